@@ -1,0 +1,59 @@
+"""Joins the rooms into one code location, and decides nothing itself."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import dagster as dg
+
+from douban_pipeline.launching.chain import chain_job
+from douban_pipeline.launching.housekeeping import prune_history
+from douban_pipeline.launching.schedules import reports_job, schedules_for
+from douban_pipeline.launching.sensors import sensors
+from douban_pipeline.linking import assets as linking_assets
+from douban_pipeline.linking import checks as linking_checks
+from douban_pipeline.reports import assets as reports_assets
+from douban_pipeline.resources import services_resource
+from douban_pipeline.review import assets as review_assets
+from douban_pipeline.review import jobs as review_jobs
+from douban_pipeline.scheduling import assets as scheduling_assets
+from douban_pipeline.scheduling import checks as scheduling_checks
+from douban_pipeline.scheduling import jobs as scheduling_jobs
+from douban_pipeline.settings import Settings, load_settings
+from douban_pipeline.syncing import assets as syncing_assets
+from douban_pipeline.syncing import checks as syncing_checks
+
+default_assets = [
+    scheduling_assets.due_videos,
+    linking_assets.search_candidates,
+    linking_assets.scored_matches,
+    syncing_assets.synced_fields,
+    *reports_assets.assets,
+    *review_assets.assets,
+]
+default_checks = [*scheduling_checks.checks, *linking_checks.checks, *syncing_checks.checks]
+default_jobs: list[Any] = [chain_job, reports_job, *scheduling_jobs.jobs, prune_history, *review_jobs.jobs]
+
+
+def build_defs(
+    *, settings: Settings | None = None, resource_overrides: Mapping[str, Any] | None = None
+) -> dg.Definitions:
+    """Return the whole code location.
+
+    Args:
+        settings: The settings in force; read from the environment by default.
+        resource_overrides: Resources to put in place of the real ones, for tests.
+
+    Raises:
+        SettingsError: A setting is wrong; the message names it.
+    """
+    settings = settings or load_settings()
+    return dg.Definitions(
+        assets=default_assets,
+        asset_checks=default_checks,
+        jobs=default_jobs,
+        sensors=sensors,
+        schedules=schedules_for(settings.site_timezone),
+        resources={"services": services_resource(settings), **(resource_overrides or {})},
+        # A process a step would cost five times the work; parallel calls are threads inside the assets.
+        executor=dg.in_process_executor,
+    )

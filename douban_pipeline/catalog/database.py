@@ -1,0 +1,101 @@
+"""One door to the database that holds the CMS's tables and ours: MariaDB, MySQL or SQLite."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Engine, create_engine, event, make_url
+from sqlalchemy.engine import URL
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError
+
+LOCK_WAIT_SECONDS = 30
+"""How long a statement waits for a locked row or table before it fails with a clear error."""
+
+_READ_OPTION = "douban_pipeline_read"
+
+
+class DatabaseError(Exception):
+    """The database cannot be used as it is set up; the message names the setting and the remedy."""
+
+
+def parse_url(url: str) -> URL:
+    """Return ``url`` as an SQLAlchemy URL.
+
+    Raises:
+        DatabaseError: It is no URL, or names a database this project does not speak.
+    """
+    try:
+        parsed = make_url(url)
+    except ArgumentError as error:
+        raise DatabaseError(
+            "DATABASE_URL is not an SQLAlchemy URL; expected e.g. mysql+pymysql://user:password@host/db"
+        ) from error
+    if parsed.get_backend_name() not in ("mysql", "mariadb", "sqlite"):
+        raise DatabaseError(
+            f"DATABASE_URL names {parsed.get_backend_name()!r}; expected mysql+pymysql, mariadb+pymysql or sqlite"
+        )
+    return parsed
+
+
+def open_engine(url: str | URL) -> Engine:
+    """Return an engine for ``url``; nothing is connected yet.
+
+    SQLite transactions begin IMMEDIATE (a reader that turns writer would otherwise fail at once instead of
+    waiting) unless opened by `reading`. On MySQL and MariaDB sessions are strict, whatever the server's mode: a
+    value that does not fit is an error, never a silent cut.
+
+    Raises:
+        DatabaseError: The URL cannot be used.
+    """
+    parsed = parse_url(url) if isinstance(url, str) else url
+    if parsed.get_backend_name() == "sqlite":
+        return _open_sqlite(parsed)
+    try:
+        engine = create_engine(
+            parsed,
+            pool_pre_ping=True,
+            pool_recycle=1800,
+            isolation_level="READ COMMITTED",
+            connect_args={"charset": "utf8mb4", "connect_timeout": 10},
+        )
+    except (NoSuchModuleError, ModuleNotFoundError) as error:
+        raise DatabaseError(f"DATABASE_URL needs a driver that is not installed: {error}") from error
+
+    @event.listens_for(engine, "connect")
+    def _prepare(connection: Any, _record: object) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SET SESSION sql_mode = CONCAT_WS(',', @@SESSION.sql_mode, 'STRICT_ALL_TABLES'), "
+                f"lock_wait_timeout = {LOCK_WAIT_SECONDS}, innodb_lock_wait_timeout = {LOCK_WAIT_SECONDS}"
+            )
+
+    return engine
+
+
+def _open_sqlite(url: URL) -> Engine:
+    if url.database and url.database != ":memory:":
+        Path(url.database).parent.mkdir(parents=True, exist_ok=True)
+    engine = create_engine(url, connect_args={"timeout": LOCK_WAIT_SECONDS})
+
+    @event.listens_for(engine, "connect")
+    def _prepare(connection: Any, _record: object) -> None:
+        connection.isolation_level = None  # SQLAlchemy says when a transaction begins, not the driver
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")
+
+    @event.listens_for(engine, "begin")
+    def _begin(connection: Connection) -> None:
+        reading_only = connection.get_execution_options().get(_READ_OPTION, False)
+        connection.exec_driver_sql("BEGIN" if reading_only else "BEGIN IMMEDIATE")
+
+    return engine
+
+
+@contextmanager
+def reading(engine: Engine) -> Iterator[Connection]:
+    """Open a connection for reading; it takes no write lock on SQLite."""
+    with engine.connect() as connection:
+        yield connection.execution_options(**{_READ_OPTION: True})

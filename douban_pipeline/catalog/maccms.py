@@ -1,0 +1,218 @@
+"""The CMS's own tables as we use them: `mac_vod` and `mac_type`, by column name.
+
+Releases differ (82 columns until 2025, 87 in 2026) and sites add their own, so nothing relies on a column's
+position, and what may be missing is looked for. Text in these tables is HTML-escaped; `values` holds the
+conventions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    Connection,
+    Engine,
+    Integer,
+    MetaData,
+    RowMapping,
+    String,
+    Table,
+    Text,
+    cast,
+    inspect,
+    literal,
+    select,
+    text,
+    true,
+)
+from sqlalchemy.exc import NoSuchTableError, OperationalError
+from sqlalchemy.types import BINARY
+
+from douban_pipeline.catalog.database import DatabaseError, reading
+from douban_pipeline.catalog.types import OneDecimal
+
+_INTEGERS = (
+    "type_id",
+    "type_id_1",
+    "vod_status",
+    "vod_total",
+    "vod_isend",
+    "vod_lock",
+    "vod_level",
+    "vod_hits",
+    "vod_time",
+    "vod_time_add",
+    "vod_douban_id",
+)
+_TEXTS = (
+    "vod_name",
+    "vod_sub",
+    "vod_class",
+    "vod_tag",
+    "vod_pic",
+    "vod_actor",
+    "vod_director",
+    "vod_writer",
+    "vod_blurb",
+    "vod_remarks",
+    "vod_pubdate",
+    "vod_serial",
+    "vod_area",
+    "vod_lang",
+    "vod_year",
+    "vod_version",
+    "vod_state",
+    "vod_duration",
+    "vod_content",
+)
+DECIMAL_COLUMNS = ("vod_score", "vod_douban_score")
+OPTIONAL_COLUMNS = ("vod_recycle_time",)
+
+READ_COLUMNS = ("vod_id", *_INTEGERS, *_TEXTS, *DECIMAL_COLUMNS)
+"""What every release has and the pipeline reads."""
+
+WRITABLE_COLUMNS = frozenset({"vod_total", "vod_douban_id", *DECIMAL_COLUMNS, *_TEXTS} - {"vod_serial", "vod_remarks"})
+"""What the pipeline may ever write; everything else belongs to the CMS alone."""
+
+MATCH_COLUMNS = ("vod_name", "vod_sub", "vod_year", "vod_area", "vod_director", "vod_actor", "type_id")
+"""What a verdict rests on: if one of these changes, the video is looked at again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Category:
+    """A row of `mac_type`."""
+
+    type_id: int
+    parent_id: int
+    name: str
+    extend: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cms:
+    """The CMS's tables as this site has them; see `inspect_cms`.
+
+    Attributes:
+        vod: `mac_vod` with the columns we use.
+        type: `mac_type` with the columns we use.
+        widths: Characters that each text column of `mac_vod` holds (absent where it has no limit of interest).
+        utf8mb3: Text columns of `mac_vod` that cannot hold 4-byte characters.
+    """
+
+    vod: Table
+    type: Table
+    widths: dict[str, int]
+    utf8mb3: frozenset[str]
+
+    @property
+    def has_recycle_bin(self) -> bool:
+        """Whether this release can put videos into a recycle bin."""
+        return "vod_recycle_time" in self.vod.c
+
+    def rows(self, connection: Connection, vod_ids: Sequence[int]) -> dict[int, RowMapping]:
+        """Return the rows of ``vod_ids`` that exist, by id."""
+        found = connection.execute(select(self.vod).where(self.vod.c.vod_id.in_(vod_ids))).mappings()
+        return {row["vod_id"]: row for row in found}
+
+    def stream(
+        self, engine: Engine, columns: Iterable[str], *, first: int = 0, last: int | None = None, size: int = 2000
+    ) -> Iterator[list[RowMapping]]:
+        """Yield ``columns`` of the videos ``first`` < `vod_id` ≤ ``last``, ``size`` rows at a time, by key."""
+        vod = self.vod
+        wanted = [vod.c[name] for name in ("vod_id", *columns)]
+        while True:
+            query = select(*wanted).where(vod.c.vod_id > first).order_by(vod.c.vod_id).limit(size)
+            if last is not None:
+                query = query.where(vod.c.vod_id <= last)
+            with reading(engine) as connection:
+                batch = list(connection.execute(query).mappings())
+            if not batch:
+                return
+            yield batch
+            first = batch[-1]["vod_id"]
+
+    def categories(self, connection: Connection) -> dict[int, Category]:
+        """Return the video categories by id."""
+        kind = self.type
+        rows = connection.execute(select(kind).where(kind.c.type_mid == 1))
+        return {row.type_id: Category(row.type_id, row.type_pid, row.type_name, row.type_extend or "") for row in rows}
+
+    def equals(self, column: str, value: Any, dialect: str) -> ColumnElement[bool]:
+        """Return the condition that ``column`` holds exactly ``value``.
+
+        The CMS's collation finds `Léon` equal to `leon `; a conditional write must not.
+        """
+        stored = self.vod.c[column]
+        if value is None:
+            return stored.is_(None)
+        if isinstance(stored.type, String) and dialect in ("mysql", "mariadb"):
+            return cast(stored, BINARY) == cast(literal(value, String()), BINARY)
+        return stored == value
+
+
+def inspect_cms(engine: Engine, prefix: str) -> Cms:
+    """Look at the CMS's tables under ``prefix`` and return them as this site has them.
+
+    Raises:
+        DatabaseError: The database cannot be reached, or is not that of a maccms10.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for name in (f"{prefix}vod", f"{prefix}type"):
+        try:
+            found[name] = {column["name"]: column for column in inspect(engine).get_columns(name)}
+        except NoSuchTableError as error:
+            raise DatabaseError(
+                f"there is no table {name} in {engine.url.render_as_string(hide_password=True)}: point "
+                "DOUBAN_PIPELINE_DATABASE_URL at the CMS's database and set DOUBAN_PIPELINE_TABLE_PREFIX to its "
+                "prefix, or create the demo library with `make demo`"
+            ) from error
+        except OperationalError as error:
+            raise DatabaseError(
+                f"the CMS's database {engine.url.render_as_string(hide_password=True)} cannot be reached "
+                f"({error.orig}): check DOUBAN_PIPELINE_DATABASE_URL and that the server runs"
+            ) from error
+    columns = found[f"{prefix}vod"]
+    missing = [name for name in READ_COLUMNS if name not in columns]
+    if missing:
+        raise DatabaseError(f"{prefix}vod lacks {', '.join(missing)}: it is not the table of a maccms10")
+    metadata = MetaData()
+    vod = Table(
+        f"{prefix}vod",
+        metadata,
+        Column("vod_id", Integer, primary_key=True),
+        *(Column(name, Integer) for name in _INTEGERS),
+        *(Column(name, Text if name == "vod_content" else String) for name in _TEXTS),
+        *(Column(name, OneDecimal) for name in DECIMAL_COLUMNS),
+        *(Column(name, Integer) for name in OPTIONAL_COLUMNS if name in columns),
+    )
+    kinds = Table(
+        f"{prefix}type",
+        metadata,
+        Column("type_id", Integer, primary_key=True),
+        Column("type_pid", Integer),
+        Column("type_mid", Integer),
+        Column("type_name", String),
+        Column("type_extend", Text),
+    )
+    widths = {name: columns[name]["type"].length for name in _TEXTS if getattr(columns[name]["type"], "length", None)}
+    return Cms(vod, kinds, widths, _narrow_columns(engine, vod.name))
+
+
+def _narrow_columns(engine: Engine, table: str) -> frozenset[str]:
+    if engine.dialect.name not in ("mysql", "mariadb"):
+        return frozenset()
+    query = text(
+        "SELECT column_name AS name FROM information_schema.columns WHERE table_schema = DATABASE() "
+        "AND table_name = :table AND character_set_name IN ('utf8', 'utf8mb3')"
+    )
+    with reading(engine) as connection:
+        return frozenset(connection.execute(query, {"table": table}).scalars()) & frozenset(_TEXTS)
+
+
+def live_condition(cms: Cms) -> ColumnElement[bool]:
+    """Return the condition that a video is not in the recycle bin."""
+    return cms.vod.c.vod_recycle_time == 0 if cms.has_recycle_bin else true()

@@ -1,0 +1,164 @@
+"""Taking writes back: one change, one batch or one run, through the same door as every other write.
+
+Only what still stands as it was written is put back. What a person or the CMS changed since, and what was locked
+since, is left alone and listed. Taking back is itself a logged batch that can be taken back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from sqlalchemy import ColumnElement, RowMapping, select
+
+from douban_pipeline.catalog.change_log import PIPELINE, SYNOPSIS_COLUMNS, Change, ChangeLog, decode
+from douban_pipeline.catalog.database import reading
+from douban_pipeline.catalog.tables import ChangeState, ReviewStatus
+from douban_pipeline.catalog.videos import state_rows
+
+_RHYTHM = frozenset({"douban_last_sync_at", "douban_next_sync_at"})
+"""State that says when work was done; a revert does not turn back time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which changes to take back; the filters that are set all apply, and at least one must be.
+
+    Attributes:
+        change_ids: These changes.
+        batch_id: All of one batch.
+        run_id: All of one Dagster run.
+    """
+
+    change_ids: tuple[int, ...] = ()
+    batch_id: str = ""
+    run_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RevertedChange:
+    """What became of one change: columns put back, columns left alone, and why."""
+
+    change_id: int
+    vod_id: int
+    restored: tuple[str, ...]
+    skipped: tuple[str, ...]
+    reason: str = ""
+
+
+def revert(
+    change_log: ChangeLog, selection: Selection, *, operator: str, reason: str, dry_run: bool
+) -> list[RevertedChange]:
+    """Take back the applied changes of ``selection``, the newest first.
+
+    Args:
+        change_log: The log to write through; its batch names the revert.
+        selection: Which changes.
+        operator: Who takes them back.
+        reason: Why, in a sentence.
+        dry_run: Say what would happen, and write nothing.
+
+    Returns:
+        One entry a change, the newest first. With ``dry_run`` several changes of one video are judged against what
+        the reverts before them would leave.
+
+    Raises:
+        ValueError: The selection is empty: everything is never meant.
+    """
+    log = change_log.tables.log
+    filters: list[ColumnElement[bool]] = []
+    if selection.change_ids:
+        filters.append(log.c.change_id.in_(selection.change_ids))
+    if selection.batch_id:
+        filters.append(log.c.batch_id == selection.batch_id)
+    if selection.run_id:
+        filters.append(log.c.run_id == selection.run_id)
+    if not filters:
+        raise ValueError("name a change, a batch or a run to take back")
+    with reading(change_log.engine) as connection:
+        query = select(log).where(*filters, log.c.state == ChangeState.APPLIED).order_by(log.c.change_id.desc())
+        rows = connection.execute(query).mappings().all()
+    assumed: dict[int, _Assumed] = {}
+    return [_revert_one(change_log, row, operator, reason, dry_run, assumed) for row in rows]
+
+
+@dataclass(frozen=True, slots=True)
+class _Assumed:
+    """What the reverts of a dry run would leave of one video."""
+
+    row: dict[str, object] = field(default_factory=dict)
+    state: dict[str, object] = field(default_factory=dict)
+
+
+def _revert_one(
+    change_log: ChangeLog,
+    row: RowMapping,
+    operator: str,
+    reason: str,
+    dry_run: bool,
+    assumed: dict[int, _Assumed],
+) -> RevertedChange:
+    change_id, vod_id = row["change_id"], row["vod_id"]
+    old, new = decode(row["old_values"]), decode(row["new_values"])
+    with reading(change_log.engine) as connection:
+        found = change_log.cms.rows(connection, [vod_id]).get(vod_id)
+        known = state_rows(connection, change_log.tables, [vod_id]).get(vod_id)
+    if found is None or known is None:
+        return RevertedChange(change_id, vod_id, (), tuple(new), "影片已不存在")
+    left = assumed.setdefault(vod_id, _Assumed())
+    current, state = {**found, **left.row}, {**known, **left.state}
+    locked = _locked_since(row, state)
+    restored = tuple(column for column in new if current[column] == new[column] and column not in locked)
+    skipped = tuple(column for column in new if column not in restored)
+    why = "之后已被锁定" if locked & set(skipped) else ("之后已被改动" if skipped else "")
+    if new and not restored:
+        return RevertedChange(change_id, vod_id, (), skipped, why)
+    state_before = _state_before(row, state, restored, reason)
+    if dry_run:
+        left.row.update({column: old[column] for column in restored})
+        left.state.update(state_before)
+        return RevertedChange(change_id, vod_id, restored, skipped, why)
+    change = Change(
+        vod_id=vod_id,
+        action="revert",
+        old={column: new[column] for column in restored},
+        new={column: old[column] for column in restored},
+        state=state_before,
+        operator=operator,
+        reason=reason,
+        automatic=False,
+        reverts_change_id=change_id,
+    )
+    [outcome] = change_log.write([change])
+    if outcome.state is not ChangeState.APPLIED:
+        return RevertedChange(change_id, vod_id, (), tuple(new), outcome.reason)
+    return RevertedChange(change_id, vod_id, restored, skipped, why)
+
+
+def _locked_since(row: RowMapping, state: Mapping[str, object]) -> set[str]:
+    """Return the columns that a lock set after the change protects."""
+    by_itself = row["state_new"] or {}
+    locked: set[str] = set()
+    if state["douban_id_locked"] and not by_itself.get("douban_id_locked"):
+        locked.add("vod_douban_id")
+    if state["intro_locked"] and not by_itself.get("intro_locked"):
+        locked |= SYNOPSIS_COLUMNS
+    return locked
+
+
+def _state_before(
+    row: RowMapping, state: Mapping[str, object], restored: Sequence[str], reason: str
+) -> dict[str, object]:
+    """Return our state as it was before the change, as far as it still is as the change left it."""
+    if "vod_douban_id" in row["new_values"] and "vod_douban_id" not in restored:
+        return {}
+    before, after = decode(row["state_old"]), decode(row["state_new"])
+    restorable = {
+        name: value for name, value in before.items() if name not in _RHYTHM and state[name] == after.get(name)
+    }
+    if "vod_douban_id" in restored and row["operator"] == PIPELINE:
+        # Back to how it was would mean that the next run links it again.
+        subject = decode(row["new_values"])["vod_douban_id"]
+        restorable["douban_review_status"] = ReviewStatus.REVIEW
+        restorable["douban_review_reason"] = f"关联 {subject} 已被撤销：{reason}"[:500]
+    return restorable

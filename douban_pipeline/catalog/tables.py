@@ -1,0 +1,348 @@
+"""Our own tables, beside the CMS's in the same database.
+
+They never add a column to a CMS table: `mac_vod` is MyISAM and utf8mb3, every column of it is published by the
+CMS's open API, and its admin form posts stale values back. Times are UTC (`UtcDateTime`); `vod_time` alone
+mirrors the CMS's unix seconds.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Double,
+    Index,
+    Integer,
+    MetaData,
+    SmallInteger,
+    String,
+    Table,
+    UniqueConstraint,
+    false,
+    text,
+)
+from sqlalchemy.schema import SchemaItem
+
+from douban_pipeline.catalog.types import BigId, JsonText, LongBlob, UtcDateTime
+
+MYSQL_OPTIONS: dict[str, Any] = {
+    "mysql_engine": "InnoDB",
+    "mysql_charset": "utf8mb4",
+    "mysql_collate": "utf8mb4_bin",
+    "mysql_row_format": "DYNAMIC",
+}
+SHARDS = 64
+"""``shard = vod_id % 64``. Partition keys are history: never change this without a migration plan."""
+
+
+class ReviewStatus(enum.StrEnum):
+    """Where the link between a video and its subject stands."""
+
+    NOT_FOUND = "NOT_FOUND"
+    REVIEW = "REVIEW"
+    CONFIRMED = "CONFIRMED"
+    IGNORED = "IGNORED"
+
+
+class TaskType(enum.StrEnum):
+    """What a piece of queued work does."""
+
+    MATCH_DOUBAN_ID = "MATCH_DOUBAN_ID"
+    SYNC_DOUBAN = "SYNC_DOUBAN"
+    AI_INTRO = "AI_INTRO"
+    RECHECK = "RECHECK"
+
+
+class TaskStatus(enum.StrEnum):
+    """The life of a task; PENDING and RUNNING are open."""
+
+    PENDING = "PENDING"
+    RUNNING = "RUNNING"
+    SUCCESS = "SUCCESS"
+    FAIL = "FAIL"
+    SKIP = "SKIP"
+
+
+class TaskStage(enum.StrEnum):
+    """Which asset handles an open task next."""
+
+    SEARCH = "search"
+    SCORE = "score"
+    SYNC = "sync"
+
+
+class ChangeState(enum.StrEnum):
+    """The life of a logged write."""
+
+    PREPARED = "prepared"
+    APPLIED = "applied"
+    REFUSED = "refused"
+    ABANDONED = "abandoned"
+    CONFLICT = "conflict"
+    REVERTED = "reverted"
+
+
+class VerdictState(enum.StrEnum):
+    """What became of a verdict."""
+
+    PENDING = "pending"
+    APPLIED = "applied"
+    REFUSED = "refused"
+    SUPERSEDED = "superseded"
+    DRY_RUN = "dry_run"
+
+
+class DecisionAction(enum.StrEnum):
+    """What a reviewer may decide about a video."""
+
+    confirm_top1 = "confirm_top1"
+    """The best candidate of the newest verdict is the one."""
+    set_id = "set_id"
+    """The given subject is the one."""
+    clear_id = "clear_id"
+    """The id that stands is wrong; it is not linked automatically again."""
+    ignore = "ignore"
+    """Leave the video alone until a person says otherwise."""
+    lock_id = "lock_id"
+    """No automatic run changes the id."""
+    unlock_id = "unlock_id"
+    """Automatic runs may change the id again."""
+    rematch = "rematch"
+    """Look for the subject anew; also ends being ignored."""
+
+
+class DecisionState(enum.StrEnum):
+    """What became of a reviewer's decision."""
+
+    PENDING = "pending"
+    APPLIED = "applied"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class OwnTables:
+    """Our tables for one prefix; see `own_tables`."""
+
+    metadata: MetaData
+    video: Table
+    task: Table
+    verdict: Table
+    candidate: Table
+    decision: Table
+    log: Table
+    snapshot: Table
+    gate: Table
+
+
+@cache
+def own_tables(prefix: str) -> OwnTables:
+    """Return our tables as they are called under ``prefix`` (``mac_`` → ``mac_douban_video`` …)."""
+    metadata = MetaData()
+
+    def name(suffix: str) -> str:
+        return f"{prefix}douban_{suffix}"
+
+    def table(suffix: str, *items: SchemaItem) -> Table:
+        return Table(name(suffix), metadata, *items, **MYSQL_OPTIONS)
+
+    def index(suffix: str, *columns: str) -> Index:
+        # SQLite names indexes per database, so the table's name is part of the index's.
+        return Index(f"ix_{name(suffix)}", *columns)
+
+    video = table(
+        "video",
+        Column("vod_id", BigInteger, primary_key=True, autoincrement=False),
+        Column("type_id", Integer, nullable=False, server_default=text("0")),
+        Column("vod_time", BigInteger, nullable=False, server_default=text("0")),
+        Column("vod_douban_id", BigInteger, nullable=False, server_default=text("0")),
+        Column("shard", SmallInteger, nullable=False),
+        Column("fingerprint", String(32), nullable=False, server_default=text("''")),
+        Column("douban_id_locked", Boolean, nullable=False, server_default=false()),
+        Column("douban_id_lock_time", UtcDateTime),
+        Column("douban_id_source", String(32), nullable=False, server_default=text("''")),
+        Column("douban_id_confidence", Double),
+        Column("douban_review_status", String(16), nullable=False, server_default=text("'NOT_FOUND'")),
+        Column("douban_review_reason", String(500), nullable=False, server_default=text("''")),
+        Column("douban_ignore_until", UtcDateTime),
+        Column("douban_last_sync_at", UtcDateTime),
+        Column("douban_next_sync_at", UtcDateTime),
+        Column("douban_sync_fail_count", Integer, nullable=False, server_default=text("0")),
+        Column("douban_last_fail_at", UtcDateTime),
+        Column("douban_last_fail_reason", String(500), nullable=False, server_default=text("''")),
+        Column("intro_locked", Boolean, nullable=False, server_default=false()),
+        Column("intro_lock_time", UtcDateTime),
+        Column("intro_ai_source", String(64), nullable=False, server_default=text("''")),
+        Column("intro_ai_last_at", UtcDateTime),
+        Column("intro_ai_fail_count", Integer, nullable=False, server_default=text("0")),
+        Column("intro_ai_last_fail_at", UtcDateTime),
+        Column("intro_ai_last_fail_reason", String(500), nullable=False, server_default=text("''")),
+        index("video_due", "douban_next_sync_at", "type_id"),
+        index("video_shard", "shard", "douban_next_sync_at"),
+        index("video_status", "douban_review_status", "douban_next_sync_at"),
+        index("video_subject", "vod_douban_id"),
+        index("video_intro", "intro_locked", "intro_ai_last_at"),
+        index("video_time", "vod_time"),
+        index("video_synced", "douban_last_sync_at"),
+    )
+    task = table(
+        "task",
+        Column("task_id", BigId, primary_key=True, autoincrement=True),
+        Column("vod_id", BigInteger, nullable=False),
+        Column("shard", SmallInteger, nullable=False),
+        Column("task_type", String(24), nullable=False),
+        Column("stage", String(16), nullable=False),
+        Column("status", String(16), nullable=False),
+        # One open task a video and type: the key is NULL once the task is closed.
+        Column("open_key", String(48), unique=True),
+        Column("priority", Integer, nullable=False, server_default=text("0")),
+        Column("run_after", UtcDateTime, nullable=False),
+        Column("attempts", Integer, nullable=False, server_default=text("0")),
+        Column("lease_owner", String(160)),
+        Column("lease_until", UtcDateTime),
+        Column("last_error", String(500), nullable=False, server_default=text("''")),
+        Column("payload", JsonText),
+        Column("run_id", String(64), nullable=False, server_default=text("''")),
+        Column("created_at", UtcDateTime, nullable=False),
+        Column("finished_at", UtcDateTime),
+        index("task_queue", "status", "run_after", "priority"),
+        index("task_video", "vod_id", "task_type", "status"),
+        index("task_shard", "shard", "stage", "status"),
+        index("task_lease", "lease_owner"),
+        index("task_finished", "finished_at"),
+    )
+    verdict = table(
+        "verdict",
+        Column("verdict_id", BigId, primary_key=True, autoincrement=True),
+        Column("vod_id", BigInteger, nullable=False),
+        Column("shard", SmallInteger, nullable=False),
+        Column("task_id", BigInteger, nullable=False),
+        Column("verdict", String(16), nullable=False),
+        Column("douban_id", BigInteger, nullable=False, server_default=text("0")),
+        Column("score", Double),
+        Column("lead", Double),
+        Column("complete", Boolean, nullable=False),
+        Column("source_healthy", Boolean, nullable=False),
+        Column("rejects", JsonText),
+        Column("reasons", JsonText),
+        Column("explanation", String(500), nullable=False, server_default=text("''")),
+        Column("facts", JsonText),
+        Column("snapshots", JsonText),
+        Column("rule_version", String(32), nullable=False),
+        Column("state", String(16), nullable=False),
+        Column("state_reason", String(500), nullable=False, server_default=text("''")),
+        Column("run_id", String(64), nullable=False),
+        Column("created_at", UtcDateTime, nullable=False),
+        index("verdict_video", "vod_id", "verdict_id"),
+        index("verdict_pending", "state", "verdict"),
+        index("verdict_created", "created_at"),
+    )
+    candidate = table(
+        "review_candidate",
+        Column("candidate_id", BigId, primary_key=True, autoincrement=True),
+        Column("verdict_id", BigInteger, nullable=False),
+        Column("vod_id", BigInteger, nullable=False),
+        Column("rank", SmallInteger, nullable=False, quote=True),
+        Column("douban_id", BigInteger, nullable=False),
+        Column("title", String(255), nullable=False, server_default=text("''")),
+        Column("year", Integer),
+        Column("score", Double, nullable=False),
+        Column("points", JsonText),
+        Column("rejects", JsonText),
+        Column("conflicts", JsonText),
+        Column("facts", JsonText),
+        Column("snapshot_id", BigInteger),
+        Column("created_at", UtcDateTime, nullable=False),
+        UniqueConstraint("verdict_id", "rank", name=f"uq_{name('candidate_rank')}"),
+        index("candidate_video", "vod_id", "verdict_id"),
+    )
+    decision = table(
+        "decision",
+        Column("decision_id", BigId, primary_key=True, autoincrement=True),
+        Column("vod_id", BigInteger, nullable=False),
+        Column("shard", SmallInteger, nullable=False),
+        Column("action", String(32), nullable=False),
+        Column("douban_id", BigInteger, nullable=False, server_default=text("0")),
+        Column("lock", Boolean, nullable=False, server_default=false(), quote=True),
+        Column("reviewer", String(64), nullable=False),
+        Column("note", String(500), nullable=False, server_default=text("''")),
+        Column("state", String(16), nullable=False),
+        Column("state_reason", String(500), nullable=False, server_default=text("''")),
+        # The same pending decision cannot stand twice; NULL once it is settled.
+        Column("pending_key", String(96), unique=True),
+        Column("run_id", String(64), nullable=False),
+        Column("created_at", UtcDateTime, nullable=False),
+        Column("settled_at", UtcDateTime),
+        index("decision_pending", "state", "shard"),
+        index("decision_video", "vod_id", "decision_id"),
+    )
+    log = table(
+        "log",
+        Column("change_id", BigId, primary_key=True, autoincrement=True),
+        Column("vod_id", BigInteger, nullable=False),
+        Column("shard", SmallInteger, nullable=False),
+        Column("action", String(32), nullable=False),
+        Column("old_values", JsonText, nullable=False),
+        Column("new_values", JsonText, nullable=False),
+        Column("state_old", JsonText, nullable=False),
+        Column("state_new", JsonText, nullable=False),
+        Column("reason", String(500), nullable=False, server_default=text("''")),
+        Column("score", Double),
+        Column("operator", String(64), nullable=False),
+        Column("batch_id", String(64), nullable=False),
+        Column("run_id", String(64), nullable=False),
+        Column("owner", String(160), nullable=False, server_default=text("''")),
+        Column("rule_version", String(32), nullable=False, server_default=text("''")),
+        Column("task_id", BigInteger),
+        Column("verdict_id", BigInteger),
+        Column("decision_id", BigInteger),
+        Column("snapshot_id", BigInteger),
+        Column("reverts_change_id", BigInteger),
+        Column("state", String(16), nullable=False),
+        Column("state_reason", String(500), nullable=False, server_default=text("''")),
+        Column("prepared_at", UtcDateTime, nullable=False),
+        Column("applied_at", UtcDateTime),
+        index("log_video", "vod_id", "change_id"),
+        index("log_batch", "batch_id"),
+        index("log_run", "run_id"),
+        index("log_state", "state", "prepared_at"),
+        index("log_applied", "applied_at"),
+        index("log_reverts", "reverts_change_id"),
+    )
+    snapshot = table(
+        "snapshot",
+        Column("snapshot_id", BigId, primary_key=True, autoincrement=True),
+        Column("source", String(32), nullable=False),
+        Column("key_hash", String(64), nullable=False),
+        Column("request_key", String(500), nullable=False),
+        Column("status", Integer, nullable=False),
+        Column("sha256", String(64), nullable=False),
+        Column("body", LongBlob, nullable=False),
+        Column("parser_version", String(32), nullable=False),
+        Column("fetched_at", UtcDateTime, nullable=False),
+        Column("seen_at", UtcDateTime, nullable=False),
+        UniqueConstraint("source", "key_hash", "sha256", name=f"uq_{name('snapshot_content')}"),
+        index("snapshot_latest", "source", "key_hash", "seen_at"),
+    )
+    gate = table(
+        "gate",
+        Column("source", String(32), primary_key=True),
+        Column("next_slot_at", UtcDateTime, nullable=False),
+        Column("interval_ms", Integer, nullable=False),
+        Column("concurrency", Integer, nullable=False),
+        Column("holders", JsonText, nullable=False),
+        Column("state", String(16), nullable=False),
+        Column("open_until", UtcDateTime),
+        Column("probe_owner", String(160)),
+        Column("probe_until", UtcDateTime),
+        Column("failures", Integer, nullable=False, server_default=text("0")),
+        Column("granted", BigInteger, nullable=False, server_default=text("0")),
+        Column("reason", String(500), nullable=False, server_default=text("''")),
+        Column("updated_at", UtcDateTime, nullable=False),
+    )
+    return OwnTables(metadata, video, task, verdict, candidate, decision, log, snapshot, gate)

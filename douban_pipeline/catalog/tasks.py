@@ -1,0 +1,250 @@
+"""The queue of work: who does what, once, and what happens to it when a run dies.
+
+A task is leased by a conditional UPDATE, which every supported server makes atomic, so two runs never hold the same
+task. What a dead or silent run held is free again when its process is gone or its lease runs out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Connection, Engine, case, or_, select, update
+from sqlalchemy.dialects import mysql, sqlite
+
+from douban_pipeline.catalog.database import reading
+from douban_pipeline.catalog.owner import is_dead
+from douban_pipeline.catalog.tables import SHARDS, OwnTables, TaskStage, TaskStatus, TaskType
+from douban_pipeline.clock import Clock
+
+BACK_OFF = (
+    timedelta(minutes=10),
+    timedelta(minutes=30),
+    timedelta(hours=2),
+    timedelta(hours=6),
+    timedelta(hours=24),
+)
+"""How long to wait after the first, second … failure; the last is kept for all later ones."""
+
+FAILURES_FOR_A_PERSON = len(BACK_OFF)
+"""From this failure in a row on, a person is asked to look."""
+
+OPEN = (TaskStatus.PENDING, TaskStatus.RUNNING)
+_CHUNK = 500
+
+
+def back_off(failures: int) -> timedelta:
+    """Return how long to wait after ``failures`` (1 or more) failures in a row."""
+    return BACK_OFF[min(failures, len(BACK_OFF)) - 1]
+
+
+def shard_of(vod_id: int) -> int:
+    """Return the shard that holds video ``vod_id``."""
+    return vod_id % SHARDS
+
+
+@dataclass(frozen=True, slots=True)
+class NewTask:
+    """Work to be queued."""
+
+    vod_id: int
+    task_type: TaskType
+    stage: TaskStage
+    priority: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A leased task."""
+
+    task_id: int
+    vod_id: int
+    shard: int
+    task_type: TaskType
+    stage: TaskStage
+    attempts: int
+    payload: Mapping[str, Any]
+
+
+class TaskQueue:
+    """The tasks as one run sees them.
+
+    Args:
+        engine: Database of our tables.
+        tables: Our tables.
+        clock: Time.
+        owner: This run's name, see `owner.owner_name`.
+        lease: How long a task stays ours without a sign of life.
+    """
+
+    def __init__(self, engine: Engine, tables: OwnTables, clock: Clock, *, owner: str, lease: timedelta) -> None:
+        self.engine = engine
+        self.task = tables.task
+        self.clock = clock
+        self.owner = owner
+        self.lease_time = lease
+
+    def enqueue(self, connection: Connection, tasks: Iterable[NewTask], *, run_id: str) -> int:
+        """Queue ``tasks`` except those whose video has an open task of the type; return how many are new."""
+        now = self.clock.now()
+        rows = [
+            {
+                "vod_id": task.vod_id,
+                "shard": shard_of(task.vod_id),
+                "task_type": task.task_type,
+                "stage": task.stage,
+                "status": TaskStatus.PENDING,
+                "open_key": f"{task.vod_id}:{task.task_type}",
+                "priority": task.priority,
+                "run_after": now,
+                "created_at": now,
+                "run_id": run_id,
+            }
+            for task in tasks
+        ]
+        return sum(self._insert_missing(connection, rows[i : i + _CHUNK]) for i in range(0, len(rows), _CHUNK))
+
+    def _insert_missing(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> int:
+        keys = [row["open_key"] for row in rows]
+        query = select(self.task.c.open_key).where(self.task.c.open_key.in_(keys))
+        present = set(connection.execute(query).scalars())
+        new = [row for row in rows if row["open_key"] not in present]
+        if not new:
+            return 0
+        # Another run may queue the same between the look and the insert: the unique key decides, quietly.
+        if connection.dialect.name == "sqlite":
+            connection.execute(sqlite.insert(self.task).on_conflict_do_nothing(index_elements=["open_key"]), new)
+        else:
+            insert = mysql.insert(self.task)
+            connection.execute(insert.on_duplicate_key_update(open_key=insert.inserted.open_key), new)
+        return len(new)
+
+    def lease(self, shards: Collection[int], stage: TaskStage, *, limit: int) -> list[Task]:
+        """Take up to ``limit`` tasks of ``stage`` that are free, or ours already, the most valuable first."""
+        task = self.task
+        now = self.clock.now()
+        takeable = (
+            task.c.shard.in_(shards),
+            task.c.stage == stage,
+            task.c.status.in_(OPEN),
+            task.c.run_after <= now,
+            or_(task.c.lease_until.is_(None), task.c.lease_until < now, task.c.lease_owner == self.owner),
+        )
+        # Ours first: a later step of a run goes on with what its earlier steps took.
+        ours = case((task.c.lease_owner == self.owner, 0), else_=1)
+        with reading(self.engine) as connection:
+            query = (
+                select(task.c.task_id)
+                .where(*takeable)
+                .order_by(ours, task.c.priority.desc(), task.c.run_after, task.c.task_id)
+                .limit(limit)
+            )
+            wanted = list(connection.execute(query).scalars())
+        leased: list[Task] = []
+        for start in range(0, len(wanted), _CHUNK):
+            ids = wanted[start : start + _CHUNK]
+            with self.engine.begin() as connection:
+                connection.execute(
+                    update(task)
+                    .where(task.c.task_id.in_(ids), *takeable)
+                    .values(status=TaskStatus.RUNNING, lease_owner=self.owner, lease_until=now + self.lease_time)
+                )
+                rows = connection.execute(
+                    select(task).where(task.c.task_id.in_(ids), task.c.lease_owner == self.owner, task.c.stage == stage)
+                )
+                leased += [
+                    Task(
+                        row.task_id,
+                        row.vod_id,
+                        row.shard,
+                        TaskType(row.task_type),
+                        TaskStage(row.stage),
+                        row.attempts,
+                        row.payload or {},
+                    )
+                    for row in rows
+                ]
+        order = {task_id: position for position, task_id in enumerate(wanted)}
+        return sorted(leased, key=lambda item: order[item.task_id])
+
+    def renew(self) -> None:
+        """Say that this run is alive: all its leases start anew."""
+        with self.engine.begin() as connection:
+            connection.execute(
+                update(self.task)
+                .where(self.task.c.lease_owner == self.owner, self.task.c.status == TaskStatus.RUNNING)
+                .values(lease_until=self.clock.now() + self.lease_time)
+            )
+
+    def advance(self, connection: Connection, task: Task, stage: TaskStage, payload: Mapping[str, Any]) -> None:
+        """Hand ``task`` on to ``stage`` of the same run, with what was found so far."""
+        connection.execute(
+            update(self.task)
+            .where(self.task.c.task_id == task.task_id)
+            .values(stage=stage, payload=payload, lease_until=self.clock.now() + self.lease_time)
+        )
+
+    def finish(self, connection: Connection, task_id: int, status: TaskStatus, note: str = "") -> None:
+        """Close a task."""
+        connection.execute(
+            update(self.task)
+            .where(self.task.c.task_id == task_id)
+            .values(
+                status=status,
+                open_key=None,
+                lease_owner=None,
+                lease_until=None,
+                last_error=note[:500],
+                finished_at=self.clock.now(),
+            )
+        )
+
+    def put_back(
+        self,
+        connection: Connection,
+        task_id: int,
+        run_after: datetime,
+        reason: str,
+        *,
+        failed: bool,
+        stage: TaskStage | None = None,
+    ) -> None:
+        """Return an open task to the queue until ``run_after``; a failure counts, a closed gate does not."""
+        values: dict[str, Any] = {
+            "status": TaskStatus.PENDING,
+            "run_after": run_after,
+            "lease_owner": None,
+            "lease_until": None,
+            "last_error": reason[:500],
+        }
+        if failed:
+            values["attempts"] = self.task.c.attempts + 1
+        if stage is not None:
+            values["stage"] = stage
+        connection.execute(update(self.task).where(self.task.c.task_id == task_id).values(**values))
+
+    def release(self) -> int:
+        """Let go of what this run still holds; return how many tasks that were."""
+        with self.engine.begin() as connection:
+            return connection.execute(
+                update(self.task)
+                .where(self.task.c.lease_owner == self.owner)
+                .values(status=TaskStatus.PENDING, lease_owner=None, lease_until=None)
+            ).rowcount
+
+    def release_dead(self) -> list[str]:
+        """Free the tasks of owners whose process is gone; return those owners."""
+        task = self.task
+        with reading(self.engine) as connection:
+            owners = connection.execute(select(task.c.lease_owner).where(task.c.lease_owner.is_not(None)).distinct())
+            dead = [owner for owner in owners.scalars() if is_dead(owner)]
+        if dead:
+            with self.engine.begin() as connection:
+                connection.execute(
+                    update(task)
+                    .where(task.c.lease_owner.in_(dead))
+                    .values(status=TaskStatus.PENDING, lease_owner=None, lease_until=None)
+                )
+        return dead

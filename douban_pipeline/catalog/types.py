@@ -1,0 +1,81 @@
+"""Column types that mean the same on MariaDB, MySQL and SQLite."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+from sqlalchemy import BigInteger, DateTime, Dialect, Float, Integer, LargeBinary, Numeric, Text
+from sqlalchemy.dialects import mysql
+from sqlalchemy.types import TypeDecorator, TypeEngine
+
+BigId = BigInteger().with_variant(Integer(), "sqlite")
+"""A 64-bit key. SQLite numbers only ``INTEGER PRIMARY KEY`` columns by itself."""
+
+LongText = Text().with_variant(mysql.MEDIUMTEXT(), "mysql", "mariadb")
+LongBlob = LargeBinary().with_variant(mysql.MEDIUMBLOB(), "mysql", "mariadb")
+
+
+class UtcDateTime(TypeDecorator[datetime]):
+    """An aware UTC moment in Python, a naive UTC ``DATETIME(6)`` in the database."""
+
+    impl = DateTime
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        """Ask MySQL for microseconds, which it drops by default."""
+        if dialect.name in ("mysql", "mariadb"):
+            return dialect.type_descriptor(mysql.DATETIME(fsp=6))
+        return dialect.type_descriptor(DateTime())
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """Refuse naive times: nobody could say which zone they mean."""
+        if value is None:
+            return None
+        if value.tzinfo is None:
+            raise ValueError(f"naive datetime {value!r}: give it a time zone")
+        return value.astimezone(UTC).replace(tzinfo=None)
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """Mark what comes back as UTC."""
+        return None if value is None else value.replace(tzinfo=UTC)
+
+
+class JsonText(TypeDecorator[Any]):
+    """JSON kept as readable text, Chinese unescaped, keys sorted; equal values are equal text."""
+
+    impl = Text
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        """MySQL's TEXT ends at 64 KB, too short for a long synopsis before and after."""
+        return dialect.type_descriptor(LongText.dialect_impl(dialect))
+
+    def process_bind_param(self, value: Any, dialect: Dialect) -> str | None:
+        """Encode; ``None`` stays NULL."""
+        return None if value is None else json.dumps(value, ensure_ascii=False, sort_keys=True)
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> Any:
+        """Decode; NULL stays ``None``."""
+        return None if value is None else json.loads(value)
+
+
+class OneDecimal(TypeDecorator[Decimal]):
+    """The CMS's ``decimal(3,1)``: a `Decimal` with one place on every engine."""
+
+    impl = Numeric
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        """SQLite has no decimals; it stores one place exactly enough as REAL."""
+        return dialect.type_descriptor(Float() if dialect.name == "sqlite" else Numeric(3, 1))
+
+    def process_bind_param(self, value: Decimal | None, dialect: Dialect) -> Any:
+        """Hand SQLite a float."""
+        return float(value) if value is not None and dialect.name == "sqlite" else value
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> Decimal | None:
+        """Return one decimal place."""
+        return None if value is None else Decimal(str(value)).quantize(Decimal("0.1"))

@@ -1,0 +1,424 @@
+"""How maccms 10 writes a value into a text column, and how to read back what it, or a careless tool, wrote.
+
+Writing is strict: what goes into a ``varchar`` is one line without tags, escaped as PHP's
+``htmlspecialchars(ENT_QUOTES)`` does (themes print values raw, and the collector compares escaped text), and
+fits the column *after* escaping. Reading is forgiving: entities escaped twice, JSON escapes, placeholders and
+four kinds of separators are all found in live libraries.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
+
+MEDIUMINT_MAX = 16_777_215
+"""The largest value of an unsigned MEDIUMINT: ``vod_total``, ``vod_score_num``, ``vod_score_all``."""
+
+_ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#039;"})
+_PLAIN = {"&amp;": "&", "&lt;": "<", "&gt;": ">", "&quot;": '"', "&#039;": "'", "&#39;": "'", "&apos;": "'"}
+_PHP_ENTITY = re.compile("|".join(_PLAIN))
+_ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
+_MAX_ESCAPES = 8  # twice is seen; a bound keeps hostile text cheap
+
+_HIDDEN_START = re.compile(r"<!--|<(?P<name>script|style)\b[^<>]*>", re.IGNORECASE)
+_HIDDEN_END = {
+    None: re.compile("-->"),
+    "script": re.compile(r"</script\s*>", re.IGNORECASE),
+    "style": re.compile(r"</style\s*>", re.IGNORECASE),
+}
+_TAG = re.compile(r"</?[A-Za-z][^<>]*>")
+_BREAK = re.compile(r"<(?:br|hr)\s*/?>|</?(?:p|div|li|ul|ol|tr|h[1-6]|blockquote)\b[^<>]*>", re.IGNORECASE)
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+_INVISIBLE = re.compile(r"[\u200b\u200e\u200f\u202a-\u202e\u2060\ufeff]")
+_JSON_CHARACTER = re.compile(r"\\u([0-9a-fA-F]{4})")
+_JSON_BREAK = re.compile(r"(?:\\r\\n|\\n|\\r)(?![a-z])")
+_JSON_PLAIN = re.compile(r"\\([\"'/])")
+
+_SEPARATORS = ",，/／、|｜;；\n\r"
+_SEPARATOR = re.compile(f"[{_SEPARATORS}]")
+_NOT_AVAILABLE = re.compile(r"(?<![A-Za-z])n/a(?![A-Za-z])", re.IGNORECASE)
+_ROLE = re.compile(r"^.*[:：]")
+_NOTHING = re.compile(
+    r"[内內][详詳]|不[详詳]|佚名|其[他它]|[-.*…]+|0|n/?a|null|none|nil|nan|unknown|undefined"
+    r"|(?:未知|[无無]|[暂暫][无無])(?:主演|导演|演员|编剧|资料|数据|信息)?"
+)
+# Unknown and None are films: a title is dropped for fewer words than a name is.
+_NO_TITLE = re.compile(r"[内內][详詳]|不[详詳]|[-.…]+|n/a|null|未知|[无無]|[暂暫][无無](?:资料)?")
+
+
+def escape(text: str) -> str:
+    """Escape as PHP's ``htmlspecialchars(ENT_QUOTES)``: ``& < > " '``, the last as ``&#039;``."""
+    return text.translate(_ESCAPES)
+
+
+def unescape(text: str) -> str:
+    """Undo :func:`escape`, once. For the dirt of live rows use :func:`readable`."""
+    return _PHP_ENTITY.sub(lambda match: _PLAIN[match[0]], text)
+
+
+def one_line(text: str) -> str:
+    """Return ``text`` without tags, control characters and doubled spaces: what a ``varchar`` may hold.
+
+    The CMS strips tags before it escapes. Only what looks like a tag goes: the heart in ``I <3 U`` stays.
+    """
+    plain = _TAG.sub("", _shown(text))
+    return " ".join(_CONTROL.sub(" ", _INVISIBLE.sub("", plain)).split())
+
+
+def _shown(text: str) -> str:
+    """Take out comments, scripts and styles, in time linear in the text even where they never end."""
+    kept, at, endless = [], 0, set[str | None]()
+    start = _HIDDEN_START.search(text)
+    while start:
+        name = start["name"] and start["name"].lower()
+        end = None if name in endless else _HIDDEN_END[name].search(text, start.end())
+        if end is None:
+            endless.add(name)
+            start = _HIDDEN_START.search(text, start.end())
+            continue
+        kept.append(text[at : start.start()])
+        at = end.end()
+        start = _HIDDEN_START.search(text, at)
+    return "".join((*kept, text[at:]))
+
+
+def readable(text: str | None) -> str:
+    """Return a stored value as a person reads it: one plain line, every escape undone, ``null`` empty."""
+    line = one_line(_decoded(text))
+    return "" if line == "null" else line
+
+
+def _decoded(text: str | None) -> str:
+    """Undo HTML and JSON escapes, however deep; line breaks stay."""
+    plain = text or ""
+    for _ in range(_MAX_ESCAPES):
+        before = plain
+        plain = _ENTITY.sub(lambda match: html.unescape(match[0]), plain)
+        if "\\" in plain:
+            plain = _JSON_PLAIN.sub(r"\1", _JSON_BREAK.sub("\n", _JSON_CHARACTER.sub(_json_character, plain)))
+        if plain == before:
+            break
+    if _SURROGATE.search(plain):  # a pair of \\u escapes is one character, half a pair is none
+        plain = plain.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "ignore")
+    return plain
+
+
+def _json_character(match: re.Match[str]) -> str:
+    return chr(int(match[1], 16))
+
+
+def fit_text(text: str, width: int) -> str:
+    """Return ``text`` as one escaped line of at most ``width`` characters.
+
+    maccms cuts after escaping and may halve an entity; here the cut falls before one.
+    """
+    return _fit(one_line(text), width)
+
+
+def _fit(line: str, width: int) -> str:
+    room = width
+    for at, character in enumerate(line):
+        room -= len(character.translate(_ESCAPES))
+        if room < 0:
+            return escape(line[:at].rstrip())
+    return escape(line)
+
+
+def join_list(items: Iterable[str], width: int) -> str:
+    """Return ``items`` as the CMS's comma list, escaped, in at most ``width`` characters.
+
+    Items are cleaned as :func:`split_list` would read them: placeholders and doubles fall out, a separator
+    within a name becomes a space. The list is cut at an item: the first that does not fit and all after it
+    are left out, so a single name longer than ``width`` gives ``""``.
+    """
+    return _join(_kept(_SEPARATOR.sub(" ", _NOT_AVAILABLE.sub("", _without_tags(item))) for item in items), width)
+
+
+def join_titles(titles: Iterable[str], width: int) -> str:
+    """Return other titles as ``vod_sub``: as :func:`join_list`, but a title keeps its own ``，`` and ``/``.
+
+    What :func:`aliases_of` would read as one title is written as it is (``你好，李焕英``, ``逃犯(港/台)``); in
+    any other, separators and brackets become spaces.
+    """
+    plain = [one_line(_without_tags(title)) for title in titles]
+    safe = [
+        title
+        if len(aliases_of(title)) == 1 and not _BRACKET.search(_BRACKETED.sub("", title))
+        else _BRACKET.sub(" ", _SEPARATOR.sub(" ", title))
+        for title in plain
+    ]
+    return _join(_kept(safe, _NO_TITLE), width)
+
+
+def _join(items: Iterable[str], width: int) -> str:
+    joined = ""
+    for item in items:
+        longer = f"{joined},{escape(item)}" if joined else escape(item)
+        if len(longer) > width:
+            break
+        joined = longer
+    return joined
+
+
+def split_list(text: str | None, *, width: int | None = None) -> tuple[str, ...]:
+    """Read a stored list of people, genres or tags, in order, without doubles and placeholders.
+
+    Separators are ``, / 、 | ;`` in either width and line ends; spaces and ``·`` within a name stay. In a list
+    of lines ``role：CV`` stands for the CV.
+
+    Args:
+        text: The stored value.
+        width: The column's width. A value that fills it was cut, maybe within a name, so that its last item
+            is left out (unless it is the only one).
+    """
+    return _split(text, width=width, roles=None)
+
+
+def people_of(text: str | None, *, width: int | None = None) -> tuple[str, ...]:
+    """Read a stored list of people: as :func:`split_list`, and ``role：CV`` stands for the CV on one line too."""
+    return _split(text, width=width, roles=True)
+
+
+def _split(text: str | None, *, width: int | None, roles: bool | None) -> tuple[str, ...]:
+    plain = _NOT_AVAILABLE.sub("", _without_tags(text))
+    pieces = _whole(_SEPARATOR.split(plain), text, width)
+    if roles is None:
+        roles = "\n" in plain.strip()
+    return _kept(_ROLE.sub("", piece) if roles else piece for piece in pieces)
+
+
+def _whole(pieces: list[str], stored: str | None, width: int | None) -> list[str]:
+    """Leave out the last piece of a value that fills its column."""
+    return pieces[:-1] if width is not None and len(stored or "") >= width and pieces[1:] else pieces
+
+
+def _without_tags(text: str | None) -> str:
+    """Undo escapes and take out tags, some of which end a line; no angle bracket is left."""
+    plain = text or ""
+    for _ in range(_MAX_ESCAPES):
+        before = plain
+        plain = re.sub("[<>]", " ", _TAG.sub("", _BREAK.sub("\n", _shown(_decoded(plain)))))
+        if plain == before:  # else taking out a tag may have made an entity: &am<b>p;
+            break
+    return plain
+
+
+def _kept(items: Iterable[str], placeholders: re.Pattern[str] = _NOTHING) -> tuple[str, ...]:
+    """Clean items, drop placeholders and doubles, keep the order."""
+    clean = (one_line(item) for item in items)
+    return tuple(dict.fromkeys(item for item in clean if item and not placeholders.fullmatch(item.casefold())))
+
+
+_PLACE = "(?:中国)?(?:大陆|内地|香港|台湾|[港台澳])(?:译名?)?|新加坡|马来西亚"
+_TAIL = re.compile(rf"\s*[(（\[【]\s*(?:\d{{4}}\s*年?|(?:{_PLACE})(?:[\s/、,，]*(?:{_PLACE}))*)\s*[)）\]】]\s*$")
+_BRACKETED = re.compile(r"[(（\[【][^()（）\[\]【】\n]*[)）\]】]")
+_BRACKET = re.compile(r"[()（）\[\]【】]")
+_LATIN = "A-Za-zÀ-ɏ"
+_ALIAS_SEPARATOR = re.compile(
+    rf"[|｜;；\n\r]|\s[/／]\s|(?<![{_LATIN}0-9])[/／]|[/／](?![{_LATIN}0-9])"
+    rf"|(?<![{_LATIN}]),|,(?! ?[{_LATIN}])|,(?! )|(?<=[{_LATIN}])[，、]|[，、](?=[{_LATIN}])"
+)
+_HIDE = {ord(mark): 0xE000 + at for at, mark in enumerate(_SEPARATORS)}
+_SHOW = {private: mark for mark, private in _HIDE.items()}
+
+
+def aliases_of(text: str | None, *, width: int | None = None) -> tuple[str, ...]:
+    """Read ``vod_sub``: other titles, without year (``原名（2018）``) and region tails (``…(港/台)``).
+
+    Separators are ``, / | ;`` and line ends. A title may hold what separates titles elsewhere, and a fragment
+    taken for a title is worse than a missed one: a ``/`` between Latin letters (``Fate/Zero``), a comma with
+    a space between them (``Yes, Madam``), and ``，`` or ``、`` between hanzi (``你好，李焕英``) stay.
+
+    Args:
+        text: The stored value.
+        width: The column's width; see :func:`split_list`.
+    """
+    # a separator within brackets separates nothing: hide it behind a private character
+    hidden = _BRACKETED.sub(lambda match: match[0].translate(_HIDE), _without_tags(text))
+    pieces = _whole(_ALIAS_SEPARATOR.split(hidden), text, width)
+    return _kept((_without_tails(one_line(piece.translate(_SHOW))) for piece in pieces), _NO_TITLE)
+
+
+def _without_tails(title: str) -> str:
+    while (shorter := _TAIL.sub("", title)) != title and shorter:
+        title = shorter
+    return title
+
+
+@dataclass(frozen=True, slots=True)
+class Storable:
+    """What a column can hold of a text.
+
+    Attributes:
+        text: The text without the characters the column cannot hold.
+        dropped: Those characters, each once, in order; empty when nothing was lost.
+    """
+
+    text: str
+    dropped: str
+
+
+def storable(text: str, charset: str) -> Storable:
+    """Leave out what a column of ``charset`` cannot hold.
+
+    A 4-byte character in a ``utf8`` column is an error in strict mode (1366) and a ``?`` in loose mode.
+
+    Args:
+        text: Any text.
+        charset: The column's character set: ``utf8``, ``utf8mb3`` or ``utf8mb4``.
+
+    Raises:
+        ValueError: Another character set, which no release of the CMS uses.
+    """
+    limits = {"utf8": 0xFFFF, "utf8mb3": 0xFFFF, "utf8mb4": 0x10FFFF}
+    if charset not in limits:
+        raise ValueError(f"unknown character set {charset!r}: maccms columns are {', '.join(limits)}")
+    limit = limits[charset]
+    dropped = "".join(dict.fromkeys(c for c in text if ord(c) > limit or "\ud800" <= c <= "\udfff"))
+    if not dropped:
+        return Storable(text, "")
+    # what joins or colours an emoji is invisible litter without it
+    gone = {ord(c): None for c in dropped + "\u200d\ufe0f"}
+    return Storable(text.translate(gone), dropped)
+
+
+def content_text(stored: str | None) -> str:
+    """Return ``vod_content`` as plain text: a line a paragraph, no tags, indents, escapes or blank lines."""
+    decoded = _BREAK.sub("\n", _shown(_decoded(stored)))
+    lines = [one_line(line) for line in re.split(r"[\n\r\u2028\u2029]+", decoded)]
+    plain = "\n".join(line for line in lines if line)
+    return "" if plain == "null" else plain
+
+
+def content_html(text: str) -> str:
+    """Return a plain synopsis as ``vod_content``: escaped, paragraphs joined by ``<br/>``.
+
+    Themes print it raw. Without wrapping tags it reads the same where a theme strips them.
+    """
+    return "<br/>".join(escape(line) for line in content_text(text).split("\n"))
+
+
+def blurb(text: str, width: int = 100, column: int = 255) -> str:
+    """Return ``vod_blurb`` of a synopsis: its first ``width`` characters without tags, escaped.
+
+    Args:
+        text: The synopsis, plain or as ``vod_content``.
+        width: Characters a reader sees.
+        column: Characters the column holds, after escaping.
+    """
+    return _fit(one_line(content_text(text))[:width].rstrip(), column)
+
+
+_YEARS = range(1880, 2101)
+
+
+def year_of(value: str | int | None) -> int | None:
+    """Return the first year from 1880 to 2100 in ``2018``, ``2019-2020``, ``2018-05-11(中国大陆)``; else None."""
+    text = unicodedata.normalize("NFKC", str(value or ""))
+    years = (int(match[1]) for match in re.finditer(r"(?<!\d)(\d{4})(?:\d{4})?(?!\d)", text))
+    return next((year for year in years if year in _YEARS), None)
+
+
+_CLOCK = re.compile(r"(?<!\d)(\d{1,2}):(\d{2})(?::(\d{2}))?(?!\d)")
+_ISO = re.compile(r"PT(?:(\d{1,4})H)?(?:(\d{1,4})M)?(?:(\d{1,6})S)?", re.IGNORECASE)
+_HOUR = r"(?:小时|小時|时|h(?:ours?|rs?)?)"
+_SPELT = re.compile(
+    rf"(?:(?<!\d)(\d{{1,2}})\s*{_HOUR}\s*)?(?<!\d)(\d{{1,4}})\s*(?:分|min|m\b|['’′])(?:钟|鐘)?(?:\s*(\d{{1,2}})\s*秒)?",
+    re.IGNORECASE,
+)
+_HOURS = re.compile(rf"(?<!\d)(\d{{1,2}}(?:\.\d)?)\s*{_HOUR}(?![a-z])", re.IGNORECASE)
+_LONGEST = 24 * 60
+
+
+def minutes_of(value: str | int | None) -> int | None:
+    """Return a running time in minutes: ``142``, ``142分钟``, ``1小时35分``, ``01:35:00``, ``PT2H22M``.
+
+    Of several (``120分钟/118分钟``) the first counts. ``24:10`` is minutes and seconds; ``01:35`` and ``04:51``
+    may as well be hours and minutes, so they are unknown.
+    """
+    text = unicodedata.normalize("NFKC", str(value or "")).strip()
+    seconds = 0.0
+    if match := _CLOCK.search(text):
+        first, second, third = (int(part) if part else 0 for part in match.groups())
+        if match[3]:
+            seconds = first * 3600 + second * 60 + third
+        elif first >= 5:
+            seconds = first * 60 + second
+    elif (match := _ISO.search(text)) and any(match.groups()):
+        hours, minutes, rest = (int(part or 0) for part in match.groups())
+        seconds = hours * 3600 + minutes * 60 + rest
+    elif match := _SPELT.search(text):
+        seconds = int(match[1] or 0) * 3600 + int(match[2]) * 60 + int(match[3] or 0)
+    elif match := _HOURS.search(text):
+        seconds = float(match[1]) * 3600
+    elif match := re.match(r"\d{1,4}(?=$|\s*[/,;|])", text):
+        seconds = int(match[0]) * 60
+    minutes = int(seconds / 60 + 0.5)
+    return minutes if 0 < minutes <= _LONGEST else None
+
+
+_N = r"(\d{1,5}|[一二两三四五六七八九十百千零〇]{1,7})"
+_UNIT = r"[集话話回期]"
+_WHOLE = (
+    re.compile(rf"[全共]\s*(?:\d+\s*[-~至到]\s*)?{_N}\s*{_UNIT}"),
+    re.compile(
+        rf"(?:^|[^\d一-鿿]|第|[-~至到])\s*{_N}\s*{_UNIT}\s*\)?\s*(?:全(?![一-鿿])|已?完结|已?完結|大结局|完(?!整))"
+    ),
+    re.compile(rf"(?:完结|完結)\D{{0,3}}?{_N}\s*{_UNIT}"),
+)
+_DIGITS = {digit: at for at, digit in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
+
+
+def episodes_of(total: str | int | None, remarks: str | None = "") -> int | None:
+    """Return how many episodes there are in all; None when nobody says so.
+
+    Args:
+        total: ``vod_total``, 0 in nearly every live row.
+        remarks: ``vod_remarks``: ``全76集``, ``共24集完结``, ``24集全`` count; ``更新至41集`` does not.
+    """
+    if (match := re.match(r"\s*(\d{1,9})(?!\d)", str(total or ""))) and 0 < int(match[1]) <= MEDIUMINT_MAX:
+        return int(match[1])
+    text = re.sub("[【】\\[\\]《》]", "", unicodedata.normalize("NFKC", readable(remarks)))
+    found = next((match for pattern in _WHOLE if (match := pattern.search(text))), None)
+    return (_number(found[1]) or None) if found else None
+
+
+def _number(text: str) -> int:
+    """Read Arabic digits or a Chinese numeral below ten thousand."""
+    if text.isdecimal():
+        return int(text)
+    whole, digit = 0, 0
+    for character in text:
+        if character in _DIGITS:
+            digit = _DIGITS[character]
+        else:
+            whole += (digit or 1) * {"十": 10, "百": 100, "千": 1000}[character]
+            digit = 0
+    return whole + digit
+
+
+def score(value: str | float | Decimal | None) -> Decimal:
+    """Return a rating as ``vod_douban_score`` holds it: one decimal, 0.0 to 10.0, halves up.
+
+    What is no number, or out of range and thus on another scale, is the CMS's unknown: 0.0.
+    """
+    try:
+        number = Decimal(str(value).strip())
+    except InvalidOperation:
+        return Decimal("0.0")
+    if not (number.is_finite() and 0 <= number <= 10):
+        return Decimal("0.0")
+    return abs(number.quantize(Decimal("0.1"), ROUND_HALF_UP))
+
+
+def votes(value: str | int | None) -> int:
+    """Return a vote count as ``vod_score_num`` holds it: 0 when unknown, at most :data:`MEDIUMINT_MAX`."""
+    digits = re.sub(r"[,，\s]|人评价", "", str(value or ""))
+    if not digits.isdecimal():
+        return 0
+    return min(int(digits), MEDIUMINT_MAX) if len(digits) < 10 else MEDIUMINT_MAX

@@ -1,0 +1,148 @@
+"""The command line: setting up, looking at the settings, and the demo. The work itself runs in Dagster."""
+
+import os
+import signal
+import subprocess
+import sys
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated
+
+import dagster as dg
+import typer
+from rich.console import Console
+from rich.table import Table
+from sqlalchemy.exc import SQLAlchemyError
+
+from douban_pipeline.catalog import migrations
+from douban_pipeline.catalog.database import DatabaseError
+from douban_pipeline.demo.environment import demo_environment, demo_home
+from douban_pipeline.demo.replay import ReplayServer
+from douban_pipeline.demo.replay import serve as serve_replay
+from douban_pipeline.demo.run import run_demo
+from douban_pipeline.demo.sample import load_subjects
+from douban_pipeline.demo.setup import apply_states, make_library, prepare_home, spread_visits
+from douban_pipeline.launching.pools import POOL_LIMITS, set_pool_limits
+from douban_pipeline.scheduling.intake import Intake
+from douban_pipeline.services import open_services
+from douban_pipeline.settings import PREFIX, Settings, SettingsError, load_settings
+
+app = typer.Typer(
+    help="Keeps the metadata of a maccms10 library true to Douban. Its work runs in Dagster.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+console = Console()
+DEMO_SPREAD = timedelta(minutes=30)
+
+
+@app.command("setup")
+def set_up() -> None:
+    """Check the settings and the CMS's database, create or upgrade our tables, set Dagster's pool limits."""
+    services = open_services(_settings())
+    cms = services.cms
+    console.print(f"CMS        {services.settings.shown_library_url}, {len(services.categories)} categories")
+    console.print(f"           recycle bin: {'yes' if cms.has_recycle_bin else 'no (release before 2026)'}")
+    before, after = migrations.upgrade(services.engine, services.settings.table_prefix)
+    console.print(f"our tables version {before or 'none'} → {after}")
+    with dg.DagsterInstance.get() as instance:
+        set_pool_limits(instance)
+    console.print(f"pools      {', '.join(f'{pool} {limit}' for pool, limit in POOL_LIMITS.items())}")
+    dry = "[yellow]dry run: nothing is written to the CMS[/yellow]" if services.settings.dry_run else "live"
+    console.print(f"mode       {dry}")
+    console.print("Next: start Dagster (`dagster dev`) and launch the job initialise_library.")
+    services.close()
+
+
+@app.command("settings")
+def show_settings() -> None:
+    """Show every setting: its variable, its value (never a secret) and what it means."""
+    settings = _settings()
+    table = Table("variable", "value", "meaning")
+    for name, definition in Settings.model_fields.items():
+        value = settings.shown_library_url if name == "database_url" else _shown(getattr(settings, name))
+        table.add_row(PREFIX + name.upper(), value, definition.description or "")
+    console.print(table)
+
+
+@app.command()
+def demo() -> None:
+    """Run the whole chain over the bundled sample, through Dagster, and print what came of it."""
+    if not run_demo(_project(), console):
+        raise typer.Exit(1)
+
+
+@app.command()
+def dev(
+    port: Annotated[int, typer.Option(help="Port of Dagster's UI, on 127.0.0.1.")] = 3000,
+) -> None:
+    """Open Dagster's UI on the demo library, with sensors and schedules running."""
+    project, home = _project(), demo_home()
+    prepare_home(home, project)
+    with ReplayServer(load_subjects()) as upstream:
+        os.environ.update(demo_environment(home, douban_url=upstream.douban_url, search_url=upstream.search_url))
+        services = open_services(load_settings())
+        make_library(services)
+        Intake(services.engine, services.tables, services.cms, services.clock).initialise(spread=False)
+        apply_states(services)
+        spread_visits(services, DEMO_SPREAD)
+        services.close()
+        with dg.DagsterInstance.get() as instance:
+            set_pool_limits(instance)
+        console.print(f"Dagster's UI: http://127.0.0.1:{port} (Ctrl-C stops everything)")
+        console.print(f"Every shard of the demo library comes due within {DEMO_SPREAD.seconds // 60} minutes.")
+        command = [sys.executable, "-m", "dagster", "dev", "-w", str(project / "workspace.yaml")]
+        command += ["-h", "127.0.0.1", "-p", str(port)]
+        raise typer.Exit(_until_stopped(command, project))
+
+
+@app.command()
+def replay(
+    port: Annotated[int, typer.Option(help="Port on 127.0.0.1.")] = 8790,
+) -> None:
+    """Serve the bundled replay upstream: douban.php, SearXNG, Douban's suggestions and OpenRouter, from the sample."""
+    serve_replay(port=port)
+
+
+def _until_stopped(command: list[str], directory: Path) -> int:
+    """Run ``command`` until it ends; Ctrl-C reaches it too, and it is given the time to stop cleanly."""
+    process = subprocess.Popen(command, cwd=directory)  # noqa: S603 (our own interpreter, no shell)
+    signal.signal(signal.SIGTERM, lambda *_: process.terminate())
+    while True:
+        try:
+            return process.wait()
+        except KeyboardInterrupt:
+            console.print("stopping …")
+
+
+def _project() -> Path:
+    """Return the checkout: where `workspace.yaml` and `dagster.yaml` are."""
+    project = Path(__file__).resolve().parent.parent
+    if not (project / "workspace.yaml").exists():
+        raise typer.BadParameter("the demo runs from a checkout (pip install -e .), where workspace.yaml is")
+    return project
+
+
+def _settings() -> Settings:
+    return load_settings()
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, frozenset):
+        return ", ".join(str(item) for item in sorted(value)) or "—"
+    if isinstance(value, dict):
+        return ", ".join(f"{name}={policy}" for name, policy in value.items()) or "—"
+    return str(value)
+
+
+def main() -> None:
+    """Run the command line; an error a person can mend is told in a line, without a trace."""
+    try:
+        app()
+    except (SettingsError, DatabaseError) as error:
+        console.print(f"[red]error:[/red] {error}", markup=True, highlight=False)
+        sys.exit(2)
+    except SQLAlchemyError as error:
+        console.print(f"[red]database error:[/red] {error}", highlight=False)
+        sys.exit(2)

@@ -1,0 +1,193 @@
+"""How the replay upstream misbehaves when told to, and what it remembers of the requests it got."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+ENDPOINTS = ("douban", "search", "suggest", "llm")
+"""What can be told to misbehave: douban.php, SearXNG, Douban's suggest, OpenRouter."""
+
+FAULTS = (
+    "captcha",
+    "login_redirect",
+    "forbidden",
+    "throttled",
+    "server_error",
+    "timeout",
+    "wrong_id",
+    "empty",
+    "garbage",
+    "error_in_200",
+)
+"""``captcha``: Douban's human check with status 200; on SearXNG no results and engines that name a captcha.
+``login_redirect``: 302 to a login page on this same server. ``forbidden``: 403. ``throttled``: 429, with Retry-After
+if given. ``server_error``: 500. ``timeout``: no answer until the caller hangs up. ``wrong_id``: the answer for
+another subject. ``empty``: a well-formed answer that holds nothing. ``garbage``: 200 with JSON that is cut off.
+``error_in_200``: 200 with an error inside, in the words of that upstream."""
+
+_REMEMBERED = 200_000
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One rule of misbehaviour.
+
+    Attributes:
+        endpoint: One of `ENDPOINTS`.
+        fault: One of `FAULTS`.
+        match: Only requests for this: the whole subject id (``douban``), a part of the query (``search``,
+            ``suggest``) or of the last user message (``llm``); ``None`` for all.
+        times: Requests left that it answers; ``None`` for ever.
+        retry_after: Seconds, sent as Retry-After with ``throttled``.
+    """
+
+    endpoint: str
+    fault: str
+    match: str | None = None
+    times: int | None = None
+    retry_after: float | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what no rule can mean.
+
+        Raises:
+            ValueError: An endpoint or fault that does not exist, or a number below its least.
+        """
+        if self.endpoint not in ENDPOINTS:
+            raise ValueError(f"endpoint {self.endpoint!r}: use one of {', '.join(ENDPOINTS)}")
+        if self.fault not in FAULTS:
+            raise ValueError(f"fault {self.fault!r}: use one of {', '.join(FAULTS)}")
+        if self.times is not None and self.times < 1:
+            raise ValueError(f"times {self.times!r}: at least 1, or none for ever")
+        if self.retry_after is not None and self.retry_after < 0:
+            raise ValueError(f"retry_after {self.retry_after!r}: seconds, 0 or more")
+
+    @classmethod
+    def parse(cls, rule: Any) -> Fault:
+        """Return the rule that a JSON object describes; the keys are the attributes' names.
+
+        Raises:
+            ValueError: It is no such object.
+        """
+        if not isinstance(rule, Mapping):
+            raise ValueError(f"a rule is an object, not {rule!r}")
+        unknown = set(rule) - set(cls.__slots__)
+        if unknown or not {"endpoint", "fault"} <= set(rule):
+            raise ValueError(f"a rule has endpoint, fault and perhaps match, times, retry_after, not {sorted(rule)}")
+        numbers = {"times": int, "retry_after": float}
+        try:
+            values: dict[str, Any] = {
+                name: numbers.get(name, str)(value) if value is not None else None for name, value in rule.items()
+            }
+        except TypeError as error:
+            raise ValueError(str(error)) from error
+        return cls(**values)
+
+    def applies(self, endpoint: str, key: str) -> bool:
+        """Return whether a request for ``key`` at ``endpoint`` meets this rule."""
+        if endpoint != self.endpoint:
+            return False
+        if self.match is None:
+            return True
+        return key == self.match if endpoint == "douban" else self.match in key
+
+
+class Faults:
+    """The rules in force, oldest first; safe to use from any thread while the server runs."""
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self._lock = threading.Lock()
+        self._rules: list[Fault] = []
+
+    def add(
+        self,
+        endpoint: str,
+        fault: str,
+        *,
+        match: str | int | None = None,
+        times: int | None = None,
+        retry_after: float | None = None,
+    ) -> None:
+        """Add one rule; see `Fault` for the arguments and errors."""
+        rule = Fault(endpoint, fault, None if match is None else str(match), times, retry_after)
+        with self._lock:
+            self._rules.append(rule)
+
+    def replace(self, rules: Iterable[Fault]) -> None:
+        """Put ``rules`` in place of all there are."""
+        new = list(rules)
+        with self._lock:
+            self._rules = new
+
+    def clear(self) -> None:
+        """Behave again."""
+        self.replace(())
+
+    def take(self, endpoint: str, key: str) -> Fault | None:
+        """Return the first rule that a request meets and count it, or ``None``."""
+        with self._lock:
+            for place, rule in enumerate(self._rules):
+                if rule.applies(endpoint, key):
+                    if rule.times == 1:
+                        del self._rules[place]
+                    elif rule.times is not None:
+                        self._rules[place] = replace(rule, times=rule.times - 1)
+                    return rule
+        return None
+
+    def describe(self) -> list[dict[str, Any]]:
+        """Return the rules in force as JSON objects, those used up left out."""
+        with self._lock:
+            return [asdict(rule) for rule in self._rules]
+
+
+class RequestLog:
+    """What was asked of the server and when, so that a test can audit pacing and repeated questions."""
+
+    def __init__(self) -> None:
+        """Begin with nothing."""
+        self._lock = threading.Lock()
+        self._counts = dict.fromkeys(ENDPOINTS, 0)
+        self._seen: dict[str, deque[tuple[float, str]]] = {
+            endpoint: deque(maxlen=_REMEMBERED) for endpoint in ENDPOINTS
+        }
+
+    def record(self, endpoint: str, key: str, moment: float) -> None:
+        """Remember a request for ``key`` (a subject id or a query) at ``moment`` (unix seconds)."""
+        with self._lock:
+            self._counts[endpoint] += 1
+            self._seen[endpoint].append((moment, key))
+
+    def clear(self) -> None:
+        """Forget everything."""
+        with self._lock:
+            for endpoint in ENDPOINTS:
+                self._counts[endpoint] = 0
+                self._seen[endpoint].clear()
+
+    def count(self, endpoint: str) -> int:
+        """Return how many requests ``endpoint`` got."""
+        with self._lock:
+            return self._counts[endpoint]
+
+    def keys(self, endpoint: str) -> list[str]:
+        """Return what ``endpoint`` was asked for, oldest first (the last 200,000)."""
+        with self._lock:
+            return [key for _, key in self._seen[endpoint]]
+
+    def describe(self) -> dict[str, dict[str, Any]]:
+        """Return, by endpoint, ``count``, ``times`` (unix seconds) and ``keys``, oldest first."""
+        with self._lock:
+            return {
+                endpoint: {
+                    "count": self._counts[endpoint],
+                    "times": [moment for moment, _ in self._seen[endpoint]],
+                    "keys": [key for _, key in self._seen[endpoint]],
+                }
+                for endpoint in ENDPOINTS
+            }

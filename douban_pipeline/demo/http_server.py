@@ -1,0 +1,100 @@
+"""A threaded HTTP/1.1 server for tests and demos that stops at once, whoever still hangs on the line."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import socketserver
+import sys
+import threading
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from douban_pipeline.demo.answers import Answer, json_answer
+
+_LARGEST_BODY = 4 << 20
+_GOODBYE_SECONDS = 5.0
+
+Respond = Callable[[str, str, bytes, str], Answer | None]
+"""Method, target, body and Authorization header to an answer; ``None`` keeps the caller waiting."""
+
+
+class LoopbackServer(ThreadingHTTPServer):
+    """Keeps hold of its connections, so that stopping waits for nobody's keep-alive."""
+
+    daemon_threads = True
+    request_queue_size = 128
+
+    def __init__(self, address: tuple[str, int], respond: Respond) -> None:
+        """Bind ``address``; every request is answered by ``respond``, on a thread of its connection."""
+        self.respond = respond
+        self._open: set[socket.socket] = set()
+        self._changed = threading.Condition()
+        super().__init__(address, Handler)
+
+    def server_bind(self) -> None:
+        # HTTPServer asks the resolver for the host's full name here, which may take seconds without a network.
+        socketserver.TCPServer.server_bind(self)
+        self.server_name, self.server_port = str(self.server_address[0]), int(self.server_address[1])
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        with self._changed:
+            self._open.add(request)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        super().shutdown_request(request)
+        with self._changed:
+            self._open.discard(request)
+            self._changed.notify_all()
+
+    def hang_up(self) -> None:
+        """Close every connection and wait until the threads behind them have let go."""
+        with self._changed:
+            for connection in self._open:
+                with contextlib.suppress(OSError):
+                    connection.shutdown(socket.SHUT_RDWR)
+            self._changed.wait_for(lambda: not self._open, _GOODBYE_SECONDS)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        if not isinstance(sys.exception(), ConnectionError):  # callers that hang up are nobody's error
+            super().handle_error(request, client_address)
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Hands each request to the server's `respond`, keep-alive between them."""
+
+    protocol_version = "HTTP/1.1"
+    server_version, sys_version = "replay", ""
+    disable_nagle_algorithm = True
+    wbufsize = -1
+    server: LoopbackServer
+
+    def _serve(self) -> None:
+        length = int(self.headers.get("Content-Length") or 0)
+        if length > _LARGEST_BODY:
+            self.close_connection = True
+            self._send(json_answer({"error": "too large"}, 413))
+            return
+        body = self.rfile.read(length)
+        answer = self.server.respond(self.command, self.path, body, self.headers.get("Authorization") or "")
+        if answer is None:
+            self.close_connection = True
+            self.connection.recv(1)  # returns when the caller hangs up, or `hang_up` does
+            return
+        self._send(answer)
+
+    do_GET = do_POST = do_PUT = do_DELETE = _serve  # noqa: N815  http.server's names
+
+    def _send(self, answer: Answer) -> None:
+        self.send_response(answer.status)
+        self.send_header("Content-Type", answer.content_type)
+        self.send_header("Content-Length", str(len(answer.body)))
+        for name, value in answer.headers.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(answer.body)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Say nothing: what was asked is in ``/control/requests``."""

@@ -1,0 +1,125 @@
+"""An embedded library: the CMS's tables, filled with videos the way the CMS itself would store them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from douban_pipeline.demo.cms_schema import (
+    TYPE_COLUMNS,
+    VOD_COLUMNS,
+    Column,
+    Form,
+    checked_prefix,
+    mysql_ddl,
+    sqlite_ddl,
+)
+
+_BATCH = 500
+_ENTITIES = {ord("&"): "&amp;", ord("<"): "&lt;", ord(">"): "&gt;", ord('"'): "&quot;", ord("'"): "&#039;"}
+
+
+class LibraryError(Exception):
+    """The database already holds another library; the message says what to do."""
+
+
+def create_library(
+    engine: sa.Engine,
+    videos: Iterable[Mapping[str, Any]],
+    types: Iterable[Mapping[str, Any]],
+    prefix: str = "mac_",
+    form: Form = "head",
+) -> int:
+    """Create the CMS's tables in ``engine`` (SQLite, MariaDB or MySQL) and fill them; return how many videos came in.
+
+    Safe to repeat: a library that has all of ``videos`` is left alone, whatever was written to it since; one that
+    was left half made gets the rest. Nothing that is there is ever changed.
+
+    Args:
+        engine: Where to.
+        videos: Rows as column → value, `vod_id` among them, text **unescaped**. Columns left out get the CMS's
+            defaults. Columns that an existing or classic table lacks are dropped, as such a site would not have them.
+        types: Rows of `mac_type` in the same form, e.g. `default_types()`.
+        prefix: Table prefix.
+        form: Which form to create; an existing table stays in the form it has.
+
+    Raises:
+        LibraryError: The tables hold videos that are not among ``videos`` and lack some that are. The demo must
+            never pour its sample into a real site.
+        ValueError: A row has no id, has an id twice, or names a column that no release of the CMS has.
+    """
+    stored_videos = _stored(videos, VOD_COLUMNS)
+    stored_types = _stored(types, TYPE_COLUMNS)
+    ids = _ids(stored_videos, "vod_id")
+    _ids(stored_types, "type_id")
+    checked_prefix(prefix)
+    with engine.begin() as connection:
+        mysql = engine.dialect.name in ("mysql", "mariadb")
+        for statement in mysql_ddl(prefix, form) if mysql else sqlite_ddl(prefix, form):
+            connection.exec_driver_sql(statement)
+        present = _present(connection, f"{prefix}vod", "vod_id")
+        if ids <= present:
+            missing: set[int] = set()
+        elif present <= ids:
+            missing = ids - present
+        else:
+            raise LibraryError(
+                f"{prefix}vod in {engine.url.render_as_string(hide_password=True)} already holds "
+                f"{len(present - ids)} other videos: nothing was inserted; choose an empty database"
+            )
+        if missing or not present:
+            # Types first: where all videos are, all types are.
+            known_types = _present(connection, f"{prefix}type", "type_id")
+            _insert(connection, f"{prefix}type", [row for row in stored_types if row["type_id"] not in known_types])
+        _insert(connection, f"{prefix}vod", [row for row in stored_videos if row["vod_id"] in missing])
+    return len(missing)
+
+
+def escape_as_cms(text: str, width: int | None = None) -> str:
+    """Return ``text`` as the CMS stores it: PHP's ``htmlspecialchars(ENT_QUOTES)``, then cut to ``width`` characters.
+
+    maccms 10 cuts after escaping, so an entity or a name may be cut in half.
+    """
+    return text.strip().translate(_ENTITIES)[:width]
+
+
+def _stored(rows: Iterable[Mapping[str, Any]], columns: Sequence[Column]) -> list[dict[str, Any]]:
+    known = {column.name: column for column in columns}
+    defaults = {column.name: column.fallback for column in columns}
+    stored = []
+    for row in rows:
+        unknown = sorted(set(row) - set(known))
+        if unknown:
+            raise ValueError(f"no release of the CMS has the column(s) {', '.join(unknown)}")
+        stored.append(defaults | {name: _value(known[name], value) for name, value in row.items()})
+    return stored
+
+
+def _value(column: Column, value: Any) -> Any:
+    # Only short text is escaped: content and play lists are kept as they are, and so is the JSON of type_extend.
+    return escape_as_cms(value, column.width) if isinstance(value, str) and column.width else value
+
+
+def _ids(rows: Sequence[Mapping[str, Any]], key: str) -> set[int]:
+    ids = {int(row[key]) for row in rows}
+    if 0 in ids:
+        raise ValueError(f"a row has no {key}: without one a second call could not recognise it")
+    if len(ids) < len(rows):
+        raise ValueError(f"{len(rows) - len(ids)} row(s) share a {key} with another")
+    return ids
+
+
+def _present(connection: sa.Connection, table: str, key: str) -> set[int]:
+    return set(connection.execute(sa.select(sa.column(key)).select_from(sa.table(table))).scalars())
+
+
+def _insert(connection: sa.Connection, table: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    if not rows:
+        return
+    names = [column["name"] for column in sa.inspect(connection).get_columns(table)]
+    names = [name for name in names if name in rows[0]]
+    statement = sa.insert(sa.table(table, *(sa.column(name) for name in names)))
+    for start in range(0, len(rows), _BATCH):
+        connection.execute(statement, [{name: row[name] for name in names} for row in rows[start : start + _BATCH]])

@@ -1,0 +1,338 @@
+"""The bundled replay upstream: douban.php, SearXNG, Douban's suggest and OpenRouter on loopback, from the sample.
+
+It answers over real HTTP, so that demo, tests and benchmark exercise the same clients as production, and it
+misbehaves on request (`faults`). Nothing it does or says leads off the machine: even its login redirect stays here.
+
+Paths: ``/douban.php?id=&callback=``, ``/search?q=&format=json``, ``/j/subject_suggest?q=``,
+``/api/v1/chat/completions``, ``/api/v1/key``, ``/healthz``; ``/control/faults`` (GET the rules, PUT a list in their
+place, POST one more, DELETE all) and ``/control/requests`` (GET counts, times and keys, DELETE to forget).
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+import threading
+import time
+from bisect import bisect_right
+from collections.abc import Iterable
+from typing import Any, Self
+from urllib.parse import parse_qs, quote, urlsplit
+
+from douban_pipeline.demo import answers, introductions
+from douban_pipeline.demo.answers import Answer, Subject, html_answer, json_answer
+from douban_pipeline.demo.faults import Fault, Faults, RequestLog
+from douban_pipeline.demo.http_server import LoopbackServer
+from douban_pipeline.demo.sample import load_subjects
+from douban_pipeline.demo.title_index import TitleIndex
+
+_CAPTCHA = "检测到有异常请求从您的IP发出，请输入验证码 <img src='/misc/captcha?size=s' alt='captcha'>"
+_LOGIN = "<form action='/passport/login'>登录豆瓣 <input name='name'><input name='password'></form>"
+
+
+class ReplayServer:
+    """The replay upstream on a thread of its own.
+
+    Usable as a context manager. `faults` and `requests` are the same as ``/control/faults`` and
+    ``/control/requests``, without HTTP.
+
+    Args:
+        subjects: What the upstreams know, in the form `answers` describes. A subject's ``fault`` (one of
+            `faults.FAULTS`) makes douban.php misbehave for that id for ever.
+        host: Address to bind; loopback unless told otherwise.
+        port: Port to bind; 0 takes a free one.
+
+    Raises:
+        ValueError: A subject's ``fault`` does not exist.
+    """
+
+    def __init__(self, subjects: Iterable[Subject], host: str = "127.0.0.1", port: int = 0) -> None:
+        """Prepare the answers; nothing is bound yet."""
+        self.faults = Faults()
+        self.requests = RequestLog()
+        self._host, self._port = host, port
+        self._subjects = {int(subject["id"]): subject for subject in subjects}
+        self._ids = sorted(self._subjects)
+        self._known_ids = frozenset(self._ids)
+        self._index = TitleIndex(list(self._subjects.values()))
+        self._lasting = {
+            str(number): Fault("douban", subject["fault"], str(number))
+            for number, subject in self._subjects.items()
+            if subject.get("fault")
+        }
+        self._http: LoopbackServer | None = None
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> Self:
+        """Bind and begin to answer.
+
+        Raises:
+            OSError: The address cannot be bound.
+            RuntimeError: It runs already.
+        """
+        if self._http is not None:
+            raise RuntimeError("the replay upstream runs already")
+        self._http = LoopbackServer((self._host, self._port), self.respond)
+        self._thread = threading.Thread(
+            target=self._http.serve_forever, kwargs={"poll_interval": 0.05}, name="replay", daemon=True
+        )
+        self._thread.start()
+        return self
+
+    def stop(self) -> None:
+        """Hang up on everyone, those kept waiting included, and free the port; safe to repeat."""
+        http, thread = self._http, self._thread
+        if http is None or thread is None:
+            return
+        self._http = self._thread = None
+        http.shutdown()
+        thread.join()
+        http.hang_up()
+        http.server_close()
+
+    def __enter__(self) -> Self:
+        """Start."""
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        """Stop."""
+        self.stop()
+
+    @property
+    def url(self) -> str:
+        """Where it answers, without a trailing slash.
+
+        Raises:
+            RuntimeError: It does not run.
+        """
+        if self._http is None:
+            raise RuntimeError("the replay upstream does not run: call start()")
+        host, port = self._http.server_address[:2]
+        return f"http://{host!s}:{port}"
+
+    @property
+    def douban_url(self) -> str:
+        """Address of douban.php, called as ``URL?id=SUBJECT``."""
+        return f"{self.url}/douban.php"
+
+    @property
+    def search_url(self) -> str:
+        """Address of SearXNG's search."""
+        return f"{self.url}/search"
+
+    @property
+    def suggest_url(self) -> str:
+        """Address of Douban's suggest."""
+        return f"{self.url}/j/subject_suggest"
+
+    @property
+    def llm_url(self) -> str:
+        """Address of OpenRouter's chat completions."""
+        return f"{self.url}/api/v1/chat/completions"
+
+    def respond(self, method: str, target: str, body: bytes, authorization: str) -> Answer | None:
+        """Return the answer to one request, or ``None`` to keep the caller waiting."""
+        parts = urlsplit(target)
+        query = {name: values[-1] for name, values in parse_qs(parts.query, keep_blank_values=True).items()}
+        match method, parts.path:
+            case "GET", "/douban.php":
+                return self._douban(query)
+            case "GET" | "POST", "/search":
+                return self._search(query if method == "GET" else _form(body))
+            case "GET", "/j/subject_suggest":
+                return self._suggest(query.get("q", "").strip())
+            case "POST", "/api/v1/chat/completions":
+                return self._chat(body, authorization)
+            case "GET", "/api/v1/key":
+                known = _bearer(authorization)
+                return introductions.key_answer(self.requests.count("llm")) if known else _unauthorized()
+            case "GET", "/passport/login":
+                return html_answer("登录豆瓣", _LOGIN)
+            case "GET", "/healthz":
+                return json_answer({"status": "ok", "subjects": len(self._subjects)})
+            case _, "/control/faults" | "/control/requests":
+                return self._control(method, parts.path, body)
+        return json_answer({"error": f"no {method} {parts.path} here"}, 404)
+
+    def _douban(self, query: dict[str, str]) -> Answer | None:
+        key, callback = query.get("id", ""), query.get("callback")
+        fault = self._noted("douban", key) or self._lasting.get(key)
+        if not key.isdecimal():
+            return answers.maccms_answer({"code": 101, "msg": "参数错误"}, callback)
+        number = int(key)
+        if fault is None:
+            return answers.douban_answer(self._subjects.get(number), callback)
+        if fault.fault == "wrong_id":
+            return answers.douban_answer(self._neighbour(number), callback)
+        own = {
+            # PHP writes an empty record as a list.
+            "empty": answers.maccms_answer({"code": 1, "msg": "ok", "data": []}, callback),
+            "error_in_200": answers.maccms_answer({"code": 1309, "msg": "subject_ip_rate_limit"}, callback),
+            "garbage": Answer(200, b'{"code":1,"msg":"ok","data":{"vod_name":"', "text/html; charset=utf-8"),
+        }
+        return self._misbehave(fault, own, f"/douban.php?id={key}")
+
+    def _search(self, query: dict[str, str]) -> Answer | None:
+        asked = query.get("q", "").strip()
+        fault = self._noted("search", asked)
+        if query.get("format") != "json":
+            return html_answer("403 Forbidden", "this instance serves format=json only", 403)
+        if not asked:
+            return html_answer("400 Bad Request", "no query", 400)
+        if fault is None:
+            return answers.search_answer(asked, self._index.find(asked, 8), self._known_ids)
+        if fault.fault == "wrong_id":
+            return answers.search_answer(asked, self._strangers(asked, 3), self._known_ids)
+        blocked = (("bing", "CAPTCHA"), ("google", "Suspended: CAPTCHA"), ("duckduckgo", "access denied"))
+        own = {
+            "captcha": json_answer(answers.searxng_page(asked, [], blocked)),
+            "empty": json_answer(answers.searxng_page(asked, [])),
+            "error_in_200": json_answer({"error": "search error"}),
+            "garbage": Answer(200, b'{"query": "', "application/json"),
+        }
+        return self._misbehave(fault, own, f"/search?q={quote(asked)}")
+
+    def _suggest(self, asked: str) -> Answer | None:
+        fault = self._noted("suggest", asked)
+        if fault is None:
+            return answers.suggest_answer(asked, self._index.find(asked, 6) if asked else [])
+        if fault.fault == "wrong_id":
+            return answers.suggest_answer(asked, self._strangers(asked, 3))
+        limit = {"msg": "search_access_rate_limit", "code": 1080, "request": "GET /j/subject_suggest"}
+        own = {
+            "empty": json_answer([]),
+            "error_in_200": json_answer(limit),
+            "garbage": Answer(200, b'[{"episode":"","img":"', "application/json"),
+        }
+        return self._misbehave(fault, own, f"/j/subject_suggest?q={quote(asked)}")
+
+    def _chat(self, body: bytes, authorization: str) -> Answer | None:
+        try:
+            request = _json(body)
+        except ValueError as error:
+            return introductions.error_answer(400, str(error))
+        if not isinstance(request, dict):
+            return introductions.error_answer(400, "the body is no JSON object")
+        message = introductions.last_user_message(request)
+        fault = self._noted("llm", message)
+        if not _bearer(authorization):
+            return _unauthorized()
+        number, now = self.requests.count("llm"), time.time()
+        if fault is None:
+            return introductions.chat_answer(request, number, now)
+        if fault.fault == "wrong_id":
+            stranger = {"title": ["别的片子"], "year": ["1901"], "directors": ["无名氏"]}
+            return introductions.chat_answer(request, number, now, facts=stranger)
+        failure, source = introductions.error_answer, {"limit_source": "provider"}
+        retry = _retry_after(fault)
+        own = {
+            "forbidden": failure(403, "Input was flagged by moderation"),
+            "throttled": failure(429, "Rate limit exceeded", metadata=source, headers=retry),
+            "server_error": failure(502, "Provider returned error"),
+            "empty": json_answer(introductions.completion(request, number, now, "")),
+            "error_in_200": failure(502, "Provider returned error", http_status=200),
+            "garbage": json_answer(introductions.completion(request, number, now, '{"intro": "')),
+        }
+        return self._misbehave(fault, own, "/api/v1/chat/completions")
+
+    def _noted(self, endpoint: str, key: str) -> Fault | None:
+        self.requests.record(endpoint, key[:200], time.time())
+        return self.faults.take(endpoint, key)
+
+    def _misbehave(self, fault: Fault, own: dict[str, Answer], target: str) -> Answer | None:
+        """Return the upstream's ``own`` form of ``fault``, or the common one; ``None`` for a timeout."""
+        common = {
+            "captcha": html_answer("禁止访问", _CAPTCHA),
+            "login_redirect": html_answer(
+                "302 Found", "", 302, {"Location": f"{self.url}/passport/login?redir={quote(target, safe='')}"}
+            ),
+            "forbidden": html_answer("403 Forbidden", "<h1>403 Forbidden</h1>", 403),
+            "throttled": html_answer("429 Too Many Requests", "", 429, _retry_after(fault)),
+            "server_error": html_answer("500 Internal Server Error", "", 500),
+        }
+        return (common | own).get(fault.fault)
+
+    def _neighbour(self, number: int) -> Subject | None:
+        others = [other for other in self._ids if other != number]
+        return self._subjects[others[bisect_right(others, number) % len(others)]] if others else None
+
+    def _strangers(self, asked: str, limit: int) -> list[Subject]:
+        found = {int(subject["id"]) for subject in self._index.find(asked, len(self._ids))}
+        return [self._subjects[number] for number in self._ids if number not in found][:limit]
+
+    def _control(self, method: str, path: str, body: bytes) -> Answer:
+        try:
+            match method, path:
+                case "GET", "/control/requests":
+                    return json_answer(self.requests.describe())
+                case "DELETE", "/control/requests":
+                    self.requests.clear()
+                case "PUT", "/control/faults":
+                    rules = _json(body)
+                    if not isinstance(rules, list):
+                        raise ValueError("PUT a list of rules")
+                    self.faults.replace([Fault.parse(rule) for rule in rules])
+                case "POST", "/control/faults":
+                    rule = Fault.parse(_json(body))
+                    self.faults.add(
+                        rule.endpoint, rule.fault, match=rule.match, times=rule.times, retry_after=rule.retry_after
+                    )
+                case "DELETE", "/control/faults":
+                    self.faults.clear()
+                case "GET", _:
+                    pass
+                case _:
+                    return json_answer({"error": f"no {method} {path} here"}, 405)
+        except ValueError as error:
+            return json_answer({"error": str(error)}, 400)
+        return json_answer({"rules": self.faults.describe()})
+
+
+def serve(host: str = "127.0.0.1", port: int = 8790, subjects: Iterable[Subject] | None = None) -> None:
+    """Answer until SIGINT or SIGTERM, then stop cleanly; say one line on standard output when ready.
+
+    Args:
+        host: Address to bind.
+        port: Port to bind; 0 takes a free one, named in the line.
+        subjects: What the upstreams know; the bundled sample if left out.
+
+    Raises:
+        OSError: The address cannot be bound.
+    """
+    if subjects is None:
+        subjects = load_subjects()
+    ended = threading.Event()
+    signals = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.signal(number, lambda *_: ended.set()) for number in signals]
+    try:
+        with ReplayServer(subjects, host, port) as server:
+            sys.stdout.write(f"replay upstream ready at {server.url}\n")
+            sys.stdout.flush()
+            ended.wait()
+    finally:
+        for number, handler in zip(signals, before, strict=True):
+            signal.signal(number, handler)
+
+
+def _json(body: bytes) -> Any:
+    try:
+        return json.loads(body or b"null")
+    except ValueError as error:
+        raise ValueError(f"the body is no JSON: {error}") from error
+
+
+def _form(body: bytes) -> dict[str, str]:
+    return {name: values[-1] for name, values in parse_qs(body.decode(errors="replace")).items()}
+
+
+def _bearer(authorization: str) -> bool:
+    return authorization.startswith("Bearer ") and len(authorization) > len("Bearer ")
+
+
+def _unauthorized() -> Answer:
+    return introductions.error_answer(401, "No auth credentials found")
+
+
+def _retry_after(fault: Fault) -> dict[str, str]:
+    return {} if fault.retry_after is None else {"Retry-After": f"{fault.retry_after:g}"}

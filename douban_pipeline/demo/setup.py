@@ -1,0 +1,79 @@
+"""Making the demo: the embedded library with the bundled sample, taken in, with some rows locked and ignored."""
+
+from __future__ import annotations
+
+import shutil
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import update
+
+from douban_pipeline.catalog import migrations
+from douban_pipeline.catalog.tables import ReviewStatus
+from douban_pipeline.demo.cms_schema import default_types
+from douban_pipeline.demo.library import create_library
+from douban_pipeline.demo.sample import SampleVideo, cms_columns, load_videos
+from douban_pipeline.services import Services
+
+
+def prepare_home(home: Path, project: Path) -> None:
+    """Make the demo's folder with a Dagster instance of its own, configured as the project's is."""
+    dagster_home = home / "dagster"
+    dagster_home.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(project / "dagster.yaml", dagster_home / "dagster.yaml")
+
+
+def make_library(services: Services) -> int:
+    """Create the CMS's tables with the bundled sample, and ours; return how many videos are new."""
+    now = services.clock.now()
+    rows = [_row(video, now) for video in load_videos()]
+    new = create_library(services.engine, rows, default_types(), prefix=services.settings.table_prefix)
+    migrations.upgrade(services.engine, services.settings.table_prefix)
+    return new
+
+
+def apply_states(services: Services) -> None:
+    """Lock and ignore the sample's videos that are meant to be, unless work on them has begun; safe to repeat."""
+    now = services.clock.now()
+    video = services.tables.video
+    untouched = (video.c.douban_last_sync_at.is_(None), video.c.douban_review_status != ReviewStatus.IGNORED)
+    with services.engine.begin() as connection:
+        for sample in load_videos():
+            values = _state(sample, now)
+            if values:
+                connection.execute(update(video).where(*untouched, video.c.vod_id == sample["vod_id"]).values(**values))
+
+
+def spread_visits(services: Services, over: timedelta) -> None:
+    """Let every video of the demo come due within ``over``, shard after shard, so that there is something to watch."""
+    now = services.clock.now()
+    video = services.tables.video
+    with services.engine.begin() as connection:
+        for shard in range(64):
+            connection.execute(
+                update(video)
+                .where(video.c.shard == shard, video.c.douban_next_sync_at.is_not(None))
+                .values(douban_next_sync_at=now + over * shard / 64)
+            )
+
+
+def _row(video: SampleVideo, now: datetime) -> dict[str, Any]:
+    updated = int((now - timedelta(days=video["age_days"])).timestamp())
+    return {**cms_columns(video), "vod_time": updated, "vod_time_add": updated, "vod_status": 1}
+
+
+def _state(video: SampleVideo, now: datetime) -> dict[str, Any]:
+    wanted = video.get("state", {})
+    state: dict[str, Any] = {}
+    if wanted.get("douban_id_locked"):
+        state |= {"douban_id_locked": True, "douban_id_lock_time": now}
+    if wanted.get("intro_locked"):
+        state |= {"intro_locked": True, "intro_lock_time": now}
+    if wanted.get("ignored"):
+        state |= {
+            "douban_review_status": ReviewStatus.IGNORED,
+            "douban_review_reason": "示例：站长选择忽略",
+            "douban_next_sync_at": None,
+        }
+    return state

@@ -1,0 +1,60 @@
+"""What runs by the clock, in the site's time zone. Add schedules here; what they launch lives in its own room."""
+
+from collections.abc import Iterator
+
+import dagster as dg
+
+from douban_pipeline.catalog.tables import SHARDS
+from douban_pipeline.launching.chain import chain_job, shard_range_tags
+from douban_pipeline.launching.housekeeping import prune_history
+from douban_pipeline.partitions import SHARDS_PER_RUN
+from douban_pipeline.reports.assets import duplicate_reports
+from douban_pipeline.review.assets import review_queue
+from douban_pipeline.scheduling.jobs import SweepConfig, sweep_library
+
+HOURS = 24
+
+reports_job = dg.define_asset_job(
+    "nightly_reports",
+    selection=dg.AssetSelection.assets(duplicate_reports, review_queue),
+    tags={"pipeline": "reports"},
+    description="Renews the reports for people: duplicates and the review queue.",
+)
+
+
+def schedules_for(time_zone: str) -> list[dg.ScheduleDefinition]:
+    """Return the schedules, on the clock of ``time_zone``."""
+    running = dg.DefaultScheduleStatus.RUNNING
+
+    @dg.schedule(job=chain_job, cron_schedule="0 4 * * 0", execution_timezone=time_zone, default_status=running)
+    def weekly_backfill(context: dg.ScheduleEvaluationContext) -> Iterator[dg.RunRequest]:
+        """Visits all 64 shards on Sunday morning, eight a run, for what the sensor left: nothing stays due for ever."""
+        day = f"{context.scheduled_execution_time:%Y-%m-%d}"
+        for first in range(0, SHARDS, SHARDS_PER_RUN):
+            tags = {"pipeline": "backfill", **shard_range_tags(first, first + SHARDS_PER_RUN - 1)}
+            yield dg.RunRequest(run_key=f"{day}:{first:02d}", tags=tags)
+
+    @dg.schedule(job=sweep_library, cron_schedule="17 * * * *", execution_timezone=time_zone, default_status=running)
+    def hourly_sweep(context: dg.ScheduleEvaluationContext) -> dg.RunRequest:
+        """Sweeps one twenty-fourth of the library an hour, so that every id is looked at once a day."""
+        hour = context.scheduled_execution_time.hour
+        config = dg.RunConfig(ops={"sweep": SweepConfig(part=hour, parts=HOURS)})
+        return dg.RunRequest(run_config=config)
+
+    nightly_reports = dg.ScheduleDefinition(
+        name="nightly_reports_schedule",
+        job=reports_job,
+        cron_schedule="30 3 * * *",
+        execution_timezone=time_zone,
+        default_status=running,
+        description="Renews the reports for people before they come to work.",
+    )
+    nightly_prune = dg.ScheduleDefinition(
+        name="nightly_prune",
+        job=prune_history,
+        cron_schedule="50 4 * * *",
+        execution_timezone=time_zone,
+        default_status=running,
+        description="Clears away finished runs and closed tasks past their days.",
+    )
+    return [weekly_backfill, hourly_sweep, nightly_reports, nightly_prune]

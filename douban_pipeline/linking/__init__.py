@@ -1,0 +1,1 @@
+"""From a video to its subject: candidates from outside, verdicts from within."""

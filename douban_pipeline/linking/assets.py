@@ -1,0 +1,161 @@
+"""The middle of the chain: candidates from outside, verdicts from within."""
+
+from collections import Counter
+
+import dagster as dg
+
+from douban_pipeline.catalog.database import reading
+from douban_pipeline.catalog.tables import TaskStage, TaskStatus
+from douban_pipeline.catalog.tasks import Task
+from douban_pipeline.linking.candidates import CandidateFinder, Found
+from douban_pipeline.linking.facts import video_facts
+from douban_pipeline.linking.verdicts import Bench, Judged
+from douban_pipeline.partitions import shard_backfill, shards
+from douban_pipeline.presentation import local_time, subject_link, table
+from douban_pipeline.scheduling.assets import due_videos
+from douban_pipeline.scheduling.attempts import PutBack
+from douban_pipeline.services import Services
+from douban_pipeline.session import Session, open_session
+
+SEARCH_POOL = "search_api"
+
+
+@dg.asset(
+    deps=[due_videos],
+    partitions_def=shards,
+    backfill_policy=shard_backfill,
+    group_name="chain",
+    kinds={"python", "mysql"},
+    pool=SEARCH_POOL,
+)
+def search_candidates(context: dg.AssetExecutionContext, services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
+    """Finds the subjects each MATCH task's video might be, and fetches what is needed to judge them.
+
+    Asks the search provider in up to three forms and douban.php for the details of at most `TOP_N` hits, all
+    paced by `mac_douban_gate` and kept in `mac_douban_snapshot`, so that nothing is asked twice. A source that is
+    ill or closed defers tasks instead of failing the run: an empty answer and a failed call are never mixed up.
+    """
+    session = open_session(context, services)
+    settings = services.settings
+    tasks = session.queue.lease(session.shards, TaskStage.SEARCH, limit=session.limit)
+    with reading(services.engine) as connection:
+        rows = services.cms.rows(connection, [task.vod_id for task in tasks])
+    finder = CandidateFinder(
+        services.search,
+        services.douban,
+        top_n=settings.top_n,
+        search_age=settings.search_cache_age,
+        subject_age=settings.subject_cache_age,
+        title_floor=settings.title_floor,
+    )
+    attempts = session.attempts()
+    videos = {vod_id: video_facts(row, services.cms, services.categories) for vod_id, row in rows.items()}
+    gone = [task for task in tasks if task.vod_id not in videos]
+    with services.engine.begin() as connection:
+        for task in gone:
+            session.queue.finish(connection, task.task_id, TaskStatus.SKIP, "影片已从 CMS 中删除")
+    wanted = [task for task in tasks if task.vod_id in videos]
+    found: dict[int, Found] = {}
+
+    def find(task: Task) -> Found:
+        return finder.find(videos[task.vod_id])
+
+    workers = max(settings.search_concurrency, settings.douban_concurrency)
+    for task, result in attempts.run(wanted, find, workers=workers):
+        with services.engine.begin() as connection:
+            session.queue.advance(connection, task, TaskStage.SCORE, result.to_payload())
+        found[task.vod_id] = result
+        if len(found) % 25 == 0:
+            context.log.info(f"{len(found)} of {len(wanted)} videos searched")
+    rows_shown = [
+        {
+            "vod_id": vod_id,
+            "title": videos[vod_id].title,
+            "candidates": len(result.subjects),
+            "requests": result.requests,
+            "first": subject_link(result.subjects[0][0] if result.subjects else 0),
+        }
+        for vod_id, result in sorted(found.items(), key=lambda pair: -pair[1].requests)
+    ]
+    requests = sum(result.requests for result in found.values())
+    return session.result(
+        {
+            "searched": len(found),
+            "without_candidates": sum(not result.subjects for result in found.values()),
+            "requests": requests,
+            "requests_per_video": round(requests / len(found), 2) if found else 0.0,
+            "deferred": len(attempts.deferred),
+            "failed": len(attempts.failed),
+            "left_for_later": attempts.left,
+            "most_requests": dg.MetadataValue.md(table(rows_shown)),
+            **put_back_metadata(session, attempts.deferred, attempts.failed),
+        }
+    )
+
+
+def put_back_metadata(session: Session, deferred: list[PutBack], failed: list[PutBack]) -> dict[str, dg.MetadataValue]:
+    """Return a table of the tasks that went back into the queue, if there are any."""
+    zone = session.services.settings.zone
+    rows = [
+        {
+            "vod_id": item.vod_id,
+            "shard": item.shard,
+            "why": item.reason,
+            "failures": item.failures,
+            "again at": local_time(item.until, zone),
+        }
+        for item in (*failed, *deferred)
+    ]
+    return {"put_back": dg.MetadataValue.md(table(rows))} if rows else {}
+
+
+@dg.asset(
+    deps=[search_candidates],
+    partitions_def=shards,
+    backfill_policy=shard_backfill,
+    group_name="chain",
+    kinds={"python", "mysql"},
+)
+def scored_matches(context: dg.AssetExecutionContext, services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
+    """Judges each searched video from the archived answers and stores the verdict with all it rests on.
+
+    CONFIRMED needs the score, the lead and the acceptance gate; it waits in `mac_douban_verdict` for
+    `synced_fields` and for the guards between. REVIEW and NOT_FOUND settle the video's state at once. Every
+    candidate's points and conflicts are in `mac_douban_review_candidate`. Writes nothing to the CMS and makes no
+    request.
+    """
+    session = open_session(context, services)
+    bench = Bench(services, session.queue, session.run_id)
+    withdrawn = bench.quarantine()
+    for breach in withdrawn:
+        context.log.warning(f"withdrew the verdict on video {breach.vod_id}: {breach.what}")
+    tasks = session.queue.lease(session.shards, TaskStage.SCORE, limit=session.limit)
+    judged = bench.judge(tasks)
+    verdicts = Counter(item.status for item in judged)
+    context.log.info(f"{len(judged)} videos judged: {dict(verdicts)}")
+    doubtful = sorted((item for item in judged if item.status != "CONFIRMED"), key=lambda item: -(item.score or 0.0))
+    confirmed = sorted((item for item in judged if item.status == "CONFIRMED"), key=lambda item: item.score or 0.0)
+    return session.result(
+        {
+            "judged": len(judged),
+            "confirmed": verdicts["CONFIRMED"],
+            "review": verdicts["REVIEW"],
+            "not_found": verdicts["NOT_FOUND"],
+            "withdrawn": len(withdrawn),
+            "closest_confirmed": dg.MetadataValue.md(table([_shown(item) for item in confirmed])),
+            "most_doubtful": dg.MetadataValue.md(table([_shown(item) for item in doubtful])),
+        }
+    )
+
+
+def _shown(item: Judged) -> dict[str, object]:
+    return {
+        "vod_id": item.vod_id,
+        "shard": item.shard,
+        "title": item.title,
+        "verdict": item.status,
+        "subject": subject_link(item.douban_id),
+        "score": item.score,
+        "lead": item.lead,
+        "why": item.explanation,
+    }

@@ -1,0 +1,121 @@
+"""From the CMS's rows and Douban's answers to the plain facts that the matcher compares."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from douban_pipeline.catalog.maccms import Category, Cms
+from douban_pipeline.catalog.values import (
+    aliases_of,
+    episodes_of,
+    minutes_of,
+    people_of,
+    readable,
+    split_list,
+    year_of,
+)
+from douban_pipeline.matching import Kind, Subject, Video
+from douban_pipeline.upstream.douban import SubjectRecord
+
+# Words in category names, the telling ones first: 纪录片 under 电影 is a documentary, 动画片 an animation.
+_KIND_WORDS: tuple[tuple[str, Kind], ...] = (
+    ("纪录", Kind.DOCUMENTARY),
+    ("记录片", Kind.DOCUMENTARY),
+    ("短剧", Kind.SHORT),
+    ("动漫", Kind.ANIMATION),
+    ("动画", Kind.ANIMATION),
+    ("番剧", Kind.ANIMATION),
+    ("综艺", Kind.VARIETY),
+    ("真人秀", Kind.VARIETY),
+    ("剧情片", Kind.FILM),
+    ("喜剧片", Kind.FILM),
+    ("连续剧", Kind.SERIES),
+    ("电视剧", Kind.SERIES),
+    ("剧集", Kind.SERIES),
+    ("电影", Kind.FILM),
+    ("片", Kind.FILM),
+    ("剧", Kind.SERIES),
+)
+_VARIETY_GENRES = frozenset({"真人秀", "脱口秀", "综艺", "歌舞真人秀"})
+_MAX_DEPTH = 5
+
+
+def kind_of_category(categories: Mapping[int, Category], type_id: int) -> Kind | None:
+    """Return what a site's category says of its videos: by its own name, then its ancestors'.
+
+    Sites number their categories as they like, so names decide, never ids.
+    """
+    for _ in range(_MAX_DEPTH):
+        category = categories.get(type_id)
+        if category is None:
+            return None
+        name = category.name
+        found = next((kind for word, kind in _KIND_WORDS if word in name), None)
+        if found is not None:
+            return found
+        type_id = category.parent_id
+    return None
+
+
+def video_facts(row: Mapping[Any, Any], cms: Cms, categories: Mapping[int, Category]) -> Video:
+    """Return a CMS row as the matcher sees it: unescaped, split, without placeholders."""
+    widths = cms.widths
+
+    def people(column: str) -> tuple[str, ...]:
+        return people_of(row[column], width=widths.get(column))
+
+    return Video(
+        vod_id=row["vod_id"],
+        title=readable(row["vod_name"]),
+        aliases=aliases_of(row["vod_sub"], width=widths.get("vod_sub")),
+        year=year_of(row["vod_year"]),
+        kind=kind_of_category(categories, row["type_id"]),
+        # Unsplit: 其它 is no name to drop but says that any region fits.
+        regions=(readable(row["vod_area"]),) if row["vod_area"] else (),
+        languages=split_list(row["vod_lang"]),
+        directors=people("vod_director"),
+        actors=people("vod_actor"),
+        genres=split_list(row["vod_class"], width=widths.get("vod_class")),
+        duration_minutes=minutes_of(readable(row["vod_duration"])),
+        episodes=episodes_of(row["vod_total"], readable(row["vod_remarks"])),
+        remarks=readable(row["vod_remarks"]),
+    )
+
+
+def subject_facts(record: SubjectRecord) -> Subject:
+    """Return an answer of Douban as the matcher sees it."""
+    years = dict.fromkeys(year for date in record.release_dates if (year := year_of(date)) is not None)
+    return Subject(
+        douban_id=record.douban_id,
+        title=record.title,
+        original_title=record.original_title,
+        aliases=record.aliases,
+        year=record.year,
+        release_years=tuple(years),
+        kind=_kind_of_subject(record),
+        regions=record.regions,
+        languages=record.languages,
+        directors=record.directors,
+        actors=record.actors,
+        genres=record.genres,
+        duration_minutes=record.duration_minutes,
+        episodes=record.episodes,
+        rating=record.rating,
+    )
+
+
+def _kind_of_subject(record: SubjectRecord) -> Kind | None:
+    """Return what an answer tells of the kind; douban.php has no field for it."""
+    genres = set(record.genres)
+    if genres & _VARIETY_GENRES:
+        return Kind.VARIETY
+    if "动画" in genres:
+        return Kind.ANIMATION
+    if "纪录片" in genres:
+        return Kind.DOCUMENTARY
+    if record.episodes is not None and record.episodes > 1:
+        return Kind.SERIES
+    if "短片" in genres:
+        return Kind.SHORT
+    return Kind.FILM if record.duration_minutes is not None and record.duration_minutes >= 60 else None

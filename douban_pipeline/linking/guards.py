@@ -1,0 +1,82 @@
+"""The rules that no confirmed verdict may break, asked of the database over all shards.
+
+The same predicate stands again in the write path: the check makes a breach visible, the write makes it harmless.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, select
+
+from douban_pipeline.catalog.tables import ReviewStatus, VerdictState
+from douban_pipeline.catalog.videos import Breach
+from douban_pipeline.matching import Thresholds
+from douban_pipeline.matching.guard import SENTENCES, violations
+from douban_pipeline.services import Services
+from douban_pipeline.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictBreach(Breach):
+    """A confirmed verdict that must not be written: where it stands, and the codes of the rules it breaks."""
+
+    verdict_id: int
+    task_id: int
+    run_id: str
+    codes: tuple[str, ...]
+
+
+def thresholds_of(settings: Settings) -> Thresholds:
+    """Return the thresholds in force."""
+    return Thresholds(
+        confirm=settings.confirm_score,
+        review=settings.review_score,
+        lead=settings.lead_score,
+        title_floor=settings.title_floor,
+        year_gap=settings.year_gap,
+    )
+
+
+def words(codes: Sequence[str]) -> str:
+    """Return broken rules as a sentence for people."""
+    return "；".join(SENTENCES[code] for code in codes)
+
+
+def broken_rules(
+    verdict: Mapping[Any, Any], state: Mapping[Any, Any] | None, thresholds: Thresholds
+) -> tuple[str, ...]:
+    """Return the codes of the rules that a stored verdict breaks, given the video's state now."""
+    return violations(
+        verdict=verdict["verdict"],
+        score=verdict["score"],
+        lead=verdict["lead"],
+        rejects=verdict["rejects"] or (),
+        complete=verdict["complete"],
+        source_healthy=verdict["source_healthy"],
+        locked=bool(state and state["douban_id_locked"]),
+        ignored=bool(state and state["douban_review_status"] == ReviewStatus.IGNORED),
+        thresholds=thresholds,
+    )
+
+
+def breaches(services: Services, connection: Connection) -> list[VerdictBreach]:
+    """Return every confirmed verdict that waits to be written and breaks a rule, over all shards."""
+    verdict, video = services.tables.verdict, services.tables.video
+    query = (
+        select(verdict, video.c.douban_id_locked, video.c.douban_review_status)
+        .outerjoin(video, video.c.vod_id == verdict.c.vod_id)
+        .where(verdict.c.state == VerdictState.PENDING, verdict.c.verdict == ReviewStatus.CONFIRMED)
+        .order_by(verdict.c.vod_id)
+    )
+    thresholds = thresholds_of(services.settings)
+    found = []
+    for row in connection.execute(query).mappings():
+        codes = broken_rules(row, row, thresholds)
+        if codes:
+            found.append(
+                VerdictBreach(row["vod_id"], words(codes), row["verdict_id"], row["task_id"], row["run_id"], codes)
+            )
+    return found

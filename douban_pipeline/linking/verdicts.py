@@ -1,0 +1,243 @@
+"""Judging videos from archived answers, and storing every verdict with all it rests on.
+
+Nothing here writes to the CMS: a CONFIRMED verdict waits for the writing step, the others settle our own state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from sqlalchemy import Connection, RowMapping, insert, update
+
+from douban_pipeline import RULE_VERSION
+from douban_pipeline.catalog.database import reading
+from douban_pipeline.catalog.tables import ReviewStatus, TaskStage, TaskStatus, VerdictState
+from douban_pipeline.catalog.tasks import Task, TaskQueue, back_off
+from douban_pipeline.catalog.values import year_of
+from douban_pipeline.catalog.videos import state_rows
+from douban_pipeline.linking.candidates import Found
+from douban_pipeline.linking.facts import subject_facts, video_facts
+from douban_pipeline.linking.guards import VerdictBreach, breaches, thresholds_of
+from douban_pipeline.matching import Status, Verdict, Video, judge
+from douban_pipeline.scheduling.tiers import next_visit, tier_of
+from douban_pipeline.services import Services
+from douban_pipeline.upstream.douban import SubjectRecord, parse_subject
+
+_KEPT_CANDIDATES = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A verdict as it was stored, for the run's report."""
+
+    vod_id: int
+    shard: int
+    title: str
+    status: str
+    douban_id: int
+    score: float | None
+    lead: float | None
+    explanation: str
+    candidates: int
+
+
+class Bench:
+    """Judges the tasks of one run.
+
+    Args:
+        services: Database, archive and settings.
+        queue: The run's view of the tasks.
+        run_id: The Dagster run, stored with every verdict.
+    """
+
+    def __init__(self, services: Services, queue: TaskQueue, run_id: str) -> None:
+        self.services = services
+        self.queue = queue
+        self.run_id = run_id
+        self.thresholds = thresholds_of(services.settings)
+
+    def judge(self, tasks: Sequence[Task], report: Callable[[Judged], None] = lambda _: None) -> list[Judged]:
+        """Judge ``tasks`` from the archive and store the verdicts; one transaction a video."""
+        vod_ids = [task.vod_id for task in tasks]
+        services = self.services
+        with reading(services.engine) as connection:
+            rows = services.cms.rows(connection, vod_ids)
+            states = state_rows(connection, services.tables, vod_ids)
+            undone = services.change_log(self.run_id).undone_values(connection, vod_ids)
+        judged: list[Judged] = []
+        for task in tasks:
+            row, state = rows.get(task.vod_id), states.get(task.vod_id)
+            idle = _why_idle(row, state)
+            if idle or row is None or state is None:
+                with services.engine.begin() as connection:
+                    self.queue.finish(connection, task.task_id, TaskStatus.SKIP, idle)
+                continue
+            reverted = frozenset(undone.get(task.vod_id, {}).get("vod_douban_id", ()))
+            result = self._judge_one(task, row, state, reverted)
+            judged.append(result)
+            report(result)
+        return judged
+
+    def _judge_one(self, task: Task, row: RowMapping, state: RowMapping, reverted: frozenset[int]) -> Judged:
+        found = Found.from_payload(task.payload)
+        video = video_facts(row, self.services.cms, self.services.categories)
+        records = {douban_id: self._record(douban_id, snapshot) for douban_id, snapshot in found.subjects}
+        verdict = judge(
+            video,
+            [subject_facts(record) for record in records.values()],
+            complete=found.complete,
+            source_healthy=True,
+            thresholds=self.thresholds,
+            reverted=reverted,
+        )
+        status, explanation = _with_standing_id(verdict, row["vod_douban_id"])
+        if status == Status.UNDECIDED:
+            with self.services.engine.begin() as connection:
+                again = self.services.clock.now() + back_off(1)
+                self.queue.put_back(connection, task.task_id, again, explanation, failed=False, stage=TaskStage.SEARCH)
+            return Judged(task.vod_id, task.shard, video.title, status, 0, None, None, explanation, 0)
+        with self.services.engine.begin() as connection:
+            verdict_id = self._store(connection, task, found, video, verdict, status, explanation)
+            if status == ReviewStatus.CONFIRMED:
+                self.queue.advance(connection, task, TaskStage.SYNC, {**task.payload, "verdict_id": verdict_id})
+            else:
+                self._settle(connection, task, row, status, explanation)
+        return Judged(
+            task.vod_id,
+            task.shard,
+            video.title,
+            status,
+            verdict.douban_id or 0,
+            verdict.score,
+            verdict.lead,
+            explanation,
+            len(verdict.candidates),
+        )
+
+    def _record(self, douban_id: int, snapshot_id: int) -> SubjectRecord:
+        return parse_subject(self.services.archive.get(snapshot_id).body, douban_id)
+
+    def _store(
+        self,
+        connection: Connection,
+        task: Task,
+        found: Found,
+        video: Video,
+        verdict: Verdict,
+        status: str,
+        explanation: str,
+    ) -> int:
+        tables, now = self.services.tables, self.services.clock.now()
+        best = verdict.candidates[0] if verdict.candidates else None
+        connection.execute(
+            update(tables.verdict)
+            .where(tables.verdict.c.vod_id == task.vod_id, tables.verdict.c.state == VerdictState.PENDING)
+            .values(state=VerdictState.SUPERSEDED, state_reason="有新的判定")
+        )
+        key = connection.execute(
+            insert(tables.verdict).values(
+                vod_id=task.vod_id,
+                shard=task.shard,
+                task_id=task.task_id,
+                verdict=status,
+                douban_id=verdict.douban_id or 0,
+                score=verdict.score,
+                lead=verdict.lead,
+                complete=found.complete,
+                source_healthy=True,
+                rejects=list(best.comparison.rejects) if best else [],
+                reasons=list(verdict.codes),
+                explanation=explanation[:500],
+                facts=asdict(video),
+                snapshots=[*found.snapshots, *(snapshot for _, snapshot in found.subjects)],
+                rule_version=RULE_VERSION,
+                state=VerdictState.PENDING if status == ReviewStatus.CONFIRMED else VerdictState.APPLIED,
+                run_id=self.run_id,
+                created_at=now,
+            )
+        ).inserted_primary_key
+        assert key is not None
+        verdict_id = int(key[0])
+        snapshot_of = dict(found.subjects)
+        rows: list[dict[str, Any]] = [
+            {
+                "verdict_id": verdict_id,
+                "vod_id": task.vod_id,
+                "rank": candidate.rank,
+                "douban_id": candidate.subject.douban_id,
+                "title": candidate.subject.title[:255],
+                "year": candidate.subject.year,
+                "score": candidate.comparison.score,
+                "points": [item.to_json() for item in candidate.comparison.items],
+                "rejects": list(candidate.comparison.rejects),
+                "conflicts": {finding.code: finding.text for finding in candidate.comparison.findings},
+                "facts": asdict(candidate.subject),
+                "snapshot_id": snapshot_of[candidate.subject.douban_id],
+                "created_at": now,
+            }
+            for candidate in verdict.candidates[:_KEPT_CANDIDATES]
+        ]
+        if rows:
+            connection.execute(insert(tables.candidate), rows)
+        return verdict_id
+
+    def _settle(self, connection: Connection, task: Task, row: RowMapping, status: str, explanation: str) -> None:
+        """Note a verdict that writes nothing to the CMS, and when to look again."""
+        now = self.services.clock.now()
+        tier = tier_of(row["vod_time"], year_of(row["vod_year"]), now)
+        video = self.services.tables.video
+        connection.execute(
+            update(video)
+            .where(video.c.vod_id == task.vod_id)
+            .values(
+                douban_review_status=status,
+                douban_review_reason=explanation[:500],
+                douban_last_sync_at=now,
+                douban_next_sync_at=next_visit(task.vod_id, tier, now),
+                douban_sync_fail_count=0,
+                douban_last_fail_reason="",
+            )
+        )
+        self.queue.finish(connection, task.task_id, TaskStatus.SUCCESS, explanation)
+
+    def quarantine(self) -> list[VerdictBreach]:
+        """Withdraw verdicts of earlier runs that must not be written any more; return them.
+
+        A run whose guard failed leaves its verdict behind. The failure was shown once; here the verdict is refused
+        and the video judged anew, so that one bad row does not stop all later runs.
+        """
+        tables = self.services.tables
+        with reading(self.services.engine) as connection:
+            found = [breach for breach in breaches(self.services, connection) if breach.run_id != self.run_id]
+        for breach in found:
+            with self.services.engine.begin() as connection:
+                connection.execute(
+                    update(tables.verdict)
+                    .where(tables.verdict.c.verdict_id == breach.verdict_id)
+                    .values(state=VerdictState.REFUSED, state_reason=breach.what[:500])
+                )
+                self.queue.finish(connection, breach.task_id, TaskStatus.SKIP, breach.what)
+        return found
+
+
+def _why_idle(row: Mapping[Any, Any] | None, state: Mapping[Any, Any] | None) -> str:
+    """Return why a video is not judged, empty if it is."""
+    if row is None or state is None:
+        return "影片已从 CMS 中删除"
+    if state["douban_id_locked"]:
+        return "豆瓣 ID 已锁定"
+    if state["douban_review_status"] == ReviewStatus.IGNORED:
+        return "影片已被忽略"
+    return ""
+
+
+def _with_standing_id(verdict: Verdict, standing: int) -> tuple[str, str]:
+    """Return status and explanation in view of an id that already stands in the CMS.
+
+    Automation fills an empty id. Another one was put there by somebody, and only a person replaces it.
+    """
+    if verdict.status is Status.CONFIRMED and standing and standing != verdict.douban_id:
+        return ReviewStatus.REVIEW, f"CMS 中已有豆瓣 ID {standing}，匹配结果为 {verdict.douban_id}，需人工确认"
+    return verdict.status, verdict.explanation

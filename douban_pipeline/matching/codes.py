@@ -1,0 +1,87 @@
+"""What can be wrong with a candidate, as machine codes and as sentences for reviewers.
+
+A code is stored and counted; a sentence is read. A finding's own sentence carries the values (年份差 3 年), the
+table here says the same without them.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+
+
+class Code(enum.StrEnum):
+    """Every reason for which a candidate or a video is not confirmed."""
+
+    # The plan's hard rejects.
+    TITLE_TOO_FAR = "TITLE_TOO_FAR"
+    YEAR_GAP = "YEAR_GAP"
+    KIND_CONFLICT = "KIND_CONFLICT"
+    REGION_CONFLICT = "REGION_CONFLICT"
+    DIRECTOR_CONFLICT = "DIRECTOR_CONFLICT"
+    # Softer conflicts of one candidate.
+    SEASON_CONFLICT = "SEASON_CONFLICT"
+    SEASON_ONE_SIDED = "SEASON_ONE_SIDED"
+    EDITION_CONFLICT = "EDITION_CONFLICT"
+    MEDIUM_CONFLICT = "MEDIUM_CONFLICT"
+    YEAR_OFF = "YEAR_OFF"
+    YEAR_OF_RELEASE = "YEAR_OF_RELEASE"
+    YEAR_IN_TITLE = "YEAR_IN_TITLE"
+    ACTORS_DISJOINT = "ACTORS_DISJOINT"
+    LENGTH_CONFLICT = "LENGTH_CONFLICT"
+    MARKS_DIFFER = "MARKS_DIFFER"
+    # What the acceptance gate misses.
+    TITLE_NOT_EXACT = "TITLE_NOT_EXACT"
+    ALIAS_UNBACKED = "ALIAS_UNBACKED"
+    YEAR_UNCONFIRMED = "YEAR_UNCONFIRMED"
+    TOO_FEW_FACTS = "TOO_FEW_FACTS"
+    UNCORROBORATED = "UNCORROBORATED"
+    INCOMPLETE = "INCOMPLETE"
+    REVERTED_BEFORE = "REVERTED_BEFORE"
+    # The verdict as a whole.
+    LEAD_TOO_SMALL = "LEAD_TOO_SMALL"
+    BELOW_CONFIRM = "BELOW_CONFIRM"
+    BELOW_REVIEW = "BELOW_REVIEW"
+    CONFLICT = "CONFLICT"
+    NO_CANDIDATES = "NO_CANDIDATES"
+    ALL_REJECTED = "ALL_REJECTED"
+    SOURCE_DEGRADED = "SOURCE_DEGRADED"
+
+
+HARD_REJECTS: frozenset[Code] = frozenset(
+    {Code.TITLE_TOO_FAR, Code.YEAR_GAP, Code.KIND_CONFLICT, Code.REGION_CONFLICT, Code.DIRECTOR_CONFLICT}
+)
+"""Codes that take a candidate out of the running."""
+
+SENTENCES: Mapping[str, str] = {
+    Code.TITLE_TOO_FAR: "片名相差太远",
+    Code.YEAR_GAP: "年份相差过大",
+    Code.KIND_CONFLICT: "类型不一致",
+    Code.REGION_CONFLICT: "地区无交集",
+    Code.DIRECTOR_CONFLICT: "导演无交集",
+    Code.SEASON_CONFLICT: "季数不一致",
+    Code.SEASON_ONE_SIDED: "只有一方标明季数或部数",
+    Code.EDITION_CONFLICT: "版本不一致",
+    Code.MEDIUM_CONFLICT: "一方是动画，另一方不是",
+    Code.YEAR_OFF: "年份略有出入",
+    Code.YEAR_OF_RELEASE: "年份只与某次上映相符",
+    Code.YEAR_IN_TITLE: "片名里的年份与年份字段不符",
+    Code.ACTORS_DISJOINT: "主演无交集",
+    Code.LENGTH_CONFLICT: "片长或集数相差过大",
+    Code.MARKS_DIFFER: "片名仅标点不同，且另有同名条目",
+    Code.TITLE_NOT_EXACT: "片名不够一致",
+    Code.ALIAS_UNBACKED: "仅别名相符，且没有导演佐证",
+    Code.YEAR_UNCONFIRMED: "年份未知或相差一年以上，且没有导演佐证",
+    Code.TOO_FEW_FACTS: "片名之外相符的事实不足两项",
+    Code.UNCORROBORATED: "片名过短或有同名、系列作品，需要导演、主演或片长佐证",
+    Code.INCOMPLETE: "候选不完整（有查询失败）",
+    Code.REVERTED_BEFORE: "此匹配曾被撤销",
+    Code.LEAD_TOO_SMALL: "与次优候选差距不足",
+    Code.BELOW_CONFIRM: "得分未达自动确认线",
+    Code.BELOW_REVIEW: "最高得分低于复核线",
+    Code.CONFLICT: "片名与年份完全一致，但有冲突",
+    Code.NO_CANDIDATES: "没有找到候选",
+    Code.ALL_REJECTED: "候选全部被排除",
+    Code.SOURCE_DEGRADED: "数据来源异常，暂不判断",
+}
+"""A sentence for every code."""

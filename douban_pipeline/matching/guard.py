@@ -1,0 +1,67 @@
+"""The last line before a write, on plain values: would this CONFIRMED break a rule?
+
+The asset checks show what it says of stored verdicts; the write path asks it again for every row. It trusts
+nothing that led to the verdict and needs none of the matcher's types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from douban_pipeline.matching.scoring import Thresholds
+
+HARD_REJECT = "HARD_REJECT"
+SCORE_UNDER_THRESHOLD = "SCORE_UNDER_THRESHOLD"
+LEAD_UNDER_THRESHOLD = "LEAD_UNDER_THRESHOLD"
+SOURCE_DEGRADED = "SOURCE_DEGRADED"
+LOCKED = "LOCKED"
+IGNORED = "IGNORED"
+
+SENTENCES: Mapping[str, str] = {
+    HARD_REJECT: "已确认的条目带有硬性排除项",
+    SCORE_UNDER_THRESHOLD: "已确认的条目得分低于确认线",
+    LEAD_UNDER_THRESHOLD: "已确认的条目与次优候选差距不足",
+    SOURCE_DEGRADED: "已确认的条目来自异常的数据来源或不完整的候选",
+    LOCKED: "视频的豆瓣 ID 已锁定，不得改写",
+    IGNORED: "视频已被忽略，不得改写",
+}
+"""A sentence for every violation."""
+
+
+def violations(
+    *,
+    verdict: str,
+    score: float | None,
+    lead: float | None,
+    rejects: Sequence[str],
+    complete: bool,
+    source_healthy: bool,
+    locked: bool,
+    ignored: bool,
+    thresholds: Thresholds,
+) -> tuple[str, ...]:
+    """Return the rules a CONFIRMED verdict breaks, in a fixed order; nothing for any other verdict.
+
+    Args:
+        verdict: The stored status.
+        score: Points of the confirmed candidate; a missing score is under every threshold.
+        lead: Points it is ahead of the next work, None when there was none.
+        rejects: Its hard rejects.
+        complete: Whether all calls behind the verdict succeeded; an incomplete set is a degraded source.
+        source_healthy: Whether the sources were in good health.
+        locked: Whether the video's Douban id is locked.
+        ignored: Whether the video is ignored.
+        thresholds: The limits in force.
+    """
+    if verdict != "CONFIRMED":
+        return ()
+    broken = {
+        HARD_REJECT: bool(rejects),
+        # Written so that NaN, too, is under the threshold.
+        SCORE_UNDER_THRESHOLD: score is None or not score >= thresholds.confirm,
+        LEAD_UNDER_THRESHOLD: lead is not None and not lead >= thresholds.lead,
+        SOURCE_DEGRADED: not complete or not source_healthy,
+        LOCKED: locked,
+        IGNORED: ignored,
+    }
+    return tuple(code for code, is_broken in broken.items() if is_broken)

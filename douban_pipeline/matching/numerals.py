@@ -1,0 +1,67 @@
+"""Numbers as titles write them: Arabic, Chinese (一 to 九百九十九, 廿, 卅, 两), Roman letters."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+CHINESE_DIGITS = "零〇一二两三四五六七八九十百廿卅"
+"""Characters of a Chinese numeral, to be put inside a character class."""
+
+_DIGIT = {char: value for value, char in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
+_TENS = {"廿": 20, "卅": 30}
+_ROMAN = re.compile(r"(?=[IVX])(X{0,3})(IX|IV|V?I{0,3})", re.IGNORECASE)
+_ROMAN_UNITS = {"": 0, "I": 1, "II": 2, "III": 3, "IV": 4, "V": 5, "VI": 6, "VII": 7, "VIII": 8, "IX": 9}
+_CARDINALS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+_WORDS = {word: value for words in (_CARDINALS, _ORDINALS) for value, word in enumerate(words, start=1)}
+
+
+def roman_value(text: str) -> int | None:
+    """Return the value of a Roman numeral from I to XXXIX, or None."""
+    match = _ROMAN.fullmatch(text)
+    if match is None:
+        return None
+    return 10 * len(match[1]) + _ROMAN_UNITS[match[2].upper()]
+
+
+def chinese_value(text: str) -> int | None:
+    """Return the value of a Chinese numeral below 1000, or None.
+
+    Both ways of writing are read: 二十三 with units and 二三 or 二〇 digit by digit.
+    """
+    if not text:
+        return None
+    if all(char in _DIGIT for char in text):
+        return int("".join(str(_DIGIT[char]) for char in text)) if len(text) <= 4 else None
+    total, pending = 0, None
+    last_unit = 1000
+    for char in text:
+        if char in _DIGIT:
+            if pending is not None and pending != 0:
+                return None
+            pending = _DIGIT[char]
+            continue
+        if char in _TENS:
+            unit, amount = 10, _TENS[char]
+            if pending is not None:
+                return None
+        elif char in "十百":
+            unit = 10 if char == "十" else 100
+            # 十 alone, and after 百, stands for 一十.
+            amount = unit * (1 if pending is None else pending)
+        else:
+            return None
+        if unit >= last_unit:
+            return None
+        total, pending, last_unit = total + amount, None, unit
+    return total + (pending or 0)
+
+
+@lru_cache(maxsize=4096)
+def numeral(text: str) -> int | None:
+    """Return the value of a numeral in any of the known writings, English number words included, or None."""
+    text = text.strip()
+    if text.isdecimal():
+        return int(text) if len(text) <= 4 else None
+    return _WORDS.get(text.casefold()) or chinese_value(text) or roman_value(text)

@@ -1,0 +1,62 @@
+"""What to ask a search engine and Douban's own suggestions about a video."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from douban_pipeline.matching.facts import Kind, Video
+from douban_pipeline.matching.people import names
+from douban_pipeline.matching.text import narrow, simplify
+from douban_pipeline.matching.titles import ParsedTitle, parse_title, readings
+
+SUBJECT_SITE = "site:movie.douban.com/subject"
+
+_KIND_WORDS = {
+    Kind.FILM: "电影",
+    Kind.SERIES: "电视剧",
+    Kind.VARIETY: "综艺",
+    Kind.ANIMATION: "动画",
+    Kind.DOCUMENTARY: "纪录片",
+    Kind.SHORT: "短片",
+}
+
+
+def _unique(texts: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(" ".join(text.split()) for text in texts if text.strip()))
+
+
+def search_queries(video: Video) -> tuple[str, ...]:
+    """Return the plan's query forms for a web search engine, without duplicates; the first asks most widely.
+
+    ``片名 豆瓣``, ``片名 年份 site:movie.douban.com/subject``, ``片名 导演或主演 豆瓣 subject``. Unknown
+    ingredients are left out; without people the kind takes their place.
+    """
+    title = parse_title(video.title)
+    year = video.year or title.year
+    people = [*names(video.directors)[:1], *names(video.actors)[:1]][:1]
+    if not people and video.kind is not None:
+        people = [_KIND_WORDS[video.kind]]
+    return _unique(
+        (
+            f"{title.display} 豆瓣",
+            " ".join([title.display, *([str(year)] if year else []), SUBJECT_SITE]),
+            " ".join([title.display, *people, "豆瓣 subject"]),
+        )
+    )
+
+
+def suggest_queries(video: Video) -> tuple[str, ...]:
+    """Return plain titles for Douban's suggestions: as cleaned, without number, other readings, first alias.
+
+    The bare name finds the whole family, which the verdict needs to see in order to tell its members apart.
+    """
+    found = readings(video.title)
+    texts = [found[0].display, *(_bare(reading) for reading in found)]
+    # Douban finds some Hong Kong and Taiwan titles only as they are written there.
+    texts += [narrow(video.title)] if simplify(narrow(video.title)) != narrow(video.title) else []
+    texts += [parse_title(alias).display for alias in video.aliases[:1]]
+    return _unique(texts)
+
+
+def _bare(reading: ParsedTitle) -> str:
+    return reading.name or reading.base

@@ -1,0 +1,123 @@
+"""Text made comparable: width, script, case and punctuation folded away.
+
+Everything here is for *comparison*; what people see keeps its raw form. Traditional text is compared in two
+simplified forms, by character (``t2s``) and by Taiwan's vocabulary (``tw2sp``: 計程車 is 出租车), because the
+second one changes words and is wrong about as often as it is right.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import cache, lru_cache
+
+import opencc
+
+from douban_pipeline.matching.numerals import roman_value
+
+HAN = r"\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+"""Chinese characters, to be put inside a character class."""
+
+_KANA = r"\u3040-\u30ff\u31f0-\u31ff"
+_HANGUL = r"\uac00-\ud7af\u1100-\u11ff"
+
+# Each pair is read "the first means the second". What OpenCC leaves or gets wrong, pronouns and particles
+# that vary between regions, variants of one character; then Japanese forms, which OpenCC's t2s does not know.
+_FOLD_PAIRS = """
+锺钟 馀余 㑩罗 妳你 牠它 祂他 著着 麽么 甚什 囍喜 喫吃 糉粽 崑昆 祇只 衹只 倖幸 嚐尝 唸念 闇暗
+裡里 裏里 讐仇 囯国 の的 栄荣 沢泽 広广 辺边 浜滨 斎斋 斉齐 桜樱 恵惠 竜龙 滝泷 関关 黒黑 渋涩
+県县 亜亚 悪恶 圧压 囲围 円圆 塩盐 応应 仮假 価价 帰归 気气 戯戏 拠据 暁晓 銭钱 剣剑 検检 験验
+厳严 鉱矿 済济 雑杂 桟栈 歯齿 児儿 実实 釈释 収收 従从 獣兽 縦纵 焼烧 証证 乗乘 浄净 譲让 醸酿
+図图 粋粹 酔醉 髄髓 瀬濑 摂摄 専专 戦战 銃铳 繊纤 荘庄 捜搜 巣巢 総总 騒骚 増增 蔵藏 臓脏 続续
+対对 帯带 択择 単单 団团 弾弹 遅迟 庁厅 鎮镇 逓递 鉄铁 転转 伝传 闘斗 読读 悩恼 脳脑 覇霸 廃废
+拝拜 売卖 発发 髪发 抜拔 払拂 仏佛 変变 豊丰 訳译 薬药 揺摇 様样 謡谣 頼赖 覧览 両两 猟猎 緑绿
+涙泪 塁垒 霊灵 齢龄 労劳 歩步 徳德 姫姬 舎舍 薫熏 勲勋 嶋岛 峯峰 﨑崎 髙高 濵滨 凜凛 呑吞 噛啮
+"""
+_FOLD = {ord(pair[0]): pair[1] for pair in _FOLD_PAIRS.split()}
+
+_ROMAN_RUN = re.compile("[\u2160-\u216b\u2170-\u217b]+")
+_LATIN_MARKS = re.compile("[\u0300-\u036f]")
+_SPACES = re.compile(r"\s+")
+
+
+@cache
+def _converter(config: str) -> opencc.OpenCC:
+    """OpenCC takes milliseconds to load: once a process, and only when needed."""
+    return opencc.OpenCC(config)
+
+
+# 鍾 becomes 锺 and 餘 (of 慶餘年) may become 馀: simplified, but not what anyone writes in a title.
+_REPAIR = str.maketrans("锺馀㑩", "钟余罗")
+
+
+def simplify(text: str) -> str:
+    """Turn traditional characters into simplified ones, one by one."""
+    return text if text.isascii() else str(_converter("t2s").convert(text)).translate(_REPAIR)
+
+
+def simplify_taiwan(text: str) -> str:
+    """Turn Taiwan's traditional text into mainland characters *and* words."""
+    return text if text.isascii() else str(_converter("tw2sp").convert(text)).translate(_REPAIR)
+
+
+def narrow(text: str) -> str:
+    """NFKC, with runs of whitespace as one space and Roman numeral characters as Arabic digits.
+
+    Roman numeral *characters* (Ⅱ) can mean nothing but a number; letters (II) are left for the title parser.
+    """
+
+    def arabic(match: re.Match[str]) -> str:
+        letters = unicodedata.normalize("NFKC", match[0])
+        value = roman_value(letters)
+        return letters if value is None else str(value)
+
+    text = unicodedata.normalize("NFKC", _ROMAN_RUN.sub(arabic, text))
+    return _SPACES.sub(" ", text).strip()
+
+
+def _strip_accents(text: str) -> str:
+    # Only the marks of Latin and Greek letters: those of kana (が) make another letter.
+    return unicodedata.normalize("NFKC", _LATIN_MARKS.sub("", unicodedata.normalize("NFKD", text)))
+
+
+def _fold_once(text: str, taiwan: bool) -> str:
+    text = _strip_accents(narrow(text).casefold())
+    kept = "".join(char for char in text if char.isalnum())
+    # A title that is nothing but signs (？？, …) is still a title.
+    kept = kept or "".join(text.split())
+    simple = simplify_taiwan(kept) if taiwan else simplify(kept)
+    return simple.translate(_FOLD)
+
+
+@lru_cache(maxsize=65536)
+def normalise(text: str, *, taiwan: bool = False) -> str:
+    """Return the form in which two texts are compared: no case, width, accents, spaces, punctuation.
+
+    Idempotent. ``taiwan`` converts Taiwan's words too. A text of punctuation alone keeps it.
+    """
+    for _ in range(4):
+        folded = _fold_once(text, taiwan)
+        if folded == text:
+            break
+        text, taiwan = folded, False
+    return text
+
+
+_SCRIPTS = (
+    ("kana", re.compile(f"[{_KANA}]")),
+    ("hangul", re.compile(f"[{_HANGUL}]")),
+    ("han", re.compile(f"[{HAN}]")),
+    ("latin", re.compile("[A-Za-z\u00c0-\u024f]")),
+)
+
+
+@lru_cache(maxsize=65536)
+def script(text: str) -> str:
+    """Return ``kana``, ``hangul``, ``han``, ``latin`` or ``other``: the first of these the text has a letter of.
+
+    Names in different scripts cannot be compared by spelling.
+    """
+    for name, pattern in _SCRIPTS:
+        if pattern.search(text):
+            return name
+    return "other"

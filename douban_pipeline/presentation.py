@@ -1,0 +1,51 @@
+"""Tables, links and times as people read them in Dagster's UI. Text from outside is escaped here."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pandas as pd
+
+MOST_ROWS = 20
+
+
+class Markdown(str):
+    """Text that is Markdown already and not escaped again."""
+
+    __slots__ = ()
+
+
+def subject_link(douban_id: int) -> Markdown:
+    """Return a link to a subject's page, empty for no subject."""
+    return Markdown(f"[{douban_id}](https://movie.douban.com/subject/{douban_id}/)" if douban_id else "")
+
+
+def table(rows: Sequence[Mapping[str, Any]], *, most: int = MOST_ROWS, empty: str = "—") -> str:
+    """Return ``rows`` as a Markdown table of at most ``most`` rows, and say how many were left out."""
+    if not rows:
+        return empty
+    frame = pd.DataFrame([{name: _cell(value) for name, value in row.items()} for row in rows[:most]])
+    text = frame.to_markdown(index=False, disable_numparse=True)
+    return text if len(rows) <= most else f"{text}\n\n… and {len(rows) - most} more"
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, Markdown):
+        return value
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return f"{value:.1f}"
+    text = " ".join(html.escape(str(value), quote=False).split())
+    for sign in ("\\", "|", "`", "*", "_", "[", "]"):
+        text = text.replace(sign, "\\" + sign)
+    return text
+
+
+def local_time(moment: datetime | None, zone: ZoneInfo) -> str:
+    """Return a moment in the site's zone, to the minute; empty for none."""
+    return f"{moment.astimezone(zone):%Y-%m-%d %H:%M}" if moment else ""

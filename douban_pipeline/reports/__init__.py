@@ -1,0 +1,1 @@
+"""Reports for people: what the library as a whole looks like."""

@@ -1,0 +1,142 @@
+"""Working through tasks that call outside sources, and what happens to those whose call fails.
+
+A source that is ill ends the work of this run, not the run: what is left goes back into the queue, uncounted. A
+failure of one video counts against that video, and from the fifth in a row on a person is asked to look.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from threading import Lock
+from typing import TypeVar
+
+from sqlalchemy import select, update
+
+from douban_pipeline.catalog.tables import ReviewStatus
+from douban_pipeline.catalog.tasks import FAILURES_FOR_A_PERSON, Task, TaskQueue, back_off
+from douban_pipeline.services import Services
+from douban_pipeline.upstream.errors import GateClosed, GateUnreadable, SourceError, SourceThrottled, SourceWall
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+ILL = (GateClosed, GateUnreadable, SourceThrottled, SourceWall)
+"""Errors that say the source itself is closed to us for now, whichever video was asked about."""
+
+PAUSE = timedelta(minutes=5)
+"""When to try again if an ill source does not say."""
+
+
+@dataclass(frozen=True, slots=True)
+class PutBack:
+    """A task that went back into the queue: until when, and why."""
+
+    vod_id: int
+    shard: int
+    until: datetime
+    reason: str
+    failures: int = 0
+
+
+@dataclass(slots=True)
+class Attempts:
+    """The calls of one run, and what became of those that failed.
+
+    Attributes:
+        deferred: Put back because a source is ill; not the video's fault.
+        failed: Put back after a failure of their own.
+        left: Tasks that the run's time did not suffice for.
+    """
+
+    services: Services
+    queue: TaskQueue
+    deadline: datetime
+    deferred: list[PutBack] = field(default_factory=list)
+    failed: list[PutBack] = field(default_factory=list)
+    left: int = 0
+    _ill: SourceError | None = None
+    _lock: Lock = field(default_factory=Lock)
+
+    def run(self, tasks: Sequence[Task], call: Callable[[Task], T], *, workers: int) -> Iterator[tuple[Task, T]]:
+        """Yield each task with what ``call`` returned for it, as they come in; failed ones are put back."""
+        with ThreadPoolExecutor(max_workers=workers, thread_name_prefix="source") as pool:
+            futures: dict[Future[T | None], Task] = {pool.submit(self._guarded, task, call): task for task in tasks}
+            try:
+                for done, future in enumerate(as_completed(futures), start=1):
+                    if done % 20 == 0:
+                        self.queue.renew()
+                    result = future.result()
+                    if result is not None:
+                        yield futures[future], result
+            finally:
+                # Ctrl-C and a closed generator start no more calls.
+                pool.shutdown(wait=True, cancel_futures=True)
+
+    def _guarded(self, task: Task, call: Callable[[Task], T]) -> T | None:
+        if self._ill is not None:
+            self.put_back(task, self._ill)
+            return None
+        if self.services.clock.now() >= self.deadline:
+            with self._lock, self.services.engine.begin() as connection:
+                self.queue.put_back(connection, task.task_id, self.services.clock.now(), "", failed=False)
+                self.left += 1
+            return None
+        try:
+            return call(task)
+        except SourceError as error:
+            if isinstance(error, ILL):
+                self._ill = error
+            self.put_back(task, error)
+        except Exception as error:
+            # One odd row must not stop the rest: it is told in full in the log and stays visible on the video.
+            logger.exception("video %s", task.vod_id)
+            self.fail(task, f"内部错误 {type(error).__name__}: {error}")
+        return None
+
+    def put_back(self, task: Task, error: SourceError) -> None:
+        """Return ``task`` to the queue after ``error``: deferred if the source is ill, else as failed."""
+        if not isinstance(error, ILL):
+            self.fail(task, str(error))
+            return
+        now = self.services.clock.now()
+        if isinstance(error, GateClosed):
+            until = max(error.until, now)
+        elif isinstance(error, SourceThrottled) and error.retry_after:
+            until = now + timedelta(seconds=error.retry_after)
+        else:
+            until = now + PAUSE
+        # Not all at once when the gate opens.
+        until += timedelta(seconds=task.vod_id % 60)
+        video = self.services.tables.video
+        with self._lock, self.services.engine.begin() as connection:
+            self.queue.put_back(connection, task.task_id, until, str(error), failed=False)
+            connection.execute(update(video).where(video.c.vod_id == task.vod_id).values(douban_next_sync_at=until))
+            self.deferred.append(PutBack(task.vod_id, task.shard, until, str(error)))
+
+    def fail(self, task: Task, reason: str) -> None:
+        """Count a failure of ``task`` and let it wait; from the fifth in a row on a person is asked."""
+        now = self.services.clock.now()
+        video = self.services.tables.video
+        with self._lock, self.services.engine.begin() as connection:
+            query = select(video.c.douban_sync_fail_count, video.c.douban_review_status)
+            row = connection.execute(query.where(video.c.vod_id == task.vod_id)).one_or_none()
+            failures = (row.douban_sync_fail_count if row else 0) + 1
+            until = now + back_off(failures)
+            values: dict[str, object] = {
+                "douban_sync_fail_count": failures,
+                "douban_last_fail_at": now,
+                "douban_last_fail_reason": reason[:500],
+                "douban_next_sync_at": until,
+            }
+            if failures >= FAILURES_FOR_A_PERSON:
+                values["douban_review_reason"] = f"连续失败 {failures} 次：{reason}"[:500]
+                if row and row.douban_review_status == ReviewStatus.NOT_FOUND:
+                    values["douban_review_status"] = ReviewStatus.REVIEW
+            connection.execute(update(video).where(video.c.vod_id == task.vod_id).values(**values))
+            self.queue.put_back(connection, task.task_id, until, reason, failed=True)
+            self.failed.append(PutBack(task.vod_id, task.shard, until, reason, failures))

@@ -1,0 +1,48 @@
+"""Which shards deserve a run now. Pure functions behind the due sensor."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from douban_pipeline.scheduling.due import ShardDue
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """What is worth a run: how many due videos in a shard, or how long one has waited, and how many runs at once."""
+
+    min_due: int
+    max_wait: timedelta
+    max_runs: int
+
+
+def choose_shards(
+    due: Sequence[ShardDue], running: Collection[int], runs_under_way: int, demand: Demand, now: datetime
+) -> tuple[list[int], str]:
+    """Return the shards to run now, the most pressing first, and why there are none.
+
+    Args:
+        due: Shards with due videos, the one that waits longest first.
+        running: Shards that a run is at work on.
+        runs_under_way: Chain runs queued or started, whoever launched them.
+        demand: What is worth a run.
+        now: The present.
+    """
+    room = demand.max_runs - runs_under_way
+    if not due:
+        return [], "nothing is due"
+    if room <= 0:
+        return [], f"{runs_under_way} chain runs are under way, which is as many as allowed ({demand.max_runs})"
+    free = [shard for shard in due if shard.shard not in running]
+    worth = [shard for shard in free if shard.count >= demand.min_due or now - shard.oldest >= demand.max_wait]
+    if not worth:
+        count = sum(shard.count for shard in due)
+        if not free:
+            return [], f"{count} videos are due, all in shards that are running"
+        return [], (
+            f"{count} videos are due in {len(due)} shards: too few for a run until one of them has waited "
+            f"{int(demand.max_wait.total_seconds() // 60)} min"
+        )
+    return [shard.shard for shard in worth[:room]], ""

@@ -1,0 +1,204 @@
+"""What is due, and putting it into the queue. Every look goes by an index, never over the whole library."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from sqlalchemy import ColumnElement, Engine, and_, case, exists, func, not_, or_, select, update
+
+from douban_pipeline.catalog.database import reading
+from douban_pipeline.catalog.tables import DecisionState, OwnTables, ReviewStatus, TaskStage, TaskStatus, TaskType
+from douban_pipeline.catalog.tasks import OPEN, NewTask, TaskQueue
+from douban_pipeline.clock import Clock
+from douban_pipeline.scheduling.tiers import tier_of
+from douban_pipeline.settings import Settings
+
+
+class Scope(enum.Enum):
+    """Which videos of a shard a run takes on. Members are named as they are typed into the launchpad."""
+
+    due = "due"
+    """Those whose next visit has come."""
+
+    unmatched = "unmatched"
+    """Also those without a confirmed subject, whenever their next visit is."""
+
+    everything = "everything"
+    """All of them: a backfill that re-does the library."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShardDue:
+    """How many videos of a shard are due, and since when the oldest is."""
+
+    shard: int
+    count: int
+    oldest: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class DueVideo:
+    """A video that was put into the queue."""
+
+    vod_id: int
+    shard: int
+    task_type: TaskType
+    due_since: datetime | None
+    status: str
+    priority: int
+
+
+@dataclass(slots=True)
+class DueReport:
+    """What a run put into the queue, and how many due videos are left for later runs."""
+
+    taken: list[DueVideo] = field(default_factory=list)
+    left: int = 0
+    new_tasks: int = 0
+
+
+class DueVideos:
+    """The due videos as the state table knows them."""
+
+    def __init__(self, engine: Engine, tables: OwnTables, settings: Settings, clock: Clock) -> None:
+        self.engine = engine
+        self.tables = tables
+        self.settings = settings
+        self.clock = clock
+
+    def in_scope(self) -> list[ColumnElement[bool]]:
+        """Return the conditions that a video's category is to be worked on."""
+        type_id = self.tables.video.c.type_id
+        conditions: list[ColumnElement[bool]] = []
+        if self.settings.included_type_ids:
+            conditions.append(type_id.in_(self.settings.included_type_ids))
+        if self.settings.excluded_type_ids:
+            conditions.append(type_id.not_in(self.settings.excluded_type_ids))
+        return conditions
+
+    def overview(self) -> list[ShardDue]:
+        """Return the shards that have due videos, the one that waits longest first; one indexed query."""
+        video = self.tables.video
+        query = (
+            select(video.c.shard, func.count(), func.min(video.c.douban_next_sync_at))
+            .where(video.c.douban_next_sync_at <= self.clock.now(), *self.in_scope())
+            .group_by(video.c.shard)
+        )
+        with reading(self.engine) as connection:
+            found = [ShardDue(shard, count, oldest) for shard, count, oldest in connection.execute(query)]
+        return sorted(found, key=lambda due: (due.oldest, due.shard))
+
+    def take(self, queue: TaskQueue, shards: Collection[int], *, scope: Scope, limit: int, run_id: str) -> DueReport:
+        """Put up to ``limit`` videos a shard into the queue, without duplicates, who waits longest first.
+
+        A video with a pending decision of a person gets no automatic task: the decision comes first.
+        """
+        report = DueReport()
+        self._wake_ignored(shards)
+        for shard in sorted(shards):
+            videos, left = self._select(shard, scope, limit)
+            with self.engine.begin() as connection:
+                report.new_tasks += queue.enqueue(connection, [_task_for(video) for video in videos], run_id=run_id)
+            report.taken += videos
+            report.left += left
+        return report
+
+    def drop_out_of_scope(self, queue: TaskQueue) -> int:
+        """Close open tasks of categories that are no longer worked on; return how many."""
+        task, video = self.tables.task, self.tables.video
+        in_scope = self.in_scope()
+        if not in_scope:
+            return 0
+        query = (
+            select(task.c.task_id)
+            .join(video, video.c.vod_id == task.c.vod_id)
+            .where(task.c.status.in_(OPEN), not_(and_(*in_scope)))
+        )
+        with reading(self.engine) as connection:
+            task_ids = list(connection.execute(query).scalars())
+        with self.engine.begin() as connection:
+            for task_id in task_ids:
+                queue.finish(connection, task_id, TaskStatus.SKIP, "分类不在处理范围内")
+        return len(task_ids)
+
+    def _select(self, shard: int, scope: Scope, limit: int) -> tuple[list[DueVideo], int]:
+        video, task = self.tables.video, self.tables.task
+        now = self.clock.now()
+        conditions = [video.c.shard == shard, *self._wanted(scope, now), *self.in_scope()]
+        conditions.append(video.c.douban_review_status != ReviewStatus.IGNORED)
+        # What waits out a failure is not overtaken by a backfill.
+        waiting = exists().where(
+            and_(task.c.vod_id == video.c.vod_id, task.c.open_key.is_not(None), task.c.run_after > now)
+        )
+        # Who waits longest comes first; a backfill goes round, so that each of its runs takes the next ones.
+        order = video.c.douban_next_sync_at if scope is Scope.due else video.c.douban_last_sync_at
+        query = (
+            select(video)
+            .where(*conditions, ~self._decision_pending(), ~waiting)
+            .order_by(order, video.c.vod_id)
+            .limit(limit)
+        )
+        count = select(func.count()).select_from(video).where(*conditions)
+        with reading(self.engine) as connection:
+            rows = connection.execute(query).mappings().all()
+            total = connection.execute(count).scalar_one()
+        videos = [
+            DueVideo(
+                row["vod_id"],
+                shard,
+                _task_type(row["vod_douban_id"], row["douban_review_status"]),
+                row["douban_next_sync_at"],
+                row["douban_review_status"],
+                tier_of(row["vod_time"], None, now).priority,
+            )
+            for row in rows
+        ]
+        return videos, total - len(videos)
+
+    def _wanted(self, scope: Scope, now: datetime) -> Sequence[ColumnElement[bool]]:
+        video = self.tables.video
+        due = video.c.douban_next_sync_at <= now
+        live = video.c.douban_next_sync_at.is_not(None)
+        if scope is Scope.due:
+            return [due]
+        if scope is Scope.unmatched:
+            return [live, or_(due, video.c.douban_review_status != ReviewStatus.CONFIRMED)]
+        return [live]
+
+    def _wake_ignored(self, shards: Collection[int]) -> None:
+        """Return videos to work whose time of being ignored is over; let the others rest."""
+        video, now = self.tables.video, self.clock.now()
+        ignored = (
+            video.c.shard.in_(shards),
+            video.c.douban_next_sync_at <= now,
+            video.c.douban_review_status == ReviewStatus.IGNORED,
+        )
+        awake = case((video.c.vod_douban_id > 0, ReviewStatus.CONFIRMED), else_=ReviewStatus.NOT_FOUND)
+        with self.engine.begin() as connection:
+            connection.execute(
+                update(video)
+                .where(*ignored, video.c.douban_ignore_until <= now)
+                .values(douban_review_status=awake, douban_review_reason="忽略期已过", douban_ignore_until=None)
+            )
+            connection.execute(
+                update(video)
+                .where(*ignored, ~self._decision_pending())
+                .values(douban_next_sync_at=video.c.douban_ignore_until)
+            )
+
+    def _decision_pending(self) -> ColumnElement[bool]:
+        video, decision = self.tables.video, self.tables.decision
+        return exists().where(and_(decision.c.vod_id == video.c.vod_id, decision.c.state == DecisionState.PENDING))
+
+
+def _task_type(douban_id: int, status: str) -> TaskType:
+    linked = douban_id > 0 and status == ReviewStatus.CONFIRMED
+    return TaskType.SYNC_DOUBAN if linked else TaskType.MATCH_DOUBAN_ID
+
+
+def _task_for(video: DueVideo) -> NewTask:
+    stage = TaskStage.SYNC if video.task_type is TaskType.SYNC_DOUBAN else TaskStage.SEARCH
+    return NewTask(video.vod_id, video.task_type, stage, video.priority)

@@ -1,0 +1,288 @@
+"""Taking the CMS's videos into our state table, and noticing what became of them since.
+
+New and changed rows are found by `vod_id` above the last seen and by `vod_time`; a rolling sweep over all ids
+catches what neither tells (batch edits do not bump `vod_time`, and a source may hand in a time of long ago).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from array import array
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Engine, RowMapping, bindparam, func, insert, or_, select, update
+
+from douban_pipeline.catalog.database import reading
+from douban_pipeline.catalog.maccms import MATCH_COLUMNS, Cms
+from douban_pipeline.catalog.tables import OwnTables, ReviewStatus
+from douban_pipeline.catalog.tasks import shard_of
+from douban_pipeline.catalog.values import year_of
+from douban_pipeline.clock import Clock
+from douban_pipeline.scheduling.tiers import TIERS, next_visit, tier_index, tier_of, updated_at
+
+OVERLAP = timedelta(hours=1)
+"""How far before the newest time seen changes are looked for, against rows that were taken in out of order."""
+
+_BATCH = 2000
+Progress = Callable[[int], None]
+
+
+@dataclass(slots=True)
+class IntakeReport:
+    """How many videos were looked at, newly taken in, changed, and found gone (deleted or in the recycle bin)."""
+
+    seen: int = 0
+    new: int = 0
+    changed: int = 0
+    gone: int = 0
+    by_tier: dict[str, int] = field(default_factory=dict)
+
+
+class Intake:
+    """Keeps our state table in step with `mac_vod`."""
+
+    def __init__(self, engine: Engine, tables: OwnTables, cms: Cms, clock: Clock) -> None:
+        self.engine = engine
+        self.video = tables.video
+        self.cms = cms
+        self.clock = clock
+        self.columns = [*dict.fromkeys((*MATCH_COLUMNS, "vod_time", "vod_douban_id"))]
+        if cms.has_recycle_bin:
+            self.columns.append("vod_recycle_time")
+
+    def initialise(self, *, spread: bool = True, progress: Progress = lambda _: None) -> IntakeReport:
+        """Take in the whole library; safe to repeat and to go on with after a crash.
+
+        First visits are spread evenly over each tier's interval, the most recently updated first, so that a new
+        installation does not ask for everything at once.
+
+        Args:
+            spread: ``False`` makes every new video due now (for small libraries).
+            progress: Told how many videos were looked at so far.
+        """
+        plan = self._plan_first_visits() if spread else None
+        report = IntakeReport()
+        for rows in self.cms.stream(self.engine, self.columns, size=_BATCH):
+            self._take_in(rows, report, plan)
+            progress(report.seen)
+        return report
+
+    def _plan_first_visits(self) -> _FirstVisits:
+        now = self.clock.now()
+        ids, moments, tiers = array("q"), array("q"), array("b")
+        for rows in self.cms.stream(self.engine, ("vod_time", "vod_year"), size=10 * _BATCH):
+            for row in rows:
+                year = year_of(row["vod_year"])
+                moment = updated_at(row["vod_time"], year)
+                ids.append(row["vod_id"])
+                moments.append(int(moment.timestamp()) if moment else 0)
+                tiers.append(tier_index(row["vod_time"], year, now))
+        return _FirstVisits.evenly(np.asarray(ids), np.asarray(moments), np.asarray(tiers), now)
+
+    def changes(self, *, limit: int = 20_000) -> IntakeReport:
+        """Take in rows that are new or whose `vod_time` changed, the oldest first, at most about ``limit``."""
+        report = IntakeReport()
+        for query_ids in (self._changed_ids, self._new_ids):
+            ids = query_ids(limit)
+            for start in range(0, len(ids), _BATCH):
+                with reading(self.engine) as connection:
+                    rows = list(self.cms.rows(connection, ids[start : start + _BATCH]).values())
+                self._take_in(rows, report)
+        return report
+
+    def _changed_ids(self, limit: int) -> list[int]:
+        vod, video = self.cms.vod, self.video
+        with reading(self.engine) as connection:
+            now = int(self.clock.now().timestamp())
+            newest = connection.execute(select(func.max(video.c.vod_time)).where(video.c.vod_time <= now)).scalar()
+            query = (
+                select(vod.c.vod_id)
+                .outerjoin(video, video.c.vod_id == vod.c.vod_id)
+                .where(
+                    vod.c.vod_time >= (newest or 0) - int(OVERLAP.total_seconds()),
+                    or_(video.c.vod_id.is_(None), video.c.vod_time != vod.c.vod_time),
+                )
+                .order_by(vod.c.vod_time)
+                .limit(limit)
+            )
+            return list(connection.execute(query).scalars())
+
+    def _new_ids(self, limit: int) -> list[int]:
+        vod = self.cms.vod
+        with reading(self.engine) as connection:
+            last = connection.execute(select(func.max(self.video.c.vod_id))).scalar() or 0
+            query = select(vod.c.vod_id).where(vod.c.vod_id > last).order_by(vod.c.vod_id).limit(limit)
+            return list(connection.execute(query).scalars())
+
+    def waiting(self) -> int:
+        """Return how many new or changed rows wait, counting no further than 100; two indexed queries."""
+        return len({*self._changed_ids(100), *self._new_ids(100)})
+
+    def sweep(self, part: int, parts: int) -> IntakeReport:
+        """Look at the ``part``-th (from 0) of ``parts`` slices of all ids, whatever `vod_time` says."""
+        if not 0 <= part < parts:
+            raise ValueError(f"part {part} of {parts}: parts are counted from 0")
+        report = IntakeReport()
+        with reading(self.engine) as connection:
+            keys = (self.cms.vod.c.vod_id, self.video.c.vod_id)
+            highest = max(connection.execute(select(func.max(key))).scalar() or 0 for key in keys)
+        first, last = highest * part // parts, highest * (part + 1) // parts
+        present: set[int] = set()
+        for rows in self.cms.stream(self.engine, self.columns, first=first, last=last, size=_BATCH):
+            self._take_in(rows, report)
+            present.update(row["vod_id"] for row in rows)
+        video = self.video
+        with self.engine.begin() as connection:
+            query = select(video.c.vod_id).where(
+                video.c.vod_id > first, video.c.vod_id <= last, video.c.douban_next_sync_at.is_not(None)
+            )
+            gone = [vod_id for vod_id in connection.execute(query).scalars() if vod_id not in present]
+            for start in range(0, len(gone), _BATCH):
+                connection.execute(
+                    update(video)
+                    .where(video.c.vod_id.in_(gone[start : start + _BATCH]))
+                    .values(douban_next_sync_at=None, douban_review_reason="影片已从 CMS 中删除")
+                )
+        report.gone += len(gone)
+        return report
+
+    def _take_in(self, rows: Sequence[RowMapping], report: IntakeReport, plan: _FirstVisits | None = None) -> None:
+        now = self.clock.now()
+        video = self.video
+        with self.engine.begin() as connection:
+            query = select(video).where(video.c.vod_id.in_([row["vod_id"] for row in rows]))
+            states = {state["vod_id"]: state for state in connection.execute(query).mappings()}
+            new: list[dict[str, Any]] = []
+            changed: list[dict[str, Any]] = []
+            for row in rows:
+                tier = tier_of(row["vod_time"], year_of(row["vod_year"]), now)
+                state = states.get(row["vod_id"])
+                if state is None:
+                    new.append(_first_state(row, plan.at(row["vod_id"]) if plan else now))
+                    report.by_tier[tier.name] = report.by_tier.get(tier.name, 0) + 1
+                    continue
+                difference = _difference(row, state, now, next_visit(row["vod_id"], tier, now))
+                if difference:
+                    changed.append({name: state[name] for name in _UPDATED} | difference | {"key": row["vod_id"]})
+            if new:
+                connection.execute(insert(video), new)
+            if changed:
+                connection.execute(update(video).where(video.c.vod_id == bindparam("key")), changed)
+        report.seen += len(rows)
+        report.new += len(new)
+        report.changed += len(changed)
+
+
+_UPDATED = (
+    "type_id",
+    "vod_time",
+    "fingerprint",
+    "vod_douban_id",
+    "douban_id_source",
+    "douban_id_confidence",
+    "douban_review_status",
+    "douban_review_reason",
+    "douban_next_sync_at",
+)
+
+
+def fingerprint(row: RowMapping) -> str:
+    """Return a hash of what a verdict about this video rests on."""
+    text = "\x1f".join(str(row[column]) for column in MATCH_COLUMNS)
+    return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
+
+
+def _in_recycle_bin(row: RowMapping) -> bool:
+    return bool(row.get("vod_recycle_time"))
+
+
+def _first_state(row: RowMapping, visit: datetime) -> dict[str, Any]:
+    """Return the state row of a video seen for the first time.
+
+    An id that stands in the CMS counts as CONFIRMED, of source ``cms``: it is checked against its subject before
+    anything is written for it.
+    """
+    linked = bool(row["vod_douban_id"])
+    return {
+        "vod_id": row["vod_id"],
+        "type_id": row["type_id"],
+        "vod_time": row["vod_time"],
+        "vod_douban_id": row["vod_douban_id"],
+        "shard": shard_of(row["vod_id"]),
+        "fingerprint": fingerprint(row),
+        "douban_id_source": "cms" if linked else "",
+        "douban_review_status": ReviewStatus.CONFIRMED if linked else ReviewStatus.NOT_FOUND,
+        "douban_next_sync_at": None if _in_recycle_bin(row) else visit,
+    }
+
+
+def _difference(row: RowMapping, state: RowMapping, now: datetime, visit: datetime) -> dict[str, Any]:
+    """Return what to change in the state of a known video, empty if nothing."""
+    changes: dict[str, Any] = {}
+    for name, value in (
+        ("type_id", row["type_id"]),
+        ("vod_time", row["vod_time"]),
+        ("fingerprint", fingerprint(row)),
+    ):
+        if state[name] != value:
+            changes[name] = value
+    due = state["douban_next_sync_at"]
+    ignored = state["douban_review_status"] == ReviewStatus.IGNORED
+    if _in_recycle_bin(row):
+        return changes | ({"douban_next_sync_at": None} if due is not None else {})
+    if due is None and not ignored:
+        changes["douban_next_sync_at"] = now
+    if row["vod_douban_id"] != state["vod_douban_id"] and not ignored:
+        changes |= _id_changed(row["vod_douban_id"], state, now)
+    elif not ignored and due is not None:
+        undecided = state["douban_review_status"] in (ReviewStatus.NOT_FOUND, ReviewStatus.REVIEW)
+        if "fingerprint" in changes and undecided:
+            changes["douban_next_sync_at"] = now
+        elif "vod_time" in changes and visit < due:
+            changes["douban_next_sync_at"] = visit
+    return changes
+
+
+def _id_changed(douban_id: int, state: RowMapping, now: datetime) -> dict[str, Any]:
+    """Return the state after somebody else wrote the id in the CMS."""
+    if state["douban_id_locked"]:
+        reason = f"锁定的豆瓣 ID {state['vod_douban_id']} 在 CMS 中被改为 {douban_id}"
+        return {"douban_review_reason": reason} if state["douban_review_reason"] != reason else {}
+    return {
+        "vod_douban_id": douban_id,
+        "douban_id_source": "cms" if douban_id else "",
+        "douban_id_confidence": None,
+        "douban_review_status": ReviewStatus.CONFIRMED if douban_id else ReviewStatus.NOT_FOUND,
+        "douban_review_reason": "豆瓣 ID 在 CMS 中被修改" if douban_id else "豆瓣 ID 在 CMS 中被清空",
+        "douban_next_sync_at": now,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class _FirstVisits:
+    """When each video is first visited: 28 bytes a video, whatever the size of the library."""
+
+    ids: np.ndarray
+    seconds: np.ndarray
+    now: datetime
+
+    @classmethod
+    def evenly(cls, ids: np.ndarray, moments: np.ndarray, tiers: np.ndarray, now: datetime) -> _FirstVisits:
+        """Spread the videos of each tier over its interval, the most recently updated first."""
+        seconds = np.zeros(len(ids))
+        for index, tier in enumerate(TIERS):
+            members = np.flatnonzero(tiers == index)
+            order = members[np.argsort(-moments[members], kind="stable")]
+            seconds[order] = np.arange(len(order)) / max(len(order), 1) * tier.interval.total_seconds()
+        return cls(ids, seconds, now)
+
+    def at(self, vod_id: int) -> datetime:
+        """Return the first visit of ``vod_id``; a video that came in meanwhile is visited at once."""
+        position = int(np.searchsorted(self.ids, vod_id))
+        if position >= len(self.ids) or self.ids[position] != vod_id:
+            return self.now
+        return self.now + timedelta(seconds=float(self.seconds[position]))

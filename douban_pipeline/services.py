@@ -1,0 +1,139 @@
+"""Everything a run works with, put together once from the settings. Knows nothing of Dagster."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from sqlalchemy import Engine
+
+from douban_pipeline import RULE_VERSION
+from douban_pipeline.catalog import migrations
+from douban_pipeline.catalog.change_log import ChangeLog
+from douban_pipeline.catalog.database import DatabaseError, open_engine, reading
+from douban_pipeline.catalog.maccms import Category, Cms, inspect_cms
+from douban_pipeline.catalog.owner import owner_name
+from douban_pipeline.catalog.tables import OwnTables, own_tables
+from douban_pipeline.catalog.tasks import TaskQueue
+from douban_pipeline.catalog.vocabulary import SiteVocabulary
+from douban_pipeline.clock import Clock, SystemClock
+from douban_pipeline.settings import Settings
+from douban_pipeline.upstream.archive import Archive
+from douban_pipeline.upstream.douban import SOURCE as DOUBAN
+from douban_pipeline.upstream.douban import DoubanClient
+from douban_pipeline.upstream.gate import Gate
+from douban_pipeline.upstream.http import Fetcher
+from douban_pipeline.upstream.search import SearchProvider, search_provider
+
+
+@dataclass(frozen=True)
+class Services:
+    """The ground floor as one process uses it; see `open_services`."""
+
+    settings: Settings
+    engine: Engine
+    tables: OwnTables
+    clock: Clock
+
+    @cached_property
+    def cms(self) -> Cms:
+        """The CMS's tables, looked at when first needed.
+
+        Raises:
+            DatabaseError: They cannot be reached, or are not a maccms10's.
+        """
+        return inspect_cms(self.engine, self.settings.table_prefix)
+
+    @cached_property
+    def categories(self) -> dict[int, Category]:
+        """The site's video categories by id."""
+        with reading(self.engine) as connection:
+            return self.cms.categories(connection)
+
+    @cached_property
+    def archive(self) -> Archive:
+        """Every raw answer."""
+        return Archive(self.engine, self.tables, self.clock)
+
+    @cached_property
+    def gate(self) -> Gate:
+        """Pacing and breaker of the sources."""
+        gate = Gate(self.engine, self.tables, self.clock)
+        settings = self.settings
+        gate.configure(DOUBAN, settings.douban_requests_per_minute, settings.douban_concurrency)
+        gate.configure(settings.search_provider, settings.search_requests_per_minute, settings.search_concurrency)
+        return gate
+
+    def vocabulary(self, type_id: int) -> SiteVocabulary:
+        """Return the area and language words that a category's filter bar knows."""
+        return self._vocabularies.get(type_id, SiteVocabulary())
+
+    @cached_property
+    def _vocabularies(self) -> dict[int, SiteVocabulary]:
+        rows = [(item.type_id, item.parent_id, item.extend) for item in self.categories.values()]
+        return SiteVocabulary.by_type(rows)
+
+    @cached_property
+    def douban(self) -> DoubanClient:
+        """Subjects by id."""
+        return DoubanClient(self._fetcher(DOUBAN), self.settings.douban_url)
+
+    @cached_property
+    def search(self) -> SearchProvider:
+        """Who finds candidates."""
+        return search_provider(self.settings.search_provider, self.settings.search_url, self._fetcher)
+
+    def _fetcher(self, source: str) -> Fetcher:
+        return Fetcher(
+            source,
+            self.gate,
+            self.archive,
+            self.clock,
+            timeout=self.settings.request_timeout_seconds,
+            deadline=self.settings.request_timeout_seconds,
+        )
+
+    def ready(self) -> Services:
+        """Return self if the database is set up for this release.
+
+        Raises:
+            DatabaseError: Our tables are missing or of another version; the message says what to run.
+        """
+        prefix = self.settings.table_prefix
+        found, wanted = migrations.current(self.engine, prefix), migrations.head(prefix)
+        if found != wanted:
+            state = "do not exist yet" if found is None else f"are at version {found}, this release needs {wanted}"
+            raise DatabaseError(
+                f"our tables in {self.settings.shown_library_url} {state}: launch the job initialise_library "
+                "(or run `douban-pipeline init`)"
+            )
+        return self
+
+    def close(self) -> None:
+        """Close what was opened."""
+        self.engine.dispose()
+
+    def queue(self, run_id: str) -> TaskQueue:
+        """Return the task queue as run ``run_id`` sees it."""
+        return TaskQueue(self.engine, self.tables, self.clock, owner=owner_name(run_id), lease=self.settings.lease)
+
+    def change_log(self, run_id: str, *, batch_id: str | None = None) -> ChangeLog:
+        """Return the change log as run ``run_id`` writes it."""
+        return ChangeLog(
+            self.engine,
+            self.tables,
+            self.cms,
+            self.clock,
+            owner=owner_name(run_id),
+            run_id=run_id,
+            rule_version=RULE_VERSION,
+            respect_vod_lock=self.settings.respect_vod_lock,
+            batch_id=batch_id,
+        )
+
+
+def open_services(settings: Settings, clock: Clock | None = None) -> Services:
+    """Return the services for ``settings``; nothing is connected until it is used."""
+    return Services(
+        settings, open_engine(settings.library_url), own_tables(settings.table_prefix), clock or SystemClock()
+    )

@@ -1,0 +1,102 @@
+"""The end of the chain: decisions, ids and fields reach the CMS."""
+
+from collections import Counter
+
+import dagster as dg
+
+from douban_pipeline.catalog.database import reading
+from douban_pipeline.catalog.tables import TaskStage
+from douban_pipeline.linking.assets import put_back_metadata, scored_matches
+from douban_pipeline.partitions import shard_backfill, shards
+from douban_pipeline.presentation import subject_link, table
+from douban_pipeline.services import Services
+from douban_pipeline.session import open_session
+from douban_pipeline.syncing.decisions import carry_out, pending_decisions
+from douban_pipeline.syncing.guards import changes_of_run
+from douban_pipeline.syncing.writer import Synced, Writer
+
+DOUBAN_POOL = "douban_api"
+
+
+@dg.asset(
+    deps=[scored_matches],
+    partitions_def=shards,
+    backfill_policy=shard_backfill,
+    group_name="chain",
+    kinds={"mysql", "python"},
+    pool=DOUBAN_POOL,
+)
+def synced_fields(context: dg.AssetExecutionContext, services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
+    """Writes confirmed ids and refreshed fields to `mac_vod`, through the change log only.
+
+    Reviewers' pending decisions come first. Then every confirmed verdict is asked the guards' predicate once more
+    and written; linked videos whose visit has come are refreshed from their subject. Empty answers never
+    overwrite, each column has its policy, locked means locked. Every write is in `mac_douban_log` before it
+    happens and can be taken back by the job `revert_changes`. With `DOUBAN_PIPELINE_DRY_RUN=true` nothing is
+    written: the table shows what would be.
+    """
+    session = open_session(context, services)
+    dry_run = services.settings.dry_run
+    if dry_run:
+        carried, waiting = [], len(pending_decisions(services, session.shards))
+        context.log.warning("dry run: nothing is written to the CMS (DOUBAN_PIPELINE_DRY_RUN)")
+    else:
+        carried, waiting = carry_out(services, session.queue, session.change_log, session.shards), 0
+    tasks = session.queue.lease(session.shards, TaskStage.SYNC, limit=session.limit)
+    attempts = session.attempts()
+    writer = Writer(services, session.queue, session.change_log, attempts)
+    results: list[Synced] = []
+    for result in writer.sync(tasks):
+        results.append(result)
+        if len(results) % 25 == 0:
+            context.log.info(f"{len(results)} of {len(tasks)} videos handled")
+    kinds = Counter(result.result for result in results)
+    columns = Counter(column for result in results for column in result.columns)
+    with reading(services.engine) as connection:
+        logged = changes_of_run(services, connection, session.run_id)
+    context.log.info(f"{len(results)} videos handled: {dict(kinds)}")
+    return session.result(
+        {
+            "dry_run": dry_run,
+            "handled": len(results),
+            "linked": sum(result.linked for result in results if result.result in ("written", "planned")),
+            "written": kinds["written"],
+            "planned": kinds["planned"],
+            "unchanged": kinds["unchanged"],
+            "refused": kinds["refused"],
+            "sent_to_review": kinds["review"],
+            "deferred": len(attempts.deferred),
+            "failed": len(attempts.failed),
+            "left_for_later": attempts.left,
+            "decisions_applied": sum(item.state == "applied" for item in carried),
+            "decisions_refused": sum(item.state == "refused" for item in carried),
+            "decisions_waiting": waiting,
+            "changes_logged": sum(logged.values()),
+            "batch": session.change_log.batch_id,
+            "columns": dg.MetadataValue.md(
+                table([{"column": column, "videos": count} for column, count in columns.most_common()])
+            ),
+            "most_telling": dg.MetadataValue.md(table([_shown(result) for result in sorted(results, key=_telling)])),
+            **put_back_metadata(session, attempts.deferred, attempts.failed),
+        }
+    )
+
+
+_ORDER = ("refused", "review", "written", "planned", "skipped", "unchanged")
+
+
+def _telling(result: Synced) -> tuple[int, bool, int]:
+    """Sort what went wrong first, then new links, then the widest writes."""
+    return _ORDER.index(result.result), not result.linked, -len(result.columns)
+
+
+def _shown(result: Synced) -> dict[str, object]:
+    return {
+        "vod_id": result.vod_id,
+        "shard": result.shard,
+        "title": result.title,
+        "subject": subject_link(result.douban_id),
+        "result": result.result + (" (new link)" if result.linked else ""),
+        "columns": ", ".join(result.columns),
+        "why": result.reason,
+    }

@@ -1,0 +1,124 @@
+"""What must hold after a run has written, asked of the database over all shards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+from sqlalchemy import Connection, and_, func, or_, select
+
+from douban_pipeline.catalog.change_log import PIPELINE, SYNOPSIS_COLUMNS, decode
+from douban_pipeline.catalog.owner import is_dead
+from douban_pipeline.catalog.tables import ChangeState, ReviewStatus
+from douban_pipeline.catalog.videos import Breach
+from douban_pipeline.services import Services
+from douban_pipeline.syncing.fields import is_empty
+from douban_pipeline.syncing.writer import AUTO
+
+WINDOW = timedelta(hours=24)
+"""How far back writes are looked at: far enough for every run to be seen by the next ones, near enough to be cheap."""
+
+
+def blanked(services: Services, connection: Connection) -> Iterator[Breach]:
+    """Find automatic writes of the window that emptied a column."""
+    for row in _writes(services, connection):
+        old, new = decode(row["old_values"]), decode(row["new_values"])
+        for column, value in new.items():
+            if is_empty(column, value) and not is_empty(column, old[column]):
+                yield Breach(row["vod_id"], f"变更 {row['change_id']} 把 {column} 清空")
+
+
+def locked_touched(services: Services, connection: Connection) -> Iterator[Breach]:
+    """Find automatic writes of the window to an id or a synopsis that was locked at the time."""
+    video, log = services.tables.video, services.tables.log
+    query = (
+        select(log.c.change_id, log.c.vod_id, log.c.new_values, log.c.applied_at, video)
+        .join(video, video.c.vod_id == log.c.vod_id)
+        .where(
+            log.c.state == ChangeState.APPLIED,
+            log.c.operator == PIPELINE,
+            log.c.applied_at >= services.clock.now() - WINDOW,
+            or_(video.c.douban_id_locked.is_(True), video.c.intro_locked.is_(True)),
+        )
+    )
+    for row in connection.execute(query).mappings():
+        id_lock, intro_lock = row["douban_id_lock_time"], row["intro_lock_time"]
+        if row["douban_id_locked"] and "vod_douban_id" in row["new_values"] and _before(id_lock, row["applied_at"]):
+            yield Breach(row["vod_id"], f"变更 {row['change_id']} 改写了已锁定的豆瓣 ID")
+        synopsis = SYNOPSIS_COLUMNS & set(row["new_values"])
+        if row["intro_locked"] and synopsis and _before(intro_lock, row["applied_at"]):
+            yield Breach(row["vod_id"], f"变更 {row['change_id']} 改写了已锁定的简介")
+
+
+def log_disagrees(services: Services, connection: Connection) -> Iterator[Breach]:
+    """Find where log and CMS disagree.
+
+    - a change that is still `prepared` although its run is gone;
+    - an automatic id without an applied change that wrote it;
+    - a column whose CMS value is not what its newest applied change of the window wrote, unless the CMS itself
+      saved the row since (its `vod_time` is later).
+    """
+    log, video = services.tables.log, services.tables.video
+    prepared = select(log.c.change_id, log.c.vod_id, log.c.owner).where(log.c.state == ChangeState.PREPARED)
+    for row in connection.execute(prepared):
+        if is_dead(row.owner):
+            yield Breach(row.vod_id, f"变更 {row.change_id} 停在 prepared，而其运行已结束")
+    since = services.clock.now() - WINDOW
+    unlogged = (
+        select(video.c.vod_id, video.c.vod_douban_id)
+        .outerjoin(log, and_(log.c.vod_id == video.c.vod_id, log.c.state == ChangeState.APPLIED))
+        .where(video.c.douban_last_sync_at >= since, video.c.douban_id_source == AUTO, log.c.change_id.is_(None))
+    )
+    for row in connection.execute(unlogged):
+        yield Breach(row.vod_id, f"豆瓣 ID {row.vod_douban_id} 没有对应的变更记录")
+    newest: dict[int, dict[str, tuple[Any, Any]]] = {}
+    times: dict[int, float] = {}
+    for change in _writes(services, connection, automatic=False):
+        vod_id = change["vod_id"]
+        times[vod_id] = change["applied_at"].timestamp()
+        newest.setdefault(vod_id, {}).update(
+            {column: (change["change_id"], value) for column, value in decode(change["new_values"]).items()}
+        )
+    vod_ids = sorted(newest)
+    for start in range(0, len(vod_ids), 500):
+        rows = services.cms.rows(connection, vod_ids[start : start + 500])
+        for vod_id, found in rows.items():
+            if found["vod_time"] > times[vod_id]:
+                continue
+            for column, (change_id, value) in newest[vod_id].items():
+                if found[column] != value:
+                    yield Breach(vod_id, f"{column} 与变更 {change_id} 写入的值不一致")
+
+
+def visit_not_ahead(services: Services, connection: Connection) -> Iterator[Breach]:
+    """Find videos handled in the window whose next visit does not lie after it."""
+    video = services.tables.video
+    query = select(video.c.vod_id).where(
+        video.c.douban_last_sync_at >= services.clock.now() - WINDOW,
+        video.c.douban_next_sync_at <= video.c.douban_last_sync_at,
+        video.c.douban_review_status != ReviewStatus.IGNORED,
+    )
+    for vod_id in connection.execute(query).scalars():
+        yield Breach(vod_id, "下次同步时间不在未来")
+
+
+def changes_of_run(services: Services, connection: Connection, run_id: str) -> dict[str, int]:
+    """Return how many changes a run logged, by state."""
+    log = services.tables.log
+    query = select(log.c.state, func.count()).where(log.c.run_id == run_id).group_by(log.c.state)
+    return {row[0]: row[1] for row in connection.execute(query)}
+
+
+def _writes(services: Services, connection: Connection, *, automatic: bool = True) -> Iterator[Any]:
+    """Yield the applied changes of the window, the oldest first."""
+    log = services.tables.log
+    query = select(log).where(log.c.state == ChangeState.APPLIED, log.c.applied_at >= services.clock.now() - WINDOW)
+    if automatic:
+        query = query.where(log.c.operator == PIPELINE)
+    yield from connection.execute(query.order_by(log.c.change_id)).mappings()
+
+
+def _before(lock_time: Any, moment: Any) -> bool:
+    """Return whether a lock stood at ``moment``; a lock without a time always did."""
+    return lock_time is None or lock_time <= moment

@@ -1,0 +1,323 @@
+"""Writing ids and fields to the CMS: the last look at every rule, then the change log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from sqlalchemy import RowMapping, select, update
+
+from douban_pipeline.catalog.change_log import Change, ChangeLog
+from douban_pipeline.catalog.database import reading
+from douban_pipeline.catalog.tables import ChangeState, ReviewStatus, TaskStatus, TaskType, VerdictState
+from douban_pipeline.catalog.tasks import Task, TaskQueue
+from douban_pipeline.catalog.values import readable, year_of
+from douban_pipeline.catalog.videos import state_rows
+from douban_pipeline.linking.facts import subject_facts, video_facts
+from douban_pipeline.linking.guards import broken_rules, thresholds_of, words
+from douban_pipeline.matching import compare
+from douban_pipeline.scheduling.attempts import Attempts
+from douban_pipeline.scheduling.tiers import next_visit, tier_of
+from douban_pipeline.services import Services
+from douban_pipeline.syncing.decisions import PERSON
+from douban_pipeline.syncing.fields import plan_fields
+from douban_pipeline.upstream.douban import SubjectAnswer, SubjectRecord, parse_subject
+from douban_pipeline.upstream.errors import SubjectMissing
+
+AUTO = "auto"
+"""Source of an id that a confirmed verdict wrote."""
+
+DRY_RUN_VISIT = timedelta(days=1)
+"""When a video is looked at again after a dry run: soon after the site owner goes live."""
+
+REVIEW_VISIT = timedelta(minutes=1)
+"""When candidates are looked for, for a person to choose from, after an id that stands turned out doubtful."""
+
+REFUSED_VISIT = timedelta(hours=1)
+"""When a video is looked at again after its write was refused."""
+
+
+@dataclass(frozen=True, slots=True)
+class Synced:
+    """What became of one video, for the run's report.
+
+    Attributes:
+        result: ``written``, ``unchanged``, ``planned`` (dry run), ``refused``, ``review`` or ``skipped``.
+        columns: CMS columns written or planned.
+        linked: Whether the id is new.
+    """
+
+    vod_id: int
+    shard: int
+    title: str
+    douban_id: int
+    result: str
+    columns: tuple[str, ...] = ()
+    linked: bool = False
+    reason: str = ""
+    change_id: int | None = None
+
+
+@dataclass(slots=True)
+class _Work:
+    """One task with everything it needs."""
+
+    task: Task
+    row: RowMapping
+    state: RowMapping
+    undone: Mapping[str, Sequence[Any]]
+    verdict: RowMapping | None = None
+
+
+@dataclass(slots=True)
+class Writer:
+    """Writes for the tasks of one run."""
+
+    services: Services
+    queue: TaskQueue
+    change_log: ChangeLog
+    attempts: Attempts
+
+    def sync(self, tasks: Sequence[Task]) -> Iterator[Synced]:
+        """Yield what became of each task; those whose source fails go back into the queue."""
+        by_task: dict[int, _Work] = {}
+        for item in self._prepare(tasks):
+            if isinstance(item, Synced):
+                yield item
+            else:
+                by_task[item.task.task_id] = item
+        workers = self.services.settings.douban_concurrency
+        ready = [work.task for work in by_task.values()]
+        for task, answer in self.attempts.run(ready, self._answer_for(by_task), workers=workers):
+            yield self._finish(by_task[task.task_id], answer)
+
+    def _prepare(self, tasks: Sequence[Task]) -> Iterator[_Work | Synced]:
+        vod_ids = [task.vod_id for task in tasks]
+        services = self.services
+        with reading(services.engine) as connection:
+            rows = services.cms.rows(connection, vod_ids)
+            states = state_rows(connection, services.tables, vod_ids)
+            undone = self.change_log.undone_values(connection, vod_ids)
+            wanted = [task.payload["verdict_id"] for task in tasks if "verdict_id" in task.payload]
+            table = services.tables.verdict
+            found = connection.execute(select(table).where(table.c.verdict_id.in_(wanted))).mappings()
+            verdicts = {verdict["verdict_id"]: verdict for verdict in found}
+        for task in tasks:
+            row, state = rows.get(task.vod_id), states.get(task.vod_id)
+            if row is None or state is None:
+                yield self._skip(task, "影片已从 CMS 中删除")
+                continue
+            verdict = verdicts.get(task.payload.get("verdict_id", 0))
+            work = _Work(task, row, state, undone.get(task.vod_id, {}), verdict)
+            if task.task_type is TaskType.MATCH_DOUBAN_ID:
+                reason = self._why_not_link(work)
+                if reason:
+                    yield self._refuse(work, reason)
+                    continue
+            elif state["douban_review_status"] != ReviewStatus.CONFIRMED or not state["vod_douban_id"]:
+                yield self._skip(task, "影片不再是已确认状态")
+                continue
+            yield work
+
+    def _why_not_link(self, work: _Work) -> str:
+        """Return why a verdict must not be written, empty if it may. The guards' own predicate decides."""
+        verdict = work.verdict
+        if verdict is None or verdict["state"] != VerdictState.PENDING or verdict["verdict"] != ReviewStatus.CONFIRMED:
+            return "没有待写入的确认判定"
+        codes = broken_rules(verdict, work.state, thresholds_of(self.services.settings))
+        if codes:
+            return words(codes)
+        if verdict["douban_id"] in work.undone.get("vod_douban_id", ()):
+            return f"关联 {verdict['douban_id']} 曾被人工撤销"
+        standing = work.row["vod_douban_id"]
+        if standing not in (0, verdict["douban_id"]):
+            return f"CMS 中已有豆瓣 ID {standing}"
+        return ""
+
+    def _answer_for(self, by_task: Mapping[int, _Work]) -> Any:
+        douban = self.services.douban
+        age = self.services.settings.subject_cache_age
+
+        def call(task: Task) -> SubjectAnswer | SubjectMissing | tuple[SubjectRecord, int]:
+            work = by_task[task.task_id]
+            if work.verdict is not None:
+                return self._judged_answer(work.verdict)
+            try:
+                return douban.subject(work.state["vod_douban_id"], max_age=age)
+            except SubjectMissing as error:
+                return error
+
+        return call
+
+    def _judged_answer(self, verdict: RowMapping) -> tuple[SubjectRecord, int]:
+        """Return the very answer that the verdict was reached by."""
+        candidate = self.services.tables.candidate
+        query = select(candidate.c.snapshot_id).where(
+            candidate.c.verdict_id == verdict["verdict_id"], candidate.c.douban_id == verdict["douban_id"]
+        )
+        with reading(self.services.engine) as connection:
+            snapshot_id = connection.execute(query).scalar_one()
+        return parse_subject(self.services.archive.get(snapshot_id).body, verdict["douban_id"]), snapshot_id
+
+    def _finish(self, work: _Work, answer: SubjectAnswer | SubjectMissing | tuple[SubjectRecord, int]) -> Synced:
+        if isinstance(answer, SubjectMissing):
+            return self._to_review(work, f"豆瓣条目 {work.state['vod_douban_id']} 已不存在")
+        record, snapshot_id = answer if isinstance(answer, tuple) else (answer.record, answer.snapshot_id)
+        if work.verdict is None:
+            doubt = self._why_not_this_subject(work, record)
+            if doubt:
+                return self._to_review(work, doubt)
+        plan = plan_fields(
+            work.row,
+            record,
+            cms=self.services.cms,
+            vocabulary=self.services.vocabulary(work.row["type_id"]),
+            policies=self.services.settings.policies,
+            undone=work.undone,
+            intro_locked=work.state["intro_locked"],
+        )
+        old, new = plan.old, plan.new
+        linked = work.verdict is not None and work.row["vod_douban_id"] != record.douban_id
+        if linked:
+            old, new = {"vod_douban_id": work.row["vod_douban_id"], **old}, {"vod_douban_id": record.douban_id, **new}
+        if self.services.settings.dry_run:
+            return self._planned(work, record.douban_id, tuple(new), linked)
+        return self._write(work, record.douban_id, old, new, snapshot_id, linked)
+
+    def _why_not_this_subject(self, work: _Work, record: SubjectRecord) -> str:
+        """Return why the id that stands cannot be this video's; a person's choice is not questioned.
+
+        Public converters write one constant id into every record, so an id that came with the row is checked.
+        """
+        if work.state["douban_id_locked"] or work.state["douban_id_source"] == PERSON:
+            return ""
+        video = video_facts(work.row, self.services.cms, self.services.categories)
+        comparison = compare(video, subject_facts(record), thresholds=thresholds_of(self.services.settings))
+        if not comparison.rejects:
+            return ""
+        why = "；".join(finding.text for finding in comparison.findings if finding.code in comparison.rejects)
+        return f"已有豆瓣 ID {record.douban_id}（{record.title}）与影片不符：{why}"
+
+    def _write(
+        self,
+        work: _Work,
+        douban_id: int,
+        old: dict[str, Any],
+        new: dict[str, Any],
+        snapshot_id: int,
+        linked: bool,
+    ) -> Synced:
+        state = self._state_after(work, douban_id)
+        change_id = None
+        if new:
+            verdict = work.verdict
+            change = Change(
+                vod_id=work.task.vod_id,
+                action="link" if linked else "sync",
+                old=old,
+                new=new,
+                state=state,
+                reason=verdict["explanation"] if verdict is not None else "按豆瓣条目更新字段",
+                score=verdict["score"] if verdict is not None else None,
+                task_id=work.task.task_id,
+                verdict_id=verdict["verdict_id"] if verdict is not None else None,
+                snapshot_id=snapshot_id,
+            )
+            [outcome] = self.change_log.write([change])
+            change_id = outcome.change_id
+            if outcome.state is not ChangeState.APPLIED:
+                return self._refuse(work, outcome.reason, change_id)
+        services = self.services
+        with services.engine.begin() as connection:
+            if not new:
+                video = services.tables.video
+                connection.execute(update(video).where(video.c.vod_id == work.task.vod_id).values(**state))
+            if work.verdict is not None:
+                self._mark_verdict(connection, work.verdict, VerdictState.APPLIED, "")
+            self.queue.finish(connection, work.task.task_id, TaskStatus.SUCCESS)
+        return self._result(work, douban_id, "written" if new else "unchanged", tuple(new), linked, "", change_id)
+
+    def _state_after(self, work: _Work, douban_id: int) -> dict[str, Any]:
+        now = self.services.clock.now()
+        state: dict[str, Any] = {
+            "douban_last_sync_at": now,
+            "douban_next_sync_at": self._next_visit(work),
+            "douban_sync_fail_count": 0,
+            "douban_last_fail_reason": "",
+            "douban_review_reason": "",
+        }
+        if work.verdict is not None:
+            state |= {
+                "vod_douban_id": douban_id,
+                "douban_review_status": ReviewStatus.CONFIRMED,
+                "douban_id_source": AUTO,
+                "douban_id_confidence": work.verdict["score"],
+            }
+        return state
+
+    def _next_visit(self, work: _Work) -> Any:
+        now = self.services.clock.now()
+        return next_visit(work.task.vod_id, tier_of(work.row["vod_time"], year_of(work.row["vod_year"]), now), now)
+
+    def _planned(self, work: _Work, douban_id: int, columns: tuple[str, ...], linked: bool) -> Synced:
+        reason = "演练模式：未写入"
+        self._close(work, TaskStatus.SKIP, VerdictState.DRY_RUN, reason, DRY_RUN_VISIT)
+        return self._result(work, douban_id, "planned", columns, linked, reason)
+
+    def _refuse(self, work: _Work, reason: str, change_id: int | None = None) -> Synced:
+        self._close(work, TaskStatus.SKIP, VerdictState.REFUSED, reason, REFUSED_VISIT)
+        douban_id = work.verdict["douban_id"] if work.verdict is not None else work.state["vod_douban_id"]
+        return self._result(work, douban_id, "refused", reason=reason, change_id=change_id)
+
+    def _to_review(self, work: _Work, reason: str) -> Synced:
+        """Ask a person about an id that stands, and have candidates looked for meanwhile."""
+        state = {"douban_review_status": ReviewStatus.REVIEW, "douban_review_reason": reason[:500]}
+        self._close(work, TaskStatus.SUCCESS, VerdictState.REFUSED, reason, REVIEW_VISIT, state)
+        return self._result(work, work.state["vod_douban_id"], "review", reason=reason)
+
+    def _skip(self, task: Task, reason: str) -> Synced:
+        with self.services.engine.begin() as connection:
+            self.queue.finish(connection, task.task_id, TaskStatus.SKIP, reason)
+        return Synced(task.vod_id, task.shard, "", 0, "skipped", reason=reason)
+
+    def _close(
+        self,
+        work: _Work,
+        status: TaskStatus,
+        verdict_state: VerdictState,
+        reason: str,
+        visit_in: timedelta,
+        state: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Close a task that wrote nothing, and look again after ``visit_in``."""
+        video, now = self.services.tables.video, self.services.clock.now()
+        with self.services.engine.begin() as connection:
+            if work.verdict is not None and work.verdict["state"] == VerdictState.PENDING:
+                self._mark_verdict(connection, work.verdict, verdict_state, reason)
+            if work.state["douban_next_sync_at"] is not None:
+                values = {"douban_last_sync_at": now, "douban_next_sync_at": now + visit_in, **(state or {})}
+                connection.execute(update(video).where(video.c.vod_id == work.task.vod_id).values(**values))
+            self.queue.finish(connection, work.task.task_id, status, reason)
+
+    def _mark_verdict(self, connection: Any, verdict: RowMapping, state: VerdictState, reason: str) -> None:
+        table = self.services.tables.verdict
+        connection.execute(
+            update(table)
+            .where(table.c.verdict_id == verdict["verdict_id"])
+            .values(state=state, state_reason=reason[:500])
+        )
+
+    def _result(
+        self,
+        work: _Work,
+        douban_id: int,
+        result: str,
+        columns: tuple[str, ...] = (),
+        linked: bool = False,
+        reason: str = "",
+        change_id: int | None = None,
+    ) -> Synced:
+        title = readable(work.row["vod_name"])
+        return Synced(work.task.vod_id, work.task.shard, title, douban_id, result, columns, linked, reason, change_id)

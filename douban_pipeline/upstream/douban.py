@@ -1,0 +1,192 @@
+"""The CMS's ``douban.php`` interface: one subject by its id, asked as ``URL?id=SUBJECT``.
+
+Many scripts speak it, official and private; all agree on ``vod_*`` fields, few on anything else.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from douban_pipeline.upstream import values
+from douban_pipeline.upstream.errors import SourceUnavailable, SubjectMismatch
+from douban_pipeline.upstream.http import Fetcher
+from douban_pipeline.upstream.payload import as_int, error_of_body, read_json
+from douban_pipeline.upstream.subject_urls import SMALLEST_ID, subject_ids
+
+SOURCE = "douban"
+PARSER_VERSION = "douban-1"
+_GOOD_CODES = (None, 0, 1, 200)
+
+
+@dataclass(frozen=True, slots=True)
+class SubjectRecord:
+    """One Douban entry as the source gave it: plain text, lists split, placeholders dropped.
+
+    Missing is None, "" or (). ``release_dates`` are raw (``2018-05-11(中国大陆)``); ``rating`` is on Douban's scale of
+    10. ``id_confirmed`` is False when the answer did not say which subject it is about.
+    """
+
+    douban_id: int
+    title: str
+    original_title: str = ""
+    aliases: tuple[str, ...] = ()
+    year: int | None = None
+    release_dates: tuple[str, ...] = ()
+    regions: tuple[str, ...] = ()
+    languages: tuple[str, ...] = ()
+    genres: tuple[str, ...] = ()
+    directors: tuple[str, ...] = ()
+    writers: tuple[str, ...] = ()
+    actors: tuple[str, ...] = ()
+    duration_minutes: int | None = None
+    episodes: int | None = None
+    rating: float | None = None
+    summary: str = ""
+    picture: str = ""
+    tags: tuple[str, ...] = ()
+    id_confirmed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SubjectAnswer:
+    """A subject, and where it is kept.
+
+    Attributes:
+        record: The parsed subject.
+        snapshot_id: The archived answer it was parsed from.
+        from_cache: Whether no call was made.
+        fetched_at: When the source gave the answer (UTC).
+    """
+
+    record: SubjectRecord
+    snapshot_id: int
+    from_cache: bool
+    fetched_at: datetime
+
+
+class DoubanClient:
+    """Subjects by id.
+
+    Args:
+        fetcher: A fetcher of source ``douban``.
+        url: Address of the interface; query parameters it has are kept.
+    """
+
+    def __init__(self, fetcher: Fetcher, url: str) -> None:
+        self._fetcher = fetcher
+        self._url = url
+
+    def subject(self, douban_id: int, *, max_age: timedelta | None) -> SubjectAnswer:
+        """Return one subject.
+
+        Args:
+            douban_id: Its id, at least 10000.
+            max_age: Oldest archived answer to accept instead of a call; None always calls.
+
+        Raises:
+            ValueError: The id is below 10000.
+            SubjectMissing: The source says that there is no such subject.
+            SubjectMismatch: The answer is about another subject.
+            SourceError: Any other kind in `upstream.errors`.
+        """
+        if douban_id < SMALLEST_ID:
+            raise ValueError(f"{douban_id} is no Douban id: they start at {SMALLEST_ID}")
+
+        def parse(body: bytes) -> SubjectRecord:
+            return parse_subject(body, douban_id)
+
+        key = f"subject:{douban_id}"
+        fetched = self._fetcher.cached(key, max_age, parse) or self._fetcher.get(
+            self._url, {"id": str(douban_id)}, key=key, parser_version=PARSER_VERSION, parse=parse
+        )
+        return SubjectAnswer(fetched.value, fetched.snapshot_id, fetched.from_cache, fetched.fetched_at)
+
+
+def parse_subject(body: bytes, asked_id: int) -> SubjectRecord:
+    """Read one raw answer, as it came or from the archive.
+
+    Args:
+        body: JSON or JSONP, with the envelope ``{code, msg, data}`` or without.
+        asked_id: The id that was asked for.
+
+    Raises:
+        SourceWall: A login or captcha page, or an error body that says so.
+        SourceThrottled: An error body that asks to slow down.
+        SubjectMissing: An error body that says that the subject does not exist.
+        SubjectMismatch: The answer names another subject.
+        SourceUnavailable: Anything else that is no subject.
+    """
+    data = _data(read_json(SOURCE, body))
+    confirmed = _confirm_id(data, asked_id)
+    title = values.text(data.get("vod_name"))  # films called 未知 or 无 exist
+    if not title:
+        raise SourceUnavailable(SOURCE, "an answer without a title")
+    original_title = values.clean(data.get("vod_original_title")) or _english_title(data.get("vod_behind"))
+    aliases = values.titles(data.get("vod_sub"))
+    return SubjectRecord(
+        douban_id=asked_id,
+        title=title,
+        original_title="" if original_title == title else original_title,
+        aliases=tuple(alias for alias in aliases if alias not in (title, original_title)),
+        year=values.year(data.get("vod_year")),
+        release_dates=values.names(data.get("vod_pubdate")),
+        regions=values.names(data.get("vod_area")),
+        languages=values.names(data.get("vod_lang")),
+        genres=values.names(data.get("vod_class")),
+        directors=values.names(data.get("vod_director")),
+        writers=values.names(data.get("vod_writer")),
+        actors=values.names(data.get("vod_actor")),
+        duration_minutes=values.minutes(data.get("vod_duration")),
+        episodes=values.count(data.get("vod_total")),
+        # Never `vod_score`: widespread scripts fill it with random numbers.
+        rating=values.rating(data.get("vod_douban_score")),
+        summary=values.clean(data.get("vod_content"), keep_lines=True),
+        picture=_picture(data.get("vod_pic")),
+        tags=values.names(data.get("vod_tag")),
+        id_confirmed=confirmed,
+    )
+
+
+def _data(answer: Any) -> dict[str, Any]:
+    """Take the subject's fields out of their envelope, or raise the error that is in it."""
+    if not isinstance(answer, dict):
+        raise SourceUnavailable(SOURCE, f"a JSON {type(answer).__name__} in place of a subject")
+    data = answer.get("data")
+    if isinstance(data, list) and len(data) == 1:
+        data = data[0]
+    if not isinstance(data, dict) and values.text(answer.get("vod_name")):
+        data = answer  # the form without an envelope
+    code = answer.get("code", answer.get("status"))
+    number = as_int(code)
+    if number in _GOOD_CODES and (code is None or number is not None) and isinstance(data, dict) and data:
+        return data
+    raise error_of_body(SOURCE, code, answer.get("msg", answer.get("message", answer.get("error"))))
+
+
+def _confirm_id(data: dict[str, Any], asked_id: int) -> bool:
+    """Return whether the answer names the subject that was asked for; raise if it names another."""
+    named = {
+        number
+        for field in ("vod_douban_id", "douban_id")
+        if (number := as_int(data.get(field))) is not None and number > 0
+    }
+    url = data.get("vod_reurl")
+    if isinstance(url, str):
+        named.update(subject_ids(url))
+    if named - {asked_id}:
+        raise SubjectMismatch(SOURCE, f"asked for {asked_id}, answered {sorted(named - {asked_id})[0]}")
+    return bool(named)
+
+
+def _english_title(value: object) -> str:
+    """Read ``vod_behind``, where one widespread script puts the English title and others a note."""
+    text = values.clean(value)
+    return text if re.fullmatch(r"(?=.*[A-Za-z])(?!.*://)[ -~]{1,80}", text) else ""
+
+
+def _picture(value: object) -> str:
+    text = values.clean(value)
+    return text if re.fullmatch(r"(?:https?:)?//[^\s\"'<>\\]+", text) else ""

@@ -1,0 +1,86 @@
+"""What can go wrong with an outside source, by what it means for the work.
+
+Reasons are shown to people and stored: they never hold a URL's query (it may carry a key) nor a whole answer.
+"""
+
+# ruff: noqa: N818 (the names say what happened; all of them are a SourceError)
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import ClassVar
+
+
+class SourceError(Exception):
+    """A call to an outside source gave no usable answer; nothing may be concluded about the subject asked.
+
+    Attributes:
+        source: Name of the source, as in the gate's table.
+        reason: One sentence for people.
+        healthy: What the error says of the source: False (it is ill and counts against the breaker), True (it
+            answered as it should) or None (nothing: the call never reached it).
+        retryable: Whether the same call may be tried again at once.
+    """
+
+    healthy: ClassVar[bool | None] = False
+
+    def __init__(self, source: str, reason: str, *, retryable: bool = False) -> None:
+        super().__init__(source, reason)
+        self.source = source
+        self.reason = reason
+        self.retryable = retryable
+
+    def __str__(self) -> str:
+        """Name the source before the reason."""
+        return f"{self.source}: {self.reason}"
+
+
+class SourceUnavailable(SourceError):
+    """No connection, a timeout, a 5xx, an error page, an error body, or an answer that cannot be read."""
+
+
+class SourceThrottled(SourceError):
+    """The source asks to slow down (HTTP 429 or its like in a body).
+
+    Attributes:
+        retry_after: Seconds the source asks to wait; None when it does not say.
+    """
+
+    def __init__(self, source: str, reason: str, retry_after: float | None = None, *, retryable: bool = False) -> None:
+        super().__init__(source, reason, retryable=retryable)
+        self.retry_after = retry_after
+
+
+class SourceWall(SourceError):
+    """A clear sign of a wall: login page, captcha, 403, redirect to the accounts host."""
+
+
+class SubjectMismatch(SourceError):
+    """The answer is about another subject than the one asked."""
+
+
+class SubjectMissing(SourceError):
+    """The source says explicitly that this subject does not exist. The source itself is well."""
+
+    healthy = True
+
+
+class GateClosed(SourceError):
+    """The breaker of the source is open, or another process is probing it; no call was made.
+
+    Attributes:
+        until: When it is worth asking again (aware, UTC).
+    """
+
+    healthy = None
+
+    def __init__(self, source: str, reason: str, until: datetime) -> None:
+        super().__init__(source, reason)
+        self.args = (source, reason, until)  # so that the error survives pickling
+        self.until = until
+
+
+class GateUnreadable(SourceError):
+    """The gate's row cannot be read or written. Fails closed: no call was made."""
+
+    healthy = None

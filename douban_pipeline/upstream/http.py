@@ -1,0 +1,325 @@
+"""One HTTP call to an outside source: through the gate, bounded in time and size, archived, then read."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
+from random import Random
+from types import TracebackType
+from typing import Any, Generic, TypeVar
+from urllib.parse import urljoin
+
+import httpx
+import stamina
+
+from douban_pipeline.clock import Clock
+from douban_pipeline.upstream.archive import Archive
+from douban_pipeline.upstream.errors import (
+    SourceError,
+    SourceThrottled,
+    SourceUnavailable,
+    SourceWall,
+    SubjectMissing,
+)
+from douban_pipeline.upstream.gate import Gate
+from douban_pipeline.upstream.payload import refuse_redirect, refuse_wall
+
+T = TypeVar("T")
+
+USER_AGENT = "Mozilla/5.0 (compatible; douban_pipeline)"
+MAX_BYTES = 8 * 1024 * 1024
+MAX_REDIRECTS = 3
+_WALL_STATUSES = frozenset({401, 403, 418})  # Douban answers 418 to what it takes for robots
+_LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched(Generic[T]):
+    """What a call gave.
+
+    Attributes:
+        value: The parsed answer.
+        snapshot_id: The archived raw answer it was parsed from.
+        fetched_at: When the source gave it (UTC).
+        from_cache: Whether it was taken from the archive without a call.
+    """
+
+    value: T
+    snapshot_id: int
+    fetched_at: datetime
+    from_cache: bool
+
+
+class Fetcher:
+    """GET requests to one source.
+
+    Each attempt takes a slot of its own at the gate, each answer is archived before it is parsed, and parsing
+    happens inside the slot, so that the gate learns of error bodies and captcha pages too. Safe to share between
+    threads. Loopback addresses are never sent through a proxy.
+
+    Args:
+        source: Name of the source at the gate and in the archive.
+        gate: The gate; `Gate.configure` must have been called for ``source``.
+        archive: Where raw answers are kept.
+        clock: What times are taken from, and what waiting between attempts goes through.
+        timeout: Seconds for connecting and for each read.
+        deadline: Seconds a call may take in all, however slowly the source sends.
+        attempts: Calls at most, counting the first; only connection errors, 5xx and 429 with a Retry-After are
+            tried again.
+        total_time: Seconds after which no further attempt is begun.
+        max_bytes: Largest answer, uncompressed.
+        missing_max_age: How long an archived "does not exist" is believed, at most.
+        headers: Extra request headers.
+        rng: Jitter between attempts.
+    """
+
+    def __init__(
+        self,
+        source: str,
+        gate: Gate,
+        archive: Archive,
+        clock: Clock,
+        *,
+        timeout: float = 10.0,
+        deadline: float = 20.0,
+        attempts: int = 3,
+        total_time: float = 60.0,
+        max_bytes: int = MAX_BYTES,
+        missing_max_age: timedelta = timedelta(days=1),
+        headers: Mapping[str, str] | None = None,
+        rng: Random | None = None,
+    ) -> None:
+        self.source = source
+        self._gate = gate
+        self._archive = archive
+        self._clock = clock
+        self._deadline = deadline
+        self._attempts = attempts
+        self._total_time = total_time
+        self._max_bytes = max_bytes
+        self._missing_max_age = missing_max_age
+        self._rng = rng or Random()
+        self._client = httpx.Client(
+            timeout=timeout,
+            headers={"User-Agent": USER_AGENT, "Accept": "application/json, */*;q=0.5", **(headers or {})},
+            # A new connection a call: calls are seconds apart, and a deadline may cut a connection's socket.
+            limits=httpx.Limits(max_keepalive_connections=0),
+            mounts={f"all://{host}": None for host in _LOOPBACK},
+        )
+
+    def __enter__(self) -> Fetcher:
+        """Return itself; leaving the block closes the client."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close the client."""
+        self.close()
+
+    def close(self) -> None:
+        """Close the client."""
+        self._client.close()
+
+    def get(
+        self,
+        url: str,
+        params: Mapping[str, str],
+        *,
+        key: str,
+        parser_version: str,
+        parse: Callable[[bytes], T],
+        hints: Mapping[int, str] | None = None,
+    ) -> Fetched[T]:
+        """Ask the source.
+
+        Args:
+            url: Address; query parameters it already has are kept.
+            params: Query parameters to add or replace.
+            key: What is asked, as the archive's key. Must hold no secret.
+            parser_version: Version of ``parse``, stored with the answer.
+            parse: Turns the raw answer into the value; raises a `SourceError` when it is none.
+            hints: What to tell people about an HTTP status of this source.
+
+        Raises:
+            SourceError: Of the kind that fits; see `upstream.errors`.
+        """
+        started = self._clock.now()
+        pause = 0.0
+
+        def retry_after(error: Exception) -> bool | float:
+            nonlocal pause
+            pause = self._pause_before_retry(error)
+            late = self._clock.now() - started + timedelta(seconds=pause) > timedelta(seconds=self._total_time)
+            # The waiting itself is done below, on the injected clock; 0.0 tells stamina to go on at once.
+            return False if pause < 0 or late else 0.0
+
+        for attempt in stamina.retry_context(on=retry_after, attempts=self._attempts, timeout=None):
+            with attempt:
+                self._clock.sleep(pause)
+                return self._attempt(url, params, key, parser_version, parse, hints or {})
+        raise AssertionError("unreachable")
+
+    def cached(self, key: str, max_age: timedelta | None, parse: Callable[[bytes], T]) -> Fetched[T] | None:
+        """Return the newest good answer in the archive, or None when the source must be asked.
+
+        Args:
+            key: As in `get`.
+            max_age: Oldest answer to accept; None accepts none.
+            parse: As in `get`. Answers it refuses are passed over.
+
+        Raises:
+            SubjectMissing: The newest answer says so and is younger than ``missing_max_age``.
+        """
+        if max_age is None:
+            return None
+        for snapshot in self._archive.recent(self.source, key, max_age):
+            if snapshot.status in _WALL_STATUSES or snapshot.status == 429 or snapshot.status >= 500:
+                continue
+            try:
+                value = parse(snapshot.body)
+            except SubjectMissing:
+                if self._clock.now() - snapshot.seen_at <= self._missing_max_age:
+                    raise
+                return None
+            except SourceError:
+                continue
+            return Fetched(value, snapshot.snapshot_id, snapshot.seen_at, from_cache=True)
+        return None
+
+    def _pause_before_retry(self, error: Exception) -> float:
+        """Seconds to wait before the next attempt; negative for "do not try again"."""
+        if not isinstance(error, SourceError) or not error.retryable:
+            return -1.0
+        if isinstance(error, SourceThrottled):
+            # The gate is closed for as long; a little more, and this call is the probe that opens it again.
+            return -1.0 if error.retry_after is None else error.retry_after + 0.1
+        return self._rng.uniform(0.5, 2.0)
+
+    def _attempt(
+        self,
+        url: str,
+        params: Mapping[str, str],
+        key: str,
+        parser_version: str,
+        parse: Callable[[bytes], T],
+        hints: Mapping[int, str],
+    ) -> Fetched[T]:
+        with self._gate.slot(self.source):
+            status, headers, body = self._follow(url, params)
+            fetched_at = self._clock.now()
+            snapshot_id = self._archive.put(self.source, key, status, body, parser_version)
+            self._refuse_status(status, headers, body, hints)
+            return Fetched(parse(body), snapshot_id, fetched_at, from_cache=False)
+
+    def _follow(self, url: str, params: Mapping[str, str]) -> tuple[int, httpx.Headers, bytes]:
+        try:
+            target = httpx.URL(url).copy_merge_params(params)
+            for _ in range(MAX_REDIRECTS + 1):
+                status, headers, body = self._call(target)
+                location = headers.get("location", "")
+                if status not in (301, 302, 303, 307, 308) or not location:
+                    return status, headers, body
+                next_url = urljoin(str(target), location)
+                refuse_redirect(self.source, next_url)
+                target = httpx.URL(next_url)
+        except (httpx.InvalidURL, httpx.UnsupportedProtocol, ValueError) as error:
+            raise SourceUnavailable(self.source, f"an unusable address ({type(error).__name__})") from error
+        raise SourceUnavailable(self.source, f"more than {MAX_REDIRECTS} redirects")
+
+    def _call(self, url: httpx.URL) -> tuple[int, httpx.Headers, bytes]:
+        body = bytearray()
+        with _Deadline(self._deadline) as deadline:
+            try:
+                with self._client.stream("GET", url, extensions={"trace": deadline.trace}) as response:
+                    for chunk in response.iter_bytes():
+                        body += chunk
+                        if len(body) > self._max_bytes:
+                            raise SourceUnavailable(self.source, f"an answer larger than {self._max_bytes} bytes")
+                        if deadline.passed:
+                            break
+                if not deadline.passed:
+                    return response.status_code, response.headers, bytes(body)
+            except httpx.DecodingError as error:
+                raise SourceUnavailable(self.source, "an answer that cannot be decompressed") from error
+            except httpx.TransportError as error:
+                if isinstance(error, httpx.UnsupportedProtocol):
+                    raise
+                if not deadline.passed:
+                    kind = type(error).__name__
+                    what = "no answer in time" if isinstance(error, httpx.TimeoutException) else "no connection"
+                    raise SourceUnavailable(self.source, f"{what} ({kind})", retryable=True) from error
+        raise SourceUnavailable(self.source, f"no whole answer within {self._deadline:g} s")
+
+    def _refuse_status(self, status: int, headers: httpx.Headers, body: bytes, hints: Mapping[int, str]) -> None:
+        hint = f"; {hints[status]}" if status in hints else ""
+        if status in _WALL_STATUSES:
+            raise SourceWall(self.source, f"HTTP {status}{hint}")
+        if status == 429:
+            wait = self._retry_after(headers.get("retry-after", ""))
+            raise SourceThrottled(self.source, f"HTTP 429{hint}", wait, retryable=wait is not None)
+        if 200 <= status < 300:
+            return
+        refuse_wall(self.source, body[:200_000].decode("utf-8", "replace"))
+        if status >= 500:
+            raise SourceUnavailable(self.source, f"HTTP {status}{hint}", retryable=True)
+        if status not in (400, 404):  # some scripts say "no such subject" with these and a JSON body
+            raise SourceUnavailable(self.source, f"HTTP {status}{hint}")
+
+    def _retry_after(self, value: str) -> float | None:
+        """Read seconds or an HTTP date (RFC 9110, 10.2.3)."""
+        value = value.strip()
+        if value.isascii() and value.isdigit():
+            return float(value[:9])
+        with suppress(ValueError):
+            moment = parsedate_to_datetime(value)
+            moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+            return max((moment - self._clock.now()).total_seconds(), 0.0)
+        return None
+
+
+class _Deadline:
+    """Cuts a call's connection when its time is over: read timeouts alone let a source drip for ever."""
+
+    def __init__(self, seconds: float) -> None:
+        self.passed = False
+        self._lock = threading.Lock()
+        self._socket: socket.socket | None = None
+        self._timer = threading.Timer(seconds, self._cut)
+        self._timer.daemon = True
+
+    def __enter__(self) -> _Deadline:
+        self._timer.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._timer.cancel()
+        with self._lock:
+            self._socket = None
+
+    def trace(self, event: str, info: Mapping[str, Any]) -> None:
+        """Remember the socket in use (httpcore's ``trace`` extension)."""
+        if event in ("connection.connect_tcp.complete", "connection.start_tls.complete"):
+            with self._lock:
+                self._socket = info["return_value"].get_extra_info("socket")
+                if self.passed:
+                    self._shut()
+
+    def _cut(self) -> None:
+        with self._lock:
+            self.passed = True
+            self._shut()
+
+    def _shut(self) -> None:
+        # Shutting down, unlike closing, wakes a blocked read and cannot hit a socket that reuses the number.
+        if self._socket is not None:
+            with suppress(OSError):
+                # Past the TLS layer's own shutdown, which would pull its state from under the reading thread.
+                socket.socket.shutdown(self._socket, socket.SHUT_RDWR)

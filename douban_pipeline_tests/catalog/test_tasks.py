@@ -1,0 +1,211 @@
+"""Work is queued once, done by one run at a time, and never lost with the run that held it."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from datetime import timedelta
+
+import pytest
+import sqlalchemy as sa
+
+from douban_pipeline.catalog.tables import SHARDS, TaskStage, TaskStatus, TaskType
+from douban_pipeline.catalog.tasks import NewTask, back_off, shard_of
+from douban_pipeline_tests.clocks import START
+from douban_pipeline_tests.library import dead_owner
+
+ALL_SHARDS = range(SHARDS)
+
+
+@pytest.fixture
+def library(shared_library):
+    return shared_library.renewed()
+
+
+def match(vod_id, priority=0):
+    return NewTask(vod_id, TaskType.MATCH_DOUBAN_ID, TaskStage.SEARCH, priority)
+
+
+def sync(vod_id):
+    return NewTask(vod_id, TaskType.SYNC_DOUBAN, TaskStage.SYNC)
+
+
+def lease(queue, limit=100, shards=ALL_SHARDS, stage=TaskStage.SEARCH):
+    return [task.vod_id for task in queue.lease(shards, stage, limit=limit)]
+
+
+def in_threads(*works):
+    """Run ``works`` at the same time and return what they returned."""
+    results, barrier = {}, threading.Barrier(len(works))
+
+    def play(position, work):
+        barrier.wait(timeout=30)
+        results[position] = work()
+
+    threads = [threading.Thread(target=play, args=item) for item in enumerate(works)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=90)
+    assert len(results) == len(works), "a thread failed or hangs"
+    return [results[position] for position in range(len(works))]
+
+
+@pytest.mark.parametrize(
+    ("failures", "wait"),
+    [
+        (1, timedelta(minutes=10)),
+        (2, timedelta(minutes=30)),
+        (3, timedelta(hours=2)),
+        (4, timedelta(hours=6)),
+        (5, timedelta(hours=24)),
+        (6, timedelta(hours=24)),
+        (1000, timedelta(hours=24)),
+    ],
+)
+def test_waits_grow_with_the_failures(failures, wait):
+    assert back_off(failures) == wait
+
+
+def test_an_open_task_is_not_queued_again_until_it_is_closed(library):
+    queue = library.queue()
+    assert library.enqueue(queue, [match(1), match(2), sync(1)]) == 3
+    assert library.enqueue(queue, [match(2), match(3)]) == 1
+    first = library.tasks()[0]
+    assert (first["shard"], first["status"], first["attempts"], first["run_after"]) == (1, "PENDING", 0, START)
+    assert library.tasks()[0]["open_key"] == "1:MATCH_DOUBAN_ID"
+    assert lease(queue) == [1, 2, 3]
+    assert library.enqueue(queue, [match(1)]) == 0
+    with library.engine.begin() as connection:
+        queue.finish(connection, first["task_id"], TaskStatus.SUCCESS, "完成")
+    assert library.enqueue(queue, [match(1)]) == 1
+    done = library.tasks()[0]
+    assert (done["status"], done["last_error"], done["finished_at"]) == ("SUCCESS", "完成", START)
+    assert (done["open_key"], done["lease_owner"], done["lease_until"]) == (None, None, None)
+
+
+def test_runs_that_queue_the_same_at_once_queue_it_once(library):
+    # Against each other's order, the way in which two writers would wait for each other.
+    up, down = [match(vod_id) for vod_id in range(1, 201)], [match(vod_id) for vod_id in range(200, 0, -1)]
+
+    def queueing(tasks, run_id):
+        queue = library.queue(run_id)
+        return lambda: [library.enqueue(queue, tasks[start : start + 50]) for start in range(0, 200, 50)]
+
+    in_threads(*(queueing(tasks, f"run-{number}") for number, tasks in enumerate((up, down, up, down))))
+    assert Counter(row["vod_id"] for row in library.tasks()) == Counter(range(1, 201))
+
+
+def test_runs_that_lease_at_once_never_share_a_task(library):
+    library.enqueue(library.queue(), [match(vod_id) for vod_id in range(1, 241)])
+
+    def leasing(run_id):
+        queue = library.queue(run_id)
+        return lambda: [vod_id for _ in range(8) for vod_id in lease(queue, limit=12)]
+
+    # Each run asks again and again: what it holds comes back to it, what another holds never does.
+    taken = [set(found) for found in in_threads(*(leasing(f"run-{number}") for number in range(4)))]
+    assert all(taken)
+    assert sum(len(found) for found in taken) == len(set().union(*taken))
+    owners = {row["vod_id"]: row["lease_owner"].split("@")[0] for row in library.tasks() if row["lease_owner"]}
+    assert owners == {vod_id: f"run-{number}" for number, found in enumerate(taken) for vod_id in found}
+
+
+def test_the_most_valuable_comes_first_then_who_waits_longest(library):
+    queue = library.queue()
+    library.enqueue(queue, [match(1, 10), match(2, 50)])
+    library.clock.advance(minutes=1)
+    library.enqueue(queue, [match(3, 50), match(4, 10)])
+    assert lease(queue, limit=3) == [2, 3, 1]
+
+
+def test_only_the_asked_shards_and_stage_are_leased(library):
+    queue = library.queue()
+    library.enqueue(queue, [match(1), match(64 + 1), match(2), sync(1)])
+    assert lease(queue, shards=[1]) == [1, 65]
+    assert lease(queue, shards=[1], stage=TaskStage.SYNC) == [1]
+    assert lease(queue, shards=[5]) == []
+    assert lease(queue, shards=[]) == []
+    assert shard_of(65) == 1
+
+
+def test_a_lease_that_ran_out_is_anybodys_and_a_renewed_one_is_not(library):
+    one, other = library.queue("one", minutes=15), library.queue("other", minutes=15)
+    library.enqueue(one, [match(1)])
+    assert lease(one) == [1]
+    library.clock.advance(minutes=15)
+    assert lease(other) == []
+    one.renew()
+    library.clock.advance(minutes=15)
+    assert lease(other) == []
+    library.clock.advance(seconds=1)
+    assert lease(other) == [1]
+    assert lease(one) == []
+    one.renew()
+    assert library.tasks()[0]["lease_owner"] == other.owner
+
+
+def test_a_dead_run_holds_nothing_and_a_living_one_keeps_what_it_holds(library):
+    dead, living = library.queue(owner=dead_owner()), library.queue("living")
+    elsewhere = library.queue(owner="run@another-machine:1")
+    library.enqueue(living, [match(1), match(2), match(3)])
+    assert lease(dead, limit=1) == [1]
+    assert lease(living, limit=1) == [2]
+    assert lease(elsewhere, limit=1) == [3]
+    fresh = library.queue("fresh")
+    assert fresh.release_dead() == [dead.owner]
+    assert fresh.release_dead() == []
+    assert [row["lease_owner"] for row in library.tasks()] == [None, living.owner, elsewhere.owner]
+    assert library.tasks()[0]["status"] == "PENDING"
+    assert lease(fresh) == [1]
+
+
+def test_a_run_lets_go_of_what_it_did_not_do(library):
+    one, other = library.queue("one"), library.queue("other")
+    library.enqueue(one, [match(1), match(2)])
+    assert lease(one, limit=1) == [1]
+    assert lease(other) == [2]
+    assert one.release() == 1
+    assert lease(other) == [2, 1]
+
+
+def test_a_task_goes_on_to_its_next_stage_with_what_was_found(library):
+    queue, other = library.queue(), library.queue("other")
+    library.enqueue(queue, [match(1)])
+    [task] = queue.lease(ALL_SHARDS, TaskStage.SEARCH, limit=1)
+    found = {"candidates": [1292052], "片名": "霸王别姬 🎬"}
+    with library.engine.begin() as connection:
+        queue.advance(connection, task, TaskStage.SCORE, found)
+    assert lease(other, stage=TaskStage.SCORE) == []
+    [scored] = queue.lease(ALL_SHARDS, TaskStage.SCORE, limit=1)
+    assert (scored.task_id, scored.stage, scored.payload) == (task.task_id, TaskStage.SCORE, found)
+    assert lease(queue, stage=TaskStage.SEARCH) == []
+
+
+@pytest.mark.parametrize(("failed", "attempts"), [(True, 1), (False, 0)])
+def test_what_is_put_back_waits_its_time_and_only_failures_count(library, failed, attempts):
+    queue, other = library.queue(), library.queue("other")
+    library.enqueue(queue, [match(1)])
+    [task] = queue.lease(ALL_SHARDS, TaskStage.SEARCH, limit=1)
+    with library.engine.begin() as connection:
+        until = START + timedelta(minutes=10)
+        queue.put_back(connection, task.task_id, until, "原因" * 400, failed=failed, stage=TaskStage.SYNC)
+    [row] = library.tasks()
+    assert (row["status"], row["attempts"], row["run_after"], row["lease_owner"]) == ("PENDING", attempts, until, None)
+    assert row["last_error"] == ("原因" * 400)[:500]
+    assert library.enqueue(queue, [match(1)]) == 0
+    library.clock.advance(minutes=10, seconds=-1)
+    assert lease(queue, stage=TaskStage.SYNC) == []
+    library.clock.advance(seconds=1)
+    assert lease(other, stage=TaskStage.SYNC) == [1]
+
+
+def test_the_key_that_keeps_tasks_single_stands_in_the_database(library):
+    library.enqueue(library.queue(), [match(1)])
+    [row] = library.tasks()
+    twin = {name: value for name, value in row.items() if name != "task_id"}
+    with pytest.raises(sa.exc.IntegrityError):
+        library.execute(sa.insert(library.tables.task).values(**twin))
+    library.execute(sa.insert(library.tables.task).values(**twin | {"open_key": None}))
+    library.execute(sa.insert(library.tables.task).values(**twin | {"open_key": None}))
+    assert len(library.tasks()) == 3

@@ -1,0 +1,72 @@
+"""Fixtures shared by all tests: databases of their own, on every engine that answers.
+
+Addresses come from the environment:
+
+- ``DOUBAN_TEST_MARIADB_URL`` (default ``mysql+pymysql://root@127.0.0.1:3306/``)
+- ``DOUBAN_TEST_POSTGRES_URL`` (default ``postgresql+psycopg2://postgres@127.0.0.1:5432/postgres``)
+- ``DOUBAN_TEST_REDIS_URL`` (default ``redis://127.0.0.1:6379/``)
+- ``DOUBAN_TEST_REQUIRE`` names the servers that must answer (``mariadb,postgres,redis``): a test that would be
+  skipped for want of one of them fails instead.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import create_engine, make_url
+from sqlalchemy.exc import OperationalError
+
+SERVERS = {
+    "mariadb": ("DOUBAN_TEST_MARIADB_URL", "mysql+pymysql://root@127.0.0.1:3306/"),
+    "postgres": ("DOUBAN_TEST_POSTGRES_URL", "postgresql+psycopg2://postgres@127.0.0.1:5432/postgres"),
+    "redis": ("DOUBAN_TEST_REDIS_URL", "redis://127.0.0.1:6379/"),
+}
+
+
+def server_url(name: str) -> str:
+    """Return the address of server ``name``, or skip (or fail, if it is required) when it does not answer."""
+    variable, default = SERVERS[name]
+    url = make_url(os.environ.get(variable, default))
+    try:
+        socket.create_connection((url.host or "127.0.0.1", url.port or 0), timeout=2).close()
+    except OSError as error:
+        message = f"{name} does not answer at {url.host}:{url.port} ({error}); set {variable} to use another"
+        if name in os.environ.get("DOUBAN_TEST_REQUIRE", "").split(","):
+            pytest.fail(message)
+        pytest.skip(message)
+    return url.render_as_string(hide_password=False)
+
+
+@pytest.fixture
+def mariadb_url() -> Iterator[str]:
+    """A new, empty utf8 database, dropped afterwards."""
+    server = create_engine(server_url("mariadb"), isolation_level="AUTOCOMMIT")
+    name = f"douban_test_{uuid.uuid4().hex[:12]}"
+    try:
+        with server.connect() as connection:
+            connection.exec_driver_sql(f"CREATE DATABASE {name} DEFAULT CHARACTER SET utf8")
+    except OperationalError as error:
+        pytest.fail(f"MariaDB answers but refuses: {error}")
+    try:
+        yield server.url.set(database=name).render_as_string(hide_password=False)
+    finally:
+        with server.connect() as connection:
+            connection.exec_driver_sql(f"DROP DATABASE IF EXISTS {name}")
+        server.dispose()
+
+
+@pytest.fixture
+def sqlite_url(tmp_path: Path) -> str:
+    """A SQLite file that does not exist yet."""
+    return f"sqlite:///{tmp_path / 'library.sqlite'}"
+
+
+@pytest.fixture(params=["sqlite", pytest.param("mariadb", marks=pytest.mark.mariadb)])
+def database_url(request: pytest.FixtureRequest) -> str:
+    """Each engine in turn."""
+    return str(request.getfixturevalue(f"{request.param}_url"))

@@ -1,0 +1,132 @@
+"""People, regions, kinds, years, lengths: what agrees, what does not, what cannot be told."""
+
+from __future__ import annotations
+
+import pytest
+
+from douban_pipeline.matching import Kind, kinds, lengths, people, regions, years
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "agree"),
+    [
+        (("张艺谋",), ("張藝謀",), True),
+        (("王 菲",), ("王菲",), True),
+        (("让-吕克·戈达尔",), ("让·吕克·戈达尔",), True),
+        (("阿尔伯特·芬尼",), ("艾伯特·芬尼",), True),
+        (("丹尼尔·雷德克里夫",), ("丹尼尔•拉德克利夫",), True),
+        (("CHRISTOPHER NOLAN",), ("Christopher Nolan",), True),
+        (("Kurosawa Akira",), ("Akira Kurosawa",), True),
+        (("白井悠介 Yusuke Shirai",), ("白井悠介",), True),
+        (("渡辺歩",), ("渡边步",), True),
+        (("黄渤 饰 老板",), ("黄渤",), True),
+        (("甲乙", "丙丁"), ("丙丁",), True),
+        (("周星驰",), ("周星星",), False),
+        (("李安",), ("李安安",), False),
+        (("乔尔·科恩",), ("伊桑·科恩",), False),
+        (("克里斯托弗·诺兰",), ("斯坦利·库布里克",), False),
+        (("安杰伊·茹瓦夫斯基",), ("安德烈·祖拉斯基",), False),
+        (("斯皮尔伯格",), ("史蒂文·斯皮尔伯格",), None),
+        (("Luis Buñuel",), ("路易斯·布努埃尔",), None),
+        (("ヤマサキオサム",), ("山崎理",), None),
+        ((), ("张艺谋",), None),
+        ((), (), None),
+    ],
+)
+def test_people(a, b, agree):
+    assert people.overlap(a, b).agree is agree
+    assert people.overlap(b, a).agree is agree
+
+
+def test_each_person_is_counted_once():
+    found = people.overlap(("张三", "张三", "李四"), ("张三", "王五", "王五"))
+    assert (found.matched, found.left, found.right) == (1, 2, 2)
+
+
+def test_family_names_alone_do_not_agree():
+    assert people.overlap(("索菲亚·科波拉",), ("弗朗西斯·科波拉",)).agree is not True
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "outcome", "firm"),
+    [
+        (("大陆",), ("中国大陆",), True, True),
+        (("美国", "英国"), ("英国", "法国"), True, True),
+        (("苏联",), ("俄罗斯",), True, True),
+        (("西德",), ("德国",), True, True),
+        (("USA",), ("美国",), True, True),
+        (("大陆",), ("美国",), False, False),
+        (("日本",), ("韩国",), False, False),
+        (("其它",), ("美国",), None, False),
+        (("欧美",), ("日本",), None, False),
+        (("海外",), ("美国",), None, False),
+        (("日韩",), ("日本",), True, False),
+        ((), ("美国",), None, False),
+        (("火星",), ("美国",), None, False),
+    ],
+)
+def test_regions(a, b, outcome, firm):
+    assert regions.agree(a, b) == (outcome, firm)
+    assert regions.agree(b, a) == (outcome, firm)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "agree"),
+    [
+        (Kind.FILM, Kind.FILM, True),
+        (Kind.FILM, Kind.SERIES, False),
+        (Kind.FILM, Kind.VARIETY, False),
+        (Kind.VARIETY, Kind.ANIMATION, False),
+        (Kind.SERIES, Kind.VARIETY, None),
+        (Kind.ANIMATION, Kind.FILM, None),
+        (Kind.ANIMATION, Kind.SERIES, None),
+        (Kind.DOCUMENTARY, Kind.FILM, None),
+        (Kind.DOCUMENTARY, Kind.SERIES, None),
+        (Kind.SHORT, Kind.FILM, None),
+        (None, Kind.FILM, None),
+        (None, None, None),
+    ],
+)
+def test_kinds(a, b, agree):
+    assert kinds.agree(a, b) is agree
+    assert kinds.agree(b, a) is agree
+
+
+@pytest.mark.parametrize(
+    ("local", "year", "releases", "gap"),
+    [
+        ((2010,), 2010, (), years.YearGap(0, True)),
+        ((2011,), 2010, (), years.YearGap(1, True)),
+        ((2012,), 2010, (2012,), years.YearGap(2, True)),
+        ((2011,), 1987, (1987, 2011), years.YearGap(0, False)),
+        ((2013,), 2010, (2010,), years.YearGap(3, True)),
+        ((2000,), 1987, (2011,), years.YearGap(11, False)),
+        ((2010,), None, (2010, 2018), years.YearGap(0, True)),
+        ((2018,), None, (2010, 2018), years.YearGap(0, False)),
+        ((), 2010, (), None),
+        ((2010,), None, (), None),
+    ],
+)
+def test_years(local, year, releases, gap):
+    assert years.year_gap(local, year, releases) == gap
+
+
+@pytest.mark.parametrize(
+    ("kind", "minutes", "episodes", "agree", "far"),
+    [
+        (Kind.FILM, (120, 118), (None, None), True, False),
+        (Kind.FILM, (30, 33), (None, None), True, False),
+        (Kind.FILM, (120, 105), (None, None), None, False),
+        (Kind.FILM, (120, 80), (None, None), False, True),
+        (Kind.FILM, (None, 80), (None, None), None, False),
+        (Kind.FILM, (120, 120), (1, 1), True, False),
+        (Kind.SERIES, (45, 45), (None, None), None, False),
+        (Kind.SERIES, (45, 45), (24, 24), True, False),
+        (Kind.SERIES, (45, 45), (24, 26), False, False),
+        (Kind.SERIES, (45, 45), (12, 24), False, True),
+        (None, (45, 45), (12, None), None, False),
+    ],
+)
+def test_lengths(kind, minutes, episodes, agree, far):
+    found = lengths.compare_lengths(kind, minutes, episodes)
+    assert (found.agree, found.far) == (agree, far)

@@ -1,0 +1,320 @@
+"""Titles as sites write them, and what they have to be read as."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from douban_pipeline.matching import cache_key, clean_title, normalise, parse_title, readings
+from douban_pipeline.matching.numerals import numeral
+
+# raw, base, number, kind of the number, editions, year
+CASES: list[tuple[str, str, int | None, str | None, set[str], int | None]] = [
+    # Plain names stay as they are.
+    ("霸王别姬", "霸王别姬", None, None, set(), None),
+    ("  霸王别姬  ", "霸王别姬", None, None, set(), None),
+    ("哈利·波特与魔法石", "哈利波特与魔法石", None, None, set(), None),
+    ("蜘蛛侠：英雄归来", "蜘蛛侠英雄归来", None, None, set(), None),
+    ("The Third Man", "thethirdman", None, None, set(), None),
+    ("Third Man, The", "thethirdman", None, None, set(), None),
+    ("Matter of Life and Death, A", "amatteroflifeanddeath", None, None, set(), None),
+    ("Léon", "leon", None, None, set(), None),
+    ("ＷＡＬＬ・Ｅ", "walle", None, None, set(), None),
+    # Numbers that are the name.
+    ("2046", "2046", None, None, set(), None),
+    ("1917", "1917", None, None, set(), None),
+    ("2012", "2012", None, None, set(), None),
+    ("24", "24", None, None, set(), None),
+    ("９号秘事", "9号秘事", None, None, set(), None),
+    ("9号秘事", "9号秘事", None, None, set(), None),
+    ("12怒汉", "12怒汉", None, None, set(), None),
+    ("第九区", "第九区", None, None, set(), None),
+    ("第二十条", "第二十条", None, None, set(), None),
+    ("9-1-1 紧急救援", "911紧急救援", None, None, set(), None),
+    ("F1：狂飙飞车", "f1狂飙飞车", None, None, set(), None),
+    ("K-19", "k19", None, None, set(), None),
+    ("007", "007", None, None, set(), None),
+    ("寄生虫100", "寄生虫100", None, None, set(), None),
+    ("新世纪福音战士新剧场版：3.0+1.0", "新世纪福音战士新剧场版3010", None, None, set(), None),
+    ("乱马1/2", "乱马12", None, None, set(), None),
+    ("星期三", "星期三", None, None, set(), None),
+    ("十三罗汉", "十三罗汉", None, None, set(), None),
+    ("V字仇杀队", "v字仇杀队", None, None, set(), None),
+    ("X战警", "x战警", None, None, set(), None),
+    ("二十五，二十一", "二十五二十一", None, None, set(), None),
+    # Sequels.
+    ("战狼2", "战狼", 2, "sequel", set(), None),
+    ("战狼２", "战狼", 2, "sequel", set(), None),
+    ("战狼Ⅱ", "战狼", 2, "sequel", set(), None),
+    ("战狼II", "战狼", 2, "sequel", set(), None),
+    ("战狼②", "战狼", 2, "sequel", set(), None),
+    ("战狼 2", "战狼", 2, "sequel", set(), None),
+    ("速度与激情10", "速度与激情", 10, "sequel", set(), None),
+    ("速度与激情Ⅹ", "速度与激情", 10, "sequel", set(), None),
+    ("洛奇Ⅳ", "洛奇", 4, "sequel", set(), None),
+    ("Rocky IV", "rocky", 4, "sequel", set(), None),
+    ("Apollo 13", "apollo", 13, "sequel", set(), None),
+    ("复仇者联盟3：无限战争", "复仇者联盟无限战争", 3, "sequel", set(), None),
+    ("复仇者联盟3:无限战争", "复仇者联盟无限战争", 3, "sequel", set(), None),
+    ("复仇者联盟 3 ： 无限战争", "复仇者联盟无限战争", 3, "sequel", set(), None),
+    ("复仇者联盟4：终局之战", "复仇者联盟终局之战", 4, "sequel", set(), None),
+    ("暮光之城3：月食", "暮光之城月食", 3, "sequel", set(), None),
+    ("唐人街探案3(2021)", "唐人街探案", 3, "sequel", set(), 2021),
+    ("咒术回战 0", "咒术回战", 0, "sequel", set(), None),
+    ("招魂（2）", "招魂", 2, "sequel", set(), None),
+    # Seasons and parts.
+    ("庆余年 第二季", "庆余年", 2, "season", set(), None),
+    ("庆余年第二季", "庆余年", 2, "season", set(), None),
+    ("庆余年 第2季", "庆余年", 2, "season", set(), None),
+    ("庆余年 第２季", "庆余年", 2, "season", set(), None),
+    ("庆余年第 二 季", "庆余年", 2, "season", set(), None),
+    ("庆余年(第二季)", "庆余年", 2, "season", set(), None),
+    ("庆余年【第二季】", "庆余年", 2, "season", set(), None),
+    ("庆余年 2季", "庆余年", 2, "season", set(), None),
+    ("慶餘年 第二季", "庆余年", 2, "season", set(), None),
+    ("庆余年第一季", "庆余年", 1, "season", set(), None),
+    ("犯罪心理 第十五季", "犯罪心理", 15, "season", set(), None),
+    ("犯罪心理 第二十季", "犯罪心理", 20, "season", set(), None),
+    ("犯罪心理 第廿一季", "犯罪心理", 21, "season", set(), None),
+    ("辛普森一家 第三十五季", "辛普森一家", 35, "season", set(), None),
+    ("Friends Season 3", "friends", 3, "season", set(), None),
+    ("我的英雄学院 2nd Season", "我的英雄学院", 2, "season", set(), None),
+    ("OVERLORD Second Season", "overlord", 2, "season", set(), None),
+    ("白夜追凶S01E05", "白夜追凶", 1, "season", set(), None),
+    ("白夜追凶 S2", "白夜追凶", 2, "season", set(), None),
+    ("银魂 第4期", "银魂", 4, "season", set(), None),
+    ("大侦探波洛 第八季 - 古墓之谜", "大侦探波洛古墓之谜", 8, "season", set(), None),
+    ("凡人修仙传 第三季：星海飞驰篇", "凡人修仙传星海飞驰篇", 3, "season", set(), None),
+    ("指环王 第二部", "指环王", 2, "part", set(), None),
+    ("三体 第一部分", "三体", 1, "part", set(), None),
+    ("Kill Bill: Vol. 2", "killbill", 2, "part", set(), None),
+    ("Dune: Part Two", "dune", 2, "part", set(), None),
+    ("疾速追杀 Chapter 4", "疾速追杀", 4, "part", set(), None),
+    ("进击的巨人 第三季 Part.2", "进击的巨人", 3, "season", {"part-2"}, None),
+    # Brands of a year, and years a site adds.
+    ("歌手2024", "歌手", 2024, "year", set(), None),
+    ("歌手 2025", "歌手", 2025, "year", set(), None),
+    ("银翼杀手2049", "银翼杀手", 2049, "year", set(), None),
+    ("唐人街探案1900", "唐人街探案", 1900, "year", set(), None),
+    ("红楼梦 (1987)", "红楼梦", None, None, set(), 1987),
+    ("红楼梦（1987）", "红楼梦", None, None, set(), 1987),
+    ("红楼梦[1987]", "红楼梦", None, None, set(), 1987),
+    ("红楼梦 1987版", "红楼梦", None, None, set(), 1987),
+    ("红楼梦 1987年版", "红楼梦", None, None, set(), 1987),
+    ("红楼梦87版", "红楼梦", None, None, set(), 1987),
+    ("神雕侠侣06版", "神雕侠侣", None, None, set(), 2006),
+    # Junk of a site.
+    ("霸王别姬HD", "霸王别姬", None, None, set(), None),
+    ("霸王别姬BD1080P", "霸王别姬", None, None, set(), None),
+    ("霸王别姬 4K REMUX (1993)", "霸王别姬", None, None, set(), 1993),
+    ("霸王别姬 1080p.BluRay.x264-CHD", "霸王别姬", None, None, set(), None),
+    ("霸王别姬.1993.720P.H264.mp4", "霸王别姬", None, None, set(), 1993),
+    ("霸王别姬 中英双字", "霸王别姬", None, None, set(), None),
+    ("霸王别姬 BD中英双字幕无水印", "霸王别姬", None, None, set(), None),
+    ("霸王别姬 蓝光", "霸王别姬", None, None, set(), None),
+    ("霸王别姬[HD中字]", "霸王别姬", None, None, set(), None),
+    ("霸王别姬【高清】", "霸王别姬", None, None, set(), None),
+    ("三体 全30集", "三体", None, None, set(), None),
+    ("三体30集全", "三体", None, None, set(), None),
+    ("三体 更新至12集", "三体", None, None, set(), None),
+    ("三体更新至【12】集", "三体", None, None, set(), None),
+    ("三体 更新至第12集", "三体", None, None, set(), None),
+    ("三体 已完结", "三体", None, None, set(), None),
+    ("三体 第30集", "三体", None, None, set(), None),
+    ("庆余年第二季全36集", "庆余年", 2, "season", set(), None),
+    ("庆余年 第二季 4K 国语中字", "庆余年", 2, "season", set(), None),
+    ("战狼2 HD国语", "战狼", 2, "sequel", {"mandarin"}, None),
+    ("2019年悬疑剧情《铤而走险》HD国语中英双字", "铤而走险", None, None, set(), 2019),
+    ("2012最新《火辣大电影/不雅照》720p.BD中英双字", "火辣", None, None, {"movie"}, 2012),
+    ("1024分辨率/09最新高分《呼吸》BD中字无水印", "呼吸", None, None, set(), None),
+    ("《战狼》2", "战狼", 2, "sequel", set(), None),
+    ("《战狼2》BD1080P", "战狼", 2, "sequel", set(), None),
+    ("电影《你好，李焕英》", "你好李焕英", None, None, set(), None),
+    # Editions.
+    ("无间道 国语版", "无间道", None, None, {"mandarin"}, None),
+    ("无间道粤语", "无间道", None, None, {"cantonese"}, None),
+    ("【国语】无间道", "无间道", None, None, {"mandarin"}, None),
+    ("無間道國語版", "无间道", None, None, {"mandarin"}, None),
+    ("功夫3D", "功夫", None, None, {"3d"}, None),
+    ("色戒 未删减版", "色戒", None, None, {"uncut"}, None),
+    ("天堂电影院 导演剪辑版", "天堂电影院", None, None, {"cut"}, None),
+    ("名侦探柯南 剧场版", "名侦探柯南", None, None, {"movie"}, None),
+    ("火影忍者剧场版2", "火影忍者", 2, "sequel", {"movie"}, None),
+    ("全职高手 第二季 OVA", "全职高手", 2, "season", {"ova"}, None),
+    ("夏目友人帐 特别篇", "夏目友人帐", None, None, {"special"}, None),
+    ("中餐厅 第九季 纯享版", "中餐厅", 9, "season", {"pure"}, None),
+    ("中餐厅 第九季 加更版", "中餐厅", 9, "season", {"extra"}, None),
+    ("男子高中生的日常 真人版", "男子高中生的日常", None, None, {"live"}, None),
+    ("无耻之徒(美版)第三季", "无耻之徒", 3, "season", {"us"}, None),
+    ("无耻之徒(美版) 第三季", "无耻之徒", 3, "season", {"us"}, None),
+    ("流星花园 台版", "流星花园", None, None, {"tw"}, None),
+    ("进击的巨人 最终季", "进击的巨人", None, None, {"final"}, None),
+    ("哈利·波特与死亡圣器(上)", "哈利波特与死亡圣器", None, None, {"upper"}, None),
+    ("赛德克·巴莱(下)：彩虹桥", "赛德克巴莱彩虹桥", None, None, {"lower"}, None),
+    ("浪客剑心 最终章", "浪客剑心", None, None, {"final"}, None),
+    ("老友记 1-10季", "老友记", None, None, {"collection"}, None),
+    ("使女的故事 第一季 全集", "使女的故事", 1, "season", set(), None),
+    ("三体 预告片", "三体", None, None, {"trailer"}, None),
+    # Words that look like junk or numbers but are the name.
+    ("国语老师", "国语老师", None, None, set(), None),
+    ("特别篇", "特别篇", None, None, set(), None),
+    ("第二季", "第二季", None, None, set(), None),
+    ("高清", "高清", None, None, set(), None),
+    ("完美世界", "完美世界", None, None, set(), None),
+    ("？？", "??", None, None, set(), None),
+    ("无间道 没人认识的尾巴", "无间道没人认识的尾巴", None, None, set(), None),
+]
+
+
+@pytest.mark.parametrize(("raw", "base", "number", "kind", "editions", "year"), CASES, ids=[case[0] for case in CASES])
+def test_title_is_taken_apart(raw, base, number, kind, editions, year):
+    parsed = parse_title(raw)
+    assert (parsed.base, parsed.number, parsed.number_kind, set(parsed.editions), parsed.year) == (
+        base,
+        number,
+        kind,
+        editions,
+        year,
+    )
+    assert parsed.raw == raw
+
+
+def test_the_table_is_large_enough_to_mean_something():
+    assert len({case[0] for case in CASES}) >= 120
+
+
+@pytest.mark.parametrize(
+    ("raw", "others"),
+    [
+        ("碟仙2019", [("碟仙", None, 2019)]),
+        ("无间道二", [("无间道", 2, None)]),
+        ("2018年悬疑《调音师/调琴师》BD中字", [("调琴师", None, 2018)]),
+        ("計程車司機", [("出租车司机", None, None)]),
+        ("战狼2", []),
+        ("2046", []),
+    ],
+)
+def test_other_readings_are_offered(raw, others):
+    assert [(r.base, r.number, r.year) for r in readings(raw)[1:]] == others
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ("慶餘年", "庆余年"),
+        ("鍾馗捉妖記", "钟馗捉妖记"),
+        ("侏儸紀公園", "侏罗纪公园"),
+        ("執著的愛", "执着的爱"),
+        ("妳的名字", "你的名字"),
+        ("牠", "它"),
+        ("機動戰士", "机动战士"),
+        ("Ｄｒ．ＳＴＯＮＥ", "Dr.STONE"),
+        ("泽野弘之", "沢野弘之"),
+        ("鬼滅の刃", "鬼灭的刃"),
+        ("A.I.", "ai"),
+        ("蓦然回首！", "蓦然回首"),
+    ],
+)
+def test_writings_that_are_the_same(a, b):
+    assert normalise(a) == normalise(b)
+
+
+@pytest.mark.parametrize(
+    ("a", "b"), [("战狼", "战狼2"), ("？？", "？"), ("か", "が"), ("第一季", "第二季"), ("歌手", "歌王")]
+)
+def test_writings_that_differ(a, b):
+    assert normalise(a) != normalise(b)
+
+
+@pytest.mark.parametrize(
+    ("raw", "shown"),
+    [
+        ("庆余年 第二季 更新至12集", "庆余年 第二季"),
+        ("庆余年第二季[国语]", "庆余年第二季"),
+        ("2019年惊悚《寄生虫》BD", "寄生虫"),
+        ("中餐厅 第九季 纯享版 HD", "中餐厅 第九季 纯享版"),
+        ("哈利·波特与死亡圣器(上) 1080P", "哈利·波特与死亡圣器(上)"),
+        ("慶餘年", "庆余年"),
+        ("Third Man, The", "The Third Man"),
+    ],
+)
+def test_clean_title_is_for_people(raw, shown):
+    assert clean_title(raw) == shown
+
+
+def test_cache_key_joins_writings_and_parts_works():
+    assert cache_key("庆余年 第二季 HD") == cache_key("慶餘年第2季") == cache_key("庆余年2")
+    assert len({cache_key(t) for t in ("庆余年", "庆余年2", "庆余年 特别篇", "庆余年(2019)")}) == 4
+
+
+def test_marks_are_kept_apart_from_the_base():
+    one, two = parse_title("干物妹！小埋"), parse_title("干物妹！小埋R")
+    assert one.base != two.base
+    assert parse_title("工作细胞！！").marks == "!!"
+    assert parse_title("工作细胞！！").base == parse_title("工作细胞！").base
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("一", 1),
+        ("十", 10),
+        ("十二", 12),
+        ("二十", 20),
+        ("二十三", 23),
+        ("廿三", 23),
+        ("卅", 30),
+        ("两", 2),
+        ("一百", 100),
+        ("一百零八", 108),
+        ("三百二十一", 321),
+        ("二〇", 20),
+        ("12", 12),
+        ("iv", 4),
+        ("XXXIX", 39),
+        ("third", 3),
+        ("Ten", 10),
+        ("", None),
+        ("十百", None),
+        ("一二三四五", None),
+        ("IIII", None),
+        ("上", None),
+        ("abc", None),
+        ("12345", None),
+    ],
+)
+def test_numerals(text, value):
+    assert numeral(text) == value
+
+
+@given(st.text(max_size=30))
+def test_normalise_is_idempotent(text):
+    once = normalise(text)
+    assert normalise(once) == once
+
+
+@given(st.text(max_size=40))
+def test_any_text_can_be_read(text):
+    for reading in readings(text):
+        assert reading.raw == text
+        assert reading.number is None or reading.number >= 0
+        # A title of something never becomes a title of nothing.
+        assert bool(reading.base) == bool(normalise(text)) or "《" in text
+
+
+NAMES = st.sampled_from(["长安十二时辰", "繁花", "狂飙", "琅琊榜", "白夜追凶", "甄嬛传"])
+JUNK = st.lists(
+    st.sampled_from(
+        [" HD", "BD1080P", " 更新至12集", "全76集", " 中英双字", "[国语]", "（粤语版）", " 4K", "蓝光", " 已完结"]
+    ),
+    max_size=3,
+)
+
+
+@given(NAMES, st.integers(2, 30), JUNK)
+def test_junk_neither_hides_nor_invents_a_number(name, number, junk):
+    tail = "".join(junk)
+    assert parse_title(name + tail).number is None
+    seasoned = parse_title(f"{name} 第{number}季{tail}")
+    assert (seasoned.base, seasoned.number) == (name, number)

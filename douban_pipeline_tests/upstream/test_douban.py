@@ -1,0 +1,101 @@
+"""The Douban client over real HTTP, on each database."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from douban_pipeline.upstream.douban import DoubanClient, parse_subject
+from douban_pipeline.upstream.errors import (
+    GateClosed,
+    SourceThrottled,
+    SourceUnavailable,
+    SourceWall,
+    SubjectMismatch,
+    SubjectMissing,
+)
+from douban_pipeline.upstream.gate_rules import GateState
+from douban_pipeline_tests.clocks import START
+from douban_pipeline_tests.upstream.conftest import House, Say, Source
+
+WEEK = timedelta(days=7)
+FILM = {"code": 1, "msg": "ok", "data": {"vod_name": "肖申克的救赎", "vod_year": "1994", "vod_douban_id": 1292052}}
+MISSING = {"code": 404, "msg": "条目不存在"}
+
+
+def client(house: House, source: Source) -> DoubanClient:
+    return DoubanClient(house.fetcher("douban"), source.url + "?callback=douban")
+
+
+def test_a_subject_comes_from_the_source_then_from_the_archive(any_house: House, source: Source) -> None:
+    source.says(FILM)
+    douban = client(any_house, source)
+    first = douban.subject(1292052, max_age=WEEK)
+    assert (first.record.title, first.record.year, first.record.id_confirmed) == ("肖申克的救赎", 1994, True)
+    assert (first.from_cache, first.fetched_at) == (False, START)
+    any_house.clock.advance(days=1)
+    second = douban.subject(1292052, max_age=WEEK)
+    assert (second.record, second.snapshot_id) == (first.record, first.snapshot_id)
+    assert (second.from_cache, second.fetched_at) == (True, START)
+    assert source.asked == [("/douban.php", {"callback": ["douban"], "id": ["1292052"]})]
+    assert parse_subject(any_house.archive.get(first.snapshot_id).body, 1292052) == first.record
+
+
+def test_no_age_always_asks(house: House, source: Source) -> None:
+    source.says(FILM)
+    douban = client(house, source)
+    assert douban.subject(1292052, max_age=None).snapshot_id == douban.subject(1292052, max_age=None).snapshot_id
+    assert len(source.asked) == 2
+
+
+@pytest.mark.parametrize(
+    ("say", "kind", "state"),
+    [
+        (Say(MISSING), SubjectMissing, GateState.CLOSED),
+        (Say(MISSING, status=404), SubjectMissing, GateState.CLOSED),
+        (Say({"data": {"vod_name": "别的", "vod_douban_id": 1291546}}), SubjectMismatch, GateState.CLOSED),
+        (Say({"code": 1, "data": {"vod_name": ""}}), SourceUnavailable, GateState.CLOSED),
+        (Say({"detail": "Not Found"}, status=404), SourceUnavailable, GateState.CLOSED),
+        (Say({"code": 102, "msg": "检测到有异常请求"}), SourceWall, GateState.OPEN),
+        (Say({"code": 1309, "msg": "subject_ip_rate_limit"}), SourceThrottled, GateState.OPEN),
+        (Say("<html><a href='https://accounts.douban.com'>登录</a></html>"), SourceWall, GateState.OPEN),
+    ],
+)
+def test_what_is_no_subject(house: House, source: Source, say: Say, kind: type[Exception], state: GateState) -> None:
+    source.says(say)
+    with pytest.raises(kind) as caught:
+        client(house, source).subject(1292052, max_age=WEEK)
+    assert type(caught.value) is kind
+    assert house.status().state is state
+    assert house.status().failures == (0 if kind in (SubjectMissing, SourceThrottled) else 1)
+
+
+def test_five_error_bodies_in_a_row_open_the_breaker(house: House, source: Source) -> None:
+    source.says({"code": 102, "msg": "服务器错误"})
+    douban = client(house, source)
+    for subject in range(5):
+        with pytest.raises(SourceUnavailable):
+            douban.subject(1292052 + subject, max_age=WEEK)
+    with pytest.raises(GateClosed, match="服务器错误"):
+        douban.subject(1292060, max_age=WEEK)
+    assert len(source.asked) == 5
+
+
+def test_a_missing_subject_is_remembered_for_a_day(house: House, source: Source) -> None:
+    source.says(MISSING)
+    douban = client(house, source)
+    for hours in (0, 23):
+        house.clock.advance(hours=hours)
+        with pytest.raises(SubjectMissing):
+            douban.subject(1292052, max_age=WEEK)
+    assert len(source.asked) == 1
+    house.clock.advance(hours=2)
+    source.says(FILM)
+    assert douban.subject(1292052, max_age=WEEK).record.title == "肖申克的救赎"
+
+
+def test_an_id_that_is_none_is_never_asked_for(house: House, source: Source) -> None:
+    with pytest.raises(ValueError, match="9999"):
+        client(house, source).subject(9999, max_age=None)
+    assert source.asked == []

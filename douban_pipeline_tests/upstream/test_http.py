@@ -1,0 +1,257 @@
+"""One call over real HTTP: every fault becomes the error it stands for, and the gate learns of it."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from datetime import timedelta
+from email.utils import format_datetime
+from typing import Any
+
+import pytest
+from sqlalchemy import select
+
+from douban_pipeline.upstream.errors import (
+    GateClosed,
+    SourceError,
+    SourceThrottled,
+    SourceUnavailable,
+    SourceWall,
+)
+from douban_pipeline.upstream.gate_rules import GateState
+from douban_pipeline.upstream.http import Fetched, Fetcher
+from douban_pipeline.upstream.payload import read_json
+from douban_pipeline_tests.clocks import START
+from douban_pipeline_tests.upstream.conftest import House, Say, Source
+
+GOOD = {"answer": 42}
+WALL_PAGE = "<html><title>登录豆瓣</title></html>"
+
+
+def parse(body: bytes) -> Any:
+    return read_json("douban", body)
+
+
+def get(fetcher: Fetcher, url: str, **params: str) -> Fetched[Any]:
+    return fetcher.get(url, params or {"id": "1"}, key="k", parser_version="v1", parse=parse)
+
+
+def refused(fetcher: Fetcher, url: str) -> SourceError:
+    with pytest.raises(SourceError) as caught:
+        get(fetcher, url)
+    return caught.value
+
+
+def archived(house: House) -> list[tuple[int, bytes]]:
+    table = house.tables.snapshot
+    with house.engine.connect() as connection:
+        rows = connection.execute(select(table.c.status, table.c.body).order_by(table.c.snapshot_id)).all()
+    return [(row.status, zlib.decompress(row.body)) for row in rows]
+
+
+def test_a_good_answer_is_parsed_and_archived(house: House, source: Source) -> None:
+    source.says(GOOD)
+    fetched = get(house.fetcher(), source.url)
+    assert fetched == Fetched(GOOD, fetched.snapshot_id, START, from_cache=False)
+    assert json.loads(house.archive.get(fetched.snapshot_id).body) == GOOD
+    assert house.status().granted == 1
+
+
+def test_parameters_of_the_address_are_kept(house: House, source: Source) -> None:
+    source.says(GOOD)
+    get(house.fetcher(), source.url + "?key=s%26cret&id=0&callback=douban", id="7", q="片名 豆瓣")
+    path, query = source.asked[0]
+    assert path == "/douban.php"
+    assert query == {"key": ["s&cret"], "id": ["7"], "callback": ["douban"], "q": ["片名 豆瓣"]}
+
+
+@pytest.mark.parametrize(
+    ("say", "kind", "calls"),
+    [
+        (Say(status=500), SourceUnavailable, 3),
+        (Say("<html>502 Bad Gateway</html>", status=502), SourceUnavailable, 3),
+        (Say(status=403), SourceWall, 1),
+        (Say({"code": 1}, status=403), SourceWall, 1),
+        (Say(status=401), SourceWall, 1),
+        (Say(status=418), SourceWall, 1),
+        (Say(WALL_PAGE, status=503), SourceWall, 1),
+        (Say(WALL_PAGE), SourceWall, 1),
+        (Say("<html>验证码</html>"), SourceWall, 1),
+        (Say(status=429), SourceThrottled, 1),
+        (Say(status=429, headers={"Retry-After": "soon"}), SourceThrottled, 1),
+        (Say(status=429, headers={"Retry-After": "3600"}), SourceThrottled, 1),
+        (Say("<html>hello</html>"), SourceUnavailable, 1),
+        (Say("<html>hello</html>", status=404), SourceUnavailable, 1),
+        (Say(status=405), SourceUnavailable, 1),
+        (Say(b""), SourceUnavailable, 1),
+        (Say(b"{"), SourceUnavailable, 1),
+        (Say(b"not gzip", headers={"Content-Encoding": "gzip"}), SourceUnavailable, 1),
+        (Say(status=302, headers={"Location": "https://accounts.douban.com/passport/login"}), SourceWall, 1),
+        (Say(status=302, headers={"Location": "https://sec.douban.com/b?r=x"}), SourceWall, 1),
+        (Say(status=302, headers={"Location": "/login?next=/"}), SourceWall, 1),
+        (Say(status=302, headers={"Location": "ftp://127.0.0.1/x"}), SourceUnavailable, 1),
+        (Say(status=302, headers={"Location": "http://["}), SourceUnavailable, 1),
+        (Say(status=302, headers={"Location": "/again"}), SourceUnavailable, 4),
+        (Say(status=302), SourceUnavailable, 1),
+    ],
+)
+def test_each_fault_is_the_error_it_stands_for(
+    house: House, source: Source, say: Say, kind: type[SourceError], calls: int
+) -> None:
+    source.says(say)
+    error = refused(house.fetcher(), source.url + "?key=secret")
+    assert type(error) is kind
+    assert error.reason
+    assert "secret" not in str(error)
+    assert len(source.asked) == calls
+    status = house.status()
+    assert status.in_use == 0
+    if kind is SourceUnavailable:
+        assert (status.state, status.failures) == (GateState.CLOSED, status.granted)
+    else:
+        assert (status.state, status.granted) == (GateState.OPEN, 1)
+
+
+def test_a_refused_answer_is_archived_too(house: House, source: Source) -> None:
+    source.says(WALL_PAGE)
+    refused(house.fetcher(), source.url)
+    assert archived(house) == [(200, WALL_PAGE.encode())]
+
+
+def test_a_redirect_is_followed_within_reason(house: House, source: Source) -> None:
+    source.says(
+        Say(status=301, headers={"Location": "/b"}),
+        Say(status=307, headers={"Location": "c?x=1"}),
+        Say(status=302, headers={"Location": source.url}),
+        Say(GOOD),
+    )
+    assert get(house.fetcher(), source.url).value == GOOD
+    assert [path for path, _ in source.asked] == ["/douban.php", "/b", "/c", "/douban.php"]
+    assert house.status().granted == 1
+
+
+def test_a_passing_fault_is_tried_again_each_attempt_at_its_own_slot(house: House, source: Source) -> None:
+    source.says(Say(status=500), Say("busy", status=503), Say(GOOD))
+    assert get(house.fetcher(), source.url).value == GOOD
+    assert house.status().granted == 3
+    assert house.status().failures == 0
+    assert [status for status, _ in archived(house)] == [500, 503, 200]
+    assert sum(house.clock.sleeps) >= 2 * 1.02
+
+
+def test_retry_after_is_obeyed_and_the_next_attempt_is_the_probe(house: House, source: Source) -> None:
+    source.says(Say(status=429, headers={"Retry-After": "7"}), Say(GOOD))
+    assert get(house.fetcher(), source.url).value == GOOD
+    assert house.status().state is GateState.CLOSED
+    assert 7 <= (house.clock.now() - START).total_seconds() < 9
+
+
+def test_retry_after_may_be_a_date(house: House, source: Source) -> None:
+    when = START + timedelta(seconds=20)
+    source.says(Say(status=429, headers={"Retry-After": format_datetime(when, usegmt=True)}))
+    error = refused(house.fetcher(attempts=1), source.url)
+    assert isinstance(error, SourceThrottled)
+    assert error.retry_after == pytest.approx(20)
+    assert house.status().open_until == when
+
+
+def test_no_attempt_begins_after_the_total_time(house: House, source: Source) -> None:
+    source.says(Say(status=429, headers={"Retry-After": "61"}))
+    error = refused(house.fetcher(total_time=60), source.url)
+    assert isinstance(error, SourceThrottled)
+    assert len(source.asked) == 1
+
+
+def test_no_call_while_the_gate_is_closed(house: House, source: Source) -> None:
+    source.says(Say(status=403))
+    refused(house.fetcher(), source.url)
+    with pytest.raises(GateClosed):
+        get(house.fetcher(), source.url)
+    assert len(source.asked) == 1
+
+
+def test_nobody_answers(house: House, source: Source) -> None:
+    source.close()
+    error = refused(house.fetcher(), source.url)
+    assert type(error) is SourceUnavailable
+    assert house.status().failures == 3
+
+
+def test_a_source_that_hangs_is_a_timeout(house: House, source: Source) -> None:
+    source.says(Say(hang=True))
+    error = refused(house.fetcher(timeout=0.1, attempts=1), source.url)
+    assert type(error) is SourceUnavailable
+    assert "no answer in time" in error.reason
+
+
+@pytest.mark.parametrize("slow", [Say(b"{", drip=True), Say(drip_headers=True)])
+def test_a_source_that_drips_meets_the_deadline(house: House, source: Source, slow: Say) -> None:
+    source.says(slow)
+    error = refused(house.fetcher(deadline=0.2), source.url)
+    assert type(error) is SourceUnavailable
+    assert "0.2 s" in error.reason
+    assert len(source.asked) == 1
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_an_answer_too_large_is_refused(house: House, source: Source, packed: bool) -> None:
+    body = b"[" + b"0," * 20_000 + b"0]"
+    coder = zlib.compressobj(wbits=31)
+    gzipped = Say(coder.compress(body) + coder.flush(), headers={"Content-Encoding": "gzip"})
+    source.says(gzipped if packed else Say(body))
+    error = refused(house.fetcher(max_bytes=10_000), source.url)
+    assert type(error) is SourceUnavailable
+    assert "10000" in error.reason
+    assert archived(house) == []
+
+
+def test_a_proxy_is_not_asked_for_loopback(
+    sqlite_url: str, house: House, source: Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    source.says(GOOD)
+    assert get(house.fetcher(), source.url).value == GOOD
+
+
+def test_an_address_that_is_none(house: House) -> None:
+    for url in ("ftp://127.0.0.1/x", "nonsense", "http://[::bad"):
+        error = refused(house.fetcher(), url)
+        assert type(error) is SourceUnavailable
+        assert "address" in error.reason
+
+
+def test_a_hint_helps_people(house: House, source: Source) -> None:
+    source.says(Say(status=403))
+    with pytest.raises(SourceWall, match="settings"):
+        house.fetcher().get(
+            source.url, {}, key="k", parser_version="v", parse=parse, hints={403: "look at the settings"}
+        )
+
+
+WEEK = timedelta(days=7)
+
+
+def test_the_archive_answers_instead_of_the_source(house: House, source: Source) -> None:
+    source.says(GOOD)
+    fetcher = house.fetcher()
+    asked = get(fetcher, source.url)
+    house.clock.advance(days=6)
+    assert fetcher.cached("k", WEEK, parse) == Fetched(GOOD, asked.snapshot_id, START, from_cache=True)
+    assert fetcher.cached("k", None, parse) is None
+    assert fetcher.cached("other", WEEK, parse) is None
+    house.clock.advance(days=2)
+    assert fetcher.cached("k", WEEK, parse) is None
+
+
+@pytest.mark.parametrize("bad", [Say(WALL_PAGE), Say(b"{"), Say({"answer": 0}, status=403), Say({}, status=500)])
+def test_a_bad_answer_does_not_hide_a_good_one(house: House, source: Source, bad: Say) -> None:
+    fetcher = house.fetcher(attempts=1)
+    source.says(GOOD)
+    good = get(fetcher, source.url)
+    house.clock.advance(hours=1)
+    source.says(bad)
+    refused(fetcher, source.url)
+    assert len(archived(house)) == 2
+    found = fetcher.cached("k", WEEK, parse)
+    assert found is not None
+    assert found.snapshot_id == good.snapshot_id

@@ -1,0 +1,206 @@
+"""Search providers over real HTTP: candidates in order, and never an empty answer for an ill source."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from douban_pipeline.upstream.errors import SourceError, SourceThrottled, SourceUnavailable, SourceWall
+from douban_pipeline.upstream.gate_rules import GateState
+from douban_pipeline.upstream.search import (
+    PROVIDERS,
+    Hit,
+    SearchProvider,
+    parse_searxng,
+    parse_suggestions,
+    search_provider,
+)
+from douban_pipeline_tests.upstream.conftest import House, Say, Source
+
+WEEK = timedelta(days=7)
+
+SEARXNG = {
+    "query": "无间道 豆瓣",
+    "results": [
+        {"url": "https://movie.douban.com/subject/1307914/", "title": "无间道 (豆瓣)", "content": "导演: 刘伟强"},
+        {"url": "https://book.douban.com/subject/1234567/", "title": "无间道小说"},
+        {"url": "https://m.douban.com/movie/subject/1307856/?x=1", "title": "无间道2 &amp; 3"},
+        {"url": "https://movie.douban.com/subject/1307914/comments", "title": "短评"},
+        {"url": "https://baike.example/无间道"},
+    ],
+    "unresponsive_engines": [["bing", "CAPTCHA"]],
+}
+SUGGESTIONS = [
+    {
+        "id": "1307914",
+        "title": "无间道",
+        "sub_title": "無間道",
+        "url": "https://movie.douban.com/subject/1307914/?suggest=x",
+        "type": "movie",
+        "year": "2002",
+        "img": "https://img.example/1.jpg",
+        "episode": "",
+    },
+    {"id": "26279289", "title": "无间道", "type": "movie", "year": "2016", "episode": "20"},
+    {"id": "27260217", "title": "刘德华", "type": "celebrity", "url": "https://movie.douban.com/celebrity/27260217/"},
+    {"id": "1307914", "title": "重复", "type": "movie"},
+    {"id": "77", "title": "太小", "type": "movie"},
+]
+
+
+def provider(house: House, source: Source, name: str) -> SearchProvider:
+    return search_provider(name, source.url, house.fetcher)
+
+
+def test_searxng(any_house: House, source: Source) -> None:
+    source.says(SEARXNG)
+    answer = provider(any_house, source, "searxng").search("无间道 豆瓣", cache_key="无间道|2002", max_age=WEEK)
+    assert source.asked[0][1] == {"q": ["无间道 豆瓣"], "format": ["json"]}
+    assert answer.ids == (1307914, 1307856)
+    assert answer.hits[0] == Hit(
+        1307914, "无间道 (豆瓣)", "https://movie.douban.com/subject/1307914/", snippet="导演: 刘伟强"
+    )
+    assert answer.hits[1].title == "无间道2 & 3"
+    assert answer.silent == ("bing: CAPTCHA",)
+    assert not answer.from_cache
+    assert any_house.archive.get(answer.snapshot_id).source == "searxng"
+
+
+def test_douban_suggestions(any_house: House, source: Source) -> None:
+    source.says(SUGGESTIONS)
+    answer = provider(any_house, source, "douban_suggest").search("无间道", cache_key="无间道|2002", max_age=WEEK)
+    assert source.asked[0][1] == {"q": ["无间道"]}
+    assert answer.ids == (1307914, 26279289)
+    assert answer.hits == (
+        Hit(1307914, "无间道", "https://movie.douban.com/subject/1307914/?suggest=x", snippet="無間道", year=2002),
+        Hit(26279289, "无间道", "https://movie.douban.com/subject/26279289/", year=2016, kind="tv", episodes=20),
+    )
+
+
+EMPTY: dict[str, Any] = {"searxng": {"results": [], "unresponsive_engines": []}, "douban_suggest": []}
+FULL: dict[str, Any] = {"searxng": SEARXNG, "douban_suggest": SUGGESTIONS}
+
+
+@pytest.mark.parametrize("name", sorted(PROVIDERS))
+def test_nothing_found_is_a_good_answer_believed_for_a_day(house: House, source: Source, name: str) -> None:
+    source.says(EMPTY[name], FULL[name])
+    search = provider(house, source, name).search
+    assert search("没有的片", cache_key="没有的片|", max_age=WEEK).ids == ()
+    house.clock.advance(hours=23)
+    assert search("没有的片", cache_key="没有的片|", max_age=WEEK).from_cache
+    house.clock.advance(hours=2)
+    assert search("没有的片", cache_key="没有的片|", max_age=WEEK).ids != ()
+    assert len(source.asked) == 2
+
+
+@pytest.mark.parametrize("name", sorted(PROVIDERS))
+def test_what_was_found_is_kept_by_title_year_and_form(house: House, source: Source, name: str) -> None:
+    source.says(FULL[name])
+    search = provider(house, source, name).search
+    first = search("无间道 豆瓣", cache_key="无间道|2002", max_age=WEEK, form="plain")
+    house.clock.advance(days=6)
+    again = search("無間道 豆瓣", cache_key="无间道|2002", max_age=WEEK, form="plain")
+    assert again.from_cache
+    assert (again.ids, again.snapshot_id) == (first.ids, first.snapshot_id)
+    assert not search("无间道 豆瓣", cache_key="无间道|2002", max_age=WEEK, form="site").from_cache
+    assert not search("无间道 豆瓣", cache_key="无间道|2003", max_age=WEEK, form="plain").from_cache
+    assert not search("无间道 豆瓣", cache_key="无间道|2002", max_age=WEEK).from_cache
+    assert not search("无间道 刘伟强", cache_key="无间道|2002", max_age=WEEK).from_cache
+    assert search("无间道 刘伟强", cache_key="无间道|2002", max_age=WEEK).from_cache
+    assert not search("无间道 豆瓣", cache_key="无间道|2002", max_age=None, form="plain").from_cache
+    house.clock.advance(days=8)
+    assert not search("无间道 豆瓣", cache_key="无间道|2002", max_age=WEEK, form="plain").from_cache
+
+
+@pytest.mark.parametrize("name", sorted(PROVIDERS))
+@pytest.mark.parametrize(
+    ("say", "kind"),
+    [
+        (Say("<html>验证码</html>"), SourceWall),
+        (Say(status=302, headers={"Location": "https://sec.douban.com/b"}), SourceWall),
+        (Say(status=403), SourceWall),
+        (Say({"msg": "search_access_rate_limit", "code": 1080}), None),
+        (Say({"msg": "检测到有异常请求", "code": 1}), None),
+        (Say(status=429), SourceThrottled),
+        (Say(status=500), SourceUnavailable),
+        (Say("<html>hello</html>"), SourceUnavailable),
+        (Say({"msg": "not found", "code": 404}), SourceUnavailable),
+        (Say({"results": None}), SourceUnavailable),
+        (Say({}), SourceUnavailable),
+        (Say("null"), SourceUnavailable),
+        (Say("7"), SourceUnavailable),
+        (Say(b""), SourceUnavailable),
+        (Say(["a", "b"]), SourceUnavailable),
+        (Say({"results": ["a"]}), SourceUnavailable),
+    ],
+)
+def test_an_ill_source_is_never_an_empty_answer(
+    house: House, source: Source, name: str, say: Say, kind: type[SourceError] | None
+) -> None:
+    source.says(say)
+    with pytest.raises(SourceError) as caught:
+        provider(house, source, name).search("片", cache_key="片|", max_age=WEEK)
+    if kind is not None:
+        assert type(caught.value) is kind
+    assert caught.value.healthy is False
+    if kind is SourceUnavailable:
+        assert house.status(name).failures >= 1
+    elif kind is not None:
+        assert house.status(name).state is GateState.OPEN
+
+
+def test_silent_engines_without_results_are_an_error(house: House, source: Source) -> None:
+    source.says({"results": [], "unresponsive_engines": [["google", "Suspended: CAPTCHA"], ["bing", "timeout"]]})
+    with pytest.raises(SourceUnavailable, match=r"google: Suspended: CAPTCHA, bing: timeout"):
+        provider(house, source, "searxng").search("片", cache_key="片|", max_age=WEEK)
+
+
+def test_searxng_says_what_to_do_when_json_is_not_allowed(house: House, source: Source) -> None:
+    source.says(Say(status=403))
+    with pytest.raises(SourceWall, match=r"search\.formats"):
+        provider(house, source, "searxng").search("片", cache_key="片|", max_age=WEEK)
+
+
+def test_suggestions_with_a_rate_limit_body_open_the_gate(house: House, source: Source) -> None:
+    source.says({"msg": "search_access_rate_limit", "code": 1080, "request": "GET /j/subject_suggest"})
+    with pytest.raises(SourceThrottled):
+        provider(house, source, "douban_suggest").search("片", cache_key="片|", max_age=WEEK)
+    assert house.status("douban_suggest").state is GateState.OPEN
+
+
+def test_only_titles_for_the_suggestions(house: House, source: Source) -> None:
+    assert provider(house, source, "douban_suggest").titles_only
+    assert not provider(house, source, "searxng").titles_only
+
+
+def test_an_unknown_provider_is_named_with_those_there_are(house: House) -> None:
+    with pytest.raises(ValueError, match=r"'bing'.*douban_suggest, searxng"):
+        search_provider("bing", "http://127.0.0.1/", house.fetcher)
+
+
+JSON = st.recursive(
+    st.none() | st.integers() | st.text(max_size=9),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["results", "url", "id", "title", "type", "unresponsive_engines"]), inner)
+    ),
+    max_leaves=10,
+)
+
+
+@given(JSON)
+def test_any_json_is_hits_or_a_source_error(answer: Any) -> None:
+    for parse in (parse_searxng, parse_suggestions):
+        try:
+            parsed = parse(json.dumps(answer).encode())
+        except SourceError as error:
+            assert error.healthy is False  # noqa: PT017 (what kind it is depends on the input)
+        else:
+            ids = [hit.douban_id for hit in parsed.hits]
+            assert len(ids) == len(set(ids))
+            assert all(number >= 10_000 for number in ids)

@@ -1,0 +1,53 @@
+"""Package metadata. Tool settings live in ``pyproject.toml``, exact versions in ``.ci/constraints.txt``."""
+
+from setuptools import find_packages, setup
+
+RUNTIME = [
+    # Dagster's own packages move together: a webserver pins the core it was built with.
+    "dagster>=1.13,<1.14",
+    "dagster-webserver>=1.13,<1.14",
+    "dagster-postgres>=0.29,<0.30",
+    # 2.1 makes Dagster's Postgres storage look for psycopg 3, which it does not install.
+    "sqlalchemy>=2.0,<2.1",
+    "alembic>=1.13,<2",  # migrations of our own tables
+    "pymysql>=1.1,<2",  # pure-Python driver: installs beside any CMS
+    "pandas>=2.2,<4",  # tables of the reports
+    "httpx>=0.27,<1",  # every call that leaves the machine
+    "stamina>=24.3",  # retries around one call, with jitter and a deadline
+    "rapidfuzz>=3.9,<4",  # edit distance
+    "opencc>=1.1.9,<2",  # traditional and Taiwan forms of titles
+    "pydantic>=2.7,<3",
+    "pydantic-settings>=2.4,<3",  # settings from the environment and .env
+    "typer>=0.12,<1",  # command line
+    "rich>=13,<16",  # tables and progress in the terminal
+    "tabulate>=0.9,<1",  # pandas' Markdown tables, shown in Dagster's UI
+    "tzdata",  # time zones on machines without a zone database
+]
+
+DEVELOPMENT = [
+    "pytest>=8,<10",
+    "pytest-xdist>=3.6,<4",  # tests on every core
+    "hypothesis>=6.100,<7",
+    "ruff>=0.6",
+    "mypy>=1.11",
+    "types-PyMySQL",
+    "types-tabulate",
+    "pandas-stubs",
+]
+
+setup(
+    name="douban_pipeline",
+    version="0.1.0",
+    description="Keeps the metadata of a maccms10 video library true to Douban, unattended, with Dagster.",
+    license="Apache-2.0",
+    python_requires=">=3.11",
+    packages=find_packages(include=["douban_pipeline", "douban_pipeline.*"]),
+    package_data={
+        "douban_pipeline": ["py.typed"],
+        "douban_pipeline.demo": ["data/*"],
+        "douban_pipeline.catalog.migrations": ["*.mako"],
+    },
+    install_requires=RUNTIME,
+    extras_require={"dev": DEVELOPMENT},
+    entry_points={"console_scripts": ["douban-pipeline = douban_pipeline.__main__:main"]},
+)
