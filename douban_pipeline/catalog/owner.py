@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+from pathlib import Path
 
 
 def owner_name(run_id: str) -> str:
@@ -24,6 +25,16 @@ def is_dead(owner: str) -> bool:
         os.kill(int(pid), 0)
     except ProcessLookupError:
         return True
-    except PermissionError:
+    except (PermissionError, OverflowError):
         return False
-    return False
+    return _is_zombie(pid)
+
+
+def _is_zombie(pid: str) -> bool:
+    """Return whether a process has ended and only waits for its parent to notice (Linux)."""
+    try:
+        stat = Path("/proc", pid, "stat").read_text()
+    except OSError:
+        return False
+    # The name in brackets may itself hold brackets and blanks.
+    return stat.rpartition(")")[2].split()[0] == "Z"

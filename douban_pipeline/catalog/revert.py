@@ -6,8 +6,9 @@ since, is left alone and listed. Taking back is itself a logged batch that can b
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy import ColumnElement, RowMapping, select
 
@@ -18,6 +19,9 @@ from douban_pipeline.catalog.videos import state_rows
 
 _RHYTHM = frozenset({"douban_last_sync_at", "douban_next_sync_at"})
 """State that says when work was done; a revert does not turn back time."""
+
+
+_CHUNK = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,64 +82,91 @@ def revert(
     with reading(change_log.engine) as connection:
         query = select(log).where(*filters, log.c.state == ChangeState.APPLIED).order_by(log.c.change_id.desc())
         rows = connection.execute(query).mappings().all()
-    assumed: dict[int, _Assumed] = {}
-    return [_revert_one(change_log, row, operator, reason, dry_run, assumed) for row in rows]
+    assumed: dict[int, dict[str, Any]] = {}
+    results: list[RevertedChange] = []
+    for chunk in _chunks(rows):
+        results += _revert_chunk(change_log, chunk, operator, reason, dry_run, assumed)
+    return results
 
 
-@dataclass(frozen=True, slots=True)
-class _Assumed:
-    """What the reverts of a dry run would leave of one video."""
+def _chunks(rows: Sequence[RowMapping]) -> Iterator[list[RowMapping]]:
+    """Cut ``rows`` into pieces that hold no video twice: a later piece sees what the ones before it restored."""
+    chunk: list[RowMapping] = []
+    seen: set[int] = set()
+    for row in rows:
+        if row["vod_id"] in seen or len(chunk) >= _CHUNK:
+            yield chunk
+            chunk, seen = [], set()
+        chunk.append(row)
+        seen.add(row["vod_id"])
+    if chunk:
+        yield chunk
 
-    row: dict[str, object] = field(default_factory=dict)
-    state: dict[str, object] = field(default_factory=dict)
 
-
-def _revert_one(
+def _revert_chunk(
     change_log: ChangeLog,
-    row: RowMapping,
+    rows: Sequence[RowMapping],
     operator: str,
     reason: str,
     dry_run: bool,
-    assumed: dict[int, _Assumed],
-) -> RevertedChange:
-    change_id, vod_id = row["change_id"], row["vod_id"]
-    old, new = decode(row["old_values"]), decode(row["new_values"])
+    assumed: dict[int, dict[str, Any]],
+) -> list[RevertedChange]:
+    vod_ids = [row["vod_id"] for row in rows]
     with reading(change_log.engine) as connection:
-        found = change_log.cms.rows(connection, [vod_id]).get(vod_id)
-        known = state_rows(connection, change_log.tables, [vod_id]).get(vod_id)
-    if found is None or known is None:
-        return RevertedChange(change_id, vod_id, (), tuple(new), "影片已不存在")
-    left = assumed.setdefault(vod_id, _Assumed())
-    current, state = {**found, **left.row}, {**known, **left.state}
+        found = change_log.cms.rows(connection, vod_ids)
+        states = state_rows(connection, change_log.tables, vod_ids)
+    results: dict[int, RevertedChange] = {}
+    changes: list[Change] = []
+    for row in rows:
+        change_id, vod_id, new = row["change_id"], row["vod_id"], decode(row["new_values"])
+        if vod_id not in found or vod_id not in states:
+            results[change_id] = RevertedChange(change_id, vod_id, (), tuple(new), "影片已不存在")
+            continue
+        # What the dry run has put back so far, of the row and of our state alike.
+        so_far = assumed.setdefault(vod_id, {})
+        state = {**states[vod_id], **so_far}
+        result = _what_can_be(row, state, {**found[vod_id], **so_far}, new)
+        results[change_id] = result
+        if new and not result.restored:
+            continue
+        old = decode(row["old_values"])
+        state_before = _state_before(row, state, result.restored, reason)
+        if dry_run:
+            so_far.update({column: old[column] for column in result.restored} | state_before)
+            continue
+        changes.append(
+            Change(
+                vod_id=vod_id,
+                action="revert",
+                old={column: new[column] for column in result.restored},
+                new={column: old[column] for column in result.restored},
+                state=state_before,
+                operator=operator,
+                reason=reason,
+                automatic=False,
+                reverts_change_id=change_id,
+            )
+        )
+    for outcome in change_log.write(changes):
+        if outcome.state is not ChangeState.APPLIED:
+            change_id = outcome.change.reverts_change_id or 0
+            left = tuple(outcome.change.new)
+            results[change_id] = RevertedChange(change_id, outcome.change.vod_id, (), left, outcome.reason)
+    return list(results.values())
+
+
+def _what_can_be(
+    row: RowMapping, state: Mapping[Any, Any], current: Mapping[Any, Any], new: Mapping[str, Any]
+) -> RevertedChange:
+    """Say which columns of a change still stand as written and may be put back."""
     locked = _locked_since(row, state)
     restored = tuple(column for column in new if current[column] == new[column] and column not in locked)
     skipped = tuple(column for column in new if column not in restored)
     why = "之后已被锁定" if locked & set(skipped) else ("之后已被改动" if skipped else "")
-    if new and not restored:
-        return RevertedChange(change_id, vod_id, (), skipped, why)
-    state_before = _state_before(row, state, restored, reason)
-    if dry_run:
-        left.row.update({column: old[column] for column in restored})
-        left.state.update(state_before)
-        return RevertedChange(change_id, vod_id, restored, skipped, why)
-    change = Change(
-        vod_id=vod_id,
-        action="revert",
-        old={column: new[column] for column in restored},
-        new={column: old[column] for column in restored},
-        state=state_before,
-        operator=operator,
-        reason=reason,
-        automatic=False,
-        reverts_change_id=change_id,
-    )
-    [outcome] = change_log.write([change])
-    if outcome.state is not ChangeState.APPLIED:
-        return RevertedChange(change_id, vod_id, (), tuple(new), outcome.reason)
-    return RevertedChange(change_id, vod_id, restored, skipped, why)
+    return RevertedChange(row["change_id"], row["vod_id"], restored, skipped, why)
 
 
-def _locked_since(row: RowMapping, state: Mapping[str, object]) -> set[str]:
+def _locked_since(row: RowMapping, state: Mapping[Any, Any]) -> set[str]:
     """Return the columns that a lock set after the change protects."""
     by_itself = row["state_new"] or {}
     locked: set[str] = set()
@@ -146,9 +177,7 @@ def _locked_since(row: RowMapping, state: Mapping[str, object]) -> set[str]:
     return locked
 
 
-def _state_before(
-    row: RowMapping, state: Mapping[str, object], restored: Sequence[str], reason: str
-) -> dict[str, object]:
+def _state_before(row: RowMapping, state: Mapping[Any, Any], restored: Sequence[str], reason: str) -> dict[str, object]:
     """Return our state as it was before the change, as far as it still is as the change left it."""
     if "vod_douban_id" in row["new_values"] and "vod_douban_id" not in restored:
         return {}

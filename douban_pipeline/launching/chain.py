@@ -8,7 +8,7 @@ from dagster._core.storage.tags import (
 )
 
 from douban_pipeline.linking.assets import scored_matches, search_candidates
-from douban_pipeline.partitions import partition_key, shards
+from douban_pipeline.partitions import partition_key
 from douban_pipeline.scheduling.assets import due_videos
 from douban_pipeline.syncing.assets import synced_fields
 
@@ -25,7 +25,6 @@ UNDER_WAY = [
 chain_job = dg.define_asset_job(
     CHAIN,
     selection=dg.AssetSelection.assets(due_videos, search_candidates, scored_matches, synced_fields),
-    partitions_def=shards,
     tags=SYNC_TAGS,
     description="The main job: due videos are searched, judged, guarded and written, for one shard or several. "
     "Launched by the sensor `due_videos_sensor`, by backfills, or by hand; overlapping runs share out the work.",

@@ -39,6 +39,10 @@ REFUSED_VISIT = timedelta(hours=1)
 """When a video is looked at again after its write was refused."""
 
 
+_CHUNK = 25
+"""Writes that share the transactions around them."""
+
+
 @dataclass(frozen=True, slots=True)
 class Synced:
     """What became of one video, for the run's report.
@@ -71,6 +75,16 @@ class _Work:
     verdict: RowMapping | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """A write that a task wants; its change is empty where nothing differs."""
+
+    work: _Work
+    douban_id: int
+    change: Change
+    linked: bool
+
+
 @dataclass(slots=True)
 class Writer:
     """Writes for the tasks of one run."""
@@ -90,8 +104,17 @@ class Writer:
                 by_task[item.task.task_id] = item
         workers = self.services.settings.douban_concurrency
         ready = [work.task for work in by_task.values()]
+        wanted: list[_Wanted] = []
         for task, answer in self.attempts.run(ready, self._answer_for(by_task), workers=workers):
-            yield self._finish(by_task[task.task_id], answer)
+            result = self._plan(by_task[task.task_id], answer)
+            if isinstance(result, Synced):
+                yield result
+                continue
+            wanted.append(result)
+            if len(wanted) >= _CHUNK:
+                yield from self._write(wanted)
+                wanted = []
+        yield from self._write(wanted)
 
     def _prepare(self, tasks: Sequence[Task]) -> Iterator[_Work | Synced]:
         vod_ids = [task.vod_id for task in tasks]
@@ -161,7 +184,10 @@ class Writer:
             snapshot_id = connection.execute(query).scalar_one()
         return parse_subject(self.services.archive.get(snapshot_id).body, verdict["douban_id"]), snapshot_id
 
-    def _finish(self, work: _Work, answer: SubjectAnswer | SubjectMissing | tuple[SubjectRecord, int]) -> Synced:
+    def _plan(
+        self, work: _Work, answer: SubjectAnswer | SubjectMissing | tuple[SubjectRecord, int]
+    ) -> _Wanted | Synced:
+        """Return the write a task wants, or what became of it if it wants none."""
         if isinstance(answer, SubjectMissing):
             return self._to_review(work, f"豆瓣条目 {work.state['vod_douban_id']} 已不存在")
         record, snapshot_id = answer if isinstance(answer, tuple) else (answer.record, answer.snapshot_id)
@@ -184,7 +210,20 @@ class Writer:
             old, new = {"vod_douban_id": work.row["vod_douban_id"], **old}, {"vod_douban_id": record.douban_id, **new}
         if self.services.settings.dry_run:
             return self._planned(work, record.douban_id, tuple(new), linked)
-        return self._write(work, record.douban_id, old, new, snapshot_id, linked)
+        verdict = work.verdict
+        change = Change(
+            vod_id=work.task.vod_id,
+            action="link" if linked else "sync",
+            old=old,
+            new=new,
+            state=self._state_after(work, record.douban_id),
+            reason=verdict["explanation"] if verdict is not None else "按豆瓣条目更新字段",
+            score=verdict["score"] if verdict is not None else None,
+            task_id=work.task.task_id,
+            verdict_id=verdict["verdict_id"] if verdict is not None else None,
+            snapshot_id=snapshot_id,
+        )
+        return _Wanted(work, record.douban_id, change, linked)
 
     def _why_not_this_subject(self, work: _Work, record: SubjectRecord) -> str:
         """Return why the id that stands cannot be this video's; a person's choice is not questioned.
@@ -200,44 +239,33 @@ class Writer:
         why = "；".join(finding.text for finding in comparison.findings if finding.code in comparison.rejects)
         return f"已有豆瓣 ID {record.douban_id}（{record.title}）与影片不符：{why}"
 
-    def _write(
-        self,
-        work: _Work,
-        douban_id: int,
-        old: dict[str, Any],
-        new: dict[str, Any],
-        snapshot_id: int,
-        linked: bool,
-    ) -> Synced:
-        state = self._state_after(work, douban_id)
-        change_id = None
-        if new:
-            verdict = work.verdict
-            change = Change(
-                vod_id=work.task.vod_id,
-                action="link" if linked else "sync",
-                old=old,
-                new=new,
-                state=state,
-                reason=verdict["explanation"] if verdict is not None else "按豆瓣条目更新字段",
-                score=verdict["score"] if verdict is not None else None,
-                task_id=work.task.task_id,
-                verdict_id=verdict["verdict_id"] if verdict is not None else None,
-                snapshot_id=snapshot_id,
-            )
-            [outcome] = self.change_log.write([change])
-            change_id = outcome.change_id
-            if outcome.state is not ChangeState.APPLIED:
-                return self._refuse(work, outcome.reason, change_id)
-        services = self.services
-        with services.engine.begin() as connection:
-            if not new:
-                video = services.tables.video
-                connection.execute(update(video).where(video.c.vod_id == work.task.vod_id).values(**state))
-            if work.verdict is not None:
-                self._mark_verdict(connection, work.verdict, VerdictState.APPLIED, "")
-            self.queue.finish(connection, work.task.task_id, TaskStatus.SUCCESS)
-        return self._result(work, douban_id, "written" if new else "unchanged", tuple(new), linked, "", change_id)
+    def _write(self, wanted: Sequence[_Wanted]) -> Iterator[Synced]:
+        """Write what is wanted through the change log; where nothing differs, only our state moves on."""
+        differing = [item for item in wanted if item.change.new]
+        outcomes = self.change_log.write([item.change for item in differing])
+        applied = [item for item in wanted if not item.change.new]
+        changes: dict[int, int] = {}
+        for item, outcome in zip(differing, outcomes, strict=True):
+            changes[item.work.task.task_id] = outcome.change_id
+            if outcome.state is ChangeState.APPLIED:
+                applied.append(item)
+            else:
+                yield self._refuse(item.work, outcome.reason, outcome.change_id)
+        video = self.services.tables.video
+        with self.services.engine.begin() as connection:
+            for item in applied:
+                if not item.change.new:
+                    connection.execute(
+                        update(video).where(video.c.vod_id == item.change.vod_id).values(**item.change.state)
+                    )
+                if item.work.verdict is not None:
+                    self._mark_verdict(connection, item.work.verdict, VerdictState.APPLIED, "")
+                self.queue.finish(connection, item.work.task.task_id, TaskStatus.SUCCESS)
+        for item in applied:
+            columns = tuple(item.change.new)
+            result = "written" if columns else "unchanged"
+            change_id = changes.get(item.work.task.task_id)
+            yield self._result(item.work, item.douban_id, result, columns, item.linked, "", change_id)
 
     def _state_after(self, work: _Work, douban_id: int) -> dict[str, Any]:
         now = self.services.clock.now()

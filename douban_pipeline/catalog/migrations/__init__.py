@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 from alembic import command
 from alembic.config import Config
-from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Engine, func, inspect, select
+from sqlalchemy import Connection, Engine, column, func, inspect, select, text
+from sqlalchemy import table as sql_table
 
-from douban_pipeline.catalog.database import DatabaseError
+from douban_pipeline.catalog.database import LOCK_WAIT_SECONDS, DatabaseError, reading
 from douban_pipeline.catalog.tables import own_tables
 
 
@@ -34,40 +37,61 @@ def upgrade(engine: Engine, prefix: str) -> tuple[str | None, str]:
         The version before (``None`` when there were no tables) and after.
 
     Raises:
-        DatabaseError: Tables of our names hold rows but no version is noted.
+        DatabaseError: Tables of our names hold rows but no version is noted, or another process is upgrading.
     """
     config = config_for(prefix)
-    before = current(engine, prefix)
-    if before is None:
-        _clear_interrupted_start(engine, prefix)
-    with engine.begin() as connection:
+    with engine.begin() as connection, _alone(connection, prefix):
+        before = _current(connection, prefix)
+        if before is None:
+            _clear_interrupted_start(connection, prefix)
         config.attributes["connection"] = connection
         command.upgrade(config, "head")
     return before, head(prefix)
 
 
-def _clear_interrupted_start(engine: Engine, prefix: str) -> None:
+@contextmanager
+def _alone(connection: Connection, prefix: str) -> Iterator[None]:
+    """Let one process at a time upgrade; on SQLite the transaction that writes does that."""
+    if connection.dialect.name == "sqlite":
+        yield
+        return
+    name = {"name": f"{connection.engine.url.database}.{version_table(prefix)}"[:64], "seconds": LOCK_WAIT_SECONDS}
+    if connection.execute(text("SELECT GET_LOCK(:name, :seconds)"), name).scalar() != 1:
+        raise DatabaseError("another process is upgrading our tables: wait for it to end and try again")
+    try:
+        yield
+    finally:
+        connection.execute(text("SELECT RELEASE_LOCK(:name)"), name)
+
+
+def _clear_interrupted_start(connection: Connection, prefix: str) -> None:
     """Drop the empty tables that a first upgrade left when it was killed; MySQL cannot roll back DDL."""
-    present = set(inspect(engine).get_table_names())
+    present = set(inspect(connection).get_table_names())
     leftovers = [table for table in own_tables(prefix).metadata.sorted_tables if table.name in present]
-    with engine.begin() as connection:
-        for table in leftovers:
-            if connection.execute(select(func.count()).select_from(table)).scalar_one():
-                raise DatabaseError(
-                    f"{table.name} holds rows, but {version_table(prefix)} notes no version: restore that table, or "
-                    "set DOUBAN_PIPELINE_TABLE_PREFIX to the prefix of the CMS's tables"
-                )
-        for table in leftovers:
-            table.drop(connection)
+    for table in leftovers:
+        if connection.execute(select(func.count()).select_from(table)).scalar_one():
+            raise DatabaseError(
+                f"{table.name} holds rows, but {version_table(prefix)} notes no version: restore that table, or "
+                "set DOUBAN_PIPELINE_TABLE_PREFIX to the prefix of the CMS's tables"
+            )
+    for table in leftovers:
+        table.drop(connection)
 
 
 def current(engine: Engine, prefix: str) -> str | None:
     """Return the version of our tables in the database, ``None`` when there are none."""
-    with engine.connect() as connection:
-        context = MigrationContext.configure(connection, opts={"version_table": version_table(prefix)})
-        return context.get_current_revision()
+    with reading(engine) as connection:
+        return _current(connection, prefix)
 
 
+def _current(connection: Connection, prefix: str) -> str | None:
+    name = version_table(prefix)
+    if not inspect(connection).has_table(name):
+        return None
+    return connection.execute(select(column("version_num")).select_from(sql_table(name))).scalar()
+
+
+@cache
 def head(prefix: str) -> str:
     """Return the newest version that this release knows."""
     revision = ScriptDirectory.from_config(config_for(prefix)).get_current_head()
