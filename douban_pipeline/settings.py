@@ -7,6 +7,7 @@ directory (the environment wins). Secrets stay there: no setting is ever put int
 from __future__ import annotations
 
 import difflib
+import ipaddress
 import os
 from datetime import timedelta
 from functools import cached_property
@@ -63,7 +64,6 @@ ALLOWED = {
     "included_type_ids": "category ids (mac_type.type_id) separated by commas; empty means all",
     "field_policies": "column=policy pairs separated by commas; policy is never, fill or overwrite; columns: "
     + ", ".join(DEFAULT_FIELD_POLICIES),
-    "dry_run": "true or false",
 }
 
 
@@ -277,6 +277,8 @@ def _plain(message: str) -> str:
 
 def _bounds(name: str) -> str:
     field = Settings.model_fields.get(name)
+    if field is not None and field.annotation is bool:
+        return "true or false"
     if field is None or field.annotation not in (int, float):
         return ""
     kind = "a whole number" if field.annotation is int else "a number"
@@ -288,4 +290,7 @@ def _bounds(name: str) -> str:
 
 def _is_loopback(url: str) -> bool:
     host = urlsplit(url).hostname or ""
-    return host in ("localhost", "::1") or host.startswith("127.")
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -14,8 +14,8 @@ from douban_pipeline.partitions import shard_backfill, shards
 from douban_pipeline.presentation import local_time, subject_link, table
 from douban_pipeline.scheduling.assets import due_videos
 from douban_pipeline.scheduling.attempts import PutBack
+from douban_pipeline.scheduling.session import Session, open_session
 from douban_pipeline.services import Services
-from douban_pipeline.session import Session, open_session
 
 SEARCH_POOL = "search_api"
 

@@ -13,9 +13,9 @@ from sqlalchemy import Connection, RowMapping, insert, update
 
 from douban_pipeline import RULE_VERSION
 from douban_pipeline.catalog.database import reading
+from douban_pipeline.catalog.numbers import year_of
 from douban_pipeline.catalog.tables import ReviewStatus, TaskStage, TaskStatus, VerdictState
 from douban_pipeline.catalog.tasks import Task, TaskQueue, back_off
-from douban_pipeline.catalog.values import year_of
 from douban_pipeline.catalog.videos import state_rows
 from douban_pipeline.linking.candidates import Found
 from douban_pipeline.linking.facts import subject_facts, video_facts

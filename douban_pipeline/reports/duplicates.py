@@ -10,7 +10,8 @@ from sqlalchemy import func, select
 
 from douban_pipeline.catalog.database import reading
 from douban_pipeline.catalog.maccms import live_condition
-from douban_pipeline.catalog.values import readable, year_of
+from douban_pipeline.catalog.numbers import year_of
+from douban_pipeline.catalog.values import readable
 from douban_pipeline.linking.facts import kind_of_category
 from douban_pipeline.matching import parse_title
 from douban_pipeline.services import Services

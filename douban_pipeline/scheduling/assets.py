@@ -8,8 +8,8 @@ from pydantic import Field
 from douban_pipeline.partitions import shard_backfill, shards
 from douban_pipeline.presentation import local_time, table
 from douban_pipeline.scheduling.due import DueVideos, Scope
+from douban_pipeline.scheduling.session import open_session
 from douban_pipeline.services import Services
-from douban_pipeline.session import open_session
 
 
 class DueConfig(dg.Config):

@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import hashlib
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Engine, RowMapping, bindparam, func, insert, or_, select, update
+from sqlalchemy import Connection, Engine, RowMapping, bindparam, func, or_, select, update
+from sqlalchemy.dialects import mysql, sqlite
 
 from douban_pipeline.catalog.database import reading
 from douban_pipeline.catalog.maccms import MATCH_COLUMNS, Cms
+from douban_pipeline.catalog.numbers import year_of
 from douban_pipeline.catalog.tables import OwnTables, ReviewStatus
 from douban_pipeline.catalog.tasks import shard_of
-from douban_pipeline.catalog.values import year_of
 from douban_pipeline.clock import Clock
 from douban_pipeline.scheduling.tiers import TIERS, next_visit, tier_index, tier_of, updated_at
 
@@ -152,29 +153,54 @@ class Intake:
 
     def _take_in(self, rows: Sequence[RowMapping], report: IntakeReport, plan: _FirstVisits | None = None) -> None:
         now = self.clock.now()
-        video = self.video
+        report.seen += len(rows)
+        with reading(self.engine) as connection:
+            states = self._states(connection, rows)
+        rows = [row for row in rows if row["vod_id"] not in states or self._change(row, states[row["vod_id"]], now)]
+        if not rows:
+            return
         with self.engine.begin() as connection:
-            query = select(video).where(video.c.vod_id.in_([row["vod_id"] for row in rows]))
-            states = {state["vod_id"]: state for state in connection.execute(query).mappings()}
+            # Looked at again, our state under lock and the CMS after it: a run may have linked a video in between.
+            states = self._states(connection, rows, lock=True)
+            standing = self.cms.rows(connection, list(states))
             new: list[dict[str, Any]] = []
             changed: list[dict[str, Any]] = []
             for row in rows:
-                tier = tier_of(row["vod_time"], year_of(row["vod_year"]), now)
                 state = states.get(row["vod_id"])
                 if state is None:
                     new.append(_first_state(row, plan.at(row["vod_id"]) if plan else now))
+                    tier = tier_of(row["vod_time"], year_of(row["vod_year"]), now)
                     report.by_tier[tier.name] = report.by_tier.get(tier.name, 0) + 1
-                    continue
-                difference = _difference(row, state, now, next_visit(row["vod_id"], tier, now))
-                if difference:
-                    changed.append({name: state[name] for name in _UPDATED} | difference | {"key": row["vod_id"]})
+                elif row["vod_id"] in standing:
+                    difference = self._change(standing[row["vod_id"]], state, now)
+                    if difference:
+                        changed.append({name: state[name] for name in _UPDATED} | difference | {"key": row["vod_id"]})
             if new:
-                connection.execute(insert(video), new)
+                self._insert_missing(connection, new)
             if changed:
-                connection.execute(update(video).where(video.c.vod_id == bindparam("key")), changed)
-        report.seen += len(rows)
+                connection.execute(update(self.video).where(self.video.c.vod_id == bindparam("key")), changed)
         report.new += len(new)
         report.changed += len(changed)
+
+    def _states(
+        self, connection: Connection, rows: Sequence[RowMapping], *, lock: bool = False
+    ) -> dict[int, RowMapping]:
+        query = select(self.video).where(self.video.c.vod_id.in_([row["vod_id"] for row in rows]))
+        if lock:
+            query = query.with_for_update()
+        return {state["vod_id"]: state for state in connection.execute(query).mappings()}
+
+    def _change(self, row: RowMapping, state: RowMapping, now: datetime) -> dict[str, Any]:
+        tier = tier_of(row["vod_time"], year_of(row["vod_year"]), now)
+        return _difference(row, state, now, next_visit(row["vod_id"], tier, now))
+
+    def _insert_missing(self, connection: Connection, new: Sequence[Mapping[str, Any]]) -> None:
+        """Insert state rows; one that another process took in meanwhile stays as it is."""
+        if connection.dialect.name == "sqlite":
+            connection.execute(sqlite.insert(self.video).on_conflict_do_nothing(), new)
+        else:
+            insert = mysql.insert(self.video)
+            connection.execute(insert.on_duplicate_key_update(vod_id=insert.inserted.vod_id), new)
 
 
 _UPDATED = (

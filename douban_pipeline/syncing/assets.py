@@ -9,8 +9,8 @@ from douban_pipeline.catalog.tables import TaskStage
 from douban_pipeline.linking.assets import put_back_metadata, scored_matches
 from douban_pipeline.partitions import shard_backfill, shards
 from douban_pipeline.presentation import subject_link, table
+from douban_pipeline.scheduling.session import open_session
 from douban_pipeline.services import Services
-from douban_pipeline.session import open_session
 from douban_pipeline.syncing.decisions import carry_out, pending_decisions
 from douban_pipeline.syncing.guards import changes_of_run
 from douban_pipeline.syncing.writer import Synced, Writer

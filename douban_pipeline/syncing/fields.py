@@ -9,16 +9,8 @@ from typing import Any
 
 from douban_pipeline.catalog.change_log import SYNOPSIS_COLUMNS
 from douban_pipeline.catalog.maccms import Cms
-from douban_pipeline.catalog.values import (
-    blurb,
-    content_html,
-    fit_text,
-    join_list,
-    join_titles,
-    score,
-    split_list,
-    storable,
-)
+from douban_pipeline.catalog.numbers import score
+from douban_pipeline.catalog.values import blurb, content_html, fit_text, join_list, join_titles, split_list, storable
 from douban_pipeline.catalog.vocabulary import SiteVocabulary
 from douban_pipeline.settings import FieldPolicy
 from douban_pipeline.upstream.douban import SubjectRecord

@@ -11,9 +11,10 @@ from sqlalchemy import RowMapping, select, update
 
 from douban_pipeline.catalog.change_log import Change, ChangeLog
 from douban_pipeline.catalog.database import reading
+from douban_pipeline.catalog.numbers import year_of
 from douban_pipeline.catalog.tables import ChangeState, ReviewStatus, TaskStatus, TaskType, VerdictState
 from douban_pipeline.catalog.tasks import Task, TaskQueue
-from douban_pipeline.catalog.values import readable, year_of
+from douban_pipeline.catalog.values import readable
 from douban_pipeline.catalog.videos import state_rows
 from douban_pipeline.linking.facts import subject_facts, video_facts
 from douban_pipeline.linking.guards import broken_rules, thresholds_of, words

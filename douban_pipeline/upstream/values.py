@@ -6,34 +6,20 @@ import html
 import re
 import unicodedata
 
-# fmt: off
-PLACEHOLDERS = frozenset((
-    "内详", "未知", "暂无", "不详", "无", "佚名", "待定", "更多", "更多...",
-    "更多…", "未填写", "未录入", "未知主演", "未知导演", "未知编剧", "未知演员",
-    "暂无主演", "暂无导演", "暂无演员", "暂无简介", "暂无介绍", "暂无剧情",
-    "暂无剧情简介", "暂无资料", "暂无信息", "n/a", "na", "null", "none",
-    "nil", "undefined", "nan", "-", "--", "—", "/", ".",
-    "0",
-))
-# fmt: on
-"""Words that stand for "nothing is known" (compared in lower case)."""
+from douban_pipeline.catalog.numbers import minutes_of, year_of
+from douban_pipeline.catalog.values import is_placeholder
 
 _BREAK = re.compile(r"<br\s*/?>|</p\s*>", re.IGNORECASE)
 _TAG = re.compile(r"<[a-zA-Z/!][^<>]*>")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060\ufeff]")
 _NOT_AVAILABLE = re.compile(r"(?<![a-z])n/a(?![a-z])", re.IGNORECASE)
 _OPENING, _CLOSING = "(（[【《", ")）]】》"
-_HOURS = re.compile(r"(\d{1,2})\s*(?:小时|时|h(?:ours?|rs?)?)\s*(?:(\d{1,2})\s*(?:分|m)?)?", re.IGNORECASE)
-_MINUTES = re.compile(r"(\d{1,4})\s*(?:分|min|m\b|'|′)", re.IGNORECASE)
-_CLOCK = re.compile(r"(?<![\d:])(\d{1,2}):([0-5]\d):([0-5]\d)(?![\d:])")
-_CLOCK_SHORT = re.compile(r"(?<![\d:])(\d{1,3}):([0-5]\d)(?![\d:])")
-_LONGEST_MINUTES = 1_200
 
 
 def clean(value: object, *, keep_lines: bool = False) -> str:
     """Return `text`, or "" where it is a placeholder."""
     found = text(value, keep_lines=keep_lines)
-    return "" if found.lower() in PLACEHOLDERS else found
+    return "" if is_placeholder(found) else found
 
 
 def text(value: object, *, keep_lines: bool = False) -> str:
@@ -72,9 +58,8 @@ def titles(value: object) -> tuple[str, ...]:
 
 
 def year(value: object) -> int | None:
-    """Return the first plausible year of ``2018``, ``"2018"``, ``"2018-2019"``; None for 0 and the like."""
-    match = re.search(r"(?<!\d)(1[89]\d\d|20\d\d)(?!\d)", _ascii(value))
-    return int(match[1]) if match else None
+    """Return the first plausible year, see `catalog.numbers.year_of`."""
+    return year_of(clean(value))
 
 
 def rating(value: object) -> float | None:
@@ -92,27 +77,8 @@ def count(value: object, most: int = 20_000) -> int | None:
 
 
 def minutes(value: object) -> int | None:
-    """Return a duration in minutes; of several versions the first.
-
-    Reads ``142``, ``142分钟``, ``01:35:00``, ``1小时35分``, ``120分钟(国际版) / 118分钟``. ``04:51`` may be hours or
-    minutes and is taken as minutes and seconds only when it can be nothing else.
-    """
-    text = _ascii(value)
-    found: list[tuple[int, int]] = []
-    if match := _HOURS.search(text):
-        found.append((match.start(), int(match[1]) * 60 + int(match[2] or 0)))
-    if match := _CLOCK.search(text):
-        found.append((match.start(), int(match[1]) * 60 + int(match[2]) + (int(match[3]) >= 30)))
-    elif (match := _CLOCK_SHORT.search(text)) and int(match[1]) > 12:
-        found.append((match.start(), int(match[1]) + (int(match[2]) >= 30)))
-    if match := _MINUTES.search(text):
-        found.append((match.start(), int(match[1])))
-    if match := re.fullmatch(r"(\d{1,4})(?:\.0+)?", text):
-        found.append((0, int(match[1])))
-    if not found:
-        return None
-    number = min(found)[1]
-    return number if 0 < number <= _LONGEST_MINUTES else None
+    """Return a running time in minutes, of several versions the first; see `catalog.numbers.minutes_of`."""
+    return minutes_of(clean(value))
 
 
 def _ascii(value: object) -> str:

@@ -9,27 +9,22 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from douban_pipeline.catalog.numbers import MEDIUMINT_MAX, episodes_of, minutes_of, score, votes, year_of
 from douban_pipeline.catalog.values import (
-    MEDIUMINT_MAX,
     aliases_of,
     blurb,
     content_html,
     content_text,
-    episodes_of,
     escape,
     fit_text,
     join_list,
     join_titles,
-    minutes_of,
     one_line,
     people_of,
     readable,
-    score,
     split_list,
     storable,
     unescape,
-    votes,
-    year_of,
 )
 
 ENTITY = re.compile(r"&(?:amp|lt|gt|quot|#039);")

@@ -175,7 +175,7 @@ def test_no_value_breaks_a_reader(value: object) -> None:
         assert len(items) == len(set(items))
         assert "" not in items
     for found, least, most in (
-        (values.minutes(value), 1, 1200),
+        (values.minutes(value), 1, 1440),
         (values.year(value), 1800, 2099),
         (values.rating(value), 0.001, 10),
         (values.count(value), 1, 20_000),
