@@ -18,7 +18,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Engine, RowMapping, and_, exists, insert, or_, select, update
 from sqlalchemy.exc import DataError
 
-from douban_pipeline.catalog.database import reading
+from douban_pipeline.catalog.database import reading, transactions
 from douban_pipeline.catalog.maccms import DECIMAL_COLUMNS, WRITABLE_COLUMNS, Cms
 from douban_pipeline.catalog.owner import is_dead
 from douban_pipeline.catalog.tables import ChangeState, DecisionAction, OwnTables, ReviewStatus
@@ -147,47 +147,49 @@ class ChangeLog:
             chunk = changes[start : start + _CHUNK]
             prepared = self._prepare(chunk)
             settled = [self._apply(change, change_id) for change, change_id in zip(chunk, prepared, strict=True)]
-            with self.engine.begin() as connection:
-                for outcome in settled:
-                    self._settle(connection, outcome)
+            for transaction in transactions(self.engine):
+                with transaction as connection:
+                    for outcome in settled:
+                        self._settle(connection, outcome)
             outcomes += settled
         return outcomes
 
     def _prepare(self, changes: Sequence[Change]) -> list[int]:
         now = self.clock.now()
-        change_ids: list[int] = []
-        with self.engine.begin() as connection:
-            states = state_rows(connection, self.tables, [change.vod_id for change in changes])
-            for change in changes:
-                state = states.get(change.vod_id)
-                result = connection.execute(
-                    insert(self.tables.log).values(
-                        vod_id=change.vod_id,
-                        shard=shard_of(change.vod_id),
-                        action=change.action,
-                        old_values=encode(change.old),
-                        new_values=encode(change.new),
-                        state_old=encode({name: state[name] for name in change.state} if state else {}),
-                        state_new=encode(change.state),
-                        reason=change.reason[:500],
-                        score=change.score,
-                        operator=change.operator,
-                        batch_id=self.batch_id,
-                        run_id=self.run_id,
-                        owner=self.owner,
-                        rule_version=self.rule_version,
-                        task_id=change.task_id,
-                        verdict_id=change.verdict_id,
-                        decision_id=change.decision_id,
-                        snapshot_id=change.snapshot_id,
-                        reverts_change_id=change.reverts_change_id,
-                        state=ChangeState.PREPARED,
-                        prepared_at=now,
+        for transaction in transactions(self.engine):
+            with transaction as connection:
+                change_ids: list[int] = []
+                states = state_rows(connection, self.tables, [change.vod_id for change in changes])
+                for change in changes:
+                    state = states.get(change.vod_id)
+                    result = connection.execute(
+                        insert(self.tables.log).values(
+                            vod_id=change.vod_id,
+                            shard=shard_of(change.vod_id),
+                            action=change.action,
+                            old_values=encode(change.old),
+                            new_values=encode(change.new),
+                            state_old=encode({name: state[name] for name in change.state} if state else {}),
+                            state_new=encode(change.state),
+                            reason=change.reason[:500],
+                            score=change.score,
+                            operator=change.operator,
+                            batch_id=self.batch_id,
+                            run_id=self.run_id,
+                            owner=self.owner,
+                            rule_version=self.rule_version,
+                            task_id=change.task_id,
+                            verdict_id=change.verdict_id,
+                            decision_id=change.decision_id,
+                            snapshot_id=change.snapshot_id,
+                            reverts_change_id=change.reverts_change_id,
+                            state=ChangeState.PREPARED,
+                            prepared_at=now,
+                        )
                     )
-                )
-                key = result.inserted_primary_key
-                assert key is not None
-                change_ids.append(int(key[0]))
+                    key = result.inserted_primary_key
+                    assert key is not None
+                    change_ids.append(int(key[0]))
         return change_ids
 
     def _apply(self, change: Change, change_id: int) -> Outcome:
@@ -200,8 +202,9 @@ class ChangeLog:
         conditions += [self.cms.equals(column, value, dialect) for column, value in change.old.items()]
         conditions += self._permissions(change)
         try:
-            with self.engine.begin() as connection:
-                written = connection.execute(update(vod).where(*conditions).values(**change.new)).rowcount
+            for transaction in transactions(self.engine):
+                with transaction as connection:
+                    written = connection.execute(update(vod).where(*conditions).values(**change.new)).rowcount
         except DataError as error:
             # One value that does not fit must not stop the rest; sessions are strict, so nothing was written.
             return Outcome(change, change_id, ChangeState.REFUSED, f"CMS 容纳不下要写入的值：{error.orig}")
@@ -298,8 +301,9 @@ class ChangeLog:
                 state, reason = ChangeState.ABANDONED, "运行中断后核对：写入未发生"
             else:
                 state, reason = ChangeState.CONFLICT, "运行中断后 CMS 中的值又被他人改动"
-            with self.engine.begin() as connection:
-                self._settle(connection, Outcome(change, row["change_id"], state, reason))
+            for transaction in transactions(self.engine):
+                with transaction as connection:
+                    self._settle(connection, Outcome(change, row["change_id"], state, reason))
             settled.append(Reconciled(row["change_id"], change.vod_id, state))
         return settled
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
+import stamina
 from sqlalchemy import Connection, Engine, create_engine, event, make_url
 from sqlalchemy.engine import URL
-from sqlalchemy.exc import ArgumentError, NoSuchModuleError
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError, OperationalError
 
 LOCK_WAIT_SECONDS = 30
 """How long a statement waits for a locked row or table before it fails with a clear error."""
@@ -92,6 +93,33 @@ def _open_sqlite(url: URL) -> Engine:
         connection.exec_driver_sql("BEGIN" if reading_only else "BEGIN IMMEDIATE")
 
     return engine
+
+
+def transactions(engine: Engine) -> Iterator[AbstractContextManager[Connection]]:
+    """Yield a transaction, and another one each time the last was the victim of a deadlock.
+
+    Two short transactions may lock the same rows in opposite order through different indexes; the server then
+    rolls one of them back whole, and it is right to do it again. So the block must do all of its work anew::
+
+        for transaction in transactions(engine):
+            with transaction as connection:
+                ...
+    """
+    for attempt in stamina.retry_context(on=_is_deadlock, attempts=6, timeout=60, wait_initial=0.02, wait_max=1.0):
+        yield _attempted(engine, attempt)
+
+
+@contextmanager
+def _attempted(engine: Engine, attempt: AbstractContextManager[Any]) -> Iterator[Connection]:
+    with attempt, engine.begin() as connection:
+        yield connection
+
+
+def _is_deadlock(error: Exception) -> bool:
+    """Return whether the server chose this transaction as a victim (MySQL 1213, or 1205: waited in vain)."""
+    if not isinstance(error, OperationalError) or error.orig is None:
+        return False
+    return bool(error.orig.args) and error.orig.args[0] in (1205, 1213)
 
 
 @contextmanager

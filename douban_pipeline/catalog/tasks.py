@@ -14,7 +14,7 @@ from typing import Any
 from sqlalchemy import Connection, Engine, case, or_, select, update
 from sqlalchemy.dialects import mysql, sqlite
 
-from douban_pipeline.catalog.database import reading
+from douban_pipeline.catalog.database import reading, transactions
 from douban_pipeline.catalog.owner import is_dead
 from douban_pipeline.catalog.tables import SHARDS, OwnTables, TaskStage, TaskStatus, TaskType
 from douban_pipeline.clock import Clock
@@ -145,38 +145,48 @@ class TaskQueue:
         leased: list[Task] = []
         for start in range(0, len(wanted), _CHUNK):
             ids = wanted[start : start + _CHUNK]
-            with self.engine.begin() as connection:
-                connection.execute(
-                    update(task)
-                    .where(task.c.task_id.in_(ids), *takeable)
-                    .values(status=TaskStatus.RUNNING, lease_owner=self.owner, lease_until=now + self.lease_time)
-                )
-                rows = connection.execute(
-                    select(task).where(task.c.task_id.in_(ids), task.c.lease_owner == self.owner, task.c.stage == stage)
-                )
-                leased += [
-                    Task(
-                        row.task_id,
-                        row.vod_id,
-                        row.shard,
-                        TaskType(row.task_type),
-                        TaskStage(row.stage),
-                        row.attempts,
-                        row.payload or {},
+            for transaction in transactions(self.engine):
+                with transaction as connection:
+                    connection.execute(
+                        update(task)
+                        .where(task.c.task_id.in_(ids), *takeable)
+                        .values(status=TaskStatus.RUNNING, lease_owner=self.owner, lease_until=now + self.lease_time)
                     )
-                    for row in rows
-                ]
+                    rows = connection.execute(
+                        select(task).where(
+                            task.c.task_id.in_(ids), task.c.lease_owner == self.owner, task.c.stage == stage
+                        )
+                    )
+                    leased += [
+                        Task(
+                            row.task_id,
+                            row.vod_id,
+                            row.shard,
+                            TaskType(row.task_type),
+                            TaskStage(row.stage),
+                            row.attempts,
+                            row.payload or {},
+                        )
+                        for row in rows
+                    ]
         order = {task_id: position for position, task_id in enumerate(wanted)}
         return sorted(leased, key=lambda item: order[item.task_id])
 
     def renew(self) -> None:
         """Say that this run is alive: all its leases start anew."""
-        with self.engine.begin() as connection:
-            connection.execute(
-                update(self.task)
-                .where(self.task.c.lease_owner == self.owner, self.task.c.status == TaskStatus.RUNNING)
-                .values(lease_until=self.clock.now() + self.lease_time)
-            )
+        task = self.task
+        with reading(self.engine) as connection:
+            query = select(task.c.task_id).where(task.c.lease_owner == self.owner, task.c.status == TaskStatus.RUNNING)
+            ours = sorted(connection.execute(query).scalars())
+        # By key and in order: an update by lease_owner would lock through an index that finishing a task changes.
+        for start in range(0, len(ours), _CHUNK):
+            for transaction in transactions(self.engine):
+                with transaction as connection:
+                    connection.execute(
+                        update(task)
+                        .where(task.c.task_id.in_(ours[start : start + _CHUNK]), task.c.lease_owner == self.owner)
+                        .values(lease_until=self.clock.now() + self.lease_time)
+                    )
 
     def advance(self, connection: Connection, task: Task, stage: TaskStage, payload: Mapping[str, Any]) -> None:
         """Hand ``task`` on to ``stage`` of the same run, with what was found so far."""
@@ -225,15 +235,6 @@ class TaskQueue:
             values["stage"] = stage
         connection.execute(update(self.task).where(self.task.c.task_id == task_id).values(**values))
 
-    def release(self) -> int:
-        """Let go of what this run still holds; return how many tasks that were."""
-        with self.engine.begin() as connection:
-            return connection.execute(
-                update(self.task)
-                .where(self.task.c.lease_owner == self.owner)
-                .values(status=TaskStatus.PENDING, lease_owner=None, lease_until=None)
-            ).rowcount
-
     def release_dead(self) -> list[str]:
         """Free the tasks of owners whose process is gone; return those owners."""
         task = self.task
@@ -241,10 +242,11 @@ class TaskQueue:
             owners = connection.execute(select(task.c.lease_owner).where(task.c.lease_owner.is_not(None)).distinct())
             dead = [owner for owner in owners.scalars() if is_dead(owner)]
         if dead:
-            with self.engine.begin() as connection:
-                connection.execute(
-                    update(task)
-                    .where(task.c.lease_owner.in_(dead))
-                    .values(status=TaskStatus.PENDING, lease_owner=None, lease_until=None)
-                )
+            for transaction in transactions(self.engine):
+                with transaction as connection:
+                    connection.execute(
+                        update(task)
+                        .where(task.c.lease_owner.in_(dead))
+                        .values(status=TaskStatus.PENDING, lease_owner=None, lease_until=None)
+                    )
         return dead

@@ -1,14 +1,17 @@
-"""Reading our state rows, and saying what is wrong with one."""
+"""Our state rows: reading them, noting that a video is gone, and saying what is wrong with one."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, RowMapping, select
+from sqlalchemy import Connection, RowMapping, select, update
 
 from douban_pipeline.catalog.tables import OwnTables
 from douban_pipeline.catalog.tasks import shard_of
+
+GONE = "影片已从 CMS 中删除"
+"""What is noted of a video that was deleted."""
 
 
 def state_rows(connection: Connection, tables: OwnTables, vod_ids: Iterable[int]) -> dict[int, RowMapping]:
@@ -16,6 +19,14 @@ def state_rows(connection: Connection, tables: OwnTables, vod_ids: Iterable[int]
     video = tables.video
     rows = connection.execute(select(video).where(video.c.vod_id.in_(list(vod_ids)))).mappings()
     return {row["vod_id"]: row for row in rows}
+
+
+def note_gone(connection: Connection, tables: OwnTables, vod_id: int) -> None:
+    """Note that a video is no longer in the CMS: it is not due any more, until the sweep sees it again."""
+    video = tables.video
+    connection.execute(
+        update(video).where(video.c.vod_id == vod_id).values(douban_next_sync_at=None, douban_review_reason=GONE)
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 import dagster as dg
 from sqlalchemy import delete, select
 
-from douban_pipeline.catalog.database import reading
+from douban_pipeline.catalog.database import reading, transactions
 from douban_pipeline.services import Services
 
 _FINISHED = [dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED]
@@ -44,8 +44,9 @@ def _delete_tasks(services: Services, before: datetime) -> int:
             old = list(connection.execute(query).scalars())
         if not old:
             return deleted
-        with services.engine.begin() as connection:
-            connection.execute(delete(task).where(task.c.task_id.in_(old)))
+        for transaction in transactions(services.engine):
+            with transaction as connection:
+                connection.execute(delete(task).where(task.c.task_id.in_(old)))
         deleted += len(old)
 
 

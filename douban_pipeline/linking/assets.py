@@ -4,9 +4,10 @@ from collections import Counter
 
 import dagster as dg
 
-from douban_pipeline.catalog.database import reading
+from douban_pipeline.catalog.database import reading, transactions
 from douban_pipeline.catalog.tables import TaskStage, TaskStatus
 from douban_pipeline.catalog.tasks import Task
+from douban_pipeline.catalog.videos import GONE, note_gone
 from douban_pipeline.linking.candidates import CandidateFinder, Found
 from douban_pipeline.linking.facts import video_facts
 from douban_pipeline.linking.verdicts import Bench, Judged
@@ -51,9 +52,11 @@ def search_candidates(context: dg.AssetExecutionContext, services: dg.ResourcePa
     attempts = session.attempts()
     videos = {vod_id: video_facts(row, services.cms, services.categories) for vod_id, row in rows.items()}
     gone = [task for task in tasks if task.vod_id not in videos]
-    with services.engine.begin() as connection:
-        for task in gone:
-            session.queue.finish(connection, task.task_id, TaskStatus.SKIP, "影片已从 CMS 中删除")
+    for transaction in transactions(services.engine):
+        with transaction as connection:
+            for task in gone:
+                note_gone(connection, services.tables, task.vod_id)
+                session.queue.finish(connection, task.task_id, TaskStatus.SKIP, GONE)
     wanted = [task for task in tasks if task.vod_id in videos]
     found: dict[int, Found] = {}
 
@@ -62,8 +65,9 @@ def search_candidates(context: dg.AssetExecutionContext, services: dg.ResourcePa
 
     workers = max(settings.search_concurrency, settings.douban_concurrency)
     for task, result in attempts.run(wanted, find, workers=workers):
-        with services.engine.begin() as connection:
-            session.queue.advance(connection, task, TaskStage.SCORE, result.to_payload())
+        for transaction in transactions(services.engine):
+            with transaction as connection:
+                session.queue.advance(connection, task, TaskStage.SCORE, result.to_payload())
         found[task.vod_id] = result
         if len(found) % 25 == 0:
             context.log.info(f"{len(found)} of {len(wanted)} videos searched")

@@ -7,16 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection, RowMapping, insert, update
 
 from douban_pipeline import RULE_VERSION
-from douban_pipeline.catalog.database import reading
+from douban_pipeline.catalog.database import reading, transactions
 from douban_pipeline.catalog.numbers import year_of
 from douban_pipeline.catalog.tables import ReviewStatus, TaskStage, TaskStatus, VerdictState
 from douban_pipeline.catalog.tasks import Task, TaskQueue, back_off
-from douban_pipeline.catalog.videos import state_rows
+from douban_pipeline.catalog.videos import GONE, note_gone, state_rows
 from douban_pipeline.linking.candidates import Found
 from douban_pipeline.linking.facts import subject_facts, video_facts
 from douban_pipeline.linking.guards import VerdictBreach, breaches, thresholds_of
@@ -71,14 +72,32 @@ class Bench:
             row, state = rows.get(task.vod_id), states.get(task.vod_id)
             idle = _why_idle(row, state)
             if idle or row is None or state is None:
-                with services.engine.begin() as connection:
-                    self.queue.finish(connection, task.task_id, TaskStatus.SKIP, idle)
+                self._pass_over(task, row, idle)
                 continue
             reverted = frozenset(undone.get(task.vod_id, {}).get("vod_douban_id", ()))
             result = self._judge_one(task, row, state, reverted)
             judged.append(result)
             report(result)
         return judged
+
+    def _pass_over(self, task: Task, row: RowMapping | None, reason: str) -> None:
+        """Close a task without a verdict; a video that stayed due would be taken on by every run."""
+        services, video = self.services, self.services.tables.video
+        for transaction in transactions(services.engine):
+            with transaction as connection:
+                if row is None:
+                    note_gone(connection, services.tables, task.vod_id)
+                else:
+                    connection.execute(
+                        update(video)
+                        .where(video.c.vod_id == task.vod_id, video.c.douban_next_sync_at.is_not(None))
+                        .values(douban_next_sync_at=self._next_visit(row))
+                    )
+                self.queue.finish(connection, task.task_id, TaskStatus.SKIP, reason)
+
+    def _next_visit(self, row: RowMapping) -> datetime:
+        now = self.services.clock.now()
+        return next_visit(row["vod_id"], tier_of(row["vod_time"], year_of(row["vod_year"]), now), now)
 
     def _judge_one(self, task: Task, row: RowMapping, state: RowMapping, reverted: frozenset[int]) -> Judged:
         found = Found.from_payload(task.payload)
@@ -94,16 +113,20 @@ class Bench:
         )
         status, explanation = _with_standing_id(verdict, row["vod_douban_id"])
         if status == Status.UNDECIDED:
-            with self.services.engine.begin() as connection:
-                again = self.services.clock.now() + back_off(1)
-                self.queue.put_back(connection, task.task_id, again, explanation, failed=False, stage=TaskStage.SEARCH)
+            for transaction in transactions(self.services.engine):
+                with transaction as connection:
+                    again = self.services.clock.now() + back_off(1)
+                    self.queue.put_back(
+                        connection, task.task_id, again, explanation, failed=False, stage=TaskStage.SEARCH
+                    )
             return Judged(task.vod_id, task.shard, video.title, status, 0, None, None, explanation, 0)
-        with self.services.engine.begin() as connection:
-            verdict_id = self._store(connection, task, found, video, verdict, status, explanation)
-            if status == ReviewStatus.CONFIRMED:
-                self.queue.advance(connection, task, TaskStage.SYNC, {**task.payload, "verdict_id": verdict_id})
-            else:
-                self._settle(connection, task, row, status, explanation)
+        for transaction in transactions(self.services.engine):
+            with transaction as connection:
+                verdict_id = self._store(connection, task, found, video, verdict, status, explanation)
+                if status == ReviewStatus.CONFIRMED:
+                    self.queue.advance(connection, task, TaskStage.SYNC, {**task.payload, "verdict_id": verdict_id})
+                else:
+                    self._settle(connection, task, row, status, explanation)
         return Judged(
             task.vod_id,
             task.shard,
@@ -185,8 +208,6 @@ class Bench:
 
     def _settle(self, connection: Connection, task: Task, row: RowMapping, status: str, explanation: str) -> None:
         """Note a verdict that writes nothing to the CMS, and when to look again."""
-        now = self.services.clock.now()
-        tier = tier_of(row["vod_time"], year_of(row["vod_year"]), now)
         video = self.services.tables.video
         connection.execute(
             update(video)
@@ -194,8 +215,8 @@ class Bench:
             .values(
                 douban_review_status=status,
                 douban_review_reason=explanation[:500],
-                douban_last_sync_at=now,
-                douban_next_sync_at=next_visit(task.vod_id, tier, now),
+                douban_last_sync_at=self.services.clock.now(),
+                douban_next_sync_at=self._next_visit(row),
                 douban_sync_fail_count=0,
                 douban_last_fail_reason="",
             )
@@ -212,20 +233,21 @@ class Bench:
         with reading(self.services.engine) as connection:
             found = [breach for breach in breaches(self.services, connection) if breach.run_id != self.run_id]
         for breach in found:
-            with self.services.engine.begin() as connection:
-                connection.execute(
-                    update(tables.verdict)
-                    .where(tables.verdict.c.verdict_id == breach.verdict_id)
-                    .values(state=VerdictState.REFUSED, state_reason=breach.what[:500])
-                )
-                self.queue.finish(connection, breach.task_id, TaskStatus.SKIP, breach.what)
+            for transaction in transactions(self.services.engine):
+                with transaction as connection:
+                    connection.execute(
+                        update(tables.verdict)
+                        .where(tables.verdict.c.verdict_id == breach.verdict_id)
+                        .values(state=VerdictState.REFUSED, state_reason=breach.what[:500])
+                    )
+                    self.queue.finish(connection, breach.task_id, TaskStatus.SKIP, breach.what)
         return found
 
 
 def _why_idle(row: Mapping[Any, Any] | None, state: Mapping[Any, Any] | None) -> str:
     """Return why a video is not judged, empty if it is."""
     if row is None or state is None:
-        return "影片已从 CMS 中删除"
+        return GONE
     if state["douban_id_locked"]:
         return "豆瓣 ID 已锁定"
     if state["douban_review_status"] == ReviewStatus.IGNORED:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, func, insert, select, update
 
-from douban_pipeline.catalog.database import reading
+from douban_pipeline.catalog.database import reading, transactions
 from douban_pipeline.catalog.tables import DecisionAction, DecisionState
 from douban_pipeline.catalog.tasks import shard_of
 from douban_pipeline.catalog.videos import state_rows
@@ -75,33 +75,39 @@ def record(
         return recorded
     now = services.clock.now()
     new = [item.wish for item in recorded if not item.known]
-    with services.engine.begin() as connection:
-        for wish in new:
-            connection.execute(
-                update(table)
-                .where(table.c.vod_id == wish.vod_id, table.c.state == DecisionState.PENDING)
-                .values(state=DecisionState.REFUSED, state_reason="被更新的决定取代", pending_key=None, settled_at=now)
-            )
-            connection.execute(
-                insert(table).values(
-                    vod_id=wish.vod_id,
-                    shard=shard_of(wish.vod_id),
-                    action=wish.action,
-                    douban_id=subjects[wish.vod_id],
-                    lock=wish.lock,
-                    reviewer=reviewer.strip()[:64],
-                    note=note.strip()[:500],
-                    state=DecisionState.PENDING,
-                    pending_key=keys[wish.vod_id],
-                    run_id=run_id,
-                    created_at=now,
+    for transaction in transactions(services.engine):
+        with transaction as connection:
+            for wish in new:
+                connection.execute(
+                    update(table)
+                    .where(table.c.vod_id == wish.vod_id, table.c.state == DecisionState.PENDING)
+                    .values(
+                        state=DecisionState.REFUSED,
+                        state_reason="被更新的决定取代",
+                        pending_key=None,
+                        settled_at=now,
+                    )
                 )
+                connection.execute(
+                    insert(table).values(
+                        vod_id=wish.vod_id,
+                        shard=shard_of(wish.vod_id),
+                        action=wish.action,
+                        douban_id=subjects[wish.vod_id],
+                        lock=wish.lock,
+                        reviewer=reviewer.strip()[:64],
+                        note=note.strip()[:500],
+                        state=DecisionState.PENDING,
+                        pending_key=keys[wish.vod_id],
+                        run_id=run_id,
+                        created_at=now,
+                    )
+                )
+            video = services.tables.video
+            # Due at once, so that the sensor launches the run that carries it out.
+            connection.execute(
+                update(video).where(video.c.vod_id.in_([wish.vod_id for wish in new])).values(douban_next_sync_at=now)
             )
-        video = services.tables.video
-        # Due at once, so that the sensor launches the run that carries it out.
-        connection.execute(
-            update(video).where(video.c.vod_id.in_([wish.vod_id for wish in new])).values(douban_next_sync_at=now)
-        )
     return recorded
 
 

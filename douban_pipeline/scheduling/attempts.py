@@ -16,6 +16,7 @@ from typing import TypeVar
 
 from sqlalchemy import select, update
 
+from douban_pipeline.catalog.database import transactions
 from douban_pipeline.catalog.tables import ReviewStatus
 from douban_pipeline.catalog.tasks import FAILURES_FOR_A_PERSON, Task, TaskQueue, back_off
 from douban_pipeline.services import Services
@@ -82,8 +83,10 @@ class Attempts:
             self.put_back(task, self._ill)
             return None
         if self.services.clock.now() >= self.deadline:
-            with self._lock, self.services.engine.begin() as connection:
-                self.queue.put_back(connection, task.task_id, self.services.clock.now(), "", failed=False)
+            with self._lock:
+                for transaction in transactions(self.services.engine):
+                    with transaction as connection:
+                        self.queue.put_back(connection, task.task_id, self.services.clock.now(), "", failed=False)
                 self.left += 1
             return None
         try:
@@ -113,30 +116,35 @@ class Attempts:
         # Not all at once when the gate opens.
         until += timedelta(seconds=task.vod_id % 60)
         video = self.services.tables.video
-        with self._lock, self.services.engine.begin() as connection:
-            self.queue.put_back(connection, task.task_id, until, str(error), failed=False)
-            connection.execute(update(video).where(video.c.vod_id == task.vod_id).values(douban_next_sync_at=until))
+        with self._lock:
+            for transaction in transactions(self.services.engine):
+                with transaction as connection:
+                    self.queue.put_back(connection, task.task_id, until, str(error), failed=False)
+                    this_video = update(video).where(video.c.vod_id == task.vod_id)
+                    connection.execute(this_video.values(douban_next_sync_at=until))
             self.deferred.append(PutBack(task.vod_id, task.shard, until, str(error)))
 
     def fail(self, task: Task, reason: str) -> None:
         """Count a failure of ``task`` and let it wait; from the fifth in a row on a person is asked."""
         now = self.services.clock.now()
         video = self.services.tables.video
-        with self._lock, self.services.engine.begin() as connection:
-            query = select(video.c.douban_sync_fail_count, video.c.douban_review_status)
-            row = connection.execute(query.where(video.c.vod_id == task.vod_id)).one_or_none()
-            failures = (row.douban_sync_fail_count if row else 0) + 1
-            until = now + back_off(failures)
-            values: dict[str, object] = {
-                "douban_sync_fail_count": failures,
-                "douban_last_fail_at": now,
-                "douban_last_fail_reason": reason[:500],
-                "douban_next_sync_at": until,
-            }
-            if failures >= FAILURES_FOR_A_PERSON:
-                values["douban_review_reason"] = f"连续失败 {failures} 次：{reason}"[:500]
-                if row and row.douban_review_status == ReviewStatus.NOT_FOUND:
-                    values["douban_review_status"] = ReviewStatus.REVIEW
-            connection.execute(update(video).where(video.c.vod_id == task.vod_id).values(**values))
-            self.queue.put_back(connection, task.task_id, until, reason, failed=True)
+        with self._lock:
+            for transaction in transactions(self.services.engine):
+                with transaction as connection:
+                    query = select(video.c.douban_sync_fail_count, video.c.douban_review_status)
+                    row = connection.execute(query.where(video.c.vod_id == task.vod_id)).one_or_none()
+                    failures = (row.douban_sync_fail_count if row else 0) + 1
+                    until = now + back_off(failures)
+                    values: dict[str, object] = {
+                        "douban_sync_fail_count": failures,
+                        "douban_last_fail_at": now,
+                        "douban_last_fail_reason": reason[:500],
+                        "douban_next_sync_at": until,
+                    }
+                    if failures >= FAILURES_FOR_A_PERSON:
+                        values["douban_review_reason"] = f"连续失败 {failures} 次：{reason}"[:500]
+                        if row and row.douban_review_status == ReviewStatus.NOT_FOUND:
+                            values["douban_review_status"] = ReviewStatus.REVIEW
+                    connection.execute(update(video).where(video.c.vod_id == task.vod_id).values(**values))
+                    self.queue.put_back(connection, task.task_id, until, reason, failed=True)
             self.failed.append(PutBack(task.vod_id, task.shard, until, reason, failures))

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from sqlalchemy import ColumnElement, Engine, and_, case, exists, func, not_, or_, select, update
 
-from douban_pipeline.catalog.database import reading
+from douban_pipeline.catalog.database import reading, transactions
 from douban_pipeline.catalog.tables import DecisionState, OwnTables, ReviewStatus, TaskStage, TaskStatus, TaskType
 from douban_pipeline.catalog.tasks import OPEN, NewTask, TaskQueue
 from douban_pipeline.clock import Clock
@@ -100,8 +100,9 @@ class DueVideos:
         self._wake_ignored(shards)
         for shard in sorted(shards):
             videos, left = self._select(shard, scope, limit)
-            with self.engine.begin() as connection:
-                report.new_tasks += queue.enqueue(connection, [_task_for(video) for video in videos], run_id=run_id)
+            for transaction in transactions(self.engine):
+                with transaction as connection:
+                    report.new_tasks += queue.enqueue(connection, [_task_for(video) for video in videos], run_id=run_id)
             report.taken += videos
             report.left += left
         return report
@@ -119,9 +120,10 @@ class DueVideos:
         )
         with reading(self.engine) as connection:
             task_ids = list(connection.execute(query).scalars())
-        with self.engine.begin() as connection:
-            for task_id in task_ids:
-                queue.finish(connection, task_id, TaskStatus.SKIP, "分类不在处理范围内")
+        for transaction in transactions(self.engine):
+            with transaction as connection:
+                for task_id in task_ids:
+                    queue.finish(connection, task_id, TaskStatus.SKIP, "分类不在处理范围内")
         return len(task_ids)
 
     def _select(self, shard: int, scope: Scope, limit: int) -> tuple[list[DueVideo], int]:
@@ -177,17 +179,18 @@ class DueVideos:
             video.c.douban_review_status == ReviewStatus.IGNORED,
         )
         awake = case((video.c.vod_douban_id > 0, ReviewStatus.CONFIRMED), else_=ReviewStatus.NOT_FOUND)
-        with self.engine.begin() as connection:
-            connection.execute(
-                update(video)
-                .where(*ignored, video.c.douban_ignore_until <= now)
-                .values(douban_review_status=awake, douban_review_reason="忽略期已过", douban_ignore_until=None)
-            )
-            connection.execute(
-                update(video)
-                .where(*ignored, ~self._decision_pending())
-                .values(douban_next_sync_at=video.c.douban_ignore_until)
-            )
+        for transaction in transactions(self.engine):
+            with transaction as connection:
+                connection.execute(
+                    update(video)
+                    .where(*ignored, video.c.douban_ignore_until <= now)
+                    .values(douban_review_status=awake, douban_review_reason="忽略期已过", douban_ignore_until=None)
+                )
+                connection.execute(
+                    update(video)
+                    .where(*ignored, ~self._decision_pending())
+                    .values(douban_next_sync_at=video.c.douban_ignore_until)
+                )
 
     def _decision_pending(self) -> ColumnElement[bool]:
         video, decision = self.tables.video, self.tables.decision

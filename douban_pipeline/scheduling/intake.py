@@ -17,7 +17,7 @@ import numpy as np
 from sqlalchemy import Connection, Engine, RowMapping, bindparam, func, or_, select, update
 from sqlalchemy.dialects import mysql, sqlite
 
-from douban_pipeline.catalog.database import reading
+from douban_pipeline.catalog.database import reading, transactions
 from douban_pipeline.catalog.maccms import MATCH_COLUMNS, Cms
 from douban_pipeline.catalog.numbers import year_of
 from douban_pipeline.catalog.tables import OwnTables, ReviewStatus
@@ -137,17 +137,18 @@ class Intake:
             self._take_in(rows, report)
             present.update(row["vod_id"] for row in rows)
         video = self.video
-        with self.engine.begin() as connection:
-            query = select(video.c.vod_id).where(
-                video.c.vod_id > first, video.c.vod_id <= last, video.c.douban_next_sync_at.is_not(None)
-            )
-            gone = [vod_id for vod_id in connection.execute(query).scalars() if vod_id not in present]
-            for start in range(0, len(gone), _BATCH):
-                connection.execute(
-                    update(video)
-                    .where(video.c.vod_id.in_(gone[start : start + _BATCH]))
-                    .values(douban_next_sync_at=None, douban_review_reason="影片已从 CMS 中删除")
+        for transaction in transactions(self.engine):
+            with transaction as connection:
+                query = select(video.c.vod_id).where(
+                    video.c.vod_id > first, video.c.vod_id <= last, video.c.douban_next_sync_at.is_not(None)
                 )
+                gone = [vod_id for vod_id in connection.execute(query).scalars() if vod_id not in present]
+                for start in range(0, len(gone), _BATCH):
+                    connection.execute(
+                        update(video)
+                        .where(video.c.vod_id.in_(gone[start : start + _BATCH]))
+                        .values(douban_next_sync_at=None, douban_review_reason="影片已从 CMS 中删除")
+                    )
         report.gone += len(gone)
         return report
 
@@ -159,26 +160,30 @@ class Intake:
         rows = [row for row in rows if row["vod_id"] not in states or self._change(row, states[row["vod_id"]], now)]
         if not rows:
             return
-        with self.engine.begin() as connection:
-            # Looked at again, our state under lock and the CMS after it: a run may have linked a video in between.
-            states = self._states(connection, rows, lock=True)
-            standing = self.cms.rows(connection, list(states))
-            new: list[dict[str, Any]] = []
-            changed: list[dict[str, Any]] = []
-            for row in rows:
-                state = states.get(row["vod_id"])
-                if state is None:
-                    new.append(_first_state(row, plan.at(row["vod_id"]) if plan else now))
-                    tier = tier_of(row["vod_time"], year_of(row["vod_year"]), now)
-                    report.by_tier[tier.name] = report.by_tier.get(tier.name, 0) + 1
-                elif row["vod_id"] in standing:
-                    difference = self._change(standing[row["vod_id"]], state, now)
-                    if difference:
-                        changed.append({name: state[name] for name in _UPDATED} | difference | {"key": row["vod_id"]})
-            if new:
-                self._insert_missing(connection, new)
-            if changed:
-                connection.execute(update(self.video).where(self.video.c.vod_id == bindparam("key")), changed)
+        for transaction in transactions(self.engine):
+            with transaction as connection:
+                # Looked at again, our state under lock and the CMS after it: a run may have linked a video in between.
+                states = self._states(connection, rows, lock=True)
+                standing = self.cms.rows(connection, list(states))
+                new: list[dict[str, Any]] = []
+                changed: list[dict[str, Any]] = []
+                tiers: list[str] = []
+                for row in rows:
+                    state = states.get(row["vod_id"])
+                    if state is None:
+                        new.append(_first_state(row, plan.at(row["vod_id"]) if plan else now))
+                        tiers.append(tier_of(row["vod_time"], year_of(row["vod_year"]), now).name)
+                    elif row["vod_id"] in standing:
+                        difference = self._change(standing[row["vod_id"]], state, now)
+                        if difference:
+                            before = {name: state[name] for name in _UPDATED}
+                            changed.append(before | difference | {"key": row["vod_id"]})
+                if new:
+                    self._insert_missing(connection, new)
+                if changed:
+                    connection.execute(update(self.video).where(self.video.c.vod_id == bindparam("key")), changed)
+        for tier in tiers:
+            report.by_tier[tier] = report.by_tier.get(tier, 0) + 1
         report.new += len(new)
         report.changed += len(changed)
 
@@ -260,8 +265,9 @@ def _difference(row: RowMapping, state: RowMapping, now: datetime, visit: dateti
     ignored = state["douban_review_status"] == ReviewStatus.IGNORED
     if _in_recycle_bin(row):
         return changes | ({"douban_next_sync_at": None} if due is not None else {})
-    if due is None and not ignored:
-        changes["douban_next_sync_at"] = now
+    if due is None:
+        back = state["douban_ignore_until"] if ignored else now
+        changes |= {"douban_next_sync_at": back} if back is not None else {}
     if row["vod_douban_id"] != state["vod_douban_id"] and not ignored:
         changes |= _id_changed(row["vod_douban_id"], state, now)
     elif not ignored and due is not None:

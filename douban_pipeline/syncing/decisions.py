@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import RowMapping, select, update
 
 from douban_pipeline.catalog.change_log import Change, ChangeLog
-from douban_pipeline.catalog.database import reading
+from douban_pipeline.catalog.database import reading, transactions
 from douban_pipeline.catalog.tables import (
     ChangeState,
     DecisionAction,
@@ -152,29 +152,31 @@ def _unlinked(reason: str) -> dict[str, Any]:
 def _requeue(services: Services, queue: TaskQueue, run_id: str, decision: RowMapping) -> None:
     """Close what automation had in hand for the video, and queue the sync that a new link asks for."""
     task = services.tables.task
-    with services.engine.begin() as connection:
-        open_tasks = connection.execute(
-            select(task.c.task_id).where(
-                task.c.vod_id == decision["vod_id"],
-                task.c.task_type == TaskType.MATCH_DOUBAN_ID,
-                task.c.open_key.is_not(None),
-            )
-        ).scalars()
-        for task_id in list(open_tasks):
-            queue.finish(connection, task_id, TaskStatus.SKIP, "审核决定优先")
-        if decision["action"] in _LINKING:
-            work = NewTask(decision["vod_id"], TaskType.SYNC_DOUBAN, TaskStage.SYNC, priority=1000)
-            queue.enqueue(connection, [work], run_id=run_id)
+    for transaction in transactions(services.engine):
+        with transaction as connection:
+            open_tasks = connection.execute(
+                select(task.c.task_id).where(
+                    task.c.vod_id == decision["vod_id"],
+                    task.c.task_type == TaskType.MATCH_DOUBAN_ID,
+                    task.c.open_key.is_not(None),
+                )
+            ).scalars()
+            for task_id in list(open_tasks):
+                queue.finish(connection, task_id, TaskStatus.SKIP, "审核决定优先")
+            if decision["action"] in _LINKING:
+                work = NewTask(decision["vod_id"], TaskType.SYNC_DOUBAN, TaskStage.SYNC, priority=1000)
+                queue.enqueue(connection, [work], run_id=run_id)
 
 
 def _settle(services: Services, decision: RowMapping, state: DecisionState, reason: str) -> Carried:
     table = services.tables.decision
-    with services.engine.begin() as connection:
-        connection.execute(
-            update(table)
-            .where(table.c.decision_id == decision["decision_id"])
-            .values(state=state, state_reason=reason[:500], pending_key=None, settled_at=services.clock.now())
-        )
+    for transaction in transactions(services.engine):
+        with transaction as connection:
+            connection.execute(
+                update(table)
+                .where(table.c.decision_id == decision["decision_id"])
+                .values(state=state, state_reason=reason[:500], pending_key=None, settled_at=services.clock.now())
+            )
     return Carried(
         decision["decision_id"],
         decision["vod_id"],

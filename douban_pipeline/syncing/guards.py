@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import Connection, and_, func, or_, select
+from sqlalchemy import Connection, String, and_, func, or_, select, type_coerce
 
 from douban_pipeline.catalog.change_log import PIPELINE, SYNOPSIS_COLUMNS, decode
 from douban_pipeline.catalog.owner import is_dead
@@ -65,9 +65,10 @@ def log_disagrees(services: Services, connection: Connection) -> Iterator[Breach
         if is_dead(row.owner):
             yield Breach(row.vod_id, f"变更 {row.change_id} 停在 prepared，而其运行已结束")
     since = services.clock.now() - WINDOW
+    wrote_id = type_coerce(log.c.new_values, String).contains('"vod_douban_id":')
     unlogged = (
         select(video.c.vod_id, video.c.vod_douban_id)
-        .outerjoin(log, and_(log.c.vod_id == video.c.vod_id, log.c.state == ChangeState.APPLIED))
+        .outerjoin(log, and_(log.c.vod_id == video.c.vod_id, log.c.state == ChangeState.APPLIED, wrote_id))
         .where(video.c.douban_last_sync_at >= since, video.c.douban_id_source == AUTO, log.c.change_id.is_(None))
     )
     for row in connection.execute(unlogged):

@@ -10,12 +10,12 @@ from typing import Any
 from sqlalchemy import RowMapping, select, update
 
 from douban_pipeline.catalog.change_log import Change, ChangeLog
-from douban_pipeline.catalog.database import reading
+from douban_pipeline.catalog.database import reading, transactions
 from douban_pipeline.catalog.numbers import year_of
 from douban_pipeline.catalog.tables import ChangeState, ReviewStatus, TaskStatus, TaskType, VerdictState
 from douban_pipeline.catalog.tasks import Task, TaskQueue
 from douban_pipeline.catalog.values import readable
-from douban_pipeline.catalog.videos import state_rows
+from douban_pipeline.catalog.videos import GONE, note_gone, state_rows
 from douban_pipeline.linking.facts import subject_facts, video_facts
 from douban_pipeline.linking.guards import broken_rules, thresholds_of, words
 from douban_pipeline.matching import compare
@@ -131,7 +131,7 @@ class Writer:
         for task in tasks:
             row, state = rows.get(task.vod_id), states.get(task.vod_id)
             if row is None or state is None:
-                yield self._skip(task, "影片已从 CMS 中删除")
+                yield self._skip(task, GONE, gone=row is None)
                 continue
             verdict = verdicts.get(task.payload.get("verdict_id", 0))
             work = _Work(task, row, state, undone.get(task.vod_id, {}), verdict)
@@ -217,7 +217,7 @@ class Writer:
             action="link" if linked else "sync",
             old=old,
             new=new,
-            state=self._state_after(work, record.douban_id),
+            state=self._state_after(work, record.douban_id, linked),
             reason=verdict["explanation"] if verdict is not None else "按豆瓣条目更新字段",
             score=verdict["score"] if verdict is not None else None,
             task_id=work.task.task_id,
@@ -253,22 +253,23 @@ class Writer:
             else:
                 yield self._refuse(item.work, outcome.reason, outcome.change_id)
         video = self.services.tables.video
-        with self.services.engine.begin() as connection:
-            for item in applied:
-                if not item.change.new:
-                    connection.execute(
-                        update(video).where(video.c.vod_id == item.change.vod_id).values(**item.change.state)
-                    )
-                if item.work.verdict is not None:
-                    self._mark_verdict(connection, item.work.verdict, VerdictState.APPLIED, "")
-                self.queue.finish(connection, item.work.task.task_id, TaskStatus.SUCCESS)
+        for transaction in transactions(self.services.engine):
+            with transaction as connection:
+                for item in applied:
+                    if not item.change.new:
+                        connection.execute(
+                            update(video).where(video.c.vod_id == item.change.vod_id).values(**item.change.state)
+                        )
+                    if item.work.verdict is not None:
+                        self._mark_verdict(connection, item.work.verdict, VerdictState.APPLIED, "")
+                    self.queue.finish(connection, item.work.task.task_id, TaskStatus.SUCCESS)
         for item in applied:
             columns = tuple(item.change.new)
             result = "written" if columns else "unchanged"
             change_id = changes.get(item.work.task.task_id)
             yield self._result(item.work, item.douban_id, result, columns, item.linked, "", change_id)
 
-    def _state_after(self, work: _Work, douban_id: int) -> dict[str, Any]:
+    def _state_after(self, work: _Work, douban_id: int, linked: bool) -> dict[str, Any]:
         now = self.services.clock.now()
         state: dict[str, Any] = {
             "douban_last_sync_at": now,
@@ -281,9 +282,11 @@ class Writer:
             state |= {
                 "vod_douban_id": douban_id,
                 "douban_review_status": ReviewStatus.CONFIRMED,
-                "douban_id_source": AUTO,
                 "douban_id_confidence": work.verdict["score"],
             }
+        if linked:
+            # An id that stood already stays whose it was: there is no write of ours that put it there.
+            state["douban_id_source"] = AUTO
         return state
 
     def _next_visit(self, work: _Work) -> Any:
@@ -306,9 +309,12 @@ class Writer:
         self._close(work, TaskStatus.SUCCESS, VerdictState.REFUSED, reason, REVIEW_VISIT, state)
         return self._result(work, work.state["vod_douban_id"], "review", reason=reason)
 
-    def _skip(self, task: Task, reason: str) -> Synced:
-        with self.services.engine.begin() as connection:
-            self.queue.finish(connection, task.task_id, TaskStatus.SKIP, reason)
+    def _skip(self, task: Task, reason: str, *, gone: bool = False) -> Synced:
+        for transaction in transactions(self.services.engine):
+            with transaction as connection:
+                if gone:
+                    note_gone(connection, self.services.tables, task.vod_id)
+                self.queue.finish(connection, task.task_id, TaskStatus.SKIP, reason)
         return Synced(task.vod_id, task.shard, "", 0, "skipped", reason=reason)
 
     def _close(
@@ -322,13 +328,14 @@ class Writer:
     ) -> None:
         """Close a task that wrote nothing, and look again after ``visit_in``."""
         video, now = self.services.tables.video, self.services.clock.now()
-        with self.services.engine.begin() as connection:
-            if work.verdict is not None and work.verdict["state"] == VerdictState.PENDING:
-                self._mark_verdict(connection, work.verdict, verdict_state, reason)
-            if work.state["douban_next_sync_at"] is not None:
-                values = {"douban_last_sync_at": now, "douban_next_sync_at": now + visit_in, **(state or {})}
-                connection.execute(update(video).where(video.c.vod_id == work.task.vod_id).values(**values))
-            self.queue.finish(connection, work.task.task_id, status, reason)
+        for transaction in transactions(self.services.engine):
+            with transaction as connection:
+                if work.verdict is not None and work.verdict["state"] == VerdictState.PENDING:
+                    self._mark_verdict(connection, work.verdict, verdict_state, reason)
+                if work.state["douban_next_sync_at"] is not None:
+                    values = {"douban_last_sync_at": now, "douban_next_sync_at": now + visit_in, **(state or {})}
+                    connection.execute(update(video).where(video.c.vod_id == work.task.vod_id).values(**values))
+                self.queue.finish(connection, work.task.task_id, status, reason)
 
     def _mark_verdict(self, connection: Any, verdict: RowMapping, state: VerdictState, reason: str) -> None:
         table = self.services.tables.verdict

@@ -1,0 +1,170 @@
+"""``kill -9`` of a run at any point, then a rerun: nothing is lost, nothing is doubled, log and CMS agree."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import dagster as dg
+import pytest
+from sqlalchemy import func, select
+
+from douban_pipeline.build import build_defs
+from douban_pipeline.catalog import migrations
+from douban_pipeline.catalog.change_log import decode
+from douban_pipeline.catalog.database import reading
+from douban_pipeline.catalog.tables import ChangeState, ReviewStatus
+from douban_pipeline.catalog.tasks import OPEN
+from douban_pipeline.demo.cms_schema import default_types
+from douban_pipeline.demo.library import create_library
+from douban_pipeline.demo.replay import ReplayServer
+from douban_pipeline.demo.sample import cms_columns, load_subjects, load_videos
+from douban_pipeline.launching.chain import CHAIN, shard_range_tags
+from douban_pipeline.scheduling.intake import Intake
+from douban_pipeline.services import Services, open_services
+from douban_pipeline.settings import PREFIX, load_settings
+
+LAST_SHARD = 3
+"""Four shards are enough to have several in one run."""
+
+SAMPLE = [
+    video
+    for video in load_videos()
+    if video["expect"] in ("CONFIRMED", "SYNCED") and video["vod_id"] % 64 <= LAST_SHARD
+]
+
+# What the doomed run does: the chain over some shards, telling on standard output each time it passes a point.
+CHILD = """
+import sys
+import dagster as dg
+from douban_pipeline.build import build_defs
+from douban_pipeline.catalog.change_log import ChangeLog
+from douban_pipeline.catalog.tasks import TaskQueue
+from douban_pipeline.launching.chain import CHAIN, shard_range_tags
+
+def tell(owner, name, before, after):
+    real = getattr(owner, name)
+    def told(*arguments, **options):
+        if before:
+            print(before, flush=True)
+        result = real(*arguments, **options)
+        if after:
+            print(after, flush=True)
+        return result
+    setattr(owner, name, told)
+
+tell(ChangeLog, "_apply", "prepared", "written")
+tell(ChangeLog, "_settle", "", "settling")
+tell(TaskQueue, "advance", "", "advanced")
+tell(TaskQueue, "finish", "", "finished")
+build_defs().get_repository_def().get_job(CHAIN).execute_in_process(
+    instance=dg.DagsterInstance.ephemeral(), tags=shard_range_tags(0, 3)
+)
+print("survived", flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def upstream() -> Iterator[ReplayServer]:
+    with ReplayServer(load_subjects()) as server:
+        yield server
+
+
+@pytest.fixture
+def services(
+    database_url: str, upstream: ReplayServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Services]:
+    for name, value in {
+        "HOME": str(tmp_path),
+        "DATABASE_URL": database_url,
+        "DOUBAN_URL": upstream.douban_url,
+        "SEARCH_URL": upstream.search_url,
+        "DOUBAN_REQUESTS_PER_MINUTE": "60000",
+        "SEARCH_REQUESTS_PER_MINUTE": "60000",
+        "DRY_RUN": "false",
+    }.items():
+        monkeypatch.setenv(PREFIX + name, value)
+    opened = open_services(load_settings())
+    now = int(datetime.now(UTC).timestamp())
+    rows = [{**cms_columns(video), "vod_time": now} for video in SAMPLE]
+    create_library(opened.engine, rows, default_types())
+    migrations.upgrade(opened.engine, "mac_")
+    Intake(opened.engine, opened.tables, opened.cms, opened.clock).initialise(spread=False)
+    yield opened
+    opened.close()
+
+
+def run_until_killed(point: str, times: int) -> None:
+    """Run the chain in a process of its own and kill it when it has passed ``point`` ``times`` times."""
+    with subprocess.Popen(
+        [sys.executable, "-W", "ignore", "-c", CHILD],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env=os.environ.copy(),
+    ) as child:
+        assert child.stdout is not None
+        for line in child.stdout:
+            times -= line.strip() == point
+            if not times:
+                break
+        assert not times, f"the run ended before it passed {point}"
+        child.kill()
+        assert child.wait() == -9
+
+
+def run_to_the_end(services: Services) -> None:
+    job = build_defs(settings=services.settings).get_repository_def().get_job(CHAIN)
+    quiet = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+    with dg.DagsterInstance.ephemeral() as instance:
+        result = job.execute_in_process(instance=instance, tags=shard_range_tags(0, LAST_SHARD), run_config=quiet)
+    assert result.success
+
+
+POINTS = [
+    ("advanced", 3),  # candidates found, not judged
+    ("advanced", len(SAMPLE) + 2),  # in the middle of judging
+    ("prepared", 1),  # logged, not written
+    ("written", 1),  # written, not settled
+    ("written", 7),
+    ("settling", 1),  # within the transaction that settles
+    ("finished", 2),  # within the transaction that closes tasks
+]
+
+
+@pytest.mark.parametrize(
+    ("database_url", "point", "times"),
+    [("sqlite", *point) for point in POINTS]
+    + [pytest.param("mariadb", *point, marks=pytest.mark.mariadb) for point in POINTS[2:6]],
+    indirect=["database_url"],
+)
+def test_a_killed_run_loses_and_doubles_nothing(services: Services, point: str, times: int) -> None:
+    run_until_killed(point, times)
+    run_to_the_end(services)
+
+    log, task, video = services.tables.log, services.tables.task, services.tables.video
+    with reading(services.engine) as connection:
+        states = {state for (state,) in connection.execute(select(log.c.state).distinct())}
+        assert states <= {ChangeState.APPLIED, ChangeState.ABANDONED}
+        open_tasks = connection.execute(select(func.count()).select_from(task).where(task.c.status.in_(OPEN)))
+        assert open_tasks.scalar_one() == 0
+        unconfirmed = select(video.c.vod_id).where(video.c.douban_review_status != ReviewStatus.CONFIRMED)
+        assert list(connection.execute(unconfirmed).scalars()) == []
+
+        applied = connection.execute(
+            select(log).where(log.c.state == ChangeState.APPLIED).order_by(log.c.change_id)
+        ).mappings()
+        written: dict[int, dict[str, object]] = {}
+        for row in applied:
+            columns = decode(row["new_values"])
+            twice = set(columns) & set(written.get(row["vod_id"], {}))
+            assert not twice, f"video {row['vod_id']}: {twice} written twice"
+            written.setdefault(row["vod_id"], {}).update(columns)
+        rows = services.cms.rows(connection, list(written))
+        assert len(written) == len(SAMPLE)
+        for vod_id, columns in written.items():
+            assert {column: rows[vod_id][column] for column in columns} == columns
