@@ -104,8 +104,8 @@ class Services:
         if found != wanted:
             state = "do not exist yet" if found is None else f"are at version {found}, this release needs {wanted}"
             raise DatabaseError(
-                f"our tables in {self.settings.shown_library_url} {state}: launch the job initialise_library "
-                "(or run `douban-pipeline init`)"
+                f"our tables in {self.settings.shown_library_url} {state}: run `douban-pipeline setup`, "
+                "then launch the job initialise_library"
             )
         return self
 
