@@ -94,7 +94,9 @@ def dev(
         console.print(f"Every shard of the demo library comes due within {DEMO_SPREAD.seconds // 60} minutes.")
         command = [sys.executable, "-m", "dagster", "dev", "-w", str(project / "workspace.yaml")]
         command += ["-h", "127.0.0.1", "-p", str(port)]
-        raise typer.Exit(_until_stopped(command, project))
+        # From the demo's folder: Dagster lets a `.env` of the working directory override the environment, and a
+        # checkout's may name a real CMS.
+        raise typer.Exit(_until_stopped(command, home))
 
 
 @app.command()
