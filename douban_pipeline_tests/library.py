@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import cached_property
+from multiprocessing.context import ForkServerContext
 from typing import Any
 
 import pytest
@@ -15,7 +17,7 @@ import sqlalchemy as sa
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource
 
 from douban_pipeline.catalog.change_log import ChangeLog
-from douban_pipeline.catalog.database import open_engine
+from douban_pipeline.catalog.database import open_engine, reading
 from douban_pipeline.catalog.maccms import Cms, inspect_cms
 from douban_pipeline.catalog.migrations import upgrade
 from douban_pipeline.catalog.owner import owner_name
@@ -149,7 +151,7 @@ class Library:
     def query(self, statement: sa.Executable | str, **values: Any) -> list[dict[str, Any]]:
         """Return the rows of a query."""
         executable = sa.text(statement) if isinstance(statement, str) else statement
-        with self.engine.connect() as connection:
+        with reading(self.engine) as connection:
             return [dict(row) for row in connection.execute(executable, values).mappings()]
 
     def execute(self, statement: sa.Executable | str, **values: Any) -> None:
@@ -210,7 +212,7 @@ class Library:
         columns = [column["name"] for column in sa.inspect(self.engine).get_columns(table)]
         form = "HEX({0})" if self.mysql else "{0}, TYPEOF({0})"
         wanted = ", ".join(form.format(column) for column in columns)
-        with self.engine.connect() as connection:
+        with reading(self.engine) as connection:
             return [tuple(row) for row in connection.execute(sa.text(f"SELECT {wanted} FROM {table} ORDER BY vod_id"))]
 
     def renewed(self, videos: Iterable[Mapping[str, Any]] = (), *, taken_in: bool = True, **options: Any) -> Library:
@@ -224,6 +226,8 @@ class Library:
 
     def filled(self, videos: Iterable[Mapping[str, Any]], taken_in: bool) -> Library:
         """Insert CMS rows, and make our state table know them."""
+        if not videos:
+            return self
         create_library(self.engine, videos, default_types(), self.prefix)
         if taken_in:
             self.intake.initialise(spread=False)
@@ -283,6 +287,13 @@ def fresh_mariadb() -> Iterator[str]:
         server.dispose()
 
 
+def processes() -> ForkServerContext:
+    """Return what starts processes of their own quickly: forks of a server that has imported all of this."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([__name__])
+    return context
+
+
 @pytest.fixture(scope="module", params=["sqlite", pytest.param("mariadb", marks=pytest.mark.mariadb)])
 def shared_library(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
     """An empty library on each engine in turn, made once a module; tests take `Library.renewed` of it."""
@@ -292,8 +303,3 @@ def shared_library(request: pytest.FixtureRequest, tmp_path_factory: pytest.Temp
         else:
             url = f"sqlite:///{tmp_path_factory.mktemp('library') / 'library.sqlite'}"
         yield stack.enter_context(build_library(url))
-
-
-def utc(*parts: int) -> datetime:
-    """Return a UTC moment."""
-    return datetime(*parts, tzinfo=UTC)  # type: ignore[misc, arg-type]

@@ -128,6 +128,7 @@ class Writer:
             table = services.tables.verdict
             found = connection.execute(select(table).where(table.c.verdict_id.in_(wanted))).mappings()
             verdicts = {verdict["verdict_id"]: verdict for verdict in found}
+        taken: set[int] = set()
         for task in tasks:
             row, state = rows.get(task.vod_id), states.get(task.vod_id)
             if row is None or state is None:
@@ -143,6 +144,15 @@ class Writer:
             elif state["douban_review_status"] != ReviewStatus.CONFIRMED or not state["vod_douban_id"]:
                 yield self._skip(task, "影片不再是已确认状态")
                 continue
+            elif row["vod_douban_id"] != state["vod_douban_id"] and not state["douban_id_locked"]:
+                # Changed in the CMS, and not taken in yet: the subject we know of may be another work.
+                yield self._refuse(work, f"CMS 中的豆瓣 ID 已变为 {row['vod_douban_id']}")
+                continue
+            if task.vod_id in taken:
+                # A link that waits and a sync, where somebody else wrote the id in between.
+                yield self._refuse(work, "本批中已有该影片的另一任务")
+                continue
+            taken.add(task.vod_id)
             yield work
 
     def _why_not_link(self, work: _Work) -> str:

@@ -197,6 +197,12 @@ def test_a_column_that_is_not_ours_stops_the_call_before_anything_is_written(lib
     assert library.log() == []
 
 
+def test_two_changes_of_a_video_are_two_calls(library):
+    with pytest.raises(ValueError, match="video 7: two changes in one call"):
+        library.change_log().write([link(7), link(8), link(7)])
+    assert library.log() == []
+
+
 def test_a_write_that_changes_state_alone_touches_no_cms_row(library):
     before = library.all_bytes()
     library.set_state(7, douban_id_locked=True)
@@ -246,13 +252,13 @@ def test_the_log_keeps_characters_that_the_cms_cannot(library):
     assert library.state(7)["douban_review_reason"] == "🎬"
 
 
+TOO_MUCH = {"vod_name": "电影🎬", "vod_lang": "一二三四五六七八九十十一", "vod_total": 99_999_999}
+
+
 @pytest.mark.mariadb
 @pytest.mark.parametrize("mode", ["", "STRICT_TRANS_TABLES"])
-@pytest.mark.parametrize(
-    ("column", "value"), [("vod_name", "电影🎬"), ("vod_lang", "一二三四五六七八九十十一"), ("vod_total", 99_999_999)]
-)
-def test_a_value_that_does_not_fit_is_refused_whatever_the_mode_and_the_rest_goes_on(mariadb_url, mode, column, value):
-    with build_library(mariadb_url, [video(7), video(8)]) as library:
+def test_a_value_that_does_not_fit_is_refused_whatever_the_mode_and_the_rest_goes_on(mariadb_url, mode):
+    with build_library(mariadb_url, [video(vod_id) for vod_id in (7, 8, 9, 10)]) as library:
 
         @sa.event.listens_for(library.engine, "connect", insert=True)
         def _servers_mode(connection, _record):
@@ -261,11 +267,16 @@ def test_a_value_that_does_not_fit_is_refused_whatever_the_mode_and_the_rest_goe
 
         library.engine.dispose()
         before = library.row(7)
-        outcomes = library.change_log().write([synced(column, before[column], value), link(8)])
-        assert [outcome.state for outcome in outcomes] == [ChangeState.REFUSED, ChangeState.APPLIED]
-        assert column in outcomes[0].reason
-        assert library.row(7) == before
-        assert [row["state"] for row in library.log()] == ["refused", "applied"]
+        changes = [
+            Change(vod_id, "sync", {column: before[column]}, {column: value})
+            for vod_id, (column, value) in enumerate(TOO_MUCH.items(), start=7)
+        ]
+        outcomes = library.change_log().write([*changes, link(10)])
+        assert [outcome.state for outcome in outcomes] == [ChangeState.REFUSED] * 3 + [ChangeState.APPLIED]
+        for outcome, (column, _) in zip(outcomes, TOO_MUCH.items(), strict=False):
+            assert column in outcome.reason
+            assert library.row(outcome.change.vod_id)[column] == before[column]
+        assert [row["state"] for row in library.log()] == ["refused"] * 3 + ["applied"]
 
 
 @pytest.mark.parametrize("form", ["head", "classic"])

@@ -6,6 +6,7 @@ import os
 import socket
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -24,6 +25,9 @@ def test_a_process_is_alive_until_it_is_gone():
         name = f"run@{HERE}:{process.pid}"
         assert not is_dead(name)
         process.kill()
+        if Path("/proc").is_dir():
+            os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+            assert is_dead(name), "ended, but its parent has not looked yet"
         process.wait(timeout=30)
         assert is_dead(name)
 

@@ -120,6 +120,21 @@ def test_several_changes_of_a_video_are_taken_back_the_newest_first(library):
     assert library.all_bytes() == before
 
 
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_a_large_batch_with_several_changes_of_each_video(shared_library, dry_run):
+    library = shared_library.renewed([video(vod_id) for vod_id in range(1, 121)])
+    before, log = library.all_bytes(), library.change_log(batch_id="batch")
+    for old, new in (("2024", "2001"), ("2001", "2002"), ("2002", "2003")):
+        changes = [Change(vod_id, "sync", {"vod_year": old}, {"vod_year": new}) for vod_id in range(1, 121)]
+        assert {outcome.state for outcome in log.write(changes)} == {ChangeState.APPLIED}
+    library.set_cms(50, vod_year="1999")
+    undone = take_back(library, batch_id="batch", dry_run=dry_run)
+    assert [change.change_id for change in undone] == [row["change_id"] for row in library.log()[359::-1]]
+    assert [change.vod_id for change in undone if change.skipped] == [50, 50, 50]
+    library.set_cms(50, vod_year="2024")
+    assert (library.all_bytes() == before) is not dry_run
+
+
 def test_a_change_that_a_later_one_covers_is_not_dug_out_from_under_it(library):
     [first] = write(library, changed(library, new={"vod_name": "甲", "vod_year": "1999"}))
     write(library, changed(library, new={"vod_name": "乙"}))

@@ -160,15 +160,6 @@ def test_a_dead_run_holds_nothing_and_a_living_one_keeps_what_it_holds(library):
     assert lease(fresh) == [1]
 
 
-def test_a_run_lets_go_of_what_it_did_not_do(library):
-    one, other = library.queue("one"), library.queue("other")
-    library.enqueue(one, [match(1), match(2)])
-    assert lease(one, limit=1) == [1]
-    assert lease(other) == [2]
-    assert one.release() == 1
-    assert lease(other) == [2, 1]
-
-
 def test_a_task_goes_on_to_its_next_stage_with_what_was_found(library):
     queue, other = library.queue(), library.queue("other")
     library.enqueue(queue, [match(1)])

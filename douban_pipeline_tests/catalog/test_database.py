@@ -1,0 +1,136 @@
+"""The database is opened in one way, whatever server it is and however that is set up."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+import sqlalchemy as sa
+from sqlalchemy.exc import DataError
+
+from douban_pipeline.catalog.database import LOCK_WAIT_SECONDS, DatabaseError, open_engine, parse_url, reading
+
+
+@pytest.fixture
+def engine(database_url):
+    engine = open_engine(database_url)
+    yield engine
+    engine.dispose()
+
+
+@pytest.mark.parametrize(
+    "url", ["mysql+pymysql://u:p@h:3306/d?charset=utf8mb4", "mariadb+pymysql://h/d", "sqlite:///f"]
+)
+def test_what_we_speak_is_taken(url):
+    assert parse_url(url).render_as_string(hide_password=False) == url
+
+
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [
+        ("not a url", "not an SQLAlchemy URL"),
+        ("", "not an SQLAlchemy URL"),
+        ("postgresql://u:geheim@h/d", "names 'postgresql'"),
+        ("mysql+nodriver://u:geheim@h/d", "needs a driver that is not installed"),
+    ],
+)
+def test_what_we_do_not_speak_is_refused_without_showing_the_password(url, message):
+    with pytest.raises(DatabaseError, match=message) as caught:
+        open_engine(url)
+    assert "geheim@" not in str(caught.value)
+
+
+def test_several_connections_see_committed_work_only(engine):
+    with engine.begin() as connection:
+        connection.exec_driver_sql("CREATE TABLE note (id INTEGER PRIMARY KEY, word VARCHAR(20))")
+    with reading(engine) as reader, engine.begin() as writer:
+        assert reader.exec_driver_sql("SELECT COUNT(*) FROM note").scalar() == 0
+        writer.exec_driver_sql("INSERT INTO note VALUES (1, 'a')")
+        # Reading goes on beside an open write; on SQLite that needs a transaction which takes no write lock.
+        with reading(engine) as other:
+            assert other.exec_driver_sql("SELECT COUNT(*) FROM note").scalar() == 0
+    with reading(engine) as reader:
+        assert reader.exec_driver_sql("SELECT COUNT(*) FROM note").scalar() == 1
+
+
+def test_writers_wait_for_each_other_instead_of_failing(engine):
+    with engine.begin() as connection:
+        connection.exec_driver_sql("CREATE TABLE counter (id INTEGER PRIMARY KEY, number INTEGER)")
+        connection.exec_driver_sql("INSERT INTO counter VALUES (1, 0)")
+    errors = []
+
+    def count():
+        try:
+            for _ in range(25):
+                with engine.begin() as connection:
+                    query = "SELECT number FROM counter WHERE id = 1"
+                    number = connection.exec_driver_sql(query + ("" if sqlite else " FOR UPDATE")).scalar()
+                    connection.exec_driver_sql(f"UPDATE counter SET number = {number + 1} WHERE id = 1")
+        except sa.exc.SQLAlchemyError as error:
+            errors.append(error)
+
+    sqlite = engine.dialect.name == "sqlite"
+    threads = [threading.Thread(target=count) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=60)
+    assert errors == []
+    with reading(engine) as connection:
+        assert connection.exec_driver_sql("SELECT number FROM counter").scalar() == 100
+
+
+def test_what_fails_half_way_is_undone(engine):
+    with engine.begin() as connection:
+        connection.exec_driver_sql("CREATE TABLE note (id INTEGER PRIMARY KEY)")
+
+    def half_way():
+        with engine.begin() as connection:
+            connection.exec_driver_sql("INSERT INTO note VALUES (1)")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        half_way()
+    with reading(engine) as connection:
+        assert connection.exec_driver_sql("SELECT COUNT(*) FROM note").scalar() == 0
+
+
+def test_a_sqlite_file_in_a_folder_that_is_not_there_yet(tmp_path):
+    engine = open_engine(f"sqlite:///{tmp_path / 'a' / 'b' / 'library.sqlite'}")
+    with reading(engine) as connection:
+        assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
+    engine.dispose()
+
+
+@pytest.mark.mariadb
+@pytest.mark.parametrize("mode", ["", "NO_ENGINE_SUBSTITUTION", "STRICT_TRANS_TABLES,NO_ZERO_DATE"])
+def test_sessions_are_strict_whatever_the_server_is(mariadb_url, mode):
+    engine = open_engine(mariadb_url)
+
+    @sa.event.listens_for(engine, "connect", insert=True)
+    def _as_the_server_is(connection, _record):
+        with connection.cursor() as cursor:
+            cursor.execute("SET SESSION sql_mode = %s", (mode,))
+
+    with engine.begin() as connection:
+        modes = connection.exec_driver_sql("SELECT @@SESSION.sql_mode").scalar().split(",")
+        assert {"STRICT_ALL_TABLES", *filter(None, mode.split(","))} <= set(modes)
+        connection.exec_driver_sql("CREATE TABLE narrow (word VARCHAR(3)) ENGINE=MyISAM DEFAULT CHARSET utf8")
+        connection.exec_driver_sql("INSERT INTO narrow VALUES ('abc')")
+    for value in ("abcd", "🎬"):
+        with pytest.raises(DataError), engine.begin() as connection:
+            connection.execute(sa.text("UPDATE narrow SET word = :value"), {"value": value})
+    with reading(engine) as connection:
+        assert connection.exec_driver_sql("SELECT word FROM narrow").scalar() == "abc"
+    engine.dispose()
+
+
+@pytest.mark.mariadb
+def test_a_session_is_set_up_for_short_waits_and_fresh_reads(mariadb_url):
+    engine = open_engine(mariadb_url)
+    with reading(engine) as connection:
+        row = connection.exec_driver_sql(
+            "SELECT @@lock_wait_timeout, @@innodb_lock_wait_timeout, @@tx_isolation, @@character_set_client"
+        ).one()
+    assert tuple(row) == (LOCK_WAIT_SECONDS, LOCK_WAIT_SECONDS, "READ-COMMITTED", "utf8mb4")
+    engine.dispose()

@@ -1,0 +1,173 @@
+"""Our tables come into being and up to date beside the CMS's, which are never touched."""
+
+from __future__ import annotations
+
+import re
+from multiprocessing.synchronize import Event
+
+import pytest
+import sqlalchemy as sa
+from alembic.autogenerate import compare_metadata
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+
+from douban_pipeline.catalog import migrations
+from douban_pipeline.catalog.database import DatabaseError, open_engine
+from douban_pipeline.catalog.tables import own_tables
+from douban_pipeline.demo.cms_schema import default_types
+from douban_pipeline.demo.library import create_library
+from douban_pipeline_tests.library import Library, build_library, processes, video
+
+
+@pytest.fixture
+def engine(database_url):
+    engine = open_engine(database_url)
+    yield engine
+    engine.dispose()
+
+
+def ddl(engine, tables):
+    """Return the statements that would create ``tables`` as they are."""
+    with engine.connect() as connection:
+        if engine.dialect.name == "sqlite":
+            query = "SELECT sql FROM sqlite_master WHERE tbl_name = ? ORDER BY name"
+            return [connection.exec_driver_sql(query, (table,)).scalars().all() for table in tables]
+        found = [connection.exec_driver_sql(f"SHOW CREATE TABLE `{table}`").one()[1] for table in tables]
+    return [re.sub(r"AUTO_INCREMENT=\d+ ", "", statement) for statement in found]
+
+
+def differences(engine, prefix):
+    own = {*own_tables(prefix).metadata.tables, migrations.version_table(prefix)}
+
+    def ours(name, kind, _parents):
+        return kind != "table" or name in own
+
+    with engine.connect() as connection:
+        options = {"version_table": migrations.version_table(prefix), "compare_type": True, "include_name": ours}
+        context = MigrationContext.configure(connection, opts=options)
+        return compare_metadata(context, own_tables(prefix).metadata)
+
+
+@pytest.mark.parametrize("prefix", ["mac_", "x_", ""])
+def test_from_an_empty_database_to_just_the_tables_we_know(engine, prefix):
+    assert migrations.current(engine, prefix) is None
+    assert migrations.upgrade(engine, prefix) == (None, migrations.head(prefix))
+    assert differences(engine, prefix) == []
+    expected = {*own_tables(prefix).metadata.tables, f"{prefix}douban_version"}
+    assert set(sa.inspect(engine).get_table_names()) == expected
+
+
+@pytest.mark.mariadb
+def test_tables_of_migrations_are_those_of_the_code_to_the_letter(mariadb_url):
+    engine = open_engine(mariadb_url)
+    migrations.upgrade(engine, "a_")
+    own_tables("b_").metadata.create_all(engine)
+    names = [name.removeprefix("a_") for name in own_tables("a_").metadata.tables]
+    migrated = [statement.replace("a_douban", "b_douban") for statement in ddl(engine, [f"a_{name}" for name in names])]
+    created = ddl(engine, [f"b_{name}" for name in names])
+    lines = [sorted(line.strip(",") for line in statement.splitlines()) for statement in migrated]
+    assert lines == [sorted(line.strip(",") for line in statement.splitlines()) for statement in created]
+    engine.dispose()
+
+
+def test_a_repeated_upgrade_changes_nothing(engine):
+    migrations.upgrade(engine, "mac_")
+    names = sorted(own_tables("mac_").metadata.tables)
+    engine_before = ddl(engine, names)
+    with Library(engine.url.render_as_string(hide_password=False)) as library:
+        library.add_states({"vod_id": 7, "douban_review_reason": "留着"})
+        assert migrations.upgrade(engine, "mac_") == (migrations.head("mac_"), migrations.head("mac_"))
+        assert library.state(7)["douban_review_reason"] == "留着"
+    assert ddl(engine, names) == engine_before
+
+
+@pytest.mark.parametrize("form", ["head", "classic"])
+def test_a_cms_table_is_never_touched(engine, form):
+    create_library(engine, [video(7)], default_types(), form=form)
+    with engine.begin() as connection:
+        connection.exec_driver_sql("CREATE TABLE mac_douban_vod_meta (id INTEGER PRIMARY KEY)")
+    cms = ["mac_vod", "mac_type", "mac_douban_vod_meta"]
+    before = ddl(engine, cms)
+    with Library(engine.url.render_as_string(hide_password=False)) as library:
+        rows = library.all_bytes()
+        migrations.upgrade(engine, "mac_")
+        assert library.all_bytes() == rows
+    assert ddl(engine, cms) == before
+
+
+def test_an_upgrade_that_was_cut_off_goes_on(engine):
+    # Servers without transactions for DDL keep the tables that were made before the power went.
+    tables = own_tables("mac_")
+    with engine.begin() as connection:
+        tables.video.create(connection)
+        tables.log.create(connection)
+        connection.execute(sa.schema.DropIndex(next(iter(tables.log.indexes))))
+    assert migrations.upgrade(engine, "mac_")[1] == migrations.head("mac_")
+    assert differences(engine, "mac_") == []
+
+
+def test_tables_with_rows_but_without_a_version_are_never_dropped(engine):
+    migrations.upgrade(engine, "mac_")
+    with Library(engine.url.render_as_string(hide_password=False)) as library:
+        library.add_states({"vod_id": 7})
+        library.execute("DROP TABLE mac_douban_version")
+        with pytest.raises(DatabaseError, match="mac_douban_video holds rows"):
+            migrations.upgrade(engine, "mac_")
+        assert library.state(7)["vod_id"] == 7
+
+
+def upgrade_in_a_process(url: str, start: Event) -> None:
+    """Upgrade once told to, and use the tables at once."""
+    start.wait(60)
+    with Library(url) as library:
+        migrations.upgrade(library.engine, "mac_")
+        assert migrations.current(library.engine, "mac_") == migrations.head("mac_")
+        library.query("SELECT COUNT(*) FROM mac_douban_video")
+
+
+def test_processes_that_upgrade_at_once_do_not_stand_in_each_others_way(engine):
+    context = processes()
+    start = context.Event()
+    url = engine.url.render_as_string(hide_password=False)
+    upgrades = [context.Process(target=upgrade_in_a_process, args=(url, start)) for _ in range(3)]
+    for process in upgrades:
+        process.start()
+    start.set()
+    for process in upgrades:
+        process.join(timeout=90)
+    assert [process.exitcode for process in upgrades] == [0, 0, 0]
+    assert differences(engine, "mac_") == []
+
+
+def test_several_sites_share_a_database(engine):
+    for prefix in ("mac_", "x_", ""):
+        migrations.upgrade(engine, prefix)
+    migrations.upgrade(engine, "x_")
+    for prefix in ("mac_", "x_", ""):
+        assert migrations.current(engine, prefix) == migrations.head(prefix)
+        assert differences(engine, prefix) == []
+
+
+def test_versions_stand_in_one_line():
+    script = ScriptDirectory.from_config(migrations.config_for("mac_"))
+    assert len(script.get_heads()) == 1
+    assert [revision.revision for revision in script.walk_revisions()][-1] == "0001"
+
+
+def test_a_run_on_a_database_that_is_not_set_up_says_what_to_do(engine):
+    create_library(engine, [video(7)], default_types())
+    with Library(engine.url.render_as_string(hide_password=False)) as library:
+        with pytest.raises(DatabaseError, match=r"do not exist yet: .*launch the job initialise_library"):
+            library.services.ready()
+        migrations.upgrade(engine, "mac_")
+        assert library.services.ready() is library.services
+        library.execute("UPDATE mac_douban_version SET version_num = '0000'")
+        with pytest.raises(DatabaseError, match="are at version 0000, this release needs 0001"):
+            library.services.ready()
+
+
+def test_the_state_of_a_library_survives_an_upgrade(database_url):
+    with build_library(database_url, [video(7, vod_douban_id=5)]) as library:
+        before = library.states()
+        migrations.upgrade(library.engine, "mac_")
+        assert library.states() == before

@@ -1,0 +1,214 @@
+"""A wrong setting stops at the start and says which, what it is, and what it may be."""
+
+from __future__ import annotations
+
+import os
+import traceback
+from datetime import timedelta
+
+import pytest
+
+from douban_pipeline.settings import DEFAULT_FIELD_POLICIES, Settings, SettingsError, load_settings
+
+P = "DOUBAN_PIPELINE_"
+
+
+@pytest.fixture(autouse=True)
+def _nothing_set(monkeypatch, tmp_path):
+    for variable in list(os.environ):
+        if variable.upper().startswith(P):
+            monkeypatch.delenv(variable)
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def refusal(monkeypatch):
+    """Return the message with which the settings are refused."""
+
+    def load(**variables):
+        for name, value in variables.items():
+            monkeypatch.setenv(P + name, value)
+        with pytest.raises(SettingsError) as caught:
+            load_settings()
+        return str(caught.value)
+
+    return load
+
+
+def test_nothing_needs_to_be_set():
+    settings = load_settings()
+    assert settings.dry_run is True
+    assert settings.table_prefix == "mac_"
+    assert settings.library_url.startswith("sqlite:///")
+    assert settings.library_url.endswith("/.douban_pipeline/demo/library.sqlite")
+    assert settings.policies == DEFAULT_FIELD_POLICIES
+    assert str(settings.zone) == "Asia/Shanghai"
+    assert (settings.search_cache_age, settings.subject_cache_age) == (timedelta(days=14), timedelta(hours=24))
+    assert settings.lease == timedelta(minutes=15)
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "allowed"),
+    [
+        ("TABLE_PREFIX", "mac-vod; DROP", "letters, digits and underscores, at most 20"),
+        ("TABLE_PREFIX", "m" * 21, "letters, digits and underscores, at most 20"),
+        ("SITE_TIMEZONE", "Peking", "an IANA time zone such as Asia/Shanghai"),
+        ("SITE_TIMEZONE", "../../etc/passwd", "an IANA time zone"),
+        ("SEARCH_PROVIDER", "google", "searxng or douban_suggest"),
+        ("DOUBAN_URL", "douban.php", "an address such as http://127.0.0.1:8790/douban.php"),
+        ("DOUBAN_URL", "ftp://127.0.0.1/douban.php", "an address such as"),
+        ("SEARCH_URL", "http://", "an address such as http://127.0.0.1:8080/search"),
+        ("DOUBAN_REQUESTS_PER_MINUTE", "0", "a whole number from 1 to 60000"),
+        ("DOUBAN_REQUESTS_PER_MINUTE", "thirty", "a whole number from 1 to 60000"),
+        ("SEARCH_REQUESTS_PER_MINUTE", "1.5", "a whole number from 1 to 60000"),
+        ("DOUBAN_CONCURRENCY", "6", "a whole number from 1 to 5"),
+        ("SEARCH_CONCURRENCY", "", "a whole number from 1 to 3"),
+        ("REQUEST_TIMEOUT_SECONDS", "0", "a number above 0 to 120"),
+        ("SEARCH_CACHE_DAYS", "31", "a whole number from 7 to 30"),
+        ("TOP_N", "0", "a whole number from 1 to 20"),
+        ("CONFIRM_SCORE", "103", "a number from 0 to 102"),
+        ("TITLE_FLOOR", "1.5", "a number from 0 to 1"),
+        ("BATCH_SIZE", "2001", "a whole number from 1 to 2000"),
+        ("LEASE_SECONDS", "59", "a whole number from 60 to 7200"),
+        ("DRY_RUN", "maybe", "true or false"),
+        ("RESPECT_VOD_LOCK", "perhaps", "true or false"),
+        ("EXCLUDED_TYPE_IDS", "20,伦理片", "category ids (mac_type.type_id) separated by commas"),
+        ("INCLUDED_TYPE_IDS", "-1", "category ids (mac_type.type_id) separated by commas; empty means all"),
+        ("FIELD_POLICIES", "vod_name=sometimes", "policy is never, fill or overwrite"),
+        ("FIELD_POLICIES", "vod_play_url=overwrite", "columns: vod_name"),
+        ("FIELD_POLICIES", "vod_name", "column=policy pairs"),
+    ],
+)
+def test_a_wrong_value_is_named_with_what_is_allowed(refusal, variable, value, allowed):
+    message = refusal(**{variable: value})
+    assert f"{P}{variable} = " in message
+    shown = "sometimes" if "sometimes" in value else value
+    assert shown in message
+    assert allowed in message
+    assert len(message.splitlines()) == 2, "one line a mistake"
+
+
+def test_every_mistake_is_told_at_once(refusal):
+    message = refusal(TOP_N="99", BATCH_SIZE="no", SITE_TIMEZONE="Mars", TOP="5")
+    assert len(message.splitlines()) == 1 + 4
+    assert all(name in message for name in ("TOP_N = '99'", "BATCH_SIZE = 'no'", "SITE_TIMEZONE = 'Mars'", "TOP is no"))
+
+
+@pytest.mark.parametrize(
+    "url", ["postgresql://site:geheim@db/maccms", "site:geheim@db", "mysql+pymysql//site:geheim@db", "geheim"]
+)
+def test_a_password_is_never_shown(refusal, monkeypatch, url):
+    message = refusal(DATABASE_URL=url)
+    assert f"{P}DATABASE_URL is not usable" in message
+    assert "mysql+pymysql://user:password@host:3306/database" in message
+    assert "geheim" not in message
+    monkeypatch.setenv(P + "DATABASE_URL", url)
+    try:
+        load_settings()
+    except SettingsError:
+        assert "geheim" not in traceback.format_exc()
+
+
+def test_a_right_password_is_used_and_never_shown(monkeypatch):
+    url = "mysql+pymysql://site:geheim@db:3307/maccms"
+    monkeypatch.setenv(P + "DATABASE_URL", url)
+    settings = load_settings()
+    assert settings.library_url == url
+    assert settings.shown_library_url == "mysql+pymysql://site:***@db:3307/maccms"
+    for shown in (repr(settings), str(settings), settings.model_dump_json(), str(settings.model_dump())):
+        assert "geheim" not in shown
+        assert "db:3307" not in shown
+
+
+@pytest.mark.parametrize(
+    ("variable", "hint"),
+    [
+        ("DATABASE_URI", f"; did you mean {P}DATABASE_URL?"),
+        ("EXCLUDE_TYPE_IDS", f"; did you mean {P}EXCLUDED_TYPE_IDS?"),
+        ("DRYRUN", f"; did you mean {P}DRY_RUN?"),
+        ("douban_rpm", ""),
+    ],
+)
+def test_a_variable_that_is_no_setting_is_an_error_with_a_hint(refusal, variable, hint):
+    assert f"{P}{variable} is no setting{hint}" in refusal(**{variable: "x"})
+
+
+def test_variables_of_others_are_not_ours(monkeypatch):
+    monkeypatch.setenv("DOUBAN_TEST_MARIADB_URL", "x")
+    monkeypatch.setenv("DAGSTER_HOME", "/nowhere")
+    assert load_settings().top_n == 5
+
+
+def test_the_env_file_is_read_and_the_environment_wins(monkeypatch, tmp_path):
+    (tmp_path / ".env").write_text(
+        f"# 站点\n{P}TOP_N=7\n{P}BATCH_SIZE=20\nOTHER=1\n{P}EXCLUDED_TYPE_IDS=20,24\n{P}SITE_TIMEZONE='Asia/Tokyo'\n",
+        encoding="utf-8",
+    )
+    monkeypatch.setenv(P + "BATCH_SIZE", "30")
+    settings = load_settings(top_n=9)
+    assert (settings.top_n, settings.batch_size, settings.excluded_type_ids) == (9, 30, {20, 24})
+    assert load_settings().top_n == 7
+    assert str(settings.zone) == "Asia/Tokyo"
+
+
+def test_a_mistake_in_the_env_file_is_told_just_so(refusal, tmp_path):
+    (tmp_path / ".env").write_text(f"{P}TOP_NN=7\n{P}TOP_N=seven\n", encoding="utf-8")
+    message = refusal()
+    assert f"{P}TOP_NN is no setting; did you mean {P}TOP_N?" in message
+    assert f"{P}TOP_N = 'seven' is not allowed" in message
+
+
+@pytest.mark.parametrize("source", ["DOUBAN", "SEARCH"])
+@pytest.mark.parametrize(
+    ("url", "loopback"),
+    [
+        ("http://127.0.0.1:8790/x", True),
+        ("http://127.8.9.1/x", True),
+        ("http://localhost/x", True),
+        ("http://[::1]:80/x", True),
+        ("https://api.example.org/x", False),
+        ("http://127.0.0.1.example.org/x", False),
+        ("http://localhost.example.org/x", False),
+        ("http://10.0.0.5/x", False),
+        ("http://[2001:db8::1]/x", False),
+    ],
+)
+def test_more_than_a_public_source_stands_is_for_this_machine_alone(refusal, monkeypatch, source, url, loopback):
+    monkeypatch.setenv(f"{P}{source}_URL", url)
+    monkeypatch.setenv(f"{P}{source}_REQUESTS_PER_MINUTE", "60")
+    assert getattr(load_settings(), f"{source.lower()}_requests_per_minute") == 60
+    if loopback:
+        monkeypatch.setenv(f"{P}{source}_REQUESTS_PER_MINUTE", "60000")
+        assert getattr(load_settings(), f"{source.lower()}_requests_per_minute") == 60_000
+    else:
+        message = refusal(**{f"{source}_REQUESTS_PER_MINUTE": "61"})
+        assert f"{P}{source}_REQUESTS_PER_MINUTE = '61' is not allowed: 1 to 60 for a source outside" in message
+
+
+def test_a_review_score_above_the_confirm_score_makes_no_sense(refusal):
+    message = refusal(REVIEW_SCORE="90", CONFIRM_SCORE="85")
+    assert f"{P}REVIEW_SCORE = '90.0' is not allowed: at most {P}CONFIRM_SCORE, which is 85" in message
+
+
+@pytest.mark.parametrize(
+    ("value", "ids"),
+    [("", set()), ("20", {20}), (" 20, 31 ,", {20, 31}), ("20，31", {20, 31}), ("007", {7})],
+)
+def test_category_ids_are_a_comma_list(monkeypatch, value, ids):
+    monkeypatch.setenv(P + "INCLUDED_TYPE_IDS", value)
+    assert load_settings().included_type_ids == ids
+
+
+def test_field_policies_override_one_by_one(monkeypatch):
+    monkeypatch.setenv(P + "FIELD_POLICIES", "vod_content=never, vod_score=overwrite")
+    assert load_settings().policies == DEFAULT_FIELD_POLICIES | {"vod_content": "never", "vod_score": "overwrite"}
+
+
+def test_settings_cannot_change_under_way():
+    with pytest.raises(ValueError, match="frozen"):
+        load_settings().top_n = 3
+
+
+@pytest.mark.parametrize("name", sorted(Settings.model_fields))
+def test_every_setting_says_what_it_is(name):
+    assert Settings.model_fields[name].description
