@@ -263,11 +263,18 @@ class ChangeLog:
             video = self.tables.video
             connection.execute(update(video).where(video.c.vod_id == change.vod_id).values(**change.state))
         if change.reverts_change_id is not None:
-            self._mark_reverted(connection, change.reverts_change_id)
+            self._mark_reverted(connection, change.reverts_change_id, set(change.new))
 
-    def _mark_reverted(self, connection: Connection, change_id: int) -> None:
-        """Mark a change as taken back; what it had itself taken back stands again, and so on down the line."""
+    def _mark_reverted(self, connection: Connection, change_id: int, restored: set[str]) -> None:
+        """Mark a change as taken back; what it had itself taken back stands again, and so on down the line.
+
+        One of which only some columns could be put back stays applied: the others may be taken back later.
+        """
         log = self.tables.log
+        query = select(log.c.new_values).where(log.c.change_id == change_id)
+        if set(connection.execute(query).scalar_one()) - restored:
+            connection.execute(update(log).where(log.c.change_id == change_id).values(state_reason="部分列已撤销"))
+            return
         undone: int | None = change_id
         state = ChangeState.REVERTED
         while undone is not None:

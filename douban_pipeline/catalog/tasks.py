@@ -192,7 +192,7 @@ class TaskQueue:
         """Hand ``task`` on to ``stage`` of the same run, with what was found so far."""
         connection.execute(
             update(self.task)
-            .where(self.task.c.task_id == task.task_id)
+            .where(self.task.c.task_id == task.task_id, self.task.c.lease_owner == self.owner)
             .values(stage=stage, payload=payload, lease_until=self.clock.now() + self.lease_time)
         )
 

@@ -198,6 +198,18 @@ def test_a_lock_set_by_a_later_change_of_the_same_batch_goes_first(library, dry_
     assert library.state(7)["douban_id_locked"] is dry_run
 
 
+def test_what_a_revert_had_to_leave_can_be_taken_back_later(library):
+    before = library.all_bytes()
+    [change_id] = write(library, changed(library))
+    library.set_cms(7, vod_area="法国")
+    [undone] = take_back(library, change_id)
+    assert undone.skipped == ("vod_area",)
+    library.set_cms(7, vod_area=FIELDS["vod_area"])
+    [rest] = take_back(library, change_id)
+    assert rest.restored == ("vod_area",)
+    assert library.all_bytes() == before
+
+
 def test_nothing_left_to_restore_writes_nothing(library):
     [change_id] = write(library, changed(library, new={"vod_name": "甲"}))
     library.set_cms(7, vod_name="乙")
