@@ -161,5 +161,7 @@ def _shown(item: Judged) -> dict[str, object]:
         "subject": subject_link(item.douban_id),
         "score": item.score,
         "lead": item.lead,
+        "points": item.points,
+        "candidates": item.candidates,
         "why": item.explanation,
     }

@@ -31,7 +31,7 @@ _KEPT_CANDIDATES = 10
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A verdict as it was stored, for the run's report."""
+    """A verdict as it was stored, for the run's report; subject, score and points are the best candidate's."""
 
     vod_id: int
     shard: int
@@ -41,7 +41,8 @@ class Judged:
     score: float | None
     lead: float | None
     explanation: str
-    candidates: int
+    points: str = ""
+    candidates: int = 0
 
 
 class Bench:
@@ -119,7 +120,7 @@ class Bench:
                     self.queue.put_back(
                         connection, task.task_id, again, explanation, failed=False, stage=TaskStage.SEARCH
                     )
-            return Judged(task.vod_id, task.shard, video.title, status, 0, None, None, explanation, 0)
+            return Judged(task.vod_id, task.shard, video.title, status, 0, None, None, explanation)
         for transaction in transactions(self.services.engine):
             with transaction as connection:
                 verdict_id = self._store(connection, task, found, video, verdict, status, explanation)
@@ -127,15 +128,17 @@ class Bench:
                     self.queue.advance(connection, task, TaskStage.SYNC, {**task.payload, "verdict_id": verdict_id})
                 else:
                     self._settle(connection, task, row, status, explanation)
+        best = verdict.best
         return Judged(
             task.vod_id,
             task.shard,
             video.title,
             status,
-            verdict.douban_id or 0,
+            best.subject.douban_id if best else 0,
             verdict.score,
             verdict.lead,
             explanation,
+            " ".join(f"{item.name} {item.points:g}" for item in best.comparison.items) if best else "",
             len(verdict.candidates),
         )
 

@@ -97,6 +97,7 @@ def _shown(result: Synced) -> dict[str, object]:
         "title": result.title,
         "subject": subject_link(result.douban_id),
         "result": result.result + (" (new link)" if result.linked else ""),
+        "change": result.change_id,
         "columns": ", ".join(result.columns),
         "why": result.reason,
     }

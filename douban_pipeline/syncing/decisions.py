@@ -18,6 +18,7 @@ from douban_pipeline.catalog.tables import (
     TaskStage,
     TaskStatus,
     TaskType,
+    VerdictState,
 )
 from douban_pipeline.catalog.tasks import NewTask, TaskQueue
 from douban_pipeline.catalog.videos import state_rows
@@ -150,19 +151,22 @@ def _unlinked(reason: str) -> dict[str, Any]:
 
 
 def _requeue(services: Services, queue: TaskQueue, run_id: str, decision: RowMapping) -> None:
-    """Close what automation had in hand for the video, and queue the sync that a new link asks for."""
-    task = services.tables.task
+    """Close what automation had in hand for the video, and queue the sync that a new link asks for.
+
+    A sync that waits for a closed gate is closed too: the video may be ignored now, or linked to another subject.
+    """
+    task, verdict = services.tables.task, services.tables.verdict
+    reason = "审核决定优先"
     for transaction in transactions(services.engine):
         with transaction as connection:
-            open_tasks = connection.execute(
-                select(task.c.task_id).where(
-                    task.c.vod_id == decision["vod_id"],
-                    task.c.task_type == TaskType.MATCH_DOUBAN_ID,
-                    task.c.open_key.is_not(None),
-                )
-            ).scalars()
-            for task_id in list(open_tasks):
-                queue.finish(connection, task_id, TaskStatus.SKIP, "审核决定优先")
+            in_hand = select(task.c.task_id).where(task.c.vod_id == decision["vod_id"], task.c.open_key.is_not(None))
+            for task_id in connection.execute(in_hand).scalars().all():
+                queue.finish(connection, task_id, TaskStatus.SKIP, reason)
+            connection.execute(
+                update(verdict)
+                .where(verdict.c.vod_id == decision["vod_id"], verdict.c.state == VerdictState.PENDING)
+                .values(state=VerdictState.SUPERSEDED, state_reason=reason)
+            )
             if decision["action"] in _LINKING:
                 work = NewTask(decision["vod_id"], TaskType.SYNC_DOUBAN, TaskStage.SYNC, priority=1000)
                 queue.enqueue(connection, [work], run_id=run_id)
