@@ -10,6 +10,7 @@ from typing import Annotated
 
 import dagster as dg
 import typer
+from dagster._core.errors import DagsterExecutionInterruptedError
 from rich.console import Console
 from rich.table import Table
 from sqlalchemy.exc import SQLAlchemyError
@@ -40,7 +41,7 @@ DEMO_SPREAD = timedelta(minutes=30)
 @app.command("setup")
 def set_up() -> None:
     """Check the settings and the CMS's database, create or upgrade our tables, set Dagster's pool limits."""
-    services = open_services(_settings())
+    services = open_services(load_settings())
     cms = services.cms
     console.print(f"CMS        {services.settings.shown_library_url}, {len(services.categories)} categories")
     console.print(f"           recycle bin: {'yes' if cms.has_recycle_bin else 'no (release before 2026)'}")
@@ -51,14 +52,14 @@ def set_up() -> None:
     console.print(f"pools      {', '.join(f'{pool} {limit}' for pool, limit in POOL_LIMITS.items())}")
     dry = "[yellow]dry run: nothing is written to the CMS[/yellow]" if services.settings.dry_run else "live"
     console.print(f"mode       {dry}")
-    console.print("Next: start Dagster (`dagster dev`) and launch the job initialise_library.")
+    console.print("Next: launch the job initialise_library, then start Dagster (README.md, “Start small”).")
     services.close()
 
 
 @app.command("settings")
 def show_settings() -> None:
     """Show every setting: its variable, its value (never a secret) and what it means."""
-    settings = _settings()
+    settings = load_settings()
     table = Table("variable", "value", "meaning")
     for name, definition in Settings.model_fields.items():
         value = settings.shown_library_url if name == "database_url" else _shown(getattr(settings, name))
@@ -69,7 +70,12 @@ def show_settings() -> None:
 @app.command()
 def demo() -> None:
     """Run the whole chain over the bundled sample, through Dagster, and print what came of it."""
-    if not run_demo(_project(), console):
+    try:
+        well = run_demo(_project(), console)
+    except (KeyboardInterrupt, DagsterExecutionInterruptedError):
+        console.print("stopped; `make demo` goes on where it was")
+        raise typer.Exit(130) from None
+    if not well:
         raise typer.Exit(1)
 
 
@@ -124,10 +130,6 @@ def _project() -> Path:
     if not (project / "workspace.yaml").exists():
         raise typer.BadParameter("the demo runs from a checkout (pip install -e .), where workspace.yaml is")
     return project
-
-
-def _settings() -> Settings:
-    return load_settings()
 
 
 def _shown(value: object) -> str:

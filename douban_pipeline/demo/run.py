@@ -9,6 +9,7 @@ from typing import Any
 
 import dagster as dg
 import stamina
+from dagster._core.errors import DagsterExecutionInterruptedError
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
@@ -94,11 +95,13 @@ def _run(
     ops: Mapping[str, Any] | None = None,
     tags: Mapping[str, str] | None = None,
 ) -> None:
-    # The terminal belongs to the progress bar; every event is in the instance, for the UI.
-    run_config = {"ops": ops or {}, "loggers": {"console": {"config": {"log_level": "ERROR"}}}}
+    # The terminal belongs to the progress bar; every event, a failure too, is in the instance, for the UI.
+    run_config = {"ops": ops or {}, "loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
     result = repository.get_job(job).execute_in_process(
         instance=instance, raise_on_error=False, run_config=run_config, tags=tags
     )
+    if any(_interrupted(event) for event in result.all_events):
+        raise KeyboardInterrupt
     outcome.run_ids.append(result.run_id)
     if not result.success:
         outcome.failed_runs.append(f"{job} {result.run_id}")
@@ -109,6 +112,12 @@ def _run(
             outcome.guards.setdefault(guard, []).append(evaluation.passed)
         elif event.is_step_materialization:
             _count(outcome.counts, event)
+
+
+def _interrupted(event: dg.DagsterEvent) -> bool:
+    """Return whether a step was stopped by Ctrl-C, which Dagster reports as a failure like any other."""
+    error = event.step_failure_data.error if event.is_step_failure else None
+    return error is not None and error.cls_name == DagsterExecutionInterruptedError.__name__
 
 
 def _count(counts: Counter[str], event: dg.DagsterEvent) -> None:

@@ -1,0 +1,84 @@
+"""The command line as a person uses it, in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from douban_pipeline.demo.environment import demo_environment
+from douban_pipeline.settings import PREFIX, Settings, load_settings
+from douban_pipeline_tests.library import build_library, video
+
+
+def run(*arguments: str, cwd: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("DAGSTER", PREFIX))}
+    return subprocess.run(
+        [sys.executable, "-m", "douban_pipeline", *arguments],
+        cwd=cwd,
+        env=inherited | {"COLUMNS": "300"} | variables,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+
+def test_settings_are_shown_without_the_password(tmp_path: Path) -> None:
+    url = "mysql+pymysql://site:geheim@127.0.0.1/maccms"
+    result = run("settings", cwd=tmp_path, DOUBAN_PIPELINE_DATABASE_URL=url)
+    assert result.returncode == 0, result.stderr
+    assert "geheim" not in result.stdout
+    assert "mysql+pymysql://site:***@127.0.0.1/maccms" in result.stdout
+    for name in Settings.model_fields:
+        assert PREFIX + name.upper() in result.stdout
+
+
+def test_wrong_settings_are_told_in_lines_without_a_trace(tmp_path: Path) -> None:
+    result = run("setup", cwd=tmp_path, DOUBAN_PIPELINE_TOP_N="0", DOUBAN_PIPELINE_DRYRUN="true")
+    assert result.returncode == 2
+    assert "DOUBAN_PIPELINE_TOP_N = '0' is not allowed" in result.stdout
+    assert "did you mean DOUBAN_PIPELINE_DRY_RUN?" in result.stdout
+    assert "Traceback" not in result.stdout + result.stderr
+
+
+@pytest.mark.parametrize(
+    ("url", "told"),
+    [
+        ("mysql+pymysql://nobody@127.0.0.1:1/nowhere", "cannot be reached"),
+        ("sqlite:///empty.sqlite", "there is no table mac_vod"),
+    ],
+)
+def test_a_database_that_is_not_the_cms_is_told_with_the_remedy(tmp_path: Path, url: str, told: str) -> None:
+    result = run("setup", cwd=tmp_path, DOUBAN_PIPELINE_DATABASE_URL=url, DAGSTER_HOME=str(tmp_path))
+    assert result.returncode == 2
+    assert told in result.stdout
+    assert "DOUBAN_PIPELINE_DATABASE_URL" in result.stdout
+    assert "Traceback" not in result.stdout + result.stderr
+
+
+def test_setup_prepares_the_database_and_says_what_is_next(tmp_path: Path, sqlite_url: str) -> None:
+    with build_library(sqlite_url, [video(1)]) as library:
+        for table in library.tables.metadata.sorted_tables:
+            library.execute(f"DROP TABLE {table.name}")
+        library.execute("DROP TABLE mac_douban_version")
+    settings = {"DOUBAN_PIPELINE_DATABASE_URL": sqlite_url, "DAGSTER_HOME": str(tmp_path)}
+    first, again = (run("setup", cwd=tmp_path, **settings) for _ in range(2))
+    assert first.returncode == again.returncode == 0, first.stderr
+    assert "version none → 0001" in first.stdout
+    assert "version 0001 → 0001" in again.stdout
+    assert "dry run: nothing is written to the CMS" in first.stdout
+    assert "initialise_library" in first.stdout
+
+
+def test_the_demo_cannot_be_turned_on_a_real_cms(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / ".env").write_text(f"{PREFIX}DATABASE_URL=mysql+pymysql://root@127.0.0.1/maccms\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    environment = demo_environment(
+        tmp_path / "demo", douban_url="http://127.0.0.1:1/", search_url="http://127.0.0.1:1/"
+    )
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert load_settings().library_url == f"sqlite:///{tmp_path / 'demo' / 'library.sqlite'}"
