@@ -90,7 +90,9 @@ class Settings(BaseSettings):
     )
     douban_requests_per_minute: int = Field(30, ge=1, le=60_000, description="Requests a minute, all processes.")
     douban_concurrency: int = Field(2, ge=1, le=5, description="Requests under way at once, all processes.")
-    search_provider: Literal["searxng", "douban_suggest"] = Field("searxng", description="Who finds candidates.")
+    search_provider: Literal["searxng", "douban_suggest"] = Field(
+        "searxng", description="Who finds candidates: searxng or douban_suggest."
+    )
     search_url: str = Field("http://127.0.0.1:8790/search", description="Address of the search provider.")
     search_requests_per_minute: int = Field(20, ge=1, le=60_000, description="Requests a minute, all processes.")
     search_concurrency: int = Field(1, ge=1, le=3, description="Requests under way at once, all processes.")
@@ -102,7 +104,7 @@ class Settings(BaseSettings):
         frozenset(), description="Categories that are left alone (their children are not implied)."
     )
     included_type_ids: Annotated[frozenset[int], NoDecode] = Field(
-        frozenset(), description="If any are named, only these categories are worked on."
+        frozenset(), description="If any are named, only these are worked on (their children are not implied)."
     )
     top_n: int = Field(5, ge=1, le=20, description="Candidates whose details are fetched to judge a video.")
     confirm_score: float = Field(85.0, ge=0, le=102, description="Score from which a match may be confirmed.")

@@ -49,11 +49,12 @@ def spread_visits(services: Services, over: timedelta) -> None:
     """Let every video of the demo come due within ``over``, shard after shard, so that there is something to watch."""
     now = services.clock.now()
     video = services.tables.video
+    restless = (video.c.douban_next_sync_at.is_not(None), video.c.douban_sync_fail_count == 0)
     with services.engine.begin() as connection:
         for shard in range(64):
             connection.execute(
                 update(video)
-                .where(video.c.shard == shard, video.c.douban_next_sync_at.is_not(None))
+                .where(video.c.shard == shard, *restless)
                 .values(douban_next_sync_at=now + over * shard / 64)
             )
 

@@ -5,11 +5,12 @@ from collections import Counter
 import dagster as dg
 
 from douban_pipeline.catalog.database import reading, transactions
-from douban_pipeline.catalog.tables import TaskStage, TaskStatus
+from douban_pipeline.catalog.tables import TaskStage
 from douban_pipeline.catalog.tasks import Task
-from douban_pipeline.catalog.videos import GONE, note_gone
+from douban_pipeline.catalog.videos import state_rows
 from douban_pipeline.linking.candidates import CandidateFinder, Found
 from douban_pipeline.linking.facts import video_facts
+from douban_pipeline.linking.idle import pass_over, why_idle
 from douban_pipeline.linking.verdicts import Bench, Judged
 from douban_pipeline.partitions import shard_backfill, shards
 from douban_pipeline.presentation import local_time, subject_link, table
@@ -40,7 +41,9 @@ def search_candidates(context: dg.AssetExecutionContext, services: dg.ResourcePa
     settings = services.settings
     tasks = session.queue.lease(session.shards, TaskStage.SEARCH, limit=session.limit)
     with reading(services.engine) as connection:
-        rows = services.cms.rows(connection, [task.vod_id for task in tasks])
+        vod_ids = [task.vod_id for task in tasks]
+        rows = services.cms.rows(connection, vod_ids)
+        states = state_rows(connection, services.tables, vod_ids)
     finder = CandidateFinder(
         services.search,
         services.douban,
@@ -51,13 +54,13 @@ def search_candidates(context: dg.AssetExecutionContext, services: dg.ResourcePa
     )
     attempts = session.attempts()
     videos = {vod_id: video_facts(row, services.cms, services.categories) for vod_id, row in rows.items()}
-    gone = [task for task in tasks if task.vod_id not in videos]
-    for transaction in transactions(services.engine):
-        with transaction as connection:
-            for task in gone:
-                note_gone(connection, services.tables, task.vod_id)
-                session.queue.finish(connection, task.task_id, TaskStatus.SKIP, GONE)
-    wanted = [task for task in tasks if task.vod_id in videos]
+    wanted: list[Task] = []
+    for task in tasks:
+        idle = why_idle(rows.get(task.vod_id), states.get(task.vod_id))
+        if idle:
+            pass_over(services, session.queue, task, rows.get(task.vod_id), idle)
+        else:
+            wanted.append(task)
     found: dict[int, Found] = {}
 
     def find(task: Task) -> Found:

@@ -5,24 +5,23 @@ Nothing here writes to the CMS: a CONFIRMED verdict waits for the writing step, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection, RowMapping, insert, update
 
 from douban_pipeline import RULE_VERSION
 from douban_pipeline.catalog.database import reading, transactions
-from douban_pipeline.catalog.numbers import year_of
 from douban_pipeline.catalog.tables import ReviewStatus, TaskStage, TaskStatus, VerdictState
 from douban_pipeline.catalog.tasks import Task, TaskQueue, back_off
-from douban_pipeline.catalog.videos import GONE, note_gone, state_rows
+from douban_pipeline.catalog.videos import state_rows
 from douban_pipeline.linking.candidates import Found
 from douban_pipeline.linking.facts import subject_facts, video_facts
 from douban_pipeline.linking.guards import VerdictBreach, breaches, thresholds_of
+from douban_pipeline.linking.idle import pass_over, why_idle
 from douban_pipeline.matching import Status, Verdict, Video, judge
-from douban_pipeline.scheduling.tiers import next_visit, tier_of
+from douban_pipeline.scheduling.tiers import next_visit_of
 from douban_pipeline.services import Services
 from douban_pipeline.upstream.douban import SubjectRecord, parse_subject
 
@@ -71,34 +70,15 @@ class Bench:
         judged: list[Judged] = []
         for task in tasks:
             row, state = rows.get(task.vod_id), states.get(task.vod_id)
-            idle = _why_idle(row, state)
+            idle = why_idle(row, state)
             if idle or row is None or state is None:
-                self._pass_over(task, row, idle)
+                pass_over(services, self.queue, task, row, idle)
                 continue
             reverted = frozenset(undone.get(task.vod_id, {}).get("vod_douban_id", ()))
             result = self._judge_one(task, row, state, reverted)
             judged.append(result)
             report(result)
         return judged
-
-    def _pass_over(self, task: Task, row: RowMapping | None, reason: str) -> None:
-        """Close a task without a verdict; a video that stayed due would be taken on by every run."""
-        services, video = self.services, self.services.tables.video
-        for transaction in transactions(services.engine):
-            with transaction as connection:
-                if row is None:
-                    note_gone(connection, services.tables, task.vod_id)
-                else:
-                    connection.execute(
-                        update(video)
-                        .where(video.c.vod_id == task.vod_id, video.c.douban_next_sync_at.is_not(None))
-                        .values(douban_next_sync_at=self._next_visit(row))
-                    )
-                self.queue.finish(connection, task.task_id, TaskStatus.SKIP, reason)
-
-    def _next_visit(self, row: RowMapping) -> datetime:
-        now = self.services.clock.now()
-        return next_visit(row["vod_id"], tier_of(row["vod_time"], year_of(row["vod_year"]), now), now)
 
     def _judge_one(self, task: Task, row: RowMapping, state: RowMapping, reverted: frozenset[int]) -> Judged:
         found = Found.from_payload(task.payload)
@@ -211,6 +191,7 @@ class Bench:
 
     def _settle(self, connection: Connection, task: Task, row: RowMapping, status: str, explanation: str) -> None:
         """Note a verdict that writes nothing to the CMS, and when to look again."""
+        now = self.services.clock.now()
         video = self.services.tables.video
         connection.execute(
             update(video)
@@ -218,8 +199,8 @@ class Bench:
             .values(
                 douban_review_status=status,
                 douban_review_reason=explanation[:500],
-                douban_last_sync_at=self.services.clock.now(),
-                douban_next_sync_at=self._next_visit(row),
+                douban_last_sync_at=now,
+                douban_next_sync_at=next_visit_of(row, now),
                 douban_sync_fail_count=0,
                 douban_last_fail_reason="",
             )
@@ -247,22 +228,14 @@ class Bench:
         return found
 
 
-def _why_idle(row: Mapping[Any, Any] | None, state: Mapping[Any, Any] | None) -> str:
-    """Return why a video is not judged, empty if it is."""
-    if row is None or state is None:
-        return GONE
-    if state["douban_id_locked"]:
-        return "豆瓣 ID 已锁定"
-    if state["douban_review_status"] == ReviewStatus.IGNORED:
-        return "影片已被忽略"
-    return ""
-
-
 def _with_standing_id(verdict: Verdict, standing: int) -> tuple[str, str]:
     """Return status and explanation in view of an id that already stands in the CMS.
 
-    Automation fills an empty id. Another one was put there by somebody, and only a person replaces it.
+    Automation fills an empty id. Another one was put there by somebody, and only a person replaces it; a video is
+    matched in spite of one because it is in doubt, and that doubt is not settled by finding nothing.
     """
-    if verdict.status is Status.CONFIRMED and standing and standing != verdict.douban_id:
+    if not standing or verdict.status is Status.UNDECIDED or verdict.douban_id == standing:
+        return verdict.status, verdict.explanation
+    if verdict.status is Status.CONFIRMED:
         return ReviewStatus.REVIEW, f"CMS 中已有豆瓣 ID {standing}，匹配结果为 {verdict.douban_id}，需人工确认"
-    return verdict.status, verdict.explanation
+    return ReviewStatus.REVIEW, f"CMS 中的豆瓣 ID {standing} 存疑；{verdict.explanation}"

@@ -348,8 +348,10 @@ _KIND_NAMES = {
 }
 
 
-def _number(title_number: int | None, kind: str = "季") -> str:
-    return "未标明" if title_number is None else f"第 {title_number} {kind}"
+def _number(number: int | None) -> str:
+    if number is None:
+        return "未标明"
+    return f" {number} 年" if number > 1900 else f"第 {number} 季"  # 歌手2025 counts by years
 
 
 def _title_conflicts(video: Video, title: TitleMatch) -> Iterator[Finding]:

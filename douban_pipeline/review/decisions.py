@@ -139,7 +139,7 @@ def _resolve(services: Services, connection: Connection, wishes: Sequence[Wish])
 
 def _top(services: Services, connection: Connection, vod_id: int) -> int | None:
     """Return the first candidate of a video's newest verdict."""
-    candidate = services.tables.candidate
-    newest = select(func.max(candidate.c.verdict_id)).where(candidate.c.vod_id == vod_id).scalar_subquery()
+    candidate, verdict = services.tables.candidate, services.tables.verdict
+    newest = select(func.max(verdict.c.verdict_id)).where(verdict.c.vod_id == vod_id).scalar_subquery()
     query = select(candidate.c.douban_id).where(candidate.c.verdict_id == newest, candidate.c.rank == 1)
     return connection.execute(query).scalar_one_or_none()

@@ -86,11 +86,11 @@ def review_queue_of(services: Services, *, most: int, candidates: int = 5) -> Re
 
 
 def _candidates(services: Services, connection: Any, vod_ids: list[int], most: int) -> dict[int, list[Candidate]]:
-    table = services.tables.candidate
+    table, verdict = services.tables.candidate, services.tables.verdict
     newest = (
-        select(table.c.vod_id, func.max(table.c.verdict_id).label("verdict_id"))
-        .where(table.c.vod_id.in_(vod_ids))
-        .group_by(table.c.vod_id)
+        select(func.max(verdict.c.verdict_id).label("verdict_id"))
+        .where(verdict.c.vod_id.in_(vod_ids))
+        .group_by(verdict.c.vod_id)
         .subquery()
     )
     query = (

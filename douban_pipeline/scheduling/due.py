@@ -98,6 +98,7 @@ class DueVideos:
         """
         report = DueReport()
         self._wake_ignored(shards)
+        self._let_waiting_rest(shards)
         for shard in sorted(shards):
             videos, left = self._select(shard, scope, limit)
             for transaction in transactions(self.engine):
@@ -190,6 +191,19 @@ class DueVideos:
                     update(video)
                     .where(*ignored, ~self._decision_pending())
                     .values(douban_next_sync_at=video.c.douban_ignore_until)
+                )
+
+    def _let_waiting_rest(self, shards: Collection[int]) -> None:
+        """Move videos that came due while their task waits to that task's time, or the sensor would ask in vain."""
+        video, task, now = self.tables.video, self.tables.task, self.clock.now()
+        waits = (task.c.vod_id == video.c.vod_id, task.c.open_key.is_not(None), task.c.run_after > now)
+        until = select(func.max(task.c.run_after)).where(*waits).scalar_subquery()
+        for transaction in transactions(self.engine):
+            with transaction as connection:
+                connection.execute(
+                    update(video)
+                    .where(video.c.shard.in_(shards), video.c.douban_next_sync_at <= now, exists().where(*waits))
+                    .values(douban_next_sync_at=until)
                 )
 
     def _decision_pending(self) -> ColumnElement[bool]:

@@ -23,7 +23,7 @@ from douban_pipeline.catalog.numbers import year_of
 from douban_pipeline.catalog.tables import OwnTables, ReviewStatus
 from douban_pipeline.catalog.tasks import shard_of
 from douban_pipeline.clock import Clock
-from douban_pipeline.scheduling.tiers import TIERS, next_visit, tier_index, tier_of, updated_at
+from douban_pipeline.scheduling.tiers import TIERS, next_visit_of, tier_index, tier_of_row, updated_at
 
 OVERLAP = timedelta(hours=1)
 """How far before the newest time seen changes are looked for, against rows that were taken in out of order."""
@@ -172,7 +172,7 @@ class Intake:
                     state = states.get(row["vod_id"])
                     if state is None:
                         new.append(_first_state(row, plan.at(row["vod_id"]) if plan else now))
-                        tiers.append(tier_of(row["vod_time"], year_of(row["vod_year"]), now).name)
+                        tiers.append(tier_of_row(row, now).name)
                     elif row["vod_id"] in standing:
                         difference = self._change(standing[row["vod_id"]], state, now)
                         if difference:
@@ -196,8 +196,7 @@ class Intake:
         return {state["vod_id"]: state for state in connection.execute(query).mappings()}
 
     def _change(self, row: RowMapping, state: RowMapping, now: datetime) -> dict[str, Any]:
-        tier = tier_of(row["vod_time"], year_of(row["vod_year"]), now)
-        return _difference(row, state, now, next_visit(row["vod_id"], tier, now))
+        return _difference(row, state, now, next_visit_of(row, now))
 
     def _insert_missing(self, connection: Connection, new: Sequence[Mapping[str, Any]]) -> None:
         """Insert state rows; one that another process took in meanwhile stays as it is."""

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from douban_pipeline.catalog.numbers import year_of
 
 MONTH = timedelta(days=30)
 YEAR = timedelta(days=365)
@@ -59,3 +63,13 @@ def next_visit(vod_id: int, tier: Tier, now: datetime) -> datetime:
     """
     seed = zlib.crc32(f"{vod_id}:{now:%Y%m%d}".encode())
     return now + tier.interval * (1 + JITTER * (seed / 0xFFFFFFFF * 2 - 1))
+
+
+def tier_of_row(row: Mapping[Any, Any], now: datetime) -> Tier:
+    """Return the tier of the video of a CMS row."""
+    return tier_of(row["vod_time"], year_of(row["vod_year"]), now)
+
+
+def next_visit_of(row: Mapping[Any, Any], now: datetime) -> datetime:
+    """Return when to look again at the video of a CMS row that was looked at ``now``."""
+    return next_visit(row["vod_id"], tier_of_row(row, now), now)

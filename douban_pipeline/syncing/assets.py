@@ -11,9 +11,9 @@ from douban_pipeline.partitions import shard_backfill, shards
 from douban_pipeline.presentation import subject_link, table
 from douban_pipeline.scheduling.session import open_session
 from douban_pipeline.services import Services
-from douban_pipeline.syncing.decisions import carry_out, pending_decisions
+from douban_pipeline.syncing.decisions import carry_out, let_wait
 from douban_pipeline.syncing.guards import changes_of_run
-from douban_pipeline.syncing.writer import Synced, Writer
+from douban_pipeline.syncing.writer import DRY_RUN_VISIT, Synced, Writer
 
 DOUBAN_POOL = "douban_api"
 
@@ -38,7 +38,7 @@ def synced_fields(context: dg.AssetExecutionContext, services: dg.ResourceParam[
     session = open_session(context, services)
     dry_run = services.settings.dry_run
     if dry_run:
-        carried, waiting = [], len(pending_decisions(services, session.shards))
+        carried, waiting = [], let_wait(services, session.shards, services.clock.now() + DRY_RUN_VISIT)
         context.log.warning("dry run: nothing is written to the CMS (DOUBAN_PIPELINE_DRY_RUN)")
     else:
         carried, waiting = carry_out(services, session.queue, session.change_log, session.shards), 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import RowMapping, select, update
@@ -54,6 +55,20 @@ def pending_decisions(services: Services, shards: Collection[int]) -> list[RowMa
     )
     with reading(services.engine) as connection:
         return list(connection.execute(query).mappings())
+
+
+def let_wait(services: Services, shards: Collection[int], until: datetime) -> int:
+    """Let pending decisions about videos of ``shards`` wait (in a dry run); return how many there are."""
+    waiting = pending_decisions(services, shards)
+    video = services.tables.video
+    for transaction in transactions(services.engine):
+        with transaction as connection:
+            connection.execute(
+                update(video)
+                .where(video.c.vod_id.in_([decision["vod_id"] for decision in waiting]))
+                .values(douban_next_sync_at=until)
+            )
+    return len(waiting)
 
 
 def carry_out(services: Services, queue: TaskQueue, change_log: ChangeLog, shards: Collection[int]) -> list[Carried]:

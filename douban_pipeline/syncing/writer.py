@@ -11,7 +11,6 @@ from sqlalchemy import RowMapping, select, update
 
 from douban_pipeline.catalog.change_log import Change, ChangeLog
 from douban_pipeline.catalog.database import reading, transactions
-from douban_pipeline.catalog.numbers import year_of
 from douban_pipeline.catalog.tables import ChangeState, ReviewStatus, TaskStatus, TaskType, VerdictState
 from douban_pipeline.catalog.tasks import Task, TaskQueue
 from douban_pipeline.catalog.values import readable
@@ -20,7 +19,7 @@ from douban_pipeline.linking.facts import subject_facts, video_facts
 from douban_pipeline.linking.guards import broken_rules, thresholds_of, words
 from douban_pipeline.matching import compare
 from douban_pipeline.scheduling.attempts import Attempts
-from douban_pipeline.scheduling.tiers import next_visit, tier_of
+from douban_pipeline.scheduling.tiers import next_visit_of
 from douban_pipeline.services import Services
 from douban_pipeline.syncing.decisions import PERSON
 from douban_pipeline.syncing.fields import plan_fields
@@ -283,7 +282,7 @@ class Writer:
         now = self.services.clock.now()
         state: dict[str, Any] = {
             "douban_last_sync_at": now,
-            "douban_next_sync_at": self._next_visit(work),
+            "douban_next_sync_at": next_visit_of(work.row, now),
             "douban_sync_fail_count": 0,
             "douban_last_fail_reason": "",
             "douban_review_reason": "",
@@ -298,10 +297,6 @@ class Writer:
             # An id that stood already stays whose it was: there is no write of ours that put it there.
             state["douban_id_source"] = AUTO
         return state
-
-    def _next_visit(self, work: _Work) -> Any:
-        now = self.services.clock.now()
-        return next_visit(work.task.vod_id, tier_of(work.row["vod_time"], year_of(work.row["vod_year"]), now), now)
 
     def _planned(self, work: _Work, douban_id: int, columns: tuple[str, ...], linked: bool) -> Synced:
         reason = "演练模式：未写入"

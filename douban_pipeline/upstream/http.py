@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import socket
+import ssl
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
+from functools import cache
 from random import Random
 from types import TracebackType
 from typing import Any, Generic, TypeVar
@@ -110,6 +112,7 @@ class Fetcher:
             # A new connection a call: calls are seconds apart, and a deadline may cut a connection's socket.
             limits=httpx.Limits(max_keepalive_connections=0),
             mounts={f"all://{host}": None for host in _LOOPBACK},
+            verify=_tls(),
         )
 
     def __enter__(self) -> Fetcher:
@@ -281,6 +284,12 @@ class Fetcher:
             moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
             return max((moment - self._clock.now()).total_seconds(), 0.0)
         return None
+
+
+@cache
+def _tls() -> ssl.SSLContext:
+    """Return the process's certificates: reading them takes longer than many a call."""
+    return httpx.create_ssl_context()
 
 
 class _Deadline:
