@@ -155,6 +155,18 @@ def test_what_waits_out_a_failure_is_not_overtaken(library):
     assert taken(library) == [1, 2]
 
 
+def test_a_video_that_came_due_while_its_task_waits_rests_with_it(library):
+    # Otherwise the sensor launches a run every half minute that finds nothing to take on.
+    library.add_states({"vod_id": 1})
+    assert taken(library) == [1]
+    with library.engine.begin() as connection:
+        library.queue("run").put_back(connection, library.tasks()[0]["task_id"], START + HOUR, "HTTP 500", failed=True)
+    assert due_of(library).overview() != []
+    assert taken(library) == []
+    assert due_of(library).overview() == []
+    assert library.state(1)["douban_next_sync_at"] == START + HOUR
+
+
 def test_an_ignored_video_rests_until_its_time_is_over(library):
     ignored = {"douban_review_status": "IGNORED"}
     library.add_states(
