@@ -37,7 +37,7 @@ def test_a_process_is_alive_until_it_is_gone():
     [
         (f"run@{HERE}:{DEAD_PID}", True),
         (f"odd@run:name@{HERE}:{DEAD_PID}", True),
-        (f"run@{HERE}:{os.getpid()}", False),
+        pytest.param(f"run@{HERE}:{os.getpid()}", False, id="this process"),
         (f"run@{HERE}:1", False),
         (f"run@elsewhere:{DEAD_PID}", False),
         (f"run@{HERE}:", False),

@@ -1,0 +1,69 @@
+# `make demo`, `make test` and `make dev` work on a fresh clone; they need Python 3.11 or newer and nothing else.
+#
+#   make demo PYTHON=python3.12        another interpreter (before the first call, or after `make clean`)
+#   make dev PORT=3111                 another port for Dagster's UI
+#   make test PYTEST_ARGS="-k revert"  some of the tests
+
+PYTHON ?= python3
+VENV ?= .venv
+PORT ?= 3000
+WORKERS ?= 2
+PYTEST_ARGS ?=
+
+BIN := $(VENV)/bin
+CONSTRAINTS := .ci/constraints.txt
+INSTALLED := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo dev replay test lint format validate clean
+
+help:
+	@echo "make demo      run the whole chain over the bundled sample and print what came of it"
+	@echo "make dev       open Dagster's UI on the demo library, with sensors and schedules running"
+	@echo "make test      run the tests; those that need a server are skipped, with the reason, if it does not answer"
+	@echo "make lint      check style and types"
+	@echo "make format    mend what the style check can mend"
+	@echo "make validate  load the definitions as Dagster does"
+	@echo "make replay    serve the bundled upstream alone"
+	@echo "make install   make $(VENV); every target above does so by itself"
+	@echo "make clean     remove $(VENV), the demo library and the tools' caches"
+
+install: $(INSTALLED)
+
+$(INSTALLED): setup.py $(CONSTRAINTS)
+	@command -v $(PYTHON) >/dev/null || \
+		{ echo "$(PYTHON) is not there: install Python 3.11 or newer, or name one with PYTHON=..." >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "$(PYTHON) is $$($(PYTHON) --version 2>&1), but Python 3.11 or newer is needed: name one with PYTHON=..." >&2; exit 1; }
+	@echo "installing into $(VENV): a minute or two, the first time only"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-input -c $(CONSTRAINTS) -e '.[dev]'
+	@touch $(INSTALLED)
+
+demo: $(INSTALLED)
+	@$(BIN)/douban-pipeline demo
+
+dev: $(INSTALLED)
+	@$(BIN)/douban-pipeline dev --port $(PORT)
+
+replay: $(INSTALLED)
+	@$(BIN)/douban-pipeline replay
+
+test: $(INSTALLED)
+	$(BIN)/python -m pytest -n $(WORKERS) $(PYTEST_ARGS)
+
+lint: $(INSTALLED)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(INSTALLED)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+validate: $(INSTALLED)
+	$(BIN)/dagster definitions validate -w workspace.yaml
+
+clean:
+	rm -rf $(VENV) .douban_pipeline/demo build *.egg-info
+	rm -rf .pytest_cache .hypothesis .mypy_cache .ruff_cache .tmp_dagster_home_*

@@ -1,0 +1,178 @@
+"""A source that is ill yields no verdict and no write; once it is well, the next run finishes the work."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from douban_pipeline.catalog.tasks import BACK_OFF
+from douban_pipeline.upstream.gate_rules import GateState
+from douban_pipeline_tests.runs import STEPS
+from douban_pipeline_tests.scenario import FILMS, RIVER, TRAM, WHALE, row_of
+
+VIDEOS = [row_of(RIVER, 4), row_of(WHALE, 5), row_of(TRAM, 6)]
+SUBJECTS = {4: 90_000_101, 5: 90_000_102, 6: 90_000_103}
+TINY = {"request_timeout_seconds": 0.2}
+
+
+def gates(scenario):
+    return {status.source: status for status in scenario.services.gate.status()}
+
+
+def outcome(scenario, run, step):
+    """Return how many tasks were deferred and failed, after looking at what must hold in every case."""
+    assert run.success, "an ill source is no bug"
+    assert run.failed_guards == set()
+    found = run.metadata(step)
+    assert found["deferred"] + found["failed"] == 3
+    assert run.metadata("synced_fields")["written"] == 0
+    assert (scenario.verdicts(), scenario.library.log()) == ([], [])
+    for vod_id, state in scenario.library.states().items():
+        task = scenario.task(vod_id)
+        assert (task["status"], task["lease_owner"]) == ("PENDING", None)
+        assert task["last_error"].startswith(("douban: ", "searxng: "))
+        assert task["run_after"] > scenario.clock.now()
+        assert state["douban_next_sync_at"] >= task["run_after"] - timedelta(seconds=60)
+        assert (state["douban_last_sync_at"], state["douban_review_reason"]) == (None, ""), "nothing was concluded"
+        assert state["douban_sync_fail_count"] == task["attempts"]
+        assert f"| {vod_id} " in found["put_back"]
+    return found["deferred"], found["failed"]
+
+
+def make_well(scenario):
+    """Let the upstream behave, and have a person open the gates again."""
+    scenario.upstream.faults.clear()
+    for status in scenario.services.gate.status():
+        scenario.services.gate.close(status.source)
+    scenario.clock.advance(hours=2)
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "fault", "deferred", "options"),
+    [
+        # Clear signs that the source is closed to us: nobody's fault, no failure counted.
+        ("douban", "captcha", 3, {}),
+        ("douban", "forbidden", 3, {}),
+        ("douban", "throttled", 3, {}),
+        ("search", "forbidden", 3, {}),
+        # Failures of single calls count, until the breaker opens and the rest is deferred.
+        ("douban", "server_error", None, {}),
+        ("douban", "timeout", None, TINY),
+        ("search", "server_error", None, {}),
+        ("search", "captcha", 0, {}),
+        ("douban", "wrong_id", 0, {}),
+        ("douban", "garbage", 0, {}),
+    ],
+)
+def test_an_ill_source_yields_no_verdict_and_a_well_one_all(stage, endpoint, fault, deferred, options):
+    scenario = stage(VIDEOS, FILMS)
+    before = scenario.library.all_bytes()
+    scenario.upstream.faults.add(endpoint, fault)
+    run = scenario.under(**options).play()
+    waiting, failed = outcome(scenario, run, "search_candidates")
+    assert failed > 0 if deferred is None else waiting == deferred
+    assert scenario.library.all_bytes() == before
+
+    make_well(scenario)
+    again = scenario.play()
+    assert (again.success, again.metadata("synced_fields")["written"]) == (True, 3)
+    for vod_id, douban_id in SUBJECTS.items():
+        assert scenario.cms(vod_id, "vod_douban_id") == (douban_id,)
+        state = scenario.library.state(vod_id)
+        assert (state["douban_sync_fail_count"], state["douban_last_fail_reason"]) == (0, "")
+
+
+@pytest.mark.parametrize(("fault", "deferred"), [("captcha", 3), ("server_error", None), ("wrong_id", 0)])
+def test_links_that_stand_survive_an_ill_source(stage, fault, deferred):
+    linked = [row | {"vod_douban_id": SUBJECTS[row["vod_id"]]} for row in VIDEOS]
+    scenario = stage(linked, FILMS)
+    before = scenario.library.all_bytes()
+    scenario.upstream.faults.add("douban", fault)
+    waiting, failed = outcome(scenario, scenario.play(), "synced_fields")
+    assert failed > 0 if deferred is None else waiting == deferred
+    assert scenario.library.all_bytes() == before
+    assert {state["douban_review_status"] for state in scenario.library.states().values()} == {"CONFIRMED"}
+
+    make_well(scenario)
+    assert scenario.play().metadata("synced_fields")["written"] == 3
+    assert scenario.cms(4, "vod_douban_id", "vod_writer") == (90_000_101, "长河编")
+
+
+def test_the_breaker_lets_work_go_on_by_itself(stage):
+    scenario = stage(VIDEOS, FILMS)
+    scenario.upstream.faults.add("douban", "captcha")
+    assert scenario.play().metadata("search_candidates")["deferred"] == 3
+    assert gates(scenario)["douban"].state is GateState.OPEN
+    asked = scenario.upstream.requests.count("douban")
+    scenario.clock.advance(minutes=20)
+    scenario.play()
+    assert scenario.upstream.requests.count("douban") == asked, "while it is open, nobody asks"
+    scenario.upstream.faults.clear()
+    written = 0
+    for _ in range(2):  # the first call is a probe, which may have the rest wait for its answer
+        scenario.clock.advance(hours=1)
+        written += scenario.play().metadata("synced_fields")["written"]
+    assert written == 3
+    assert gates(scenario)["douban"].state is GateState.CLOSED
+
+
+def test_a_source_says_when_to_come_back(stage):
+    scenario = stage(VIDEOS, FILMS, search_concurrency=1, douban_concurrency=1)
+    scenario.upstream.faults.add("search", "throttled", retry_after=1800)
+    started = scenario.clock.now()
+    run = scenario.run()
+    assert (run.success, run.materialized, run.failed_guards) == (True, set(STEPS), set()), "a run of Dagster's, green"
+    assert run.metadata("search_candidates")["deferred"] == 3
+    assert scenario.upstream.requests.count("search") == 1, "told to wait, it is not asked again"
+    again = [task["run_after"] - started for task in scenario.library.tasks()]
+    assert all(timedelta(minutes=30) <= wait <= timedelta(minutes=32) for wait in again)
+    assert len(set(again)) == 3, "not all at once"
+    # A run before that asks nothing; one after it finishes the work.
+    scenario.upstream.faults.clear()
+    scenario.clock.advance(minutes=20)
+    assert scenario.play().metadata("due_videos")["due"] == 0
+    assert scenario.upstream.requests.count("search") == 1
+    scenario.clock.advance(minutes=12)
+    assert scenario.play().metadata("synced_fields")["written"] == 3
+
+
+def test_a_short_pause_is_waited_out_in_the_run(stage):
+    scenario = stage(VIDEOS, FILMS, search_concurrency=1, douban_concurrency=1)
+    scenario.upstream.faults.add("search", "throttled", retry_after=5, times=1)
+    scenario.upstream.faults.add("douban", "server_error", times=2)
+    assert scenario.play().metadata("synced_fields")["written"] == 3
+    assert sum(scenario.clock.sleeps) >= 5
+
+
+def test_what_waits_for_a_closed_gate_goes_on_once_it_is_opened(stage):
+    scenario = stage(VIDEOS, FILMS)
+    gate, until = scenario.services.gate, scenario.clock.now() + timedelta(hours=6)
+    gate.open("douban", until, "维护")
+    run = scenario.play()
+    assert (run.success, run.metadata("search_candidates")["deferred"]) == (True, 3)
+    assert scenario.upstream.requests.count("douban") == 0
+    assert all(task["run_after"] >= until for task in scenario.library.tasks())
+    gate.close("douban")
+    scenario.clock.advance(hours=6, minutes=2)
+    assert scenario.play().metadata("synced_fields")["written"] == 3
+
+
+def test_one_bad_subject_does_not_stop_the_others_and_asks_for_a_person_in_the_end(stage):
+    scenario = stage(VIDEOS, FILMS)
+    scenario.upstream.faults.add("douban", "wrong_id", match=90_000_101)
+    for failures, wait in enumerate(BACK_OFF, start=1):
+        run = scenario.play(4, 6 if failures == 1 else 4)
+        assert (run.success, run.metadata("search_candidates")["failed"]) == (True, 1)
+        state = scenario.library.state(4)
+        assert state["douban_sync_fail_count"] == failures
+        assert "asked for 90000101, answered 90000102" in state["douban_last_fail_reason"]
+        assert state["douban_next_sync_at"] == state["douban_last_fail_at"] + wait
+        assert state["douban_review_status"] == ("REVIEW" if failures == 5 else "NOT_FOUND")
+        scenario.clock.advance(seconds=wait.total_seconds())
+    assert scenario.library.state(4)["douban_review_reason"].startswith("连续失败 5 次：douban: ")
+    assert scenario.verdicts(4) == []
+    assert (scenario.cms(5, "vod_douban_id"), scenario.cms(6, "vod_douban_id")) == ((90_000_102,), (90_000_103,))
+    scenario.upstream.faults.clear()
+    scenario.play(4)
+    assert scenario.library.state(4)["douban_review_status"] == "CONFIRMED"

@@ -1,0 +1,377 @@
+"""What stands around the package: the top level, the commands, the pins, and what the READMEs say about them."""
+
+from __future__ import annotations
+
+import ast
+import fnmatch
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import uuid
+from importlib.metadata import PackageNotFoundError, requires
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer.main
+import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from sqlalchemy import create_engine, make_url, update
+from sqlalchemy.exc import OperationalError
+
+from douban_pipeline import __version__
+from douban_pipeline.build import build_defs
+from douban_pipeline.catalog import migrations
+from douban_pipeline.catalog.change_log import Change
+from douban_pipeline.catalog.tables import ChangeState, own_tables
+from douban_pipeline.cli import app
+from douban_pipeline.demo.cms_schema import default_types
+from douban_pipeline.demo.library import create_library
+from douban_pipeline.demo.sample import load_videos
+from douban_pipeline.settings import DEFAULT_FIELD_POLICIES, PREFIX, Settings
+from douban_pipeline_tests.conftest import SERVERS
+from douban_pipeline_tests.library import GivenSettings, Library, video
+
+PROJECT = Path(__file__).resolve().parents[1]
+READMES = ("README.md", "README.zh-CN.md")
+TOP_LEVEL = {
+    "douban_pipeline",
+    "douban_pipeline_tests",
+    "setup.py",
+    "workspace.yaml",
+    "dagster.yaml",
+    "deploy",
+    "README.md",
+    "README.zh-CN.md",
+    "CHANGELOG.md",
+    "LICENSE",
+    "Makefile",
+    "pyproject.toml",
+    ".ci",
+    ".gitignore",
+}
+BOUNDS = {
+    "dagster": ">=1.13,<1.14",
+    "dagster-webserver": ">=1.13,<1.14",
+    "dagster-postgres": ">=0.29,<0.30",
+    "sqlalchemy": ">=2.0,<2.1",
+}
+
+
+def text_of(path: str) -> str:
+    return (PROJECT / path).read_text(encoding="utf-8")
+
+
+@pytest.fixture(params=READMES)
+def readme(request: pytest.FixtureRequest) -> str:
+    return text_of(request.param)
+
+
+def fences(markdown: str) -> list[tuple[str, str]]:
+    """Return the fenced blocks as language and text; those within a list lose its indentation."""
+    found = re.findall(r"^( *)```(\w*)\n(.*?)^ *```$", markdown, re.DOTALL | re.MULTILINE)
+    return [(language, re.sub(rf"^{indent}", "", body, flags=re.MULTILINE)) for indent, language, body in found]
+
+
+def fenced(markdown: str, language: str) -> list[str]:
+    return [body for found, body in fences(markdown) if found == language]
+
+
+def outline(markdown: str) -> list[str]:
+    prose = re.sub(r"^ *```.*?^ *```$", "", markdown, flags=re.DOTALL | re.MULTILINE)
+    return re.findall(r"^#+(?= )", prose, re.MULTILINE)
+
+
+def rows_of(markdown: str, first_cell: str) -> list[list[str]]:
+    """Return the table rows whose first cell, which is code, matches ``first_cell``; code marks dropped from it."""
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in re.findall(r"^\|.*\|$", markdown, re.M)]
+    return [row for row in rows if re.fullmatch(rf"`{first_cell}`.*", row[0])]
+
+
+def code_in(markdown: str) -> list[str]:
+    return re.findall(r"`([^`\n]+)`", markdown) + [
+        line for language, body in fences(markdown) if language == "sh" for line in body.splitlines()
+    ]
+
+
+def targets() -> set[str]:
+    phony = re.search(r"^\.PHONY: (.*)$", text_of("Makefile"), re.MULTILINE)
+    assert phony is not None
+    return set(phony.group(1).split())
+
+
+# --- the top level ----------------------------------------------------------------------------------------------------
+
+
+def test_the_top_level_holds_exactly_what_it_should():
+    ignored = [line.rstrip("/") for line in text_of(".gitignore").split()]
+    present = {path.name for path in PROJECT.iterdir()}
+    strangers = {name for name in present - TOP_LEVEL if not any(fnmatch.fnmatch(name, item) for item in ignored)}
+    assert present >= TOP_LEVEL
+    # Hidden ones may be an editor's or git's own.
+    assert {name for name in strangers if not name.startswith(".")} == set()
+
+
+def test_the_licence_is_the_one_that_is_declared():
+    licence = text_of("LICENSE")
+    assert "Apache License" in licence
+    assert "Copyright 2026 the douban_pipeline authors" in licence
+    assert 'license="Apache-2.0"' in text_of("setup.py")
+
+
+def test_the_changelog_knows_this_version():
+    assert f"## [{__version__}]" in text_of("CHANGELOG.md")
+    assert f'version="{__version__}"' in text_of("setup.py")
+
+
+def test_the_deployed_instance_is_the_root_one_with_postgres():
+    root, deployed = (yaml.safe_load(text_of(path)) for path in ("dagster.yaml", "deploy/dagster.yaml"))
+    storage = deployed.pop("storage")
+    assert deployed == root
+    assert storage["postgres"]["postgres_db"]["scheme"] == "postgresql+psycopg2"
+
+
+# --- dependencies -----------------------------------------------------------------------------------------------------
+
+
+def declared() -> list[Requirement]:
+    lists = {
+        target.id: ast.literal_eval(node.value)
+        for node in ast.parse(text_of("setup.py")).body
+        if isinstance(node, ast.Assign) and isinstance(target := node.targets[0], ast.Name)
+    }
+    return [Requirement(line) for line in (*lists["RUNTIME"], *lists["DEVELOPMENT"])]
+
+
+def pins() -> dict[str, str]:
+    lines = [line for line in text_of(".ci/constraints.txt").splitlines() if not line.startswith("#")]
+    matches = [re.fullmatch(r"([A-Za-z0-9._-]+)==([^\s@]+)", line) for line in lines]
+    assert all(matches), [line for line, match in zip(lines, matches, strict=True) if match is None]
+    return {canonicalize_name(match[1]): match[2] for match in matches if match}
+
+
+@pytest.mark.parametrize(("name", "bounds"), BOUNDS.items())
+def test_versions_that_must_move_together_are_bounded(name: str, bounds: str):
+    [requirement] = [item for item in declared() if item.name == name]
+    assert requirement.specifier == Requirement(name + bounds).specifier
+
+
+@pytest.mark.parametrize("requirement", declared(), ids=lambda requirement: requirement.name)
+def test_every_declared_dependency_is_pinned_within_its_bounds(requirement: Requirement):
+    assert requirement.specifier.contains(pins()[canonicalize_name(requirement.name)])
+
+
+def test_whatever_they_bring_in_is_pinned_too():
+    environment = {"python_version": "3.11", "python_full_version": "3.11.0", "sys_platform": "linux"}
+    known, waiting, unpinned = set(), declared(), set()
+    while waiting:
+        requirement = waiting.pop()
+        name = canonicalize_name(requirement.name)
+        if name not in pins():
+            unpinned.add(name)
+        if (name, frozenset(requirement.extras)) in known:
+            continue
+        known.add((name, frozenset(requirement.extras)))
+        try:
+            lines = requires(name) or []
+        except PackageNotFoundError:
+            continue  # not on this platform; its own needs cannot be asked
+        for line in lines:
+            needed = Requirement(line)
+            extras = [{"extra": extra} for extra in (*requirement.extras, "")]
+            if needed.marker is None or any(needed.marker.evaluate({**environment, **extra}) for extra in extras):
+                waiting.append(needed)
+    assert not unpinned
+
+
+# --- commands ---------------------------------------------------------------------------------------------------------
+
+
+def test_every_target_has_a_recipe_and_a_line_of_help():
+    makefile = text_of("Makefile")
+    recipes = set(re.findall(r"^([a-z]+):", makefile, re.MULTILINE))
+    helped = set(re.findall(r'^\t@echo "make ([a-z]+) ', makefile, re.MULTILINE))
+    assert recipes == targets()
+    assert helped | {"help"} == targets()
+
+
+@pytest.mark.parametrize("path", [*READMES, ".ci/run"])
+def test_every_make_command_that_is_named_exists(path: str):
+    text = text_of(path)
+    named = set(re.findall(r"\bmake ([a-z]+)\b", "\n".join(code_in(text)) if path in READMES else text))
+    assert {"install", "demo", "test", "lint", "validate"} <= named
+    assert named - {"install", "demo", "test", "lint", "validate"} <= targets()
+
+
+def test_every_command_of_ours_that_is_named_exists(readme: str):
+    commands = set(typer.main.get_command(app).commands)
+    named = set(re.findall(r"douban-pipeline ([a-z]+)", "\n".join(code_in(readme))))
+    assert {"setup", "settings"} <= named <= commands
+
+
+@pytest.mark.parametrize(
+    ("interpreter", "said"),
+    [("old", "Python 3.11 or newer is needed"), ("missing", "is not there")],
+)
+def test_the_makefile_says_what_python_it_needs(interpreter: str, said: str, tmp_path: Path):
+    shutil.copyfile(PROJECT / "Makefile", tmp_path / "Makefile")
+    shutil.copyfile(PROJECT / "setup.py", tmp_path / "setup.py")
+    shutil.copytree(PROJECT / ".ci", tmp_path / ".ci")
+    old = tmp_path / "old"
+    old.write_text('#!/bin/sh\n[ "$1" = --version ] && echo "Python 3.10.1" || exit 1\n', encoding="utf-8")
+    old.chmod(0o755)
+    command = ["make", "-C", str(tmp_path), "install", f"PYTHON={tmp_path / interpreter}"]
+    environment = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKELEVEL", "VENV")}
+    result = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert result.returncode != 0
+    assert said in result.stderr
+    assert not (tmp_path / ".venv").exists()
+
+
+def test_ci_runs_without_a_terminal_and_asks_for_every_server():
+    script = PROJECT / ".ci" / "run"
+    assert os.access(script, os.X_OK)
+    assert subprocess.run(["bash", "-n", str(script)], capture_output=True).returncode == 0
+    text = script.read_text(encoding="utf-8")
+    for variable, default in SERVERS.values():
+        assert f'{variable}="${{{variable}:-{default}}}"' in text
+    assert f"DOUBAN_TEST_REQUIRE={','.join(SERVERS)}" in text
+
+
+# --- the READMEs ------------------------------------------------------------------------------------------------------
+
+
+def test_both_readmes_have_the_same_sections_and_blocks():
+    english, chinese = (text_of(path) for path in READMES)
+    assert outline(english) == outline(chinese)
+    assert [language for language, _ in fences(english)] == [language for language, _ in fences(chinese)]
+    for language in ("sql", "yaml", "sh"):
+        commands = [
+            [
+                shlex.split(line, comments=language == "sh")
+                for body in fenced(text, language)
+                for line in body.split("\n")
+            ]
+            for text in (english, chinese)
+        ]
+        assert commands[0] == commands[1]
+    numbers = [re.findall(r"\d+", body) for text in (english, chinese) for body in fenced(text, "text")[:1]]
+    assert numbers[0] == numbers[1]
+
+
+def test_the_settings_table_is_complete_and_true(readme: str):
+    documented = [(row[0].strip("`"), row[1].strip("`")) for row in rows_of(readme, f"{PREFIX}[A-Z_]+")]
+    expected = []
+    for name, field in Settings.model_fields.items():
+        default = field.get_default(call_default_factory=True)
+        expected.append((PREFIX + name.upper(), _shown(default) or ("empty" if "| empty |" in readme else "空")))
+    assert documented == expected
+
+
+def _shown(value: Any) -> str:
+    if hasattr(value, "get_secret_value"):
+        return str(value.get_secret_value())
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, frozenset | dict):
+        return ",".join(str(item) for item in sorted(value))
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def test_the_settings_mean_what_they_say_of_themselves():
+    meanings = {row[0].strip("`"): row[2] for row in rows_of(text_of("README.md"), f"{PREFIX}[A-Z_]+")}
+    assert meanings == {PREFIX + name.upper(): field.description for name, field in Settings.model_fields.items()}
+
+
+def test_the_policies_table_is_the_defaults(readme: str):
+    policies: dict[str, str] = {}
+    for row in rows_of(readme, "vod_[a-z_]+"):
+        policies |= {column.strip(" `"): row[1].strip("`") for column in row[0].split(",")}
+    policies.pop("vod_douban_id")
+    assert policies == DEFAULT_FIELD_POLICIES
+
+
+def test_the_tables_are_all_there(readme: str):
+    named = {row[0].strip("`") for row in rows_of(readme, "mac_douban_[a-z_]+")}
+    assert named == {table.name for table in own_tables("mac_").metadata.sorted_tables}
+
+
+def test_the_servers_table_is_what_the_tests_use(readme: str):
+    rows = rows_of_any(readme, "DOUBAN_TEST_[A-Z]+_URL")
+    assert rows == list(SERVERS.values())
+
+
+def rows_of_any(markdown: str, variable: str) -> list[tuple[str, str]]:
+    return re.findall(rf"\| `({variable})` \| `([^`]+)` \|", markdown)
+
+
+def test_the_environment_file_is_accepted(readme: str):
+    example = next(body for body in fenced(readme, "sh") if f"{PREFIX}DATABASE_URL=" in body)
+    given = dict(line.split("=", 1) for line in example.splitlines() if line)
+    ours = {name.removeprefix(PREFIX).lower(): value for name, value in given.items() if name.startswith(PREFIX)}
+    assert set(ours) <= set(Settings.model_fields)
+    settings = GivenSettings(**ours)
+    assert settings.dry_run
+    assert settings.included_type_ids == {6}
+    wanted = set(re.findall(r"env: (\w+)", text_of("deploy/dagster.yaml"))) | {"DAGSTER_HOME"}
+    assert {name for name in given if not name.startswith(PREFIX)} == wanted
+
+
+def test_jobs_assets_and_sensors_are_called_as_they_are(readme: str):
+    repository = build_defs(settings=GivenSettings()).get_repository_def()
+    names = {key.to_user_string() for key in repository.assets_defs_by_key} | set(repository.job_names)
+    names |= {sensor.name for sensor in repository.sensor_defs}
+    named = {code for code in code_in(readme) if code in names}
+    assert named >= {
+        *("due_videos", "search_candidates", "scored_matches", "synced_fields", "review_queue"),
+        *("douban_chain", "record_decisions", "revert_changes", "due_videos_sensor"),
+    }
+    looks_like_one = re.compile(
+        r"[a-z]+_(library|sensor|decisions|changes|queue|chain|matches|candidates|videos|fields)"
+    )
+    assert {code for code in code_in(readme) if looks_like_one.fullmatch(code)} <= names
+    [initialise] = [line for line in code_in(readme) if line.startswith(".venv/bin/dagster job execute")]
+    assert initialise.rsplit(" ", 1)[-1] in names
+
+
+def test_the_sample_is_as_large_as_it_is_said_to_be(readme: str):
+    assert str(len(load_videos())) in readme
+
+
+@pytest.mark.mariadb
+def test_the_grants_suffice_and_protect_the_rest(mariadb_url: str):
+    """The README's account makes our tables, takes in videos and writes every column; another it cannot write."""
+    [statements] = fenced(text_of("README.md"), "sql")
+    user = f"dt_{uuid.uuid4().hex[:10]}"
+    server = make_url(mariadb_url)
+    owner = create_engine(server, isolation_level="AUTOCOMMIT")
+    create_library(owner, [video(1, vod_name="原名", vod_content="")], default_types())
+    account = server.set(username=user, password="password")
+    statements = statements.replace("maccms.", f"{server.database}.").replace("'douban'@'127.0.0.1'", f"'{user}'@'%%'")
+    try:
+        with owner.connect() as connection:
+            for statement in filter(str.strip, statements.split(";")):
+                connection.exec_driver_sql(statement)
+        restricted = Library(account.render_as_string(hide_password=False))
+        try:
+            migrations.upgrade(restricted.engine, "mac_")
+            restricted.intake.initialise(spread=False)
+            row = restricted.row(1)
+            written = [*(name for name, policy in DEFAULT_FIELD_POLICIES.items() if policy != "never"), "vod_douban_id"]
+            change = Change(1, "sync", {name: row[name] for name in written}, {name: row[name] for name in written})
+            [outcome] = restricted.change_log().write([change])
+            assert outcome.state is ChangeState.APPLIED
+            vod = restricted.cms.vod
+            with pytest.raises(OperationalError, match="denied"), restricted.engine.begin() as connection:
+                connection.execute(update(vod).values(vod_name="新名"))
+            with pytest.raises(OperationalError, match="denied"), restricted.engine.begin() as connection:
+                connection.execute(vod.delete())
+        finally:
+            restricted.engine.dispose()
+    finally:
+        with owner.connect() as connection:
+            connection.exec_driver_sql(f"DROP USER IF EXISTS '{user}'@'%%'")
+        owner.dispose()
