@@ -42,14 +42,16 @@ DEMO_SPREAD = timedelta(minutes=30)
 def set_up() -> None:
     """Check the settings and the CMS's database, create or upgrade our tables, set Dagster's pool limits."""
     services = open_services(load_settings())
-    cms = services.cms
-    console.print(f"CMS        {services.settings.shown_library_url}, {len(services.categories)} categories")
-    console.print(f"           recycle bin: {'yes' if cms.has_recycle_bin else 'no (release before 2026)'}")
-    before, after = migrations.upgrade(services.engine, services.settings.table_prefix)
-    console.print(f"our tables version {before or 'none'} → {after}")
+    if "DAGSTER_HOME" not in os.environ:
+        raise typer.BadParameter("DAGSTER_HOME is not set: name the folder that holds Dagster's dagster.yaml")
     with dg.DagsterInstance.get() as instance:
+        cms = services.cms
+        console.print(f"CMS        {services.settings.shown_library_url}, {len(services.categories)} categories")
+        console.print(f"           recycle bin: {'yes' if cms.has_recycle_bin else 'no (release before 2026)'}")
+        before, after = migrations.upgrade(services.engine, services.settings.table_prefix)
+        console.print(f"our tables version {before or 'none'} → {after}")
         set_pool_limits(instance)
-    console.print(f"pools      {', '.join(f'{pool} {limit}' for pool, limit in POOL_LIMITS.items())}")
+        console.print(f"pools      {', '.join(f'{pool} {limit}' for pool, limit in POOL_LIMITS.items())}")
     dry = "[yellow]dry run: nothing is written to the CMS[/yellow]" if services.settings.dry_run else "live"
     console.print(f"mode       {dry}")
     console.print("Next: launch the job initialise_library, then start Dagster (README.md, “Start small”).")
@@ -99,7 +101,8 @@ def dev(
         console.print(f"Dagster's UI: http://127.0.0.1:{port} (Ctrl-C stops everything)")
         console.print(f"Every shard of the demo library comes due within {DEMO_SPREAD.seconds // 60} minutes.")
         command = [sys.executable, "-m", "dagster", "dev", "-w", str(project / "workspace.yaml")]
-        command += ["-h", "127.0.0.1", "-p", str(port)]
+        command += ["-h", "127.0.0.1", "-p", str(port), "--log-level", "warning"]
+        os.environ["PYTHONWARNINGS"] = "ignore:Parameter,ignore:Function"  # of beta features, used on purpose
         # From the demo's folder: Dagster lets a `.env` of the working directory override the environment, and a
         # checkout's may name a real CMS.
         raise typer.Exit(_until_stopped(command, home))
@@ -115,6 +118,8 @@ def replay(
 
 def _until_stopped(command: list[str], directory: Path) -> int:
     """Run ``command`` until it ends; Ctrl-C reaches it too, and it is given the time to stop cleanly."""
+    # A shell starts what runs in the background with Ctrl-C ignored, and Dagster stops its children by it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     process = subprocess.Popen(command, cwd=directory)  # noqa: S603 (our own interpreter, no shell)
     signal.signal(signal.SIGTERM, lambda *_: process.terminate())
     while True:
@@ -146,6 +151,10 @@ def main() -> None:
         app()
     except (SettingsError, DatabaseError) as error:
         console.print(f"[red]error:[/red] {error}", markup=True, highlight=False)
+        sys.exit(2)
+    except dg.DagsterError as error:
+        told = " ".join(str(error).split())[:400]
+        console.print(f"[red]error:[/red] Dagster's instance in DAGSTER_HOME cannot be opened: {told}", highlight=False)
         sys.exit(2)
     except SQLAlchemyError as error:
         console.print(f"[red]database error:[/red] {error}", highlight=False)

@@ -1,6 +1,7 @@
 """Asset checks from predicates: each asks the database over all shards and names what it found."""
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import dagster as dg
 from sqlalchemy import Connection
@@ -38,13 +39,13 @@ def check_result(found: Sequence[Breach]) -> dg.AssetCheckResult:
     """Return the result of a guard: an exact count, the failing shards, and a capped list of videos."""
     shards = sorted({item.shard for item in found})
     rows = [{"vod_id": item.vod_id, "shard": partition_key(item.shard), "what": item.what} for item in found]
+    metadata: dict[str, Any] = {"violations": len(found)}
+    if found:
+        metadata["shards"] = ", ".join(partition_key(shard) for shard in shards)
+        metadata["videos"] = dg.MetadataValue.md(table(rows, most=_MOST_NAMED))
     return dg.AssetCheckResult(
         passed=not found,
         severity=dg.AssetCheckSeverity.ERROR,
-        description=f"{len(found)} 部影片不符合" if found else "",
-        metadata={
-            "violations": len(found),
-            "shards": ", ".join(partition_key(shard) for shard in shards) or "—",
-            "videos": dg.MetadataValue.md(table(rows, most=_MOST_NAMED)),
-        },
+        description=f"{len(found)} 处不符合" if found else "",
+        metadata=metadata,
     )

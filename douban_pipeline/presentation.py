@@ -48,4 +48,5 @@ def _cell(value: Any) -> str:
 
 def local_time(moment: datetime | None, zone: ZoneInfo) -> str:
     """Return a moment in the site's zone, to the minute; empty for none."""
-    return f"{moment.astimezone(zone):%Y-%m-%d %H:%M}" if moment else ""
+    # A space that does not break: a narrow column would set the hour on a line of its own.
+    return f"{moment.astimezone(zone):%Y-%m-%d\u00a0%H:%M}" if moment else ""

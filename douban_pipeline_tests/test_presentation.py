@@ -65,5 +65,5 @@ def test_links_and_times():
     assert subject_link(1_292_052) == "[1292052](https://movie.douban.com/subject/1292052/)"
     assert subject_link(0) == ""
     moment = datetime(2026, 3, 1, 20, 30, 59, tzinfo=UTC)
-    assert local_time(moment, ZoneInfo("Asia/Shanghai")) == "2026-03-02 04:30"
+    assert local_time(moment, ZoneInfo("Asia/Shanghai")) == "2026-03-02\u00a004:30"
     assert local_time(None, ZoneInfo("Asia/Shanghai")) == ""

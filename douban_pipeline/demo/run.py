@@ -78,6 +78,8 @@ def _run_all(settings: Settings, services: Services, instance: dg.DagsterInstanc
         for first in range(0, SHARDS, SHARDS_PER_RUN):
             last = first + SHARDS_PER_RUN - 1
             progress.update(bar, description=f"shards {partition_key(first)}-{partition_key(last)} of {SHARDS}")
+            if not console.is_terminal:
+                console.print(f"shards {partition_key(first)}-{partition_key(last)} of {SHARDS}")
             _run(repository, instance, outcome, CHAIN, tags={**SYNC_TAGS, **shard_range_tags(first, last)})
             progress.advance(bar)
         progress.update(bar, description="reports")
@@ -148,7 +150,9 @@ def _print_result(services: Services, outcome: Outcome, console: Console) -> Non
     console.print(result)
     console.print(_library_table(services))
     console.print(_guard_table(outcome))
-    console.print(_written_table(services, outcome))
+    written = _written_table(services, outcome)
+    if written.row_count:
+        console.print(written)
     for run in outcome.failed_runs:
         console.print(f"[red]failed run:[/red] {run}")
     if not counts["due_videos.due"]:
@@ -192,7 +196,8 @@ def _written_table(services: Services, outcome: Outcome) -> Table:
         for values in connection.execute(query).scalars():
             changes += 1
             columns.update(values.keys())
-    table = Table("column", "videos", title=f"Written to mac_vod in {changes} logged changes", title_justify="left")
+    table = Table("column of mac_vod", "videos", title="Written", title_justify="left")
+    table.caption = f"{changes} logged changes"
     for column, count in columns.most_common():
         table.add_row(column, str(count))
     return table

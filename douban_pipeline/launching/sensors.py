@@ -79,8 +79,10 @@ def intake_sensor(
     )
     if under_way:
         return dg.SkipReason("an intake run is under way")
-    waiting = Intake(services.engine, services.tables, services.cms, services.clock).waiting()
-    if not waiting:
+    intake = Intake(services.engine, services.tables, services.cms, services.clock)
+    if not intake.has_begun():
+        return dg.SkipReason("the library was not taken in yet: launch the job initialise_library")
+    if not intake.waiting():
         return dg.SkipReason("no new or changed rows in the CMS")
     window = int(services.clock.now().timestamp()) // INTAKE_INTERVAL_SECONDS
     return dg.RunRequest(run_key=f"intake:{window}")

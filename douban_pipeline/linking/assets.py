@@ -20,6 +20,8 @@ from douban_pipeline.scheduling.session import Session, open_session
 from douban_pipeline.services import Services
 
 SEARCH_POOL = "search_api"
+PATIENCE = 3
+"""Times that nothing found while engines kept silent is tried again before it is believed."""
 
 
 @dg.asset(
@@ -64,7 +66,7 @@ def search_candidates(context: dg.AssetExecutionContext, services: dg.ResourcePa
     found: dict[int, Found] = {}
 
     def find(task: Task) -> Found:
-        return finder.find(videos[task.vod_id])
+        return finder.find(videos[task.vod_id], patience=PATIENCE - task.attempts)
 
     workers = max(settings.search_concurrency, settings.douban_concurrency)
     for task, result in attempts.run(wanted, find, workers=workers):
@@ -149,22 +151,29 @@ def scored_matches(context: dg.AssetExecutionContext, services: dg.ResourceParam
             "review": verdicts["REVIEW"],
             "not_found": verdicts["NOT_FOUND"],
             "withdrawn": len(withdrawn),
-            "closest_confirmed": dg.MetadataValue.md(table([_shown(item) for item in confirmed])),
-            "most_doubtful": dg.MetadataValue.md(table([_shown(item) for item in doubtful])),
+            "closest_confirmed": dg.MetadataValue.md(table([_confirmed(item) for item in confirmed])),
+            "most_doubtful": dg.MetadataValue.md(table([_doubtful(item) for item in doubtful])),
         }
     )
 
 
-def _shown(item: Judged) -> dict[str, object]:
+def _confirmed(item: Judged) -> dict[str, object]:
     return {
         "vod_id": item.vod_id,
-        "shard": item.shard,
         "title": item.title,
-        "verdict": item.status,
         "subject": subject_link(item.douban_id),
         "score": item.score,
         "lead": item.lead,
         "points": item.points,
-        "candidates": item.candidates,
+    }
+
+
+def _doubtful(item: Judged) -> dict[str, object]:
+    return {
+        "vod_id": item.vod_id,
+        "title": item.title,
+        "verdict": item.status,
+        "best": subject_link(item.douban_id),
+        "points": item.points,
         "why": item.explanation,
     }

@@ -12,7 +12,7 @@ from typing import Any
 from douban_pipeline.matching import Subject, Video, cache_key, search_queries, suggest_queries
 from douban_pipeline.matching.similarity import NEAR_EXACT, match_titles
 from douban_pipeline.upstream.douban import DoubanClient
-from douban_pipeline.upstream.errors import SubjectMissing
+from douban_pipeline.upstream.errors import SourceUnavailable, SubjectMissing
 from douban_pipeline.upstream.search import Hit, SearchProvider
 
 _SITE_TAIL = re.compile(r"\s*[-–—_|·(（\[]\s*(?:电影|电视剧|综艺|动画|剧集)?\s*[-–—_|(（]?\s*豆瓣.*$")
@@ -62,6 +62,7 @@ class Found:
 class _Search:
     hits: dict[int, Hit] = field(default_factory=dict)
     snapshots: list[int] = field(default_factory=list)
+    silent: set[str] = field(default_factory=set)
     requests: int = 0
 
 
@@ -94,13 +95,21 @@ class CandidateFinder:
         self.subject_age = subject_age
         self.title_floor = title_floor
 
-    def find(self, video: Video) -> Found:
+    def find(self, video: Video, *, patience: int = 0) -> Found:
         """Search for ``video`` and fetch what is needed to judge it.
+
+        Args:
+            video: The video.
+            patience: While above 0, finding nothing although an engine behind the provider kept silent counts as a
+                failed call. An engine that is always silent must not keep a verdict off for ever.
 
         Raises:
             SourceError: A call failed. Nothing may be concluded from the rest.
         """
         found = self._search(video)
+        if patience > 0 and found.silent and not found.hits:
+            silent = ", ".join(sorted(found.silent))
+            raise SourceUnavailable(self.search.name, f"nothing found, but silent engines: {silent}"[:300])
         asked, passed_over = choose(video, list(found.hits.values()), self.top_n, self.title_floor)
         subjects: list[tuple[int, int]] = []
         for douban_id in asked:
@@ -121,6 +130,7 @@ class CandidateFinder:
             answer = self.search.search(query, cache_key=key, max_age=self.search_age, form=form)
             found.snapshots.append(answer.snapshot_id)
             found.requests += not answer.from_cache
+            found.silent.update(answer.silent)
             for hit in answer.hits:
                 found.hits.setdefault(hit.douban_id, hit)
             if any(_likeness(video, hit) >= NEAR_EXACT for hit in found.hits.values()):

@@ -83,7 +83,10 @@ class Bench:
     def _judge_one(self, task: Task, row: RowMapping, state: RowMapping, reverted: frozenset[int]) -> Judged:
         found = Found.from_payload(task.payload)
         video = video_facts(row, self.services.cms, self.services.categories)
-        records = {douban_id: self._record(douban_id, snapshot) for douban_id, snapshot in found.subjects}
+        try:
+            records = {douban_id: self._record(douban_id, snapshot) for douban_id, snapshot in found.subjects}
+        except KeyError as error:
+            return self._search_again(task, video, f"存档的应答 {error} 已不在，重新搜索")
         verdict = judge(
             video,
             [subject_facts(record) for record in records.values()],
@@ -94,13 +97,7 @@ class Bench:
         )
         status, explanation = _with_standing_id(verdict, row["vod_douban_id"])
         if status == Status.UNDECIDED:
-            for transaction in transactions(self.services.engine):
-                with transaction as connection:
-                    again = self.services.clock.now() + back_off(1)
-                    self.queue.put_back(
-                        connection, task.task_id, again, explanation, failed=False, stage=TaskStage.SEARCH
-                    )
-            return Judged(task.vod_id, task.shard, video.title, status, 0, None, None, explanation)
+            return self._search_again(task, video, explanation)
         for transaction in transactions(self.services.engine):
             with transaction as connection:
                 verdict_id = self._store(connection, task, found, video, verdict, status, explanation)
@@ -121,6 +118,14 @@ class Bench:
             " ".join(f"{item.name} {item.points:g}" for item in best.comparison.items) if best else "",
             len(verdict.candidates),
         )
+
+    def _search_again(self, task: Task, video: Video, why: str) -> Judged:
+        """Return a task without a verdict to the search."""
+        again = self.services.clock.now() + back_off(1)
+        for transaction in transactions(self.services.engine):
+            with transaction as connection:
+                self.queue.put_back(connection, task.task_id, again, why, failed=False, stage=TaskStage.SEARCH)
+        return Judged(task.vod_id, task.shard, video.title, Status.UNDECIDED, 0, None, None, why)
 
     def _record(self, douban_id: int, snapshot_id: int) -> SubjectRecord:
         return parse_subject(self.services.archive.get(snapshot_id).body, douban_id)

@@ -11,6 +11,7 @@ from sqlalchemy import func, select
 from douban_pipeline.catalog.database import reading
 from douban_pipeline.catalog.maccms import live_condition
 from douban_pipeline.catalog.numbers import year_of
+from douban_pipeline.catalog.tables import ReviewStatus
 from douban_pipeline.catalog.values import readable
 from douban_pipeline.linking.facts import kind_of_category
 from douban_pipeline.matching import parse_title
@@ -57,7 +58,12 @@ def _by_subject(services: Services) -> Iterable[Group]:
     video = services.tables.video
     query = (
         select(video.c.vod_douban_id)
-        .where(video.c.vod_douban_id > 0, video.c.douban_next_sync_at.is_not(None))
+        .where(
+            video.c.vod_douban_id > 0,
+            # An id that is in doubt says nothing of who shares it.
+            video.c.douban_review_status == ReviewStatus.CONFIRMED,
+            video.c.douban_next_sync_at.is_not(None),
+        )
         .group_by(video.c.vod_douban_id)
         .having(func.count() > 1)
     )
@@ -66,7 +72,8 @@ def _by_subject(services: Services) -> Iterable[Group]:
         ids: dict[int, list[int]] = {}
         for start in range(0, len(shared), 500):
             members = select(video.c.vod_douban_id, video.c.vod_id).where(
-                video.c.vod_douban_id.in_(shared[start : start + 500])
+                video.c.vod_douban_id.in_(shared[start : start + 500]),
+                video.c.douban_review_status == ReviewStatus.CONFIRMED,
             )
             for douban_id, vod_id in connection.execute(members):
                 ids.setdefault(douban_id, []).append(vod_id)

@@ -23,7 +23,7 @@ def review_queue(services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
         metadata={
             "waiting": queue.length,
             **{f"status_{status.lower()}": count for status, count in queue.by_status.items()},
-            "first": dg.MetadataValue.md(table([_shown(entry) for entry in queue.first], most=_SHOWN)),
+            "most_pressing": dg.MetadataValue.md(table([_shown(entry) for entry in queue.first], most=_SHOWN)),
             "candidates": dg.MetadataValue.md(table(_candidate_rows(queue.first), most=3 * _SHOWN)),
         }
     )

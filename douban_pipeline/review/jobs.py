@@ -162,7 +162,7 @@ def take_back(context: dg.OpExecutionContext, config: RevertConfig, services: dg
             "in_part": sum(bool(item.skipped and item.restored) for item in results),
             "skipped": sum(bool(item.skipped and not item.restored) for item in results),
             "dry_run": config.dry_run,
-            "batch": change_log.batch_id,
+            **({} if config.dry_run else {"batch": change_log.batch_id}),
             "changes": dg.MetadataValue.md(table(rows, most=200)),
         }
     )

@@ -32,11 +32,12 @@ class DueConfig(dg.Config):
 def due_videos(
     context: dg.AssetExecutionContext, config: DueConfig, services: dg.ResourceParam[Services]
 ) -> dg.MaterializeResult:
-    """Puts what is due in a shard into the task queue `mac_douban_task`.
+    """Puts the videos of a shard that are due into the task queue.
 
     A video is due when `mac_douban_video.douban_next_sync_at` has come. Without a confirmed subject it gets a
-    MATCH_DOUBAN_ID task, with one a SYNC_DOUBAN task; never two open tasks of a type. Excluded categories, ignored
-    videos and videos that wait for a reviewer's decision get none. Found by index; makes no request.
+    MATCH_DOUBAN_ID task in `mac_douban_task`, with one a SYNC_DOUBAN task; never two open tasks of a type. Excluded
+    categories, ignored videos and videos that wait for a reviewer's decision get none. Found by index; makes no
+    request.
     """
     session = open_session(context, services)
     due = DueVideos(services.engine, services.tables, services.settings, services.clock)
@@ -54,7 +55,6 @@ def due_videos(
     rows = [
         {
             "vod_id": video.vod_id,
-            "shard": video.shard,
             "task": video.task_type,
             "status": video.status,
             "due since": local_time(video.due_since, services.settings.zone),

@@ -36,7 +36,11 @@ def choose_shards(
     if room <= 0:
         return [], f"{runs_under_way} chain runs are under way, which is as many as allowed ({demand.max_runs})"
     free = [shard for shard in due if shard.shard not in running]
-    worth = [shard for shard in free if shard.count >= demand.min_due or now - shard.oldest >= demand.max_wait]
+    worth = [
+        shard
+        for shard in free
+        if shard.decided or shard.count >= demand.min_due or now - shard.oldest >= demand.max_wait
+    ]
     if not worth:
         count = sum(shard.count for shard in due)
         if not free:

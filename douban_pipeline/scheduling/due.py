@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, Engine, and_, case, exists, func, not_, or_, select, update
+from sqlalchemy import ColumnElement, Engine, and_, case, exists, func, literal, not_, or_, select, update
 
 from douban_pipeline.catalog.database import reading, transactions
 from douban_pipeline.catalog.tables import DecisionState, OwnTables, ReviewStatus, TaskStage, TaskStatus, TaskType
@@ -32,11 +32,12 @@ class Scope(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class ShardDue:
-    """How many videos of a shard are due, and since when the oldest is."""
+    """How many videos of a shard are due, since when the oldest is, and whether a person's decision waits there."""
 
     shard: int
     count: int
     oldest: datetime
+    decided: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,16 +81,23 @@ class DueVideos:
         return conditions
 
     def overview(self) -> list[ShardDue]:
-        """Return the shards that have due videos, the one that waits longest first; one indexed query."""
+        """Return the shards with work, a person's decisions first, then who waits longest; two indexed queries."""
         video = self.tables.video
         query = (
             select(video.c.shard, func.count(), func.min(video.c.douban_next_sync_at))
             .where(video.c.douban_next_sync_at <= self.clock.now(), *self.in_scope())
             .group_by(video.c.shard)
         )
+        decision = self.tables.decision
+        # In a dry run decisions wait: nothing is written.
+        pending = (decision.c.state == DecisionState.PENDING, literal(not self.settings.dry_run))
+        decided = select(decision.c.shard, func.min(decision.c.created_at)).where(*pending).group_by(decision.c.shard)
         with reading(self.engine) as connection:
-            found = [ShardDue(shard, count, oldest) for shard, count, oldest in connection.execute(query)]
-        return sorted(found, key=lambda due: (due.oldest, due.shard))
+            found = {shard: ShardDue(shard, count, oldest) for shard, count, oldest in connection.execute(query)}
+            for shard, since in connection.execute(decided):
+                due = found.get(shard, ShardDue(shard, 0, since))
+                found[shard] = ShardDue(shard, due.count, min(due.oldest, since), decided=True)
+        return sorted(found.values(), key=lambda due: (not due.decided, due.oldest, due.shard))
 
     def take(self, queue: TaskQueue, shards: Collection[int], *, scope: Scope, limit: int, run_id: str) -> DueReport:
         """Put up to ``limit`` videos a shard into the queue, without duplicates, who waits longest first.

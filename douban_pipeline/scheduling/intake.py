@@ -119,6 +119,11 @@ class Intake:
             query = select(vod.c.vod_id).where(vod.c.vod_id > last).order_by(vod.c.vod_id).limit(limit)
             return list(connection.execute(query).scalars())
 
+    def has_begun(self) -> bool:
+        """Return whether the library was taken in at all; nothing else may be first, or no visit would be spread."""
+        with reading(self.engine) as connection:
+            return connection.execute(select(self.video.c.vod_id).limit(1)).first() is not None
+
     def waiting(self) -> int:
         """Return how many new or changed rows wait, counting no further than 100; two indexed queries."""
         return len({*self._changed_ids(100), *self._new_ids(100)})

@@ -32,6 +32,14 @@ def _intake(services: Services) -> Intake:
     return Intake(services.engine, services.tables, services.cms, services.clock)
 
 
+def _too_early(context: dg.OpExecutionContext, services: Services) -> bool:
+    """Return whether the library was never taken in, and say what to do."""
+    early = not _intake(services).has_begun()
+    if early:
+        context.log.warning("the library was not taken in yet: launch the job initialise_library")
+    return early
+
+
 def _metadata(report: IntakeReport) -> dict[str, dg.MetadataValue]:
     tiers = [{"tier": tier, "new videos": count} for tier, count in report.by_tier.items()]
     return {
@@ -77,6 +85,8 @@ def initialise_library() -> None:
 def take_in(context: dg.OpExecutionContext, services: dg.ResourceParam[Services]) -> None:
     """Take in new rows, and rows whose `vod_time` changed."""
     services.ready()
+    if _too_early(context, services):
+        return
     report = _intake(services).changes()
     context.log.info(f"{report.new} new, {report.changed} changed")
     context.add_output_metadata(_metadata(report))
@@ -92,6 +102,8 @@ def take_in_changes() -> None:
 def sweep(context: dg.OpExecutionContext, config: SweepConfig, services: dg.ResourceParam[Services]) -> None:
     """Look at one slice of all ids, whatever `vod_time` says."""
     services.ready()
+    if _too_early(context, services):
+        return
     report = _intake(services).sweep(config.part, config.parts)
     context.log.info(f"{report.seen} looked at, {report.new} new, {report.changed} changed, {report.gone} gone")
     context.add_output_metadata(_metadata(report))

@@ -27,7 +27,7 @@ DOUBAN_POOL = "douban_api"
     pool=DOUBAN_POOL,
 )
 def synced_fields(context: dg.AssetExecutionContext, services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
-    """Writes confirmed ids and refreshed fields to `mac_vod`, through the change log only.
+    """Writes confirmed ids and refreshed fields to the CMS, through the change log only.
 
     Reviewers' pending decisions come first. Then every confirmed verdict is asked the guards' predicate once more
     and written; linked videos whose visit has come are refreshed from their subject. Empty answers never

@@ -10,7 +10,17 @@ from typing import Any
 from douban_pipeline.catalog.change_log import SYNOPSIS_COLUMNS
 from douban_pipeline.catalog.maccms import Cms
 from douban_pipeline.catalog.numbers import score
-from douban_pipeline.catalog.values import blurb, content_html, fit_text, join_list, join_titles, split_list, storable
+from douban_pipeline.catalog.values import (
+    blurb,
+    content_html,
+    content_text,
+    fit_text,
+    is_placeholder,
+    join_list,
+    join_titles,
+    split_list,
+    storable,
+)
 from douban_pipeline.catalog.vocabulary import SiteVocabulary
 from douban_pipeline.settings import FieldPolicy
 from douban_pipeline.upstream.douban import SubjectRecord
@@ -71,10 +81,18 @@ def plan_fields(
 
 
 def is_empty(column: str, value: Any) -> bool:
-    """Return whether nothing is known: empty, zero, or a list of placeholders such as 内详."""
+    """Return whether nothing is known: empty, zero, markup without text, or placeholders such as 内详.
+
+    其它 in area and language is no placeholder but a word of the site's filter bar.
+    """
     if value in _EMPTY:
         return True
-    return column in _LISTS and not split_list(value)
+    if column in _LISTS:
+        return not split_list(value)
+    if not isinstance(value, str):
+        return False
+    text = content_text(value)
+    return not text or (is_placeholder(text) and not text.startswith("其"))
 
 
 def _value(column: str, record: SubjectRecord, vocabulary: SiteVocabulary, width: int, charset: str) -> tuple[Any, str]:

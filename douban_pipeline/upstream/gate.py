@@ -23,6 +23,7 @@ from sqlalchemy import Engine, Row, insert, select, update
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 from douban_pipeline.catalog.database import reading
+from douban_pipeline.catalog.owner import is_dead
 from douban_pipeline.catalog.tables import OwnTables
 from douban_pipeline.clock import Clock
 from douban_pipeline.upstream.errors import GateClosed, GateUnreadable, SourceError
@@ -239,6 +240,7 @@ class Gate:
                 if stored is None:
                     raise GateUnreadable(source, "the gate has no row for this source: configure it first")
                 row = _decode(stored)
+                row.holders = [holder for holder in row.holders if not _is_gone(holder.owner)]
                 result = change(row)
                 connection.execute(
                     update(table).where(table.c.source == source).values(**_encode(row), updated_at=self._clock.now())
@@ -246,6 +248,12 @@ class Gate:
             return result
         except (SQLAlchemyError, ValueError, KeyError, TypeError) as error:
             raise _unreadable(source, error) from error
+
+
+def _is_gone(owner: str) -> bool:
+    """Return whether the process that took a place was killed; it need not wait for the hold to run out."""
+    process, _, _ = owner.rpartition(":")
+    return is_dead(f"@{process}")
 
 
 def _unreadable(source: str, error: Exception) -> GateUnreadable:

@@ -11,8 +11,10 @@ import pytest
 from sqlalchemy.exc import OperationalError
 
 from douban_pipeline.build import build_defs
+from douban_pipeline.catalog.tables import DecisionAction
 from douban_pipeline.launching.chain import CHAIN, chain_runs_under_way, shard_range_tags
 from douban_pipeline.launching.sensors import due_videos_sensor, intake_sensor
+from douban_pipeline.review.decisions import Wish, record
 from douban_pipeline.services import open_services
 from douban_pipeline_tests.clocks import START
 from douban_pipeline_tests.library import GivenSettings, Library, build_library, video
@@ -151,6 +153,23 @@ def test_intake_is_launched_for_new_rows_and_only_once(library: Library, instanc
     repository = build_defs(settings=GivenSettings()).get_repository_def()
     instance.create_run_for_job(repository.get_job("take_in_changes"), status=dg.DagsterRunStatus.STARTED)
     assert tick(intake_sensor, library, instance) == "an intake run is under way"
+
+
+def test_before_the_library_is_taken_in_no_intake_begins(sqlite_url: str, instance: dg.DagsterInstance) -> None:
+    # Else every video of the library would be due at once, instead of spread over its tier's interval.
+    with build_library(sqlite_url, [video(1)], taken_in=False) as library:
+        assert "initialise_library" in tick(intake_sensor, library, instance)
+
+
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_a_decision_of_a_person_is_worth_a_run_at_once_unless_nothing_is_written(
+    sqlite_url: str, instance: dg.DagsterInstance, dry_run: bool
+) -> None:
+    with build_library(sqlite_url, [video(7)], dry_run=dry_run) as library:
+        record(library.services, [Wish(7, DecisionAction.lock_id)], reviewer="王", note="", run_id="r", dry_run=False)
+        library.set_state(7, douban_next_sync_at=START + timedelta(days=1))
+        found = tick(due_videos_sensor, library, instance)
+    assert found == "nothing is due" if dry_run else [request.partition_key for request in found] == ["07"]
 
 
 def test_the_cursor_is_versioned(library: Library, instance: dg.DagsterInstance) -> None:

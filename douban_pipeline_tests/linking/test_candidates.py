@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 
 import pytest
 
@@ -11,7 +12,8 @@ from douban_pipeline.linking.candidates import CandidateFinder, Found, choose
 from douban_pipeline.linking.facts import video_facts
 from douban_pipeline.matching import Video
 from douban_pipeline.upstream.errors import SourceError, SourceThrottled, SourceUnavailable, SourceWall, SubjectMismatch
-from douban_pipeline.upstream.search import Hit
+from douban_pipeline.upstream.search import Hit, SearchAnswer
+from douban_pipeline_tests.clocks import START
 from douban_pipeline_tests.library import video
 from douban_pipeline_tests.scenario import FILMS, RIVER, WHALE, row_of, subject
 
@@ -175,3 +177,21 @@ def test_douban_suggest_is_asked_for_titles_alone(stage):
     other = finder(scenario).find(Video(9, "查无此片之谜 第三季", year=2020, aliases=("无名之谜",)))
     assert scenario.upstream.requests.keys("suggest")[1:] == ["查无此片之谜 第三季", "查无此片之谜", "无名之谜"]
     assert (other.subjects, other.complete) == ((), True)
+
+
+class Silent:
+    """A provider of which an engine does not answer."""
+
+    name = "searxng"
+    titles_only = False
+
+    def search(self, query, *, cache_key, max_age, form=""):
+        return SearchAnswer((), (), 1, False, START, silent=("google: CAPTCHA",))
+
+
+def test_nothing_found_while_an_engine_is_silent_is_tried_again_but_not_for_ever():
+    week = timedelta(days=7)
+    finder = CandidateFinder(Silent(), None, top_n=5, search_age=week, subject_age=week, title_floor=0.55)
+    with pytest.raises(SourceUnavailable, match="google: CAPTCHA"):
+        finder.find(Video(7, TITLE), patience=1)
+    assert finder.find(Video(7, TITLE), patience=0).subjects == ()

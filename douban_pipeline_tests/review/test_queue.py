@@ -74,10 +74,10 @@ def test_what_the_report_shows(scenario):
     run = scenario.launch("nightly_reports")
     found = run.metadata("review_queue")
     assert (found["waiting"], found["status_review"], found["status_not_found"]) == (4, 3, 1)
-    first = [line.split("|")[1].strip() for line in found["first"].splitlines()[2:]]
+    first = [line.split("|")[1].strip() for line in found["most_pressing"].splitlines()[2:]]
     assert first == ["5", "6", "7", "4"]
-    assert "[90000103](https://movie.douban.com/subject/90000103/)" in found["first"]
-    assert "连续失败 5 次：douban: HTTP 500" in found["first"]
+    assert "[90000103](https://movie.douban.com/subject/90000103/)" in found["most_pressing"]
+    assert "连续失败 5 次：douban: HTTP 500" in found["most_pressing"]
     lines = found["candidates"].splitlines()[2:]
     assert len(lines) == 2, "both candidates of video 4"
     assert all("title 45" in line for line in lines)
@@ -88,7 +88,7 @@ def test_what_the_report_shows(scenario):
 
 def test_an_empty_queue_says_so(stage):
     found = stage([video(4)]).launch("nightly_reports").metadata("review_queue")
-    assert (found["waiting"], found["first"], found["candidates"]) == (0, "—", "—")
+    assert (found["waiting"], found["most_pressing"], found["candidates"]) == (0, "—", "—")
 
 
 def test_hostile_text_stays_text(stage):

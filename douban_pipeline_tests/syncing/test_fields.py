@@ -164,7 +164,12 @@ def test_what_the_collector_compares_is_not_rewritten_by_default():
         ("vod_douban_score", Decimal("0.0"), True),
         ("vod_douban_score", Decimal("0.1"), False),
         ("vod_douban_id", 0, True),
-        ("vod_content", "内详", False),
+        ("vod_content", "<p></p>", True),
+        ("vod_content", "<p>暂无简介</p>", True),
+        ("vod_content", "<p>一部电影。</p>", False),
+        ("vod_area", "未知", True),
+        ("vod_area", "其它", False),
+        ("vod_pic", "-", True),
     ],
 )
 def test_what_counts_as_empty(column, value, empty):
