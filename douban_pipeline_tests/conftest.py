@@ -4,8 +4,7 @@ Addresses come from the environment:
 
 - ``DOUBAN_TEST_MARIADB_URL`` (default ``mysql+pymysql://root@127.0.0.1:3306/``)
 - ``DOUBAN_TEST_POSTGRES_URL`` (default ``postgresql+psycopg2://postgres@127.0.0.1:5432/postgres``)
-- ``DOUBAN_TEST_REDIS_URL`` (default ``redis://127.0.0.1:6379/``)
-- ``DOUBAN_TEST_REQUIRE`` names the servers that must answer (``mariadb,postgres,redis``): a test that would be
+- ``DOUBAN_TEST_REQUIRE`` names the servers that must answer (``mariadb,postgres``): a test that would be
   skipped for want of one of them fails instead.
 """
 
@@ -24,7 +23,6 @@ from sqlalchemy.exc import OperationalError
 SERVERS = {
     "mariadb": ("DOUBAN_TEST_MARIADB_URL", "mysql+pymysql://root@127.0.0.1:3306/"),
     "postgres": ("DOUBAN_TEST_POSTGRES_URL", "postgresql+psycopg2://postgres@127.0.0.1:5432/postgres"),
-    "redis": ("DOUBAN_TEST_REDIS_URL", "redis://127.0.0.1:6379/"),
 }
 
 
