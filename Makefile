@@ -37,7 +37,7 @@ $(INSTALLED): setup.py $(CONSTRAINTS)
 		{ echo "$(PYTHON) is $$($(PYTHON) --version 2>&1), but Python 3.11 or newer is needed: name one with PYTHON=..." >&2; exit 1; }
 	@echo "installing into $(VENV): a minute or two, the first time only"
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-input -c $(CONSTRAINTS) -e '.[dev]'
+	@$(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check --no-input -c $(CONSTRAINTS) -e '.[dev]'
 	@touch $(INSTALLED)
 
 demo: $(INSTALLED)

@@ -42,11 +42,29 @@ class RevertConfig(dg.Config):
     run_id: str = Field("", description="All changes of this Dagster run.")
 
 
+def _refuse_environment(context: dg.OpExecutionContext) -> None:
+    """Refuse a config that asks for an environment variable.
+
+    Dagster resolves ``{env: NAME}`` in any text field, so that whoever may launch could have a secret written down.
+    """
+
+    def names(value: object) -> list[str]:
+        if isinstance(value, dict):
+            own = [str(value["env"])] if set(value) == {"env"} else []
+            return own + [name for item in value.values() for name in names(item)]
+        return [name for item in value for name in names(item)] if isinstance(value, list) else []
+
+    asked = names(dict(context.run.run_config))
+    if asked:
+        raise dg.Failure(f"配置中不得引用环境变量：{', '.join(asked)}", allow_retries=False)
+
+
 @dg.op
 def store_decisions(
     context: dg.OpExecutionContext, config: DecisionsConfig, services: dg.ResourceParam[Services]
 ) -> None:
     """Check all decisions, then record them."""
+    _refuse_environment(context)
     services.ready()
     wishes = [Wish(row.vod_id, row.action, row.douban_id, row.lock) for row in config.decisions]
     try:
@@ -127,6 +145,7 @@ def record_decisions() -> None:
 @dg.op
 def take_back(context: dg.OpExecutionContext, config: RevertConfig, services: dg.ResourceParam[Services]) -> None:
     """Take back the selected changes, or show what would happen."""
+    _refuse_environment(context)
     services.ready()
     missing = [name for name in ("operator", "reason") if not getattr(config, name).strip()]
     if missing:

@@ -54,6 +54,17 @@ def test_every_problem_is_told_at_once_and_nothing_is_recorded(scenario):
     assert (scenario.decisions(), scenario.library.states(), scenario.library.all_bytes()) == ([], states, before)
 
 
+@pytest.mark.parametrize("field", ["reviewer", "note"])
+def test_a_secret_of_the_environment_cannot_be_written_down(scenario, field, monkeypatch):
+    # Dagster resolves {env: NAME} in any text field of a launchpad.
+    monkeypatch.setenv("SITE_DATABASE_PASSWORD", "geheim")
+    run = launch(scenario, {"vod_id": 4, "action": "confirm_top1"}, **{field: {"env": "SITE_DATABASE_PASSWORD"}})
+    assert not run.success
+    assert run.failure.endswith("配置中不得引用环境变量：SITE_DATABASE_PASSWORD")
+    assert "geheim" not in str(run.result.all_events)
+    assert scenario.decisions() == []
+
+
 @pytest.mark.parametrize("action", sorted(set(DecisionAction) - {DecisionAction.set_id}))
 def test_a_subject_is_only_named_where_it_counts(scenario, action):
     with pytest.raises(DecisionError) as caught:
