@@ -304,7 +304,10 @@ class Writer:
         return self._result(work, douban_id, "planned", columns, linked, reason)
 
     def _refuse(self, work: _Work, reason: str, change_id: int | None = None) -> Synced:
-        self._close(work, TaskStatus.SKIP, VerdictState.REFUSED, reason, REFUSED_VISIT)
+        # A row that the site locked stays so: no use asking every hour.
+        now = self.services.clock.now()
+        visit_in = next_visit_of(work.row, now) - now if work.row["vod_lock"] else REFUSED_VISIT
+        self._close(work, TaskStatus.SKIP, VerdictState.REFUSED, reason, visit_in)
         douban_id = work.verdict["douban_id"] if work.verdict is not None else work.state["vod_douban_id"]
         return self._result(work, douban_id, "refused", reason=reason, change_id=change_id)
 

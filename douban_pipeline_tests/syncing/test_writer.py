@@ -157,7 +157,10 @@ def test_a_row_that_is_locked_in_the_cms_is_left_alone(stage):
     assert {change["state_reason"] for change in refused} == {"影片已在 CMS 中锁定（vod_lock）"}
     assert telling(scenario.verdicts(4), "state") == [("refused",)]
     scenario.clock.advance(hours=2)
-    assert scenario.under(respect_vod_lock=False).play().metadata("synced_fields")["written"] == 2
+    # A lock lasts: nobody asks again before the next regular visit.
+    assert scenario.play().metadata("due_videos")["due"] == 0
+    scenario.clock.advance(days=100)
+    assert scenario.under(respect_vod_lock=False).play().metadata("synced_fields")["written"] >= 2
     assert scenario.cms(4, "vod_douban_id") == (90_000_101,)
 
 
