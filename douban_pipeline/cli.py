@@ -36,6 +36,7 @@ app = typer.Typer(
 )
 console = Console()
 DEMO_SPREAD = timedelta(minutes=30)
+GRACE_SECONDS = 15
 
 
 @app.command("setup")
@@ -122,11 +123,16 @@ def _until_stopped(command: list[str], directory: Path) -> int:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     process = subprocess.Popen(command, cwd=directory)  # noqa: S603 (our own interpreter, no shell)
     signal.signal(signal.SIGTERM, lambda *_: process.terminate())
-    while True:
-        try:
-            return process.wait()
-        except KeyboardInterrupt:
-            console.print("stopping …")
+    try:
+        return process.wait()
+    except KeyboardInterrupt:
+        console.print("stopping …")
+    try:
+        # In a terminal Ctrl-C reached Dagster as well; sent to this process alone, it did not.
+        return process.wait(timeout=GRACE_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.terminate()
+        return process.wait()
 
 
 def _project() -> Path:
