@@ -27,7 +27,16 @@ from douban_pipeline.catalog.owner import is_dead
 from douban_pipeline.catalog.tables import OwnTables
 from douban_pipeline.clock import Clock
 from douban_pipeline.upstream.errors import GateClosed, GateUnreadable, SourceError
-from douban_pipeline.upstream.gate_rules import SAFETY, Admitted, GateRow, GateState, Holder, Refused, Wait
+from douban_pipeline.upstream.gate_rules import (
+    FAILURE_PAUSE,
+    SAFETY,
+    Admitted,
+    GateRow,
+    GateState,
+    Holder,
+    Refused,
+    Wait,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -240,6 +249,8 @@ class Gate:
                 if stored is None:
                     raise GateUnreadable(source, "the gate has no row for this source: configure it first")
                 row = _decode(stored)
+                if row.state is GateState.CLOSED and self._clock.now() - stored.updated_at > FAILURE_PAUSE:
+                    row.failures = 0  # failures of an hour ago do not make a row with those of now
                 row.holders = [holder for holder in row.holders if not _is_gone(holder.owner)]
                 result = change(row)
                 connection.execute(

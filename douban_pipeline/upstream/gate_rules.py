@@ -15,8 +15,11 @@ from douban_pipeline.upstream.errors import SourceError, SourceThrottled, Source
 SAFETY = 1.02
 """Slots stand this much further apart than the limit asks, so that a call sent a little late cannot make a
 minute hold one more than allowed. Costs 2 % of the rate."""
-FAILURES_TO_OPEN = 5
+FAILURES_TO_OPEN = 10
+"""Failed calls in a row that open the breaker: more than the few subjects a source is ill about can make by their
+retries, few enough to notice soon that it is down."""
 FAILURE_PAUSE = timedelta(minutes=5)
+"""How long it stays open then. As long a silence also ends a row of failures."""
 WALL_PAUSE_MINUTES = (30.0, 60.0)
 THROTTLE_PAUSE = timedelta(seconds=60)
 LONGEST_THROTTLE = timedelta(hours=24)

@@ -28,7 +28,7 @@ from douban_pipeline.upstream.errors import (
     SubjectMissing,
 )
 from douban_pipeline.upstream.gate import Gate
-from douban_pipeline.upstream.gate_rules import GateState
+from douban_pipeline.upstream.gate_rules import FAILURES_TO_OPEN, GateState
 from douban_pipeline_tests.clocks import START, SharedClock
 from douban_pipeline_tests.upstream.conftest import HOLD, House
 
@@ -72,11 +72,11 @@ def test_a_wall_closes_the_shop_until_one_probe_succeeds(any_house: House) -> No
 
 
 def test_each_kind_of_failure(any_house: House) -> None:
-    for _ in range(4):
+    for _ in range(FAILURES_TO_OPEN - 1):
         fail(any_house, SourceUnavailable("douban", "HTTP 500"))
     fail(any_house, SubjectMissing("douban", "条目不存在"))
     assert any_house.status().failures == 0
-    for _ in range(5):
+    for _ in range(FAILURES_TO_OPEN):
         fail(any_house, SourceUnavailable("douban", "HTTP 500"))
     with pytest.raises(GateClosed) as caught:
         call(any_house)
@@ -87,6 +87,14 @@ def test_each_kind_of_failure(any_house: House) -> None:
     any_house.clock.advance(seconds=90)
     call(any_house)
     assert any_house.status().state is GateState.CLOSED
+
+
+def test_failures_with_a_long_silence_between_are_no_row(any_house: House) -> None:
+    for _ in range(FAILURES_TO_OPEN - 1):
+        fail(any_house, SourceUnavailable("douban", "HTTP 500"))
+    any_house.clock.advance(minutes=6)
+    fail(any_house, SourceUnavailable("douban", "HTTP 500"))
+    assert (any_house.status().state, any_house.status().failures) == (GateState.CLOSED, 1)
 
 
 def test_a_bug_says_nothing_of_the_source_and_frees_the_place(house: House) -> None:

@@ -18,7 +18,7 @@ from douban_pipeline.upstream.errors import (
     SubjectMismatch,
     SubjectMissing,
 )
-from douban_pipeline.upstream.gate_rules import Admitted, GateRow, GateState, Refused, Wait
+from douban_pipeline.upstream.gate_rules import FAILURES_TO_OPEN, Admitted, GateRow, GateState, Refused, Wait
 from douban_pipeline_tests.clocks import START
 
 HOLD = timedelta(seconds=60)
@@ -103,10 +103,10 @@ def test_a_throttle_opens_for_as_long_as_asked(retry_after: float | None, second
 
 
 @pytest.mark.parametrize("error", [SourceUnavailable("douban", "HTTP 500"), SubjectMismatch("douban", "other")])
-def test_the_fifth_failure_in_a_row_opens(error: SourceError) -> None:
+def test_enough_failures_in_a_row_open(error: SourceError) -> None:
     gate = row()
-    for count in range(1, 5):
-        called(gate, error, count * timedelta(minutes=1))
+    for count in range(1, FAILURES_TO_OPEN):
+        called(gate, error, count * timedelta(seconds=1))
         assert (gate.state, gate.failures) == (GateState.CLOSED, count)
     called(gate, error, timedelta(minutes=5))
     assert gate.state is GateState.OPEN
