@@ -9,7 +9,7 @@ from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
 from douban_pipeline.catalog.values import readable
 
 MEDIUMINT_MAX = 16_777_215
-"""The largest value of an unsigned MEDIUMINT: ``vod_total``, ``vod_score_num``, ``vod_score_all``."""
+"""The largest value of an unsigned MEDIUMINT such as ``vod_total``."""
 
 _YEARS = range(1880, 2101)
 
@@ -111,11 +111,3 @@ def score(value: str | float | Decimal | None) -> Decimal:
     if not (number.is_finite() and 0 <= number <= 10):
         return Decimal("0.0")
     return abs(number.quantize(Decimal("0.1"), ROUND_HALF_UP))
-
-
-def votes(value: str | int | None) -> int:
-    """Return a vote count as ``vod_score_num`` holds it: 0 when unknown, at most :data:`MEDIUMINT_MAX`."""
-    digits = re.sub(r"[,，\s]|人评价", "", str(value or ""))
-    if not digits.isdecimal():
-        return 0
-    return min(int(digits), MEDIUMINT_MAX) if len(digits) < 10 else MEDIUMINT_MAX
