@@ -23,7 +23,7 @@ from douban_pipeline.catalog.maccms import DECIMAL_COLUMNS, WRITABLE_COLUMNS, Cm
 from douban_pipeline.catalog.owner import is_dead
 from douban_pipeline.catalog.tables import ChangeState, DecisionAction, OwnTables, ReviewStatus
 from douban_pipeline.catalog.tasks import shard_of
-from douban_pipeline.catalog.videos import state_rows
+from douban_pipeline.catalog.videos import GONE, state_rows
 from douban_pipeline.clock import Clock
 
 PIPELINE = "pipeline"
@@ -233,7 +233,7 @@ class ChangeLog:
             row = self.cms.rows(connection, [change.vod_id]).get(change.vod_id)
             state = state_rows(connection, self.tables, [change.vod_id]).get(change.vod_id)
         if row is None:
-            return "影片已从 CMS 中删除"
+            return GONE
         changed = [column for column, value in change.old.items() if row[column] != value]
         if changed:
             return f"读取之后 CMS 中的值已被改动：{', '.join(changed)}"
@@ -301,7 +301,7 @@ class ChangeLog:
             change = _change_of(row)
             stands = current.get(change.vod_id)
             if stands is None:
-                state, reason = ChangeState.CONFLICT, "影片已从 CMS 中删除，无法判断写入是否生效"
+                state, reason = ChangeState.CONFLICT, f"{GONE}，无法判断写入是否生效"
             elif all(stands[column] == value for column, value in change.new.items()):
                 state, reason = ChangeState.APPLIED, "运行中断后核对：写入已生效"
             elif all(stands[column] == value for column, value in change.old.items()):

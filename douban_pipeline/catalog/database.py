@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
 import stamina
-from sqlalchemy import Connection, Engine, create_engine, event, make_url
+from sqlalchemy import Connection, Engine, Table, create_engine, event, make_url
+from sqlalchemy.dialects import mysql, sqlite
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, OperationalError
 
@@ -120,6 +121,18 @@ def _is_deadlock(error: Exception) -> bool:
     if not isinstance(error, OperationalError) or error.orig is None:
         return False
     return bool(error.orig.args) and error.orig.args[0] in (1205, 1213)
+
+
+def insert_missing(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]], *, key: str) -> None:
+    """Insert ``rows``; where another process put a row of the same unique ``key`` meanwhile, that one stays as it is.
+
+    Not ``INSERT IGNORE``, which on MySQL passes over every other error as well.
+    """
+    if connection.dialect.name == "sqlite":
+        connection.execute(sqlite.insert(table).on_conflict_do_nothing(index_elements=[key]), rows)
+    else:
+        insert = mysql.insert(table)
+        connection.execute(insert.on_duplicate_key_update({key: insert.inserted[key]}), rows)
 
 
 @contextmanager

@@ -12,9 +12,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import Connection, Engine, case, or_, select, update
-from sqlalchemy.dialects import mysql, sqlite
 
-from douban_pipeline.catalog.database import reading, transactions
+from douban_pipeline.catalog.database import insert_missing, reading, transactions
 from douban_pipeline.catalog.owner import is_dead
 from douban_pipeline.catalog.tables import SHARDS, OwnTables, TaskStage, TaskStatus, TaskType
 from douban_pipeline.clock import Clock
@@ -114,11 +113,7 @@ class TaskQueue:
         if not new:
             return 0
         # Another run may queue the same between the look and the insert: the unique key decides, quietly.
-        if connection.dialect.name == "sqlite":
-            connection.execute(sqlite.insert(self.task).on_conflict_do_nothing(index_elements=["open_key"]), new)
-        else:
-            insert = mysql.insert(self.task)
-            connection.execute(insert.on_duplicate_key_update(open_key=insert.inserted.open_key), new)
+        insert_missing(connection, self.task, new, key="open_key")
         return len(new)
 
     def lease(self, shards: Collection[int], stage: TaskStage, *, limit: int) -> list[Task]:

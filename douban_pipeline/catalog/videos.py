@@ -14,10 +14,12 @@ GONE = "影片已从 CMS 中删除"
 """What is noted of a video that was deleted."""
 
 
-def state_rows(connection: Connection, tables: OwnTables, vod_ids: Iterable[int]) -> dict[int, RowMapping]:
-    """Return our state rows of ``vod_ids`` that exist, by id."""
-    video = tables.video
-    rows = connection.execute(select(video).where(video.c.vod_id.in_(list(vod_ids)))).mappings()
+def state_rows(
+    connection: Connection, tables: OwnTables, vod_ids: Iterable[int], *, lock: bool = False
+) -> dict[int, RowMapping]:
+    """Return our state rows of ``vod_ids`` that exist, by id; with ``lock`` nobody else changes them meanwhile."""
+    query = select(tables.video).where(tables.video.c.vod_id.in_(list(vod_ids)))
+    rows = connection.execute(query.with_for_update() if lock else query).mappings()
     return {row["vod_id"]: row for row in rows}
 
 

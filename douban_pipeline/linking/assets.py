@@ -13,10 +13,9 @@ from douban_pipeline.linking.facts import video_facts
 from douban_pipeline.linking.idle import pass_over, why_idle
 from douban_pipeline.linking.verdicts import Bench, Judged
 from douban_pipeline.partitions import shard_backfill, shards
-from douban_pipeline.presentation import local_time, subject_link, table
+from douban_pipeline.presentation import subject_link, table
 from douban_pipeline.scheduling.assets import due_videos
-from douban_pipeline.scheduling.attempts import PutBack
-from douban_pipeline.scheduling.session import Session, open_session
+from douban_pipeline.scheduling.session import open_session
 from douban_pipeline.services import Services
 
 SEARCH_POOL = "search_api"
@@ -55,7 +54,6 @@ def search_candidates(context: dg.AssetExecutionContext, services: dg.ResourcePa
         title_floor=settings.title_floor,
     )
     attempts = session.attempts()
-    videos = {vod_id: video_facts(row, services.cms, services.categories) for vod_id, row in rows.items()}
     wanted: list[Task] = []
     for task in tasks:
         idle = why_idle(rows.get(task.vod_id), states.get(task.vod_id))
@@ -63,6 +61,7 @@ def search_candidates(context: dg.AssetExecutionContext, services: dg.ResourcePa
             pass_over(services, session.queue, task, rows.get(task.vod_id), idle)
         else:
             wanted.append(task)
+    videos = {task.vod_id: video_facts(rows[task.vod_id], services.cms, services.categories) for task in wanted}
     found: dict[int, Found] = {}
 
     def find(task: Task) -> Found:
@@ -93,29 +92,10 @@ def search_candidates(context: dg.AssetExecutionContext, services: dg.ResourcePa
             "without_candidates": sum(not result.subjects for result in found.values()),
             "requests": requests,
             "requests_per_video": round(requests / len(found), 2) if found else 0.0,
-            "deferred": len(attempts.deferred),
-            "failed": len(attempts.failed),
-            "left_for_later": attempts.left,
             "most_requests": dg.MetadataValue.md(table(rows_shown)),
-            **put_back_metadata(session, attempts.deferred, attempts.failed),
+            **session.attempts_metadata(attempts),
         }
     )
-
-
-def put_back_metadata(session: Session, deferred: list[PutBack], failed: list[PutBack]) -> dict[str, dg.MetadataValue]:
-    """Return a table of the tasks that went back into the queue, if there are any."""
-    zone = session.services.settings.zone
-    rows = [
-        {
-            "vod_id": item.vod_id,
-            "shard": item.shard,
-            "why": item.reason,
-            "failures": item.failures,
-            "again at": local_time(item.until, zone),
-        }
-        for item in (*failed, *deferred)
-    ]
-    return {"put_back": dg.MetadataValue.md(table(rows))} if rows else {}
 
 
 @dg.asset(

@@ -5,7 +5,7 @@ Nothing here writes to the CMS: a CONFIRMED verdict waits for the writing step, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -59,7 +59,7 @@ class Bench:
         self.run_id = run_id
         self.thresholds = thresholds_of(services.settings)
 
-    def judge(self, tasks: Sequence[Task], report: Callable[[Judged], None] = lambda _: None) -> list[Judged]:
+    def judge(self, tasks: Sequence[Task]) -> list[Judged]:
         """Judge ``tasks`` from the archive and store the verdicts; one transaction a video."""
         vod_ids = [task.vod_id for task in tasks]
         services = self.services
@@ -75,9 +75,7 @@ class Bench:
                 pass_over(services, self.queue, task, row, idle)
                 continue
             reverted = frozenset(undone.get(task.vod_id, {}).get("vod_douban_id", ()))
-            result = self._judge_one(task, row, state, reverted)
-            judged.append(result)
-            report(result)
+            judged.append(self._judge_one(task, row, state, reverted))
         return judged
 
     def _judge_one(self, task: Task, row: RowMapping, state: RowMapping, reverted: frozenset[int]) -> Judged:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy import Connection, insert, select, update
 
 from douban_pipeline.catalog.database import reading, transactions
 from douban_pipeline.catalog.tables import DecisionAction, DecisionState
 from douban_pipeline.catalog.tasks import shard_of
 from douban_pipeline.catalog.videos import state_rows
+from douban_pipeline.review.queue import newest_candidates
 from douban_pipeline.services import Services
 from douban_pipeline.upstream.subject_urls import SMALLEST_ID
 
@@ -127,19 +128,11 @@ def _resolve(services: Services, connection: Connection, wishes: Sequence[Wish])
         elif wish.action is not DecisionAction.set_id and wish.douban_id:
             problems.append(f"{where}：{wish.action} 不使用 douban_id，请改为 0，或改用 set_id")
         elif wish.action is DecisionAction.confirm_top1:
-            top = _top(services, connection, wish.vod_id)
-            if top is None:
+            best = newest_candidates(services, connection, [wish.vod_id], most=1).get(wish.vod_id)
+            if best is None:
                 problems.append(f"{where}：没有候选条目，请改用 set_id")
             else:
-                subjects[wish.vod_id] = top
+                subjects[wish.vod_id] = best[0].douban_id
         else:
             subjects[wish.vod_id] = wish.douban_id
     return subjects, problems
-
-
-def _top(services: Services, connection: Connection, vod_id: int) -> int | None:
-    """Return the first candidate of a video's newest verdict."""
-    candidate, verdict = services.tables.candidate, services.tables.verdict
-    newest = select(func.max(verdict.c.verdict_id)).where(verdict.c.vod_id == vod_id).scalar_subquery()
-    query = select(candidate.c.douban_id).where(candidate.c.verdict_id == newest, candidate.c.rank == 1)
-    return connection.execute(query).scalar_one_or_none()

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
-from sqlalchemy import func, or_, select
+from sqlalchemy import Connection, func, or_, select
 
 from douban_pipeline.catalog.database import reading
 from douban_pipeline.catalog.tables import ReviewStatus
@@ -69,7 +68,7 @@ def review_queue_of(services: Services, *, most: int, candidates: int = 5) -> Re
     with reading(services.engine) as connection:
         by_status = {row[0]: row[1] for row in connection.execute(counts.group_by(video.c.douban_review_status))}
         rows = connection.execute(query).mappings().all()
-        found = _candidates(services, connection, [row["vod_id"] for row in rows], candidates)
+        found = newest_candidates(services, connection, [row["vod_id"] for row in rows], candidates)
     first = tuple(
         Waiting(
             row["vod_id"],
@@ -85,7 +84,10 @@ def review_queue_of(services: Services, *, most: int, candidates: int = 5) -> Re
     return ReviewQueue(sum(by_status.values()), by_status, first)
 
 
-def _candidates(services: Services, connection: Any, vod_ids: list[int], most: int) -> dict[int, list[Candidate]]:
+def newest_candidates(
+    services: Services, connection: Connection, vod_ids: list[int], most: int
+) -> dict[int, list[Candidate]]:
+    """Return up to ``most`` candidates of each video's newest verdict, the best first; none for no candidates."""
     table, verdict = services.tables.candidate, services.tables.verdict
     newest = (
         select(func.max(verdict.c.verdict_id).label("verdict_id"))

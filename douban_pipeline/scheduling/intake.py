@@ -8,20 +8,20 @@ from __future__ import annotations
 
 import hashlib
 from array import array
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, Engine, RowMapping, bindparam, func, or_, select, update
-from sqlalchemy.dialects import mysql, sqlite
+from sqlalchemy import Engine, RowMapping, bindparam, func, or_, select, update
 
-from douban_pipeline.catalog.database import reading, transactions
+from douban_pipeline.catalog.database import insert_missing, reading, transactions
 from douban_pipeline.catalog.maccms import MATCH_COLUMNS, Cms
 from douban_pipeline.catalog.numbers import year_of
 from douban_pipeline.catalog.tables import OwnTables, ReviewStatus
 from douban_pipeline.catalog.tasks import shard_of
+from douban_pipeline.catalog.videos import GONE, state_rows
 from douban_pipeline.clock import Clock
 from douban_pipeline.scheduling.tiers import TIERS, next_visit_of, tier_index, tier_of_row, updated_at
 
@@ -48,6 +48,7 @@ class Intake:
 
     def __init__(self, engine: Engine, tables: OwnTables, cms: Cms, clock: Clock) -> None:
         self.engine = engine
+        self.tables = tables
         self.video = tables.video
         self.cms = cms
         self.clock = clock
@@ -152,7 +153,7 @@ class Intake:
                     connection.execute(
                         update(video)
                         .where(video.c.vod_id.in_(gone[start : start + _BATCH]))
-                        .values(douban_next_sync_at=None, douban_review_reason="影片已从 CMS 中删除")
+                        .values(douban_next_sync_at=None, douban_review_reason=GONE)
                     )
         report.gone += len(gone)
         return report
@@ -161,14 +162,15 @@ class Intake:
         now = self.clock.now()
         report.seen += len(rows)
         with reading(self.engine) as connection:
-            states = self._states(connection, rows)
+            states = state_rows(connection, self.tables, [row["vod_id"] for row in rows])
         rows = [row for row in rows if row["vod_id"] not in states or self._change(row, states[row["vod_id"]], now)]
         if not rows:
             return
+        vod_ids = [row["vod_id"] for row in rows]
         for transaction in transactions(self.engine):
             with transaction as connection:
                 # Looked at again, our state under lock and the CMS after it: a run may have linked a video in between.
-                states = self._states(connection, rows, lock=True)
+                states = state_rows(connection, self.tables, vod_ids, lock=True)
                 standing = self.cms.rows(connection, list(states))
                 new: list[dict[str, Any]] = []
                 changed: list[dict[str, Any]] = []
@@ -184,7 +186,7 @@ class Intake:
                             before = {name: state[name] for name in _UPDATED}
                             changed.append(before | difference | {"key": row["vod_id"]})
                 if new:
-                    self._insert_missing(connection, new)
+                    insert_missing(connection, self.video, new, key="vod_id")
                 if changed:
                     connection.execute(update(self.video).where(self.video.c.vod_id == bindparam("key")), changed)
         for tier in tiers:
@@ -192,24 +194,8 @@ class Intake:
         report.new += len(new)
         report.changed += len(changed)
 
-    def _states(
-        self, connection: Connection, rows: Sequence[RowMapping], *, lock: bool = False
-    ) -> dict[int, RowMapping]:
-        query = select(self.video).where(self.video.c.vod_id.in_([row["vod_id"] for row in rows]))
-        if lock:
-            query = query.with_for_update()
-        return {state["vod_id"]: state for state in connection.execute(query).mappings()}
-
     def _change(self, row: RowMapping, state: RowMapping, now: datetime) -> dict[str, Any]:
         return _difference(row, state, now, next_visit_of(row, now))
-
-    def _insert_missing(self, connection: Connection, new: Sequence[Mapping[str, Any]]) -> None:
-        """Insert state rows; one that another process took in meanwhile stays as it is."""
-        if connection.dialect.name == "sqlite":
-            connection.execute(sqlite.insert(self.video).on_conflict_do_nothing(), new)
-        else:
-            insert = mysql.insert(self.video)
-            connection.execute(insert.on_duplicate_key_update(vod_id=insert.inserted.vod_id), new)
 
 
 _UPDATED = (

@@ -10,6 +10,7 @@ import dagster as dg
 from douban_pipeline.catalog.change_log import ChangeLog, Reconciled
 from douban_pipeline.catalog.tasks import TaskQueue
 from douban_pipeline.partitions import shard_numbers
+from douban_pipeline.presentation import local_time, table
 from douban_pipeline.scheduling.attempts import Attempts
 from douban_pipeline.services import Services
 
@@ -40,6 +41,25 @@ class Session:
     def attempts(self) -> Attempts:
         """Return a record of calls to outside sources, bound to this step's time."""
         return Attempts(self.services, self.queue, self.deadline)
+
+    def attempts_metadata(self, attempts: Attempts) -> dict[str, Any]:
+        """Return how many calls came to nothing, and a table of the tasks that went back into the queue, if any did."""
+        rows = [
+            {
+                "vod_id": item.vod_id,
+                "shard": item.shard,
+                "why": item.reason,
+                "failures": item.failures,
+                "again at": local_time(item.until, self.services.settings.zone),
+            }
+            for item in (*attempts.failed, *attempts.deferred)
+        ]
+        return {
+            "deferred": len(attempts.deferred),
+            "failed": len(attempts.failed),
+            "left_for_later": attempts.left,
+            **({"put_back": dg.MetadataValue.md(table(rows))} if rows else {}),
+        }
 
     def result(self, metadata: Mapping[str, Any]) -> dg.MaterializeResult:
         """Return the step's result: ``metadata``, how long it took, and what was mended at its start."""

@@ -6,7 +6,7 @@ import dagster as dg
 
 from douban_pipeline.catalog.database import reading
 from douban_pipeline.catalog.tables import TaskStage
-from douban_pipeline.linking.assets import put_back_metadata, scored_matches
+from douban_pipeline.linking.assets import scored_matches
 from douban_pipeline.partitions import shard_backfill, shards
 from douban_pipeline.presentation import subject_link, table
 from douban_pipeline.scheduling.session import open_session
@@ -65,9 +65,6 @@ def synced_fields(context: dg.AssetExecutionContext, services: dg.ResourceParam[
             "unchanged": kinds["unchanged"],
             "refused": kinds["refused"],
             "sent_to_review": kinds["review"],
-            "deferred": len(attempts.deferred),
-            "failed": len(attempts.failed),
-            "left_for_later": attempts.left,
             "decisions_applied": sum(item.state == "applied" for item in carried),
             "decisions_refused": sum(item.state == "refused" for item in carried),
             "decisions_waiting": waiting,
@@ -77,7 +74,7 @@ def synced_fields(context: dg.AssetExecutionContext, services: dg.ResourceParam[
                 table([{"column": column, "videos": count} for column, count in columns.most_common()])
             ),
             "most_telling": dg.MetadataValue.md(table([_shown(result) for result in sorted(results, key=_telling)])),
-            **put_back_metadata(session, attempts.deferred, attempts.failed),
+            **session.attempts_metadata(attempts),
         }
     )
 

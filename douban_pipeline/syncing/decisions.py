@@ -22,7 +22,7 @@ from douban_pipeline.catalog.tables import (
     VerdictState,
 )
 from douban_pipeline.catalog.tasks import NewTask, TaskQueue
-from douban_pipeline.catalog.videos import state_rows
+from douban_pipeline.catalog.videos import GONE, state_rows
 from douban_pipeline.services import Services
 
 PERSON = "person"
@@ -85,7 +85,7 @@ def _carry_out_one(services: Services, queue: TaskQueue, change_log: ChangeLog, 
         row = services.cms.rows(connection, [vod_id]).get(vod_id)
         state = state_rows(connection, services.tables, [vod_id]).get(vod_id)
     if row is None or state is None:
-        return _settle(services, decision, DecisionState.REFUSED, "影片已从 CMS 中删除")
+        return _settle(services, decision, DecisionState.REFUSED, GONE)
     old, new, wanted = _effect(services, decision, row)
     change = Change(
         vod_id=vod_id,
