@@ -1,4 +1,4 @@
-"""Numbers as titles write them: Arabic, Chinese (一 to 九百九十九, 廿, 卅, 两), Roman letters."""
+"""Numbers as titles write them: Arabic, Chinese (一 to 九百九十九, 廿, 卅, 两, 壹贰叁), Roman letters."""
 
 from __future__ import annotations
 
@@ -8,6 +8,10 @@ from functools import lru_cache
 CHINESE_DIGITS = "零〇一二两三四五六七八九十百廿卅"
 """Characters of a Chinese numeral, to be put inside a character class."""
 
+FINANCIAL_DIGITS = "壹贰叁肆伍陆柒捌玖拾佰"
+"""Characters of a numeral as written on cheques: 叁之章."""
+
+_PLAIN = str.maketrans(FINANCIAL_DIGITS, "一二三四五六七八九十百")
 _DIGIT = {char: value for value, char in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
 _TENS = {"廿": 20, "卅": 30}
 _ROMAN = re.compile(r"(?=[IVX])(X{0,3})(IX|IV|V?I{0,3})", re.IGNORECASE)
@@ -32,6 +36,7 @@ def chinese_value(text: str) -> int | None:
     """
     if not text:
         return None
+    text = text.translate(_PLAIN)
     if all(char in _DIGIT for char in text):
         return int("".join(str(_DIGIT[char]) for char in text)) if len(text) <= 4 else None
     total, pending = 0, None

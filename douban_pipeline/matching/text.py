@@ -38,6 +38,7 @@ _FOLD = {ord(pair[0]): pair[1] for pair in _FOLD_PAIRS.split()}
 _ROMAN_RUN = re.compile("[\u2160-\u216b\u2170-\u217b]+")
 _LATIN_MARKS = re.compile("[\u0300-\u036f]")
 _SPACES = re.compile(r"\s+")
+_COMMON_HAN = re.compile("[\u4e00-\u9fff]+")
 
 
 @cache
@@ -50,9 +51,24 @@ def _converter(config: str) -> opencc.OpenCC:
 _REPAIR = str.maketrans("锺馀㑩", "钟余罗")
 
 
+# 藉着 is 借着, but 慰藉 stays.
+_IN_PHRASES = frozenset("乾藉瞭著覆徵夥摺麼麽噁閤")
+
+
+@cache
+def _traditional() -> frozenset[str]:
+    """Characters OpenCC changes: most titles have none, and looking is cheaper than converting."""
+    every = [chr(code) for code in range(0x80, 0x10000) if not 0xD800 <= code < 0xE000]
+    simple = str(_converter("t2s").convert("\n".join(every))).split("\n")
+    changed = {before for before, after in zip(every, simple, strict=True) if before != after}
+    return frozenset(changed) | _IN_PHRASES | frozenset(map(chr, _REPAIR))
+
+
 def simplify(text: str) -> str:
     """Turn traditional characters into simplified ones, one by one."""
-    return text if text.isascii() else str(_converter("t2s").convert(text)).translate(_REPAIR)
+    if text.isascii() or (_traditional().isdisjoint(text) and max(text) <= "\uffff"):
+        return text
+    return str(_converter("t2s").convert(text)).translate(_REPAIR)
 
 
 def simplify_taiwan(text: str) -> str:
@@ -89,12 +105,20 @@ def _fold_once(text: str, taiwan: bool) -> str:
     return simple.translate(_FOLD)
 
 
+@cache
+def _moving() -> frozenset[str]:
+    """Common Chinese characters that have another form to be compared in."""
+    return _traditional() | frozenset(map(chr, _FOLD))
+
+
 @lru_cache(maxsize=65536)
 def normalise(text: str, *, taiwan: bool = False) -> str:
     """Return the form in which two texts are compared: no case, width, accents, spaces, punctuation.
 
     Idempotent. ``taiwan`` converts Taiwan's words too. A text of punctuation alone keeps it.
     """
+    if not taiwan and _COMMON_HAN.fullmatch(text) and _moving().isdisjoint(text):
+        return text
     for _ in range(4):
         folded = _fold_once(text, taiwan)
         if folded == text:

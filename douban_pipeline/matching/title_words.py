@@ -1,4 +1,4 @@
-"""The words sites and catalogues hang on a title: junk, editions, ways to number. Tables only.
+"""The words sites hang on a title that say nothing of the work. Tables only.
 
 Patterns are matched against text after :func:`~douban_pipeline.matching.text.narrow` and without regard to
 case; those of suffixes end at the end of the text. A word missing here stays part of the name, which can cost
@@ -8,174 +8,155 @@ a match but never make a wrong one. So when in doubt, leave it out.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from functools import lru_cache
 
 from douban_pipeline.matching.numerals import CHINESE_DIGITS
 from douban_pipeline.matching.text import HAN
 
 
-def _suffix(pattern: str) -> re.Pattern[str]:
+def suffix(pattern: str) -> re.Pattern[str]:
+    """Compile a pattern that ends where the text ends."""
     return re.compile(rf"(?:{pattern})$", re.IGNORECASE)
 
 
-_NOT_LATIN_BEFORE = r"(?<![a-z])"
+_NO_LITERALS = re.compile(r"\(\?P<\w+>|\(\?<?[=!](?:\[[^\]]*\])+\)|\\[a-zA-Z]")
+_DIGITS, _LETTERS = frozenset("0123456789"), frozenset("abcdefghijklmnopqrstuvwxyz")
+
+
+@lru_cache(maxsize=512)
+def _mentioned(source: str) -> frozenset[str]:
+    found = frozenset(_NO_LITERALS.sub("", source).casefold())
+    if "[^" in source:
+        return found | _DIGITS | _LETTERS | frozenset("!$%&'*+@£")
+    if "\\d" in source or re.search("[0-9]-[0-9]", source):
+        found |= _DIGITS
+    return found | _LETTERS if "a-z" in _NO_LITERALS.sub("", source) else found
+
+
+def may_end_in(pattern: re.Pattern[str], char: str) -> bool:
+    """Say whether what the pattern matches may end in this character, or that it cannot be told.
+
+    A suffix ends in a character its pattern names, so most patterns need not be tried on most titles.
+    """
+    return char.casefold() in _mentioned(pattern.pattern)
+
+
+NOT_LATIN_BEFORE = r"(?<![a-z])"
+APART = r"(?:(?<=[\s:·.,_|\-–—\])}】」季期部集])|^)"
+"""For words that may end a name (吸血鬼日记, 死亡预告): read only after a separator or a season."""
+
+_NOT_IN_LATIN = r"(?<![a-z])(?<![a-z'’][ ])"
+"""For words a Latin name may end with: Madame Web, Cam."""
+
+_VIDEO = (
+    # Unmistakable anywhere.
+    r"u?hd|fhd|hdr(?:10)?|hdtv|hdtc|hdts|hdcam|hdrip|web-?dl|web-?rip|blu-?ray|bd-?rip|bd-?hr|dvd-?rip|dvd-?scr|hr-hdtv"
+    r"|remux|x26[45]|h\.?26[45]|hevc|10-?bit|60fps|dovi"
+)
+_VIDEO_WEAK = r"bd|dvd|tc|ts|cam|hc|web|avc|aac|ac3|dts|flac|r5"
+_OTHER = r"[英日韩法德俄泰西意印][语文]?"
+# Several only in the order sites write them: 末日国语中字 and 祖国国语中字 have one language each.
+_LANGUAGES = (
+    rf"(?:国[语配]?(?:粤语?)?(?:中?{_OTHER})?(?:{_OTHER})?|中文?(?:{_OTHER})?"
+    rf"|粤语?(?:国语?|{_OTHER})?|台[语配]|{_OTHER})"
+)
+_FILE = r"mp4|mkv|avi|rmvb|rm|wmv|flv|mov|ts|m2ts|iso|mpg|m4v|webm"
 
 JUNK: tuple[re.Pattern[str], ...] = tuple(
     map(
-        _suffix,
+        suffix,
         (
             # Files and pictures.
-            r"\.(?:mp4|mkv|avi|rmvb|rm|wmv|flv|mov|ts|m2ts|iso)",
+            rf"(?:\.|^)(?:{_FILE})",
+            # Before the sizes, so that BD goes with its 1080P after a Latin name too.
+            rf"{NOT_LATIN_BEFORE}(?:{_VIDEO}|bd|dvd)+[\s._]*\d{{3,4}}\s*[pi]",
+            NOT_LATIN_BEFORE + r"u?[hb]d\s?(?:480|720|1080|1280|2160)",
             r"(?<![0-9])(?:240|360|480|540|576|720|1080|1440|2160|4320)\s*[pi]",
             r"(?<![0-9])[48]k(?:\s*版)?",
+            r"(?<![0-9])4k?[\s.]*remux",
             r"(?<![0-9])\d{3,4}\s*[x*]\s*\d{3,4}",
             r"\d{3,4}分辨率",
             # The lookbehind also lets 1080PBD through.
-            r"(?:(?<![a-z])|(?<=[0-9][pik]))(?:u?hd|fhd|hdr(?:10)?|bd|dvd|hdtv|hdtc|hdts|hdcam|tc|ts|cam|hc|web-?dl|web-?rip"
-            r"|web|blu-?ray|bd-?rip|hd-?rip|dvd-?rip|bd-?hr|hr-hdtv|remux|x26[45]|h\.?26[45]|hevc|avc|aac|ac3|dts|flac"
-            r"|10bit|60fps|dovi)+",
+            rf"(?:{NOT_LATIN_BEFORE}|(?<=[0-9][pik]))(?:{_VIDEO})+版?",
+            rf"(?:{_NOT_IN_LATIN}|(?<=[0-9][pik]))(?:{_VIDEO}|{_VIDEO_WEAK})+版?(?<!dvd版)",
             # A release group comes after its codec: H264.AAC-RARBG.
-            _NOT_LATIN_BEFORE + r"(?:h\.?26[45]|x26[45]|aac|ac3|dts|hevc|flac)(?![a-z0-9])[a-z0-9.&@-]*",
-            r"(?:蓝光|超清|高清|标清|原画|杜比视界|杜比|枪版|抢先版?|清晰|全高清)(?:版|画质|原盘)?",
-            r"无水印|在线观看|免费观看|迅雷下载|下载|正片|无字幕?|有字幕?|完整无删",
-            # Subtitles: 中英双字幕, 国印双语中字, 韩语中字.
-            r"(?:[国中粤英日韩法德俄泰西意印台](?:语|文)?){0,3}(?:双语|三语)(?:中字|双字|字幕)*",
-            r"(?:[国中粤英日韩法德俄泰西意印](?:语|文)?){1,3}(?:双字幕?|中字|字幕版?)",
-            r"中字|双字幕?|中文字幕|双语字幕|内嵌字幕|外挂字幕",
+            NOT_LATIN_BEFORE + r"(?:h\.?26[45]|x26[45]|aac|ac3|dts|hevc|flac)(?![a-z0-9])[a-z0-9.&@()-]*",
+            # Whatever is written in Latin letters after a picture size or a source: 1080p.Korean.CHS.
+            rf"(?:(?<=[\s._\-])|[\[(])(?:\d{{3,4}}p|bd\d{{3,4}}p|blu-?ray|web-?dl|web-?rip|hdtv|bdrip)(?![a-z0-9])[^{HAN}]*",
+            r"(?:蓝光|超清|高清|标清|杜比视界|杜比|枪版|抢先版|全高清)(?:版|画质|原盘)?|(?:原画|清晰|流畅|抢先|尝鲜)版",
+            APART + r"(?:清晰|原画|抢先|流畅|原盘|正片|下载|有字幕?|无字|无删|hot)",
+            r"无水印|无字幕|在线观看|在线播放|免费观看|迅雷下载|百度云|完整无删|全剧终|未完结|\d{2,3}帧",
+            # Subtitles and sound: 中英双字幕, 国印双语中字, 韩语中字, 国粤双音轨.
+            rf"(?:{_LANGUAGES})?(?:双语|三语)(?:{_LANGUAGES})?(?:中字|双字|字幕)*版?",
+            rf"{_LANGUAGES}(?:双字幕?|中字|无字|字幕)版?",
+            rf"(?:{_LANGUAGES})?(?:双|三|多|[2-9])?音[轨频]",
+            r"(?:官方|特效|内封|内嵌|外挂|简体|繁体|简繁|简|繁)*(?:中英)?(?:中字|双字|双字幕|字幕)版?|(?:国语|粤语)?[简繁]中",
+            # A day's episode of a show: 20240315期.
+            r"(?:第\s*)?(?<![0-9])(?:19|20)\d{2}[-./]?(?:0[1-9]|1[0-2])[-./]?(?:[0-2]\d|3[01])\s*期?",
             # How far a series has got.
-            r"(?:更新|连载|已更新?|同步更新)\s*(?:至|到)?\s*第?\s*[【\[]?\d+[】\]]?\s*(?:集|期|话|話|回)?(?:完结)?",
-            r"(?:全|共)\s*\d+\s*(?:集|期|话|話|回)(?:全|完结)?",
-            r"(?<![0-9])\d+\s*(?:集|话|話|回)\s*(?:全|完结?)",
-            r"第\s*\d+(?:-\d+)?\s*(?:集|话|話)(?:完结?)?",
-            r"(?:已完结|完结|全集完结)",
+            r"(?:已完结|完结|全集完结|更新中|连载中|热播中|大结局完结)",
         ),
     )
 )
 """Suffixes that say nothing of the work."""
 
-ALIAS_TAIL = _suffix(
+EPISODES: tuple[re.Pattern[str], ...] = (
+    suffix(
+        r"(?:(?<=[\s\])】])已更新?|(?:同步|持续)?更新?|连载)\s*(?:至|到)?\s*第?\s*[【\[(]?(?P<to>\d{1,4})[】\])]?"
+        r"\s*(?:集|期|话|回)?\s*(?:已?完结)?"
+    ),
+    suffix(r"(?P<all>全|共)\s*(?P<to>\d{1,4})\s*(?:集|期|话|回)\s*(?:全|已?完结)?"),
+    suffix(r"(?<![0-9])(?P<to>\d{1,4})\s*(?:集|话|回)\s*(?P<all>全集?|已?完结|全\s*完结)"),
+    suffix(r"第\s*(?:(?P<from>\d{1,4})\s*[-~至]\s*)?(?P<to>0[1-9]|\d{2,4})\s*(?:集|话)\s*(?:已?完结)?"),
+    suffix(rf"(?<=[季部期])\s*第\s*(?P<to>\d{{1,3}}|[{CHINESE_DIGITS}]{{1,5}})\s*[集话]"),
+    suffix(r"(?:(?<=[\s.\]】])|^)(?P<to>\d{1,3})集"),
+    suffix(r"(?<=[\s.\]】])(?:ep|e)(?P<to>\d{2,4})(?:\s*(?:end|完))?"),
+    suffix(
+        r"(?:(?<=[\[(])|(?<= )(?=0)|^)(?P<from>0\d|1)\s*[-~]\s*(?P<to>\d{2,3})(?:集|话)?(?:\s*(?:end|fin|完结?|全))?"
+    ),
+    suffix(r"(?<=季)\s*-\s*(?P<to>\d{1,3})"),
+)
+"""Episodes a title counts. Episode 0 is a special of its own, and 教父第三集 is the third film."""
+
+ALIAS_TAIL = suffix(
     r"\s*\((?:(?:港|台|臺|澳|新|马|大陆|内地|中国大陆|中国香港|中国台湾|香港|台湾|新加坡|马来西亚|豆瓣|电影节|网络|民间|字幕组|官方)"
     r"(?:版|译|译名|片名)?[/、,\s]*)+\)"
 )
 """Where a name is used, as Douban appends it to an alias: ``(港/台)``, ``(豆瓣译名)``."""
 
-PREFIX_TAG = re.compile(r"^(?:电影|电视剧|连续剧|综艺|动漫|纪录片)\s*(?=《)")
+ALIAS_HEAD = re.compile(r"^(?:又名|别名|原名|译名|港译|台译|英文名)\s*[::]\s*(?=\S)")
 
-
-@dataclass(frozen=True, slots=True)
-class Edition:
-    """A way a work is told from its siblings.
-
-    Attributes:
-        code: Name of the edition, stored.
-        pattern: Suffix that names it.
-        distinct: Whether Douban gives it an entry of its own, so that it must agree. Dubbings and restorations
-            share the entry of the work.
-    """
-
-    code: str
-    pattern: re.Pattern[str]
-    distinct: bool = True
-
-
-def _edition(code: str, pattern: str, distinct: bool = True) -> Edition:
-    return Edition(code, _suffix(pattern), distinct)
-
-
-EDITIONS: tuple[Edition, ...] = (
-    # Dubbings and pictures: the same entry.
-    _edition("mandarin", r"(?:国语|国配|普通话|中文配音|国语配音|台配国语|台配|中配)(?:配音)?版?", False),
-    _edition("cantonese", r"(?:粤语|粤配|广东话)(?:配音)?版?", False),
-    _edition("dubbed", r"(?:(?:英|日|韩|法|德|俄|泰|闽南|原)(?:语|声|音)(?:配音)?版|原声|原版)", False),
-    _edition("restored", r"(?:4k)?(?:全新)?(?:数码)?(?:修复|重映|重制收藏)版?", False),
-    _edition("3d", _NOT_LATIN_BEFORE + r"(?:imax)?\s*[23]d版?|" + _NOT_LATIN_BEFORE + r"imax版?", False),
-    _edition("uncut", r"(?:未删减|无删减|未删节|未分级|完整)(?:完整)?版?(?<!完整)", False),
-    # Cuts that often have an entry of their own.
-    _edition("cut", r"(?:导演剪辑|导剪|终极剪辑|加长|终极|特别剪辑|重剪|精编|黑白)版"),
-    _edition("dvd", r"dvd版"),
-    # Other works of the same name.
-    _edition("movie", r"(?:剧场版|电影版|大电影|劇場版|the\s+movie)"),
-    _edition("tv", r"(?:tv|电视剧?)版"),
-    _edition("web", r"(?:网络|网剧|网络剧|竖屏)版"),
-    _edition("animation", r"(?:动画|动漫|卡通)版"),
-    _edition("motion-comic", r"动态漫画?(?:版)?"),
-    _edition("live", r"真人版|真人"),
-    _edition("stage", r"(?:舞台剧|话剧|音乐剧|舞台)版?"),
-    _edition("ova", _NOT_LATIN_BEFORE + r"(?:ova|oad|ona)版?"),
-    _edition(
-        "special", r"(?:特别篇|番外篇?|特典|特番|特辑|特别节目|外传篇|" + _NOT_LATIN_BEFORE + r"(?:sp|specials?))"
-    ),
-    _edition("final", r"(?:最终季|最终章|完结篇|终章|终季|the\s+final\s+season)"),
-    _edition("collection", r"(?:全集|合集|全系列|(?:全|第)?\s*1\s*[-~至]\s*\d{1,2}\s*(?:季|部)全?|全\s*\d{1,2}\s*季)"),
-    _edition("upper", r"(?:上部|上集|上篇|上卷|前篇|前编|前編)"),
-    _edition("middle", r"(?:中部|中集|中篇)(?<!高中部)(?<!初中部)"),
-    _edition("lower", r"(?:下部|下集|下篇|下卷|后篇|后编|後編|後篇)"),
-    # What variety shows are sliced into.
-    _edition("pure", r"纯享版?|纯享"),
-    _edition("extra", r"(?:加更|会员|超前|plus|抢鲜)版|加更|会员加长版?"),
-    _edition("vlog", r"(?:直拍|日记|陪看|reaction)版?"),
-    _edition("commentary", r"(?:电影|影视)?(?:解说|速看)版?"),
-    _edition("trailer", r"(?:先导片|预告片?|花絮|片花|幕后(?:花絮|特辑)?|彩蛋|mv)"),
-    _edition("drama-short", r"短剧版?"),
-    # The same format in another country, or another shooting.
-    _edition("us", r"美国?版"),
-    _edition("gb", r"英国?版"),
-    _edition("jp", r"日本?版"),
-    _edition("kr", r"韩国?版"),
-    _edition("cn", r"(?:中国|国产|内地|大陆)版"),
-    _edition("hk", r"(?:香港|港)版"),
-    _edition("tw", r"(?:台湾|台)版"),
-    _edition("th", r"泰国?版"),
-    _edition("in", r"印度版"),
-    _edition("new", r"新版|重制版|重启版|翻拍版"),
-    _edition("old", r"(?:老|旧|经典)版"),
+KIND_TAG = re.compile(
+    r"(?:电影|电视剧|连续剧|剧集|综艺|动漫|动画片?|番剧|纪录片|短剧|短片|微电影|网络大?电影"
+    r"|国产剧?|美剧|英剧|日剧|韩剧|泰剧|港剧|台剧|国漫|日漫|海外剧|华语|欧美|日韩|新片|推荐|独播|首发|vip|"
+    r"豆瓣\s*[\d.]+\s*分?|[\d.]+\s*分)",
+    re.IGNORECASE,
 )
-"""Editions by suffix, tried in this order."""
+"""What a site puts in brackets before a title."""
 
-DISTINCT_EDITIONS: frozenset[str] = frozenset(edition.code for edition in EDITIONS if edition.distinct)
-
-BARE_PARTS = {"上": "upper", "前": "upper", "中": "middle", "下": "lower", "后": "lower", "後": "lower"}
-"""Half of a work named by one character, read only inside brackets: 死亡圣器(上)."""
-
-PART_INSIDE = re.compile(rf"[(\[](?P<part>[{''.join(BARE_PARTS)}])(?:部|集|篇)?[)\]]")
-
-_N = rf"(?:[{CHINESE_DIGITS}]{{1,5}}|\d{{1,3}})"
-_LATIN_ORDINAL = r"first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth"
-_LATIN_CARDINAL = r"one|two|three|four|five|six|seven|eight|nine|ten"
-
-NUMBER_SUFFIXES: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("season", _suffix(rf"第\s*(?P<n>{_N})\s*(?:季|期|辑|輯|シリーズ|クール|系列)")),
-    ("season", _suffix(rf"(?<![0-9])(?P<n>[0-9]{{1,2}}|[{CHINESE_DIGITS}]{{1,3}})\s*季")),
-    ("season", _suffix(r"(?:(?<=[^a-z0-9])|^)season\s*(?P<n>\d{1,2}|[ivx]{1,5})")),
-    ("season", _suffix(rf"(?<![a-z])(?P<n>\d{{1,2}}(?=st|nd|rd|th)|{_LATIN_ORDINAL})(?:st|nd|rd|th)?\s+season")),
-    ("season", _suffix(r"(?<![a-z0-9])s0?(?P<n>\d{1,2})(?:e\d{1,4})?")),
-    ("season", _suffix(r"シーズン\s*(?P<n>\d{1,2})")),
-    ("part", _suffix(rf"第\s*(?P<n>{_N})\s*(?:部分|部)")),
-    ("part", _suffix(rf"(?<![a-z])(?:part|pt|vol|volume|cour)\.?\s*(?P<n>\d{{1,2}}|[ivx]{{1,5}}|{_LATIN_CARDINAL})")),
-    ("part", _suffix(r"(?<![a-z])chapter\.?\s*(?P<n>\d{1,2}|[ivx]{1,5})")),
+INDEX_PREFIX = re.compile(
+    r"^(?:no\.?\s*\d{1,4}\s*[|.、:]\s*|(?:[\w-]+\.)+(?:com|cc|net|org|cn|tv|vip|top|co|me)\s+)(?=\S)", re.I
 )
-"""Numbers that name what they count, at the end of a title."""
+"""Numbers of a list and addresses of a site before a title."""
 
-NUMBER_INSIDE: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("season", re.compile(rf"\s*第\s*(?P<n>{_N})\s*季[\s:·\-–—]*")),
-    ("part", re.compile(rf"(?<=\s)第\s*(?P<n>{_N})\s*部[\s:·\-–—]+")),
-    ("season", re.compile(r"(?<=\s)season\s*(?P<n>\d{1,2})[\s:·\-–—]+", re.IGNORECASE)),
-    # 复仇者联盟3:无限战争; the space form only between Chinese words, else "Ocean 8 men".
-    ("sequel", re.compile(r"(?<=[^\d\W])\s*(?P<n>\d{1,2})\s*(?::|\s[-–—]\s|·)\s*(?=[^\d\s])")),
-    ("sequel", re.compile(rf"(?<=[{HAN}])(?P<n>\d{{1,2}})\s*(?:之|\s)(?=[{HAN}])")),
-    ("sequel", re.compile(r"(?<=[^\d\W])\s+(?P<n>II|III|IV|VI{1,3}|IX|XI{1,2})\s*:\s*(?=\S)")),
+_GENRES = (
+    "动作|喜剧|爱情|科幻|悬疑|惊悚|恐怖|剧情|犯罪|奇幻|冒险|战争|动画|纪录|记录|西部|传记|历史|音乐|歌舞|家庭|武侠"
+    "|古装|灾难|魔幻|谍战|情色|伦理|运动|短片"
 )
-"""Numbers in the middle of a title."""
-
-BARE_NUMBER = _suffix(rf"(?:(?<=[{HAN}])|(?<=[a-z\u3040-\u30ff!?)\]~]{{2}})|(?<=\s))(?P<n>\d{{1,2}})")
-BARE_ROMAN = re.compile(rf"(?:(?<=[{HAN}])|(?<=[{HAN}A-Za-z!?.]\s))(?P<n>II|III|IV|VI{{1,3}}|IX|XI{{1,3}}|XIV|XV|XVI)$")
-BARE_CHINESE = re.compile(rf"(?<=[{HAN}]{{2}})(?P<n>[二三四五六七八九十]{{1,2}})$")
-BARE_YEAR = re.compile(r"(?<![0-9])(?P<n>(?:19|20)\d{2})$")
-
-FIRM_YEAR_SUFFIXES: tuple[re.Pattern[str], ...] = (
-    _suffix(r"(?<![0-9])(?P<y>(?:19|20)\d{2})\s*年?版"),
-    _suffix(r"(?<![0-9])(?P<y>[0-9]{2})\s*年?版"),
-    _suffix(r"(?<=[._])(?P<y>(?:19|20)\d{2})"),
+SITE_WORDS = re.compile(
+    rf"(?:19|20)\d\d|\d\d(?:最新|新片)|[/、·]|作品|分辨率|最新|新片|大片|高分|获奖|执导|主演|完整版|字幕|影视|(?:{_GENRES})片?$"
+    r"|^(?:电影|电视剧|连续剧|综艺|动漫|纪录片|剧集|短剧|韩剧|美剧|日剧)\s*$|^[a-z]\s*[.\-]?\s*$",
+    re.IGNORECASE,
 )
-FIRM_YEAR_ALONE = re.compile(r"(?P<y>(?:19|20)\d{2})\s*年?\s*版?")
-FIRM_YEAR_PREFIX = re.compile(r"^(?P<y>(?:19|20)\d{2})\s*(?:年|最新)")
+"""What marks the words before ``《`` as a site's. Other words may belong to the name: 走进《红楼梦》."""
+
+FIRM_YEARS: tuple[re.Pattern[str], ...] = (
+    suffix(r"(?<![0-9])(?P<y>(?:19|20)\d{2})\s*年?版"),
+    suffix(r"(?<![0-9])(?P<y>[0-9]{2})\s*年?版"),
+    suffix(r"(?<=[._])(?P<y>(?:19|20)\d{2})"),
+)
+FIRM_YEAR_ALONE = re.compile(r"(?P<y>(?:19|20)\d{2})(?:\s*[-–~]\s*(?:(?:19|20)\d{2})?)?\s*年?\s*版?")
+FIRM_YEAR_BEFORE = re.compile(r"(?<![0-9])(?P<y>(?:19|20)\d{2})(?![0-9]|分辨率)")
+"""A year before ``《``."""
+
+SOFT_YEAR_PREFIX = re.compile(rf"^(?P<y>(?:19|20)\d{{2}})[\s._|\-]+(?=[{HAN}])")

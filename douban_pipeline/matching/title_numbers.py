@@ -1,0 +1,106 @@
+"""The ways titles count seasons, parts and sequels. Tables only; see ``title_words``."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from douban_pipeline.matching.numerals import CHINESE_DIGITS, FINANCIAL_DIGITS
+from douban_pipeline.matching.text import HAN
+from douban_pipeline.matching.title_words import suffix
+
+NumberKind = Literal["season", "part", "sequel", "year"]
+
+_N = rf"(?:[{CHINESE_DIGITS}{FINANCIAL_DIGITS}]{{1,5}}|\d{{1,3}})"
+_ORDINAL = r"first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth"
+_CARDINAL = r"one|two|three|four|five|six|seven|eight|nine|ten"
+_ROMAN = r"II|III|IV|VI{1,3}|IX|XI{1,3}|XIV|XV|XVI"
+_KANA = r"\u3040-\u30ff"
+# 7号房, 28天, 3人: digits before a counter count things, not parts.
+_COUNTERS = (
+    "号个人位名天日夜年月周岁级点时分秒小度倍次步条只头口家间层楼米里吨块元万千百亿代世宫生重面女男姐吻的英集期季部"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class NumberWord:
+    """A way to write a number that says what it counts.
+
+    Attributes:
+        kind: What it counts.
+        pattern: The words, with the number as group ``n``.
+        weak: Whether it gives way to a season said otherwise: 第九季 第3期 is the third episode of that season.
+    """
+
+    kind: NumberKind
+    pattern: re.Pattern[str]
+    weak: bool = False
+
+
+NUMBER_SUFFIXES: tuple[NumberWord, ...] = (
+    NumberWord("season", suffix(rf"第\s*(?P<n>{_N})\s*(?:季|辑|輯|シリーズ|クール|シーズン|系列)")),
+    NumberWord("season", suffix(rf"第\s*(?P<n>{_N})\s*期"), weak=True),
+    NumberWord("season", suffix(r"(?<![0-9])(?P<n>[0-9]{1,2})\s*季")),
+    NumberWord("season", suffix(r"(?<=\s)(?P<n>[一二三五六七八九十]{1,3})\s*季")),
+    NumberWord("season", suffix(r"(?<=\s)(?P<n>[0-9]{1,2})\s*期"), weak=True),
+    NumberWord("season", suffix(rf"(?:(?<=[^a-z0-9])|^)(?:season|series)\s*(?P<n>\d{{1,2}}|[ivx]{{1,5}}|{_CARDINAL})")),
+    NumberWord(
+        "season", suffix(rf"(?<![a-z])(?:the\s+)?(?P<n>\d{{1,2}}(?=st|nd|rd|th)|{_ORDINAL})(?:st|nd|rd|th)?\s+season")
+    ),
+    NumberWord("season", suffix(r"(?<![a-z0-9])s0?(?P<n>\d{1,2})(?:e(?!0+$)\d{1,4})?")),
+    NumberWord("season", suffix(r"(?:シーズン|セカンド)\s*(?P<n>\d{1,2})")),
+    # 反叛的鲁路修 R2; R5 is a kind of picture.
+    NumberWord("season", suffix(rf"(?<=[\s{HAN}{_KANA}])r(?P<n>[23])")),
+    NumberWord("part", suffix(rf"第\s*(?P<n>{_N})\s*(?:部分|部|章|卷|幕|弹)")),
+    # 教父第三集; of a season it would be an episode.
+    NumberWord("part", suffix(rf"第\s*(?P<n>[{CHINESE_DIGITS}]{{1,3}}|[1-9])\s*[集话]"), weak=True),
+    NumberWord("part", suffix(rf"(?<=[\s{HAN}])(?P<n>[{FINANCIAL_DIGITS}一二三四五六七八九十]{{1,2}})之章")),
+    NumberWord(
+        "part",
+        suffix(rf"(?<![a-z])(?:part|pt|vol|volume|cour)\.?\s*(?P<n>\d{{1,2}}|[ivx]{{1,5}}|{_CARDINAL})"),
+    ),
+    NumberWord("part", suffix(r"(?<![a-z])chapter\.?\s*(?P<n>\d{1,2}|[ivx]{1,5})")),
+    # 黄飞鸿之二, but 其中之一 and 四分之三 are no numbers of parts.
+    NumberWord("sequel", suffix(rf"(?<=[{HAN}])(?<!分)之(?P<n>[二三四五六七八九十]|[1-9])")),
+)
+"""Numbers that name what they count, at the end of a title."""
+
+_PAUSE = r"[\s::·\-–—]"
+
+NUMBER_INSIDE: tuple[NumberWord, ...] = (
+    NumberWord("season", re.compile(rf"\s*第\s*(?P<n>{_N})\s*季{_PAUSE}*")),
+    NumberWord("part", re.compile(rf"(?<=\s)第\s*(?P<n>{_N})\s*[部章弹]{_PAUSE}+")),
+    NumberWord("part", re.compile(rf"(?<=[{HAN}{_KANA}])\s*第\s*(?P<n>{_N})\s*(?:部\s*:|章(?=[「『]))\s*")),
+    NumberWord(
+        "season", re.compile(rf"(?<=[\s(])season\s*(?P<n>\d{{1,2}})(?:\)|(?={_PAUSE})){_PAUSE}*", re.IGNORECASE)
+    ),
+    # A file's name: 风骚律师.S04.Better
+    NumberWord("season", re.compile(r"(?<=[^a-z0-9])[. _]?s(?P<n>\d{2})(?:e\d{2,3})?[. _]+(?=\S)", re.IGNORECASE)),
+    # 复仇者联盟3:无限战争; the space form only between Chinese words, else "Ocean 8 men".
+    NumberWord("sequel", re.compile(r"(?<=[^\d\W])\s*(?P<n>\d{1,2})\s*(?::|\s[-–—]\s|·)\s*(?=[^\d\s])")),
+    NumberWord("sequel", re.compile(rf"(?<=[{HAN}])(?P<n>\d{{1,2}})\s*(?:之|\s)(?=[{HAN}])")),
+    NumberWord("sequel", re.compile(rf"(?<=[{_KANA}])(?P<n>\d{{1,2}})\s+(?=[{HAN}{_KANA}])")),
+    NumberWord("sequel", re.compile(rf"(?<=[{HAN}])(?<!分)之(?P<n>[一二三四五六七八九十])\s*:\s*(?=\S)")),
+    NumberWord("sequel", re.compile(rf"(?:(?<=[{HAN}])\s*|(?<=[^\d\W])\s+)(?P<n>{_ROMAN})\s*:\s*(?=\S)")),
+    NumberWord("sequel", re.compile(rf"(?<=[{HAN}])\s*(?P<n>{_ROMAN})(?:之|\s*)(?=[{HAN}])")),
+    NumberWord("part", re.compile(r"(?<=[\s:])episode\s+(?P<n>[IVX]{1,4})\s*[-–—:]\s*(?=\S)", re.IGNORECASE)),
+)
+"""Numbers in the middle of a title."""
+
+MAYBE_INSIDE = re.compile(r"[0-9IVX第之]|season|episode", re.IGNORECASE)
+"""What a title with a number in the middle has at least."""
+
+BARE_NUMBER = suffix(rf"(?:(?<=[{HAN}])|(?<=[a-z]{{2}})|(?<=[{_KANA}!?)\]~])|(?<=\s))(?P<n>(?!00)\d{{1,2}})")
+BARE_ROMAN = re.compile(rf"(?:(?<=[{HAN}])|(?<=[{HAN}A-Za-z!?.]\s))(?P<n>{_ROMAN})$")
+BARE_CHINESE = re.compile(
+    rf"(?<=[{HAN}]{{2}})(?<![零〇一二两三四五六七八九十百千万第初老阿小星期周礼拜年月廿卅几数之])"
+    r"(?P<n>[二三四五六七八九十]{1,2}|[贰叁肆柒捌玖拾])$"
+)
+"""At the end of a name: 无间道二. It may as well be the name, so it makes another reading."""
+BARE_LETTER = re.compile(rf"(?<=[{HAN}]{{2}})\s?(?P<n>[VX])$")
+BARE_INSIDE = re.compile(rf"(?<=[{HAN}]{{2}})(?P<n>[2-9])(?=[{HAN}]{{4}})(?![{_COUNTERS}])")
+BARE_YEAR = re.compile(r"(?<![0-9])(?P<n>(?:19|20)\d{2})$|(?<=\s)(?P<m>(?:19|20)\d{2})年$")
+
+BRACKET_NUMBER = re.compile(rf"(?P<n>\d{{1,2}}|[一二三四五六七八九十]{{1,3}}|{_ROMAN})")
+"""A number alone in brackets after a name: 招魂(2), 招魂㈡."""

@@ -1,0 +1,301 @@
+"""Takes known words off the ends of a title, one at a time, and keeps what they say.
+
+The tables are in ``title_words``, ``title_editions`` and ``title_numbers``; here is only the order in which they
+are asked and what two statements about one thing mean together.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from douban_pipeline.matching import title_editions as editions
+from douban_pipeline.matching import title_numbers as numbers
+from douban_pipeline.matching import title_words as words
+from douban_pipeline.matching.numerals import numeral
+from douban_pipeline.matching.text import normalise
+
+SEPARATORS = " \t.,_-–—:·,/|~、，。;；+&"
+_OPEN, _CLOSE = "([{【〔「『<〖", ")]}】〕」』>〗"
+_BRACKET_SUFFIX = re.compile(rf"[{re.escape(_OPEN)}]([^{re.escape(_OPEN + _CLOSE)}]*)[{re.escape(_CLOSE)}]$")
+_BRACKET_PREFIX = re.compile(rf"^[{re.escape(_OPEN)}]([^{re.escape(_OPEN + _CLOSE)}]*)[{re.escape(_CLOSE)}]\s*(?=\S)")
+_DIGITS_OF_NAME = re.compile(r"[^\W\d_]\d{2,}$")
+
+
+@dataclass(slots=True)
+class Strip:
+    """A title while its ends are being taken off.
+
+    Attributes:
+        rest: What is left.
+        may_vanish: Whether nothing may be left: in brackets, and after a ``》``.
+        display_tail: What was taken off and is kept for people.
+        head: The name before a number inside the title and the subtitle behind it.
+        weak: The 第3期 taken for a season until a season says otherwise, as displayed.
+    """
+
+    rest: str
+    number: int | None = None
+    number_kind: numbers.NumberKind | None = None
+    editions: set[str] = field(default_factory=set)
+    year: int | None = None
+    episodes: tuple[int, int] | None = None
+    complete: bool = False
+    display_tail: list[str] = field(default_factory=list)
+    may_vanish: bool = False
+    gap: str = ""
+    head: str = ""
+    weak: str | None = None
+
+    def run(self) -> Strip:
+        """Take suffixes off until none is known."""
+        while True:
+            stripped = self.rest.rstrip(SEPARATORS)
+            self.gap = " " if self.display_tail and len(stripped) < len(self.rest) else ""
+            self.rest = stripped.lstrip(SEPARATORS)
+            if not self.rest:
+                return self
+            if not any(
+                rule(self)
+                for rule in (
+                    Strip._episodes,
+                    Strip._brackets,
+                    Strip._edition,
+                    Strip._junk,
+                    Strip._firm_year,
+                    Strip._named_number,
+                    Strip._bare_number,
+                )
+            ):
+                return self
+
+    def _cut(self, match: re.Match[str], *, show: bool = False) -> bool:
+        """Drop the match unless nothing of the name would be left; ``show`` keeps it for people."""
+        rest = self.rest[: match.start()].rstrip(SEPARATORS)
+        if not self.may_vanish and not normalise(rest):
+            return False
+        if show:
+            self.display_tail.insert(0, self.rest[len(rest) :] + self.gap)
+            self.gap = ""
+        self.rest = rest
+        return True
+
+    def _brackets(self) -> bool:
+        match = _BRACKET_SUFFIX.search(self.rest) if self.rest[-1] in _CLOSE else None
+        prefix = match is None
+        if match is None and self.rest[0] in _OPEN:
+            match = _BRACKET_PREFIX.search(self.rest)
+        if match is None:
+            return False
+        inner = Strip(match[1].strip(), may_vanish=True)
+        inner.read_bracket(prefix=prefix, numbered=self.number is not None)
+        repeated = inner.number is not None and inner.number == self.number
+        if inner.rest or (inner.number is not None and self.number is not None and not repeated):
+            return False
+        rest = self.rest[match.end() :] if prefix else self.rest[: match.start()]
+        if not rest.strip(SEPARATORS) and not self.may_vanish:
+            return False
+        self.rest = rest
+        self.editions |= inner.editions
+        self.year = self.year or inner.year
+        self.episodes = self.episodes or inner.episodes
+        self.complete = self.complete or inner.complete
+        if inner.number is not None:
+            self.number, self.number_kind = inner.number, inner.number_kind
+        if inner.number is not None or inner.editions & _SHOWN:
+            self.display_tail.insert(0, match[0] + self.gap)
+        return True
+
+    def read_bracket(self, *, prefix: bool, numbered: bool) -> None:
+        """Read what stands in brackets: more is known there than at the end of a name."""
+        if (year := words.FIRM_YEAR_ALONE.fullmatch(self.rest)) is not None:
+            self.rest, self.year = "", int(year["y"])
+        elif prefix and words.KIND_TAG.fullmatch(self.rest):
+            self.rest = ""
+        elif not prefix and (edition := editions.BRACKET_EDITIONS.get(self.rest.casefold())) is not None:
+            self.rest, self.editions = "", {edition}
+        elif not (prefix or numbered) and (match := numbers.BRACKET_NUMBER.fullmatch(self.rest)) is not None:
+            self.rest, self.number, self.number_kind = "", numeral(match["n"]), "sequel"
+        else:
+            self.run()
+
+    def _edition(self) -> bool:
+        for edition in _editions_ending_in(self.rest[-1]):
+            match = edition.pattern.search(self.rest)
+            if match is not None and self._cut(match, show=edition.code in _SHOWN):
+                self.editions.add(edition.code)
+                if edition.code == "final" and self.number_kind == "part":
+                    # 最终季 Part 2: no second part of the whole, but of that season.
+                    self.editions.add(f"part-{self.number}")
+                    self.number = self.number_kind = None
+                return True
+        return False
+
+    def _junk(self) -> bool:
+        for pattern in _junk_ending_in(self.rest[-1]):
+            match = pattern.search(self.rest)
+            if match is not None and self._cut(match):
+                return True
+        return False
+
+    def _episodes(self) -> bool:
+        matches = [match for pattern in _episodes_ending_in(self.rest[-1]) if (match := pattern.search(self.rest))]
+        if not matches:
+            return False
+        # 全76集 已完结 has 76集 已完结 in it: the longest is meant.
+        match = min(matches, key=lambda each: each.start())
+        found = {name: numeral(text) for name, text in match.groupdict().items() if name != "all" and text}
+        last = found.get("to")
+        if last == 0 or not self._cut(match):
+            return False
+        if last is not None and self.episodes is None:
+            self.complete = bool(match.groupdict().get("all"))
+            self.episodes = (1 if self.complete else found.get("from") or last, last)
+        return True
+
+    def _firm_year(self) -> bool:
+        if self.rest[-1] != "版" and not self.rest[-1].isdecimal():
+            return False
+        for pattern in words.FIRM_YEARS:
+            match = pattern.search(self.rest)
+            if match is not None and self._cut(match, show=True):
+                year = int(match["y"])
+                # 86版 is 1986, 03版 is 2003.
+                self.year = self.year or (year if year > 99 else year + (1900 if year >= 30 else 2000))
+                return True
+        return False
+
+    def _named_number(self) -> bool:
+        for word in _numbers_ending_in(self.rest[-1]):
+            match = word.pattern.search(self.rest)
+            if match is None or (value := numeral(match["n"])) is None:
+                continue
+            if self.number is not None:
+                return self._second_number(word, match, value)
+            if not self._cut(match, show=True):
+                return False
+            self.number, self.number_kind = value, word.kind
+            self.weak = self.display_tail[0] if word.weak else None
+            return True
+        return False
+
+    def _second_number(self, word: numbers.NumberWord, match: re.Match[str], value: int) -> bool:
+        """Join a number with the one that stood behind it."""
+        if word.kind != "season" or self.number is None:
+            return False
+        if self.weak is not None and not word.weak:
+            # 第九季 第3期: an episode after all.
+            if not self._cut(match, show=True):
+                return False
+            self.display_tail.remove(self.weak)
+            self.episodes = self.episodes or (self.number, self.number)
+        elif self.number_kind == "part":
+            # 第二季 Part 2: the season is the number, the part one of its editions.
+            if not self._cut(match, show=True):
+                return False
+            self.editions.add(f"part-{self.number}")
+        else:
+            # 第2期 Season 2 says one thing twice.
+            return value == self.number and self._cut(match)
+        self.number, self.number_kind, self.weak = value, "season", None
+        return True
+
+    def _bare_number(self) -> bool:
+        last = self.rest[-1]
+        if self.number is not None or self.may_vanish or not (last.isascii() or last == "年"):
+            return False
+        for kind, pattern in _BARE:
+            match = pattern.search(self.rest)
+            if match is None:
+                continue
+            head = self.rest[: match.start()].rstrip()
+            spaced = len(head) < match.start() and _DIGITS_OF_NAME.search(head) is not None
+            # 9-1-1, 3.0+1.0, F1: the digits are the name. 路人超能100 3 has both.
+            if not head or (head[-1] in "0123456789.+-/⁄:%×" and not spaced):
+                continue
+            if len(normalise(head)) < 2 and head.isascii():
+                continue
+            if self._cut(match, show=True):
+                self.number, self.number_kind = numeral(match["n"] or match["m"]), kind
+                return True
+        return False
+
+    def inside(self) -> None:
+        """Read what stands in front or in the middle: a half, an edition, a number with a subtitle behind it."""
+        half = editions.PART_INSIDE.search(self.rest) if "(" in self.rest or "[" in self.rest else None
+        if half is not None and self.rest[: half.start()].strip():
+            self.editions.add(editions.BARE_PARTS[half["part"]])
+            self.rest = f"{self.rest[: half.start()]} {self.rest[half.end() :]}".strip()
+        if editions.MAYBE_INSIDE.search(self.rest) is not None:
+            self._editions_inside()
+        if numbers.MAYBE_INSIDE.search(self.rest) is not None:
+            self._number_inside()
+
+    def _editions_inside(self) -> None:
+        for code, pattern in editions.PREFIX_EDITIONS:
+            match = pattern.search(self.rest)
+            if match is not None and normalise(self.rest[match.end() :]):
+                self.rest = self.rest[match.end() :]
+                self.editions.add(code)
+                break
+        for code, pattern in editions.INSIDE_EDITIONS:
+            match = pattern.search(self.rest)
+            if match is None or not normalise(self.rest[: match.start()]):
+                continue
+            head, tail = self.rest[: match.start()], self.rest[match.end() :]
+            # 剧场版1 东京毁灭战 counts films, so that the number has to stay with the name.
+            self.rest = head + ("" if tail[:1].isdigit() and not head.isascii() else " ") + tail
+            self.editions.add(code)
+            return
+
+    def _number_inside(self) -> None:
+        if self.number is not None and self.number_kind not in ("year", "season"):
+            return
+        for word in numbers.NUMBER_INSIDE:
+            match = word.pattern.search(self.rest)
+            if match is None:
+                continue
+            head, tail = self.rest[: match.start()].strip(), self.rest[match.end() :].strip()
+            value = numeral(match["n"])
+            if value is None or not normalise(head) or (len(normalise(head)) < 2 and head.isascii()) or not tail:
+                continue
+            if self.number_kind == "season":
+                if value == self.number and word.kind == "season":
+                    # 第四季 Better Call Saul Season 4 says it twice.
+                    self.rest = f"{head} {tail}"
+                return
+            if self.number is not None:
+                # 歌手2024 第二季 花絮: what looked like a year brand stays in the name.
+                tail = f"{tail} {self.number}"
+            self.rest, self.head = f"{head} {tail}", head
+            self.number, self.number_kind = value, word.kind
+            return
+
+
+@lru_cache(maxsize=4096)
+def _junk_ending_in(char: str) -> tuple[re.Pattern[str], ...]:
+    return tuple(pattern for pattern in words.JUNK if words.may_end_in(pattern, char))
+
+
+@lru_cache(maxsize=4096)
+def _episodes_ending_in(char: str) -> tuple[re.Pattern[str], ...]:
+    return tuple(pattern for pattern in words.EPISODES if words.may_end_in(pattern, char))
+
+
+@lru_cache(maxsize=4096)
+def _editions_ending_in(char: str) -> tuple[editions.Edition, ...]:
+    return tuple(edition for edition in editions.EDITIONS if words.may_end_in(edition.pattern, char))
+
+
+@lru_cache(maxsize=4096)
+def _numbers_ending_in(char: str) -> tuple[numbers.NumberWord, ...]:
+    return tuple(word for word in numbers.NUMBER_SUFFIXES if words.may_end_in(word.pattern, char))
+
+
+_SHOWN = editions.DISTINCT_EDITIONS - {"collection", "complete"}
+_BARE: tuple[tuple[numbers.NumberKind, re.Pattern[str]], ...] = (
+    ("year", numbers.BARE_YEAR),
+    ("sequel", numbers.BARE_NUMBER),
+    ("sequel", numbers.BARE_ROMAN),
+)
