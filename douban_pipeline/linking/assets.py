@@ -10,6 +10,7 @@ from douban_pipeline.catalog.tasks import Task
 from douban_pipeline.catalog.videos import state_rows
 from douban_pipeline.linking.candidates import CandidateFinder, Found
 from douban_pipeline.linking.facts import video_facts
+from douban_pipeline.linking.guards import profile_of
 from douban_pipeline.linking.idle import pass_over, why_idle
 from douban_pipeline.linking.verdicts import Bench, Judged
 from douban_pipeline.partitions import shard_backfill, shards
@@ -51,7 +52,7 @@ def search_candidates(context: dg.AssetExecutionContext, services: dg.ResourcePa
         top_n=settings.top_n,
         search_age=settings.search_cache_age,
         subject_age=settings.subject_cache_age,
-        title_floor=settings.title_floor,
+        thresholds=profile_of(settings).thresholds,
     )
     attempts = session.attempts()
     wanted: list[Task] = []
@@ -81,7 +82,7 @@ def search_candidates(context: dg.AssetExecutionContext, services: dg.ResourcePa
             "title": videos[vod_id].title,
             "candidates": len(result.subjects),
             "requests": result.requests,
-            "first": subject_link(result.subjects[0][0] if result.subjects else 0),
+            "first": subject_link(result.subjects[0].douban_id if result.subjects else 0),
         }
         for vod_id, result in sorted(found.items(), key=lambda pair: -pair[1].requests)
     ]

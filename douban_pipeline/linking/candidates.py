@@ -2,20 +2,54 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
 from datetime import timedelta
-from itertools import zip_longest
-from typing import Any
+from itertools import islice, zip_longest
+from typing import Any, Protocol
 
-from douban_pipeline.matching import Subject, Video, cache_key, search_queries, suggest_queries
-from douban_pipeline.matching.similarity import NEAR_EXACT, match_titles
-from douban_pipeline.upstream.douban import DoubanClient
+from douban_pipeline.linking.facts import glimpsed_facts, subject_facts
+from douban_pipeline.matching import (
+    Promise,
+    Subject,
+    Thresholds,
+    Video,
+    cache_key,
+    may_be_too,
+    promise,
+    search_queries,
+    settles,
+    suggest_queries,
+)
+from douban_pipeline.matching.scoring import DEFAULT_THRESHOLDS
+from douban_pipeline.matching.similarity import match_titles
+from douban_pipeline.upstream.douban import SubjectAnswer
 from douban_pipeline.upstream.errors import SourceUnavailable, SubjectMissing
-from douban_pipeline.upstream.search import Hit, SearchProvider
+from douban_pipeline.upstream.search import Hit, SearchAnswer, SearchProvider
 
-_SITE_TAIL = re.compile(r"\s*[-–—_|·(（\[]\s*(?:电影|电视剧|综艺|动画|剧集)?\s*[-–—_|(（]?\s*豆瓣.*$")
+MOST_GUESSES = 1
+"""Subjects asked about although they are not named like the video: their other names may be."""
+
+
+SHOWN = 5
+"""Candidates a reviewer is shown at least, if the search found as many; beyond these only those named alike."""
+
+
+class SubjectSource(Protocol):
+    """Who describes subjects: douban.php, or a corpus."""
+
+    def subject(self, douban_id: int, *, max_age: timedelta | None) -> SubjectAnswer:
+        """Return one subject; raises a `SourceError`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """A candidate Douban was asked about: its archived answer, and the kind the search told of it."""
+
+    douban_id: int
+    snapshot_id: int
+    kind: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,51 +57,124 @@ class Found:
     """The candidates of one video.
 
     Attributes:
-        subjects: Subject id and the archived answer about it, in the order found.
-        passed_over: Ids that were found but not asked about: more than wanted, or named quite differently.
-        complete: Whether every question that was asked was answered. A call that fails raises instead.
+        subjects: Candidates with their archived answers, in the order asked.
+        hits: Candidates that nobody asked about, because what the search says of them rules them out or leaves
+            them behind.
+        crowded: Whether a whole page of answers was named like the video, so that there may be more of them.
         snapshots: The search answers that named them.
         requests: Calls made; answers from the archive cost none.
     """
 
-    subjects: tuple[tuple[int, int], ...]
-    passed_over: tuple[int, ...]
-    complete: bool
+    subjects: tuple[Fetched, ...]
+    hits: tuple[Hit, ...]
+    crowded: bool
     snapshots: tuple[int, ...]
     requests: int
 
     def to_payload(self) -> dict[str, Any]:
         """Return what the task carries on to the verdict."""
         return {
-            "subjects": [list(pair) for pair in self.subjects],
-            "passed_over": list(self.passed_over),
-            "complete": self.complete,
+            "subjects": [[each.douban_id, each.snapshot_id, each.kind] for each in self.subjects],
+            # An excerpt tells nothing that a verdict rests on.
+            "hits": [
+                {name: value for name, value in asdict(replace(hit, snippet="")).items() if value} for hit in self.hits
+            ],
+            "crowded": self.crowded,
             "snapshots": list(self.snapshots),
             "requests": self.requests,
         }
 
     @classmethod
     def from_payload(cls, payload: Mapping[str, Any]) -> Found:
-        """Read what `to_payload` wrote."""
+        """Read what `to_payload` wrote, or an earlier release, which kept less."""
         return cls(
-            tuple((douban_id, snapshot_id) for douban_id, snapshot_id in payload["subjects"]),
-            tuple(payload["passed_over"]),
-            payload["complete"],
+            tuple(Fetched(*each) for each in payload["subjects"]),
+            tuple(Hit(**{"title": "", "url": "", **hit}) for hit in payload.get("hits", ())),
+            payload.get("crowded", False),
             tuple(payload["snapshots"]),
             payload["requests"],
         )
 
 
 @dataclass(slots=True)
-class _Search:
+class _Hunt:
+    """What is known of one video's candidates so far.
+
+    Attributes:
+        video: The video.
+        thresholds: Where candidates are rejected.
+        hits: What the searches named, by id.
+        crowded: Whether a whole page of answers was named like the video.
+        snapshots: Archived search answers.
+        silent: Engines that did not answer.
+        requests: Calls made.
+        subjects: Subjects Douban told of.
+        asked: Ids Douban was asked about, also those it does not have.
+        namesakes: Subjects told of that are named like the video.
+        guesses: Subjects asked about although they are not.
+        settled: The subject that people speak for.
+    """
+
+    video: Video
+    thresholds: Thresholds
     hits: dict[int, Hit] = field(default_factory=dict)
+    crowded: bool = False
     snapshots: list[int] = field(default_factory=list)
     silent: set[str] = field(default_factory=set)
     requests: int = 0
+    subjects: list[Fetched] = field(default_factory=list)
+    asked: set[int] = field(default_factory=set)
+    namesakes: int = 0
+    guesses: int = 0
+    settled: Subject | None = None
+
+    def promise(self, subject: Subject) -> Promise:
+        """Return what is to be expected of a subject."""
+        return promise(self.video, subject, self.thresholds)
+
+    def take(self, answer: SearchAnswer, page_size: int) -> bool:
+        """Take in a search answer; return whether any of its hits is named like the video."""
+        self.snapshots.append(answer.snapshot_id)
+        self.requests += not answer.from_cache
+        self.silent.update(answer.silent)
+        for hit in answer.hits:
+            self.hits.setdefault(hit.douban_id, hit)
+        likes = [self.promise(glimpsed_facts(hit)) is Promise.NAMESAKE for hit in answer.hits]
+        self.crowded |= len(likes) >= page_size and all(likes)
+        return any(likes)
+
+    def worth_asking(self) -> list[tuple[Promise, Hit]]:
+        """Return the hits nobody asked about, the most promising first; the engine's order decides among equals."""
+        ranked = [
+            (self.promise(glimpsed_facts(hit)), hit) for hit in self.hits.values() if hit.douban_id not in self.asked
+        ]
+        return sorted((pair for pair in ranked if pair[0] is not Promise.NONE), key=lambda pair: pair[0])
+
+    def learn(self, answer: SubjectAnswer, hit: Hit, worth: Promise) -> None:
+        """Take in what Douban told of a hit."""
+        self.requests += not answer.from_cache
+        self.subjects.append(Fetched(hit.douban_id, answer.snapshot_id, hit.kind))
+        facts = subject_facts(answer.record, hit.kind)
+        self.namesakes += self.promise(facts) is Promise.NAMESAKE
+        self.guesses += worth is Promise.GUESS
+        if self.settled is None and settles(self.video, facts):
+            self.settled = facts
+
+    def found(self) -> Found:
+        """Return the candidates: those told of, and the other hits that are worth showing."""
+        shown: list[Hit] = []
+        for hit in self.hits.values():
+            few = len(self.subjects) + len(shown) < SHOWN
+            if hit.douban_id not in self.asked and (few or self._alike(hit)):
+                shown.append(hit)
+        return Found(tuple(self.subjects), tuple(shown), self.crowded, tuple(self.snapshots), self.requests)
+
+    def _alike(self, hit: Hit) -> bool:
+        return match_titles(self.video, glimpsed_facts(hit)).similarity >= self.thresholds.title_floor
 
 
 class CandidateFinder:
-    """Finds and fetches candidates through one search provider and douban.php.
+    """Finds and fetches candidates through one search provider and one source of subjects.
 
     Args:
         search: Who finds them.
@@ -75,67 +182,76 @@ class CandidateFinder:
         top_n: How many are asked about at most.
         search_age: Age at which a search is made anew.
         subject_age: Age at which a subject is asked for anew.
-        title_floor: Similarity under which a hit cannot win when another is named like the video.
+        thresholds: Where candidates are rejected: what is out anyway is not asked about.
     """
 
     def __init__(
         self,
         search: SearchProvider,
-        douban: DoubanClient,
+        douban: SubjectSource,
         *,
         top_n: int,
         search_age: timedelta,
         subject_age: timedelta,
-        title_floor: float,
+        thresholds: Thresholds = DEFAULT_THRESHOLDS,
     ) -> None:
         self.search = search
         self.douban = douban
         self.top_n = top_n
         self.search_age = search_age
         self.subject_age = subject_age
-        self.title_floor = title_floor
+        self.thresholds = thresholds
 
     def find(self, video: Video, *, patience: int = 0) -> Found:
         """Search for ``video`` and fetch what is needed to judge it.
 
         Args:
-            video: The video.
+            video: The video. One without a title is not searched for.
             patience: While above 0, finding nothing although an engine behind the provider kept silent counts as a
                 failed call. An engine that is always silent must not keep a verdict off for ever.
 
         Raises:
             SourceError: A call failed. Nothing may be concluded from the rest.
         """
-        found = self._search(video)
-        if patience > 0 and found.silent and not found.hits:
-            silent = ", ".join(sorted(found.silent))
+        hunt = _Hunt(video, self.thresholds)
+        queries = iter(_queries(video, titles_only=self.search.titles_only))
+        for query in queries:
+            if self._search(hunt, query):
+                break
+        if patience > 0 and hunt.silent and not hunt.hits:
+            silent = ", ".join(sorted(hunt.silent))
             raise SourceUnavailable(self.search.name, f"nothing found, but silent engines: {silent}"[:300])
-        asked, passed_over = choose(video, list(found.hits.values()), self.top_n, self.title_floor)
-        subjects: list[tuple[int, int]] = []
-        for douban_id in asked:
+        self._ask(hunt)
+        if hunt.namesakes and hunt.settled is None and not self.search.titles_only:
+            # A web search names few subjects. Before nobody else is believed to bear the name, it is asked once more.
+            for query in islice(queries, 1):
+                self._search(hunt, query)
+                self._ask(hunt)
+        return hunt.found()
+
+    def _search(self, hunt: _Hunt, query: tuple[str, str]) -> bool:
+        form, text = query
+        key = f"{cache_key(hunt.video.title)}:{hunt.video.year or ''}"
+        answer = self.search.search(text, cache_key=key, max_age=self.search_age, form=form)
+        return hunt.take(answer, self.search.page_size)
+
+    def _ask(self, hunt: _Hunt) -> None:
+        """Ask Douban about the hits, as long as an answer can change the verdict."""
+        for worth, hit in hunt.worth_asking():
+            if len(hunt.subjects) >= self.top_n or (hunt.namesakes and worth is not Promise.NAMESAKE):
+                return
+            if worth is Promise.GUESS and hunt.guesses >= MOST_GUESSES:
+                return
+            if hunt.settled is not None and not may_be_too(hunt.video, hunt.settled, glimpsed_facts(hit)):
+                continue
+            hunt.asked.add(hit.douban_id)
             try:
-                answer = self.douban.subject(douban_id, max_age=self.subject_age)
+                answer = self.douban.subject(hit.douban_id, max_age=self.subject_age)
             except SubjectMissing:
                 # The engine's index is older than Douban; the source itself is well.
-                found.requests += 1
+                hunt.requests += 1
                 continue
-            subjects.append((douban_id, answer.snapshot_id))
-            found.requests += not answer.from_cache
-        return Found(tuple(subjects), passed_over, True, tuple(found.snapshots), found.requests)
-
-    def _search(self, video: Video) -> _Search:
-        found = _Search()
-        key = f"{cache_key(video.title)}:{video.year or ''}"
-        for form, query in _queries(video, titles_only=self.search.titles_only):
-            answer = self.search.search(query, cache_key=key, max_age=self.search_age, form=form)
-            found.snapshots.append(answer.snapshot_id)
-            found.requests += not answer.from_cache
-            found.silent.update(answer.silent)
-            for hit in answer.hits:
-                found.hits.setdefault(hit.douban_id, hit)
-            if any(_likeness(video, hit) >= NEAR_EXACT for hit in found.hits.values()):
-                break
-        return found
+            hunt.learn(answer, hit, worth)
 
 
 def _queries(video: Video, *, titles_only: bool) -> list[tuple[str, str]]:
@@ -144,27 +260,8 @@ def _queries(video: Video, *, titles_only: bool) -> list[tuple[str, str]]:
     Videos of one title and year share the answers to the forms that hold no more than these; a form with people in
     it has no name, so that only the same words share its answer.
     """
+    if not video.title.strip():
+        return []
     if titles_only:
         return [("", query) for query in suggest_queries(video)]
     return list(zip_longest(("plain", "site"), search_queries(video), fillvalue=""))
-
-
-def choose(video: Video, hits: Sequence[Hit], top_n: int, title_floor: float) -> tuple[list[int], tuple[int, ...]]:
-    """Return which hits to ask about, and which to pass over.
-
-    Once a hit is named like the video, one that is named quite differently can no longer win, and is not worth a
-    request. The engine's order decides among the rest, after those that are named like it.
-    """
-    likeness = {hit.douban_id: _likeness(video, hit) for hit in hits}
-    named_like = any(value >= NEAR_EXACT for value in likeness.values())
-    worth = [hit.douban_id for hit in hits if not named_like or likeness[hit.douban_id] >= title_floor]
-    worth.sort(key=lambda douban_id: likeness[douban_id] < NEAR_EXACT)
-    asked = worth[:top_n]
-    return asked, tuple(hit.douban_id for hit in hits if hit.douban_id not in asked)
-
-
-def _likeness(video: Video, hit: Hit) -> float:
-    title = _SITE_TAIL.sub("", hit.title).strip()
-    if not title:
-        return 0.0
-    return match_titles(video, Subject(hit.douban_id, title, year=hit.year)).similarity

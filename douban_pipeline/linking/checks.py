@@ -24,7 +24,8 @@ checks = [
     _verdict_check("no_confirmed_with_hard_reject", "No confirmed verdict carries a hard reject.", guard.HARD_REJECT),
     _verdict_check(
         "confirmed_reach_thresholds",
-        "Every confirmed verdict reaches the score and the lead in force.",
+        "Every confirmed verdict reaches the score and the lead in force, by the profile in force.",
+        guard.OTHER_PROFILE,
         guard.SCORE_UNDER_THRESHOLD,
         guard.LEAD_UNDER_THRESHOLD,
     ),
@@ -38,5 +39,10 @@ checks = [
         "No confirmed verdict stands on a locked or ignored video.",
         guard.LOCKED,
         guard.IGNORED,
+    ),
+    _verdict_check(
+        "braked_strata_left_to_people",
+        "No confirmed verdict belongs to a stratum whose brake is on.",
+        guard.STRATUM_BRAKED,
     ),
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,7 +10,9 @@ from douban_pipeline.catalog.maccms import Category, Cms
 from douban_pipeline.catalog.numbers import episodes_of, minutes_of, year_of
 from douban_pipeline.catalog.values import aliases_of, people_of, readable, split_list
 from douban_pipeline.matching import Kind, Subject, Video
+from douban_pipeline.matching.names import rejoin
 from douban_pipeline.upstream.douban import SubjectRecord
+from douban_pipeline.upstream.search import Hit
 
 # Words in category names, the telling ones first: 纪录片 under 电影 is a documentary, 动画片 an animation.
 _KIND_WORDS: tuple[tuple[str, Kind], ...] = (
@@ -32,6 +35,7 @@ _KIND_WORDS: tuple[tuple[str, Kind], ...] = (
 )
 _VARIETY_GENRES = frozenset({"真人秀", "脱口秀", "综艺", "歌舞真人秀"})
 _MAX_DEPTH = 5
+_SITE_TAIL = re.compile(r"\s*[-–—_|·(（\[]\s*(?:电影|电视剧|综艺|动画|剧集)?\s*[-–—_|(（]?\s*豆瓣.*$")
 
 
 def kind_of_category(categories: Mapping[int, Category], type_id: int) -> Kind | None:
@@ -53,40 +57,65 @@ def kind_of_category(categories: Mapping[int, Category], type_id: int) -> Kind |
 
 def video_facts(row: Mapping[Any, Any], cms: Cms, categories: Mapping[int, Category]) -> Video:
     """Return a CMS row as the matcher sees it: unescaped, split, without placeholders."""
-    widths = cms.widths
-
-    def people(column: str) -> tuple[str, ...]:
-        return people_of(row[column], width=widths.get(column))
-
-    return Video(
-        vod_id=row["vod_id"],
-        title=readable(row["vod_name"]),
-        aliases=aliases_of(row["vod_sub"], width=widths.get("vod_sub")),
-        year=year_of(row["vod_year"]),
-        kind=kind_of_category(categories, row["type_id"]),
-        # Unsplit: 其它 is no name to drop but says that any region fits.
-        regions=(readable(row["vod_area"]),) if row["vod_area"] else (),
-        languages=split_list(row["vod_lang"]),
-        directors=people("vod_director"),
-        actors=people("vod_actor"),
-        genres=split_list(row["vod_class"], width=widths.get("vod_class")),
-        duration_minutes=minutes_of(readable(row["vod_duration"])),
-        episodes=episodes_of(row["vod_total"], readable(row["vod_remarks"])),
-        remarks=readable(row["vod_remarks"]),
+    return facts_of_values(
+        row, vod_id=row["vod_id"], kind=kind_of_category(categories, row["type_id"]), widths=cms.widths
     )
 
 
-def subject_facts(record: SubjectRecord) -> Subject:
-    """Return an answer of Douban as the matcher sees it."""
+def facts_of_values(
+    values: Mapping[Any, Any], *, vod_id: int, kind: Kind | None, widths: Mapping[str, int] | None = None
+) -> Video:
+    """Return a local record as the matcher sees it.
+
+    Args:
+        values: Stored values by the CMS's column names; a missing one is unknown, but ``vod_name`` must be there.
+        vod_id: The record's key.
+        kind: What its category says.
+        widths: The columns' widths: a list that fills its column was cut.
+    """
+    widths = widths or {}
+
+    def text(column: str) -> str:
+        return readable(values.get(column) or "")
+
+    def people(column: str) -> tuple[str, ...]:
+        return people_of(values.get(column), width=widths.get(column))
+
+    return Video(
+        vod_id=vod_id,
+        title=readable(values["vod_name"]),
+        aliases=aliases_of(values.get("vod_sub"), width=widths.get("vod_sub")),
+        year=year_of(values.get("vod_year")),
+        kind=kind,
+        # Unsplit: 其它 is no name to drop but says that any region fits.
+        regions=(text("vod_area"),) if values.get("vod_area") else (),
+        languages=split_list(values.get("vod_lang")),
+        directors=people("vod_director"),
+        actors=people("vod_actor"),
+        genres=split_list(values.get("vod_class"), width=widths.get("vod_class")),
+        duration_minutes=minutes_of(text("vod_duration")),
+        episodes=episodes_of(values.get("vod_total") or 0, text("vod_remarks")),
+        remarks=text("vod_remarks"),
+    )
+
+
+def subject_facts(record: SubjectRecord, told_kind: str = "") -> Subject:
+    """Return an answer of Douban as the matcher sees it.
+
+    Args:
+        record: The answer.
+        told_kind: ``tv`` where the search said that it has episodes; Douban's answer has no field for that.
+    """
+    title, original = rejoin(record.title, record.original_title)
     years = dict.fromkeys(year for date in record.release_dates if (year := year_of(date)) is not None)
     return Subject(
         douban_id=record.douban_id,
-        title=record.title,
-        original_title=record.original_title,
+        title=title,
+        original_title=original,
         aliases=record.aliases,
         year=record.year,
         release_years=tuple(years),
-        kind=_kind_of_subject(record),
+        kind=_kind_of_subject(record, told_kind),
         regions=record.regions,
         languages=record.languages,
         directors=record.directors,
@@ -95,10 +124,26 @@ def subject_facts(record: SubjectRecord) -> Subject:
         duration_minutes=record.duration_minutes,
         episodes=record.episodes,
         rating=record.rating,
+        serial=True if told_kind == "tv" else None,
     )
 
 
-def _kind_of_subject(record: SubjectRecord) -> Kind | None:
+def glimpsed_facts(hit: Hit) -> Subject:
+    """Return what a search said of a subject nobody asked Douban about."""
+    title, original = rejoin(_SITE_TAIL.sub("", hit.title).strip(), hit.original_title)
+    return Subject(
+        douban_id=hit.douban_id,
+        title=title,
+        original_title=original,
+        year=hit.year,
+        kind=Kind.SERIES if hit.kind == "tv" else None,
+        episodes=hit.episodes,
+        serial=True if hit.kind == "tv" else None,
+        fetched=False,
+    )
+
+
+def _kind_of_subject(record: SubjectRecord, told_kind: str) -> Kind | None:
     """Return what an answer tells of the kind; douban.php has no field for it."""
     genres = set(record.genres)
     if genres & _VARIETY_GENRES:
@@ -111,4 +156,7 @@ def _kind_of_subject(record: SubjectRecord) -> Kind | None:
         return Kind.SERIES
     if "短片" in genres:
         return Kind.SHORT
+    if told_kind == "tv":
+        # Episodes may be as long as films.
+        return Kind.SERIES
     return Kind.FILM if record.duration_minutes is not None and record.duration_minutes >= 60 else None

@@ -5,16 +5,18 @@ The same predicate stands again in the write path: the check makes a breach visi
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection, select
 
+from douban_pipeline.catalog import brakes
 from douban_pipeline.catalog.tables import ReviewStatus, VerdictState
 from douban_pipeline.catalog.videos import Breach
 from douban_pipeline.matching import Thresholds
 from douban_pipeline.matching.guard import SENTENCES, violations
+from douban_pipeline.matching.profiles import Profile, make_profile
 from douban_pipeline.services import Services
 from douban_pipeline.settings import Settings
 
@@ -29,15 +31,16 @@ class VerdictBreach(Breach):
     codes: tuple[str, ...]
 
 
-def thresholds_of(settings: Settings) -> Thresholds:
-    """Return the thresholds in force."""
-    return Thresholds(
+def profile_of(settings: Settings) -> Profile:
+    """Return the profile in force, with its weights and thresholds."""
+    thresholds = Thresholds(
         confirm=settings.confirm_score,
         review=settings.review_score,
         lead=settings.lead_score,
         title_floor=settings.title_floor,
         year_gap=settings.year_gap,
     )
+    return make_profile(settings.match_profile, weights=settings.weights, thresholds=thresholds)
 
 
 def words(codes: Sequence[str]) -> str:
@@ -46,9 +49,16 @@ def words(codes: Sequence[str]) -> str:
 
 
 def broken_rules(
-    verdict: Mapping[Any, Any], state: Mapping[Any, Any] | None, thresholds: Thresholds
+    verdict: Mapping[Any, Any], state: Mapping[Any, Any] | None, profile: Profile, braked: Collection[str]
 ) -> tuple[str, ...]:
-    """Return the codes of the rules that a stored verdict breaks, given the video's state now."""
+    """Return the codes of the rules that a stored verdict breaks.
+
+    Args:
+        verdict: The stored verdict.
+        state: The video's state now.
+        profile: The profile in force.
+        braked: Strata whose brake is on, see `catalog.brakes`.
+    """
     return violations(
         verdict=verdict["verdict"],
         score=verdict["score"],
@@ -58,7 +68,9 @@ def broken_rules(
         source_healthy=verdict["source_healthy"],
         locked=bool(state and state["douban_id_locked"]),
         ignored=bool(state and state["douban_review_status"] == ReviewStatus.IGNORED),
-        thresholds=thresholds,
+        profile_in_force=verdict["profile"] == profile.name,
+        braked=not set(verdict["strata"] or ()).isdisjoint(braked),
+        thresholds=profile.thresholds,
     )
 
 
@@ -71,10 +83,11 @@ def breaches(services: Services, connection: Connection) -> list[VerdictBreach]:
         .where(verdict.c.state == VerdictState.PENDING, verdict.c.verdict == ReviewStatus.CONFIRMED)
         .order_by(verdict.c.vod_id)
     )
-    thresholds = thresholds_of(services.settings)
+    profile = profile_of(services.settings)
+    braked = brakes.active(connection, services.tables)
     found = []
     for row in connection.execute(query).mappings():
-        codes = broken_rules(row, row, thresholds)
+        codes = broken_rules(row, row, profile, braked)
         if codes:
             found.append(
                 VerdictBreach(row["vod_id"], words(codes), row["verdict_id"], row["task_id"], row["run_id"], codes)

@@ -5,22 +5,25 @@ Nothing here writes to the CMS: a CONFIRMED verdict waits for the writing step, 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, insert, update
+from sqlalchemy import Connection, RowMapping, insert, select, update
 
 from douban_pipeline import RULE_VERSION
+from douban_pipeline.catalog import brakes
 from douban_pipeline.catalog.database import reading, transactions
 from douban_pipeline.catalog.tables import ReviewStatus, TaskStage, TaskStatus, VerdictState
 from douban_pipeline.catalog.tasks import Task, TaskQueue, back_off
+from douban_pipeline.catalog.values import readable
 from douban_pipeline.catalog.videos import state_rows
 from douban_pipeline.linking.candidates import Found
-from douban_pipeline.linking.facts import subject_facts, video_facts
-from douban_pipeline.linking.guards import VerdictBreach, breaches, thresholds_of
+from douban_pipeline.linking.facts import video_facts
+from douban_pipeline.linking.guards import VerdictBreach, breaches, profile_of
 from douban_pipeline.linking.idle import pass_over, why_idle
-from douban_pipeline.matching import Status, Verdict, Video, judge
+from douban_pipeline.linking.judging import Circumstances, judge_found
+from douban_pipeline.matching import Status, Verdict, Video
 from douban_pipeline.scheduling.tiers import next_visit_of
 from douban_pipeline.services import Services
 from douban_pipeline.upstream.douban import SubjectRecord, parse_subject
@@ -57,16 +60,19 @@ class Bench:
         self.services = services
         self.queue = queue
         self.run_id = run_id
-        self.thresholds = thresholds_of(services.settings)
+        self.profile = profile_of(services.settings)
 
     def judge(self, tasks: Sequence[Task]) -> list[Judged]:
         """Judge ``tasks`` from the archive and store the verdicts; one transaction a video."""
         vod_ids = [task.vod_id for task in tasks]
         services = self.services
+        finds = {task.task_id: Found.from_payload(task.payload) for task in tasks}
         with reading(services.engine) as connection:
             rows = services.cms.rows(connection, vod_ids)
             states = state_rows(connection, services.tables, vod_ids)
             undone = services.change_log(self.run_id).undone_values(connection, vod_ids)
+            braked = brakes.active(connection, services.tables)
+            linked = self._linked(connection, {each.douban_id for found in finds.values() for each in found.subjects})
         judged: list[Judged] = []
         for task in tasks:
             row, state = rows.get(task.vod_id), states.get(task.vod_id)
@@ -74,26 +80,39 @@ class Bench:
             if idle or row is None or state is None:
                 pass_over(services, self.queue, task, row, idle)
                 continue
-            reverted = frozenset(undone.get(task.vod_id, {}).get("vod_douban_id", ()))
-            judged.append(self._judge_one(task, row, state, reverted))
+            video = video_facts(row, services.cms, services.categories)
+            circumstances = Circumstances(
+                reverted=frozenset(undone.get(task.vod_id, {}).get("vod_douban_id", ())),
+                linked={
+                    douban_id: [title for vod_id, title in others if vod_id != task.vod_id]
+                    for douban_id, others in linked.items()
+                },
+                braked=braked,
+            )
+            judged.append(self._judge_one(task, row, video, finds[task.task_id], circumstances))
         return judged
 
-    def _judge_one(self, task: Task, row: RowMapping, state: RowMapping, reverted: frozenset[int]) -> Judged:
-        found = Found.from_payload(task.payload)
-        video = video_facts(row, self.services.cms, self.services.categories)
+    def _linked(self, connection: Connection, douban_ids: Collection[int]) -> dict[int, list[tuple[int, str]]]:
+        """Return the videos that are linked to these subjects, with their titles."""
+        states = self.services.tables.video
+        query = select(states.c.vod_id, states.c.vod_douban_id).where(states.c.vod_douban_id.in_(douban_ids))
+        found = [(row.vod_id, row.vod_douban_id) for row in connection.execute(query)]
+        titles = self.services.cms.rows(connection, [vod_id for vod_id, _ in found])
+        linked: dict[int, list[tuple[int, str]]] = {}
+        for vod_id, douban_id in found:
+            if vod_id in titles:
+                linked.setdefault(douban_id, []).append((vod_id, readable(titles[vod_id]["vod_name"])))
+        return linked
+
+    def _judge_one(
+        self, task: Task, row: RowMapping, video: Video, found: Found, circumstances: Circumstances
+    ) -> Judged:
         try:
-            records = {douban_id: self._record(douban_id, snapshot) for douban_id, snapshot in found.subjects}
+            records = {each.douban_id: self._record(each.douban_id, each.snapshot_id) for each in found.subjects}
         except KeyError as error:
             return self._search_again(task, video, f"存档的应答 {error} 已不在，重新搜索")
-        verdict = judge(
-            video,
-            [subject_facts(record) for record in records.values()],
-            complete=found.complete,
-            source_healthy=True,
-            thresholds=self.thresholds,
-            reverted=reverted,
-        )
-        status, explanation = _with_standing_id(verdict, row["vod_douban_id"])
+        verdict = judge_found(video, found, records, self.profile, circumstances)
+        status, explanation = with_standing_id(verdict, row["vod_douban_id"])
         if status == Status.UNDECIDED:
             return self._search_again(task, video, explanation)
         for transaction in transactions(self.services.engine):
@@ -154,13 +173,17 @@ class Bench:
                 douban_id=verdict.douban_id or 0,
                 score=verdict.score,
                 lead=verdict.lead,
-                complete=found.complete,
+                # A call that failed never gets here: its task goes back to the search.
+                complete=True,
                 source_healthy=True,
                 rejects=list(best.comparison.rejects) if best else [],
                 reasons=list(verdict.codes),
                 explanation=explanation[:500],
                 facts=asdict(video),
-                snapshots=[*found.snapshots, *(snapshot for _, snapshot in found.subjects)],
+                snapshots=[*found.snapshots, *(each.snapshot_id for each in found.subjects)],
+                profile=verdict.profile,
+                strata=list(verdict.strata),
+                crowded=found.crowded,
                 rule_version=RULE_VERSION,
                 state=VerdictState.PENDING if status == ReviewStatus.CONFIRMED else VerdictState.APPLIED,
                 run_id=self.run_id,
@@ -169,7 +192,7 @@ class Bench:
         ).inserted_primary_key
         assert key is not None
         verdict_id = int(key[0])
-        snapshot_of = dict(found.subjects)
+        snapshot_of = {each.douban_id: each.snapshot_id for each in found.subjects}
         rows: list[dict[str, Any]] = [
             {
                 "verdict_id": verdict_id,
@@ -178,12 +201,13 @@ class Bench:
                 "douban_id": candidate.subject.douban_id,
                 "title": candidate.subject.title[:255],
                 "year": candidate.subject.year,
-                "score": candidate.comparison.score,
+                "score": candidate.score,
                 "points": [item.to_json() for item in candidate.comparison.items],
                 "rejects": list(candidate.comparison.rejects),
                 "conflicts": {finding.code: finding.text for finding in candidate.comparison.findings},
                 "facts": asdict(candidate.subject),
-                "snapshot_id": snapshot_of[candidate.subject.douban_id],
+                "fetched": candidate.subject.fetched,
+                "snapshot_id": snapshot_of.get(candidate.subject.douban_id),
                 "created_at": now,
             }
             for candidate in verdict.candidates[:_KEPT_CANDIDATES]
@@ -231,7 +255,7 @@ class Bench:
         return found
 
 
-def _with_standing_id(verdict: Verdict, standing: int) -> tuple[str, str]:
+def with_standing_id(verdict: Verdict, standing: int) -> tuple[str, str]:
     """Return status and explanation in view of an id that already stands in the CMS.
 
     Automation fills an empty id. Another one was put there by somebody, and only a person replaces it; a video is

@@ -10,6 +10,8 @@ from __future__ import annotations
 from douban_pipeline.matching.codes import HARD_REJECTS, SENTENCES, Code
 from douban_pipeline.matching.facts import Kind, Subject, Video
 from douban_pipeline.matching.guard import violations
+from douban_pipeline.matching.profiles import PROFILES, Profile, make_profile
+from douban_pipeline.matching.promise import Promise, may_be_too, promise, settles
 from douban_pipeline.matching.queries import search_queries, suggest_queries
 from douban_pipeline.matching.scoring import Comparison, Item, Outcome, Thresholds, Weights, compare
 from douban_pipeline.matching.text import normalise
@@ -18,6 +20,7 @@ from douban_pipeline.matching.verdicts import Candidate, Status, Verdict, judge,
 
 __all__ = [
     "HARD_REJECTS",
+    "PROFILES",
     "SENTENCES",
     "Candidate",
     "Code",
@@ -26,6 +29,8 @@ __all__ = [
     "Kind",
     "Outcome",
     "ParsedTitle",
+    "Profile",
+    "Promise",
     "Status",
     "Subject",
     "Thresholds",
@@ -36,11 +41,15 @@ __all__ = [
     "clean_title",
     "compare",
     "judge",
+    "make_profile",
+    "may_be_too",
     "normalise",
     "parse_title",
+    "promise",
     "rank",
     "readings",
     "search_queries",
+    "settles",
     "suggest_queries",
     "violations",
 ]

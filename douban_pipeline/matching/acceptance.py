@@ -2,7 +2,10 @@
 
 Measured on real records the score alone is unsafe: another season with the same crew scores 90, and a parent
 work scores 85 when the right subject is missing. Every condition here is one code; the gate can refuse, never
-confirm. Its conditions are independent of each other, so that each can be read, tested and counted alone.
+confirm. Each condition can be read, tested and counted alone.
+
+Two kinds of evidence make a link: people (director or actors agree), which tell works of one name apart; or,
+where nobody is known, the exact year of a work that has no rival of its name, and something more.
 """
 
 from __future__ import annotations
@@ -12,14 +15,25 @@ from dataclasses import dataclass
 
 from douban_pipeline.matching.codes import Code
 from douban_pipeline.matching.facts import Subject, Video
-from douban_pipeline.matching.scoring import Comparison
+from douban_pipeline.matching.promise import may_be_too
+from douban_pipeline.matching.scoring import Comparison, Outcome
+from douban_pipeline.matching.similarity import Numbers
 from douban_pipeline.matching.titles import parse_title
 
-SHORT_TITLE = 3
-"""Titles of at most this many letters share their name with other works one time in fourteen."""
+SHORT_TITLE = 2
+"""A title of at most this many letters is shared too often to be told apart by its year alone."""
 
-MIN_FACTS = 2
-"""Independent facts beside the title that have to agree."""
+TELLING_TITLE = 3
+"""From this many letters on an exact title of an exact year needs no more, if nothing else is named like it."""
+
+LATIN_LETTER = 0.35
+"""What a Latin letter says, in Chinese ones: 片名 of four are about as rare as titles of eleven letters."""
+
+ALMOST = 0.65
+"""From this likeness on two names may be spellings of one."""
+
+YEARS_NEAR = 1
+"""Within this many years another work of the name is a rival."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +46,10 @@ class Case:
         comparison: Their comparison.
         rivals: Comparisons of all *other* candidates, rejected ones too.
         complete: Whether no search and no detail call failed.
+        crowded: Whether there may be more works of this name than were found.
         has_siblings: Whether the caller knows of other works of this name or franchise.
         reverted: Douban ids whose link to this video was reverted before.
+        linked: Titles of other videos that are linked to the candidate.
     """
 
     video: Video
@@ -41,8 +57,41 @@ class Case:
     comparison: Comparison
     rivals: Sequence[tuple[Subject, Comparison]] = ()
     complete: bool = True
+    crowded: bool = False
     has_siblings: bool = False
     reverted: frozenset[int] = frozenset()
+    linked: Sequence[str] = ()
+
+    def found(self, *codes: Code) -> bool:
+        """Say whether any of these speaks against the candidate."""
+        return any(code in self.comparison.conflicts for code in codes)
+
+    @property
+    def person(self) -> bool:
+        """Whether the director or the actors agree; one common actor will do for two works of one name and year."""
+        actors = self.comparison.item("actors")
+        if actors.outcome is Outcome.AGREE or self.comparison.agrees("director"):
+            return True
+        return self.exact_year and actors.points > 0
+
+    @property
+    def exact_year(self) -> bool:
+        """Whether the work's own year is the video's."""
+        year = self.comparison.year
+        return year is not None and year.own and year.gap == 0
+
+    @property
+    def letters(self) -> float:
+        """Letters of the name the two have in common; one of an alphabet says a third of a Chinese one."""
+        base = parse_title(self.comparison.title.local).base
+        return sum(LATIN_LETTER if char < "\u0250" else 1.0 for char in base)
+
+    @property
+    def traits(self) -> int:
+        """Facts beside title, year and people that agree."""
+        comparison = self.comparison
+        fields = sum(comparison.agrees(name) for name in ("region", "genre", "length"))
+        return fields + (comparison.kind is True) + (comparison.title.names > 1)
 
 
 def has_relatives(case: Case) -> bool:
@@ -56,61 +105,131 @@ def has_relatives(case: Case) -> bool:
     )
 
 
-def _has(case: Case, *codes: Code) -> bool:
-    conflicts = case.comparison.conflicts
-    return any(code in conflicts for code in codes)
+def is_live(rival: Comparison) -> bool:
+    """Say whether a rival is named like the video and nothing known rules it out."""
+    if rival.rejects or not rival.title.near_exact or rival.title.numbers is Numbers.CONFLICT:
+        return False
+    return rival.year is None or rival.year.gap <= YEARS_NEAR
+
+
+def _live_rivals(case: Case) -> bool:
+    """Say whether another work may be the video's as well: one of about its year, or one whose year nobody asked."""
+    return any(
+        is_live(rival) and not (case.exact_year and rival.year is None and subject.fetched)
+        for subject, rival in case.rivals
+    )
 
 
 def _title_not_exact(case: Case) -> bool:
-    return not case.comparison.title.near_exact
+    """Names of one or two letters' difference are one name if year and cast say so; a piece of a name never is."""
+    title = case.comparison.title
+    if title.near_exact:
+        return False
+    if title.similarity < ALMOST or title.contained or title.numbers not in (Numbers.AGREE, Numbers.NEITHER):
+        return True
+    director = case.comparison.item("director").outcome
+    return not (case.exact_year and case.comparison.agrees("actors") and director is not Outcome.DISAGREE)
+
+
+def _season_one_sided(case: Case) -> bool:
+    """Unknown is not 1; but the first season may go without its number, and then it has the season's own year."""
+    if not case.found(Code.SEASON_ONE_SIDED):
+        return False
+    title = case.comparison.title
+    first = {title.local_number, title.subject_number} == {1, None} and title.near_exact and case.exact_year
+    return not first or any(
+        rival.title.same_base and rival.year is not None and rival.year.gap == 0 for _, rival in case.rivals
+    )
 
 
 def _alias_unbacked(case: Case) -> bool:
     title = case.comparison.title
-    return title.near_exact and title.via_alias and not case.comparison.agrees("director")
+    if not title.near_exact or not title.via_alias or case.person:
+        return False
+    return case.letters < TELLING_TITLE or case.traits < (2 if title.only_alias else 1)
+
+
+def _alias_taken(case: Case) -> bool:
+    """An alias that is another work's title is that work's name first."""
+    if not case.comparison.title.only_alias or case.person:
+        return False
+    return any(rival.title.near_exact and not rival.title.only_alias for _, rival in case.rivals)
 
 
 def _year_unconfirmed(case: Case) -> bool:
-    return not case.comparison.agrees("year") and not case.comparison.agrees("director")
+    year = case.comparison.year
+    if case.exact_year:
+        return False
+    if year is None:
+        return not case.person
+    if year.gap <= 1:
+        # A film and the series cut from it come a year apart, with one crew.
+        return not (case.person and (case.comparison.kind is True or case.comparison.agrees("length")))
+    return not (case.comparison.agrees("director") and case.comparison.agrees("actors")) or has_relatives(case)
 
 
 def _too_few_facts(case: Case) -> bool:
-    return len(case.comparison.facts) < MIN_FACTS
+    if case.person or case.traits >= 2:
+        return False
+    telling = case.letters >= TELLING_TITLE and not _live_rivals(case)
+    return not (case.traits or telling)
 
 
 def _uncorroborated(case: Case) -> bool:
-    short = len(parse_title(case.video.title).base) <= SHORT_TITLE
-    if not short and not has_relatives(case):
-        return False
-    return not any(name in case.comparison.facts for name in ("director", "actors", "length"))
+    """Rivals or a short name, and nobody known who tells them apart."""
+    if case.person:
+        # One actor of one, without a year, may play in both.
+        return case.comparison.year is None and len(case.video.actors) == 1 and _live_rivals(case)
+    known = any(case.comparison.item(name).outcome is not Outcome.UNKNOWN for name in ("director", "actors"))
+    return known or _live_rivals(case) or (case.letters <= SHORT_TITLE and case.traits < 2)
 
 
 def _marks_differ(case: Case) -> bool:
     return case.comparison.title.marks_differ and any(rival.title.same_base for _, rival in case.rivals)
 
 
+def _rivals_unseen(case: Case) -> bool:
+    """Nobody asked about the candidate itself, or about one that may be it as well."""
+    if not case.subject.fetched:
+        return True
+    unseen = [subject for subject, rival in case.rivals if not subject.fetched and is_live(rival)]
+    return any(not case.person or may_be_too(case.video, case.subject, subject) for subject in unseen)
+
+
+def _linked_elsewhere(case: Case) -> bool:
+    """Two records of one subject are normal; of two numbers, one of them is wrong."""
+    own = parse_title(case.video.title).number
+    return any((parse_title(title).number or 1) != (own or 1) for title in case.linked)
+
+
 _CONDITIONS: tuple[tuple[Code, Callable[[Case], bool]], ...] = (
-    (Code.SEASON_CONFLICT, lambda case: _has(case, Code.SEASON_CONFLICT)),
-    (Code.SEASON_ONE_SIDED, lambda case: _has(case, Code.SEASON_ONE_SIDED)),
-    (Code.EDITION_CONFLICT, lambda case: _has(case, Code.EDITION_CONFLICT)),
+    (Code.SEASON_CONFLICT, lambda case: case.found(Code.SEASON_CONFLICT)),
+    (Code.SEASON_ONE_SIDED, _season_one_sided),
+    (Code.EDITION_CONFLICT, lambda case: case.found(Code.EDITION_CONFLICT)),
+    (Code.MERGED_RECORD, lambda case: case.found(Code.MERGED_RECORD)),
     (Code.KIND_CONFLICT, lambda case: case.comparison.kind is False),
-    (Code.MEDIUM_CONFLICT, lambda case: _has(case, Code.MEDIUM_CONFLICT)),
-    (Code.YEAR_OF_RELEASE, lambda case: _has(case, Code.YEAR_OF_RELEASE)),
-    (Code.YEAR_IN_TITLE, lambda case: _has(case, Code.YEAR_IN_TITLE)),
+    (Code.MEDIUM_CONFLICT, lambda case: case.found(Code.MEDIUM_CONFLICT)),
+    (Code.YEAR_OF_RELEASE, lambda case: case.found(Code.YEAR_OF_RELEASE)),
+    (Code.YEAR_IN_TITLE, lambda case: case.found(Code.YEAR_IN_TITLE)),
     (
         Code.ACTORS_DISJOINT,
         # Two lists cut at different places need not meet; the director settles it.
-        lambda case: _has(case, Code.ACTORS_DISJOINT) and not case.comparison.agrees("director"),
+        lambda case: case.found(Code.ACTORS_DISJOINT) and not case.comparison.agrees("director"),
     ),
-    (Code.LENGTH_CONFLICT, lambda case: _has(case, Code.LENGTH_CONFLICT)),
+    (Code.LENGTH_CONFLICT, lambda case: case.found(Code.LENGTH_CONFLICT)),
     (Code.TITLE_NOT_EXACT, _title_not_exact),
+    (Code.ORIGINALS_DIFFER, lambda case: case.found(Code.ORIGINALS_DIFFER)),
     (Code.ALIAS_UNBACKED, _alias_unbacked),
+    (Code.ALIAS_TAKEN, _alias_taken),
     (Code.MARKS_DIFFER, _marks_differ),
     (Code.YEAR_UNCONFIRMED, _year_unconfirmed),
     (Code.TOO_FEW_FACTS, _too_few_facts),
     (Code.UNCORROBORATED, _uncorroborated),
+    (Code.RIVALS_UNSEEN, _rivals_unseen),
+    (Code.FAMILY_UNSEEN, lambda case: case.crowded and not case.person),
     (Code.INCOMPLETE, lambda case: not case.complete),
     (Code.REVERTED_BEFORE, lambda case: case.subject.douban_id in case.reverted),
+    (Code.LINKED_ELSEWHERE, _linked_elsewhere),
 )
 
 

@@ -23,6 +23,7 @@ class Code(enum.StrEnum):
     SEASON_CONFLICT = "SEASON_CONFLICT"
     SEASON_ONE_SIDED = "SEASON_ONE_SIDED"
     EDITION_CONFLICT = "EDITION_CONFLICT"
+    MERGED_RECORD = "MERGED_RECORD"
     MEDIUM_CONFLICT = "MEDIUM_CONFLICT"
     YEAR_OFF = "YEAR_OFF"
     YEAR_OF_RELEASE = "YEAR_OF_RELEASE"
@@ -30,16 +31,23 @@ class Code(enum.StrEnum):
     ACTORS_DISJOINT = "ACTORS_DISJOINT"
     LENGTH_CONFLICT = "LENGTH_CONFLICT"
     MARKS_DIFFER = "MARKS_DIFFER"
+    ORIGINALS_DIFFER = "ORIGINALS_DIFFER"
     # What the acceptance gate misses.
     TITLE_NOT_EXACT = "TITLE_NOT_EXACT"
     ALIAS_UNBACKED = "ALIAS_UNBACKED"
+    ALIAS_TAKEN = "ALIAS_TAKEN"
     YEAR_UNCONFIRMED = "YEAR_UNCONFIRMED"
     TOO_FEW_FACTS = "TOO_FEW_FACTS"
     UNCORROBORATED = "UNCORROBORATED"
+    RIVALS_UNSEEN = "RIVALS_UNSEEN"
+    FAMILY_UNSEEN = "FAMILY_UNSEEN"
     INCOMPLETE = "INCOMPLETE"
     REVERTED_BEFORE = "REVERTED_BEFORE"
+    LINKED_ELSEWHERE = "LINKED_ELSEWHERE"
+    STRATUM_BRAKED = "STRATUM_BRAKED"
     # The verdict as a whole.
     LEAD_TOO_SMALL = "LEAD_TOO_SMALL"
+    TWIN_SUBJECTS = "TWIN_SUBJECTS"
     BELOW_CONFIRM = "BELOW_CONFIRM"
     BELOW_REVIEW = "BELOW_REVIEW"
     CONFLICT = "CONFLICT"
@@ -62,6 +70,7 @@ SENTENCES: Mapping[str, str] = {
     Code.SEASON_CONFLICT: "季数不一致",
     Code.SEASON_ONE_SIDED: "只有一方标明季数或部数",
     Code.EDITION_CONFLICT: "版本不一致",
+    Code.MERGED_RECORD: "本地像是多季或多部的合集，豆瓣分为多个条目",
     Code.MEDIUM_CONFLICT: "一方是动画，另一方不是",
     Code.YEAR_OFF: "年份略有出入",
     Code.YEAR_OF_RELEASE: "年份只与某次上映相符",
@@ -69,17 +78,24 @@ SENTENCES: Mapping[str, str] = {
     Code.ACTORS_DISJOINT: "主演无交集",
     Code.LENGTH_CONFLICT: "片长或集数相差过大",
     Code.MARKS_DIFFER: "片名仅标点不同，且另有同名条目",
+    Code.ORIGINALS_DIFFER: "原名不一致",
     Code.TITLE_NOT_EXACT: "片名不够一致",
-    Code.ALIAS_UNBACKED: "仅别名相符，且没有导演佐证",
-    Code.YEAR_UNCONFIRMED: "年份未知或相差一年以上，且没有导演佐证",
-    Code.TOO_FEW_FACTS: "片名之外相符的事实不足两项",
-    Code.UNCORROBORATED: "片名过短或有同名、系列作品，需要导演、主演或片长佐证",
+    Code.ALIAS_UNBACKED: "仅别名相符，佐证不足",
+    Code.ALIAS_TAKEN: "片名是此条目的别名，却是另一条目的正名",
+    Code.YEAR_UNCONFIRMED: "年份未知或有出入，其他佐证不足",
+    Code.TOO_FEW_FACTS: "片名之外相符的事实太少",
+    Code.UNCORROBORATED: "片名过短、有同名作品或人员不符，需要导演、主演佐证",
+    Code.RIVALS_UNSEEN: "还有同名条目未查看",
+    Code.FAMILY_UNSEEN: "同名条目太多，候选可能不全",
     Code.INCOMPLETE: "候选不完整（有查询失败）",
     Code.REVERTED_BEFORE: "此匹配曾被撤销",
+    Code.LINKED_ELSEWHERE: "该条目已关联到季数不同的另一部影片",
+    Code.STRATUM_BRAKED: "这一类匹配的准确率低于目标，自动确认已暂停",
     Code.LEAD_TOO_SMALL: "与次优候选差距不足",
+    Code.TWIN_SUBJECTS: "豆瓣有两个条目都相符，可能是同一作品",
     Code.BELOW_CONFIRM: "得分未达自动确认线",
     Code.BELOW_REVIEW: "最高得分低于复核线",
-    Code.CONFLICT: "片名与年份完全一致，但有冲突",
+    Code.CONFLICT: "片名与年份或人员一致，但有冲突",
     Code.NO_CANDIDATES: "没有找到候选",
     Code.ALL_REJECTED: "候选全部被排除",
     Code.SOURCE_DEGRADED: "数据来源异常，暂不判断",

@@ -76,6 +76,9 @@ class Subject:
         duration_minutes: Length of the film or of one episode.
         episodes: Number of episodes.
         rating: Douban's score, None while there is none.
+        serial: Whether the source of the entry says that it has episodes; None where it says nothing.
+        fetched: Whether the facts are Douban's own answer. If not they are what a search said of a hit: a title,
+            perhaps the original title, a year, a kind.
     """
 
     douban_id: int
@@ -93,3 +96,5 @@ class Subject:
     duration_minutes: int | None = None
     episodes: int | None = None
     rating: float | None = None
+    serial: bool | None = None
+    fetched: bool = True

@@ -16,6 +16,8 @@ LEAD_UNDER_THRESHOLD = "LEAD_UNDER_THRESHOLD"
 SOURCE_DEGRADED = "SOURCE_DEGRADED"
 LOCKED = "LOCKED"
 IGNORED = "IGNORED"
+OTHER_PROFILE = "OTHER_PROFILE"
+STRATUM_BRAKED = "STRATUM_BRAKED"
 
 SENTENCES: Mapping[str, str] = {
     HARD_REJECT: "已确认的条目带有硬性排除项",
@@ -24,6 +26,8 @@ SENTENCES: Mapping[str, str] = {
     SOURCE_DEGRADED: "已确认的条目来自异常的数据来源或不完整的候选",
     LOCKED: "视频的豆瓣 ID 已锁定，不得改写",
     IGNORED: "视频已被忽略，不得改写",
+    OTHER_PROFILE: "判定所用的评分方案已不是现行方案",
+    STRATUM_BRAKED: "这一类匹配的准确率低于目标，自动确认已暂停",
 }
 """A sentence for every violation."""
 
@@ -38,6 +42,8 @@ def violations(
     source_healthy: bool,
     locked: bool,
     ignored: bool,
+    profile_in_force: bool,
+    braked: bool,
     thresholds: Thresholds,
 ) -> tuple[str, ...]:
     """Return the rules a CONFIRMED verdict breaks, in a fixed order; nothing for any other verdict.
@@ -51,6 +57,8 @@ def violations(
         source_healthy: Whether the sources were in good health.
         locked: Whether the video's Douban id is locked.
         ignored: Whether the video is ignored.
+        profile_in_force: Whether the score is that of the profile in force; another's means nothing here.
+        braked: Whether the verdict belongs to a stratum in which nothing is confirmed at present.
         thresholds: The limits in force.
     """
     if verdict != "CONFIRMED":
@@ -63,5 +71,7 @@ def violations(
         SOURCE_DEGRADED: not complete or not source_healthy,
         LOCKED: locked,
         IGNORED: ignored,
+        OTHER_PROFILE: not profile_in_force,
+        STRATUM_BRAKED: braked,
     }
     return tuple(code for code, is_broken in broken.items() if is_broken)

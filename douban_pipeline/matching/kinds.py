@@ -1,33 +1,44 @@
 """Kinds of works: which exclude each other.
 
 Film, series and variety are formats. Animation, documentary and short say how a work is made, not its format:
-a site's 动漫 holds films and series alike.
+a site's 动漫 holds films and series alike, so for these the episodes or the length have to tell.
 """
 
 from __future__ import annotations
 
-from douban_pipeline.matching.facts import Kind
+from douban_pipeline.matching.facts import Kind, Subject, Video
 
-_CONFLICTS = frozenset(
-    frozenset(pair)
-    for pair in (
-        (Kind.FILM, Kind.SERIES),
-        (Kind.FILM, Kind.VARIETY),
-        (Kind.VARIETY, Kind.ANIMATION),
-    )
-)
+FEATURE_MINUTES = 60
+"""From this length on a work of one part is a film."""
+
+_SERIAL = frozenset({Kind.SERIES, Kind.VARIETY})
 
 
-def agree(a: Kind | None, b: Kind | None) -> bool | None:
+def serial(work: Video | Subject) -> bool | None:
+    """Say whether a work has episodes; None when nothing tells."""
+    if isinstance(work, Subject) and work.serial is not None:
+        return work.serial
+    if work.kind in _SERIAL or (work.episodes or 0) > 1:
+        return True
+    if work.kind is Kind.FILM or (work.duration_minutes or 0) >= FEATURE_MINUTES:
+        return False
+    return None
+
+
+def agree(video: Video, subject: Subject) -> bool | None:
     """Return True for the same kind, False for kinds that exclude each other, None when that cannot be said.
 
     Series and variety leave it open: Douban files variety shows under television.
     """
-    if a is None or b is None:
-        return None
-    if a is b:
+    a, b = video.kind, subject.kind
+    if {a, b} == {Kind.VARIETY, Kind.ANIMATION}:
+        return False
+    mine, theirs = serial(video), serial(subject)
+    if mine is not None and theirs is not None and mine is not theirs:
+        return False
+    if a is not None and a is b:
         return True
-    return False if frozenset((a, b)) in _CONFLICTS else None
+    return True if mine is not None and mine is theirs and {a, b} != _SERIAL else None
 
 
 def animated(kind: Kind | None, genres: frozenset[str]) -> bool | None:

@@ -8,9 +8,10 @@ they say nothing, neither for nor against.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from rapidfuzz import fuzz
 
@@ -18,6 +19,9 @@ from douban_pipeline.matching.text import HAN, narrow, normalise, script
 
 SAME = 0.8
 """Two transliterations at least this alike are one person."""
+
+_LONG = 5  # letters from which a name without dots is a transliterated one too
+_UNLIKE = 50.0  # under this ratio, of 100, two spellings cannot be one name
 
 MAYBE = 0.6
 """Between this and :data:`SAME` nobody can tell."""
@@ -36,12 +40,14 @@ class Overlap:
         doubtful: Pairs whose spelling is too close for a disagreement and too far for an agreement.
         left: People of the first list that could be compared with anyone of the second.
         right: The same the other way round.
+        transliterated: Whether nobody on either list bears a plain Chinese, Japanese or Korean name.
     """
 
     matched: int
     doubtful: int
     left: int
     right: int
+    transliterated: bool = False
 
     @property
     def agree(self) -> bool | None:
@@ -51,15 +57,22 @@ class Overlap:
         return None if self.doubtful or not (self.left and self.right) else False
 
 
-@dataclass(frozen=True, slots=True)
-class _Name:
+class _Name(NamedTuple):
+    """One spelling of one person.
+
+    Attributes:
+        folded: The whole name, normalised.
+        script: What it is written in.
+        parts: What dots and spaces separate, normalised.
+        key: What two spellings of one name have in common at once: Latin names may be turned round.
+        transliterated: Whether it was turned into this script from another, so that spellings vary.
+    """
+
     folded: str
     script: str
     parts: tuple[str, ...]
-
-    @property
-    def transliterated(self) -> bool:
-        return self.script == "latin" or len(self.parts) > 1 or len(self.folded) >= 5
+    key: str
+    transliterated: bool
 
 
 @lru_cache(maxsize=65536)
@@ -69,82 +82,119 @@ def _spellings(name: str) -> tuple[_Name, ...]:
     mixed = _HAN_THEN_LATIN.match(text)
     found = []
     for piece in (mixed["han"], mixed["latin"]) if mixed else (text,):
-        kind = script(piece)
+        writing = script(piece)
         # Two Chinese characters with a space between (王 菲) are one name, not two parts.
         parts = tuple(part for part in map(normalise, _DOTS.split(piece)) if part)
-        if kind == "han" and all(len(part) == 1 for part in parts):
+        if writing == "han" and all(len(part) == 1 for part in parts):
             parts = ("".join(parts),)
         if parts:
-            found.append(_Name("".join(parts), kind, parts))
+            folded = "".join(parts)
+            latin = writing == "latin"
+            key = "".join(sorted(parts)) if latin else folded
+            found.append(_Name(folded, writing, parts, key, latin or len(parts) > 1 or len(folded) >= _LONG))
     return tuple(found)
 
 
-def _pair(a: _Name, b: _Name) -> float | None:
-    if a.script != b.script:
-        return None
-    if a.folded == b.folded:
-        return 1.0
-    if not (a.transliterated and b.transliterated):
-        # One letter of a short Chinese name is another person; kana and hangul are as exact.
-        return 0.0
-    if a.script == "latin" and sorted(a.parts) == sorted(b.parts):
-        return 1.0
-    ratio = fuzz.ratio(a.folded, b.folded) / 100
-    if len(a.parts) > 1 and len(b.parts) > 1:
-        # Translators differ within a name (阿尔伯特/艾伯特), families share the last one: both ends must be alike.
-        ends = [fuzz.ratio(a.parts[end], b.parts[end]) / 100 for end in (0, -1)]
-        if min(ends) < 0.5:
-            return min(ratio, SAME - 0.01)
-        return SAME if sum(ends) / 2 >= 0.78 and ratio < SAME else ratio
-    short, long = sorted((a, b), key=lambda name: len(name.parts))
-    if len(short.parts) == 1 < len(long.parts) and short.folded in (long.parts[0], long.parts[-1]):
-        return max(ratio, MAYBE)
-    return ratio
+def _alike(a: _Name, b: _Name, ratio: float) -> float:
+    """Return how alike two transliterations are, 0 to 1, given how alike their letters are."""
+    if len(a.parts) == 1 or len(b.parts) == 1:
+        return ratio
+    # Translators differ within a name (阿尔伯特/艾伯特), families share the last one: both ends must be alike.
+    ends = [fuzz.ratio(a.parts[end], b.parts[end]) / 100 for end in (0, -1)]
+    if min(ends) < 0.5:
+        return min(ratio, SAME - 0.01)
+    return SAME if sum(ends) / 2 >= 0.78 and ratio < SAME else ratio
 
 
-@lru_cache(maxsize=131072)
-def likeness(a: str, b: str) -> float | None:
-    """Return how alike two names are, 0 to 1; None when their scripts differ."""
-    known = [value for x in _spellings(a) for y in _spellings(b) if (value := _pair(x, y)) is not None]
-    return max(known, default=None)
+class _People(NamedTuple):
+    """A list of people, each once.
 
+    Attributes:
+        names: The entries as they came.
+        by_key: Entries by the key of each spelling.
+        by_end: Entries of several parts by their first and last part.
+        varying: Transliterated spellings with their entries: those that may be spelt otherwise elsewhere.
+        scripts: What the names are written in.
+        transliterated: Whether all are.
+    """
 
-@lru_cache(maxsize=16384)
-def _folded_set(names: tuple[str, ...]) -> frozenset[str]:
-    return frozenset(spelling.folded for name in names for spelling in _spellings(name))
+    names: tuple[str, ...]
+    by_key: dict[str, str]
+    by_end: dict[str, str]
+    varying: tuple[tuple[_Name, str], ...]
+    scripts: frozenset[str]
+    transliterated: bool
 
 
 @lru_cache(maxsize=16384)
+def _people(names: tuple[str, ...]) -> _People:
+    unique = tuple(dict.fromkeys(names))
+    spelt = [(spelling, name) for name in unique for spelling in _spellings(name)]
+    varying = tuple(pair for pair in spelt if pair[0].transliterated)
+    return _People(
+        names=unique,
+        by_key={spelling.key: name for spelling, name in reversed(spelt)},
+        by_end={spelling.parts[end]: name for spelling, name in varying for end in (0, -1) if len(spelling.parts) > 1},
+        varying=varying,
+        scripts=frozenset(spelling.script for spelling, _ in spelt),
+        transliterated=len(varying) == len(spelt),
+    )
+
+
+_NOBODY = Overlap(0, 0, 0, 0, True)
+
+
 def overlap(a: tuple[str, ...], b: tuple[str, ...]) -> Overlap:
     """Compare two lists of people. Each person is counted once."""
-    free = list(dict.fromkeys(b))
-    matched = doubtful = left = 0
-    reached: set[str] = set()
-    known = _folded_set(b)
+    if not a or not b:
+        return _NOBODY
+    mine, theirs = _people(a), _people(b)
+    free = dict.fromkeys(theirs.names)
     pending: list[str] = []
-    for name in dict.fromkeys(a):
-        exact = next((s.folded for s in _spellings(name) if s.folded in known), None)
-        hit = next((other for other in free if exact in {s.folded for s in _spellings(other)}), None) if exact else None
+    matched = doubtful = 0
+    for name in mine.names:
+        hit = next((found for each in _spellings(name) if (found := theirs.by_key.get(each.key)) in free), None)
         if hit is None:
             pending.append(name)
-            continue
-        free.remove(hit)
-        reached.add(hit)
-        matched += 1
-        left += 1
+        else:
+            del free[hit]
+            matched += 1
     for name in pending:
-        scored = [(value, other) for other in free if (value := likeness(name, other)) is not None]
-        reached.update(other for _, other in scored)
-        if not scored:
-            continue
-        left += 1
-        value, other = max(scored, key=lambda pair: pair[0])
+        value, other = _closest(name, theirs, free)
         if value >= SAME:
-            free.remove(other)
+            del free[other]
             matched += 1
         elif value >= MAYBE:
             doubtful += 1
-    return Overlap(matched, doubtful, left, len(reached))
+    transliterated = mine.transliterated and theirs.transliterated
+    return Overlap(matched, doubtful, _comparable(mine, theirs), _comparable(theirs, mine), transliterated)
+
+
+def _closest(name: str, people: _People, free: Container[str]) -> tuple[float, str]:
+    """Return how alike the likest of the others is to a name that none of them bears, and who that is."""
+    best = (0.0, "")
+    for mine in _spellings(name):
+        # 科波拉 may be 弗朗西斯·福特·科波拉, and the other way round.
+        ends = mine.parts[:: len(mine.parts) - 1] if len(mine.parts) > 1 else ()
+        likely = [people.by_end.get(mine.folded), *(people.by_key.get(end) for end in ends)]
+        if best[0] < MAYBE:
+            best = next(((MAYBE, other) for other in likely if other is not None and other in free), best)
+        if not mine.transliterated:
+            continue
+        for theirs, other in people.varying:
+            if theirs.script != mine.script:
+                continue
+            ratio = fuzz.ratio(mine.folded, theirs.folded, score_cutoff=_UNLIKE)
+            if ratio and other in free and (value := _alike(mine, theirs, ratio / 100)) > best[0]:
+                best = (value, other)
+    return best
+
+
+def _comparable(people: _People, others: _People) -> int:
+    """Count those who share a script with anybody of the others."""
+    if people.scripts <= others.scripts:
+        return len(people.names)
+    return sum(any(each.script in others.scripts for each in _spellings(name)) for name in people.names)
 
 
 def names(values: Sequence[str]) -> tuple[str, ...]:

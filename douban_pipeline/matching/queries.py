@@ -7,9 +7,12 @@ from collections.abc import Iterable
 from douban_pipeline.matching.facts import Kind, Video
 from douban_pipeline.matching.people import names
 from douban_pipeline.matching.text import narrow, simplify
-from douban_pipeline.matching.titles import ParsedTitle, parse_title, readings
+from douban_pipeline.matching.titles import parse_title, readings, wider_readings
 
 SUBJECT_SITE = "site:movie.douban.com/subject"
+
+MOST_SUGGESTIONS = 3
+"""Titles that Douban's suggestions are asked for, for one video."""
 
 _KIND_WORDS = {
     Kind.FILM: "电影",
@@ -46,17 +49,15 @@ def search_queries(video: Video) -> tuple[str, ...]:
 
 
 def suggest_queries(video: Video) -> tuple[str, ...]:
-    """Return plain titles for Douban's suggestions: as cleaned, without number, other readings, first alias.
+    """Return plain titles for Douban's suggestions, at most three, the likeliest to find it first.
 
-    The bare name finds the whole family, which the verdict needs to see in order to tell its members apart.
+    As cleaned; as Hong Kong and Taiwan write it, where the site does; the first alias; the bare name, which finds the
+    whole family; readings that leave words out.
     """
     found = readings(video.title)
-    texts = [found[0].display, *(_bare(reading) for reading in found)]
-    # Douban finds some Hong Kong and Taiwan titles only as they are written there.
-    texts += [narrow(video.title)] if simplify(narrow(video.title)) != narrow(video.title) else []
+    written = narrow(video.title)
+    texts = [found[0].display, *([written] if simplify(written) != written else [])]
     texts += [parse_title(alias).display for alias in video.aliases[:1]]
-    return _unique(texts)
-
-
-def _bare(reading: ParsedTitle) -> str:
-    return reading.name or reading.base
+    texts += [reading.name or reading.base for reading in found]
+    texts += [reading.name for reading in wider_readings(video.title)]
+    return _unique(texts)[:MOST_SUGGESTIONS]

@@ -7,14 +7,16 @@ both sides known. The score is the literal sum of the points, so that it can be 
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator
 from dataclasses import dataclass, fields
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
-from douban_pipeline.matching import genres, kinds, lengths, people, regions, years
-from douban_pipeline.matching.codes import HARD_REJECTS, Code
-from douban_pipeline.matching.facts import Kind, Subject, Video
-from douban_pipeline.matching.similarity import Numbers, TitleMatch, match_titles
+from douban_pipeline.matching import lengths, people, years
+from douban_pipeline.matching.codes import HARD_REJECTS
+from douban_pipeline.matching.conflicts import Finding, find, versus, year_note
+from douban_pipeline.matching.facts import Subject, Video
+from douban_pipeline.matching.fields import Fields, compare_fields, local_years
+from douban_pipeline.matching.similarity import TitleMatch, match_titles
 
 
 class Outcome(enum.StrEnum):
@@ -25,8 +27,7 @@ class Outcome(enum.StrEnum):
     UNKNOWN = "unknown"
 
 
-def _outcome(value: bool | None) -> Outcome:
-    return Outcome.UNKNOWN if value is None else Outcome.AGREE if value else Outcome.DISAGREE
+_OUTCOMES = {None: Outcome.UNKNOWN, True: Outcome.AGREE, False: Outcome.DISAGREE}
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +68,7 @@ class Thresholds:
     year_gap: int = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
+class Item(NamedTuple):
     """One compared field.
 
     Attributes:
@@ -99,14 +99,6 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """Something that speaks against a candidate: a code and its sentence."""
-
-    code: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
 class Comparison:
     """A video and a subject, compared.
 
@@ -116,6 +108,9 @@ class Comparison:
         findings: Rejects and conflicts with their sentences.
         kind: Whether the kinds agree; None is unknown.
         year: Distance in years, None when unknown.
+        score: Sum of the points, rounded to a hundredth as it is stored.
+        rejects: Codes of hard rejects.
+        conflicts: Codes of softer conflicts.
     """
 
     items: tuple[Item, ...]
@@ -123,21 +118,9 @@ class Comparison:
     findings: tuple[Finding, ...]
     kind: bool | None
     year: years.YearGap | None
-
-    @property
-    def score(self) -> float:
-        """Sum of the points, rounded to a hundredth as it is stored."""
-        return round(sum(item.points for item in self.items), 2)
-
-    @property
-    def rejects(self) -> tuple[str, ...]:
-        """Codes of hard rejects."""
-        return tuple(finding.code for finding in self.findings if finding.code in HARD_REJECTS)
-
-    @property
-    def conflicts(self) -> tuple[str, ...]:
-        """Codes of softer conflicts."""
-        return tuple(finding.code for finding in self.findings if finding.code not in HARD_REJECTS)
+    score: float
+    rejects: tuple[str, ...]
+    conflicts: tuple[str, ...]
 
     @property
     def facts(self) -> tuple[str, ...]:
@@ -173,112 +156,90 @@ DEFAULT_WEIGHTS = Weights()
 DEFAULT_THRESHOLDS = Thresholds()
 
 
-def local_years(video: Video, title: TitleMatch) -> tuple[int, ...]:
-    """Years the video claims: its own field, else the one its title states."""
-    return (video.year,) if video.year is not None else title.local_years
-
-
 def compare(
     video: Video,
     subject: Subject,
     weights: Weights = DEFAULT_WEIGHTS,
     thresholds: Thresholds = DEFAULT_THRESHOLDS,
 ) -> Comparison:
-    """Compare a video with one subject, field by field."""
+    """Compare a video with one subject, field by field; one that name and year rule out, by these alone."""
     title = match_titles(video, subject)
     gap = years.year_gap(local_years(video, title), subject.year, subject.release_years)
-    directors = people.overlap(video.directors, subject.directors)
-    cast = people.overlap(video.actors, subject.actors)
-    kind = kinds.agree(video.kind, subject.kind)
-    length = lengths.compare_lengths(
-        subject.kind or video.kind,
-        (video.duration_minutes, subject.duration_minutes),
-        (video.episodes, subject.episodes),
-    )
-    region, firm_region = regions.agree(video.regions, subject.regions)
-    director = None if directors.agree is False and _many_directors(video, subject) else directors.agree
+    if title.similarity < thresholds.title_floor and gap is not None and gap.gap >= thresholds.year_gap:
+        found = Fields(title, gap, *_NOT_COMPARED)
+        items = (
+            _title_item(title, weights.title, thresholds),
+            _year_item(video, subject, found, weights.year, thresholds),
+            *_unknown(weights),
+        )
+        return _comparison(video, subject, found, items, thresholds)
+    found = compare_fields(video, subject, title, gap)
+    rating = subject.rating is not None
     items = (
-        Item(
-            "title",
-            _title_outcome(title, thresholds),
-            weights.title * title.similarity,
-            weights.title,
-            _title_note(title),
-        ),
-        _year_item(video, subject, gap, title, weights.year, thresholds),
-        Item(
-            "region",
-            _outcome(region),
-            weights.region if region else 0.0,
-            weights.region,
-            _versus(video.regions, subject.regions, 4),
-            fact=firm_region,
-        ),
-        Item(
-            "director",
-            _outcome(director),
-            weights.director if director else 0.0,
-            weights.director,
-            _versus(video.directors, subject.directors, 3),
-            fact=True,
-        ),
-        _actors_item(video, subject, cast, weights.actors),
-        _genre_item(video, subject, weights.genre),
-        Item(
-            "length",
-            _outcome(length.agree),
-            weights.length if length.agree else 0.0,
-            weights.length,
-            length.note,
-            fact=True,
-        ),
-        Item(
-            "tie_break",
-            Outcome.AGREE if subject.rating is not None else Outcome.UNKNOWN,
-            weights.tie_break if subject.rating is not None else 0.0,
-            weights.tie_break,
-            "有评分" if subject.rating is not None else "",
-        ),
+        _title_item(title, weights.title, thresholds),
+        _year_item(video, subject, found, weights.year, thresholds),
+        _simple("region", found.region, weights.region, versus(video.regions, subject.regions, 4), found.region_named),
+        _simple("director", found.director, weights.director, versus(video.directors, subject.directors, 3)),
+        _actors_item(video, subject, found.cast, weights.actors),
+        _genre_item(found, weights.genre),
+        _simple("length", found.length.agree, weights.length, found.length.note),
+        _simple("tie_break", rating or None, weights.tie_break, "有评分" if rating else "", fact=False),
     )
-    found = Comparison(items, title, (), kind, gap)
-    findings = (
-        *_rejects(video, subject, found, region, director, thresholds),
-        *_title_conflicts(video, title),
-        *_fact_conflicts(video, subject, found, cast, length, thresholds),
+    return _comparison(video, subject, found, items, thresholds)
+
+
+_NOT_COMPARED = (
+    None,
+    None,
+    False,
+    None,
+    people.Overlap(0, 0, 0, 0),
+    (frozenset[str](), frozenset[str]()),
+    lengths.LengthMatch(None, ""),
+)
+
+
+@lru_cache(maxsize=64)
+def _unknown(weights: Weights) -> tuple[Item, ...]:
+    """Return the items after title and year, of which nothing is known."""
+    names = [item.name for item in fields(Weights)][2:]
+    return tuple(Item(name, Outcome.UNKNOWN, 0.0, getattr(weights, name)) for name in names)
+
+
+def _comparison(
+    video: Video, subject: Subject, found: Fields, items: tuple[Item, ...], thresholds: Thresholds
+) -> Comparison:
+    findings = tuple(find(video, subject, found, thresholds.title_floor, thresholds.year_gap))
+    return Comparison(
+        items=items,
+        title=found.title,
+        findings=findings,
+        kind=found.kind,
+        year=found.year,
+        score=round(sum(item.points for item in items), 2),
+        rejects=tuple(finding.code for finding in findings if finding.code in HARD_REJECTS),
+        conflicts=tuple(finding.code for finding in findings if finding.code not in HARD_REJECTS),
     )
-    return Comparison(items, title, findings, kind, gap)
 
 
-def _versus(mine: tuple[str, ...], theirs: tuple[str, ...], most: int) -> str:
-    if not mine or not theirs:
-        return ""
-    return f"本地 {'、'.join(mine[:most])} / 豆瓣 {'、'.join(theirs[:most])}"
+def _simple(name: str, agree: bool | None, weight: float, note: str, fact: bool = True) -> Item:
+    return Item(name, _OUTCOMES[agree], weight if agree else 0.0, weight, note, fact)
 
 
-def _title_outcome(title: TitleMatch, thresholds: Thresholds) -> Outcome:
-    if title.near_exact:
-        return Outcome.AGREE
-    return Outcome.DISAGREE if title.similarity < thresholds.title_floor else Outcome.UNKNOWN
-
-
-def _title_note(title: TitleMatch) -> str:
+def _title_item(title: TitleMatch, weight: float, thresholds: Thresholds) -> Item:
+    far = title.similarity < thresholds.title_floor
+    outcome = Outcome.AGREE if title.near_exact else Outcome.DISAGREE if far else Outcome.UNKNOWN
     how = "（别名）" if title.via_alias else ""
-    return f"本地《{title.local}》/ 豆瓣《{title.subject}》{how}相似度 {title.similarity:.2f}"
+    note = f"本地《{title.local}》/ 豆瓣《{title.subject}》{how}相似度 {title.similarity:.2f}"
+    return Item("title", outcome, weight * title.similarity, weight, note)
 
 
-def _year_item(
-    video: Video,
-    subject: Subject,
-    gap: years.YearGap | None,
-    title: TitleMatch,
-    weight: float,
-    thresholds: Thresholds,
-) -> Item:
+def _year_item(video: Video, subject: Subject, found: Fields, weight: float, thresholds: Thresholds) -> Item:
+    gap = found.year
     if gap is None:
         return Item("year", Outcome.UNKNOWN, 0.0, weight)
     share = _YEAR_SHARE.get(gap.gap, 0.0)
-    mine = "、".join(map(str, local_years(video, title)))
-    note = f"本地 {mine} / 豆瓣 {subject.year or '、'.join(map(str, sorted(subject.release_years)))}"
+    note = year_note(video, subject, found.title)
     if not gap.own:
         # Points for one release of an older or newer work are the least there are, and no evidence.
         return Item("year", Outcome.UNKNOWN, weight * min(share, 1 / 3), weight, note)
@@ -294,97 +255,16 @@ def _actors_item(video: Video, subject: Subject, cast: people.Overlap, weight: f
         return Item("actors", Outcome.UNKNOWN, 0.0, weight)
     # Lists are cut at different lengths: three common names are as good as ten.
     points = weight * min(1.0, cast.matched / min(3, comparable))
-    note = f"共同主演 {cast.matched} 人" if cast.matched else _versus(video.actors, subject.actors, 3)
+    note = f"共同主演 {cast.matched} 人" if cast.matched else versus(video.actors, subject.actors, 3)
     if cast.matched >= min(2, len(video.actors), len(subject.actors)):
         return Item("actors", Outcome.AGREE, points, weight, note, fact=True)
     return Item("actors", Outcome.UNKNOWN if cast.agree is not False else Outcome.DISAGREE, points, weight, note)
 
 
-def _genre_item(video: Video, subject: Subject, weight: float) -> Item:
-    mine, theirs = genres.read(video.genres), genres.read(subject.genres)
+def _genre_item(found: Fields, weight: float) -> Item:
+    mine, theirs = found.genres
     if not mine or not theirs:
         return Item("genre", Outcome.UNKNOWN, 0.0, weight)
     common = mine & theirs
     points = weight * len(common) / min(len(mine), len(theirs))
-    return Item("genre", _outcome(bool(common)), points, weight, f"共同类型 {'、'.join(sorted(common)) or '无'}")
-
-
-def _many_directors(video: Video, subject: Subject) -> bool:
-    """Series change directors by episode, so lists of several need not meet."""
-    is_film = Kind.FILM in (video.kind, subject.kind)
-    return not is_film and max(len(video.directors), len(subject.directors)) > 2
-
-
-def _rejects(
-    video: Video,
-    subject: Subject,
-    found: Comparison,
-    region: bool | None,
-    director: bool | None,
-    thresholds: Thresholds,
-) -> Iterator[Finding]:
-    if found.title.similarity < thresholds.title_floor:
-        yield Finding(Code.TITLE_TOO_FAR, f"片名相差太远（相似度 {found.title.similarity:.2f}）")
-    if found.year is not None and found.year.gap >= thresholds.year_gap:
-        yield Finding(Code.YEAR_GAP, f"年份差 {found.year.gap} 年")
-    if found.kind is False:
-        yield Finding(
-            Code.KIND_CONFLICT, f"类型不一致：本地 {_KIND_NAMES[video.kind]} / 豆瓣 {_KIND_NAMES[subject.kind]}"
-        )
-    if region is False:
-        yield Finding(Code.REGION_CONFLICT, f"地区无交集：{_versus(video.regions, subject.regions, 4)}")
-    if director is False:
-        yield Finding(Code.DIRECTOR_CONFLICT, f"导演无交集：{_versus(video.directors, subject.directors, 3)}")
-
-
-_KIND_NAMES = {
-    Kind.FILM: "电影",
-    Kind.SERIES: "剧集",
-    Kind.VARIETY: "综艺",
-    Kind.ANIMATION: "动画",
-    Kind.DOCUMENTARY: "纪录片",
-    Kind.SHORT: "短片",
-    None: "未知",
-}
-
-
-def _number(number: int | None) -> str:
-    if number is None:
-        return "未标明"
-    return f" {number} 年" if number > 1900 else f"第 {number} 季"  # 歌手2025 counts by years
-
-
-def _title_conflicts(video: Video, title: TitleMatch) -> Iterator[Finding]:
-    sides = f"本地{_number(title.local_number)} / 豆瓣{_number(title.subject_number)}"
-    if title.numbers is Numbers.CONFLICT:
-        yield Finding(Code.SEASON_CONFLICT, f"季数不一致：{sides}")
-    elif title.numbers is Numbers.ONE_SIDED:
-        yield Finding(Code.SEASON_ONE_SIDED, f"只有一方标明季数或部数：{sides}")
-    if title.editions_local or title.editions_subject:
-        mine, theirs = ("、".join(sorted(side)) or "无" for side in (title.editions_local, title.editions_subject))
-        yield Finding(Code.EDITION_CONFLICT, f"版本不一致：本地 {mine} / 豆瓣 {theirs}")
-    stated = title.local_years
-    if video.year is not None and stated and abs(stated[0] - video.year) > 1:
-        yield Finding(Code.YEAR_IN_TITLE, f"片名里的年份 {stated[0]} 与年份 {video.year} 不符")
-
-
-def _fact_conflicts(
-    video: Video,
-    subject: Subject,
-    found: Comparison,
-    cast: people.Overlap,
-    length: lengths.LengthMatch,
-    thresholds: Thresholds,
-) -> Iterator[Finding]:
-    gap = found.year
-    if gap is not None and not gap.own:
-        yield Finding(Code.YEAR_OF_RELEASE, f"年份只与某次上映相符：{found.item('year').note}")
-    elif gap is not None and 0 < gap.gap < thresholds.year_gap:
-        yield Finding(Code.YEAR_OFF, f"年份差 {gap.gap} 年")
-    mine, theirs = (kinds.animated(side.kind, genres.read(side.genres)) for side in (video, subject))
-    if mine is not None and theirs is not None and mine is not theirs:
-        yield Finding(Code.MEDIUM_CONFLICT, f"{'本地' if mine else '豆瓣'}是动画，{'豆瓣' if mine else '本地'}不是")
-    if cast.agree is False and min(cast.left, cast.right) >= 3:
-        yield Finding(Code.ACTORS_DISJOINT, f"主演无交集：{_versus(video.actors, subject.actors, 3)}")
-    if length.far:
-        yield Finding(Code.LENGTH_CONFLICT, length.note)
+    return Item("genre", _OUTCOMES[bool(common)], points, weight, f"共同类型 {'、'.join(sorted(common)) or '无'}")

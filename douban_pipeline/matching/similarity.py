@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from rapidfuzz import fuzz
 
-from douban_pipeline.matching.facts import Kind, Subject, Video
+from douban_pipeline.matching import genres, kinds
+from douban_pipeline.matching.facts import Subject, Video
+from douban_pipeline.matching.forms import OWN_SCRIPTS, Form, Names, names_of
 from douban_pipeline.matching.text import normalise, script
-from douban_pipeline.matching.titles import ParsedTitle, alias_readings, parse_title, readings
 
 NEAR_EXACT = 0.95
 """From here on two names are taken for one."""
 
 _BELOW_NEAR_EXACT = 0.94
+_HOPELESS = 0.4
+_ALMOST_ALL = 0.85
 _DIGITS = re.compile(r"\d+")
 
 
@@ -31,17 +32,7 @@ class Numbers(enum.StrEnum):
     CONFLICT = "conflict"
 
 
-@dataclass(frozen=True, slots=True)
-class Form:
-    """One name of a work, ready to be measured."""
-
-    text: str
-    parsed: ParsedTitle
-    is_alias: bool
-
-
-@dataclass(frozen=True, slots=True)
-class TitleMatch:
+class TitleMatch(NamedTuple):
     """The best pair of names and what goes with it.
 
     Attributes:
@@ -57,6 +48,10 @@ class TitleMatch:
         local_years: Years the video's title states.
         same_base: Whether the names are equal apart from their numbers.
         marks_differ: Whether the names differ in ``!`` and ``?`` only.
+        names: Names of the one that the other bears too, number and all; spellings of one name count once.
+        contained: Whether one of the two names of the best pair is a piece of the other, not all or almost all of it.
+        only_alias: Whether the subject bears the name of the best pair as an alias only: 又名 are used for many works.
+        originals_differ: Whether both have a name in a script of its own (kana, hangul …) and no two are alike.
     """
 
     similarity: float
@@ -71,6 +66,10 @@ class TitleMatch:
     local_years: tuple[int, ...]
     same_base: bool
     marks_differ: bool
+    names: int = 0
+    contained: bool = False
+    only_alias: bool = False
+    originals_differ: bool = False
 
     @property
     def near_exact(self) -> bool:
@@ -89,17 +88,12 @@ class TitleMatch:
             "subject_number": self.subject_number,
             "editions_local": sorted(self.editions_local),
             "editions_subject": sorted(self.editions_subject),
+            "names": self.names,
         }
 
 
-@lru_cache(maxsize=65536)
-def _bigrams(text: str) -> frozenset[str]:
-    return frozenset(text[i : i + 2] for i in range(len(text) - 1)) or frozenset({text})
-
-
-@lru_cache(maxsize=131072)
-def similarity(a: str, b: str) -> float:
-    """Return how alike two normalised forms are, 0 to 1.
+def similarity(a: str, b: str, at_least: float = 0.0) -> float:
+    """Return how alike two normalised forms are, 0 to 1; 0 for those that stay under 0.4 or ``at_least``.
 
     A mix of edit ratio, Jaccard of character pairs and containment, never below the plain ratio. Equal digits are
     part of being equal: forms with different digits, or of which one merely contains the other, stay below
@@ -107,151 +101,174 @@ def similarity(a: str, b: str) -> float:
     """
     if a == b:
         return 1.0
-    ratio = fuzz.ratio(a, b) / 100
+    # Pairs and containment add at most 0.4 to six tenths of the ratio: what cannot win is not looked at closely.
+    bound = (at_least - 0.4) / 0.6
+    ratio = fuzz.ratio(a, b, score_cutoff=100 * bound if bound > _HOPELESS else 100 * _HOPELESS) / 100
+    if not ratio:
+        return 0.0
+    contained = min(len(a), len(b)) >= 2 and (a in b or b in a)
     pairs_a, pairs_b = _bigrams(a), _bigrams(b)
     shared = len(pairs_a & pairs_b)
     jaccard = shared / (len(pairs_a) + len(pairs_b) - shared)
-    contained = 1.0 if min(len(a), len(b)) >= 2 and (a in b or b in a) else 0.0
     mixed = max(ratio, 0.6 * ratio + 0.25 * jaccard + 0.15 * contained)
-    if contained or _DIGITS.findall(a) != _DIGITS.findall(b):
+    if contained or (mixed > _BELOW_NEAR_EXACT and _DIGITS.findall(a) != _DIGITS.findall(b)):
         return min(mixed, _BELOW_NEAR_EXACT)
     return mixed
 
 
-def _expand(parsed: Iterable[ParsedTitle], is_alias: bool) -> Iterator[Form]:
-    return (Form(reading.form, reading, is_alias) for reading in parsed if reading.base)
-
-
 @lru_cache(maxsize=65536)
-def _forms_of(title: str, original: str, aliases: tuple[str, ...]) -> tuple[Form, ...]:
-    found = list(_expand(readings(title), False))
-    if original and normalise(original) != normalise(title):
-        # 赛德克·巴莱(下)：彩虹桥 has 賽德克·巴萊 for its original: of one script, the shorter name is no title.
-        found += _expand(readings(original), script(original) == script(title) == "han")
-        if script(original) == "latin" and script(title) != "latin":
-            # Sites write both names in one: 寻梦环游记 Coco.
-            found += _expand(readings(f"{title} {original}"), False)
-    for alias in aliases:
-        found += _expand(alias_readings(alias), True)
-    unique: dict[tuple[str, str | None], Form] = {}
-    for form in found:
-        unique.setdefault((form.text, form.parsed.number_kind), form)
-    return tuple(unique.values())
+def _bigrams(text: str) -> frozenset[str]:
+    return frozenset(text[i : i + 2] for i in range(len(text) - 1)) or frozenset({text})
 
 
-def _claimed(title: str, original: str, aliases: tuple[str, ...]) -> frozenset[int]:
-    """Numbers a work carries: its title's, else those its other names give to the same name."""
-    parsed = parse_title(title)
-    if parsed.number is not None:
-        return frozenset({parsed.number})
-    claimed = set()
-    if original:
-        other = parse_title(original)
-        # 第2期 of the original says season 2; a sequel's digit there has its subtitle in the Chinese title.
-        if other.number is not None and (other.number_kind == "season" or other.base == parsed.base):
-            claimed.add(other.number)
-    for alias in aliases:
-        other = alias_readings(alias)[0]
-        # 傲慢与偏见2005 is an alias that tells remakes apart, not a season.
-        if other.number is not None and other.number_kind != "year" and other.base == parsed.base:
-            claimed.add(other.number)
-    return frozenset(claimed)
-
-
-_claimed_cached = lru_cache(maxsize=65536)(_claimed)
-
-
-def _numbers(video: Video, subject: Subject, mine: Form, theirs: Form, near: bool) -> Numbers:
-    own, other = parse_title(video.title), parse_title(subject.title)
-    left = _claimed_cached(video.title, "", video.aliases)
-    right = _claimed_cached(subject.title, subject.original_title, subject.aliases)
-    if mine.parsed.number_kind == "year" and mine.parsed.number is None and near:
-        # The digits were the year of the subject, which is why this reading was let in.
-        left = frozenset()
-    if near and mine.parsed.number is not None and mine.parsed.number == theirs.parsed.number:
+def _numbers(left: Names, right: Names, mine: Form, theirs: Form, near: bool) -> Numbers:
+    own, other = left.title, right.title
+    if near and mine.parsed.number == theirs.parsed.number:
         clash = own.number is not None and other.number is not None and own.number != other.number
-        return Numbers.CONFLICT if clash else Numbers.AGREE
-    if not left and not right:
+        if mine.parsed.number is not None:
+            return Numbers.CONFLICT if clash else Numbers.AGREE
+        if not clash and _is_original(mine):
+            # フルメタル・パニック? ふもっふ is 全金属狂潮2 here and has no number there: the translators differ.
+            return Numbers.NEITHER
+    one_number = None in (mine.parsed.number, theirs.parsed.number)
+    if near and one_number and (mine.parsed.subtitled or theirs.parsed.subtitled):
+        # 猪猪侠之变身战队 and 猪猪侠8之变身战队: the subtitle tells.
         return Numbers.NEITHER
-    if not left or not right:
+    # The digits may have been the year of the subject, which is why that reading was let in.
+    claimed = frozenset() if mine.soft_year is not None and near else left.claimed
+    if not claimed and not right.claimed:
+        return Numbers.NEITHER
+    if not claimed or not right.claimed:
         return Numbers.ONE_SIDED
-    if left & right:
+    if claimed & right.claimed:
         return Numbers.AGREE
-    kinds = {own.number_kind, other.number_kind}
+    counted = {own.number_kind, other.number_kind}
     # 歌手 第八季 and 歌手2020 may be one show counted in two ways.
-    return Numbers.ONE_SIDED if "year" in kinds and len(kinds) == 2 else Numbers.CONFLICT
+    return Numbers.ONE_SIDED if "year" in counted and len(counted) == 2 else Numbers.CONFLICT
 
 
-_KIND_EDITION = {
-    Kind.FILM: frozenset({"movie"}),
-    Kind.SERIES: frozenset({"tv"}),
-    Kind.ANIMATION: frozenset({"animation"}),
-}
+_LONG_ORIGINAL = 5
 
 
-def _editions(video: Video, subject: Subject, mine: Form, theirs: Form) -> tuple[frozenset[str], frozenset[str]]:
-    left = parse_title(video.title).distinct_editions | mine.parsed.distinct_editions
-    right = parse_title(subject.title).distinct_editions | theirs.parsed.distinct_editions
-    # 剧场版 says no more than "film" does.
-    left_known = left | _KIND_EDITION.get(video.kind, frozenset()) if video.kind else left
-    right_known = right | _KIND_EDITION.get(subject.kind, frozenset()) if subject.kind else right
-    return left - right_known, right - left_known
+def _is_original(form: Form) -> bool:
+    """Say whether a name is in a script of its own, and long enough to be of one work."""
+    return len(form.parsed.base) >= _LONG_ORIGINAL and script(form.parsed.raw) in OWN_SCRIPTS
+
+
+def _known_editions(work: Video | Subject, names: Names) -> frozenset[str]:
+    """Return the editions any name of a work states, and those its kind states: 剧场版 says no more than "film"."""
+    known = names.editions
+    episodes = kinds.serial(work)
+    if episodes is not None:
+        # 叛逆者 全集 is a series with all its episodes.
+        known |= {"tv", "complete"} if episodes else {"movie"}
+    return known | {"animation"} if kinds.animated(work.kind, genres.read(work.genres)) else known
+
+
+def _editions(
+    video: Video, subject: Subject, left: Names, right: Names, mine: Form, theirs: Form
+) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the editions that one side's names state and the other side's neither name nor kind bears out."""
+    if not left.editions and not right.editions:
+        return left.editions, right.editions
+    own = left.title.distinct_editions | mine.parsed.distinct_editions
+    other = right.title.distinct_editions | theirs.parsed.distinct_editions
+    return own - _known_editions(subject, right), other - _known_editions(video, left)
+
+
+def _common_names(left: Names, right: Names) -> int:
+    """Count the names on both sides: title and original title say more than either alone."""
+    common = left.by_text.keys() & right.by_text.keys()
+    if len(common) < 2:
+        return len(common)
+    mine = {normalise(left.by_text[text].parsed.raw) for text in common}
+    theirs = {normalise(right.by_text[text].parsed.raw) for text in common}
+    return min(len(mine), len(theirs))
+
+
+_UNLIKE = 60.0
+
+
+def _originals_differ(left: Names, right: Names) -> bool:
+    pairs = [
+        (a, b) for writing in left.own.keys() & right.own.keys() for a in left.own[writing] for b in right.own[writing]
+    ]
+    return bool(pairs) and not any(a in b or b in a or fuzz.ratio(a, b) >= _UNLIKE for a, b in pairs)
+
+
+def _most_alike(left: Names, right: Names, years: tuple[int, ...]) -> tuple[float, Form, Form]:
+    """Return the pair of names that are most alike; of equals the one with fewer aliases, then the first.
+
+    Between an alias of the one and an alias of the other, the subject's own title says more.
+    """
+
+    def admitted(form: Form) -> bool:
+        return form.soft_year is None or any(abs(form.soft_year - year) <= 1 for year in years)
+
+    equal = [
+        (mine.is_alias + right.by_text[mine.text].is_alias, right.by_text[mine.text].is_alias, place, mine)
+        for place, mine in enumerate(left.forms)
+        if mine.text in right.by_text and admitted(mine)
+    ]
+    if equal:
+        *_, mine = min(equal)
+        return 1.0, mine, right.by_text[mine.text]
+    if not left.forms or not right.forms:
+        nothing = Form("", left.title, is_alias=False), Form("", right.title, is_alias=False)
+        return 0.0, *nothing
+    best = (0.0, 0, left.forms[0], right.forms[0])
+    for mine in left.forms:
+        if not admitted(mine):
+            continue
+        for theirs in right.by_text.values():
+            value = similarity(mine.text, theirs.text, best[0])
+            rank = -(mine.is_alias + theirs.is_alias)
+            if (value, rank) > best[:2]:
+                best = (value, rank, mine, theirs)
+    return best[0], best[2], best[3]
+
+
+def _is_piece(short: str, long: str) -> bool:
+    return len(short) < _ALMOST_ALL * len(long) and short in long
+
+
+def _said(form: Form, names: Names, numbers: Numbers) -> int | None:
+    """Return the number a work goes by: that of the name that matched, of its title, else the one its names claim.
+
+    Where numbers clash although a name is common, it is those of the titles that clash.
+    """
+    own = names.title.number
+    if form.parsed.number is not None and (own is None or numbers is not Numbers.CONFLICT):
+        return form.parsed.number
+    return own if own is not None else min(names.claimed, default=None)
 
 
 def match_titles(video: Video, subject: Subject) -> TitleMatch:
     """Find the pair of names that are most alike, titles before aliases."""
-    left = _forms_of(video.title, "", video.aliases)
-    right = _forms_of(subject.title, subject.original_title, subject.aliases)
+    left, right = names_of(video), names_of(subject)
     years = (subject.year,) if subject.year is not None else subject.release_years
-    best: tuple[float, int, Form, Form] | None = None
-    for mine in left:
-        soft_year = mine.parsed.year if mine.parsed.number_kind == "year" and mine.parsed.number is None else None
-        if soft_year is not None and not any(abs(soft_year - year) <= 1 for year in years):
-            continue
-        for theirs in right:
-            if theirs.parsed.number_kind == "year" and theirs.parsed.number is None:
-                continue
-            value = similarity(mine.text, theirs.text)
-            rank = -(mine.is_alias + theirs.is_alias)
-            if best is None or (value, rank) > best[:2]:
-                best = (value, rank, mine, theirs)
-                if value == 1.0 and rank == 0:
-                    break
-        if best is not None and best[0] == 1.0 and best[1] == 0:
-            break
-    if best is None:
-        own = parse_title(video.title)
-        return TitleMatch(
-            0.0,
-            video.title,
-            subject.title,
-            False,
-            Numbers.NEITHER,
-            own.number,
-            None,
-            frozenset(),
-            frozenset(),
-            (),
-            False,
-            False,
-        )
-    value, rank, mine, theirs = best
+    value, mine, theirs = _most_alike(left, right, years)
     near = value >= NEAR_EXACT
-    own, other = parse_title(video.title), parse_title(subject.title)
-    editions_local, editions_subject = _editions(video, subject, mine, theirs)
+    numbers = _numbers(left, right, mine, theirs, near)
+    own = left.title
+    editions_local, editions_subject = _editions(video, subject, left, right, mine, theirs)
     stated = own.year if own.year is not None else mine.parsed.year
-    bases = {form.parsed.base for form in right}
+    ours, others = mine.parsed.base, theirs.parsed.base
     return TitleMatch(
         similarity=value,
         local=mine.parsed.raw,
         subject=theirs.parsed.raw,
-        via_alias=rank < 0,
-        numbers=_numbers(video, subject, mine, theirs, near),
-        local_number=mine.parsed.number if mine.parsed.number is not None else own.number,
-        subject_number=theirs.parsed.number if theirs.parsed.number is not None else other.number,
+        via_alias=mine.is_alias or theirs.is_alias,
+        numbers=numbers,
+        local_number=_said(mine, left, numbers),
+        subject_number=_said(theirs, right, numbers),
         editions_local=editions_local,
         editions_subject=editions_subject,
         local_years=() if stated is None else (stated,),
-        same_base=any(form.parsed.base in bases for form in left),
+        same_base=not left.bases.isdisjoint(right.bases),
         marks_differ=near and mine.parsed.marks != theirs.parsed.marks,
+        names=_common_names(left, right),
+        contained=_is_piece(*sorted((ours, others), key=len)),
+        only_alias=theirs.is_alias,
+        originals_differ=near and _originals_differ(left, right),
     )

@@ -6,22 +6,17 @@ A pure function of its arguments, so that the whole library can be judged again 
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from douban_pipeline.matching.acceptance import Case, refusals
+from douban_pipeline.matching.acceptance import Case, has_relatives, is_live, refusals
 from douban_pipeline.matching.codes import SENTENCES, Code
 from douban_pipeline.matching.facts import Subject, Video
-from douban_pipeline.matching.scoring import (
-    DEFAULT_THRESHOLDS,
-    DEFAULT_WEIGHTS,
-    Comparison,
-    Outcome,
-    Thresholds,
-    Weights,
-    compare,
-)
+from douban_pipeline.matching.profiles import PLAN, Profile
+from douban_pipeline.matching.scoring import Comparison, Outcome, Thresholds, compare
+from douban_pipeline.matching.similarity import Numbers
+from douban_pipeline.matching.strata import strata_of
 
 
 class Status(enum.StrEnum):
@@ -40,6 +35,7 @@ class Candidate:
     subject: Subject
     comparison: Comparison
     rank: int
+    score: float
 
     def to_json(self) -> dict[str, Any]:
         """Return what is stored of the candidate."""
@@ -49,6 +45,7 @@ class Candidate:
             "title": self.subject.title,
             "year": self.subject.year,
             **self.comparison.to_json(),
+            "score": self.score,
         }
 
 
@@ -64,6 +61,8 @@ class Verdict:
         lead: Points it is ahead of the best one of another work; None without a rival.
         codes: Reasons, empty for CONFIRMED.
         explanation: One Chinese sentence for reviewers.
+        profile: Name of the profile that decided.
+        strata: Groups the best candidate belongs to, for measuring precision; see `matching.strata`.
     """
 
     status: Status
@@ -73,6 +72,8 @@ class Verdict:
     lead: float | None
     codes: tuple[str, ...]
     explanation: str
+    profile: str = PLAN.name
+    strata: tuple[str, ...] = ()
 
     @property
     def best(self) -> Candidate | None:
@@ -88,39 +89,42 @@ class Verdict:
             "lead": self.lead,
             "codes": list(map(str, self.codes)),
             "explanation": self.explanation,
+            "profile": self.profile,
+            "strata": list(self.strata),
             "candidates": [candidate.to_json() for candidate in self.candidates],
         }
 
 
-def rank(
-    video: Video,
-    subjects: Iterable[Subject],
-    weights: Weights = DEFAULT_WEIGHTS,
-    thresholds: Thresholds = DEFAULT_THRESHOLDS,
-) -> tuple[Candidate, ...]:
+def rank(video: Video, subjects: Iterable[Subject], profile: Profile = PLAN) -> tuple[Candidate, ...]:
     """Compare a video with every subject, best first; a subject given twice counts once.
 
     Rejected candidates follow the others. Equal scores are ordered by title, then by id, so that the order never
     depends on the search engine's.
     """
     unique = {subject.douban_id: subject for subject in reversed(list(subjects))}
-    compared = [(subject, compare(video, subject, weights, thresholds)) for subject in unique.values()]
-    compared.sort(
-        key=lambda pair: (bool(pair[1].rejects), -pair[1].score, -pair[1].title.similarity, pair[0].douban_id)
+    compared = []
+    for subject in unique.values():
+        comparison = compare(video, subject, profile.weights, profile.thresholds)
+        compared.append((subject, comparison, profile.score(comparison)))
+    compared.sort(key=lambda it: (bool(it[1].rejects), -it[2], -it[1].score, -it[1].title.similarity, it[0].douban_id))
+    return tuple(
+        Candidate(subject, comparison, place, score)
+        for place, (subject, comparison, score) in enumerate(compared, start=1)
     )
-    return tuple(Candidate(subject, comparison, place) for place, (subject, comparison) in enumerate(compared, start=1))
 
 
 def judge(
     video: Video,
     subjects: Sequence[Subject],
     *,
+    profile: Profile = PLAN,
     complete: bool = True,
     source_healthy: bool = True,
-    weights: Weights = DEFAULT_WEIGHTS,
-    thresholds: Thresholds = DEFAULT_THRESHOLDS,
+    crowded: bool = False,
     reverted: frozenset[int] = frozenset(),
     has_siblings: bool = False,
+    linked: Mapping[int, Sequence[str]] | None = None,
+    braked: frozenset[str] = frozenset(),
 ) -> Verdict:
     """Judge a video against its candidates.
 
@@ -130,45 +134,54 @@ def judge(
         complete: Whether no search and no detail call failed. An incomplete set never confirms and never proves
             that nothing was found.
         source_healthy: Whether the answers came from sources in good health. If not there is no verdict.
-        weights: Points of the items.
-        thresholds: Where verdicts change.
+        profile: How points become the deciding score, and where verdicts change.
+        crowded: Whether there may be more works of this name than were found.
         reverted: Douban ids whose link to this video was reverted before.
         has_siblings: Whether other works of this name are known beside the candidates.
+        linked: Titles of the other videos that are linked to a subject, by its id.
+        braked: Strata in which nothing is confirmed until a person says otherwise.
 
     Returns:
         The verdict. Its candidates are ranked even when it is UNDECIDED.
     """
-    ranked = rank(video, subjects, weights, thresholds)
+    thresholds = profile.thresholds
+    ranked = rank(video, subjects, profile)
     standing = [candidate for candidate in ranked if not candidate.comparison.rejects]
     best = standing[0] if standing else None
-    score = best.comparison.score if best else ranked[0].comparison.score if ranked else None
+    top = best or (ranked[0] if ranked else None)
+    score = top.score if top else None
     lead = _lead(standing, ranked)
+    strata = _strata(video, top, ranked, has_siblings) if top else ()
 
     def verdict(status: Status, codes: Iterable[str], text: str | None = None) -> Verdict:
         codes = tuple(dict.fromkeys(codes))
         douban_id = best.subject.douban_id if best and status is Status.CONFIRMED else None
         explanation = text if text is not None else _explain(status, ranked, codes, score, lead)
-        return Verdict(status, ranked, douban_id, score, lead, codes, explanation)
+        return Verdict(status, ranked, douban_id, score, lead, codes, explanation, profile.name, strata)
 
     if not source_healthy:
         return verdict(Status.UNDECIDED, [Code.SOURCE_DEGRADED])
-    if best is not None and best.comparison.score >= thresholds.confirm:
+    if best is not None and best.score >= thresholds.confirm:
         case = Case(
             video,
             best.subject,
             best.comparison,
             [(other.subject, other.comparison) for other in ranked if other is not best],
             complete,
+            crowded,
             has_siblings,
             reverted,
+            (linked or {}).get(best.subject.douban_id, ()),
         )
-        codes = [*_too_close(lead, thresholds), *refusals(case)]
+        codes = [*_too_close(standing, lead, thresholds), *refusals(case)]
+        if not codes and braked.intersection(strata):
+            codes = [Code.STRATUM_BRAKED]
         return verdict(Status.REVIEW if codes else Status.CONFIRMED, codes)
-    if best is not None and best.comparison.score >= thresholds.review:
+    if best is not None and best.score >= thresholds.review:
         return verdict(Status.REVIEW, [Code.BELOW_CONFIRM, *best.comparison.conflicts])
-    clashing = next((candidate for candidate in ranked if _exact_but_rejected(candidate)), None)
+    clashing = next(filter(_clashing, ranked), None)
     if clashing is not None:
-        # Exact name and year with a conflict is where local data is often wrong.
+        # Exact name and year, or name and people, with a conflict is where local data is often wrong.
         return verdict(Status.REVIEW, [Code.CONFLICT, *clashing.comparison.rejects])
     if not complete:
         # A failed call is not an empty answer.
@@ -181,8 +194,14 @@ def judge(
     return verdict(Status.NOT_FOUND, [Code.BELOW_REVIEW])
 
 
+def _strata(video: Video, top: Candidate, ranked: Sequence[Candidate], has_siblings: bool) -> tuple[str, ...]:
+    others = [(other.subject, other.comparison) for other in ranked if other is not top]
+    relatives = has_relatives(Case(video, top.subject, top.comparison, others, has_siblings=has_siblings))
+    return strata_of(video, top.subject, top.comparison, relatives)
+
+
 def _lead(standing: Sequence[Candidate], ranked: Sequence[Candidate]) -> float | None:
-    """Points the best is ahead of the best other work; None without a rival.
+    """Plan's points the best is ahead of the best other work, in any profile; None without a rival.
 
     Other subjects are other works, of the same title or not: seasons, remakes, spin-offs. Rejected ones are ruled
     out, except those of the exact name and year: that is where a local field may be wrong, not the candidate.
@@ -195,14 +214,33 @@ def _lead(standing: Sequence[Candidate], ranked: Sequence[Candidate]) -> float |
     return round(standing[0].comparison.score - max(rival.comparison.score for rival in rivals), 2)
 
 
-def _too_close(lead: float | None, thresholds: Thresholds) -> tuple[str, ...]:
-    return (Code.LEAD_TOO_SMALL,) if lead is not None and lead < thresholds.lead else ()
+def _too_close(standing: Sequence[Candidate], lead: float | None, thresholds: Thresholds) -> tuple[str, ...]:
+    if lead is None or lead >= thresholds.lead:
+        return ()
+    return (Code.LEAD_TOO_SMALL, Code.TWIN_SUBJECTS) if _twins(standing[:2]) else (Code.LEAD_TOO_SMALL,)
+
+
+def _twins(pair: Sequence[Candidate]) -> bool:
+    """Say whether two candidates look like two entries of one work: of a name and year, with the same people."""
+    if len(pair) < 2 or not all(is_live(each.comparison) for each in pair):
+        return False
+    years = [each.subject.year for each in pair]
+    same_year = None not in years and abs((years[0] or 0) - (years[1] or 0)) <= 1
+    return same_year and all(each.comparison.agrees("director") or each.comparison.agrees("actors") for each in pair)
 
 
 def _exact_but_rejected(candidate: Candidate) -> bool:
     comparison = candidate.comparison
     same_year = comparison.year is not None and comparison.year.gap == 0 and comparison.year.own
     return bool(comparison.rejects) and comparison.title.near_exact and same_year
+
+
+def _clashing(candidate: Candidate) -> bool:
+    """Say whether a rejected candidate deserves a person's look all the same."""
+    comparison = candidate.comparison
+    if not comparison.rejects or not comparison.title.near_exact or comparison.title.numbers is Numbers.CONFLICT:
+        return False
+    return _exact_but_rejected(candidate) or comparison.agrees("director") or comparison.agrees("actors")
 
 
 _ITEM_NAMES = {
@@ -222,10 +260,10 @@ def _explain(
         return "；".join(SENTENCES[code] for code in codes) + "。"
     shown = ranked[0]
     if Code.CONFLICT in codes:
-        shown = next(candidate for candidate in ranked if _exact_but_rejected(candidate))
+        shown = next(filter(_clashing, ranked))
     comparison = shown.comparison
     head = f"《{shown.subject.title}》" + (f"（{shown.subject.year}）" if shown.subject.year else "")
-    head += f"得分 {comparison.score:.1f}"
+    head += f"得分 {shown.score:.1f}"
     if lead is not None and shown is ranked[0]:
         head += f"，领先 {lead:.1f}"
     if status is Status.CONFIRMED:
@@ -234,6 +272,7 @@ def _explain(
             for item in comparison.items
             if item.name in _ITEM_NAMES and item.outcome is Outcome.AGREE
         ]
-        return f"{head}；片名一致，{'、'.join(agreed)}相符。"
+        name = "片名一致" if comparison.title.near_exact else "片名相近"
+        return f"{head}；{name}，{'、'.join(agreed)}相符。"
     own = {finding.code: finding.text for finding in comparison.findings}
     return "；".join([head, *(own.get(code) or SENTENCES[code] for code in codes)]) + "。"

@@ -26,7 +26,8 @@ class Hit:
         douban_id: The subject.
         title: Title of the result, as found.
         url: Address of the result.
-        snippet: Text of the result (a search engine's excerpt, or Douban's original title).
+        snippet: A search engine's excerpt.
+        original_title: Title in the original language, where the source says it.
         year: Year, where the source says it.
         kind: ``movie`` or ``tv``, where the source says it.
         episodes: Number of episodes, where the source says it.
@@ -36,6 +37,7 @@ class Hit:
     title: str
     url: str
     snippet: str = ""
+    original_title: str = ""
     year: int | None = None
     kind: str = ""
     episodes: int | None = None
@@ -75,6 +77,11 @@ class SearchProvider(Protocol):
         """Whether a query may hold nothing but a title (no year, person, ``site:`` or other words)."""
         ...
 
+    @property
+    def page_size(self) -> int:
+        """Hits of a full answer: where there are as many, there may be more."""
+        ...
+
     def search(self, query: str, *, cache_key: str, max_age: timedelta | None, form: str = "") -> SearchAnswer:
         """Search once.
 
@@ -111,6 +118,7 @@ class HttpSearch(ABC):
     name: ClassVar[str]
     parser_version: ClassVar[str]
     titles_only: ClassVar[bool] = False
+    page_size: ClassVar[int] = 10
     hints: ClassVar[Mapping[int, str]] = {}
     """What an HTTP status means at this provider, for people."""
 
@@ -217,7 +225,7 @@ def parse_suggestions(body: bytes) -> Parsed:
                 douban_id,
                 title=values.clean(item.get("title")),
                 url=url or f"https://movie.douban.com/subject/{douban_id}/",
-                snippet=values.clean(item.get("sub_title")),
+                original_title=values.clean(item.get("sub_title")),
                 year=values.year(item.get("year")),
                 # Douban says "movie" of series too, but names episodes only for them.
                 kind="tv" if item.get("type") == "tv" or episodes else "",

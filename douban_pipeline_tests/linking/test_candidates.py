@@ -1,4 +1,4 @@
-"""Candidates are found with as few requests as the verdict allows, and never half a set without saying so."""
+"""Which hits are asked about: as few as the verdict allows, and what is left is kept to be shown."""
 
 from __future__ import annotations
 
@@ -6,192 +6,304 @@ import json
 from datetime import timedelta
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from douban_pipeline.demo.replay import ReplayServer
-from douban_pipeline.linking.candidates import CandidateFinder, Found, choose
-from douban_pipeline.linking.facts import video_facts
-from douban_pipeline.matching import Video
-from douban_pipeline.upstream.errors import SourceError, SourceThrottled, SourceUnavailable, SourceWall, SubjectMismatch
+from douban_pipeline.linking.candidates import SHOWN, CandidateFinder, Fetched, Found
+from douban_pipeline.matching import Kind, Thresholds, Video
+from douban_pipeline.upstream.douban import SubjectAnswer, SubjectRecord
+from douban_pipeline.upstream.errors import SourceUnavailable, SubjectMissing
 from douban_pipeline.upstream.search import Hit, SearchAnswer
 from douban_pipeline_tests.clocks import START
-from douban_pipeline_tests.library import video
-from douban_pipeline_tests.scenario import FILMS, RIVER, WHALE, row_of, subject
 
 TITLE = "长河落日记事"
+WEEK = timedelta(days=7)
+CREW = ("长河导",)
 
 
-def hit(douban_id, title, year=None):
-    return Hit(douban_id, title, f"https://movie.douban.com/subject/{douban_id}/", year=year)
+class Engine:
+    """A search that gives one prepared answer after the other, and remembers what it was asked."""
+
+    name = "engine"
+    titles_only = True
+    page_size = 3
+
+    def __init__(self, *answers, silent=(), cached=False):
+        self.answers = answers
+        self.silent = silent
+        self.cached = cached
+        self.asked = []
+
+    def search(self, query, *, cache_key, max_age, form=""):
+        number = len(self.asked)
+        self.asked.append((query, cache_key, form))
+        hits = tuple(self.answers[number]) if number < len(self.answers) else ()
+        return SearchAnswer(tuple(hit.douban_id for hit in hits), hits, number + 1, self.cached, START, self.silent)
+
+
+class Douban:
+    """Answers about subjects, by default what the search said of them; remembers about which."""
+
+    def __init__(self, *records, gone=(), cached=False):
+        self.records = {record.douban_id: record for record in records}
+        self.gone = gone
+        self.cached = cached
+        self.asked = []
+
+    def subject(self, douban_id, *, max_age):
+        self.asked.append(douban_id)
+        if douban_id in self.gone:
+            raise SubjectMissing("douban", "gone")
+        record = self.records.get(douban_id, SubjectRecord(douban_id, "别的片子"))
+        return SubjectAnswer(record, 100 + douban_id, self.cached, START)
+
+
+def finder(engine, douban, top_n=5):
+    return CandidateFinder(engine, douban, top_n=top_n, search_age=WEEK, subject_age=WEEK)
+
+
+def hit(douban_id, title=TITLE, year=None, **known):
+    return Hit(douban_id, title, f"https://movie.douban.com/subject/{douban_id}/", year=year, **known)
+
+
+def record(douban_id, title=TITLE, year=None, **known):
+    return SubjectRecord(douban_id, title, year=year, **known)
+
+
+def crew(douban_id, title=TITLE, year=2021):
+    return record(douban_id, title, year, directors=CREW)
+
+
+def ids(found):
+    return [each.douban_id for each in found.subjects], [each.douban_id for each in found.hits]
+
+
+THIN = Video(7, TITLE, year=2021)
+KNOWN = Video(7, TITLE, year=2021, directors=CREW)
+YEARLESS = Video(7, TITLE, directors=CREW)
 
 
 @pytest.mark.parametrize(
-    ("hits", "top_n", "asked", "passed_over"),
+    ("video", "hits", "records", "asked", "kept"),
     [
-        pytest.param([], 5, [], (), id="nothing found"),
-        pytest.param([hit(1, TITLE), hit(2, "别的片子")], 5, [1], (2,), id="plainly named"),
-        pytest.param([hit(1, "别的片子"), hit(2, f"{TITLE} (豆瓣)")], 5, [2], (1,), id="the site's tail"),
-        pytest.param([hit(1, f"{TITLE} - 电影 - 豆瓣")], 5, [1], (), id="another tail"),
-        pytest.param([hit(1, "别的片子"), hit(2, "另一部")], 5, [1, 2], (), id="none is named like it"),
-        pytest.param([hit(1, "别的片子"), hit(2, "另一部")], 1, [1], (2,), id="no more than wanted"),
-        pytest.param([hit(1, ""), hit(2, TITLE)], 5, [2], (1,), id="a hit without a title"),
-        pytest.param([hit(1, f"{TITLE}之歌"), hit(2, TITLE)], 5, [2, 1], (), id="named like it comes first"),
-        pytest.param([hit(3, TITLE), hit(2, TITLE), hit(1, TITLE)], 2, [3, 2], (1,), id="the engine's order"),
+        pytest.param(THIN, [], [], [], [], id="nothing found"),
+        pytest.param(THIN, [hit(1), hit(2, "别的片子")], [record(1)], [1], [2], id="named like it, so no guess"),
+        pytest.param(THIN, [hit(1, "别的片子"), hit(2)], [record(2)], [2], [1], id="the best first"),
+        pytest.param(THIN, [hit(1, f"{TITLE} (豆瓣)")], [record(1)], [1], [], id="the site's tail"),
+        pytest.param(THIN, [hit(1, f"{TITLE} - 电影 - 豆瓣")], [record(1)], [1], [], id="another tail"),
+        pytest.param(THIN, [hit(1, ""), hit(2)], [record(2)], [2], [1], id="a hit without a title"),
+        pytest.param(THIN, [hit(3), hit(2), hit(1)], [record(1), record(2), record(3)], [3, 2, 1], [], id="namesakes"),
+        pytest.param(THIN, [hit(1), hit(2, f"{TITLE}之歌")], [record(1)], [1], [2], id="a longer name stays unasked"),
+        pytest.param(THIN, [hit(1), hit(2, year=2019)], [record(1)], [1], [2], id="two years off stays unasked"),
+        pytest.param(THIN, [hit(2, year=2019)], [record(2)], [2], [], id="unless nothing nearer is there"),
+        pytest.param(THIN, [hit(1, year=2017), hit(2, year=2025)], [], [], [1, 2], id="years that rule out"),
+        pytest.param(THIN, [hit(1, f"{TITLE} 第二季")], [record(1)], [1], [], id="a number on one side may be wrong"),
+        pytest.param(
+            Video(7, f"{TITLE} 第三季"), [hit(1, f"{TITLE} 第二季")], [], [], [1], id="another number rules out"
+        ),
+        pytest.param(
+            Video(7, TITLE, kind=Kind.FILM), [hit(1, kind="tv"), hit(2)], [record(2)], [2], [1], id="a kind rules out"
+        ),
+        pytest.param(
+            THIN,
+            [hit(1, "别的片子"), hit(2, "另一部"), hit(3, "第三部")],
+            [],
+            [1],
+            [2, 3],
+            id="one guess: its alias may be what was found",
+        ),
+        pytest.param(
+            THIN,
+            [hit(1, f"{TITLE}之歌"), hit(2, f"{TITLE}传"), hit(3, "另一部")],
+            [],
+            [1, 2, 3],
+            [],
+            id="names somewhat alike are no guesses",
+        ),
+        pytest.param(
+            THIN,
+            [hit(1), hit(2)],
+            [record(1, "别的片子"), record(2)],
+            [1, 2],
+            [],
+            id="the engine's title was wrong",
+        ),
+        # People settle it: nobody else is asked about.
+        pytest.param(KNOWN, [hit(1), hit(2), hit(3)], [crew(1)], [1], [2, 3], id="settled"),
+        pytest.param(KNOWN, [hit(1), hit(2), hit(3)], [record(1, year=2021), crew(2)], [1, 2], [3], id="by the second"),
+        pytest.param(
+            YEARLESS,
+            [hit(1, year=2021), hit(2, year=2024), hit(3, year=1990)],
+            [crew(1), crew(2, year=2024)],
+            [1, 2],
+            [3],
+            id="without a year a sequel with its crew may be it too",
+        ),
     ],
 )
-def test_who_is_asked_about(hits, top_n, asked, passed_over):
-    assert choose(Video(7, TITLE), hits, top_n, 0.55) == (asked, passed_over)
+def test_who_is_asked_about(video, hits, records, asked, kept):
+    engine, douban = Engine(hits), Douban(*records)
+    found = finder(engine, douban).find(video)
+    assert douban.asked == asked
+    assert ids(found) == (asked, kept)
+    assert found.requests == len(engine.asked) + len(asked)
 
 
-def test_what_was_found_survives_the_queue():
-    found = Found(((90_000_101, 4), (90_000_102, 5)), (90_000_103,), True, (1, 2), 6)
-    assert Found.from_payload(json.loads(json.dumps(found.to_payload()))) == found
+def test_no_more_are_asked_about_than_wanted():
+    hits = [hit(number) for number in range(1, 9)]
+    douban = Douban(*map(record, range(1, 9)))
+    found = finder(Engine(hits), douban, top_n=3).find(THIN)
+    assert ids(found) == ([1, 2, 3], [4, 5, 6, 7, 8])
 
 
-def finder(scenario, **changed):
-    plain = {"top_n": 5, "title_floor": 0.55}
-    settings = scenario.library.settings
-    ages = {"search_age": settings.search_cache_age, "subject_age": settings.subject_cache_age}
-    services = scenario.services
-    return CandidateFinder(services.search, services.douban, **(plain | ages | changed))
-
-
-def facts(scenario, vod_id):
-    return video_facts(scenario.library.row(vod_id), scenario.services.cms, scenario.services.categories)
-
-
-def asked(scenario):
-    requests = scenario.upstream.requests
-    return requests.keys("search"), requests.keys("douban")
-
-
-def test_a_video_that_is_plainly_named_costs_two_requests(stage):
-    scenario = stage([row_of(RIVER, 4)], FILMS)
-    found = finder(scenario).find(facts(scenario, 4))
-    assert asked(scenario) == ([f"{TITLE} 豆瓣"], ["90000101"])
-    assert [douban_id for douban_id, _ in found.subjects] == [90_000_101]
-    assert (found.complete, found.passed_over, found.requests, len(found.snapshots)) == (True, (), 2, 1)
-
-
-def test_a_video_that_nobody_names_is_asked_for_in_three_forms(stage):
-    scenario = stage([video(4, vod_name="查无此片之谜", vod_year="2021", vod_director="某人")], FILMS)
-    found = finder(scenario).find(facts(scenario, 4))
-    forms = ["查无此片之谜 豆瓣", "查无此片之谜 2021 site:movie.douban.com/subject", "查无此片之谜 某人 豆瓣 subject"]
-    assert asked(scenario) == (forms, [])
-    assert (found.subjects, found.complete, found.requests) == ((), True, 3)
-
-
-def test_nothing_is_asked_twice(stage):
-    scenario = stage([row_of(RIVER, 4), row_of(RIVER, 5, vod_name="長河落日記事")], FILMS)
-    first = finder(scenario).find(facts(scenario, 4))
-    before = asked(scenario)
-    again = finder(scenario).find(facts(scenario, 4))
-    spelt_otherwise = finder(scenario).find(facts(scenario, 5))
-    assert asked(scenario) == before
-    assert (again.requests, spelt_otherwise.requests) == (0, 0)
-    assert again.subjects == first.subjects == spelt_otherwise.subjects
-    assert again.snapshots == first.snapshots
-
-
-def test_an_old_answer_is_asked_for_anew(stage):
-    scenario = stage([row_of(RIVER, 4)], FILMS)
-    look = finder(scenario)
-    look.find(facts(scenario, 4))
-    scenario.clock.advance(hours=25)
-    assert look.find(facts(scenario, 4)).requests == 1, "the subject, not the search"
-    scenario.clock.advance(days=15)
-    assert look.find(facts(scenario, 4)).requests == 2
-
-
-def test_people_in_a_query_are_part_of_its_key(stage):
-    unknown = {"vod_name": "查无此片之谜", "vod_year": "2021"}
-    scenario = stage([video(4, vod_director="某人", **unknown), video(5, vod_director="别人", **unknown)], FILMS)
-    look = finder(scenario)
-    assert look.find(facts(scenario, 4)).requests == 3
-    assert look.find(facts(scenario, 5)).requests == 1, "title and year are shared, the director is not"
-
-
-def test_a_subject_that_is_gone_is_passed_over(stage):
-    sequel = subject(90_000_201, "长河落日记事 第二季", 2023)
-    with ReplayServer([sequel]) as younger:  # Douban no longer has what the engine still knows
-        scenario = stage([row_of(RIVER, 4)], [RIVER, sequel], douban_url=younger.douban_url)
-        found = finder(scenario).find(facts(scenario, 4))
-        assert sorted(younger.requests.keys("douban")) == ["90000101", "90000201"]
-    assert [douban_id for douban_id, _ in found.subjects] == [90_000_201]
-    assert found.complete
+def test_a_subject_that_is_gone_is_passed_over_and_not_shown():
+    douban = Douban(record(2), gone={1})
+    found = finder(Engine([hit(1), hit(2)]), douban).find(THIN)
+    assert ids(found) == ([2], [])
     assert found.requests == 3, "the answer that says so was a request too"
 
 
+def test_answers_from_the_archive_cost_nothing():
+    found = finder(Engine([hit(1)], cached=True), Douban(record(1), cached=True)).find(THIN)
+    assert found.requests == 0
+    assert found.subjects == (Fetched(1, 101),)
+
+
 @pytest.mark.parametrize(
-    ("endpoint", "fault", "error"),
+    ("answers", "searches"),
     [
-        ("douban", "server_error", SourceUnavailable),
-        ("douban", "captcha", SourceWall),
-        ("douban", "login_redirect", SourceWall),
-        ("douban", "forbidden", SourceWall),
-        ("douban", "throttled", SourceThrottled),
-        ("douban", "error_in_200", SourceThrottled),
-        ("douban", "wrong_id", SubjectMismatch),
-        ("douban", "empty", SourceUnavailable),
-        ("douban", "garbage", SourceUnavailable),
-        ("search", "server_error", SourceUnavailable),
-        ("search", "captcha", SourceUnavailable),
-        ("search", "forbidden", SourceWall),
-        ("search", "throttled", SourceThrottled),
-        ("search", "error_in_200", SourceUnavailable),
-        ("search", "garbage", SourceUnavailable),
+        ([[hit(1)], [hit(2)]], 1),
+        ([[hit(1, "别的片子")], [hit(2)]], 2),
+        ([[hit(1, year=1990)], [hit(2)]], 2),
+        ([[], [hit(2)]], 2),
+        ([[], []], 2),
     ],
 )
-def test_a_failed_call_is_no_empty_answer(stage, endpoint, fault, error):
-    scenario = stage([row_of(RIVER, 4)], FILMS)
-    scenario.upstream.faults.add(endpoint, fault)
-    with pytest.raises(SourceError) as caught:
-        finder(scenario).find(facts(scenario, 4))
-    assert type(caught.value) is error
-    assert caught.value.source == ("douban" if endpoint == "douban" else "searxng")
-    scenario.upstream.faults.clear()
-    scenario.clock.advance(hours=2)
-    assert [number for number, _ in finder(scenario).find(facts(scenario, 4)).subjects] == [90_000_101]
+def test_a_search_ends_with_the_first_namesake(answers, searches):
+    engine = Engine(*answers)
+    found = finder(engine, Douban()).find(Video(7, TITLE, year=2021, aliases=("长河",)))
+    assert [query for query, _, _ in engine.asked] == [TITLE, "长河"][:searches]
+    assert found.snapshots == (1, 2)[:searches]
 
 
-def test_no_more_details_are_asked_for_than_wanted(stage):
-    family = [subject(90_000_300 + n, f"长河落日记事{mark}", 2021) for n, mark in enumerate("甲乙丙丁戊己")]
-    scenario = stage([row_of(RIVER, 4)], family)
-    found = finder(scenario, top_n=3).find(facts(scenario, 4))
-    assert len(scenario.upstream.requests.keys("douban")) == len(found.subjects) == 3
-    assert len(found.passed_over) == 3
-    assert not {number for number, _ in found.subjects} & set(found.passed_over)
+def test_the_first_answer_about_a_subject_counts():
+    first, second = hit(1, "别的片子", 2021, kind="tv"), hit(1, TITLE, 1990)
+    found = finder(Engine([first], [second]), Douban()).find(Video(7, f"{TITLE} HD", aliases=("长河",)))
+    assert found.subjects == (Fetched(1, 101, "tv"),)
 
 
-def test_douban_suggest_is_asked_for_titles_alone(stage):
-    entry = subject(90_000_401, "长河落日记事 第二季", 2021, kind="tv", episodes=24)
-    scenario = stage(
-        [row_of(entry, 4, vod_name="长河落日记事 第二季 1080P", type_id=13), row_of(WHALE, 5)],
-        [entry, WHALE],
-        search_provider="douban_suggest",
-    )
-    found = finder(scenario).find(facts(scenario, 4))
-    queries = scenario.upstream.requests.keys("suggest")
-    assert queries == ["长河落日记事 第二季"], "found by the first: no more are asked"
-    assert not asked(scenario)[0]
-    assert [number for number, _ in found.subjects] == [90_000_401]
-    other = finder(scenario).find(Video(9, "查无此片之谜 第三季", year=2020, aliases=("无名之谜",)))
-    assert scenario.upstream.requests.keys("suggest")[1:] == ["查无此片之谜 第三季", "查无此片之谜", "无名之谜"]
-    assert (other.subjects, other.complete) == ((), True)
+@pytest.mark.parametrize(
+    ("hits", "crowded"),
+    [
+        ([hit(1), hit(2), hit(3)], True),
+        ([hit(1), hit(2), hit(3, "别的片子")], False),
+        ([hit(1), hit(2), hit(3, year=1990)], False),
+        ([hit(1), hit(2)], False),
+        ([], False),
+    ],
+)
+def test_a_whole_page_of_namesakes_says_that_there_may_be_more(hits, crowded):
+    assert finder(Engine(hits), Douban()).find(THIN).crowded is crowded
 
 
-class Silent:
-    """A provider of which an engine does not answer."""
+def test_what_is_not_asked_about_is_kept_while_there_is_little_to_show():
+    hits = [hit(1), *(hit(number, f"毫不相干{number}") for number in range(2, 12)), hit(20, f"{TITLE} 第三季")]
+    found = finder(Engine(hits), Douban(record(1))).find(THIN)
+    assert ids(found) == ([1], [2, 3, 4, 5, 20])
+    assert len(found.subjects) + len(found.hits) == SHOWN + 1, "and beside these what is named like it"
 
-    name = "searxng"
-    titles_only = False
 
-    def search(self, query, *, cache_key, max_age, form=""):
-        return SearchAnswer((), (), 1, False, START, silent=("google: CAPTCHA",))
+def test_a_web_search_is_asked_in_three_forms_of_which_two_are_shared():
+    engine = Engine()
+    engine.titles_only = False
+    found = finder(engine, Douban()).find(KNOWN)
+    assert [form for _, _, form in engine.asked] == ["plain", "site", ""]
+    assert {key for _, key, _ in engine.asked} == {f"{TITLE}:2021"}
+    assert (found.subjects, found.requests, found.snapshots) == ((), 3, (1, 2, 3))
 
 
 def test_nothing_found_while_an_engine_is_silent_is_tried_again_but_not_for_ever():
-    week = timedelta(days=7)
-    finder = CandidateFinder(Silent(), None, top_n=5, search_age=week, subject_age=week, title_floor=0.55)
+    engine = Engine(silent=("google: CAPTCHA",))
     with pytest.raises(SourceUnavailable, match="google: CAPTCHA"):
-        finder.find(Video(7, TITLE), patience=1)
-    assert finder.find(Video(7, TITLE), patience=0).subjects == ()
+        finder(engine, Douban()).find(THIN, patience=1)
+    assert finder(engine, Douban()).find(THIN, patience=0).subjects == ()
+    something = Engine([hit(1)], silent=("google: CAPTCHA",))
+    assert ids(finder(something, Douban(record(1))).find(THIN, patience=1)) == ([1], [])
+
+
+HITS = st.builds(
+    Hit,
+    douban_id=st.integers(1, 9),
+    title=st.sampled_from(["", TITLE, "另一部"]),
+    url=st.sampled_from(["", "https://movie.douban.com/subject/1/"]),
+    original_title=st.sampled_from(["", "Sunset"]),
+    year=st.none() | st.integers(1900, 2030),
+    kind=st.sampled_from(["", "movie", "tv"]),
+    episodes=st.none() | st.integers(1, 99),
+)
+FOUND = st.builds(
+    Found,
+    subjects=st.lists(st.builds(Fetched, st.integers(1), st.integers(1), st.sampled_from(["", "tv"]))).map(tuple),
+    hits=st.lists(HITS).map(tuple),
+    crowded=st.booleans(),
+    snapshots=st.lists(st.integers(1)).map(tuple),
+    requests=st.integers(0, 9),
+)
+
+
+@given(FOUND)
+def test_what_was_found_survives_the_queue(found):
+    assert Found.from_payload(json.loads(json.dumps(found.to_payload()))) == found
+
+
+def test_what_an_earlier_release_left_in_the_queue_is_read():
+    payload = {
+        "subjects": [[90_000_101, 4], [90_000_102, 5]],
+        "passed_over": [90_000_103],
+        "complete": True,
+        "snapshots": [1, 2],
+        "requests": 2,
+    }
+    found = Found.from_payload(payload)
+    assert found == Found((Fetched(90_000_101, 4), Fetched(90_000_102, 5)), (), False, (1, 2), 2)
+
+
+class Web(Engine):
+    """A web search: its queries may hold more than titles."""
+
+    titles_only = False
+
+
+@pytest.mark.parametrize(
+    ("video", "subject", "engine", "searches", "asked"),
+    [
+        pytest.param(THIN, record(1), Web, 2, [1, 2], id="nobody known: the web is asked for rivals once more"),
+        pytest.param(KNOWN, crew(1), Web, 1, [1], id="people settle it"),
+        pytest.param(THIN, record(1), Engine, 1, [1], id="an index of titles names all at once"),
+        pytest.param(THIN, record(1, "别的片子"), Web, 1, [1], id="no namesake after all"),
+    ],
+)
+def test_a_web_search_is_asked_once_more_before_rivals_are_ruled_out(video, subject, engine, searches, asked):
+    engine, douban = engine([hit(1)], [hit(1), hit(2, year=2022)], [hit(3)]), Douban(subject, record(2, year=2022))
+    found = finder(engine, douban).find(video)
+    assert (len(engine.asked), douban.asked, len(found.snapshots)) == (searches, asked, searches)
+
+
+def test_a_video_without_a_title_is_not_searched_for():
+    for engine in (Engine([hit(1)]), Web([hit(1)])):
+        found = finder(engine, Douban()).find(Video(7, "  "))
+        assert (engine.asked, found.subjects, found.hits, found.requests) == ([], (), (), 0)
+
+
+def test_the_thresholds_in_force_say_what_is_worth_asking():
+    hits = [hit(1, year=2025)]
+    strict, wide = Douban(), Douban()
+    finder(Engine(hits), strict).find(THIN)
+    ages = {"search_age": WEEK, "subject_age": WEEK}
+    CandidateFinder(Engine(hits), wide, top_n=5, **ages, thresholds=Thresholds(year_gap=5)).find(THIN)
+    assert (strict.asked, wide.asked) == ([], [1])
+
+
+def test_an_excerpt_is_not_carried_along():
+    found = Found((), (hit(1, snippet="导演: 某人"),), False, (1,), 1)
+    assert "某人" not in json.dumps(found.to_payload(), ensure_ascii=False)

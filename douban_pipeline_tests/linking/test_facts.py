@@ -10,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from douban_pipeline.catalog.maccms import Category, Cms
-from douban_pipeline.linking.facts import kind_of_category, subject_facts, video_facts
+from douban_pipeline.linking.facts import facts_of_values, glimpsed_facts, kind_of_category, subject_facts, video_facts
 from douban_pipeline.matching import Kind
 from douban_pipeline.matching.regions import agree
 from douban_pipeline.upstream.douban import SubjectRecord
+from douban_pipeline.upstream.search import Hit
 
 METADATA = sa.MetaData()
 WIDTHS = {"vod_sub": 255, "vod_director": 12, "vod_actor": 255, "vod_class": 20}
@@ -188,3 +189,59 @@ def test_a_subject_keeps_all_its_facts():
     same = ("douban_id", "title", "original_title", "aliases", "year", "regions", "languages", "genres", "directors")
     for name in (*same, "actors", "duration_minutes", "episodes", "rating"):
         assert getattr(read, name) == getattr(record, name), name
+    assert (read.fetched, read.serial) == (True, None)
+
+
+def test_the_search_says_what_douban_has_no_field_for():
+    read = subject_facts(SubjectRecord(90_000_001, "片"), "tv")
+    assert (read.serial, read.kind) == (True, Kind.SERIES)
+    long_episodes = subject_facts(SubjectRecord(90_000_001, "片", duration_minutes=90), "tv")
+    assert (long_episodes.serial, long_episodes.kind) == (True, Kind.SERIES)
+    assert subject_facts(SubjectRecord(90_000_001, "片"), "movie").serial is None, "it is said of everything"
+
+
+def test_joined_names_are_put_together():
+    names = ("空之境界", "俯瞰风景 劇場版 空の境界 第一章 俯瞰風景")
+    whole = ("空之境界 俯瞰风景", "劇場版 空の境界 第一章 俯瞰風景")
+    fetched = subject_facts(SubjectRecord(90_000_001, names[0], original_title=names[1]))
+    glimpsed = glimpsed_facts(Hit(90_000_001, names[0], "", original_title=names[1]))
+    assert (fetched.title, fetched.original_title) == whole
+    assert (glimpsed.title, glimpsed.original_title) == whole
+
+
+@pytest.mark.parametrize(
+    ("title", "expected"),
+    [
+        ("长河落日记事", "长河落日记事"),
+        ("长河落日记事 (豆瓣)", "长河落日记事"),
+        ("长河落日记事（豆瓣）", "长河落日记事"),
+        ("长河落日记事 - 电影 - 豆瓣", "长河落日记事"),
+        ("长河落日记事 - 豆瓣电影", "长河落日记事"),
+        ("长河落日记事_电影_豆瓣", "长河落日记事"),
+        ("豆瓣酱的一生", "豆瓣酱的一生"),
+        ("", ""),
+    ],
+)
+def test_the_sites_name_is_no_part_of_a_title(title, expected):
+    read = glimpsed_facts(Hit(90_000_001, title, "", year=2021, kind="tv", episodes=12))
+    assert read.title == expected
+    assert (read.fetched, read.year, read.kind, read.serial, read.episodes) == (False, 2021, Kind.SERIES, True, 12)
+    film = glimpsed_facts(Hit(90_000_001, title, "", kind="movie"))
+    assert (film.kind, film.serial, film.year) == (None, None, None)
+
+
+def test_values_without_a_database_are_read_alike():
+    read = facts_of_values(
+        {"vod_name": "Tom &amp; Jerry", "vod_year": "2021", "vod_actor": "内详"}, vod_id=3, kind=None
+    )
+    assert (read.vod_id, read.title, read.year, read.actors, read.regions) == (3, "Tom & Jerry", 2021, (), ())
+    row = {
+        "vod_name": "片",
+        "vod_area": "大陆",
+        "vod_actor": "张三,李四",
+        "vod_duration": "90",
+        "vod_remarks": "全30集",
+    }
+    assert facts_of_values(row, vod_id=7, kind=Kind.FILM) == facts(**row)
+    with pytest.raises(KeyError):
+        facts_of_values({"vod_year": "2021"}, vod_id=3, kind=None)

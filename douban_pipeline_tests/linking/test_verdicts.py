@@ -6,6 +6,8 @@ import pytest
 import sqlalchemy as sa
 
 from douban_pipeline import RULE_VERSION
+from douban_pipeline.catalog import brakes
+from douban_pipeline.catalog.brakes import Brake
 from douban_pipeline.upstream.douban import parse_subject
 from douban_pipeline_tests.library import video
 from douban_pipeline_tests.runs import STEPS
@@ -30,6 +32,7 @@ def test_a_confirmed_verdict_holds_everything_it_rests_on(stage):
     assert (verdict["rule_version"], verdict["run_id"], verdict["shard"]) == (RULE_VERSION, run.run_id, 4)
     assert (verdict["complete"], verdict["source_healthy"]) == (True, True)
     assert (verdict["rejects"], verdict["reasons"], verdict["score"]) == ([], [], 97.0)
+    assert (verdict["profile"], verdict["strata"], verdict["crowded"]) == ("plan", ["same_title_rivals", "rich"], False)
     assert "长河落日记事" in verdict["explanation"]
     known = verdict["facts"]
     assert (known["title"], known["year"], known["kind"], known["regions"]) == ("长河落日记事", 2021, "film", ["大陆"])
@@ -46,17 +49,67 @@ def test_a_confirmed_verdict_holds_everything_it_rests_on(stage):
         assert list(points) == ["title", "year", "region", "director", "actors", "genre", "length", "tie_break"]
         assert round(sum(item["points"] for item in points.values()), 2) == candidate["score"]
         assert all(0 <= item["points"] <= item["weight"] for item in points.values())
+        facts = candidate["facts"]
+        assert facts["fetched"] is candidate["fetched"]
+        if not candidate["fetched"]:
+            assert candidate["snapshot_id"] is None
+            continue
         # The archived answer says what was compared: the verdict can be reached again without a request.
         answer = scenario.services.archive.get(candidate["snapshot_id"])
         record = parse_subject(answer.body, candidate["douban_id"])
-        facts = candidate["facts"]
         compared = (facts["title"], facts["year"], facts["directors"])
         assert compared == (record.title, record.year, list(record.directors))
         assert candidate["snapshot_id"] in verdict["snapshots"]
-    assert all(candidate["conflicts"] for candidate in others), "every other one says what speaks against it"
-    old = next(candidate for candidate in others if candidate["douban_id"] == 90_000_202)
-    assert set(old["rejects"]) >= {"YEAR_GAP", "DIRECTOR_CONFLICT"}
+    # Its people speak for the first: nobody had to ask about the others, which are known by their titles.
+    assert [candidate["fetched"] for candidate in candidates] == [True, False, False]
+    sequel = next(candidate for candidate in others if candidate["douban_id"] == 90_000_201)
+    assert "只有一方标明季数或部数：本地未标明 / 豆瓣第 2 季" in sequel["conflicts"].values()
+
+
+def test_what_speaks_against_a_candidate_is_stored(stage):
+    row = row_of(RIVER, 4, vod_director="", vod_actor="")
+    scenario = stage([row], [RIVER, REMAKE])
+    judged(scenario)
+    [verdict] = scenario.verdicts()
+    assert (verdict["verdict"], verdict["reasons"]) == ("REVIEW", ["BELOW_CONFIRM"])
+    best, old = scenario.candidates()
+    assert (best["douban_id"], best["rejects"], best["conflicts"]) == (90_000_101, [], {})
+    assert (old["douban_id"], old["rejects"]) == (90_000_202, ["YEAR_GAP"])
     assert old["conflicts"]["YEAR_GAP"] == "年份差 22 年"
+
+
+@pytest.mark.parametrize(("name", "verdict"), [("长河落日记事 第二季", "REVIEW"), ("长河落日记事 HD中字", "CONFIRMED")])
+def test_two_records_of_one_subject_are_normal_but_not_two_seasons(stage, name, verdict):
+    other = row_of(RIVER, 5, vod_name=name, vod_douban_id=90_000_101)
+    scenario = stage([row_of(RIVER, 4), other], FILMS)
+    assert scenario.play(4, steps=JUDGING).success
+    [found] = scenario.verdicts(4)
+    assert found["verdict"] == verdict
+    assert ("LINKED_ELSEWHERE" in found["reasons"]) is (verdict == "REVIEW")
+
+
+def test_in_a_braked_stratum_a_person_decides(stage):
+    scenario = stage([row_of(RIVER, 4), row_of(WHALE, 5, vod_director="")], FILMS)
+    with scenario.library.engine.begin() as connection:
+        pulled = scenario.clock.now()
+        brakes.pull(connection, scenario.library.tables, Brake("rich", "低于目标", 0.9, 0.99, 50, pulled))
+    judged(scenario)
+    for verdict in scenario.verdicts():
+        assert (verdict["verdict"], verdict["reasons"]) == ("REVIEW", ["STRATUM_BRAKED"])
+    assert "自动确认已暂停" in scenario.library.state(4)["douban_review_reason"]
+
+
+def test_the_profile_of_the_settings_decides(stage):
+    thin = row_of(RIVER, 4, vod_director="", vod_actor="", vod_class="", vod_area="")
+    plan = stage([thin], FILMS)
+    judged(plan)
+    calibrated = stage([thin], FILMS, match_profile="calibrated")
+    judged(calibrated)
+    found = [telling(scenario.verdicts(), "verdict", "profile", "score")[0] for scenario in (plan, calibrated)]
+    assert found == [("NOT_FOUND", "plan", 62.0), ("CONFIRMED", "calibrated", 100.0)]
+    [candidate] = calibrated.candidates()
+    assert candidate["score"] == 100.0
+    assert sum(item["points"] for item in candidate["points"]) == 62.0, "the plan's points stay legible"
 
 
 def test_a_confirmed_verdict_waits_for_the_writing_step(stage):
@@ -95,7 +148,7 @@ def test_doubt_settles_the_video_for_a_person(stage):
     ("columns", "subjects", "reason", "candidates"),
     [
         ({"vod_name": "查无此片之谜"}, FILMS, "NO_CANDIDATES", 0),
-        ({"vod_year": "1980", "vod_director": "旧人"}, FILMS, "ALL_REJECTED", 1),
+        ({"vod_year": "1980", "vod_director": "旧人", "vod_actor": ""}, FILMS, "ALL_REJECTED", 1),
     ],
 )
 def test_what_is_not_found_is_looked_for_again_later(stage, columns, subjects, reason, candidates):

@@ -55,3 +55,6 @@ SERIES_SUBJECT = Subject(
     episodes=36,
     rating=7.2,
 )
+THIN = Video(vod_id=3, title="白夜追凶", year=2017)
+"""A title and a year: nobody is known, nor anything else."""
+THIN_SUBJECT = Subject(douban_id=26_883_064, title="白夜追凶", year=2017)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from douban_pipeline.matching import Kind, kinds, lengths, people, regions, years
+from douban_pipeline.matching import Kind, Subject, Video, kinds, lengths, people, regions, years
 
 
 @pytest.mark.parametrize(
@@ -36,6 +36,20 @@ from douban_pipeline.matching import Kind, kinds, lengths, people, regions, year
 def test_people(a, b, agree):
     assert people.overlap(a, b).agree is agree
     assert people.overlap(b, a).agree is agree
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "foreign"),
+    [
+        (("安杰伊·茹瓦夫斯基",), ("安德烈·祖拉斯基",), True),
+        (("Luis Buñuel",), ("斯坦利·库布里克",), True),
+        (("姜文",), ("安德烈·祖拉斯基",), False),
+        (("安杰伊·茹瓦夫斯基", "姜文"), ("安德烈·祖拉斯基",), False),
+        (("姜文",), ("姜武",), False),
+    ],
+)
+def test_lists_of_transliterations_alone_are_known_as_such(a, b, foreign):
+    assert people.overlap(a, b).transliterated is foreign
 
 
 def test_each_person_is_counted_once():
@@ -80,6 +94,7 @@ def test_regions(a, b, outcome, firm):
         (Kind.SERIES, Kind.VARIETY, None),
         (Kind.ANIMATION, Kind.FILM, None),
         (Kind.ANIMATION, Kind.SERIES, None),
+        (Kind.ANIMATION, Kind.ANIMATION, True),
         (Kind.DOCUMENTARY, Kind.FILM, None),
         (Kind.DOCUMENTARY, Kind.SERIES, None),
         (Kind.SHORT, Kind.FILM, None),
@@ -88,8 +103,47 @@ def test_regions(a, b, outcome, firm):
     ],
 )
 def test_kinds(a, b, agree):
-    assert kinds.agree(a, b) is agree
-    assert kinds.agree(b, a) is agree
+    assert kinds.agree(Video(1, "", kind=a), Subject(1, "", kind=b)) is agree
+    assert kinds.agree(Video(1, "", kind=b), Subject(1, "", kind=a)) is agree
+
+
+@pytest.mark.parametrize(
+    ("video", "subject", "agree"),
+    [
+        # What animation, documentary and short leave open, episodes and lengths tell.
+        ({"kind": Kind.ANIMATION, "episodes": 24}, {"kind": Kind.FILM}, False),
+        ({"kind": Kind.ANIMATION, "episodes": 24}, {"kind": Kind.ANIMATION, "duration_minutes": 98}, False),
+        ({"kind": Kind.ANIMATION, "episodes": 24}, {"kind": Kind.ANIMATION, "episodes": 26}, True),
+        ({"kind": Kind.ANIMATION, "duration_minutes": 98}, {"kind": Kind.FILM}, True),
+        ({"kind": Kind.ANIMATION, "duration_minutes": 24}, {"kind": Kind.FILM}, None),
+        ({"kind": Kind.ANIMATION, "episodes": 1}, {"kind": Kind.SERIES}, None),
+        ({"kind": Kind.DOCUMENTARY, "episodes": 8}, {"serial": True}, True),
+        ({"kind": Kind.FILM}, {"serial": True}, False),
+        ({"kind": Kind.FILM}, {"serial": True, "duration_minutes": 120}, False),
+        ({"kind": Kind.SERIES}, {"serial": False, "episodes": 24}, False),
+        ({"kind": Kind.SERIES}, {"kind": Kind.FILM, "serial": True}, True),
+        ({"kind": Kind.SERIES}, {}, None),
+        ({"episodes": 24}, {"kind": Kind.SERIES}, True),
+        ({"kind": Kind.VARIETY}, {"kind": Kind.SERIES, "serial": True}, None),
+        ({"kind": Kind.SHORT, "episodes": 80}, {"kind": Kind.SHORT, "episodes": 100}, True),
+    ],
+)
+def test_formats(video, subject, agree):
+    assert kinds.agree(Video(1, "", **video), Subject(1, "", **subject)) is agree
+
+
+@pytest.mark.parametrize(
+    ("kind", "words", "animated"),
+    [
+        (Kind.ANIMATION, set(), True),
+        (Kind.FILM, {"动画"}, True),
+        (Kind.FILM, {"剧情"}, False),
+        (Kind.FILM, set(), None),
+        (None, set(), None),
+    ],
+)
+def test_what_is_animated(kind, words, animated):
+    assert kinds.animated(kind, frozenset(words)) is animated
 
 
 @pytest.mark.parametrize(

@@ -69,3 +69,11 @@ def test_long_keys_are_told_apart_beyond_what_is_shown(any_house: House) -> None
 def test_an_unknown_snapshot_is_a_key_error(house: House) -> None:
     with pytest.raises(KeyError):
         house.archive.get(404)
+
+
+def test_many_answers_are_read_at_once(any_house: House) -> None:
+    archive = any_house.archive
+    one, two = (archive.put("douban", key, 200, key.encode(), "v") for key in ("a", "b"))
+    with any_house.engine.connect() as connection:
+        assert archive.bodies(connection, [two, one, 404]) == {one: b"a", two: b"b"}
+        assert archive.bodies(connection, []) == {}

@@ -76,9 +76,10 @@ def test_douban_suggestions(any_house: House, source: Source) -> None:
     answer = provider(any_house, source, "douban_suggest").search("无间道", cache_key="无间道|2002", max_age=WEEK)
     assert source.asked[0][1] == {"q": ["无间道"]}
     assert answer.ids == (1307914, 26279289)
+    site = "https://movie.douban.com/subject/"
     assert answer.hits == (
-        Hit(1307914, "无间道", "https://movie.douban.com/subject/1307914/?suggest=x", snippet="無間道", year=2002),
-        Hit(26279289, "无间道", "https://movie.douban.com/subject/26279289/", year=2016, kind="tv", episodes=20),
+        Hit(1307914, "无间道", f"{site}1307914/?suggest=x", original_title="無間道", year=2002),
+        Hit(26279289, "无间道", f"{site}26279289/", year=2016, kind="tv", episodes=20),
     )
 
 

@@ -1,0 +1,156 @@
+"""The names of one work, read once: every reading of title, original title and aliases, ready to be measured."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+from douban_pipeline.matching.facts import Subject, Video
+from douban_pipeline.matching.text import normalise, script
+from douban_pipeline.matching.titles import ParsedTitle, alias_readings, readings
+
+_ARTICLE = re.compile(r"(?:the|a|an|le|la|les|l'|el|los|las|il|lo|gli|der|die|das|un|une)\s+(?=\w)", re.IGNORECASE)
+
+_PARTICLE_MAY_GO = 6
+"""Letters from which a name is the same without its 之."""
+
+OWN_SCRIPTS = frozenset({"kana", "hangul", "other"})
+"""Scripts in which a work has one name: not Latin, where pinyin, English and the original may differ."""
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """One name of a work, ready to be measured.
+
+    Attributes:
+        text: Base and number as one string, normalised.
+        parsed: The reading it stands for.
+        is_alias: Whether it is an alias, not a title.
+        soft_year: The year a reading took off the end of the name; it holds only for a work of about that year.
+    """
+
+    text: str
+    parsed: ParsedTitle
+    is_alias: bool
+    soft_year: int | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Names:
+    """All names of one work.
+
+    Attributes:
+        title: The likeliest reading of its title.
+        forms: Every reading of every name, titles before aliases.
+        by_text: The same by text; of equal texts the first.
+        bases: Names without their numbers.
+        claimed: Numbers the work carries: its title's, else those its other names give to the same name.
+        editions: Distinct editions that any name states.
+        own: Names in a script of its own, by script.
+    """
+
+    title: ParsedTitle
+    forms: tuple[Form, ...]
+    by_text: dict[str, Form]
+    bases: frozenset[str]
+    claimed: frozenset[int]
+    editions: frozenset[str]
+    own: dict[str, tuple[str, ...]]
+
+
+def names_of(work: Video | Subject) -> Names:
+    """Return the names of a video or a subject."""
+    original = work.original_title if isinstance(work, Subject) else ""
+    return _names(work.title, original, work.aliases)
+
+
+@lru_cache(maxsize=32768)
+def _names(title: str, original: str, aliases: tuple[str, ...]) -> Names:
+    by_title = readings(title)
+    found = list(_expand(by_title, is_alias=False))
+    if original and normalise(original) != normalise(title):
+        by_original = readings(original)
+        writing = script(original)
+        # 赛德克·巴莱(下)：彩虹桥 has 賽德克·巴萊 for its original: of one script, the shorter name is no title.
+        found += _expand(by_original, is_alias=writing == script(title) == "han")
+        if writing == "latin" and script(title) != "latin":
+            found.append(_joined(by_title[0], by_original[0]))
+    else:
+        by_original = ()
+    by_alias = [alias_readings(alias) for alias in aliases]
+    for each in by_alias:
+        found += _expand(each, is_alias=True)
+    unique: dict[tuple[str, bool], Form] = {}
+    for form in found:
+        unique.setdefault((form.text, form.soft_year is not None), form)
+    forms = tuple(unique.values())
+    by_text: dict[str, Form] = {}
+    for form in forms:
+        if form.soft_year is None:
+            by_text.setdefault(form.text, form)
+    return Names(
+        title=by_title[0],
+        forms=forms,
+        by_text=by_text,
+        bases=frozenset(form.parsed.base for form in forms),
+        claimed=_claimed(by_title[0], by_original, by_alias),
+        editions=frozenset().union(*(form.parsed.distinct_editions for form in forms)),
+        own=_own(forms),
+    )
+
+
+def _expand(parsed: Iterable[ParsedTitle], *, is_alias: bool) -> Iterator[Form]:
+    for reading in parsed:
+        if not reading.base:
+            continue
+        soft = reading.year if reading.number_kind == "year" and reading.number is None else None
+        yield Form(reading.form, reading, is_alias, soft)
+        if reading.subtitled or (reading.number == 1 and reading.number_kind in ("season", "part")):
+            # The first of several often bears no number on the other side, nor does one with a subtitle. What the
+            # numbers say is asked apart.
+            yield Form(reading.base, reading, is_alias, soft)
+        if len(reading.base) >= _PARTICLE_MAY_GO and "之" in reading.base[1:-1]:
+            # 福五鼠之三十六计 is 福五鼠三十六计; behind a number the particle is gone anyway.
+            yield Form(reading.form.replace("之", ""), reading, is_alias, soft)
+        if reading.name.isascii() and (article := _ARTICLE.match(reading.name)):
+            bare = normalise(reading.name[article.end() :])
+            yield Form(bare if reading.number is None else f"{bare}#{reading.number}", reading, is_alias, soft)
+
+
+def _joined(title: ParsedTitle, original: ParsedTitle) -> Form:
+    """Return both names as one, as sites write them: 寻梦环游记 Coco."""
+    number = title.number if title.number is not None else original.number
+    both = ParsedTitle(
+        base=title.base + original.base,
+        number=number,
+        number_kind=title.number_kind or original.number_kind,
+        editions=title.editions | original.editions,
+        raw=f"{title.raw} {original.raw}",
+        name=f"{title.name} {original.name}",
+    )
+    return Form(both.form, both, is_alias=False)
+
+
+def _claimed(
+    title: ParsedTitle, original: tuple[ParsedTitle, ...], aliases: Iterable[tuple[ParsedTitle, ...]]
+) -> frozenset[int]:
+    if title.number is not None:
+        return frozenset({title.number})
+    claimed = set()
+    # 第2期 of the original says season 2; a sequel's digit there has its subtitle in the Chinese title.
+    if original and (original[0].number_kind == "season" or original[0].base == title.base):
+        claimed.add(original[0].number)
+    # 傲慢与偏见2005 is an alias that tells remakes apart, not a season.
+    claimed |= {each[0].number for each in aliases if each[0].number_kind != "year" and each[0].base == title.base}
+    return frozenset(number for number in claimed if number is not None)
+
+
+def _own(forms: tuple[Form, ...]) -> dict[str, tuple[str, ...]]:
+    found: dict[str, dict[str, None]] = {}
+    for form in forms:
+        writing = script(form.parsed.raw)
+        if writing in OWN_SCRIPTS and any(char.isalpha() for char in form.parsed.base):
+            found.setdefault(writing, {})[form.parsed.base] = None
+    return {writing: tuple(names) for writing, names in found.items()}

@@ -1,0 +1,56 @@
+"""Strata: groups of matches that fail in ways of their own, so that precision is measured in each apart."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from douban_pipeline.catalog.vocabulary import regions_of
+from douban_pipeline.matching import genres, kinds
+from douban_pipeline.matching.facts import Subject, Video
+from douban_pipeline.matching.scoring import Comparison
+from douban_pipeline.matching.titles import parse_title
+
+SHORT_TITLE = 3
+"""Titles of at most this many letters share their name with other works one time in fourteen."""
+
+STRATA: Mapping[str, str] = {
+    "short_title": "片名不超过三个字",
+    "season": "带季数、部数或续集号",
+    "alias_hit": "凭别名相符",
+    "same_title_rivals": "有同名或同系列候选",
+    "co_production": "合拍",
+    "no_director": "本地无导演",
+    "year_missing": "本地无年份",
+    "year_off": "年份差一年以上",
+    "animation": "动画",
+    "thin": "本地无任何人员",
+    "rich": "本地有年份和人员",
+}
+"""Every stratum with its name for people."""
+
+
+def strata_of(video: Video, subject: Subject, comparison: Comparison, relatives: bool) -> tuple[str, ...]:
+    """Return the strata a match belongs to, in the order of :data:`STRATA`.
+
+    Args:
+        video: The local video.
+        subject: Its best candidate.
+        comparison: Their comparison.
+        relatives: Whether other works of this name or family are in sight.
+    """
+    title = comparison.title
+    people = bool(video.directors or video.actors)
+    known = {
+        "short_title": len(parse_title(video.title).base) <= SHORT_TITLE,
+        "season": title.local_number is not None or title.subject_number is not None,
+        "alias_hit": title.via_alias,
+        "same_title_rivals": relatives,
+        "co_production": len(regions_of(subject.regions).codes) > 1,
+        "no_director": not video.directors,
+        "year_missing": video.year is None,
+        "year_off": comparison.year is not None and comparison.year.gap > 0,
+        "animation": any(kinds.animated(work.kind, genres.read(work.genres)) for work in (video, subject)),
+        "thin": not people,
+        "rich": people and video.year is not None,
+    }
+    return tuple(name for name in STRATA if known[name])

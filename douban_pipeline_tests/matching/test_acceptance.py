@@ -1,0 +1,317 @@
+"""The acceptance gate: every condition refuses on its own, says so in Chinese, and lets pass what keeps it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from douban_pipeline.matching import Code, Kind, Status
+from douban_pipeline.matching import acceptance as gate
+from douban_pipeline.matching.acceptance import Case, refusals
+from douban_pipeline.matching.scoring import compare
+from douban_pipeline_tests.matching.cases import FILM, FILM_SUBJECT, SERIES_SUBJECT
+from douban_pipeline_tests.matching.trials import both, full, other, thin
+
+FIRST = {"title": "庆余年 第一季", "aliases": ()}
+CREW = {"directors": ("王伟",)}
+SOON_AFTER = {"year": 2018, "directors": ("王伟",)}
+LATER = {"year": 2019, "directors": ("王伟",), "actors": ("潘粤明", "王泷正")}
+PLACED = both(regions=("中国大陆",), kind=Kind.SERIES)
+NO_YEAR = {"year": None, "directors": ("王伟",)}
+LONE_ACTOR = {"year": None, "directors": (), "actors": ("李沁",)}
+
+ALONE = [
+    pytest.param(
+        full({"title": "庆余年 第三季", "aliases": ("庆余年2",)}),
+        full({"aliases": ("庆余年2",)}),
+        Code.SEASON_CONFLICT,
+        "季数不一致：本地第 3 季 / 豆瓣第 2 季",
+        id="another season that bears an alias of this one",
+    ),
+    pytest.param(
+        full({"title": "庆余年"}, FIRST, other("庆余年 第二季", 2024)),
+        full({"title": "庆余年"}, FIRST, other("庆余年 第二季", 2025)),
+        Code.SEASON_ONE_SIDED,
+        "只有一方标明季数或部数：本地未标明 / 豆瓣第 1 季",
+        id="no number, and two seasons of that year",
+    ),
+    pytest.param(
+        full({"title": "庆余年"}, {**FIRST, "year": 2023}),
+        full({"title": "庆余年"}, FIRST),
+        Code.SEASON_ONE_SIDED,
+        "只有一方标明季数或部数",
+        id="no number, and the first season is of another year",
+    ),
+    pytest.param(
+        full({"title": "庆余年 第二季 纯享版"}),
+        full(),
+        Code.EDITION_CONFLICT,
+        "版本不一致",
+        id="a cut of it",
+    ),
+    pytest.param(
+        full({"title": "庆余年 第1-3季"}, {"title": "庆余年", "aliases": ()}),
+        full({"title": "庆余年"}, {"title": "庆余年", "aliases": ()}),
+        Code.MERGED_RECORD,
+        "本地像是多季或多部的合集，豆瓣分为多个条目",
+        id="several seasons in one record",
+    ),
+    pytest.param(
+        full({"kind": Kind.ANIMATION}),
+        full({"kind": None}),
+        Code.MEDIUM_CONFLICT,
+        "本地是动画，豆瓣不是",
+        id="an animation of it",
+    ),
+    pytest.param(
+        full({"year": 2026}, {"year": 2020, "release_years": (2020, 2026)}),
+        full({"year": 2020}, {"year": 2020, "release_years": (2020, 2026)}),
+        Code.YEAR_OF_RELEASE,
+        "年份只与某次上映相符：本地 2026 / 豆瓣 2020",
+        id="the year of a re-release",
+    ),
+    pytest.param(
+        full({"title": "庆余年 第二季(1994)"}),
+        full({"title": "庆余年 第二季(2024)"}),
+        Code.YEAR_IN_TITLE,
+        "片名里的年份 1994 与年份 2024 不符",
+        id="another year in the title",
+    ),
+    pytest.param(
+        full({"episodes": 12}),
+        full({"episodes": 30}),
+        Code.LENGTH_CONFLICT,
+        "集数不同：本地 12 / 豆瓣 36",
+        id="episodes",
+    ),
+    pytest.param(
+        full({"title": "庆裕年 第二季", "year": 2023}),
+        full({"title": "庆裕年 第二季"}),
+        Code.TITLE_NOT_EXACT,
+        "片名不够一致",
+        id="one letter otherwise, a year off",
+    ),
+    pytest.param(
+        full({"title": "庆裕年 第二季", "actors": ()}),
+        full({"title": "庆裕年 第二季"}),
+        Code.TITLE_NOT_EXACT,
+        "片名不够一致",
+        id="one letter otherwise, cast unknown",
+    ),
+    pytest.param(
+        full({"title": "庆余年传 第二季"}),
+        full({"title": "庆裕年 第二季"}),
+        Code.TITLE_NOT_EXACT,
+        "片名不够一致",
+        id="a longer name that holds it, though all else agrees",
+    ),
+    pytest.param(
+        full(
+            {"title": "海贼王", "aliases": ("ワンピース",)},
+            {**FIRST, "title": "海贼王", "original_title": "ルフィの冒険"},
+        ),
+        full(
+            {"title": "海贼王", "aliases": ("ワンピース",)},
+            {**FIRST, "title": "海贼王", "original_title": "ワンピース"},
+        ),
+        Code.ORIGINALS_DIFFER,
+        "原名不一致",
+        id="another name in kana",
+    ),
+    pytest.param(
+        full({"title": "信号", "aliases": ("시그널",)}, {"title": "信号", "original_title": "신호등 아래에서"}),
+        full({"title": "信号", "aliases": ("시그널",)}, {"title": "信号", "original_title": "시그널"}),
+        Code.ORIGINALS_DIFFER,
+        "原名不一致",
+        id="another name in hangul",
+    ),
+    pytest.param(
+        thin({"title": "夜行猎人", "kind": Kind.SERIES}, {"aliases": ("夜行猎人",), "kind": Kind.SERIES}),
+        thin({**PLACED[0], "title": "夜行猎人"}, {**PLACED[1], "aliases": ("夜行猎人",)}),
+        Code.ALIAS_UNBACKED,
+        "仅别名相符，佐证不足",
+        id="an alias of the subject and one trait",
+    ),
+    pytest.param(
+        thin({"title": "夜行猎人", "aliases": ("白夜追凶",)}),
+        thin({"title": "夜行猎人", "aliases": ("白夜追凶",), "kind": Kind.SERIES}, {"kind": Kind.SERIES}),
+        Code.ALIAS_UNBACKED,
+        "仅别名相符，佐证不足",
+        id="an alias of the video and nothing else",
+    ),
+    pytest.param(
+        thin({**PLACED[0], "title": "追凶"}, {**PLACED[1], "aliases": ("追凶",)}),
+        thin({**PLACED[0], "title": "追凶", **CREW}, {**PLACED[1], "aliases": ("追凶",), **CREW}),
+        Code.ALIAS_UNBACKED,
+        "仅别名相符，佐证不足",
+        id="a short alias without people",
+    ),
+    pytest.param(
+        thin({**PLACED[0], "title": "夜行猎人"}, {**PLACED[1], "aliases": ("夜行猎人",)}, other("夜行猎人", 1999)),
+        thin(
+            {**PLACED[0], "title": "夜行猎人"},
+            {**PLACED[1], "aliases": ("夜行猎人",)},
+            other("猎人", 1999, aliases=("夜行猎人",)),
+        ),
+        Code.ALIAS_TAKEN,
+        "片名是此条目的别名，却是另一条目的正名",
+        id="an alias that is another work's title",
+    ),
+    pytest.param(
+        full({"title": "工作细胞！！"}, {"title": "工作细胞", "aliases": ()}, other("工作细胞？")),
+        full({"title": "工作细胞！！"}, {"title": "工作细胞", "aliases": ()}),
+        Code.MARKS_DIFFER,
+        "片名仅标点不同，且另有同名条目",
+        id="marks that may tell seasons apart",
+    ),
+    pytest.param(
+        thin({"year": None}), thin(NO_YEAR, CREW), Code.YEAR_UNCONFIRMED, "年份未知或有出入", id="no year, no people"
+    ),
+    pytest.param(
+        thin({"year": 2018}, {}), thin(), Code.YEAR_UNCONFIRMED, "年份未知或有出入", id="a year off, no people"
+    ),
+    pytest.param(
+        thin(SOON_AFTER, CREW),
+        thin({**SOON_AFTER, "kind": Kind.SERIES}, {**CREW, "kind": Kind.SERIES}),
+        Code.YEAR_UNCONFIRMED,
+        "年份未知或有出入",
+        id="a year off, and no kind",
+    ),
+    pytest.param(
+        thin(SOON_AFTER, CREW),
+        thin({**SOON_AFTER, "episodes": 32}, {**CREW, "episodes": 32}),
+        Code.YEAR_UNCONFIRMED,
+        "年份未知或有出入",
+        id="a year off, and no length",
+    ),
+    pytest.param(
+        thin({**LATER, "actors": ()}, {**CREW, "actors": ("潘粤明", "王泷正")}),
+        thin(LATER, {**CREW, "actors": ("潘粤明", "王泷正")}),
+        Code.YEAR_UNCONFIRMED,
+        "年份未知或有出入",
+        id="two years off, director alone",
+    ),
+    pytest.param(
+        thin(LATER, {**CREW, "actors": ("潘粤明", "王泷正")}, other("白夜追凶之破晓")),
+        thin(LATER, {**CREW, "actors": ("潘粤明", "王泷正")}, other("白日焰火")),
+        Code.YEAR_UNCONFIRMED,
+        "年份未知或有出入",
+        id="two years off in a family",
+    ),
+    pytest.param(
+        thin(LATER, {**CREW, "actors": ("潘粤明", "王泷正")}, has_siblings=True),
+        thin(LATER, {**CREW, "actors": ("潘粤明", "王泷正")}),
+        Code.YEAR_UNCONFIRMED,
+        "年份未知或有出入",
+        id="two years off, and siblings known elsewhere",
+    ),
+    pytest.param(
+        thin(*both(title="Zodiac")),
+        thin(*both(title="Zodiac Returns")),
+        Code.TOO_FEW_FACTS,
+        "片名之外相符的事实太少",
+        id="a word of Latin letters",
+    ),
+    pytest.param(
+        thin(*both(title="追凶", kind=Kind.SERIES)),
+        thin({**PLACED[0], "title": "追凶"}, {**PLACED[1], "title": "追凶"}),
+        Code.UNCORROBORATED,
+        "片名过短、有同名作品或人员不符，需要导演、主演佐证",
+        id="a short name with one trait",
+    ),
+    pytest.param(
+        thin(*PLACED, other("白夜追凶", 2018)),
+        thin(*PLACED, other("白夜追凶", 2019)),
+        Code.UNCORROBORATED,
+        "片名过短、有同名作品",
+        id="a namesake of the next year",
+    ),
+    pytest.param(
+        thin({**PLACED[0], "actors": ("甲一",)}, {**PLACED[1], "actors": ("乙二",)}),
+        thin({**PLACED[0], "actors": ("甲一",)}, PLACED[1]),
+        Code.UNCORROBORATED,
+        "需要导演、主演佐证",
+        id="people who are not the same",
+    ),
+    pytest.param(
+        full(LONE_ACTOR, {}, other("庆余年 第二季", 2020)),
+        full({**LONE_ACTOR, "actors": ("李沁", "陈道明")}, {}, other("庆余年 第二季", 2020)),
+        Code.UNCORROBORATED,
+        "有同名作品",
+        id="one actor, no year, and a namesake he may play in too",
+    ),
+    pytest.param(
+        thin({}, {"fetched": False}), thin(), Code.RIVALS_UNSEEN, "还有同名条目未查看", id="nobody asked about itself"
+    ),
+    pytest.param(
+        full({"year": None}, {}, other("庆余年 第二季", 2021, fetched=False)),
+        full({}, {}, other("庆余年 第二季", 2021, fetched=False)),
+        Code.RIVALS_UNSEEN,
+        "还有同名条目未查看",
+        id="without a year a sequel of the cast may be it",
+    ),
+    pytest.param(
+        thin(crowded=True),
+        full(crowded=True),
+        Code.FAMILY_UNSEEN,
+        "同名条目太多，候选可能不全",
+        id="a whole page of them",
+    ),
+    pytest.param(thin(complete=False), thin(), Code.INCOMPLETE, "候选不完整（有查询失败）", id="a call failed"),
+    pytest.param(
+        full(reverted=frozenset({SERIES_SUBJECT.douban_id})),
+        full(reverted=frozenset({1})),
+        Code.REVERTED_BEFORE,
+        "此匹配曾被撤销",
+        id="undone before",
+    ),
+    pytest.param(
+        full(linked={SERIES_SUBJECT.douban_id: ["庆余年 第二季", "庆余年 第三季"]}),
+        full(linked={SERIES_SUBJECT.douban_id: ["庆余年2"], 1: ["庆余年 第三季"]}),
+        Code.LINKED_ELSEWHERE,
+        "该条目已关联到季数不同的另一部影片",
+        id="another season is linked to it",
+    ),
+    pytest.param(
+        full({"title": "歌手2024"}, {"title": "歌手2024"}, linked={SERIES_SUBJECT.douban_id: ["歌手2025"]}),
+        full({"title": "歌手2024"}, {"title": "歌手2024"}, linked={SERIES_SUBJECT.douban_id: ["歌手2024"]}),
+        Code.LINKED_ELSEWHERE,
+        "该条目已关联到季数不同的另一部影片",
+        id="another year of the show is linked to it",
+    ),
+]
+"""What one code alone refuses, beside its nearest neighbour that passes."""
+
+TOGETHER = {Code.ACTORS_DISJOINT, Code.KIND_CONFLICT}
+"""Conditions that cannot fail alone: others hold the same against the candidate."""
+
+
+@pytest.mark.parametrize(("refused", "passed", "code", "sentence"), ALONE)
+def test_every_condition_refuses_on_its_own(refused, passed, code, sentence):
+    verdict = refused.verdict()
+    assert (verdict.status, verdict.codes, verdict.douban_id) == (Status.REVIEW, (code,), None)
+    assert sentence in verdict.explanation
+    assert not re.search("[A-Z]{2,}_|None", verdict.explanation), "a sentence for people"
+    verdict = passed.verdict()
+    assert (verdict.status, verdict.codes) == (Status.CONFIRMED, ())
+    assert verdict.douban_id == passed.subject.douban_id
+
+
+def test_no_condition_goes_untested():
+    tested = {param.values[2] for param in ALONE}
+    assert tested | TOGETHER == {code for code, _ in gate._CONDITIONS}
+
+
+def test_a_cast_without_a_common_name_is_refused_unless_the_director_settles_it():
+    strangers = {"actors": ("甲一", "乙二", "丙三")}
+    verdict = full({**strangers, "directors": ()}).verdict()
+    assert set(verdict.codes) == {Code.ACTORS_DISJOINT, Code.UNCORROBORATED}
+    assert "主演无交集：本地 甲一、乙二、丙三 / 豆瓣 张若昀、李沁、陈道明" in verdict.explanation
+    assert full(strangers).verdict().status is Status.CONFIRMED
+
+
+def test_a_kind_conflict_is_refused_by_the_gate_too():
+    video = replace(FILM, kind=Kind.SERIES)
+    assert refusals(Case(video, FILM_SUBJECT, compare(video, FILM_SUBJECT))) == (Code.KIND_CONFLICT,)

@@ -1,0 +1,152 @@
+"""What evidence makes a link, and what makes none: people, short names, rivals, seasons; whatever the gate is told."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from douban_pipeline.matching import Code, Kind, Status
+from douban_pipeline.matching.acceptance import Case, refusals
+from douban_pipeline.matching.scoring import compare
+from douban_pipeline_tests.matching.drawn import matches
+from douban_pipeline_tests.matching.trials import both, full, other, thin
+
+CREW = {"directors": ("王伟",)}
+NOBODY = {"directors": (), "actors": ()}
+
+
+@pytest.mark.parametrize(
+    ("video", "subject"),
+    [
+        pytest.param(CREW, CREW, id="director"),
+        pytest.param({"actors": ("潘粤明", "甲一")}, {"actors": ("潘粤明", "甲一", "乙二")}, id="actors"),
+        pytest.param({"actors": ("潘粤明",)}, {"actors": ("潘粤明", "乙二")}, id="all the actors there are"),
+    ],
+)
+@pytest.mark.parametrize("doubt", ["short name", "rival", "unseen rival", "crowded", "alias", "no year"])
+def test_people_tell_works_of_one_name_apart(video, subject, doubt):
+    fields, rivals, options = {}, (), {}
+    if doubt == "short name":
+        fields = {"title": "追凶"}
+    elif doubt == "alias":
+        video, subject = {**video, "title": "追凶"}, {**subject, "aliases": ("追凶",)}
+    elif doubt == "no year":
+        video = {**video, "year": None}
+    elif doubt == "crowded":
+        options = {"crowded": True}
+    else:
+        rivals = (other("白夜追凶", 2017, fetched=doubt == "rival"),)
+    assert thin({**fields, **video}, {**fields, **subject}, *rivals, **options).verdict().status is Status.CONFIRMED
+    nobody = thin({**fields, **video, **NOBODY}, {**fields, **subject, **NOBODY}, *rivals, **options).verdict()
+    assert nobody.status is Status.REVIEW
+
+
+@pytest.mark.parametrize(
+    ("title", "traits", "confirmed"),
+    [
+        ("追凶", {}, False),
+        ("追凶", {"kind": Kind.SERIES}, False),
+        ("追凶", {"kind": Kind.SERIES, "episodes": 32}, True),
+        ("追凶", {"regions": ("中国大陆",), "genres": ("悬疑",)}, True),
+        ("追凶", {"regions": ("中国大陆",), "aliases": ("Day and Night",)}, True),
+        ("追凶者", {}, True),
+        ("Coco", {}, False),
+        ("Coco", {"kind": Kind.FILM, "duration_minutes": 105}, True),
+        ("Zodiac", {}, False),
+        ("Zodiac", {"duration_minutes": 157}, True),
+        ("Paprika X", {}, False),
+        ("The Wolf of Wall", {}, True),
+        ("1917", {}, False),
+    ],
+)
+def test_the_shorter_a_name_the_more_has_to_agree(title, traits, confirmed):
+    verdict = thin(*both(title=title, **traits)).verdict()
+    assert (verdict.status is Status.CONFIRMED) is confirmed
+
+
+@pytest.mark.parametrize(
+    ("rival", "live"),
+    [
+        pytest.param(other("白夜追凶", 2017), True, id="of the year"),
+        pytest.param(other("白夜追凶", 2016), True, id="of the year before"),
+        pytest.param(other("白夜追凶", 2015), False, id="two years older"),
+        pytest.param(other("白夜追凶"), False, id="asked about, and Douban knows no year"),
+        pytest.param(other("白夜追凶", fetched=False), True, id="nobody asked about its year"),
+        pytest.param(other("白夜追凶", 2017, kind=Kind.FILM), False, id="of another kind"),
+        pytest.param(other("白夜追凶 第二季", 2017), False, id="with a number"),
+        pytest.param(other("白夜追凶之破晓", 2017), False, id="with a longer name"),
+        pytest.param(other("破晓", 2017, aliases=("白夜追凶",)), True, id="under an alias"),
+        pytest.param(other("暗夜行者", 2017), False, id="named otherwise"),
+    ],
+)
+def test_a_thin_record_is_confirmed_only_without_a_live_rival(rival, live):
+    kind = {"kind": Kind.SERIES}
+    verdict = thin(kind, kind, rival).verdict()
+    assert (verdict.status is Status.CONFIRMED) is not live
+    assert (Code.UNCORROBORATED in verdict.codes) is live
+
+
+@pytest.mark.parametrize(
+    ("local", "subject"),
+    [
+        ("庆余年 第三季", "庆余年 第二季"),
+        ("庆余年", "庆余年 第二季"),
+        ("庆余年 第二季", "庆余年"),
+        ("庆余年 第1-2季", "庆余年 第二季"),
+        ("庆余年 全2季", "庆余年 第一季"),
+        ("庆余年 1-2季", "庆余年"),
+        ("歌手2025", "歌手2024"),
+        ("战狼", "战狼2"),
+    ],
+)
+def test_seasons_are_never_mixed_whatever_else_agrees(local, subject):
+    assert full({"title": local}, {"title": subject, "aliases": ()}).verdict().status is Status.REVIEW
+
+
+@st.composite
+def cases(draw):
+    video, (subject, *rivals) = draw(matches())
+    seldom = st.sampled_from([False, False, False, True])
+    return Case(
+        video,
+        subject,
+        compare(video, subject),
+        [(rival, compare(video, rival)) for rival in rivals],
+        complete=not draw(seldom),
+        crowded=draw(seldom),
+        has_siblings=draw(seldom),
+        reverted=draw(st.frozensets(st.integers(1, 9), max_size=2)),
+        linked=draw(st.lists(st.sampled_from([video.title, "战狼2", "歌手2024"]), max_size=1)),
+    )
+
+
+@given(cases(), st.sampled_from(["complete", "crowded", "has_siblings", "reverted", "linked", "fetched"]))
+def test_more_doubt_never_lifts_a_refusal(case, doubt):
+    worse = {
+        "complete": {"complete": False},
+        "crowded": {"crowded": True},
+        "has_siblings": {"has_siblings": True},
+        "reverted": {"reverted": case.reverted | {case.subject.douban_id}},
+        "linked": {"linked": [*case.linked, "战狼7"]},
+        "fetched": {"subject": replace(case.subject, fetched=False)},
+    }
+    assert set(refusals(case)) <= set(refusals(replace(case, **worse[doubt])))
+
+
+@given(cases())
+def test_what_passes_keeps_the_promises_of_the_gate(case):
+    if refusals(case):
+        return
+    comparison, title = case.comparison, case.comparison.title
+    assert case.complete
+    assert case.subject.fetched
+    assert case.subject.douban_id not in case.reverted
+    assert case.exact_year or case.person
+    assert title.near_exact or (case.exact_year and comparison.agrees("actors") and not title.contained)
+    assert comparison.kind is not False
+    assert title.numbers != "conflict"
+    assert not title.editions_local
+    assert not title.editions_subject
