@@ -1,4 +1,4 @@
-"""The command line: setting up, looking at the settings, and the demo. The work itself runs in Dagster."""
+"""The command line: setting up, looking at the settings, the demo, measuring. The work itself runs in Dagster."""
 
 import os
 import signal
@@ -12,18 +12,24 @@ import dagster as dg
 import typer
 from dagster._core.errors import DagsterExecutionInterruptedError
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 from sqlalchemy.exc import SQLAlchemyError
 
 from douban_pipeline.catalog import migrations
 from douban_pipeline.catalog.database import DatabaseError
+from douban_pipeline.clock import SystemClock
 from douban_pipeline.demo.environment import demo_environment, demo_home
 from douban_pipeline.demo.replay import ReplayServer
 from douban_pipeline.demo.replay import serve as serve_replay
 from douban_pipeline.demo.run import run_demo
 from douban_pipeline.demo.sample import load_subjects
 from douban_pipeline.demo.setup import apply_states, make_library, prepare_home, spread_visits
+from douban_pipeline.evaluation.command import EvaluationError, Limits, Request, profile_names
+from douban_pipeline.evaluation.command import run as run_evaluation
+from douban_pipeline.evaluation.formats import FormatError
 from douban_pipeline.launching.pools import POOL_LIMITS, set_pool_limits
+from douban_pipeline.linking.guards import profile_of
 from douban_pipeline.scheduling.intake import Intake
 from douban_pipeline.services import open_services
 from douban_pipeline.settings import PREFIX, Settings, SettingsError, load_settings
@@ -109,6 +115,54 @@ def dev(
         raise typer.Exit(_until_stopped(command, home))
 
 
+@app.command("evaluate")
+def evaluate_matcher(
+    corpus: Annotated[Path, typer.Option(help="Subjects, one JSON object a line.")],
+    gold: Annotated[list[Path], typer.Option(help="Labelled rows, one JSON object a line; several may follow.")],
+    more: Annotated[list[Path] | None, typer.Argument(metavar="[GOLD]...", help="More files of labelled rows.")] = None,
+    profile: Annotated[
+        list[str] | None, typer.Option(help="plan, calibrated or both; may be repeated. Default: the setting's.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of the reports. Default: evaluation, in the folder of the setting home.")
+    ] = None,
+    against: Annotated[
+        Path | None, typer.Option(help="An earlier report's folder, or its predictions.jsonl, to compare with.")
+    ] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Take only the first rows of each gold file.")] = None,
+    hide_truth: Annotated[
+        bool, typer.Option(help="Judge headline rows once more with their true subject taken out of the index.")
+    ] = True,
+    most_wrong: Annotated[
+        int | None, typer.Option(min=0, help="Exit with 1 if there are more wrong links, over all rows.")
+    ] = None,
+    least_coverage: Annotated[
+        float | None,
+        typer.Option(min=0, max=1, help="Exit with 1 if a smaller share of the headline sources is linked."),
+    ] = None,
+) -> None:
+    """Measure the matcher on labelled records: wrong links, coverage, reviews, requests; write a report of it."""
+    settings = load_settings()
+    names = profile_names(profile or (), settings.match_profile)
+    request = Request(
+        corpus=corpus,
+        gold=[*gold, *(more or ())],
+        profiles=[profile_of(settings.model_copy(update={"match_profile": name})) for name in names],
+        out=out or settings.home / "evaluation",
+        against=against,
+        limit=limit,
+        hide_truth=hide_truth,
+        limits=Limits(most_wrong, least_coverage),
+    )
+    try:
+        kept = run_evaluation(request, console, SystemClock())
+    except KeyboardInterrupt:
+        console.print("stopped; no report was written or changed")
+        raise typer.Exit(130) from None
+    if not kept:
+        raise typer.Exit(1)
+
+
 @app.command()
 def replay(
     port: Annotated[int, typer.Option(help="Port on 127.0.0.1.")] = 8790,
@@ -157,6 +211,9 @@ def main() -> None:
         app()
     except (SettingsError, DatabaseError) as error:
         console.print(f"[red]error:[/red] {error}", markup=True, highlight=False)
+        sys.exit(2)
+    except (EvaluationError, FormatError) as error:
+        console.print(f"[red]error:[/red] {escape(str(error))}", highlight=False, soft_wrap=True)
         sys.exit(2)
     except dg.DagsterError as error:
         told = " ".join(str(error).split())[:400]

@@ -25,7 +25,7 @@ from douban_pipeline.demo.answers import Answer, Subject, html_answer, json_answ
 from douban_pipeline.demo.faults import Fault, Faults, RequestLog
 from douban_pipeline.demo.http_server import LoopbackServer
 from douban_pipeline.demo.sample import load_subjects
-from douban_pipeline.demo.title_index import TitleIndex
+from douban_pipeline.evaluation.title_index import TitleIndex
 
 _CAPTCHA = "检测到有异常请求从您的IP发出，请输入验证码 <img src='/misc/captcha?size=s' alt='captcha'>"
 _LOGIN = "<form action='/passport/login'>登录豆瓣 <input name='name'><input name='password'></form>"

@@ -1,16 +1,16 @@
-"""A small search engine over the titles of the sample: forgiving, ranked, always the same answer."""
+"""A small search engine over titles in memory: forgiving, ranked, always the same answer."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from functools import cache
+from typing import Any
 
+import numpy as np
 import opencc
-
-from douban_pipeline.demo.answers import Subject
 
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _IGNORED = frozenset({"豆瓣", "豆瓣电影", "subject", "douban"})
@@ -18,23 +18,32 @@ _LEAST_SHARE = 0.4
 """Share of a title's letter pairs and characters that a query must hold. Sequels, neighbours and titles with one
 character written otherwise (琅邪榜, 琅琊榜) are found too, as they are online."""
 
+_RANKED = 200
+"""Names that are looked at closely once the counts have picked them."""
+
 
 class TitleIndex:
     """Finds subjects by title or alias, in traditional or simplified characters."""
 
-    def __init__(self, subjects: Sequence[Subject]) -> None:
-        """Index ``subjects``."""
+    def __init__(self, subjects: Sequence[Mapping[str, Any]]) -> None:
+        """Index ``subjects``: mappings with ``id``, ``title``, ``original_title``, ``aka``, ``year`` and people."""
         self._subjects = list(subjects)
-        self._titles: list[tuple[int, frozenset[str]]] = []
-        self._places: dict[str, list[int]] = defaultdict(list)
+        self._votes = [int(subject.get("votes") or 0) for subject in self._subjects]
+        owners: list[int] = []
+        sizes: list[int] = []
+        places: dict[str, list[int]] = defaultdict(list)
         for number, subject in enumerate(self._subjects):
             names = (subject["title"], subject.get("original_title") or "", *(subject.get("aka") or ()))
             for parts in {frozenset(_parts(_fold(str(name)))) for name in names} - {frozenset()}:
                 for part in parts:
-                    self._places[part].append(len(self._titles))
-                self._titles.append((number, parts))
+                    places[part].append(len(owners))
+                owners.append(number)
+                sizes.append(len(parts))
+        self._owners = np.array(owners, dtype=np.int32)
+        self._sizes = np.array(sizes, dtype=np.float32)
+        self._places = {part: np.array(found, dtype=np.int32) for part, found in places.items()}
 
-    def find(self, query: str, limit: int) -> list[Subject]:
+    def find(self, query: str, limit: int) -> list[Mapping[str, Any]]:
         """Return up to ``limit`` subjects for ``query``, best first.
 
         The query may hold words of no use (豆瓣, ``site:…``); a year and names of people in it move a subject up.
@@ -44,22 +53,26 @@ class TitleIndex:
         text = _fold("".join(words))
         # A year may belong to the title (歌手2025) or stand beside it: both readings count.
         asked = _parts(_fold("".join(word for word in words if not _YEAR.fullmatch(word)))) | _parts(text)
-        shared = Counter(place for part in asked for place in self._places.get(part, ()))
+        found = [self._places[part] for part in asked if part in self._places]
+        if not found:
+            return []
+        counts = np.bincount(np.concatenate(found), minlength=len(self._sizes))
+        # A name that holds all that was asked for is found too, however much more it holds.
+        near = np.flatnonzero((counts >= _LEAST_SHARE * self._sizes) | (counts == len(asked)))
+        points = counts[near] * (0.7 / self._sizes[near] + 0.3 / len(asked))
+        order = np.argsort(-points, kind="stable")[: max(_RANKED, 2 * limit)]
         best: dict[int, float] = {}
-        for place, count in shared.items():
-            number, parts = self._titles[place]
-            if count / len(parts) >= _LEAST_SHARE:
-                points = 0.7 * count / len(parts) + 0.3 * count / len(asked)
-                best[number] = max(best.get(number, 0.0), points)
+        for place, value in zip(near[order].tolist(), points[order].tolist(), strict=True):
+            best.setdefault(int(self._owners[place]), value)
 
-        def order(number: int) -> tuple[float, int, int]:
+        def rank(number: int) -> tuple[float, int, int]:
             subject = self._subjects[number]
             people = (*(subject.get("directors") or ()), *(subject.get("actors") or ()))
-            known = any(name and _fold(str(name)) in text for name in people)
-            points = best[number] + 0.1 * (subject.get("year") in years) + 0.1 * known
-            return -points, -int(subject.get("votes") or 0), int(subject["id"])
+            known = bool(people) and len(words) > 1 and any(name and _fold(str(name)) in text for name in people)
+            bonus = 0.1 * (subject.get("year") in years) + 0.1 * known
+            return -(best[number] + bonus), -self._votes[number], int(subject["id"])
 
-        return [self._subjects[number] for number in sorted(best, key=order)[:limit]]
+        return [self._subjects[number] for number in sorted(best, key=rank)[:limit]]
 
 
 def _fold(text: str) -> str:

@@ -17,7 +17,6 @@ from douban_pipeline.demo import introductions
 from douban_pipeline.demo.answers import douban_fields
 from douban_pipeline.demo.faults import ENDPOINTS, FAULTS, Fault, Faults
 from douban_pipeline.demo.replay import ReplayServer
-from douban_pipeline.demo.title_index import TitleIndex
 
 
 def subject(number, title, year, **more):
@@ -212,33 +211,6 @@ def test_suggest(server, client):
     assert found[0]["type"] == "movie"
     assert found[0]["episode"] == "46"
     assert client.get(server.suggest_url, params={"q": ""}).json() == []
-
-
-@pytest.mark.parametrize(
-    ("title", "query"),
-    [
-        ("我", "我 2016 豆瓣"),
-        ("歌手2025", "歌手 2025 豆瓣"),
-        ("琅琊榜", "琅邪榜 豆瓣"),
-        ("X", "x 豆瓣"),
-        ("2012", "2012 2009 site:movie.douban.com/subject"),
-        ("鍾馗捉妖記", "钟馗捉妖记 豆瓣"),
-        ("Ｄｒ．ＳＴＯＮＥ", "dr.stone 豆瓣"),
-    ],
-)
-def test_titles_that_are_hard_to_find(title, query):
-    wanted = subject(5, title, 2016)
-    assert TitleIndex([FAREWELL, JOY, wanted]).find(query, 5) == [wanted]
-
-
-def test_a_year_and_people_tell_works_of_one_name_apart():
-    old = subject(1, "倩女幽魂", 1987, directors=["程小东"], votes=9)
-    new = subject(2, "倩女幽魂", 2011, directors=["叶伟民"], votes=1)
-    index = TitleIndex([old, new])
-    assert index.find("倩女幽魂 豆瓣", 5) == [old, new]
-    assert index.find("倩女幽魂 2011 豆瓣", 5) == [new, old]
-    assert index.find("倩女幽魂 叶伟民 豆瓣 subject", 5) == [new, old]
-    assert index.find("倩女幽魂 豆瓣", 1) == [old]
 
 
 # --- OpenRouter -------------------------------------------------------------------------------------------------

@@ -1,0 +1,1 @@
+"""Measuring the matcher on labelled records, with the production path over a local index instead of the network."""

@@ -1,0 +1,273 @@
+"""What `douban-pipeline evaluate` does: read, judge, write the reports, and say whether the limits were kept."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from douban_pipeline.clock import Clock
+from douban_pipeline.evaluation import report_html, report_markdown
+from douban_pipeline.evaluation.comparison import (
+    PREDICTIONS,
+    Comparison,
+    Key,
+    Prediction,
+    compare_with,
+    find_predictions,
+    predictions_of,
+    read_predictions,
+)
+from douban_pipeline.evaluation.formats import CorpusSubject, GoldRow, read_corpus, read_gold
+from douban_pipeline.evaluation.metrics import Measures, Rate, is_headline
+from douban_pipeline.evaluation.report import Report, Run, between, make_report
+from douban_pipeline.evaluation.runner import Result, evaluate
+from douban_pipeline.matching.profiles import PROFILES, Profile
+from douban_pipeline.plots import percent
+
+BOTH = "both"
+
+
+class EvaluationError(Exception):
+    """The evaluation cannot be made; the message says what to change."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What has to be kept for the command to end well.
+
+    Attributes:
+        most_wrong: Most wrong links, over all rows.
+        least_coverage: Least share of the headline sources' rows that is linked.
+    """
+
+    most_wrong: int | None = None
+    least_coverage: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What to evaluate and where to write it.
+
+    Attributes:
+        corpus: The file of subjects.
+        gold: Files of labelled rows.
+        profiles: Profiles to judge with.
+        out: Folder of the reports.
+        against: Earlier reports, or predictions, to compare with.
+        limit: Rows to take of each gold file; None takes all.
+        hide_truth: Whether headline rows are judged once more with their true subject taken out of the index.
+        limits: What has to be kept.
+    """
+
+    corpus: Path
+    gold: Sequence[Path]
+    profiles: Sequence[Profile]
+    out: Path
+    against: Path | None = None
+    limit: int | None = None
+    hide_truth: bool = True
+    limits: Limits = field(default_factory=Limits)
+
+
+def profile_names(given: Sequence[str], default: str) -> tuple[str, ...]:
+    """Return the profiles that are asked for, each once; ``both`` stands for all of them.
+
+    Raises:
+        EvaluationError: There is no profile of that name.
+    """
+    names = [name for each in given or (default,) for name in (PROFILES if each == BOTH else (each,))]
+    for name in names:
+        if name not in PROFILES:
+            raise EvaluationError(f"there is no profile {name!r}: give {', '.join(PROFILES)} or {BOTH}")
+    return tuple(dict.fromkeys(names))
+
+
+def run(request: Request, console: Console, clock: Clock) -> bool:
+    """Evaluate, write everything, tell it on the terminal, and return whether the limits were kept.
+
+    Nothing is written before all is worked out, so that whoever stops it finds the earlier report as it was.
+
+    Raises:
+        FormatError: A file cannot be read.
+        EvaluationError: There is nothing to evaluate, or the folder cannot be written.
+    """
+    earlier = _read_earlier(request)
+    corpus = read_corpus(request.corpus)
+    rows = _read_rows(request)
+    if not corpus:
+        raise EvaluationError(f"{request.corpus} holds no subject: give the corpus the gold rows were labelled with")
+    if not rows:
+        raise EvaluationError(f"there is no row in {', '.join(map(str, request.gold))}: nothing can be measured")
+    run_of = Run(
+        corpus_name=request.corpus.name,
+        subjects=len(corpus),
+        files=Counter(row.file for row in rows),
+        truths_not_in_corpus=sum(row.expected is not None and row.expected not in corpus for row in rows),
+        made_at=clock.now(),
+    )
+    reports = []
+    for profile in request.profiles:
+        results = _judge(corpus, rows, profile, console)
+        comparison = None
+        if profile.name in earlier:
+            comparison = compare_with(earlier[profile.name], results, str(request.against))
+        hidden = _judge_hidden(corpus, rows, profile, console) if request.hide_truth else []
+        reports.append(make_report(run_of, profile, results, comparison, hidden))
+    _write(request.out, _files(reports))
+    _tell(reports, console)
+    console.print(f"reports    {escape(str(request.out))}", highlight=False, soft_wrap=True)
+    return _kept(reports, request.limits, console)
+
+
+def _read_earlier(request: Request) -> dict[str, Mapping[Key, Prediction]]:
+    if request.against is None:
+        return {}
+    names = [profile.name for profile in request.profiles]
+    return {name: read_predictions(find_predictions(request.against, name)) for name in names}
+
+
+def _read_rows(request: Request) -> list[GoldRow]:
+    names = Counter(path.name for path in request.gold)
+    twice = [name for name, count in names.items() if count > 1]
+    if twice:
+        # Predictions name a row by its file's base name and line.
+        raise EvaluationError(f"two gold files are called {twice[0]}: rename one, their rows could not be told apart")
+    return [row for path in request.gold for row in read_gold(path)[: request.limit]]
+
+
+def _judge_hidden(
+    corpus: Mapping[int, CorpusSubject], rows: Sequence[GoldRow], profile: Profile, console: Console
+) -> list[Result]:
+    return _judge(corpus, [row for row in rows if is_headline(row)], profile, console, hide_truth=True)
+
+
+def _judge(
+    corpus: Mapping[int, CorpusSubject],
+    rows: Sequence[GoldRow],
+    profile: Profile,
+    console: Console,
+    *,
+    hide_truth: bool = False,
+) -> list[Result]:
+    progress = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )
+    with progress:
+        task = progress.add_task(f"{profile.name}{', truth taken out' if hide_truth else ''}", total=len(rows))
+        return evaluate(corpus, rows, profile, hide_truth=hide_truth, on_progress=lambda: progress.advance(task))
+
+
+def _files(reports: Sequence[Report]) -> dict[str, str]:
+    """Return the text of every file by its place in the folder; with several profiles each has a folder of its own."""
+    files = {}
+    for report in reports:
+        folder = f"{report.profile.name}/" if len(reports) > 1 else ""
+        rows = (json.dumps(result.to_json(), ensure_ascii=False) for result in report.results)
+        files[folder + PREDICTIONS] = "".join(f"{row}\n" for row in rows)
+        files[folder + "report.md"] = report_markdown.render(report)
+        files[folder + "report.html"] = report_html.render(report)
+    if len(reports) > 1:
+        difference = _difference(reports)
+        files["summary.md"] = report_markdown.render_summary(reports, difference)
+        files["summary.html"] = report_html.render_summary(reports, difference)
+    return files
+
+
+def _difference(reports: Sequence[Report]) -> Comparison:
+    first, last = reports[0], reports[-1]
+    return compare_with(predictions_of(first.results), last.results, first.profile.name)
+
+
+def _write(folder: Path, files: Mapping[str, str]) -> None:
+    written: dict[Path, Path] = {}
+    try:
+        for name, text in files.items():
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            partial = path.with_name(f".{path.name}.partial")
+            written[partial] = path
+            partial.write_text(text, encoding="utf-8")
+        for partial, path in written.items():
+            partial.replace(path)
+    except OSError as error:
+        told = f"{error.filename or folder} cannot be written: {error.strerror}"
+        raise EvaluationError(f"{told}; name another folder with --out") from None
+    finally:
+        for partial in written:
+            partial.unlink(missing_ok=True)
+
+
+# --- the terminal -----------------------------------------------------------------------------------------------------
+
+
+def _tell(reports: Sequence[Report], console: Console) -> None:
+    for report in reports:
+        table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+        table.add_column(f"profile {report.profile.name}", no_wrap=True)
+        for title in ("rows", "coverage", "wrong, 95 %", "in top 5*", "requests"):
+            table.add_column(title, justify="right", no_wrap=True)
+        for group in report.glance.groups:
+            table.add_row(*_line(group.name, group.measures), style="bold" if group.total else "")
+        console.print(table)
+        if report.comparison is not None:
+            found = report.comparison
+            console.print(
+                f"regressed {len(found.regressed)}, improved {len(found.improved)}, unchanged {found.unchanged}, "
+                f"new {found.added}, gone {found.gone}",
+                highlight=False,
+            )
+    console.print("* the truth, of reviews whose candidates hold it", style="dim")
+
+
+def _line(name: str, measures: Measures) -> tuple[str, ...]:
+    return (
+        name,
+        f"{measures.rows:,}",
+        _share(measures.linked),
+        f"{measures.wrong.hits:,} · {between(measures.wrong)}",
+        _share(measures.review_shown_of_found),
+        "—" if measures.requests.mean is None else f"{measures.requests.mean:.2f}",
+    )
+
+
+def _share(rate: Rate) -> str:
+    return "—" if rate.share is None else percent(rate.share)
+
+
+def _kept(reports: Sequence[Report], limits: Limits, console: Console) -> bool:
+    broken = [f"{report.profile.name}: {told}" for report in reports for told in _broken(report, limits)]
+    for told in broken:
+        console.print(f"[red]not kept:[/red] {told}", highlight=False, soft_wrap=True)
+    return not broken
+
+
+def _broken(report: Report, limits: Limits) -> list[str]:
+    told = []
+    if limits.most_wrong is not None and len(report.wrong) > limits.most_wrong:
+        told.append(f"{len(report.wrong)} wrong links, and at most {limits.most_wrong} are allowed")
+    if limits.least_coverage is not None:
+        coverage = report.headline.linked.share if report.headline else None
+        if coverage is None:
+            told.append("there is no row of a headline source, so coverage cannot be told")
+        elif coverage < limits.least_coverage:
+            # With the digits that tell them apart, or 75.0 % would be less than 75.0 %.
+            told.append(
+                f"coverage of the headline sources is {100 * coverage:.3f} %, and at least "
+                f"{100 * limits.least_coverage:g} % is asked for"
+            )
+    return told

@@ -1,0 +1,147 @@
+"""The files an evaluation reads: a corpus of subjects, and labelled rows. JSON lines, one object a line."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from douban_pipeline.linking.facts import facts_of_values
+from douban_pipeline.matching import Kind, Video
+from douban_pipeline.upstream.douban import SubjectRecord
+
+HEADLINE_SOURCES = ("bangumi", "tencent_video", "tmdb-zh", "cbo", "crosscrawl", "rank4douban", "imdb")
+"""Sources of real records with labels of their own; the others test the cleaning of titles only."""
+
+_KINDS = {"movie": Kind.FILM, "tv": Kind.SERIES}
+_SOURCE = re.compile(r"[^:(]*")
+
+
+class FormatError(Exception):
+    """A file cannot be read; the message names the file, the line and what is wrong with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class GoldRow:
+    """One labelled local record.
+
+    Attributes:
+        file: Base name of its file.
+        row: Its line there, from 1.
+        gid: The row's own id, if it has one.
+        source: Where the record was taken from, without the detail behind ``:`` or ``(``.
+        label: How the label was made.
+        tags: What is hard about it.
+        expected: The true subject; None where none is in the corpus, and for traps.
+        trap: A subject it must not be linked to.
+        video: The record as the matcher sees it.
+        rich: Whether year and people are known.
+    """
+
+    file: str
+    row: int
+    gid: str | None
+    source: str
+    label: str
+    tags: tuple[str, ...]
+    expected: int | None
+    trap: int | None
+    video: Video
+    rich: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusSubject:
+    """A subject of the corpus: what a search knows of it, and what Douban answers when asked."""
+
+    kind: str
+    record: SubjectRecord
+
+
+def read_corpus(path: Path) -> dict[int, CorpusSubject]:
+    """Read the subjects of a corpus by id.
+
+    Raises:
+        FormatError: A line is no subject, or the file cannot be read.
+    """
+    corpus: dict[int, CorpusSubject] = {}
+    for line, raw in _lines(path):
+        try:
+            douban_id = int(raw["id"])
+            corpus[douban_id] = CorpusSubject(
+                raw.get("kind") or "",
+                SubjectRecord(
+                    douban_id=douban_id,
+                    title=raw["title"],
+                    original_title=raw.get("original_title") or "",
+                    aliases=tuple(raw.get("aka") or ()),
+                    year=raw.get("year"),
+                    release_dates=tuple(raw.get("pubdates") or ()),
+                    regions=tuple(raw.get("regions") or ()),
+                    languages=tuple(raw.get("languages") or ()),
+                    genres=tuple(raw.get("genres") or ()),
+                    directors=tuple(raw.get("directors") or ()),
+                    actors=tuple(raw.get("actors") or ()),
+                    duration_minutes=raw.get("duration_min"),
+                    episodes=raw.get("episodes"),
+                    rating=raw.get("rating"),
+                    id_confirmed=True,
+                ),
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise FormatError(f"{path}, line {line}: no subject with `id` and `title`: {error!r}") from None
+    return corpus
+
+
+def read_gold(path: Path) -> list[GoldRow]:
+    """Read labelled rows: with ``douban_id``, with ``"expect": "none"``, or with ``trap_id``.
+
+    Raises:
+        FormatError: A line has no label or no name, or the file cannot be read.
+    """
+    return [_gold(path, line, raw) for line, raw in _lines(path)]
+
+
+def _gold(path: Path, line: int, raw: Mapping[str, Any]) -> GoldRow:
+    none = raw.get("expect") == "none"
+    try:
+        trap = None if raw.get("trap_id") is None else int(raw["trap_id"])
+        expected = None if none or trap is not None else int(raw["douban_id"])
+        video = facts_of_values(raw, vod_id=line, kind=_KINDS.get(raw.get("type") or ""))
+    except (KeyError, TypeError, ValueError) as error:
+        told = "a row needs `vod_name` and one of `douban_id`, `expect: none`, `trap_id`"
+        raise FormatError(f"{path}, line {line}: {told}: {error!r}") from None
+    return GoldRow(
+        file=path.name,
+        row=line,
+        gid=raw.get("gid"),
+        source=_SOURCE.match(raw.get("source") or "")[0].strip() or "unknown",  # type: ignore[index]
+        label=raw.get("label") or ("trap" if trap is not None else "none" if none else "gold"),
+        tags=tuple(raw.get("tags") or ()),
+        expected=expected,
+        trap=trap,
+        video=video,
+        rich=video.year is not None and bool(video.directors or video.actors),
+    )
+
+
+def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise FormatError(f"{path} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise FormatError(f"{path} is not UTF-8: {error.reason}") from None
+    for line, each in enumerate(text.split("\n"), start=1):
+        if not each.strip():
+            continue
+        try:
+            raw = json.loads(each)
+        except json.JSONDecodeError as error:
+            raise FormatError(f"{path}, line {line}: no JSON: {error.msg}") from None
+        if not isinstance(raw, dict):
+            raise FormatError(f"{path}, line {line}: no JSON object")
+        yield line, raw

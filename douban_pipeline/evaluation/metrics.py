@@ -1,0 +1,342 @@
+"""What labelled rows say of the matcher, in numbers: rates with their intervals, group by group.
+
+A row is one of three: *gold* (its true subject is known), *none* (its subject is not in the corpus, so every link is
+wrong) or a *trap* (one subject it must not be linked to; any other link is not judged).
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from douban_pipeline.evaluation.formats import HEADLINE_SOURCES, GoldRow
+from douban_pipeline.evaluation.runner import Result
+from douban_pipeline.intervals import Interval, wilson
+from douban_pipeline.matching.strata import STRATA
+
+SHOWN = 5
+"""Candidates a reviewer sees."""
+
+HEADLINE, MISSING, HIDDEN, TRAPS = "Headline sources", "Subject missing", "Truth taken out", "Traps"
+"""Groups that are looked at first."""
+
+
+class Expectation(enum.StrEnum):
+    """What a row says of its subject."""
+
+    GOLD = "gold"
+    NONE = "none"
+    TRAP = "trap"
+
+
+def expectation(gold: GoldRow) -> Expectation:
+    """Return what kind of row it is."""
+    if gold.trap is not None:
+        return Expectation.TRAP
+    return Expectation.NONE if gold.expected is None else Expectation.GOLD
+
+
+def link_is_wrong(gold: GoldRow, douban_id: int | None) -> bool:
+    """Say whether linking the row to that subject is known to be wrong."""
+    if gold.trap is not None:
+        return douban_id == gold.trap
+    return gold.expected != douban_id
+
+
+def is_headline(gold: GoldRow) -> bool:
+    """Say whether a row has a true subject and comes from a headline source."""
+    return expectation(gold) is Expectation.GOLD and gold.source in HEADLINE_SOURCES
+
+
+def place_of_truth(result: Result) -> int | None:
+    """Return the place of the true subject among the candidates, from 1; None if it was not found."""
+    places = (place for place, (found, _) in enumerate(result.candidates, 1) if found == result.gold.expected)
+    return next(places, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """Rows that have a property, out of rows that could have it."""
+
+    hits: int
+    total: int
+
+    @property
+    def share(self) -> float | None:
+        """The share, 0 to 1; None of no rows."""
+        return self.hits / self.total if self.total else None
+
+    @property
+    def interval(self) -> Interval:
+        """The Wilson 95 % interval of the share."""
+        return wilson(self.hits, self.total)
+
+
+@dataclass(frozen=True, slots=True)
+class Requests:
+    """Requests that verdicts cost: search calls and detail calls; what an archive answers costs none."""
+
+    total: int
+    mean: float | None
+    p95: int | None
+    most: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Measures:
+    """Everything that is said of a group of rows.
+
+    Attributes:
+        rows: How many there are.
+        linked: Rows that were CONFIRMED, of all rows.
+        wrong: Wrong links, of all rows.
+        wrong_of_linked: Wrong links, of links that can be judged.
+        reviewed: Rows that went to REVIEW, of all rows.
+        review_top: Reviews that show the truth on top, of reviews of gold rows.
+        review_shown: Reviews that show the truth among the first five, of reviews of gold rows.
+        review_shown_of_found: The same, of reviews whose candidates hold the truth.
+        found: Rows whose candidates hold the truth, of gold rows.
+        requests: What the verdicts cost.
+    """
+
+    rows: int
+    linked: Rate
+    wrong: Rate
+    wrong_of_linked: Rate
+    reviewed: Rate
+    review_top: Rate
+    review_shown: Rate
+    review_shown_of_found: Rate
+    found: Rate
+    requests: Requests
+
+
+def measure(results: Sequence[Result]) -> Measures:
+    """Return the measures of a group."""
+    rows = len(results)
+    linked = [result for result in results if result.verdict == "CONFIRMED"]
+    judged = [result for result in linked if result.gold.trap is None or result.wrong]
+    wrong = sum(result.wrong for result in results)
+    gold = [result for result in results if result.gold.expected is not None]
+    reviewed = [result for result in results if result.verdict == "REVIEW"]
+    places = [place_of_truth(result) for result in reviewed if result.gold.expected is not None]
+    known = [place for place in places if place is not None]
+    shown = sum(place <= SHOWN for place in known)
+    return Measures(
+        rows=rows,
+        linked=Rate(len(linked), rows),
+        wrong=Rate(wrong, rows),
+        wrong_of_linked=Rate(wrong, len(judged)),
+        reviewed=Rate(len(reviewed), rows),
+        review_top=Rate(known.count(1), len(places)),
+        review_shown=Rate(shown, len(places)),
+        review_shown_of_found=Rate(shown, len(known)),
+        found=Rate(sum(place_of_truth(result) is not None for result in gold), len(gold)),
+        requests=_requests(sorted(result.requests for result in results)),
+    )
+
+
+def _requests(costs: Sequence[int]) -> Requests:
+    if not costs:
+        return Requests(0, None, None, None)
+    count = len(costs)
+    # The nearest rank: the least cost that 95 rows of 100 do not exceed.
+    return Requests(sum(costs), sum(costs) / count, costs[math.ceil(0.95 * count) - 1], costs[-1])
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Some rows under a name.
+
+    Attributes:
+        name: As people read it.
+        measures: What is said of them.
+        total: Whether it sums up other groups of its section.
+    """
+
+    name: str
+    measures: Measures
+    total: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Groups that are read side by side.
+
+    Attributes:
+        key: Short name, for links.
+        title: As people read it.
+        note: What the rows are and how they may overlap.
+        groups: The groups, without empty ones.
+        has_truth: Whether the rows have a true subject that could be found.
+    """
+
+    key: str
+    title: str
+    note: str
+    groups: tuple[Group, ...]
+    has_truth: bool = True
+
+
+def glance(results: Sequence[Result], hidden: Sequence[Result] = ()) -> Section:
+    """Return what is looked at first: the headline sources, their easy and hard parts, and what must not be linked.
+
+    Args:
+        results: What came of the rows.
+        hidden: What came of rows whose true subject was taken out of the index.
+    """
+    headline = [result for result in results if is_headline(result.gold)]
+    return Section(
+        "glance",
+        "At a glance",
+        "Headline sources are real records with labels of their own. Rich rows know the year and people, thin rows do "
+        "not. Where the true subject is missing, or was taken out of the index to see what happens, every link is "
+        "wrong; of a trap only the link to its trap is judged.",
+        _groups(
+            (HEADLINE, headline, True),
+            ("Headline, rich", [result for result in headline if result.gold.rich]),
+            ("Headline, thin", [result for result in headline if not result.gold.rich]),
+            ("Headline, with a year", [result for result in headline if result.gold.video.year is not None]),
+            ("Title cleaning only", [r for r in _of(results, Expectation.GOLD) if not is_headline(r.gold)]),
+            (MISSING, missing := _of(results, Expectation.NONE), True),
+            ("Subject missing, rich", [result for result in missing if result.gold.rich]),
+            ("Subject missing, thin", [result for result in missing if not result.gold.rich]),
+            (HIDDEN, hidden, True),
+            (f"{HIDDEN}, rich", [result for result in hidden if result.gold.rich]),
+            (f"{HIDDEN}, thin", [result for result in hidden if not result.gold.rich]),
+            (TRAPS, _of(results, Expectation.TRAP), True),
+        ),
+    )
+
+
+def sections(results: Sequence[Result]) -> tuple[Section, ...]:
+    """Return the measures by source, richness, tag, label and stratum; sections without rows are left out."""
+    gold, none, traps = (_of(results, each) for each in Expectation)
+    headline = [result for result in gold if is_headline(result.gold)]
+    cleaning = [result for result in gold if not is_headline(result.gold)]
+    found = (
+        Section(
+            "source",
+            "By source",
+            "Rows whose true subject is known. The sources under “Title cleaning only” are not part of the headline.",
+            _groups(
+                (HEADLINE, headline, True),
+                *_split(headline, _source, HEADLINE_SOURCES),
+                ("Title cleaning only", cleaning, True),
+                *_split(cleaning, _source),
+            ),
+        ),
+        Section(
+            "stratum",
+            "By stratum",
+            "Headline sources. A row may be in several strata; without a candidate it is in none.",
+            _groups(*_split(headline, lambda result: result.strata, STRATA, STRATA.__getitem__)),
+        ),
+        Section(
+            "tag",
+            "By tag",
+            "Headline sources, by what the labellers noted as hard. A row may have several tags.",
+            _groups(*_split(headline, _tags)),
+        ),
+        Section("cleaning", "By tag, title cleaning only", "", _groups(*_split(cleaning, _tags))),
+        Section(
+            "label",
+            "By label",
+            "All rows whose true subject is known, by how the label was made. Labels are not perfect.",
+            _groups(*_split(gold, lambda result: (result.gold.label,))),
+        ),
+        Section(
+            "missing",
+            MISSING,
+            "Every link is wrong here.",
+            _groups(
+                ("All", none, True),
+                *_split(none, _source),
+                *_split(none, lambda result: result.strata, STRATA, STRATA.__getitem__),
+            ),
+            has_truth=False,
+        ),
+        Section(
+            "traps",
+            TRAPS,
+            "Only a link to the trap is wrong; other links are not judged.",
+            _groups(("All", traps, True), *_split(traps, _source)),
+            has_truth=False,
+        ),
+    )
+    return tuple(section for section in found if section.groups)
+
+
+def _of(results: Iterable[Result], wanted: Expectation) -> list[Result]:
+    return [result for result in results if expectation(result.gold) is wanted]
+
+
+def _source(result: Result) -> tuple[str, ...]:
+    return (result.gold.source,)
+
+
+def _tags(result: Result) -> tuple[str, ...]:
+    return result.gold.tags or ("(no tag)",)
+
+
+def _groups(*named: tuple[str, Sequence[Result]] | tuple[str, Sequence[Result], bool]) -> tuple[Group, ...]:
+    return tuple(Group(name, measure(rows), bool(total)) for name, rows, *total in named if rows)
+
+
+def _split(
+    results: Iterable[Result],
+    names_of: Callable[[Result], Iterable[str]],
+    order: Iterable[str] = (),
+    shown: Callable[[str], str] = str,
+) -> list[tuple[str, Sequence[Result]]]:
+    """Return the rows under each of their names, in ``order``; names that are not in it follow, the largest first."""
+    found: dict[str, list[Result]] = {name: [] for name in order}
+    known = len(found)
+    for result in results:
+        for name in names_of(result):
+            found.setdefault(name, []).append(result)
+    ordered = list(found.items())
+    ordered[known:] = sorted(ordered[known:], key=lambda item: (-len(item[1]), item[0]))
+    return [(shown(name), rows) for name, rows in ordered]
+
+
+@dataclass(slots=True)
+class Held:
+    """What one reason keeps from being linked, of gold and none rows.
+
+    Attributes:
+        code: The reason.
+        rows: Rows it is given for.
+        reviewed: Those among them that a person has to look at.
+        alone: Rows it alone is given for.
+        alone_right: Rows it alone is given for, whose best candidate is the truth: what the reason costs.
+        alone_wrong: The others: what the reason is good for.
+    """
+
+    code: str
+    rows: int = 0
+    reviewed: int = 0
+    alone: int = 0
+    alone_right: int = 0
+    alone_wrong: int = 0
+
+
+def workload(results: Iterable[Result]) -> list[Held]:
+    """Return the reasons for which rows were not linked, the most frequent first."""
+    found: dict[str, Held] = {}
+    for result in results:
+        if result.verdict == "CONFIRMED":
+            continue
+        reasons = tuple(dict.fromkeys(map(str, result.reasons)))
+        for code in reasons:
+            held = found.setdefault(code, Held(code))
+            held.rows += 1
+            held.reviewed += result.verdict == "REVIEW"
+            if len(reasons) == 1:
+                wrong = result.douban_id is None or link_is_wrong(result.gold, result.douban_id)
+                held.alone += 1
+                held.alone_wrong += wrong
+                held.alone_right += not wrong
+    return sorted(found.values(), key=lambda held: (-held.rows, held.code))

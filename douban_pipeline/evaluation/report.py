@@ -1,0 +1,349 @@
+"""What a report says, before it is written down as Markdown or HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from douban_pipeline import RULE_VERSION
+from douban_pipeline.evaluation.comparison import Comparison, Grade, grade, grade_name, prediction_of
+from douban_pipeline.evaluation.formats import HEADLINE_SOURCES, GoldRow
+from douban_pipeline.evaluation.metrics import (
+    HEADLINE,
+    MISSING,
+    SHOWN,
+    Expectation,
+    Held,
+    Measures,
+    Rate,
+    Requests,
+    Section,
+    expectation,
+    glance,
+    is_headline,
+    sections,
+    workload,
+)
+from douban_pipeline.evaluation.runner import Result
+from douban_pipeline.evaluation.sweep import Point, Sweep, at_steps, sweep
+from douban_pipeline.matching.codes import SENTENCES
+from douban_pipeline.matching.profiles import Profile
+from douban_pipeline.plots import Bar, Line, bars, curve, percent
+
+MOST_REGRESSED = 50
+MOST_IMPROVED = 20
+SWEEP_STEP = 5.0
+ENOUGH = 100
+"""Rows from which a group sets the scale of a plot."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What was evaluated.
+
+    Attributes:
+        corpus_name: Name of the corpus file.
+        subjects: Subjects in it.
+        files: Rows taken of every gold file.
+        truths_not_in_corpus: Rows whose true subject the corpus does not have: they cannot be found.
+        made_at: When, in UTC.
+    """
+
+    corpus_name: str
+    subjects: int
+    files: Mapping[str, int]
+    truths_not_in_corpus: int
+    made_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Everything a report of one profile says.
+
+    ``grades`` holds, of the headline rows and of those whose subject is missing, how many fare how well: in words, as
+    a grade, and the count, the best first. ``wrong_hidden`` are the links of rows whose truth was taken out.
+    """
+
+    run: Run
+    profile: Profile
+    results: Sequence[Result]
+    glance: Section
+    sections: tuple[Section, ...]
+    wrong: tuple[Result, ...]
+    wrong_hidden: tuple[Result, ...]
+    grades: Mapping[str, Sequence[tuple[str, Grade, int]]]
+    workload: Sequence[Held]
+    sweep: Sweep
+    comparison: Comparison | None
+
+    @property
+    def headline(self) -> Measures | None:
+        """The measures of the headline sources; None without any of their rows."""
+        return self.group(HEADLINE)
+
+    def group(self, name: str) -> Measures | None:
+        """Return the measures of a group that is looked at first."""
+        return next((group.measures for group in self.glance.groups if group.name == name), None)
+
+
+def make_report(
+    run: Run,
+    profile: Profile,
+    results: Sequence[Result],
+    comparison: Comparison | None = None,
+    hidden: Sequence[Result] = (),
+) -> Report:
+    """Work out everything a report says; ``hidden`` are rows judged once more without their true subject."""
+    headline = [result for result in results if is_headline(result.gold)]
+    missing = [result for result in results if expectation(result.gold) is Expectation.NONE]
+    return Report(
+        run=run,
+        profile=profile,
+        results=results,
+        glance=glance(results, hidden),
+        sections=sections(results),
+        wrong=tuple(result for result in results if result.wrong),
+        wrong_hidden=tuple(result for result in hidden if result.wrong),
+        grades={name: _grades(rows) for name, rows in ((HEADLINE, headline), (MISSING, missing)) if rows},
+        workload=workload([*headline, *missing]),
+        sweep=sweep(results),
+        comparison=comparison,
+    )
+
+
+def _grades(results: Sequence[Result]) -> list[tuple[str, Grade, int]]:
+    counts: dict[tuple[Grade, str], int] = {}
+    for result in results:
+        found = grade(result.gold, prediction_of(result))
+        key = found, grade_name(result.gold, found)
+        counts[key] = counts.get(key, 0) + 1
+    return [(name, found, count) for (found, name), count in sorted(counts.items(), reverse=True)]
+
+
+# --- columns ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One measure as people read it.
+
+    Attributes:
+        title: Over the column.
+        meaning: What it is a share of.
+        value: The measure.
+        bad: Whether anything above nothing is bad.
+    """
+
+    title: str
+    meaning: str
+    value: Callable[[Measures], Rate | Requests]
+    bad: bool = False
+
+
+_LINKED = Column("Coverage", "rows linked without a person (CONFIRMED), of all rows", lambda each: each.linked)
+_WRONG = Column("Wrong links", "rows linked to a subject that they are not, of all rows", lambda each: each.wrong, True)
+_WRONG_OF_LINKED = Column(
+    "Wrong of links", "wrong links, of all links that can be judged", lambda each: each.wrong_of_linked, True
+)
+_REQUESTS = Column(
+    "Requests",
+    "mean requests for a verdict: search calls and detail calls; an answer from the archive costs none",
+    lambda each: each.requests,
+)
+TRUTH_COLUMNS = (
+    _LINKED,
+    _WRONG,
+    _WRONG_OF_LINKED,
+    Column("To review", "rows that a person has to look at, of all rows", lambda each: each.reviewed),
+    Column("Truth on top", "reviews whose best candidate is the truth, of all reviews", lambda each: each.review_top),
+    Column(
+        "Truth in top 5", f"reviews with the truth among the first {SHOWN}, of all reviews", lambda e: e.review_shown
+    ),
+    Column(
+        "… when found",
+        f"reviews with the truth among the first {SHOWN}, of those whose candidates hold it",
+        lambda each: each.review_shown_of_found,
+    ),
+    Column("Found at all", "rows whose candidates hold the truth, of all rows with one", lambda each: each.found),
+    _REQUESTS,
+)
+"""Columns for rows that have a true subject."""
+
+PLAIN_COLUMNS = (
+    Column("Linked", _LINKED.meaning, lambda each: each.linked),
+    _WRONG,
+    Column("To review", "rows that a person has to look at, of all rows", lambda each: each.reviewed),
+    _REQUESTS,
+)
+"""Columns for rows that have none."""
+
+
+SIDE_BY_SIDE = tuple(column for column in TRUTH_COLUMNS if column.title in ("Coverage", "Wrong links", "To review"))
+"""Columns in which profiles are told apart at once."""
+
+
+def columns_of(section: Section) -> tuple[Column, ...]:
+    """Return the columns that say something of a section."""
+    return TRUTH_COLUMNS if section.has_truth else PLAIN_COLUMNS
+
+
+def cell(column: Column, measures: Measures) -> tuple[str, ...]:
+    """Return a measure in words: itself, and what stands behind it. Nothing to measure is a dash."""
+    value = column.value(measures)
+    if isinstance(value, Requests):
+        if value.mean is None:
+            return ("—",)
+        return f"{value.mean:.2f}", f"95 % ≤ {value.p95}", f"most {value.most}"
+    if value.share is None:
+        return ("—",)
+    told = percent(value.share)
+    return f"{value.hits:,} · {told}" if column.bad else told, between(value), f"{value.hits:,} / {value.total:,}"
+
+
+def between(rate: Rate) -> str:
+    """Return the interval of a rate in words."""
+    low, high = (percent(bound) for bound in rate.interval)
+    return f"{low.removesuffix(' %')}–{high}"
+
+
+# --- words ------------------------------------------------------------------------------------------------------------
+
+
+def sentence(code: str) -> str:
+    """Return what a reason means, in the words reviewers read."""
+    return SENTENCES.get(code, "")
+
+
+def place_of(gold: GoldRow) -> str:
+    """Return where a row stands."""
+    return f"{gold.file}:{gold.row}" + (f" {gold.gid}" if gold.gid else "")
+
+
+def local_name(gold: GoldRow) -> str:
+    """Return the local title and year."""
+    return gold.video.title + (f" ({gold.video.year})" if gold.video.year else "")
+
+
+def truth_name(result: Result) -> str:
+    """Return what the row is in truth."""
+    if result.gold.expected is not None:
+        return result.truth_titles or "not in the corpus"
+    return "anything but this" if result.gold.trap is not None else "no subject of the corpus"
+
+
+def score_of(result: Result) -> str:
+    """Return score and lead in words."""
+    if result.score is None:
+        return ""
+    return f"score {result.score:.1f}" + (f", lead {result.lead:.1f}" if result.lead is not None else ", no rival")
+
+
+def described(*reports: Report) -> str:
+    """Return what was evaluated, in a sentence; the reports differ in their profiles only."""
+    run = reports[0].run
+    files = ", ".join(f"{name} ({rows:,})" for name, rows in run.files.items())
+    profiles = " and ".join(report.profile.name for report in reports)
+    return (
+        f"{sum(run.files.values()):,} rows of {files} against the {run.subjects:,} subjects of {run.corpus_name}; "
+        f"rules {RULE_VERSION}, profile{'s' if len(reports) > 1 else ''} {profiles}; {run.made_at:%Y-%m-%d %H:%M} UTC"
+    )
+
+
+def remarks(report: Report) -> list[str]:
+    """Return what has to be known to read the numbers."""
+    profile, default = report.profile, Profile(report.profile.name)
+    told = [
+        f"Confirmed from {profile.thresholds.confirm:g} points with a lead of {profile.thresholds.lead:g}, "
+        f"reviewed from {profile.thresholds.review:g}."
+    ]
+    if profile != default:
+        told.append(f"Weights or thresholds are not the defaults: {profile.weights}, {profile.thresholds}.")
+    if report.run.truths_not_in_corpus:
+        told.append(
+            f"Rows whose true subject is not in the corpus: {report.run.truths_not_in_corpus:,}. "
+            "They count, and cannot be found."
+        )
+    told.append(
+        "Intervals are Wilson's, 95 %. Requests are search calls and detail calls; what an archive holds costs none."
+    )
+    return told
+
+
+def sweep_table(report: Report) -> list[dict[str, str]]:
+    """Return both curves at round thresholds, from the highest down, as rows of a table."""
+    found: dict[float, dict[str, Point]] = {}
+    for name, points in (("linked", report.sweep.clean), ("loose", report.sweep.loose)):
+        for point in at_steps(points, SWEEP_STEP):
+            found.setdefault(point.threshold, {})[name] = point
+    rows = []
+    for threshold in sorted(found, reverse=True):
+        row = {"Score from": f"{threshold:g}"}
+        for name in ("linked", "loose"):
+            at = found[threshold].get(name)
+            shares = (at.linked.share, at.wrong.share, at.missing_wrong.share) if at else (None, None, None)
+            for title, share in zip(("coverage", "wrong", "wrong, missing"), shares, strict=True):
+                row[f"{name}: {title}"] = "—" if share is None else percent(share)
+        rows.append(row)
+    return rows
+
+
+SWEEP_MEANING = (
+    "Were the score threshold another one: “linked” moves it over rows that were linked, “loose” also over rows that "
+    "only score or lead kept back; “missing” are rows whose true subject is not in the corpus."
+)
+
+
+# --- plots ------------------------------------------------------------------------------------------------------------
+
+
+def plots(report: Report) -> list[str]:
+    """Return the plots of a report as SVG."""
+    return [plot for plot in (*sweep_plots([report]), *_bars(report)) if plot]
+
+
+def _bars(report: Report) -> list[str]:
+    found = {section.key: section for section in report.sections}
+    drawn = []
+    if "source" in found:
+        groups = [group for group in found["source"].groups if group.total or group.name in HEADLINE_SOURCES]
+        drawn.append(
+            bars([_bar(each.name, each.measures.linked) for each in groups], title="Coverage by source", high=1.0)
+        )
+    if "stratum" in found:
+        groups = list(found["stratum"].groups)
+        drawn.append(
+            bars([_bar(each.name, each.measures.linked) for each in groups], title="Coverage by stratum", high=1.0)
+        )
+    wrong = [_bar(each.name, each.measures.wrong) for each in report.glance.groups]
+    large = [each.measures.wrong.interval.high for each in report.glance.groups if each.measures.rows >= ENOUGH]
+    # A handful of rows says so little that its interval would dwarf all others.
+    drawn.append(bars(wrong, title="Wrong links, of all rows", high=2 * max(large) if large else None))
+    return drawn
+
+
+def _bar(name: str, rate: Rate) -> Bar:
+    return Bar(name, rate.share, rate.interval if rate.total else None, f"{rate.hits}/{rate.total}")
+
+
+def sweep_plots(reports: Sequence[Report]) -> list[str]:
+    """Return the curves of wrong links against coverage, of one profile or of several in one plot."""
+    headline: list[Line] = []
+    missing: list[Line] = []
+    for colour, report in enumerate(reports, start=1):
+        name, found = report.profile.name, report.sweep
+        for points, told, dashed in (
+            (found.loose, f"{name}: also held by score or lead only", True),
+            (found.clean, f"{name}: what was linked", False),
+        ):
+            for lines, up in ((headline, "wrong"), (missing, "missing_wrong")):
+                shares = [(point.linked.share, getattr(point, up).share) for point in points]
+                known = [(across, high) for across, high in shares if across is not None and high is not None]
+                mark = known[-1] if known and not dashed else None
+                if known:
+                    lines.append(Line(told, known, mark, dashed, colour))
+    labels = {"x_label": "coverage of the headline sources"}
+    return [
+        curve(headline, title="Wrong links against coverage", y_label="wrong links, headline sources", **labels),
+        curve(missing, title="… where the true subject is missing", y_label="linked, all wrongly", **labels),
+    ]

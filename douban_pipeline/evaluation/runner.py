@@ -1,0 +1,149 @@
+"""Running labelled rows through the production path: queries, candidates, points, verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any
+
+from douban_pipeline.evaluation.formats import CorpusSubject, GoldRow
+from douban_pipeline.evaluation.local import LocalDouban, LocalSearch
+from douban_pipeline.linking.candidates import CandidateFinder
+from douban_pipeline.linking.judging import judge_found
+from douban_pipeline.matching import Status
+from douban_pipeline.matching.profiles import Profile
+
+TOP_N = 5
+"""Candidates asked about at most, as the setting's default."""
+
+_KEPT_CANDIDATES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A labelled row and what the matcher made of it.
+
+    Attributes:
+        gold: The row.
+        verdict: CONFIRMED, REVIEW or NOT_FOUND.
+        douban_id: The top candidate.
+        score: Its score in the profile.
+        lead: Points it is ahead of the best other work.
+        conflicts: Codes that speak against the top candidate.
+        reasons: Codes for which the row was not confirmed.
+        explanation: The same for a reviewer.
+        candidates: Ids and scores, best first.
+        titles: Title and year of candidates, for people.
+        strata: Strata of the top candidate.
+        requests: Searches and questions to Douban that it took.
+        truth_titles: Title and year of the true subject, if the corpus has it.
+    """
+
+    gold: GoldRow
+    verdict: str
+    douban_id: int | None
+    score: float | None
+    lead: float | None
+    conflicts: tuple[str, ...]
+    reasons: tuple[str, ...]
+    explanation: str
+    candidates: tuple[tuple[int, float], ...]
+    titles: Mapping[int, str]
+    strata: tuple[str, ...]
+    requests: int
+    truth_titles: str = ""
+
+    @property
+    def confirmed(self) -> bool:
+        """Whether the row was linked without a person."""
+        return self.verdict == Status.CONFIRMED
+
+    @property
+    def wrong(self) -> bool:
+        """Whether it was linked to a subject that it is not."""
+        if not self.confirmed:
+            return False
+        if self.gold.trap is not None:
+            return self.douban_id == self.gold.trap
+        return self.douban_id != self.gold.expected
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the row of ``predictions.jsonl``."""
+        return {
+            "file": self.gold.file,
+            "row": self.gold.row,
+            **({"gid": self.gold.gid} if self.gold.gid else {}),
+            "verdict": self.verdict,
+            "douban_id": None if self.douban_id is None else str(self.douban_id),
+            "score": self.score,
+            "lead": self.lead,
+            "conflicts": list(self.conflicts),
+            "reasons": list(self.reasons),
+            "candidates": [{"douban_id": str(douban_id), "score": score} for douban_id, score in self.candidates],
+            "requests": self.requests,
+        }
+
+
+def evaluate(
+    corpus: Mapping[int, CorpusSubject],
+    rows: Iterable[GoldRow],
+    profile: Profile,
+    *,
+    hide_truth: bool = False,
+    on_progress: Callable[[], None] | None = None,
+) -> list[Result]:
+    """Judge every row against the corpus and return the results in their order.
+
+    Args:
+        corpus: The subjects there are.
+        rows: Labelled rows.
+        profile: The profile that decides.
+        hide_truth: Whether every row's true subject is taken out of the index: any link is wrong then.
+        on_progress: Called after every row.
+    """
+    search, douban = LocalSearch(corpus), LocalDouban(corpus)
+    finder = CandidateFinder(
+        search,
+        douban,
+        top_n=TOP_N,
+        search_age=timedelta(0),
+        subject_age=timedelta(0),
+        thresholds=profile.thresholds,
+    )
+    results = []
+    for row in rows:
+        if hide_truth:
+            search.hidden, row = row.expected, replace(row, expected=None)
+        results.append(_judge(row, corpus, finder, profile))
+        if on_progress is not None:
+            on_progress()
+    return results
+
+
+def _judge(row: GoldRow, corpus: Mapping[int, CorpusSubject], finder: CandidateFinder, profile: Profile) -> Result:
+    found = finder.find(row.video)
+    records = {each.douban_id: corpus[each.douban_id].record for each in found.subjects}
+    verdict = judge_found(row.video, found, records, profile)
+    shown = verdict.candidates[:_KEPT_CANDIDATES]
+    best = verdict.best
+    truth = corpus.get(row.expected) if row.expected is not None else None
+    return Result(
+        gold=row,
+        verdict=str(verdict.status),
+        douban_id=best.subject.douban_id if best else None,
+        score=verdict.score,
+        lead=verdict.lead,
+        conflicts=tuple(map(str, best.comparison.conflicts)) if best else (),
+        reasons=tuple(map(str, verdict.codes)),
+        explanation=verdict.explanation,
+        candidates=tuple((each.subject.douban_id, each.score) for each in shown),
+        titles={each.subject.douban_id: _titled(each.subject.title, each.subject.year) for each in shown},
+        strata=verdict.strata,
+        requests=found.requests,
+        truth_titles=_titled(truth.record.title, truth.record.year) if truth else "",
+    )
+
+
+def _titled(title: str, year: int | None) -> str:
+    return f"{title} ({year})" if year else title

@@ -1,0 +1,112 @@
+"""Labelled rows on the production path: what is predicted, what is wrong, what it cost."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from douban_pipeline.evaluation.formats import CorpusSubject, GoldRow
+from douban_pipeline.evaluation.runner import evaluate
+from douban_pipeline.matching import PROFILES, Kind, Status, Video, make_profile
+from douban_pipeline.upstream.douban import SubjectRecord
+from douban_pipeline_tests.evaluation.rows import TRUTH, gold, none_row, result, trap_row
+
+PEOPLE = {"directors": ("长河导",), "actors": ("甲一", "乙二", "丙三")}
+CORPUS = {
+    90_000_101: CorpusSubject(
+        "movie",
+        SubjectRecord(90_000_101, "长河落日记事", year=2021, regions=("中国大陆",), duration_minutes=118, **PEOPLE),
+    ),
+    90_000_102: CorpusSubject("tv", SubjectRecord(90_000_102, "长河落日记事 第二季", year=2023, episodes=12, **PEOPLE)),
+    90_000_103: CorpusSubject("movie", SubjectRecord(90_000_103, "午夜电车站台", year=2022, directors=("电车导",))),
+}
+RICH = Video(1, "长河落日记事 HD", year=2021, kind=Kind.FILM, regions=("大陆",), **PEOPLE)
+PLAN = make_profile("plan")
+FIELDS = [
+    "file",
+    "row",
+    "gid",
+    "verdict",
+    "douban_id",
+    "score",
+    "lead",
+    "conflicts",
+    "reasons",
+    "candidates",
+    "requests",
+]
+
+
+def row(video: Video, number=1, expected: int | None = 90_000_101, **changes) -> GoldRow:
+    return gold(number, video=video, expected=expected, rich=True, **changes)
+
+
+def test_a_prediction_holds_what_is_asked_for_and_no_more():
+    [found] = evaluate(CORPUS, [row(RICH, 4, gid="g4")], PLAN)
+    told = json.loads(json.dumps(found.to_json()))
+    assert list(told) == FIELDS
+    assert (told["file"], told["row"], told["gid"]) == ("gold.jsonl", 4, "g4")
+    assert (told["verdict"], told["douban_id"], told["score"]) == ("CONFIRMED", "90000101", 90.0)
+    assert (told["conflicts"], told["reasons"]) == ([], [])
+    assert told["candidates"][0] == {"douban_id": "90000101", "score": 90.0}
+    assert all(set(each) == {"douban_id", "score"} for each in told["candidates"])
+    assert told["requests"] == 2, "one search and one question about the subject"
+
+
+def test_a_row_without_an_id_of_its_own_has_none():
+    [found] = evaluate(CORPUS, [row(RICH)], PLAN)
+    assert list(found.to_json()) == [name for name in FIELDS if name != "gid"]
+
+
+def test_what_is_not_found_is_null():
+    [found] = evaluate(CORPUS, [row(Video(2, "查无此片之谜", year=2020))], PLAN)
+    told = found.to_json()
+    assert (told["verdict"], told["douban_id"], told["score"], told["lead"]) == ("NOT_FOUND", None, None, None)
+    assert (told["candidates"], told["reasons"]) == ([], ["NO_CANDIDATES"])
+    assert told["requests"] >= 1
+
+
+def test_conflicts_are_those_of_the_top_candidate_and_reasons_those_of_the_verdict():
+    season = Video(3, "长河落日记事 第三季", year=2023, kind=Kind.SERIES, **PEOPLE)
+    [found] = evaluate(CORPUS, [row(season, expected=None)], PLAN)
+    assert not found.confirmed
+    assert "SEASON_CONFLICT" in found.to_json()["conflicts"]
+    assert found.explanation
+    assert found.truth_titles == ""
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_the_verdict_is_that_of_the_production_path(name):
+    profile = make_profile(name)
+    rows = [row(RICH), row(Video(2, "午夜电车站台", year=2022), 2, 90_000_103), row(Video(3, "无此片", year=1999), 3)]
+    ticks: list[int] = []
+    results = evaluate(CORPUS, rows, profile, on_progress=lambda: ticks.append(1))
+    assert [each.gold for each in results] == rows
+    assert len(ticks) == len(rows)
+    assert [each.confirmed for each in results] == [True, name == "calibrated", False]
+    for each in results:
+        assert each.verdict in set(Status) - {Status.UNDECIDED}
+        assert [douban_id for douban_id, _ in each.candidates][:1] == ([each.douban_id] if each.douban_id else [])
+        assert set(each.titles) == {douban_id for douban_id, _ in each.candidates}
+    first = results[0]
+    assert first.truth_titles == first.titles[90_000_101] == "长河落日记事 (2021)"
+    assert "rich" in first.strata
+
+
+@pytest.mark.parametrize(
+    ("found", "wrong"),
+    [
+        pytest.param(result(gold()), False, id="the true one"),
+        pytest.param(result(gold(), best=7), True, id="another one"),
+        pytest.param(result(gold(), "REVIEW", 7), False, id="another one, but a person looks"),
+        pytest.param(result(gold(), "NOT_FOUND", None), False, id="nothing"),
+        pytest.param(result(none_row(), best=TRUTH), True, id="any link where the true one is missing"),
+        pytest.param(result(none_row(), "REVIEW", TRUTH), False, id="a review there"),
+        pytest.param(result(trap_row(), best=666), True, id="the trap"),
+        pytest.param(result(trap_row(), best=667), False, id="beside the trap"),
+        pytest.param(result(trap_row(), "REVIEW", 666), False, id="the trap, but a person looks"),
+    ],
+)
+def test_what_counts_as_wrong(found, wrong):
+    assert found.wrong is wrong
