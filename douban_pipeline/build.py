@@ -11,7 +11,11 @@ from douban_pipeline.launching.schedules import reports_job, schedules_for
 from douban_pipeline.launching.sensors import sensors
 from douban_pipeline.linking import assets as linking_assets
 from douban_pipeline.linking import checks as linking_checks
+from douban_pipeline.precision import assets as precision_assets
+from douban_pipeline.precision import checks as precision_checks
+from douban_pipeline.precision import jobs as precision_jobs
 from douban_pipeline.reports import assets as reports_assets
+from douban_pipeline.rescoring import jobs as rescoring_jobs
 from douban_pipeline.resources import services_resource
 from douban_pipeline.review import assets as review_assets
 from douban_pipeline.review import jobs as review_jobs
@@ -29,9 +33,22 @@ default_assets = [
     syncing_assets.synced_fields,
     *reports_assets.assets,
     *review_assets.assets,
+    *precision_assets.assets,
 ]
-default_checks = [*scheduling_checks.checks, *linking_checks.checks, *syncing_checks.checks]
-default_jobs: list[Any] = [chain_job, reports_job, *scheduling_jobs.jobs, prune_history, *review_jobs.jobs]
+default_checks = [
+    *scheduling_checks.checks,
+    *linking_checks.checks,
+    *syncing_checks.checks,
+    *precision_checks.checks,
+]
+default_jobs: list[Any] = [
+    chain_job,
+    reports_job,
+    *scheduling_jobs.jobs,
+    prune_history,
+    *review_jobs.jobs,
+    *precision_jobs.jobs,
+]
 
 console_logger = dg.LoggerDefinition(
     logger_fn=dg.colored_console_logger.logger_fn,
@@ -60,7 +77,7 @@ def build_defs(
     return dg.Definitions(
         assets=default_assets,
         asset_checks=default_checks,
-        jobs=default_jobs,
+        jobs=[*default_jobs, *rescoring_jobs.jobs_for(settings)],
         sensors=sensors,
         schedules=schedules_for(settings.site_timezone),
         resources={"services": services_resource(settings), **(resource_overrides or {})},

@@ -6,8 +6,10 @@ directory (the environment wins). Secrets stay there: no setting is ever put int
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
 import ipaddress
+import math
 import os
 from datetime import timedelta
 from functools import cached_property
@@ -21,6 +23,8 @@ from pydantic import Field, SecretStr, ValidationError, field_validator, model_v
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from douban_pipeline.catalog.database import DatabaseError, parse_url
+from douban_pipeline.matching.profiles import PROFILES
+from douban_pipeline.matching.scoring import Weights
 
 PREFIX = "DOUBAN_PIPELINE_"
 PUBLIC_REQUESTS_PER_MINUTE = 60
@@ -53,6 +57,9 @@ DEFAULT_FIELD_POLICIES: dict[str, FieldPolicy] = {
     "vod_score": "never",
 }
 
+SCORE_ITEMS = tuple(item.name for item in dataclasses.fields(Weights))
+"""Items of the score whose points may be changed."""
+
 ALLOWED = {
     "database_url": "an SQLAlchemy URL: mysql+pymysql://user:password@host:3306/database?charset=utf8mb4, or sqlite:///file",
     "table_prefix": "letters, digits and underscores, at most 20; the CMS's is usually mac_",
@@ -62,6 +69,9 @@ ALLOWED = {
     "search_url": "an address such as http://127.0.0.1:8080/search",
     "excluded_type_ids": "category ids (mac_type.type_id) separated by commas, e.g. 20,31",
     "included_type_ids": "category ids (mac_type.type_id) separated by commas; empty means all",
+    "match_profile": " or ".join(PROFILES),
+    "score_weights": "item=points pairs separated by commas, points from 0, e.g. director=14,actors=6; items: "
+    + ", ".join(SCORE_ITEMS),
     "field_policies": "column=policy pairs separated by commas; policy is never, fill or overwrite; columns: "
     + ", ".join(DEFAULT_FIELD_POLICIES),
 }
@@ -107,11 +117,25 @@ class Settings(BaseSettings):
         frozenset(), description="If any are named, only these are worked on (their children are not implied)."
     )
     top_n: int = Field(5, ge=1, le=20, description="Candidates whose details are fetched to judge a video.")
+    match_profile: Literal["plan", "calibrated"] = Field(
+        "plan",
+        description="How a candidate is scored: plan adds up points, calibrated the share of what can be compared.",
+    )
+    score_weights: Annotated[dict[str, float], NoDecode] = Field(
+        default_factory=dict, description="Overrides of the points of score items."
+    )
     confirm_score: float = Field(85.0, ge=0, le=102, description="Score from which a match may be confirmed.")
     review_score: float = Field(70.0, ge=0, le=102, description="Score from which a match is worth a person's look.")
     lead_score: float = Field(8.0, ge=0, le=102, description="Least lead over the best other work.")
     title_floor: float = Field(0.55, ge=0, le=1, description="Title similarity under which a candidate is rejected.")
     year_gap: int = Field(3, ge=2, le=50, description="Years apart from which a candidate is rejected.")
+
+    precision_target: float = Field(
+        0.95, ge=0.5, le=0.999, description="Share of right automatic links that every stratum must be known to reach."
+    )
+    precision_least_labels: int = Field(
+        30, ge=1, le=100_000, description="Decisions of people in a stratum from which its precision is judged at all."
+    )
 
     batch_size: int = Field(50, ge=1, le=2000, description="Videos a shard takes on in one run.")
     run_seconds: int = Field(240, ge=10, le=1500, description="After this long a run takes on no more videos.")
@@ -136,6 +160,23 @@ class Settings(BaseSettings):
         if any(not part.isdecimal() for part in parts):
             raise ValueError("not a list of category ids")
         return frozenset(int(part) for part in parts)
+
+    @field_validator("score_weights", mode="before")
+    @classmethod
+    def _weights(cls, value: Any) -> Any:
+        if isinstance(value, str):
+            pairs = [pair.partition("=") for pair in value.replace("，", ",").split(",") if pair.strip()]
+            value = {item.strip(): points.strip() for item, _, points in pairs}
+        unknown = sorted(set(value) - set(SCORE_ITEMS))
+        if unknown:
+            raise ValueError(f"unknown item {', '.join(unknown)}")
+        try:
+            weights = {item: float(points) for item, points in value.items()}
+        except (TypeError, ValueError):
+            raise ValueError("points that are no number") from None
+        if not all(math.isfinite(points) and points >= 0 for points in weights.values()):
+            raise ValueError("points below 0 or without end")
+        return weights
 
     @field_validator("field_policies", mode="before")
     @classmethod
@@ -187,6 +228,13 @@ class Settings(BaseSettings):
             raise _FieldError(
                 "review_score", self.review_score, f"at most {PREFIX}CONFIRM_SCORE, which is {self.confirm_score:g}"
             )
+        if self.match_profile == "plan" and self.weights.total < self.confirm_score:
+            raise _FieldError(
+                "score_weights",
+                ",".join(f"{item}={points:g}" for item, points in self.score_weights.items()),
+                f"points that sum up to {PREFIX}CONFIRM_SCORE, which is {self.confirm_score:g}; "
+                f"these sum up to {self.weights.total:g}, so that nothing could ever be confirmed",
+            )
         return self
 
     @cached_property
@@ -208,6 +256,11 @@ class Settings(BaseSettings):
     def policies(self) -> dict[str, FieldPolicy]:
         """The write policy of every column that may be synced."""
         return {**DEFAULT_FIELD_POLICIES, **self.field_policies}
+
+    @property
+    def weights(self) -> Weights:
+        """Most points that each item of the score can earn."""
+        return Weights(**self.score_weights)
 
     @property
     def search_cache_age(self) -> timedelta:

@@ -67,8 +67,8 @@ def test_setup_prepares_the_database_and_says_what_is_next(tmp_path: Path, sqlit
     settings = {"DOUBAN_PIPELINE_DATABASE_URL": sqlite_url, "DAGSTER_HOME": str(tmp_path)}
     first, again = (run("setup", cwd=tmp_path, **settings) for _ in range(2))
     assert first.returncode == again.returncode == 0, first.stderr
-    assert "version none → 0001" in first.stdout
-    assert "version 0001 → 0001" in again.stdout
+    assert "version none → 0002" in first.stdout
+    assert "version 0002 → 0002" in again.stdout
     assert "dry run: nothing is written to the CMS" in first.stdout
     assert "initialise_library" in first.stdout
 

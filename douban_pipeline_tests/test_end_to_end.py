@@ -120,9 +120,9 @@ def assert_verdicts_explain_themselves(services: Services) -> dict[str, int]:
     counts: dict[str, int] = {}
     with reading(services.engine) as connection:
         points: dict[int, int] = {}
-        for row in connection.execute(select(candidate.c.verdict_id, candidate.c.points, candidate.c.snapshot_id)):
+        for row in connection.execute(select(candidate)):
             assert {item["name"] for item in row.points} >= {"title", "year", "region", "director", "actors"}
-            assert row.snapshot_id
+            assert bool(row.snapshot_id) is row.fetched, "who was asked about has an archived answer"
             points[row.verdict_id] = points.get(row.verdict_id, 0) + 1
         for row in connection.execute(select(verdict)).mappings():
             counts[row["verdict"]] = counts.get(row["verdict"], 0) + 1

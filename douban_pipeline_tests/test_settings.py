@@ -8,6 +8,9 @@ from datetime import timedelta
 
 import pytest
 
+from douban_pipeline.linking.guards import profile_of
+from douban_pipeline.matching.profiles import PLAN
+from douban_pipeline.matching.scoring import Thresholds, Weights
 from douban_pipeline.settings import DEFAULT_FIELD_POLICIES, Settings, SettingsError, load_settings
 
 P = "DOUBAN_PIPELINE_"
@@ -68,6 +71,14 @@ def test_nothing_needs_to_be_set():
         ("TOP_N", "0", "a whole number from 1 to 20"),
         ("CONFIRM_SCORE", "103", "a number from 0 to 102"),
         ("TITLE_FLOOR", "1.5", "a number from 0 to 1"),
+        ("MATCH_PROFILE", "strict", "plan or calibrated"),
+        ("SCORE_WEIGHTS", "director", "item=points pairs"),
+        ("SCORE_WEIGHTS", "director=many", "points from 0, e.g. director=14,actors=6"),
+        ("SCORE_WEIGHTS", "actors=-1", "points from 0"),
+        ("SCORE_WEIGHTS", "actors=nan", "points from 0"),
+        ("SCORE_WEIGHTS", "poster=5", "items: title, year, region, director, actors, genre, length, tie_break"),
+        ("PRECISION_TARGET", "1", "a number from 0.5 to 0.999"),
+        ("PRECISION_LEAST_LABELS", "0", "a whole number from 1 to 100000"),
         ("BATCH_SIZE", "2001", "a whole number from 1 to 2000"),
         ("LEASE_SECONDS", "59", "a whole number from 60 to 7200"),
         ("DRY_RUN", "maybe", "true or false"),
@@ -212,3 +223,28 @@ def test_settings_cannot_change_under_way():
 @pytest.mark.parametrize("name", sorted(Settings.model_fields))
 def test_every_setting_says_what_it_is(name):
     assert Settings.model_fields[name].description
+
+
+def test_weights_are_overridden_one_by_one(monkeypatch):
+    monkeypatch.setenv(P + "SCORE_WEIGHTS", " director = 14，actors=6.5, ")
+    settings = load_settings()
+    assert settings.score_weights == {"director": 14.0, "actors": 6.5}
+    assert settings.weights == Weights(director=14.0, actors=6.5)
+    assert load_settings(score_weights={"director": 1}).weights == Weights(director=1.0)
+
+
+def test_weights_that_could_never_confirm_are_a_mistake(refusal):
+    message = refusal(SCORE_WEIGHTS="title=10")
+    assert "SCORE_WEIGHTS = 'title=10' is not allowed: points that sum up to DOUBAN_PIPELINE_CONFIRM_SCORE" in message
+    assert "these sum up to 67" in message
+    # A share is what counts in the other profile, whatever the points sum up to.
+    assert load_settings(match_profile="calibrated").weights.total == 67
+
+
+def test_the_profile_in_force_is_made_of_the_settings():
+    profile = profile_of(
+        load_settings(match_profile="calibrated", score_weights="year=20", confirm_score=90, lead_score=9)
+    )
+    assert (profile.name, profile.weights) == ("calibrated", Weights(year=20.0))
+    assert profile.thresholds == Thresholds(confirm=90.0, lead=9.0)
+    assert profile_of(load_settings()) == PLAN

@@ -12,12 +12,13 @@ MEDIUMINT_MAX = 16_777_215
 """The largest value of an unsigned MEDIUMINT such as ``vod_total``."""
 
 _YEARS = range(1880, 2101)
+_FOUR_DIGITS = re.compile(r"(?<!\d)(\d{4})(?:\d{4})?(?!\d)")
 
 
 def year_of(value: str | int | None) -> int | None:
     """Return the first year from 1880 to 2100 in ``2018``, ``2019-2020``, ``2018-05-11(中国大陆)``; else None."""
     text = unicodedata.normalize("NFKC", str(value or ""))
-    years = (int(match[1]) for match in re.finditer(r"(?<!\d)(\d{4})(?:\d{4})?(?!\d)", text))
+    years = (int(match[1]) for match in _FOUR_DIGITS.finditer(text))
     return next((year for year in years if year in _YEARS), None)
 
 

@@ -26,6 +26,7 @@ from sqlalchemy import (
     UniqueConstraint,
     false,
     text,
+    true,
 )
 from sqlalchemy.schema import SchemaItem
 
@@ -138,6 +139,7 @@ class OwnTables:
     log: Table
     snapshot: Table
     gate: Table
+    brake: Table
 
 
 @cache
@@ -233,6 +235,11 @@ def own_tables(prefix: str) -> OwnTables:
         Column("explanation", String(500), nullable=False, server_default=text("''")),
         Column("facts", JsonText),
         Column("snapshots", JsonText),
+        Column("profile", String(16), nullable=False, server_default=text("'plan'")),
+        # Groups whose precision is measured apart; NULL for verdicts of releases that knew none.
+        Column("strata", JsonText),
+        # There may be more works of the name than were found; a replay needs to know.
+        Column("crowded", Boolean, nullable=False, server_default=false()),
         Column("rule_version", String(32), nullable=False),
         Column("state", String(16), nullable=False),
         Column("state_reason", String(500), nullable=False, server_default=text("''")),
@@ -256,6 +263,8 @@ def own_tables(prefix: str) -> OwnTables:
         Column("rejects", JsonText),
         Column("conflicts", JsonText),
         Column("facts", JsonText),
+        # False: known from a search hit only, so that there is no answer about it in the archive.
+        Column("fetched", Boolean, nullable=False, server_default=true()),
         Column("snapshot_id", BigInteger),
         Column("created_at", UtcDateTime, nullable=False),
         UniqueConstraint("verdict_id", "rank", name=f"uq_{name('candidate_rank')}"),
@@ -345,4 +354,17 @@ def own_tables(prefix: str) -> OwnTables:
         Column("reason", String(500), nullable=False, server_default=text("''")),
         Column("updated_at", UtcDateTime, nullable=False),
     )
-    return OwnTables(metadata, video, task, verdict, candidate, decision, log, snapshot, gate)
+    brake = table(
+        "brake",
+        Column("stratum", String(32), primary_key=True),
+        Column("reason", String(500), nullable=False, server_default=text("''")),
+        Column("lower_bound", Double, nullable=False),
+        Column("target", Double, nullable=False),
+        Column("labels", Integer, nullable=False),
+        Column("pulled_at", UtcDateTime, nullable=False),
+        # On while this is NULL.
+        Column("lifted_at", UtcDateTime),
+        Column("lifted_by", String(64), nullable=False, server_default=text("''")),
+        Column("lift_note", String(500), nullable=False, server_default=text("''")),
+    )
+    return OwnTables(metadata, video, task, verdict, candidate, decision, log, snapshot, gate, brake)

@@ -8,6 +8,7 @@ from douban_pipeline.catalog.tables import SHARDS
 from douban_pipeline.launching.chain import chain_job, shard_range_tags
 from douban_pipeline.launching.housekeeping import prune_history
 from douban_pipeline.partitions import SHARDS_PER_RUN
+from douban_pipeline.precision.assets import automatic_precision
 from douban_pipeline.reports.assets import duplicate_reports
 from douban_pipeline.review.assets import review_queue
 from douban_pipeline.scheduling.jobs import SweepConfig, sweep_library
@@ -16,9 +17,9 @@ HOURS = 24
 
 reports_job = dg.define_asset_job(
     "nightly_reports",
-    selection=dg.AssetSelection.assets(duplicate_reports, review_queue),
+    selection=dg.AssetSelection.assets(duplicate_reports, review_queue, automatic_precision),
     tags={"pipeline": "reports"},
-    description="Renews the reports for people: duplicates and the review queue.",
+    description="Renews the reports for people: duplicates, the review queue and the precision of automatic links.",
 )
 
 

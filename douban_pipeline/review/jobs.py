@@ -5,12 +5,10 @@ from pydantic import Field
 
 from douban_pipeline.catalog.revert import Selection, revert
 from douban_pipeline.catalog.tables import DecisionAction
+from douban_pipeline.launchpad import PERSON_TAGS, problems_failure, refuse_environment
 from douban_pipeline.presentation import subject_link, table
 from douban_pipeline.review.decisions import DecisionError, Wish, record
 from douban_pipeline.services import Services
-
-PERSON_TAGS = {"dagster/priority": "10", "pipeline": "person"}
-"""People do not queue behind the machine."""
 
 
 class DecisionRow(dg.Config):
@@ -42,29 +40,12 @@ class RevertConfig(dg.Config):
     run_id: str = Field("", description="All changes of this Dagster run.")
 
 
-def _refuse_environment(context: dg.OpExecutionContext) -> None:
-    """Refuse a config that asks for an environment variable.
-
-    Dagster resolves ``{env: NAME}`` in any text field, so that whoever may launch could have a secret written down.
-    """
-
-    def names(value: object) -> list[str]:
-        if isinstance(value, dict):
-            own = [str(value["env"])] if set(value) == {"env"} else []
-            return own + [name for item in value.values() for name in names(item)]
-        return [name for item in value for name in names(item)] if isinstance(value, list) else []
-
-    asked = names(dict(context.run.run_config))
-    if asked:
-        raise dg.Failure(f"配置中不得引用环境变量：{', '.join(asked)}", allow_retries=False)
-
-
 @dg.op
 def store_decisions(
     context: dg.OpExecutionContext, config: DecisionsConfig, services: dg.ResourceParam[Services]
 ) -> None:
     """Check all decisions, then record them."""
-    _refuse_environment(context)
+    refuse_environment(context)
     services.ready()
     wishes = [Wish(row.vod_id, row.action, row.douban_id, row.lock) for row in config.decisions]
     try:
@@ -77,12 +58,7 @@ def store_decisions(
             dry_run=config.dry_run,
         )
     except DecisionError as error:
-        problems = "\n".join(f"- {problem}" for problem in error.problems)
-        raise dg.Failure(
-            f"未记录任何决定：\n{problems}",
-            metadata={"problems": dg.MetadataValue.md(problems)},
-            allow_retries=False,
-        ) from error
+        raise problems_failure("未记录任何决定", error.problems) from error
     rows = [
         {
             "影片": item.wish.vod_id,
@@ -145,7 +121,7 @@ def record_decisions() -> None:
 @dg.op
 def take_back(context: dg.OpExecutionContext, config: RevertConfig, services: dg.ResourceParam[Services]) -> None:
     """Take back the selected changes, or show what would happen."""
-    _refuse_environment(context)
+    refuse_environment(context)
     services.ready()
     missing = [name for name in ("operator", "reason") if not getattr(config, name).strip()]
     if missing:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
 from sqlalchemy import RowMapping, select, update
 
+from douban_pipeline.catalog import brakes
 from douban_pipeline.catalog.change_log import Change, ChangeLog
 from douban_pipeline.catalog.database import reading, transactions
 from douban_pipeline.catalog.tables import ChangeState, ReviewStatus, TaskStatus, TaskType, VerdictState
@@ -16,7 +17,7 @@ from douban_pipeline.catalog.tasks import Task, TaskQueue
 from douban_pipeline.catalog.values import readable
 from douban_pipeline.catalog.videos import GONE, note_gone, state_rows
 from douban_pipeline.linking.facts import subject_facts, video_facts
-from douban_pipeline.linking.guards import broken_rules, thresholds_of, words
+from douban_pipeline.linking.guards import broken_rules, profile_of, words
 from douban_pipeline.matching import compare
 from douban_pipeline.scheduling.attempts import Attempts
 from douban_pipeline.scheduling.tiers import next_visit_of
@@ -73,6 +74,7 @@ class _Work:
     state: RowMapping
     undone: Mapping[str, Sequence[Any]]
     verdict: RowMapping | None = None
+    braked: Collection[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +129,7 @@ class Writer:
             table = services.tables.verdict
             found = connection.execute(select(table).where(table.c.verdict_id.in_(wanted))).mappings()
             verdicts = {verdict["verdict_id"]: verdict for verdict in found}
+            braked = brakes.active(connection, services.tables)
         taken: set[int] = set()
         for task in tasks:
             row, state = rows.get(task.vod_id), states.get(task.vod_id)
@@ -134,7 +137,7 @@ class Writer:
                 yield self._skip(task, GONE, gone=row is None)
                 continue
             verdict = verdicts.get(task.payload.get("verdict_id", 0))
-            work = _Work(task, row, state, undone.get(task.vod_id, {}), verdict)
+            work = _Work(task, row, state, undone.get(task.vod_id, {}), verdict, braked)
             if task.task_type is TaskType.MATCH_DOUBAN_ID:
                 reason = self._why_not_link(work)
                 if reason:
@@ -159,7 +162,7 @@ class Writer:
         verdict = work.verdict
         if verdict is None or verdict["state"] != VerdictState.PENDING or verdict["verdict"] != ReviewStatus.CONFIRMED:
             return "没有待写入的确认判定"
-        codes = broken_rules(verdict, work.state, thresholds_of(self.services.settings))
+        codes = broken_rules(verdict, work.state, profile_of(self.services.settings), work.braked)
         if codes:
             return words(codes)
         if verdict["douban_id"] in work.undone.get("vod_douban_id", ()):
@@ -243,7 +246,8 @@ class Writer:
         if work.state["douban_id_locked"] or work.state["douban_id_source"] == PERSON:
             return ""
         video = video_facts(work.row, self.services.cms, self.services.categories)
-        comparison = compare(video, subject_facts(record), thresholds=thresholds_of(self.services.settings))
+        profile = profile_of(self.services.settings)
+        comparison = compare(video, subject_facts(record), profile.weights, profile.thresholds)
         if not comparison.rejects:
             return ""
         why = "；".join(finding.text for finding in comparison.findings if finding.code in comparison.rejects)

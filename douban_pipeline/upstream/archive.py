@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import zlib
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Engine, Row, insert, select, update
+from sqlalchemy import Connection, Engine, Row, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from douban_pipeline.catalog.database import reading
@@ -129,6 +130,12 @@ class Archive:
         if row is None:
             raise KeyError(snapshot_id)
         return _snapshot(row)
+
+    def bodies(self, connection: Connection, snapshot_ids: Collection[int]) -> dict[int, bytes]:
+        """Return the answers of those ``snapshot_ids`` that are still kept, as they came."""
+        table = self._table
+        query = select(table.c.snapshot_id, table.c.body).where(table.c.snapshot_id.in_(snapshot_ids))
+        return {snapshot_id: zlib.decompress(body) for snapshot_id, body in connection.execute(query)}
 
 
 def _sha256(content: bytes) -> str:

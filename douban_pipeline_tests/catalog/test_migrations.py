@@ -7,6 +7,7 @@ from multiprocessing.synchronize import Event
 
 import pytest
 import sqlalchemy as sa
+from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
@@ -162,8 +163,67 @@ def test_a_run_on_a_database_that_is_not_set_up_says_what_to_do(engine):
         migrations.upgrade(engine, "mac_")
         assert library.services.ready() is library.services
         library.execute("UPDATE mac_douban_version SET version_num = '0000'")
-        with pytest.raises(DatabaseError, match="are at version 0000, this release needs 0001"):
+        with pytest.raises(DatabaseError, match=f"are at version 0000, this release needs {migrations.head('mac_')}"):
             library.services.ready()
+
+
+def upgrade_to(engine, version):
+    """Bring our tables to an earlier version, as an earlier release did."""
+    config = migrations.config_for("mac_")
+    with engine.begin() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, version)
+
+
+FIRST_ROWS = """
+INSERT INTO mac_douban_verdict (vod_id, shard, task_id, verdict, douban_id, score, complete, source_healthy, reasons,
+    explanation, facts, rule_version, state, run_id, created_at)
+VALUES (7, 7, 1, 'CONFIRMED', 90000101, 95.5, 1, 1, '[]', '年份相符', '{"title": "片名"}', 'm1', 'applied', 'r',
+    '2026-01-01 00:00:00');
+INSERT INTO mac_douban_review_candidate (verdict_id, vod_id, `rank`, douban_id, title, score, facts, snapshot_id,
+    created_at)
+VALUES (1, 7, 1, 90000101, '片名', 95.5, '{}', 3, '2026-01-01 00:00:00')
+"""
+
+
+@pytest.fixture
+def first_release(engine):
+    """A library as the first release left it, with a verdict and its candidate."""
+    upgrade_to(engine, "0001")
+    with engine.begin() as connection:
+        for statement in FIRST_ROWS.split(";"):
+            connection.exec_driver_sql(statement.replace("%", "%%"))
+    return engine
+
+
+def has_the_rows_of_the_first_release(engine):
+    with Library(engine.url.render_as_string(hide_password=False)) as library:
+        tables = library.tables
+        [verdict] = library.query(sa.select(tables.verdict))
+        [candidate] = library.query(sa.select(tables.candidate))
+        told = (verdict["vod_id"], verdict["score"], verdict["explanation"], verdict["facts"], verdict["state"])
+        assert told == (7, 95.5, "年份相符", {"title": "片名"}, "applied")
+        assert (verdict["profile"], verdict["strata"], verdict["crowded"]) == ("plan", None, False)
+        assert (candidate["title"], candidate["snapshot_id"], candidate["fetched"]) == ("片名", 3, True)
+        assert library.query(sa.select(tables.brake)) == []
+
+
+def test_the_verdicts_of_the_first_release_are_taken_along(first_release):
+    assert migrations.upgrade(first_release, "mac_") == ("0001", migrations.head("mac_"))
+    assert differences(first_release, "mac_") == []
+    has_the_rows_of_the_first_release(first_release)
+
+
+def test_a_later_upgrade_that_was_cut_off_goes_on_too(first_release):
+    # What a server without transactions for DDL had done when the power went.
+    with first_release.begin() as connection:
+        connection.exec_driver_sql(
+            "ALTER TABLE mac_douban_verdict ADD COLUMN profile VARCHAR(16) NOT NULL DEFAULT 'plan'"
+        )
+        own_tables("mac_").brake.create(connection)
+    assert migrations.upgrade(first_release, "mac_") == ("0001", migrations.head("mac_"))
+    assert differences(first_release, "mac_") == []
+    has_the_rows_of_the_first_release(first_release)
 
 
 def test_the_state_of_a_library_survives_an_upgrade(database_url):

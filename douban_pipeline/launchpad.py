@@ -1,0 +1,31 @@
+"""What all jobs have in common that people launch with a config."""
+
+from collections.abc import Sequence
+
+import dagster as dg
+
+PERSON_TAGS = {"dagster/priority": "10", "pipeline": "person"}
+"""People do not queue behind the machine."""
+
+
+def refuse_environment(context: dg.OpExecutionContext) -> None:
+    """Refuse a config that asks for an environment variable.
+
+    Dagster resolves ``{env: NAME}`` in any text field, so that whoever may launch could have a secret written down.
+    """
+
+    def names(value: object) -> list[str]:
+        if isinstance(value, dict):
+            own = [str(value["env"])] if set(value) == {"env"} else []
+            return own + [name for item in value.values() for name in names(item)]
+        return [name for item in value for name in names(item)] if isinstance(value, list) else []
+
+    asked = names(dict(context.run.run_config))
+    if asked:
+        raise dg.Failure(f"配置中不得引用环境变量：{', '.join(asked)}", allow_retries=False)
+
+
+def problems_failure(what: str, problems: Sequence[str]) -> dg.Failure:
+    """Return the failure of a job whose config is wrong: ``what`` was not done, and a line for each problem."""
+    told = "\n".join(f"- {problem}" for problem in problems)
+    return dg.Failure(f"{what}：\n{told}", metadata={"problems": dg.MetadataValue.md(told)}, allow_retries=False)

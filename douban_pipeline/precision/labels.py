@@ -1,0 +1,244 @@
+"""What people's decisions say of automatic verdicts: which links they agreed with, and which they overruled."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, RowMapping, or_, select
+
+from douban_pipeline.catalog.change_log import PIPELINE, decode
+from douban_pipeline.catalog.tables import (
+    ChangeState,
+    DecisionAction,
+    DecisionState,
+    OwnTables,
+    ReviewStatus,
+    VerdictState,
+)
+
+_CHUNK = 500
+_CHOOSING = (DecisionAction.confirm_top1, DecisionAction.set_id)
+_TELLING = (*_CHOOSING, DecisionAction.clear_id, DecisionAction.lock_id)
+_STANDS = (DecisionState.PENDING, DecisionState.APPLIED)
+
+
+class Told(enum.StrEnum):
+    """What a person's act says of the subject of a video."""
+
+    CHOSEN = "chosen"
+    """It is this subject."""
+    CLEARED = "cleared"
+    """It is not the one that stands."""
+    KEPT = "kept"
+    """It is the one that stands, which was locked."""
+    TAKEN_BACK = "taken_back"
+    """It is not this subject, whose automatic link was reverted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """What a person did about a video; ``subject`` is 0 where the act names none."""
+
+    at: datetime
+    told: Told
+    subject: int
+    person: str
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """An automatic link: a confirmed verdict that was written."""
+
+    verdict_id: int
+    vod_id: int
+    douban_id: int
+    score: float
+    strata: tuple[str, ...]
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A link on which a person's last word is known."""
+
+    link: Link
+    right: bool
+    judged_at: datetime
+    person: str
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """A verdict that waited for a person, and the subject that the person chose.
+
+    Attributes:
+        top: The candidate shown first, 0 for none.
+        chosen: The subject chosen; 0 when the person cleared the id that stood.
+        place: Place of the chosen one among the candidates, None if it was not among them.
+        codes: What stood in the way of confirming.
+    """
+
+    verdict_id: int
+    vod_id: int
+    status: str
+    top: int
+    chosen: int
+    place: int | None
+    codes: tuple[str, ...]
+    strata: tuple[str, ...]
+
+    @property
+    def top_right(self) -> bool:
+        """Whether the first candidate was the one."""
+        return bool(self.chosen) and self.top == self.chosen
+
+
+def last_word(subject: int, acts: Iterable[Act]) -> tuple[bool, Act] | None:
+    """Return whether people hold the link to ``subject`` for right, and the act that says so; None if none does.
+
+    Acts are given by time. A lock agrees with what stands, which an act before it may have replaced.
+    """
+    stands = subject
+    word: tuple[bool, Act] | None = None
+    for act in acts:
+        if act.told is Told.CHOSEN:
+            stands = act.subject
+            word = (stands == subject, act)
+        elif act.told is Told.CLEARED or (act.told is Told.TAKEN_BACK and act.subject == stands):
+            if stands == subject:
+                word = (False, act)
+            stands = 0
+        elif act.told is Told.KEPT and stands == subject:
+            word = (True, act)
+    return word
+
+
+def acts_of_people(connection: Connection, tables: OwnTables) -> dict[int, list[Act]]:
+    """Return, by video and by time, what people decided about subjects; what they took back themselves is not among it.
+
+    Decisions that still wait to be carried out count: the person has spoken. Those that were refused do not.
+    """
+    acts: dict[int, list[Act]] = {}
+    decision, log = tables.decision, tables.log
+    # A decision whose write was taken back has no such write any more.
+    undone = select(log.c.decision_id).where(log.c.decision_id.is_not(None), log.c.state == ChangeState.REVERTED)
+    decided = (
+        select(decision)
+        .where(decision.c.action.in_(_TELLING), decision.c.state.in_(_STANDS), decision.c.decision_id.not_in(undone))
+        .order_by(decision.c.decision_id)
+    )
+    for row in connection.execute(decided).mappings():
+        acts.setdefault(row["vod_id"], []).append(_act(row))
+    change = log.alias()
+    reverted = (
+        select(log.c.vod_id, log.c.applied_at, log.c.operator, log.c.old_values)
+        .join(change, change.c.change_id == log.c.reverts_change_id)
+        .where(log.c.state == ChangeState.APPLIED, log.c.operator != PIPELINE, change.c.operator == PIPELINE)
+        .order_by(log.c.change_id)
+    )
+    for vod_id, at, operator, values in connection.execute(reverted):
+        subject = decode(values).get("vod_douban_id")
+        if subject:
+            acts.setdefault(vod_id, []).append(Act(at, Told.TAKEN_BACK, subject, operator))
+    for found in acts.values():
+        found.sort(key=lambda act: act.at)
+    return acts
+
+
+def _act(row: RowMapping) -> Act:
+    told = {DecisionAction.clear_id: Told.CLEARED, DecisionAction.lock_id: Told.KEPT}
+    action = DecisionAction(row["action"])
+    subject = row["douban_id"] if action in _CHOOSING else 0
+    return Act(row["created_at"], told.get(action, Told.CHOSEN), subject, row["reviewer"])
+
+
+def chosen_by_people(acts: Mapping[int, Sequence[Act]]) -> dict[int, int]:
+    """Return the subject that people chose last, by video; videos without one are left out."""
+    found: dict[int, int] = {}
+    for vod_id, of_video in acts.items():
+        for act in of_video:
+            if act.told is Told.CHOSEN:
+                found[vod_id] = act.subject
+            elif act.told is Told.CLEARED:
+                found.pop(vod_id, None)
+    return found
+
+
+def labels(connection: Connection, tables: OwnTables, acts: Mapping[int, Sequence[Act]]) -> list[Label]:
+    """Return the automatic links that people judged, each with their last word; the order is by verdict.
+
+    An act is about the newest automatic link before it.
+    """
+    links: dict[int, list[Link]] = {}
+    for link in automatic_links(connection, tables, acts):
+        links.setdefault(link.vod_id, []).append(link)
+    found: list[Label] = []
+    for vod_id, of_video in links.items():
+        of_video.sort(key=lambda link: link.verdict_id)
+        for number, link in enumerate(of_video):
+            later = of_video[number + 1].at if number + 1 < len(of_video) else None
+            about = [act for act in acts[vod_id] if act.at >= link.at and (later is None or act.at < later)]
+            word = last_word(link.douban_id, about)
+            if word:
+                found.append(Label(link, word[0], word[1].at, word[1].person))
+    return sorted(found, key=lambda label: label.link.verdict_id)
+
+
+def automatic_links(
+    connection: Connection, tables: OwnTables, vod_ids: Collection[int] | None = None
+) -> Iterator[Link]:
+    """Yield the confirmed verdicts that were written, of these videos or of all."""
+    verdict = tables.verdict
+    names = ("verdict_id", "vod_id", "douban_id", "score", "strata", "created_at")
+    query = select(*(verdict.c[name] for name in names)).where(
+        verdict.c.state == VerdictState.APPLIED, verdict.c.verdict == ReviewStatus.CONFIRMED
+    )
+    if vod_ids is None:
+        rows: Iterable[Any] = connection.execution_options(yield_per=2000).execute(query)
+    else:
+        rows = _by_chunks(connection, query, verdict.c.vod_id, vod_ids)
+    for row in rows:
+        yield Link(row.verdict_id, row.vod_id, row.douban_id, row.score or 0.0, tuple(row.strata or ()), row.created_at)
+
+
+def settled_by_people(connection: Connection, tables: OwnTables, acts: Mapping[int, Sequence[Act]]) -> list[Settled]:
+    """Return the verdicts that people settled by choosing a subject or clearing one; the order is by verdict."""
+    verdict, candidate = tables.verdict, tables.candidate
+    names = ("verdict_id", "vod_id", "verdict", "reasons", "strata", "created_at")
+    query = select(*(verdict.c[name] for name in names)).where(
+        or_(verdict.c.state == VerdictState.APPLIED, verdict.c.verdict == ReviewStatus.CONFIRMED)
+    )
+    by_video: dict[int, list[Any]] = {}
+    for row in _by_chunks(connection, query, verdict.c.vod_id, acts):
+        by_video.setdefault(row.vod_id, []).append(row)
+    waited: dict[int, tuple[Any, int]] = {}
+    for vod_id, rows in by_video.items():
+        for act in acts[vod_id]:
+            if act.told not in (Told.CHOSEN, Told.CLEARED):
+                continue
+            newest = max(
+                (row for row in rows if row.created_at <= act.at), key=lambda row: row.verdict_id, default=None
+            )
+            if newest is not None and newest.verdict != ReviewStatus.CONFIRMED:
+                waited[newest.verdict_id] = (newest, act.subject)
+    shown: dict[int, dict[int, int]] = {}
+    query = select(candidate.c.verdict_id, candidate.c.douban_id, candidate.c.rank)
+    for row in _by_chunks(connection, query, candidate.c.verdict_id, waited):
+        shown.setdefault(row.verdict_id, {})[row.douban_id] = row.rank
+    found: list[Settled] = []
+    for verdict_id, (row, chosen) in sorted(waited.items()):
+        places = shown.get(verdict_id, {})
+        top = min(places, key=lambda subject: places[subject], default=0)
+        codes, strata = tuple(row.reasons or ()), tuple(row.strata or ())
+        found.append(Settled(verdict_id, row.vod_id, row.verdict, top, chosen, places.get(chosen), codes, strata))
+    return found
+
+
+def _by_chunks(connection: Connection, query: Any, column: Any, values: Collection[int]) -> Iterator[Any]:
+    wanted = sorted(values)
+    for start in range(0, len(wanted), _CHUNK):
+        yield from connection.execute(query.where(column.in_(wanted[start : start + _CHUNK])))

@@ -1,0 +1,1 @@
+"""What other rules would have said: the library judged again from archived answers, without any request."""
