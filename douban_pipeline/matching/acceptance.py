@@ -5,7 +5,7 @@ work scores 85 when the right subject is missing. Every condition here is one co
 confirm. Each condition can be read, tested and counted alone.
 
 Two kinds of evidence make a link: people (director or actors agree), which tell works of one name apart; or,
-where nobody is known, the exact year of a work that has no rival of its name, and something more.
+where nobody is known, the year of a work that has no rival of its name, and something more.
 """
 
 from __future__ import annotations
@@ -25,6 +25,9 @@ SHORT_TITLE = 2
 
 TELLING_TITLE = 3
 """From this many letters on an exact title of an exact year needs no more, if nothing else is named like it."""
+
+UNIQUE_TITLE = 5
+"""From this many letters on a title that no relative bears tells the work even where its year is off by one."""
 
 LATIN_LETTER = 0.35
 """What a Latin letter says, in Chinese ones: 片名 of four are about as rare as titles of eleven letters."""
@@ -75,6 +78,11 @@ class Case:
         return self.exact_year and actors.points > 0
 
     @property
+    def people_known(self) -> bool:
+        """Whether people are known on both sides, whatever they say."""
+        return any(self.comparison.item(name).outcome is not Outcome.UNKNOWN for name in ("director", "actors"))
+
+    @property
     def exact_year(self) -> bool:
         """Whether the work's own year is the video's."""
         year = self.comparison.year
@@ -112,10 +120,17 @@ def is_live(rival: Comparison) -> bool:
     return rival.year is None or rival.year.gap <= YEARS_NEAR
 
 
+def rules_out(best: Comparison, rival: Comparison) -> bool:
+    """Say whether the original title tells a rival apart: タッチ 背番号のないエース is one of the films 棒球英豪."""
+    return best.title.same_original and rival.title.originals_differ
+
+
 def _live_rivals(case: Case) -> bool:
     """Say whether another work may be the video's as well: one of about its year, or one whose year nobody asked."""
     return any(
-        is_live(rival) and not (case.exact_year and rival.year is None and subject.fetched)
+        is_live(rival)
+        and not rules_out(case.comparison, rival)
+        and not (case.exact_year and rival.year is None and subject.fetched)
         for subject, rival in case.rivals
     )
 
@@ -163,8 +178,11 @@ def _year_unconfirmed(case: Case) -> bool:
     if year is None:
         return not case.person
     if year.gap <= 1:
-        # A film and the series cut from it come a year apart, with one crew.
-        return not (case.person and (case.comparison.kind is True or case.comparison.agrees("length")))
+        if case.person:
+            # A film and the series cut from it come a year apart, with one crew.
+            return not (case.comparison.kind is True or case.comparison.agrees("length"))
+        own_title = case.letters >= UNIQUE_TITLE and not case.comparison.title.via_alias
+        return not own_title or not case.traits or case.people_known or has_relatives(case)
     return not (case.comparison.agrees("director") and case.comparison.agrees("actors")) or has_relatives(case)
 
 
@@ -180,8 +198,7 @@ def _uncorroborated(case: Case) -> bool:
     if case.person:
         # One actor of one, without a year, may play in both.
         return case.comparison.year is None and len(case.video.actors) == 1 and _live_rivals(case)
-    known = any(case.comparison.item(name).outcome is not Outcome.UNKNOWN for name in ("director", "actors"))
-    return known or _live_rivals(case) or (case.letters <= SHORT_TITLE and case.traits < 2)
+    return case.people_known or _live_rivals(case) or (case.letters <= SHORT_TITLE and case.traits < 2)
 
 
 def _marks_differ(case: Case) -> bool:
@@ -192,7 +209,11 @@ def _rivals_unseen(case: Case) -> bool:
     """Nobody asked about the candidate itself, or about one that may be it as well."""
     if not case.subject.fetched:
         return True
-    unseen = [subject for subject, rival in case.rivals if not subject.fetched and is_live(rival)]
+    unseen = [
+        subject
+        for subject, rival in case.rivals
+        if not subject.fetched and is_live(rival) and not rules_out(case.comparison, rival)
+    ]
     return any(not case.person or may_be_too(case.video, case.subject, subject) for subject in unseen)
 
 

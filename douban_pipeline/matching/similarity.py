@@ -51,6 +51,7 @@ class TitleMatch(NamedTuple):
         names: Names of the one that the other bears too, number and all; spellings of one name count once.
         contained: Whether one of the two names of the best pair is a piece of the other, not all or almost all of it.
         only_alias: Whether the subject bears the name of the best pair as an alias only: 又名 are used for many works.
+        same_original: Whether a long name in a script of its own is common to both: translators differ, it does not.
         originals_differ: Whether both have a name in a script of its own (kana, hangul …) and no two are alike.
     """
 
@@ -69,6 +70,7 @@ class TitleMatch(NamedTuple):
     names: int = 0
     contained: bool = False
     only_alias: bool = False
+    same_original: bool = False
     originals_differ: bool = False
 
     @property
@@ -243,16 +245,36 @@ def _said(form: Form, names: Names, numbers: Numbers) -> int | None:
     return own if own is not None else min(names.claimed, default=None)
 
 
+_UNLIKE_NAMES = TitleMatch(
+    similarity=0.0,
+    local="",
+    subject="",
+    via_alias=False,
+    numbers=Numbers.NEITHER,
+    local_number=None,
+    subject_number=None,
+    editions_local=frozenset(),
+    editions_subject=frozenset(),
+    local_years=(),
+    same_base=False,
+    marks_differ=False,
+)
+"""What is said of names that have too little in common for anything else to matter."""
+
+
 def match_titles(video: Video, subject: Subject) -> TitleMatch:
     """Find the pair of names that are most alike, titles before aliases."""
     left, right = names_of(video), names_of(subject)
     years = (subject.year,) if subject.year is not None else subject.release_years
     value, mine, theirs = _most_alike(left, right, years)
+    own = left.title
+    stated = own.year if own.year is not None else mine.parsed.year
+    years_said = () if stated is None else (stated,)
+    if not value:
+        return _UNLIKE_NAMES._replace(local=mine.parsed.raw, subject=theirs.parsed.raw, local_years=years_said)
     near = value >= NEAR_EXACT
     numbers = _numbers(left, right, mine, theirs, near)
-    own = left.title
     editions_local, editions_subject = _editions(video, subject, left, right, mine, theirs)
-    stated = own.year if own.year is not None else mine.parsed.year
     ours, others = mine.parsed.base, theirs.parsed.base
     return TitleMatch(
         similarity=value,
@@ -264,11 +286,13 @@ def match_titles(video: Video, subject: Subject) -> TitleMatch:
         subject_number=_said(theirs, right, numbers),
         editions_local=editions_local,
         editions_subject=editions_subject,
-        local_years=() if stated is None else (stated,),
+        local_years=years_said,
         same_base=not left.bases.isdisjoint(right.bases),
         marks_differ=near and mine.parsed.marks != theirs.parsed.marks,
         names=_common_names(left, right),
         contained=_is_piece(*sorted((ours, others), key=len)),
         only_alias=theirs.is_alias,
+        same_original=near
+        and any(_is_original(left.by_text[text]) for text in left.by_text.keys() & right.by_text.keys()),
         originals_differ=near and _originals_differ(left, right),
     )

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from douban_pipeline.matching.acceptance import Case, has_relatives, is_live, refusals
+from douban_pipeline.matching.acceptance import Case, has_relatives, is_live, refusals, rules_out
 from douban_pipeline.matching.codes import SENTENCES, Code
 from douban_pipeline.matching.facts import Subject, Video
 from douban_pipeline.matching.profiles import PLAN, Profile
@@ -98,15 +98,25 @@ class Verdict:
 def rank(video: Video, subjects: Iterable[Subject], profile: Profile = PLAN) -> tuple[Candidate, ...]:
     """Compare a video with every subject, best first; a subject given twice counts once.
 
-    Rejected candidates follow the others. Equal scores are ordered by title, then by id, so that the order never
-    depends on the search engine's.
+    Rejected candidates follow the others. Equal scores are ordered by what speaks against them, by their names, then by
+    id, so that the order never depends on the search engine's.
     """
     unique = {subject.douban_id: subject for subject in reversed(list(subjects))}
     compared = []
     for subject in unique.values():
         comparison = compare(video, subject, profile.weights, profile.thresholds)
         compared.append((subject, comparison, profile.score(comparison)))
-    compared.sort(key=lambda it: (bool(it[1].rejects), -it[2], -it[1].score, -it[1].title.similarity, it[0].douban_id))
+    compared.sort(
+        key=lambda each: (
+            bool(each[1].rejects),
+            -each[2],
+            -each[1].score,
+            len(each[1].conflicts),
+            -each[1].title.names,
+            -each[1].title.similarity,
+            each[0].douban_id,
+        )
+    )
     return tuple(
         Candidate(subject, comparison, place, score)
         for place, (subject, comparison, score) in enumerate(compared, start=1)
@@ -204,14 +214,15 @@ def _lead(standing: Sequence[Candidate], ranked: Sequence[Candidate]) -> float |
     """Plan's points the best is ahead of the best other work, in any profile; None without a rival.
 
     Other subjects are other works, of the same title or not: seasons, remakes, spin-offs. Rejected ones are ruled
-    out, except those of the exact name and year: that is where a local field may be wrong, not the candidate.
+    out, except those of the exact name and year: that is where a local field may be wrong, not the candidate. A rival
+    of another original title is no rival of one whose original title is the video's.
     """
     if not standing:
         return None
-    rivals = [*standing[1:], *filter(_exact_but_rejected, ranked)]
-    if not rivals:
-        return None
-    return round(standing[0].comparison.score - max(rival.comparison.score for rival in rivals), 2)
+    best = standing[0].comparison
+    others = [other.comparison for other in (*standing[1:], *filter(_exact_but_rejected, ranked))]
+    rivals = [other.score for other in others if not rules_out(best, other)]
+    return round(best.score - max(rivals), 2) if rivals else None
 
 
 def _too_close(standing: Sequence[Candidate], lead: float | None, thresholds: Thresholds) -> tuple[str, ...]:

@@ -68,6 +68,25 @@ def test_the_shorter_a_name_the_more_has_to_agree(title, traits, confirmed):
 
 
 @pytest.mark.parametrize(
+    ("title", "changes", "rivals", "confirmed"),
+    [
+        pytest.param("白夜追凶往事", {"kind": Kind.SERIES}, (), True, id="a title of its own, and a trait"),
+        pytest.param("白夜追凶往事", {}, (), False, id="nothing beside it"),
+        pytest.param("白夜追凶", {"kind": Kind.SERIES}, (), False, id="a title that may be another's"),
+        pytest.param("白夜追凶往事", {"kind": Kind.SERIES}, (other("白夜追凶往事", 1999),), False, id="a namesake"),
+        pytest.param("白夜追凶往事", {"kind": Kind.SERIES}, (other("白夜追凶往事2", 2019),), False, id="a sequel"),
+        pytest.param("白夜追凶往事", {"kind": Kind.SERIES, "directors": ("王伟",)}, (), True, id="people"),
+    ],
+)
+def test_a_year_off_by_one_needs_a_title_that_nobody_else_bears(title, changes, rivals, confirmed):
+    video, subject = both(title=title, **changes)
+    verdict = thin(video, {**subject, "year": 2018}, *rivals).verdict()
+    assert (verdict.status is Status.CONFIRMED) is confirmed
+    strangers = thin({**video, "actors": ("甲一",)}, {**subject, "year": 2018, "actors": ("乙二",)}, *rivals).verdict()
+    assert (strangers.status is Status.CONFIRMED) is (confirmed and "directors" in changes), "people that do not agree"
+
+
+@pytest.mark.parametrize(
     ("rival", "live"),
     [
         pytest.param(other("白夜追凶", 2017), True, id="of the year"),
@@ -150,3 +169,20 @@ def test_what_passes_keeps_the_promises_of_the_gate(case):
     assert title.numbers != "conflict"
     assert not title.editions_local
     assert not title.editions_subject
+
+
+@pytest.mark.parametrize(
+    ("original", "rival", "confirmed"),
+    [
+        pytest.param("はくやのついせき", "まよなかのおいかけっこ", True, id="the originals tell them apart"),
+        pytest.param("はくやのついせき", "はくやのついせき 2", False, id="originals that are alike"),
+        pytest.param("はくやのついせき", "", False, id="a rival without one"),
+        pytest.param("ハル", "ナツのできごと", False, id="too short to be one work's alone"),
+        pytest.param("White Night", "Black Morning", False, id="Latin names differ by translation"),
+    ],
+)
+def test_a_rival_of_another_original_title_is_no_rival(original, rival, confirmed):
+    video, subject = {"aliases": (original,), "kind": Kind.SERIES}, {"original_title": original, "kind": Kind.SERIES}
+    verdict = thin(video, subject, other("白夜追凶", 2017, original_title=rival, kind=Kind.SERIES)).verdict()
+    assert (verdict.status is Status.CONFIRMED) is confirmed
+    assert (verdict.lead is None) is confirmed
