@@ -17,7 +17,7 @@ HEADLINE_SOURCES = ("bangumi", "tencent_video", "tmdb-zh", "cbo", "crosscrawl", 
 """Sources of real records with labels of their own; the others test the cleaning of titles only."""
 
 _KINDS = {"movie": Kind.FILM, "tv": Kind.SERIES}
-_SOURCE = re.compile(r"[^:(]*")
+_DETAIL = re.compile(r"[:(]")
 
 
 class FormatError(Exception):
@@ -118,7 +118,7 @@ def _gold(path: Path, line: int, raw: Mapping[str, Any]) -> GoldRow:
         file=path.name,
         row=line,
         gid=raw.get("gid"),
-        source=_SOURCE.match(raw.get("source") or "")[0].strip() or "unknown",  # type: ignore[index]
+        source=_DETAIL.split(raw.get("source") or "", maxsplit=1)[0].strip() or "unknown",
         label=raw.get("label") or ("trap" if trap is not None else "none" if none else "gold"),
         tags=tuple(raw.get("tags") or ()),
         expected=expected,

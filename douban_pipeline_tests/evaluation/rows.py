@@ -9,6 +9,20 @@ from douban_pipeline.evaluation.runner import Result
 from douban_pipeline.matching import Video
 
 TRUTH = 100
+FIELDS = [
+    "file",
+    "row",
+    "gid",
+    "verdict",
+    "douban_id",
+    "score",
+    "lead",
+    "conflicts",
+    "reasons",
+    "candidates",
+    "requests",
+]
+"""Fields of a row of predictions.jsonl, in their order."""
 
 
 def gold(row: int = 1, **changes: Any) -> GoldRow:

@@ -19,7 +19,7 @@ from douban_pipeline.evaluation.formats import FormatError, GoldRow, read_corpus
 from douban_pipeline.evaluation.runner import Result, evaluate
 from douban_pipeline.matching.profiles import PROFILES, Profile, make_profile
 from douban_pipeline_tests.clocks import FakeClock
-from douban_pipeline_tests.evaluation.rows import result
+from douban_pipeline_tests.evaluation.rows import FIELDS, result
 from douban_pipeline_tests.test_cli import run as run_cli
 
 SUBJECTS = [
@@ -120,21 +120,7 @@ def test_a_profile_writes_predictions_and_report(tmp_path: Path, corpus: Path, g
         ("others.jsonl", 1, None, "NOT_FOUND"),
         ("others.jsonl", 2, None, "NOT_FOUND"),
     ]
-    assert set(rows[0]) == {
-        *(
-            "file",
-            "row",
-            "gid",
-            "verdict",
-            "douban_id",
-            "score",
-            "lead",
-            "conflicts",
-            "reasons",
-            "candidates",
-            "requests",
-        )
-    }
+    assert list(rows[0]) == FIELDS
     assert "Rows whose true subject is not in the corpus: 1." in (out / "report.md").read_text(encoding="utf-8")
     assert "66.7 %" in output
     assert str(out) in output

@@ -10,7 +10,7 @@ from douban_pipeline.evaluation.formats import CorpusSubject, GoldRow
 from douban_pipeline.evaluation.runner import evaluate
 from douban_pipeline.matching import PROFILES, Kind, Status, Video, make_profile
 from douban_pipeline.upstream.douban import SubjectRecord
-from douban_pipeline_tests.evaluation.rows import TRUTH, gold, none_row, result, trap_row
+from douban_pipeline_tests.evaluation.rows import FIELDS, TRUTH, gold, none_row, result, trap_row
 
 PEOPLE = {"directors": ("长河导",), "actors": ("甲一", "乙二", "丙三")}
 CORPUS = {
@@ -23,19 +23,6 @@ CORPUS = {
 }
 RICH = Video(1, "长河落日记事 HD", year=2021, kind=Kind.FILM, regions=("大陆",), **PEOPLE)
 PLAN = make_profile("plan")
-FIELDS = [
-    "file",
-    "row",
-    "gid",
-    "verdict",
-    "douban_id",
-    "score",
-    "lead",
-    "conflicts",
-    "reasons",
-    "candidates",
-    "requests",
-]
 
 
 def row(video: Video, number=1, expected: int | None = 90_000_101, **changes) -> GoldRow:
