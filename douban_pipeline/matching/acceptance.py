@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from douban_pipeline.matching import kinds
 from douban_pipeline.matching.codes import Code
 from douban_pipeline.matching.facts import Subject, Video
 from douban_pipeline.matching.promise import may_be_too
@@ -143,7 +144,10 @@ def _title_not_exact(case: Case) -> bool:
     if title.similarity < ALMOST or title.contained or title.numbers not in (Numbers.AGREE, Numbers.NEITHER):
         return True
     director = case.comparison.item("director").outcome
-    return not (case.exact_year and case.comparison.agrees("actors") and director is not Outcome.DISAGREE)
+    if not case.exact_year or not case.comparison.agrees("actors") or director is Outcome.DISAGREE:
+        return True
+    # 全城热恋 and 全球热恋 have actors in common, and a year between them.
+    return case.letters < UNIQUE_TITLE and director is not Outcome.AGREE
 
 
 def _season_one_sided(case: Case) -> bool:
@@ -152,9 +156,7 @@ def _season_one_sided(case: Case) -> bool:
         return False
     title = case.comparison.title
     first = {title.local_number, title.subject_number} == {1, None} and title.near_exact and case.exact_year
-    return not first or any(
-        rival.title.same_base and rival.year is not None and rival.year.gap == 0 for _, rival in case.rivals
-    )
+    return not first
 
 
 def _alias_unbacked(case: Case) -> bool:
@@ -177,13 +179,30 @@ def _year_unconfirmed(case: Case) -> bool:
         return False
     if year is None:
         return not case.person
-    if year.gap <= 1:
-        if case.person:
-            # A film and the series cut from it come a year apart, with one crew.
-            return not (case.comparison.kind is True or case.comparison.agrees("length"))
-        own_title = case.letters >= UNIQUE_TITLE and not case.comparison.title.via_alias
-        return not own_title or not case.traits or case.people_known or has_relatives(case)
-    return not (case.comparison.agrees("director") and case.comparison.agrees("actors")) or has_relatives(case)
+    if year.gap > 1:
+        return True
+    # Seasons come a year apart, and so do a film and the series cut from it, with one crew.
+    film = case.comparison.kind is True and kinds.serial(case.subject) is False
+    if case.person:
+        return not (film or case.comparison.agrees("length"))
+    own_title = case.letters >= UNIQUE_TITLE and not case.comparison.title.via_alias
+    return not own_title or not film or case.people_known or has_relatives(case)
+
+
+def _sibling_nearer(case: Case) -> bool:
+    """Another of the family fits the year as well or better: the video may have lost its number or subtitle."""
+    year = case.comparison.year
+    if year is None or case.comparison.title.numbers is Numbers.AGREE:
+        return False
+    base = parse_title(case.video.title).base
+    for subject, rival in case.rivals:
+        if rival.year is None or not rival.year.own or rival.kind is False:
+            continue
+        numbered = rival.title.same_base and rival.title.numbers is Numbers.ONE_SIDED
+        longer = len(base) >= 2 and base in parse_title(subject.title).base and base != parse_title(subject.title).base
+        if (numbered and rival.year.gap <= year.gap) or (longer and rival.year.gap < year.gap):
+            return True
+    return False
 
 
 def _too_few_facts(case: Case) -> bool:
@@ -244,6 +263,7 @@ _CONDITIONS: tuple[tuple[Code, Callable[[Case], bool]], ...] = (
     (Code.ALIAS_TAKEN, _alias_taken),
     (Code.MARKS_DIFFER, _marks_differ),
     (Code.YEAR_UNCONFIRMED, _year_unconfirmed),
+    (Code.SIBLING_NEARER, _sibling_nearer),
     (Code.TOO_FEW_FACTS, _too_few_facts),
     (Code.UNCORROBORATED, _uncorroborated),
     (Code.RIVALS_UNSEEN, _rivals_unseen),

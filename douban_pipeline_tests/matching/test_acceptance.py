@@ -17,6 +17,8 @@ from douban_pipeline_tests.matching.trials import both, full, other, thin
 FIRST = {"title": "庆余年 第一季", "aliases": ()}
 CREW = {"directors": ("王伟",)}
 SOON_AFTER = {"year": 2018, "directors": ("王伟",)}
+SOON_FILM = {**SOON_AFTER, "kind": Kind.FILM}
+FILM_CREW = {**CREW, "kind": Kind.FILM}
 LATER = {"year": 2019, "directors": ("王伟",), "actors": ("潘粤明", "王泷正")}
 PLACED = both(regions=("中国大陆",), kind=Kind.SERIES)
 NO_YEAR = {"year": None, "directors": ("王伟",)}
@@ -33,15 +35,15 @@ ALONE = [
     pytest.param(
         full({"title": "庆余年"}, FIRST, other("庆余年 第二季", 2024)),
         full({"title": "庆余年"}, FIRST, other("庆余年 第二季", 2025)),
-        Code.SEASON_ONE_SIDED,
-        "只有一方标明季数或部数：本地未标明 / 豆瓣第 1 季",
+        Code.SIBLING_NEARER,
+        "同系列另一部的年份同样相符或更相符",
         id="no number, and two seasons of that year",
     ),
     pytest.param(
         full({"title": "庆余年"}, {**FIRST, "year": 2023}),
         full({"title": "庆余年"}, FIRST),
         Code.SEASON_ONE_SIDED,
-        "只有一方标明季数或部数",
+        "只有一方标明季数或部数：本地未标明 / 豆瓣第 1 季",
         id="no number, and the first season is of another year",
     ),
     pytest.param(
@@ -174,10 +176,17 @@ ALONE = [
     ),
     pytest.param(
         thin(SOON_AFTER, CREW),
-        thin({**SOON_AFTER, "kind": Kind.SERIES}, {**CREW, "kind": Kind.SERIES}),
+        thin({**SOON_AFTER, "kind": Kind.FILM}, {**CREW, "kind": Kind.FILM}),
         Code.YEAR_UNCONFIRMED,
         "年份未知或有出入",
         id="a year off, and no kind",
+    ),
+    pytest.param(
+        thin({**SOON_AFTER, "kind": Kind.SERIES}, {**CREW, "kind": Kind.SERIES}),
+        thin({**SOON_AFTER, "kind": Kind.FILM}, {**CREW, "kind": Kind.FILM}),
+        Code.YEAR_UNCONFIRMED,
+        "年份未知或有出入",
+        id="a year off, of works that have a season a year",
     ),
     pytest.param(
         thin(SOON_AFTER, CREW),
@@ -187,25 +196,32 @@ ALONE = [
         id="a year off, and no length",
     ),
     pytest.param(
-        thin({**LATER, "actors": ()}, {**CREW, "actors": ("潘粤明", "王泷正")}),
         thin(LATER, {**CREW, "actors": ("潘粤明", "王泷正")}),
+        thin({**LATER, "year": 2017}, {**CREW, "actors": ("潘粤明", "王泷正")}),
         Code.YEAR_UNCONFIRMED,
         "年份未知或有出入",
-        id="two years off, director alone",
+        id="two years off",
     ),
     pytest.param(
-        thin(LATER, {**CREW, "actors": ("潘粤明", "王泷正")}, other("白夜追凶之破晓")),
-        thin(LATER, {**CREW, "actors": ("潘粤明", "王泷正")}, other("白日焰火")),
-        Code.YEAR_UNCONFIRMED,
-        "年份未知或有出入",
-        id="two years off in a family",
+        thin(SOON_FILM, FILM_CREW, other("白夜追凶2", 2018)),
+        thin(SOON_FILM, FILM_CREW, other("白夜追凶2", 2021)),
+        Code.SIBLING_NEARER,
+        "可能漏了季数或副标题",
+        id="a sequel of the video's year",
     ),
     pytest.param(
-        thin(LATER, {**CREW, "actors": ("潘粤明", "王泷正")}, has_siblings=True),
-        thin(LATER, {**CREW, "actors": ("潘粤明", "王泷正")}),
-        Code.YEAR_UNCONFIRMED,
-        "年份未知或有出入",
-        id="two years off, and siblings known elsewhere",
+        thin(SOON_FILM, FILM_CREW, other("白夜追凶之破晓", 2018)),
+        thin(SOON_FILM, FILM_CREW, other("白夜追凶之破晓", 2019)),
+        Code.SIBLING_NEARER,
+        "可能漏了季数或副标题",
+        id="a longer name of the video's year",
+    ),
+    pytest.param(
+        thin(*both(**CREW), other("白夜追凶2", 2017)),
+        thin(*both(**CREW), other("白夜追凶2", 2018)),
+        Code.SIBLING_NEARER,
+        "可能漏了季数或副标题",
+        id="a sequel of the same year",
     ),
     pytest.param(
         thin(*both(title="Zodiac")),
