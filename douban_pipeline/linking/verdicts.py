@@ -29,6 +29,7 @@ from douban_pipeline.services import Services
 from douban_pipeline.upstream.douban import SubjectRecord, parse_subject
 
 _KEPT_CANDIDATES = 10
+_MOST_LINKED = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +96,9 @@ class Bench:
     def _linked(self, connection: Connection, douban_ids: Collection[int]) -> dict[int, list[tuple[int, str]]]:
         """Return the videos that are linked to these subjects, with their titles."""
         states = self.services.tables.video
-        query = select(states.c.vod_id, states.c.vod_douban_id).where(states.c.vod_douban_id.in_(douban_ids))
+        linked_to = states.c.vod_douban_id.in_(douban_ids)
+        # Some converters write one id into every record: a few of them tell as much as all.
+        query = select(states.c.vod_id, states.c.vod_douban_id).where(linked_to).limit(_MOST_LINKED)
         found = [(row.vod_id, row.vod_douban_id) for row in connection.execute(query)]
         titles = self.services.cms.rows(connection, [vod_id for vod_id, _ in found])
         linked: dict[int, list[tuple[int, str]]] = {}
