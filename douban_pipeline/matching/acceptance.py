@@ -10,7 +10,7 @@ where nobody is known, the year of a work that has no rival of its name, and som
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from douban_pipeline.matching import kinds
@@ -73,10 +73,9 @@ class Case:
     @property
     def person(self) -> bool:
         """Whether the director or the actors agree; one common actor will do for two works of one name and year."""
-        actors = self.comparison.item("actors")
-        if actors.outcome is Outcome.AGREE or self.comparison.agrees("director"):
+        if self.comparison.people_agree:
             return True
-        return self.exact_year and actors.points > 0
+        return self.exact_year and self.comparison.item("actors").points > 0
 
     @property
     def people_known(self) -> bool:
@@ -86,8 +85,7 @@ class Case:
     @property
     def exact_year(self) -> bool:
         """Whether the work's own year is the video's."""
-        year = self.comparison.year
-        return year is not None and year.own and year.gap == 0
+        return self.comparison.exact_year
 
     @property
     def letters(self) -> float:
@@ -109,9 +107,14 @@ def has_relatives(case: Case) -> bool:
         return True
     base = parse_title(case.video.title).base
     return any(
-        rival.title.near_exact or rival.title.same_base or (len(base) >= 2 and base in parse_title(subject.title).base)
+        rival.title.near_exact or rival.title.same_base or _contained(base, parse_title(subject.title).base)
         for subject, rival in case.rivals
     )
+
+
+def _contained(base: str, other: str) -> bool:
+    """Say whether a name is part of another; one letter is part of too many."""
+    return len(base) >= 2 and base in other
 
 
 def is_live(rival: Comparison) -> bool:
@@ -126,14 +129,16 @@ def rules_out(best: Comparison, rival: Comparison) -> bool:
     return best.title.same_original and rival.title.originals_differ
 
 
+def _contenders(case: Case) -> Iterator[tuple[Subject, Comparison]]:
+    """Yield the rivals that nothing known tells apart from the candidate."""
+    return (
+        (subject, rival) for subject, rival in case.rivals if is_live(rival) and not rules_out(case.comparison, rival)
+    )
+
+
 def _live_rivals(case: Case) -> bool:
     """Say whether another work may be the video's as well: one of about its year, or one whose year nobody asked."""
-    return any(
-        is_live(rival)
-        and not rules_out(case.comparison, rival)
-        and not (case.exact_year and rival.year is None and subject.fetched)
-        for subject, rival in case.rivals
-    )
+    return any(not (case.exact_year and rival.year is None and subject.fetched) for subject, rival in _contenders(case))
 
 
 def _title_not_exact(case: Case) -> bool:
@@ -199,7 +204,8 @@ def _sibling_nearer(case: Case) -> bool:
         if rival.year is None or not rival.year.own or rival.kind is False:
             continue
         numbered = rival.title.same_base and rival.title.numbers is Numbers.ONE_SIDED
-        longer = len(base) >= 2 and base in parse_title(subject.title).base and base != parse_title(subject.title).base
+        other = parse_title(subject.title).base
+        longer = _contained(base, other) and base != other
         if (numbered and rival.year.gap <= year.gap) or (longer and rival.year.gap < year.gap):
             return True
     return False
@@ -228,11 +234,7 @@ def _rivals_unseen(case: Case) -> bool:
     """Nobody asked about the candidate itself, or about one that may be it as well."""
     if not case.subject.fetched:
         return True
-    unseen = [
-        subject
-        for subject, rival in case.rivals
-        if not subject.fetched and is_live(rival) and not rules_out(case.comparison, rival)
-    ]
+    unseen = (subject for subject, _ in _contenders(case) if not subject.fetched)
     return any(not case.person or may_be_too(case.video, case.subject, subject) for subject in unseen)
 
 

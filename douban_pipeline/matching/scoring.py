@@ -127,6 +127,16 @@ class Comparison:
         """Names of the independent facts beside the title that agree."""
         return tuple(item.name for item in self.items if item.fact and item.outcome is Outcome.AGREE)
 
+    @property
+    def exact_year(self) -> bool:
+        """Whether the work's own year is the video's."""
+        return self.year is not None and self.year.own and self.year.gap == 0
+
+    @property
+    def people_agree(self) -> bool:
+        """Whether the director or the actors agree."""
+        return self.agrees("director") or self.agrees("actors")
+
     def item(self, name: str) -> Item:
         """Return the item of that name; :class:`KeyError` when there is none."""
         for item in self.items:

@@ -161,7 +161,13 @@ def judge(
     top = best or (ranked[0] if ranked else None)
     score = top.score if top else None
     lead = _lead(standing, ranked)
-    strata = _strata(video, top, ranked, has_siblings) if top else ()
+    case: Case | None = None
+    strata: tuple[str, ...] = ()
+    if top is not None:
+        others = [(other.subject, other.comparison) for other in ranked if other is not top]
+        held = (linked or {}).get(top.subject.douban_id, ())
+        case = Case(video, top.subject, top.comparison, others, complete, crowded, has_siblings, reverted, held)
+        strata = strata_of(video, top.subject, top.comparison, has_relatives(case))
 
     def verdict(status: Status, codes: Iterable[str], text: str | None = None) -> Verdict:
         codes = tuple(dict.fromkeys(codes))
@@ -171,18 +177,7 @@ def judge(
 
     if not source_healthy:
         return verdict(Status.UNDECIDED, [Code.SOURCE_DEGRADED])
-    if best is not None and best.score >= thresholds.confirm:
-        case = Case(
-            video,
-            best.subject,
-            best.comparison,
-            [(other.subject, other.comparison) for other in ranked if other is not best],
-            complete,
-            crowded,
-            has_siblings,
-            reverted,
-            (linked or {}).get(best.subject.douban_id, ()),
-        )
+    if case is not None and best is not None and best.score >= thresholds.confirm:
         codes = [*_too_close(standing, lead, thresholds), *refusals(case)]
         if not codes and braked.intersection(strata):
             codes = [Code.STRATUM_BRAKED]
@@ -202,12 +197,6 @@ def judge(
         rejects = [code for candidate in ranked for code in candidate.comparison.rejects]
         return verdict(Status.NOT_FOUND, [Code.ALL_REJECTED, *rejects])
     return verdict(Status.NOT_FOUND, [Code.BELOW_REVIEW])
-
-
-def _strata(video: Video, top: Candidate, ranked: Sequence[Candidate], has_siblings: bool) -> tuple[str, ...]:
-    others = [(other.subject, other.comparison) for other in ranked if other is not top]
-    relatives = has_relatives(Case(video, top.subject, top.comparison, others, has_siblings=has_siblings))
-    return strata_of(video, top.subject, top.comparison, relatives)
 
 
 def _lead(standing: Sequence[Candidate], ranked: Sequence[Candidate]) -> float | None:
@@ -237,13 +226,12 @@ def _twins(pair: Sequence[Candidate]) -> bool:
         return False
     years = [each.subject.year for each in pair]
     same_year = None not in years and abs((years[0] or 0) - (years[1] or 0)) <= 1
-    return same_year and all(each.comparison.agrees("director") or each.comparison.agrees("actors") for each in pair)
+    return same_year and all(each.comparison.people_agree for each in pair)
 
 
 def _exact_but_rejected(candidate: Candidate) -> bool:
     comparison = candidate.comparison
-    same_year = comparison.year is not None and comparison.year.gap == 0 and comparison.year.own
-    return bool(comparison.rejects) and comparison.title.near_exact and same_year
+    return bool(comparison.rejects) and comparison.title.near_exact and comparison.exact_year
 
 
 def _clashing(candidate: Candidate) -> bool:
@@ -251,7 +239,7 @@ def _clashing(candidate: Candidate) -> bool:
     comparison = candidate.comparison
     if not comparison.rejects or not comparison.title.near_exact or comparison.title.numbers is Numbers.CONFLICT:
         return False
-    return _exact_but_rejected(candidate) or comparison.agrees("director") or comparison.agrees("actors")
+    return _exact_but_rejected(candidate) or comparison.people_agree
 
 
 _ITEM_NAMES = {

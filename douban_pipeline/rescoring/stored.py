@@ -14,7 +14,7 @@ from douban_pipeline.catalog.change_log import decode
 from douban_pipeline.catalog.database import reading
 from douban_pipeline.catalog.tables import ChangeState, DecisionAction
 from douban_pipeline.linking.facts import subject_facts
-from douban_pipeline.matching import Kind, Subject, Video
+from douban_pipeline.matching import Code, Kind, Subject, Video
 from douban_pipeline.rescoring.neighbours import LinkedVideos
 from douban_pipeline.services import Services
 from douban_pipeline.upstream.douban import parse_subject
@@ -225,7 +225,7 @@ class StoredVerdicts:
             source_healthy=row["source_healthy"],
             crowded=row["crowded"],
             standing=_standing(row),
-            braked=frozenset(strata if "STRATUM_BRAKED" in codes else ()),
+            braked=frozenset(strata if Code.STRATUM_BRAKED in codes else ()),
             reverted=frozenset(
                 subject for moment, subject in reverted.get(row["vod_id"], ()) if moment <= row["created_at"]
             ),
