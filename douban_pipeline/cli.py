@@ -11,6 +11,7 @@ from typing import Annotated
 import dagster as dg
 import typer
 from dagster._core.errors import DagsterExecutionInterruptedError
+from pydantic import SecretStr
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -32,7 +33,7 @@ from douban_pipeline.launching.pools import POOL_LIMITS, set_pool_limits
 from douban_pipeline.linking.guards import profile_of
 from douban_pipeline.scheduling.intake import Intake
 from douban_pipeline.services import open_services
-from douban_pipeline.settings import PREFIX, Settings, SettingsError, load_settings
+from douban_pipeline.settings import Settings, SettingsError, load_settings, variable
 
 app = typer.Typer(
     help="Keeps the metadata of a maccms10 library true to Douban. Its work runs in Dagster.",
@@ -72,7 +73,7 @@ def show_settings() -> None:
     table = Table("variable", "value", "meaning")
     for name, definition in Settings.model_fields.items():
         value = settings.shown_library_url if name == "database_url" else _shown(getattr(settings, name))
-        table.add_row(PREFIX + name.upper(), value, definition.description or "")
+        table.add_row(variable(name), value, definition.description or "")
     console.print(table)
 
 
@@ -200,6 +201,10 @@ def _project() -> Path:
 def _shown(value: object) -> str:
     if isinstance(value, frozenset):
         return ", ".join(str(item) for item in sorted(value)) or "—"
+    if isinstance(value, tuple):
+        return ", ".join(value) or "—"
+    if isinstance(value, SecretStr):
+        return "set" if value.get_secret_value() else "—"
     if isinstance(value, dict):
         return ", ".join(f"{name}={policy}" for name, policy in value.items()) or "—"
     return str(value)

@@ -6,16 +6,12 @@ directory (the environment wins). Secrets stay there: no setting is ever put int
 
 from __future__ import annotations
 
-import dataclasses
 import difflib
-import ipaddress
-import math
 import os
 from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
-from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
 from dotenv import dotenv_values
@@ -23,58 +19,28 @@ from pydantic import Field, SecretStr, ValidationError, field_validator, model_v
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from douban_pipeline.catalog.database import DatabaseError, parse_url
-from douban_pipeline.matching.profiles import PROFILES
 from douban_pipeline.matching.scoring import Weights
+from douban_pipeline.setting_values import (
+    ALLOWED,
+    CHAIN,
+    DEFAULT_FIELD_POLICIES,
+    DEMO_SEARCH_URL,
+    SEARCH_PROVIDERS,
+    FieldPolicy,
+    category_ids,
+    daily_quotas,
+    http_address,
+    is_loopback,
+    refuse_unknown,
+    score_weights,
+    search_chain,
+    split_list,
+    split_pairs,
+)
 
 PREFIX = "DOUBAN_PIPELINE_"
 PUBLIC_REQUESTS_PER_MINUTE = 60
 """The most that any public source is known to stand; more is allowed only for a source on this machine."""
-
-FieldPolicy = Literal["never", "fill", "overwrite"]
-
-DEFAULT_FIELD_POLICIES: dict[str, FieldPolicy] = {
-    # The collector's duplicate keys (name, type, year, area, lang, actor, director, Douban id): a rewritten key
-    # makes the next collection insert a second row. Gaps may be filled; what stands is left alone.
-    "vod_name": "never",
-    "vod_year": "fill",
-    "vod_area": "fill",
-    "vod_lang": "fill",
-    "vod_actor": "fill",
-    "vod_director": "fill",
-    # Facts no collector compares.
-    "vod_sub": "fill",
-    "vod_writer": "fill",
-    "vod_class": "fill",
-    "vod_tag": "fill",
-    "vod_pubdate": "fill",
-    "vod_duration": "fill",
-    "vod_total": "fill",
-    "vod_pic": "fill",
-    "vod_content": "fill",
-    "vod_blurb": "fill",
-    "vod_douban_score": "overwrite",
-    # Themes show and sort by vod_score, which the CMS fills with random numbers; a site may choose to mirror.
-    "vod_score": "never",
-}
-
-SCORE_ITEMS = tuple(item.name for item in dataclasses.fields(Weights))
-"""Items of the score whose points may be changed."""
-
-ALLOWED = {
-    "database_url": "an SQLAlchemy URL: mysql+pymysql://user:password@host:3306/database?charset=utf8mb4, or sqlite:///file",
-    "table_prefix": "letters, digits and underscores, at most 20; the CMS's is usually mac_",
-    "site_timezone": "an IANA time zone such as Asia/Shanghai",
-    "search_provider": "searxng or douban_suggest",
-    "douban_url": "an address such as http://127.0.0.1:8790/douban.php",
-    "search_url": "an address such as http://127.0.0.1:8080/search",
-    "excluded_type_ids": "category ids (mac_type.type_id) separated by commas, e.g. 20,31",
-    "included_type_ids": "category ids (mac_type.type_id) separated by commas; empty means all",
-    "match_profile": " or ".join(PROFILES),
-    "score_weights": "item=points pairs separated by commas, points from 0, e.g. director=14,actors=6; items: "
-    + ", ".join(SCORE_ITEMS),
-    "field_policies": "column=policy pairs separated by commas; policy is never, fill or overwrite; columns: "
-    + ", ".join(DEFAULT_FIELD_POLICIES),
-}
 
 
 class SettingsError(Exception):
@@ -85,7 +51,12 @@ class Settings(BaseSettings):
     """All settings; build it with `load_settings`, which explains what is wrong."""
 
     model_config = SettingsConfigDict(
-        env_prefix=PREFIX, env_file=".env", env_file_encoding="utf-8", extra="ignore", frozen=True
+        env_prefix=PREFIX,
+        env_file=".env",
+        env_file_encoding="utf-8",
+        extra="ignore",
+        frozen=True,
+        populate_by_name=True,
     )
 
     home: Path = Field(Path(".douban_pipeline"), description="Folder for the demo library and other local files.")
@@ -100,15 +71,49 @@ class Settings(BaseSettings):
     )
     douban_requests_per_minute: int = Field(30, ge=1, le=60_000, description="Requests a minute, all processes.")
     douban_concurrency: int = Field(2, ge=1, le=5, description="Requests under way at once, all processes.")
-    search_provider: Literal["searxng", "douban_suggest"] = Field(
-        "searxng", description="Who finds candidates: searxng or douban_suggest."
+    search_provider: Literal["searxng", "douban_suggest", "bocha", "chain"] = Field(
+        "searxng", description="Who finds candidates: searxng, douban_suggest, bocha, or chain, which asks several."
     )
-    search_url: str = Field("http://127.0.0.1:8790/search", description="Address of the search provider.")
+    search_url: str = Field(DEMO_SEARCH_URL, description="Address of the search provider, unless it is chain.")
+    search_chain: Annotated[dict[str, str], NoDecode] = Field(
+        default_factory=lambda: {name: SEARCH_PROVIDERS[name] for name in ("searxng", "douban_suggest")},
+        description="Providers that chain asks, in this order, each perhaps with =address.",
+    )
+    bocha_api_key: SecretStr = Field(
+        SecretStr(""), validation_alias="BOCHA_API_KEY", description="Key of the search provider bocha."
+    )
     search_requests_per_minute: int = Field(20, ge=1, le=60_000, description="Requests a minute, all processes.")
     search_concurrency: int = Field(1, ge=1, le=3, description="Requests under way at once, all processes.")
     request_timeout_seconds: float = Field(20.0, gt=0, le=120, description="Wall-clock limit of one request.")
+    daily_quotas: Annotated[dict[str, int], NoDecode] = Field(
+        default_factory=lambda: {"bocha": 1000},
+        description="Calls a day that sources are allowed, in the site's time zone.",
+    )
     search_cache_days: int = Field(14, ge=7, le=30, description="Age at which a search answer is asked anew.")
     subject_cache_hours: int = Field(24, ge=0, le=720, description="Age at which a subject's answer is asked anew.")
+    miss_cache_hours: int = Field(24, ge=1, le=168, description='Age at which "nothing found" is asked anew.')
+    archive_days: int = Field(180, ge=30, le=3650, description="Days that answers are kept on which nothing rests.")
+
+    ai_intros: bool = Field(False, description="Rewrite synopses with a language model.")
+    openrouter_api_key: SecretStr = Field(
+        SecretStr(""), validation_alias="OPENROUTER_API_KEY", description="Key of the language model's provider."
+    )
+    llm_url: str = Field(
+        "https://openrouter.ai/api/v1/chat/completions", description="Address of the language model's provider."
+    )
+    llm_model: str = Field("deepseek/deepseek-v3.2", min_length=1, description="Language model that writes intros.")
+    llm_fallback_models: Annotated[tuple[str, ...], NoDecode] = Field(
+        ("deepseek/deepseek-chat-v3.1",), description="Models that are asked when the first cannot answer."
+    )
+    llm_requests_per_minute: int = Field(20, ge=1, le=60_000, description="Requests a minute, all processes.")
+    llm_concurrency: int = Field(2, ge=1, le=8, description="Requests under way at once, all processes.")
+    llm_tokens_per_minute: int = Field(60_000, ge=2_000, description="Tokens a minute, asked and answered.")
+    llm_tokens_per_day: int = Field(2_000_000, ge=2_000, description="Tokens a day, asked and answered.")
+    llm_budget_usd_per_day: float = Field(1.0, ge=0, le=10_000, description="US dollars a day; at 0 nothing is asked.")
+    intro_min_han: int = Field(120, ge=20, le=2000, description="Fewest Chinese characters of an intro.")
+    intro_max_han: int = Field(300, ge=40, le=4000, description="Most Chinese characters of an intro.")
+    intro_interval_days: int = Field(30, ge=1, le=3650, description="Days until a video's intro is tried again.")
+    intros_per_run: int = Field(10, ge=1, le=500, description="Intros a shard asks for in one run.")
 
     excluded_type_ids: Annotated[frozenset[int], NoDecode] = Field(
         frozenset(), description="Categories that are left alone (their children are not implied)."
@@ -145,6 +150,21 @@ class Settings(BaseSettings):
     max_sync_runs: int = Field(2, ge=1, le=16, description="Chain runs the due sensor keeps under way at once.")
     history_days: int = Field(30, ge=1, le=3650, description="Days that finished runs and tasks are kept.")
 
+    alert_webhook_url: SecretStr = Field(
+        SecretStr(""), description="Address that alerts are posted to; empty means that they only show in the UI."
+    )
+    alert_webhook_kind: Literal["wecom", "dingtalk", "feishu", "generic"] = Field(
+        "generic", description="Form of the alerts: wecom, dingtalk, feishu or generic (JSON)."
+    )
+    alert_webhook_secret: SecretStr = Field(
+        SecretStr(""), description="Signing secret of the webhook, where dingtalk, feishu or generic has one."
+    )
+    warn_no_success_hours: int = Field(6, ge=1, le=168, description="Hours without a success while work waits.")
+    warn_failure_rate: float = Field(0.3, gt=0, le=1, description="Share of failures in an hour that is too many.")
+    warn_backlog_growth: float = Field(
+        0.25, gt=0, le=10, description="Growth of the backlog in a day that is too much."
+    )
+
     dry_run: bool = Field(True, description="Judge and report, but write nothing to the CMS.")
     respect_vod_lock: bool = Field(True, description="Leave CMS rows with vod_lock = 1 alone.")
     field_policies: Annotated[dict[str, FieldPolicy], NoDecode] = Field(
@@ -154,40 +174,34 @@ class Settings(BaseSettings):
     @field_validator("excluded_type_ids", "included_type_ids", mode="before")
     @classmethod
     def _type_ids(cls, value: Any) -> Any:
-        if not isinstance(value, str):
-            return value
-        parts = [part.strip() for part in value.replace("，", ",").split(",") if part.strip()]
-        if any(not part.isdecimal() for part in parts):
-            raise ValueError("not a list of category ids")
-        return frozenset(int(part) for part in parts)
+        return category_ids(value)
 
     @field_validator("score_weights", mode="before")
     @classmethod
     def _weights(cls, value: Any) -> Any:
-        if isinstance(value, str):
-            pairs = [pair.partition("=") for pair in value.replace("，", ",").split(",") if pair.strip()]
-            value = {item.strip(): points.strip() for item, _, points in pairs}
-        unknown = sorted(set(value) - set(SCORE_ITEMS))
-        if unknown:
-            raise ValueError(f"unknown item {', '.join(unknown)}")
-        try:
-            weights = {item: float(points) for item, points in value.items()}
-        except (TypeError, ValueError):
-            raise ValueError("points that are no number") from None
-        if not all(math.isfinite(points) and points >= 0 for points in weights.values()):
-            raise ValueError("points below 0 or without end")
-        return weights
+        return score_weights(value)
 
     @field_validator("field_policies", mode="before")
     @classmethod
     def _policies(cls, value: Any) -> Any:
-        if isinstance(value, str):
-            pairs = [pair.partition("=") for pair in value.split(",") if pair.strip()]
-            value = {column.strip(): policy.strip() for column, _, policy in pairs}
-        unknown = sorted(set(value) - set(DEFAULT_FIELD_POLICIES))
-        if unknown:
-            raise ValueError(f"unknown column {', '.join(unknown)}")
+        value = split_pairs(value)
+        refuse_unknown("column", value, DEFAULT_FIELD_POLICIES)
         return value
+
+    @field_validator("daily_quotas", mode="before")
+    @classmethod
+    def _quotas(cls, value: Any) -> Any:
+        return daily_quotas(value)
+
+    @field_validator("search_chain", mode="before")
+    @classmethod
+    def _chain(cls, value: Any) -> Any:
+        return search_chain(value)
+
+    @field_validator("llm_fallback_models", mode="before")
+    @classmethod
+    def _models(cls, value: Any) -> Any:
+        return tuple(split_list(value))
 
     @field_validator("database_url")
     @classmethod
@@ -208,26 +222,45 @@ class Settings(BaseSettings):
             raise ValueError("no such time zone") from None
         return value
 
-    @field_validator("douban_url", "search_url")
+    @field_validator("douban_url", "search_url", "llm_url")
     @classmethod
     def _http(cls, value: str) -> str:
-        parts = urlsplit(value)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError("not an http:// or https:// address")
+        return http_address(value)
+
+    @field_validator("alert_webhook_url")
+    @classmethod
+    def _webhook(cls, value: SecretStr) -> SecretStr:
+        if value.get_secret_value():
+            http_address(value.get_secret_value())
         return value
 
     @model_validator(mode="after")
     def _limits(self) -> Settings:
-        for name, url, rate in (
-            ("douban_requests_per_minute", self.douban_url, self.douban_requests_per_minute),
-            ("search_requests_per_minute", self.search_url, self.search_requests_per_minute),
+        most = PUBLIC_REQUESTS_PER_MINUTE
+        for name, urls in (
+            ("douban_requests_per_minute", [self.douban_url]),
+            ("search_requests_per_minute", [*self.search_urls.values()]),
+            ("llm_requests_per_minute", [self.llm_url]),
         ):
-            if rate > PUBLIC_REQUESTS_PER_MINUTE and not _is_loopback(url):
-                raise _FieldError(name, rate, f"1 to {PUBLIC_REQUESTS_PER_MINUTE} for a source outside this machine")
+            rate = getattr(self, name)
+            if rate > most and not all(map(is_loopback, urls)):
+                raise _FieldError(name, rate, f"1 to {most} for a source outside this machine")
         if self.review_score > self.confirm_score:
             raise _FieldError(
                 "review_score", self.review_score, f"at most {PREFIX}CONFIRM_SCORE, which is {self.confirm_score:g}"
             )
+        if self.intro_min_han > self.intro_max_han:
+            raise _FieldError(
+                "intro_min_han", self.intro_min_han, f"at most {PREFIX}INTRO_MAX_HAN, which is {self.intro_max_han}"
+            )
+        for name, needed_by, needed in (
+            ("bocha_api_key", "the search provider bocha", "bocha" in self.search_urls),
+            ("openrouter_api_key", f"{PREFIX}AI_INTROS = true", self.ai_intros),
+        ):
+            if needed and not getattr(self, name).get_secret_value():
+                raise ValueError(
+                    f"{variable(name)} is not set, but {needed_by} needs it: put the key into the environment"
+                )
         if self.match_profile == "plan" and self.weights.total < self.confirm_score:
             raise _FieldError(
                 "score_weights",
@@ -261,6 +294,19 @@ class Settings(BaseSettings):
     def weights(self) -> Weights:
         """Most points that each item of the score can earn."""
         return Weights(**self.score_weights)
+
+    @property
+    def search_urls(self) -> dict[str, str]:
+        """The search providers in use with their addresses, in the order they are asked."""
+        if self.search_provider == CHAIN:
+            return self.search_chain
+        own = self.search_url if self.search_url != DEMO_SEARCH_URL else SEARCH_PROVIDERS[self.search_provider]
+        return {self.search_provider: own}
+
+    @property
+    def miss_cache_age(self) -> timedelta:
+        """Age at which "nothing found" is asked anew."""
+        return timedelta(hours=self.miss_cache_hours)
 
     @property
     def search_cache_age(self) -> timedelta:
@@ -303,24 +349,31 @@ def load_settings(**overrides: Any) -> Settings:
     return settings
 
 
+def variable(name: str) -> str:
+    """Return the environment variable of the setting ``name``."""
+    alias = Settings.model_fields[name].validation_alias
+    return alias if isinstance(alias, str) else PREFIX + name.upper()
+
+
 def _unknown_variables() -> list[str]:
-    known = [PREFIX + name.upper() for name in Settings.model_fields]
+    known = [variable(name) for name in Settings.model_fields]
     problems = []
-    for variable in sorted({*os.environ, *dotenv_values(".env", encoding="utf-8")}):
-        if variable.upper().startswith(PREFIX) and variable.upper() not in known:
-            near = difflib.get_close_matches(variable.upper(), known, n=1)
-            problems.append(f"{variable} is no setting" + (f"; did you mean {near[0]}?" if near else ""))
+    for given in sorted({*os.environ, *dotenv_values(".env", encoding="utf-8")}):
+        if given.upper().startswith(PREFIX) and given.upper() not in known:
+            near = difflib.get_close_matches(given.upper(), known, n=1)
+            problems.append(f"{given} is no setting" + (f"; did you mean {near[0]}?" if near else ""))
     return problems
 
 
 def _explain(detail: Any) -> str:
     if not detail["loc"]:
         return str(detail["ctx"]["error"])
-    name = str(detail["loc"][0]).lower()
+    loc = str(detail["loc"][0])
+    name = next((name for name in Settings.model_fields if variable(name) == loc), loc.lower())
+    field = Settings.model_fields.get(name)
     allowed = ALLOWED.get(name) or _bounds(name) or _plain(detail["msg"])
-    if name == "database_url":
-        # The value may hold a password.
-        return f"{PREFIX}{name.upper()} is not usable: {_plain(detail['msg'])}; expected {allowed}"
+    if field is not None and field.annotation is SecretStr:
+        return f"{variable(name)} is not usable: {_plain(detail['msg'])}; expected {allowed}"
     value = detail["input"]
     return f"{PREFIX}{name.upper()} = {str(value)!r} is not allowed: {_plain(detail['msg'])}; expected {allowed}"
 
@@ -341,11 +394,3 @@ def _bounds(name: str) -> str:
     low = low or next((f"above {item.gt:g}" for item in field.metadata if hasattr(item, "gt")), "")
     high = next((f"to {item.le:g}" for item in field.metadata if hasattr(item, "le")), "")
     return " ".join(part for part in (kind, low, high) if part)
-
-
-def _is_loopback(url: str) -> bool:
-    host = urlsplit(url).hostname or ""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

@@ -9,7 +9,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from douban_pipeline.catalog.tables import VerdictState
+from douban_pipeline.catalog.states import VerdictState
 from douban_pipeline.catalog.tasks import shard_of
 from douban_pipeline.demo.answers import douban_answer
 from douban_pipeline.linking.facts import subject_facts

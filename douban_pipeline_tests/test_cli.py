@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from douban_pipeline.demo.environment import demo_environment
-from douban_pipeline.settings import PREFIX, Settings, load_settings
+from douban_pipeline.settings import PREFIX, Settings, load_settings, variable
 from douban_pipeline_tests.library import build_library, video
 
 
@@ -33,7 +33,7 @@ def test_settings_are_shown_without_the_password(tmp_path: Path) -> None:
     assert "geheim" not in result.stdout
     assert "mysql+pymysql://site:***@127.0.0.1/maccms" in result.stdout
     for name in Settings.model_fields:
-        assert PREFIX + name.upper() in result.stdout
+        assert variable(name) in result.stdout
 
 
 def test_wrong_settings_are_told_in_lines_without_a_trace(tmp_path: Path) -> None:
@@ -67,8 +67,8 @@ def test_setup_prepares_the_database_and_says_what_is_next(tmp_path: Path, sqlit
     settings = {"DOUBAN_PIPELINE_DATABASE_URL": sqlite_url, "DAGSTER_HOME": str(tmp_path)}
     first, again = (run("setup", cwd=tmp_path, **settings) for _ in range(2))
     assert first.returncode == again.returncode == 0, first.stderr
-    assert "version none → 0002" in first.stdout
-    assert "version 0002 → 0002" in again.stdout
+    assert "version none → 0003" in first.stdout
+    assert "version 0003 → 0003" in again.stdout
     assert "dry run: nothing is written to the CMS" in first.stdout
     assert "initialise_library" in first.stdout
 

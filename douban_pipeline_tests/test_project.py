@@ -26,16 +26,20 @@ from douban_pipeline import __version__
 from douban_pipeline.build import build_defs
 from douban_pipeline.catalog import migrations
 from douban_pipeline.catalog.change_log import Change
-from douban_pipeline.catalog.tables import ChangeState, own_tables
+from douban_pipeline.catalog.states import ChangeState
+from douban_pipeline.catalog.tables import own_tables
 from douban_pipeline.cli import app
 from douban_pipeline.demo.cms_schema import default_types
 from douban_pipeline.demo.library import create_library
 from douban_pipeline.demo.sample import load_videos
-from douban_pipeline.settings import DEFAULT_FIELD_POLICIES, PREFIX, Settings
+from douban_pipeline.setting_values import DEFAULT_FIELD_POLICIES, SOURCES
+from douban_pipeline.settings import PREFIX, Settings, variable
 from douban_pipeline_tests.conftest import SERVERS
 from douban_pipeline_tests.library import GivenSettings, Library, video
 
 PROJECT = Path(__file__).resolve().parents[1]
+VARIABLE = f"(?:{PREFIX}|(?=[A-Z]+_API_KEY))[A-Z_]+"
+"""How the variables of settings look."""
 READMES = ("README.md", "README.zh-CN.md")
 TOP_LEVEL = {
     "douban_pipeline",
@@ -236,8 +240,8 @@ def test_ci_runs_without_a_terminal_and_asks_for_every_server():
     assert os.access(script, os.X_OK)
     assert subprocess.run(["bash", "-n", str(script)], capture_output=True).returncode == 0
     text = script.read_text(encoding="utf-8")
-    for variable, default in SERVERS.values():
-        assert f'{variable}="${{{variable}:-{default}}}"' in text
+    for name, default in SERVERS.values():
+        assert f'{name}="${{{name}:-{default}}}"' in text
     assert f"DOUBAN_TEST_REQUIRE={','.join(SERVERS)}" in text
 
 
@@ -263,11 +267,11 @@ def test_both_readmes_have_the_same_sections_and_blocks():
 
 
 def test_the_settings_table_is_complete_and_true(readme: str):
-    documented = [(row[0].strip("`"), row[1].strip("`")) for row in rows_of(readme, f"{PREFIX}[A-Z_]+")]
+    documented = [(row[0].strip("`"), row[1].strip("`")) for row in rows_of(readme, VARIABLE)]
     expected = []
     for name, field in Settings.model_fields.items():
         default = field.get_default(call_default_factory=True)
-        expected.append((PREFIX + name.upper(), _shown(default) or ("empty" if "| empty |" in readme else "空")))
+        expected.append((variable(name), _shown(default) or ("empty" if "| empty |" in readme else "空")))
     assert documented == expected
 
 
@@ -276,14 +280,18 @@ def _shown(value: Any) -> str:
         return str(value.get_secret_value())
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, tuple):
+        return ",".join(value)
+    if isinstance(value, dict) and set(value) <= set(SOURCES):
+        return ",".join(f"{name}={item}" if isinstance(item, int) else name for name, item in value.items())
     if isinstance(value, frozenset | dict):
         return ",".join(str(item) for item in sorted(value))
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def test_the_settings_mean_what_they_say_of_themselves():
-    meanings = {row[0].strip("`"): row[2] for row in rows_of(text_of("README.md"), f"{PREFIX}[A-Z_]+")}
-    assert meanings == {PREFIX + name.upper(): field.description for name, field in Settings.model_fields.items()}
+    meanings = {row[0].strip("`"): row[2] for row in rows_of(text_of("README.md"), VARIABLE)}
+    assert meanings == {variable(name): field.description for name, field in Settings.model_fields.items()}
 
 
 def test_the_policies_table_is_the_defaults(readme: str):

@@ -11,7 +11,8 @@ import pytest
 from douban_pipeline.linking.guards import profile_of
 from douban_pipeline.matching.profiles import PLAN
 from douban_pipeline.matching.scoring import Thresholds, Weights
-from douban_pipeline.settings import DEFAULT_FIELD_POLICIES, Settings, SettingsError, load_settings
+from douban_pipeline.setting_values import DEFAULT_FIELD_POLICIES
+from douban_pipeline.settings import Settings, SettingsError, load_settings
 
 P = "DOUBAN_PIPELINE_"
 
@@ -57,7 +58,7 @@ def test_nothing_needs_to_be_set():
         ("TABLE_PREFIX", "m" * 21, "letters, digits and underscores, at most 20"),
         ("SITE_TIMEZONE", "Peking", "an IANA time zone such as Asia/Shanghai"),
         ("SITE_TIMEZONE", "../../etc/passwd", "an IANA time zone"),
-        ("SEARCH_PROVIDER", "google", "searxng or douban_suggest"),
+        ("SEARCH_PROVIDER", "google", "searxng, douban_suggest, bocha or chain"),
         ("DOUBAN_URL", "douban.php", "an address such as http://127.0.0.1:8790/douban.php"),
         ("DOUBAN_URL", "ftp://127.0.0.1/douban.php", "an address such as"),
         ("SEARCH_URL", "http://", "an address such as http://127.0.0.1:8080/search"),
@@ -85,6 +86,18 @@ def test_nothing_needs_to_be_set():
         ("RESPECT_VOD_LOCK", "perhaps", "true or false"),
         ("EXCLUDED_TYPE_IDS", "20,伦理片", "category ids (mac_type.type_id) separated by commas"),
         ("INCLUDED_TYPE_IDS", "-1", "category ids (mac_type.type_id) separated by commas; empty means all"),
+        ("SEARCH_CHAIN", "google", "providers: searxng, douban_suggest, bocha"),
+        ("SEARCH_CHAIN", "searxng,searxng=http://127.0.0.1/search", "a provider twice"),
+        ("SEARCH_CHAIN", "searxng=ftp://127.0.0.1/search", "not an http:// or https:// address"),
+        ("SEARCH_CHAIN", ",", "providers in the order asked"),
+        ("DAILY_QUOTAS", "bocha=0", "calls from 1, e.g. bocha=1000"),
+        ("DAILY_QUOTAS", "bocha=many", "calls that are no whole number"),
+        ("DAILY_QUOTAS", "google=5", "sources: douban, searxng, douban_suggest, bocha, openrouter"),
+        ("LLM_URL", "openrouter.ai", "an address such as https://openrouter.ai/api/v1/chat/completions"),
+        ("LLM_BUDGET_USD_PER_DAY", "-1", "a number from 0 to 10000"),
+        ("INTRO_MIN_HAN", "10", "a whole number from 20 to 2000"),
+        ("ALERT_WEBHOOK_KIND", "slack", "generic"),
+        ("WARN_FAILURE_RATE", "0", "a number above 0 to 1"),
         ("FIELD_POLICIES", "vod_name=sometimes", "policy is never, fill or overwrite"),
         ("FIELD_POLICIES", "vod_play_url=overwrite", "columns: vod_name"),
         ("FIELD_POLICIES", "vod_name", "column=policy pairs"),
@@ -248,3 +261,43 @@ def test_the_profile_in_force_is_made_of_the_settings():
     assert (profile.name, profile.weights) == ("calibrated", Weights(year=20.0))
     assert profile.thresholds == Thresholds(confirm=90.0, lead=9.0)
     assert profile_of(load_settings()) == PLAN
+
+
+def test_a_chain_keeps_its_order_and_knows_public_addresses(monkeypatch):
+    monkeypatch.setenv(f"{P}SEARCH_PROVIDER", "chain")
+    monkeypatch.setenv(f"{P}SEARCH_CHAIN", "bocha, searxng=http://127.0.0.1:8080/search?a=b，douban_suggest")
+    monkeypatch.setenv("BOCHA_API_KEY", "sk-1")
+    assert load_settings().search_urls == {
+        "bocha": "https://api.bochaai.com/v1/web-search",
+        "searxng": "http://127.0.0.1:8080/search?a=b",
+        "douban_suggest": "https://movie.douban.com/j/subject_suggest",
+    }
+
+
+@pytest.mark.parametrize(
+    ("variables", "said"),
+    [
+        ({"AI_INTROS": "true"}, "OPENROUTER_API_KEY is not set, but DOUBAN_PIPELINE_AI_INTROS = true needs it"),
+        ({"SEARCH_PROVIDER": "bocha"}, "BOCHA_API_KEY is not set, but the search provider bocha needs it"),
+        ({"INTRO_MIN_HAN": "310"}, "INTRO_MIN_HAN = '310' is not allowed: at most DOUBAN_PIPELINE_INTRO_MAX_HAN"),
+    ],
+)
+def test_what_one_setting_needs_of_another_is_said(refusal, monkeypatch, variables, said):
+    for key in ("OPENROUTER_API_KEY", "BOCHA_API_KEY"):
+        monkeypatch.delenv(key, raising=False)
+    assert said in refusal(**variables)
+
+
+def test_keys_come_from_variables_of_their_own_and_are_never_told(monkeypatch):
+    monkeypatch.setenv("OPENROUTER_API_KEY", "sk-or-secret")
+    monkeypatch.setenv(f"{P}ALERT_WEBHOOK_URL", "https://example.org/send?key=secret")
+    settings = load_settings()
+    assert settings.openrouter_api_key.get_secret_value() == "sk-or-secret"
+    assert "sk-or-secret" not in repr(settings) + str(settings)
+    assert "key=secret" not in repr(settings) + str(settings)
+
+
+def test_a_wrong_webhook_is_refused_without_telling_it(refusal):
+    told = refusal(ALERT_WEBHOOK_URL="example.org/send?key=secret")
+    assert "DOUBAN_PIPELINE_ALERT_WEBHOOK_URL is not usable" in told
+    assert "secret" not in told

@@ -21,7 +21,8 @@ from sqlalchemy.exc import DataError
 from douban_pipeline.catalog.database import reading, transactions
 from douban_pipeline.catalog.maccms import DECIMAL_COLUMNS, WRITABLE_COLUMNS, Cms
 from douban_pipeline.catalog.owner import is_dead
-from douban_pipeline.catalog.tables import ChangeState, DecisionAction, OwnTables, ReviewStatus
+from douban_pipeline.catalog.states import ChangeState, DecisionAction, ReviewStatus
+from douban_pipeline.catalog.tables import OwnTables
 from douban_pipeline.catalog.tasks import shard_of
 from douban_pipeline.catalog.videos import GONE, state_rows
 from douban_pipeline.clock import Clock

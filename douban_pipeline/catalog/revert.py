@@ -14,7 +14,7 @@ from sqlalchemy import ColumnElement, RowMapping, select
 
 from douban_pipeline.catalog.change_log import PIPELINE, SYNOPSIS_COLUMNS, Change, ChangeLog, decode
 from douban_pipeline.catalog.database import reading
-from douban_pipeline.catalog.tables import ChangeState, ReviewStatus
+from douban_pipeline.catalog.states import ChangeState, ReviewStatus
 from douban_pipeline.catalog.videos import state_rows
 
 _RHYTHM = frozenset({"douban_last_sync_at", "douban_next_sync_at"})

@@ -7,7 +7,6 @@ mirrors the CMS's unix seconds.
 
 from __future__ import annotations
 
-import enum
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -23,6 +22,7 @@ from sqlalchemy import (
     SmallInteger,
     String,
     Table,
+    Text,
     UniqueConstraint,
     false,
     text,
@@ -42,90 +42,6 @@ SHARDS = 64
 """``shard = vod_id % 64``. Partition keys are history: never change this without a migration plan."""
 
 
-class ReviewStatus(enum.StrEnum):
-    """Where the link between a video and its subject stands."""
-
-    NOT_FOUND = "NOT_FOUND"
-    REVIEW = "REVIEW"
-    CONFIRMED = "CONFIRMED"
-    IGNORED = "IGNORED"
-
-
-class TaskType(enum.StrEnum):
-    """What a piece of queued work does."""
-
-    MATCH_DOUBAN_ID = "MATCH_DOUBAN_ID"
-    SYNC_DOUBAN = "SYNC_DOUBAN"
-    AI_INTRO = "AI_INTRO"
-    RECHECK = "RECHECK"
-
-
-class TaskStatus(enum.StrEnum):
-    """The life of a task; PENDING and RUNNING are open."""
-
-    PENDING = "PENDING"
-    RUNNING = "RUNNING"
-    SUCCESS = "SUCCESS"
-    FAIL = "FAIL"
-    SKIP = "SKIP"
-
-
-class TaskStage(enum.StrEnum):
-    """Which asset handles an open task next."""
-
-    SEARCH = "search"
-    SCORE = "score"
-    SYNC = "sync"
-
-
-class ChangeState(enum.StrEnum):
-    """The life of a logged write."""
-
-    PREPARED = "prepared"
-    APPLIED = "applied"
-    REFUSED = "refused"
-    ABANDONED = "abandoned"
-    CONFLICT = "conflict"
-    REVERTED = "reverted"
-
-
-class VerdictState(enum.StrEnum):
-    """What became of a verdict."""
-
-    PENDING = "pending"
-    APPLIED = "applied"
-    REFUSED = "refused"
-    SUPERSEDED = "superseded"
-    DRY_RUN = "dry_run"
-
-
-class DecisionAction(enum.StrEnum):
-    """What a reviewer may decide about a video."""
-
-    confirm_top1 = "confirm_top1"
-    """The best candidate of the newest verdict is the one."""
-    set_id = "set_id"
-    """The given subject is the one."""
-    clear_id = "clear_id"
-    """The id that stands is wrong; it is not linked automatically again."""
-    ignore = "ignore"
-    """Leave the video alone until a person says otherwise."""
-    lock_id = "lock_id"
-    """No automatic run changes the id."""
-    unlock_id = "unlock_id"
-    """Automatic runs may change the id again."""
-    rematch = "rematch"
-    """Look for the subject anew; also ends being ignored."""
-
-
-class DecisionState(enum.StrEnum):
-    """What became of a reviewer's decision."""
-
-    PENDING = "pending"
-    APPLIED = "applied"
-    REFUSED = "refused"
-
-
 @dataclass(frozen=True, slots=True)
 class OwnTables:
     """Our tables for one prefix; see `own_tables`."""
@@ -140,6 +56,11 @@ class OwnTables:
     snapshot: Table
     gate: Table
     brake: Table
+    intro: Table
+    intro_mark: Table
+    person: Table
+    alert: Table
+    health: Table
 
 
 @cache
@@ -211,6 +132,8 @@ def own_tables(prefix: str) -> OwnTables:
         Column("payload", JsonText),
         Column("run_id", String(64), nullable=False, server_default=text("''")),
         Column("created_at", UtcDateTime, nullable=False),
+        # When a run last took it on; with finished_at, how long the work took.
+        Column("started_at", UtcDateTime),
         Column("finished_at", UtcDateTime),
         index("task_queue", "status", "run_after", "priority"),
         index("task_video", "vod_id", "task_type", "status"),
@@ -247,7 +170,7 @@ def own_tables(prefix: str) -> OwnTables:
         Column("created_at", UtcDateTime, nullable=False),
         index("verdict_video", "vod_id", "verdict_id"),
         index("verdict_pending", "state", "verdict"),
-        index("verdict_created", "created_at"),
+        index("verdict_mix", "created_at", "verdict"),
     )
     candidate = table(
         "review_candidate",
@@ -337,6 +260,7 @@ def own_tables(prefix: str) -> OwnTables:
         Column("seen_at", UtcDateTime, nullable=False),
         UniqueConstraint("source", "key_hash", "sha256", name=f"uq_{name('snapshot_content')}"),
         index("snapshot_latest", "source", "key_hash", "seen_at"),
+        index("snapshot_seen", "seen_at"),
     )
     gate = table(
         "gate",
@@ -352,6 +276,14 @@ def own_tables(prefix: str) -> OwnTables:
         Column("failures", Integer, nullable=False, server_default=text("0")),
         Column("granted", BigInteger, nullable=False, server_default=text("0")),
         Column("reason", String(500), nullable=False, server_default=text("''")),
+        # Whoever opened or closed it by hand; empty when it did so by itself.
+        Column("changed_by", String(64), nullable=False, server_default=text("''")),
+        # Limits that not every source has.
+        Column("requests_per_day", Integer),
+        Column("tokens_per_minute", Integer),
+        Column("tokens_per_day", Integer),
+        # What was let through, succeeded, failed and spent: by minute for an hour, and today.
+        Column("usage", JsonText, quote=True),
         Column("updated_at", UtcDateTime, nullable=False),
     )
     brake = table(
@@ -367,4 +299,81 @@ def own_tables(prefix: str) -> OwnTables:
         Column("lifted_by", String(64), nullable=False, server_default=text("''")),
         Column("lift_note", String(500), nullable=False, server_default=text("''")),
     )
-    return OwnTables(metadata, video, task, verdict, candidate, decision, log, snapshot, gate, brake)
+    intro = table(
+        "intro",
+        Column("intro_id", BigId, primary_key=True, autoincrement=True),
+        Column("vod_id", BigInteger, nullable=False),
+        Column("shard", SmallInteger, nullable=False),
+        Column("douban_id", BigInteger, nullable=False, server_default=text("0")),
+        Column("task_id", BigInteger),
+        Column("run_id", String(64), nullable=False),
+        Column("state", String(16), nullable=False),
+        Column("reason", String(500), nullable=False, server_default=text("''")),
+        Column("violations", JsonText),
+        Column("intro_text", Text),
+        Column("model", String(128), nullable=False, server_default=text("''")),
+        Column("provider", String(64), nullable=False, server_default=text("''")),
+        Column("prompt_version", String(32), nullable=False),
+        Column("fact_sheet", JsonText),
+        Column("fact_sheet_hash", String(64), nullable=False),
+        Column("cost_usd", Double, nullable=False, server_default=text("0")),
+        Column("prompt_tokens", Integer, nullable=False, server_default=text("0")),
+        Column("completion_tokens", Integer, nullable=False, server_default=text("0")),
+        Column("snapshot_id", BigInteger),
+        Column("change_id", BigInteger),
+        Column("created_at", UtcDateTime, nullable=False),
+        index("intro_video", "vod_id", "intro_id"),
+        index("intro_created", "created_at", "state"),
+        index("intro_change", "change_id"),
+    )
+    intro_mark = table(
+        "intro_mark",
+        # The smallest hashes of an intro's pieces: texts that share some are compared in full.
+        Column("mark", BigInteger, primary_key=True, autoincrement=False),
+        Column("intro_id", BigInteger, primary_key=True, autoincrement=False),
+        index("intro_mark_intro", "intro_id"),
+    )
+    person = table(
+        "person",
+        Column("name", String(64), primary_key=True),
+        Column("seen_at", UtcDateTime, nullable=False),
+    )
+    alert = table(
+        "alert",
+        Column("alert_id", BigId, primary_key=True, autoincrement=True),
+        Column("cause", String(190), nullable=False),
+        # One open alert a cause; NULL once the cause is gone.
+        Column("open_key", String(190), unique=True),
+        Column("kind", String(32), nullable=False),
+        Column("title", String(200), nullable=False),
+        Column("detail", Text),
+        Column("times", Integer, nullable=False, server_default=text("1")),
+        Column("first_at", UtcDateTime, nullable=False),
+        Column("last_at", UtcDateTime, nullable=False),
+        Column("sent_at", UtcDateTime),
+        Column("send_error", String(500), nullable=False, server_default=text("''")),
+        Column("ended_at", UtcDateTime),
+        index("alert_first", "first_at"),
+    )
+    health = table(
+        "health",
+        Column("sampled_at", UtcDateTime, primary_key=True),
+        Column("figures", JsonText, nullable=False),
+    )
+    return OwnTables(
+        metadata,
+        video,
+        task,
+        verdict,
+        candidate,
+        decision,
+        log,
+        snapshot,
+        gate,
+        brake,
+        intro,
+        intro_mark,
+        person,
+        alert,
+        health,
+    )

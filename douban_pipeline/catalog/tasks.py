@@ -15,7 +15,8 @@ from sqlalchemy import Connection, Engine, case, or_, select, update
 
 from douban_pipeline.catalog.database import insert_missing, reading, transactions
 from douban_pipeline.catalog.owner import is_dead
-from douban_pipeline.catalog.tables import SHARDS, OwnTables, TaskStage, TaskStatus, TaskType
+from douban_pipeline.catalog.states import TaskStage, TaskStatus, TaskType
+from douban_pipeline.catalog.tables import SHARDS, OwnTables
 from douban_pipeline.clock import Clock
 
 BACK_OFF = (
@@ -145,7 +146,14 @@ class TaskQueue:
                     connection.execute(
                         update(task)
                         .where(task.c.task_id.in_(ids), *takeable)
-                        .values(status=TaskStatus.RUNNING, lease_owner=self.owner, lease_until=now + self.lease_time)
+                        .ordered_values(
+                            # Later steps of a run lease it again: the work began with the first. MySQL assigns in
+                            # the order written, so this comes before the owner changes.
+                            (task.c.started_at, case((task.c.lease_owner == self.owner, task.c.started_at), else_=now)),
+                            (task.c.status, TaskStatus.RUNNING),
+                            (task.c.lease_owner, self.owner),
+                            (task.c.lease_until, now + self.lease_time),
+                        )
                     )
                     rows = connection.execute(
                         select(task).where(

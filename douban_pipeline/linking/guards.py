@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy import Connection, select
 
 from douban_pipeline.catalog import brakes
-from douban_pipeline.catalog.tables import ReviewStatus, VerdictState
+from douban_pipeline.catalog.states import ReviewStatus, VerdictState
 from douban_pipeline.catalog.videos import Breach
 from douban_pipeline.matching import Thresholds
 from douban_pipeline.matching.guard import SENTENCES, violations

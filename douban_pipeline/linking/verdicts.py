@@ -14,7 +14,7 @@ from sqlalchemy import Connection, RowMapping, insert, select, update
 from douban_pipeline import RULE_VERSION
 from douban_pipeline.catalog import brakes
 from douban_pipeline.catalog.database import reading, transactions
-from douban_pipeline.catalog.tables import ReviewStatus, TaskStage, TaskStatus, VerdictState
+from douban_pipeline.catalog.states import ReviewStatus, TaskStage, TaskStatus, VerdictState
 from douban_pipeline.catalog.tasks import Task, TaskQueue, back_off
 from douban_pipeline.catalog.values import readable
 from douban_pipeline.catalog.videos import state_rows

@@ -11,14 +11,8 @@ from typing import Any
 from sqlalchemy import Connection, RowMapping, or_, select
 
 from douban_pipeline.catalog.change_log import PIPELINE, decode
-from douban_pipeline.catalog.tables import (
-    ChangeState,
-    DecisionAction,
-    DecisionState,
-    OwnTables,
-    ReviewStatus,
-    VerdictState,
-)
+from douban_pipeline.catalog.states import ChangeState, DecisionAction, DecisionState, ReviewStatus, VerdictState
+from douban_pipeline.catalog.tables import OwnTables
 
 _CHUNK = 500
 _CHOOSING = (DecisionAction.confirm_top1, DecisionAction.set_id)

@@ -11,7 +11,7 @@ from sqlalchemy import func, select
 from douban_pipeline.catalog.database import reading
 from douban_pipeline.catalog.maccms import live_condition
 from douban_pipeline.catalog.numbers import year_of
-from douban_pipeline.catalog.tables import ReviewStatus
+from douban_pipeline.catalog.states import ReviewStatus
 from douban_pipeline.catalog.values import readable
 from douban_pipeline.linking.facts import kind_of_category
 from douban_pipeline.matching import parse_title

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from douban_pipeline.catalog.tables import ReviewStatus
+from douban_pipeline.catalog.states import ReviewStatus
 from douban_pipeline.linking.verdicts import with_standing_id
 from douban_pipeline.matching import judge
 from douban_pipeline.matching.profiles import Profile

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from sqlalchemy import update
 
 from douban_pipeline.catalog.database import transactions
-from douban_pipeline.catalog.tables import ReviewStatus
+from douban_pipeline.catalog.states import ReviewStatus
 from douban_pipeline.services import Services
 
 _CHUNK = 500

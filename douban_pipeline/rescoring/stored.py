@@ -12,7 +12,7 @@ from sqlalchemy import Connection, RowMapping, String, case, func, or_, select, 
 
 from douban_pipeline.catalog.change_log import decode
 from douban_pipeline.catalog.database import reading
-from douban_pipeline.catalog.tables import ChangeState, DecisionAction
+from douban_pipeline.catalog.states import ChangeState, DecisionAction
 from douban_pipeline.linking.facts import subject_facts
 from douban_pipeline.matching import Code, Kind, Subject, Video
 from douban_pipeline.rescoring.neighbours import LinkedVideos

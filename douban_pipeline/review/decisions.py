@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, insert, select, update
 
 from douban_pipeline.catalog.database import reading, transactions
-from douban_pipeline.catalog.tables import DecisionAction, DecisionState
+from douban_pipeline.catalog.states import DecisionAction, DecisionState
 from douban_pipeline.catalog.tasks import shard_of
 from douban_pipeline.catalog.videos import state_rows
 from douban_pipeline.review.queue import newest_candidates

@@ -4,7 +4,7 @@ import dagster as dg
 from pydantic import Field
 
 from douban_pipeline.catalog.revert import Selection, revert
-from douban_pipeline.catalog.tables import DecisionAction
+from douban_pipeline.catalog.states import DecisionAction
 from douban_pipeline.launchpad import PERSON_TAGS, problems_failure, refuse_environment
 from douban_pipeline.presentation import subject_link, table
 from douban_pipeline.review.decisions import DecisionError, Wish, record

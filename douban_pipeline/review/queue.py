@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, func, or_, select
 
 from douban_pipeline.catalog.database import reading
-from douban_pipeline.catalog.tables import ReviewStatus
+from douban_pipeline.catalog.states import ReviewStatus
 from douban_pipeline.catalog.tasks import FAILURES_FOR_A_PERSON
 from douban_pipeline.catalog.values import readable
 from douban_pipeline.services import Services

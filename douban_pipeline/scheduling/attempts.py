@@ -17,7 +17,7 @@ from typing import TypeVar
 from sqlalchemy import select, update
 
 from douban_pipeline.catalog.database import transactions
-from douban_pipeline.catalog.tables import ReviewStatus
+from douban_pipeline.catalog.states import ReviewStatus
 from douban_pipeline.catalog.tasks import FAILURES_FOR_A_PERSON, Task, TaskQueue, back_off
 from douban_pipeline.services import Services
 from douban_pipeline.upstream.errors import GateClosed, GateUnreadable, SourceError, SourceThrottled, SourceWall

@@ -10,7 +10,8 @@ from datetime import datetime
 from sqlalchemy import ColumnElement, Engine, and_, case, exists, func, literal, not_, or_, select, update
 
 from douban_pipeline.catalog.database import reading, transactions
-from douban_pipeline.catalog.tables import DecisionState, OwnTables, ReviewStatus, TaskStage, TaskStatus, TaskType
+from douban_pipeline.catalog.states import DecisionState, ReviewStatus, TaskStage, TaskStatus, TaskType
+from douban_pipeline.catalog.tables import OwnTables
 from douban_pipeline.catalog.tasks import OPEN, NewTask, TaskQueue
 from douban_pipeline.clock import Clock
 from douban_pipeline.scheduling.tiers import tier_of

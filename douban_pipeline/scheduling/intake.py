@@ -19,7 +19,8 @@ from sqlalchemy import Engine, RowMapping, bindparam, func, or_, select, update
 from douban_pipeline.catalog.database import insert_missing, reading, transactions
 from douban_pipeline.catalog.maccms import MATCH_COLUMNS, Cms
 from douban_pipeline.catalog.numbers import year_of
-from douban_pipeline.catalog.tables import OwnTables, ReviewStatus
+from douban_pipeline.catalog.states import ReviewStatus
+from douban_pipeline.catalog.tables import OwnTables
 from douban_pipeline.catalog.tasks import shard_of
 from douban_pipeline.catalog.videos import GONE, state_rows
 from douban_pipeline.clock import Clock

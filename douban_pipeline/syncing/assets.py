@@ -5,7 +5,7 @@ from collections import Counter
 import dagster as dg
 
 from douban_pipeline.catalog.database import reading
-from douban_pipeline.catalog.tables import TaskStage
+from douban_pipeline.catalog.states import TaskStage
 from douban_pipeline.linking.assets import scored_matches
 from douban_pipeline.partitions import shard_backfill, shards
 from douban_pipeline.presentation import subject_link, table

@@ -11,7 +11,7 @@ from sqlalchemy import RowMapping, select, update
 
 from douban_pipeline.catalog.change_log import Change, ChangeLog
 from douban_pipeline.catalog.database import reading, transactions
-from douban_pipeline.catalog.tables import (
+from douban_pipeline.catalog.states import (
     ChangeState,
     DecisionAction,
     DecisionState,

@@ -22,7 +22,7 @@ from douban_pipeline.catalog.values import (
     storable,
 )
 from douban_pipeline.catalog.vocabulary import SiteVocabulary
-from douban_pipeline.settings import FieldPolicy
+from douban_pipeline.setting_values import FieldPolicy
 from douban_pipeline.upstream.douban import SubjectRecord
 
 _EMPTY = (None, "", "0", 0, Decimal("0.0"))

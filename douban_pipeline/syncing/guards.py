@@ -10,7 +10,7 @@ from sqlalchemy import Connection, String, and_, func, or_, select, type_coerce
 
 from douban_pipeline.catalog.change_log import PIPELINE, SYNOPSIS_COLUMNS, decode
 from douban_pipeline.catalog.owner import is_dead
-from douban_pipeline.catalog.tables import ChangeState, ReviewStatus
+from douban_pipeline.catalog.states import ChangeState, ReviewStatus
 from douban_pipeline.catalog.videos import Breach
 from douban_pipeline.services import Services
 from douban_pipeline.syncing.fields import is_empty

@@ -12,7 +12,7 @@ from sqlalchemy import RowMapping, select, update
 from douban_pipeline.catalog import brakes
 from douban_pipeline.catalog.change_log import Change, ChangeLog
 from douban_pipeline.catalog.database import reading, transactions
-from douban_pipeline.catalog.tables import ChangeState, ReviewStatus, TaskStatus, TaskType, VerdictState
+from douban_pipeline.catalog.states import ChangeState, ReviewStatus, TaskStatus, TaskType, VerdictState
 from douban_pipeline.catalog.tasks import Task, TaskQueue
 from douban_pipeline.catalog.values import readable
 from douban_pipeline.catalog.videos import GONE, note_gone, state_rows

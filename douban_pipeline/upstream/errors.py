@@ -80,6 +80,14 @@ class GateClosed(SourceError):
         self.until = until
 
 
+class QuotaSpent(GateClosed):
+    """The source's quota of the day is used up; no call was made. ``until`` is when the next day begins."""
+
+
+class SourceUnpaid(SourceError):
+    """The source wants money: credits, or what the key may spend, are used up. Asking again today is useless."""
+
+
 class GateUnreadable(SourceError):
     """The gate's row cannot be read or written. Fails closed: no call was made."""
 

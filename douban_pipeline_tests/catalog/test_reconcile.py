@@ -13,7 +13,7 @@ from douban_pipeline.catalog.change_log import LOST_AFTER, Change, ChangeLog, Re
 from douban_pipeline.catalog.maccms import Cms
 from douban_pipeline.catalog.owner import is_dead
 from douban_pipeline.catalog.revert import Selection, revert
-from douban_pipeline.catalog.tables import ChangeState
+from douban_pipeline.catalog.states import ChangeState
 from douban_pipeline.clock import SystemClock
 from douban_pipeline_tests.library import Library, dead_owner, processes, video
 

@@ -10,7 +10,7 @@ import pytest
 from douban_pipeline.catalog.change_log import Change, ChangeLog
 from douban_pipeline.catalog.database import reading
 from douban_pipeline.catalog.revert import RevertedChange, Selection, revert
-from douban_pipeline.catalog.tables import ChangeState, ReviewStatus
+from douban_pipeline.catalog.states import ChangeState, ReviewStatus
 from douban_pipeline_tests.clocks import START
 from douban_pipeline_tests.library import build_library, video
 

@@ -9,7 +9,8 @@ from datetime import timedelta
 import pytest
 import sqlalchemy as sa
 
-from douban_pipeline.catalog.tables import SHARDS, TaskStage, TaskStatus, TaskType
+from douban_pipeline.catalog.states import TaskStage, TaskStatus, TaskType
+from douban_pipeline.catalog.tables import SHARDS
 from douban_pipeline.catalog.tasks import NewTask, back_off, shard_of
 from douban_pipeline_tests.clocks import START
 from douban_pipeline_tests.library import dead_owner
@@ -200,3 +201,16 @@ def test_the_key_that_keeps_tasks_single_stands_in_the_database(library):
     library.execute(sa.insert(library.tables.task).values(**twin | {"open_key": None}))
     library.execute(sa.insert(library.tables.task).values(**twin | {"open_key": None}))
     assert len(library.tasks()) == 3
+
+
+def test_how_long_work_took_counts_from_the_first_step_of_the_run_that_did_it(library):
+    queue = library.queue("run")
+    library.enqueue(queue, [match(1)])
+    lease(queue)
+    library.clock.advance(minutes=2)
+    [task] = queue.lease(ALL_SHARDS, TaskStage.SEARCH, limit=9)
+    assert library.tasks()[0]["started_at"] == START, "a later step of the same run goes on with it"
+    with library.engine.begin() as connection:
+        queue.put_back(connection, task.task_id, library.clock.now(), "", failed=True)
+    lease(library.queue("next"))
+    assert library.tasks()[0]["started_at"] == START + timedelta(minutes=2)

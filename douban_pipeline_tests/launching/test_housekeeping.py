@@ -8,7 +8,7 @@ from datetime import timedelta
 import dagster as dg
 import pytest
 
-from douban_pipeline.catalog.tables import TaskStage, TaskStatus, TaskType
+from douban_pipeline.catalog.states import TaskStage, TaskStatus, TaskType
 from douban_pipeline.catalog.tasks import NewTask
 from douban_pipeline.launching.housekeeping import clear_away
 from douban_pipeline_tests.library import Library, build_library, video

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dagster as dg
 import pytest
 
-from douban_pipeline.catalog.tables import DecisionAction
+from douban_pipeline.catalog.states import DecisionAction
 from douban_pipeline.review.decisions import DecisionError, Wish, record
 from douban_pipeline.review.jobs import DecisionRow, DecisionsConfig, record_decisions
 from douban_pipeline_tests.scenario import FILMS, RIVER, TRAM, WHALE, row_of, subject, telling

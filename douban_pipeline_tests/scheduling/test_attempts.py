@@ -9,7 +9,8 @@ from datetime import timedelta
 
 import pytest
 
-from douban_pipeline.catalog.tables import SHARDS, TaskStage, TaskType
+from douban_pipeline.catalog.states import TaskStage, TaskType
+from douban_pipeline.catalog.tables import SHARDS
 from douban_pipeline.catalog.tasks import NewTask
 from douban_pipeline.scheduling.attempts import PAUSE, Attempts, PutBack
 from douban_pipeline.upstream.errors import (

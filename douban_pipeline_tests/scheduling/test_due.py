@@ -9,7 +9,8 @@ import pytest
 import sqlalchemy as sa
 
 from douban_pipeline.catalog.database import reading
-from douban_pipeline.catalog.tables import SHARDS, TaskStage, TaskStatus, TaskType
+from douban_pipeline.catalog.states import TaskStage, TaskStatus, TaskType
+from douban_pipeline.catalog.tables import SHARDS
 from douban_pipeline.catalog.tasks import NewTask
 from douban_pipeline.scheduling.due import DueVideo, DueVideos, Scope, ShardDue
 from douban_pipeline_tests.clocks import START

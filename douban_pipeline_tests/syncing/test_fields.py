@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from douban_pipeline.catalog.maccms import Cms
 from douban_pipeline.catalog.vocabulary import SiteVocabulary
-from douban_pipeline.settings import DEFAULT_FIELD_POLICIES
+from douban_pipeline.setting_values import DEFAULT_FIELD_POLICIES
 from douban_pipeline.syncing.fields import is_empty, plan_fields
 from douban_pipeline.upstream.douban import SubjectRecord
 

@@ -1,0 +1,105 @@
+"""The states that rows of our tables go through, and what people may decide; stored by value."""
+
+from __future__ import annotations
+
+import enum
+
+
+class ReviewStatus(enum.StrEnum):
+    """Where the link between a video and its subject stands."""
+
+    NOT_FOUND = "NOT_FOUND"
+    REVIEW = "REVIEW"
+    CONFIRMED = "CONFIRMED"
+    IGNORED = "IGNORED"
+
+
+class TaskType(enum.StrEnum):
+    """What a piece of queued work does."""
+
+    MATCH_DOUBAN_ID = "MATCH_DOUBAN_ID"
+    SYNC_DOUBAN = "SYNC_DOUBAN"
+    AI_INTRO = "AI_INTRO"
+    RECHECK = "RECHECK"
+
+
+class TaskStatus(enum.StrEnum):
+    """The life of a task; PENDING and RUNNING are open."""
+
+    PENDING = "PENDING"
+    RUNNING = "RUNNING"
+    SUCCESS = "SUCCESS"
+    FAIL = "FAIL"
+    SKIP = "SKIP"
+
+
+class TaskStage(enum.StrEnum):
+    """Which asset handles an open task next."""
+
+    SEARCH = "search"
+    SCORE = "score"
+    SYNC = "sync"
+    INTRO = "intro"
+
+
+class ChangeState(enum.StrEnum):
+    """The life of a logged write."""
+
+    PREPARED = "prepared"
+    APPLIED = "applied"
+    REFUSED = "refused"
+    ABANDONED = "abandoned"
+    CONFLICT = "conflict"
+    REVERTED = "reverted"
+
+
+class VerdictState(enum.StrEnum):
+    """What became of a verdict."""
+
+    PENDING = "pending"
+    APPLIED = "applied"
+    REFUSED = "refused"
+    SUPERSEDED = "superseded"
+    DRY_RUN = "dry_run"
+
+
+class DecisionAction(enum.StrEnum):
+    """What a reviewer may decide about a video."""
+
+    confirm_top1 = "confirm_top1"
+    """The best candidate of the newest verdict is the one."""
+    set_id = "set_id"
+    """The given subject is the one."""
+    clear_id = "clear_id"
+    """The id that stands is wrong; it is not linked automatically again."""
+    ignore = "ignore"
+    """Leave the video alone until a person says otherwise."""
+    lock_id = "lock_id"
+    """No automatic run changes the id."""
+    unlock_id = "unlock_id"
+    """Automatic runs may change the id again."""
+    rematch = "rematch"
+    """Look for the subject anew; also ends being ignored."""
+
+
+class DecisionState(enum.StrEnum):
+    """What became of a reviewer's decision."""
+
+    PENDING = "pending"
+    APPLIED = "applied"
+    REFUSED = "refused"
+
+
+class IntroState(enum.StrEnum):
+    """What became of one answer of the language model."""
+
+    WRITTEN = "written"
+    """It stands in the CMS, or did until somebody changed it."""
+    REFUSED = "refused"
+    """The fact guard, or the write path, did not let it through."""
+    FAILED = "failed"
+    """The call gave no usable answer."""
+    PREVIEW = "preview"
+    """It was only shown."""
+    WITHDRAWN = "withdrawn"
+    """It was taken back."""
