@@ -11,6 +11,10 @@ from douban_pipeline.services import Services
 
 _FINISHED = [dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED]
 _BATCH = 500
+HEALTH_TAGS = {"pipeline": "health"}
+HEALTH_DAYS = 2
+"""Days that runs are kept which only look at the pipeline's health: one comes every few minutes, and their figures are
+kept elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,17 +26,28 @@ class Cleared:
 
 
 def clear_away(services: Services, instance: dg.DagsterInstance, *, keep_run: str) -> Cleared:
-    """Delete finished runs and closed tasks older than the setting `history_days`, except run ``keep_run``."""
-    before = services.clock.now() - timedelta(days=services.settings.history_days)
-    runs = 0
-    while found := instance.get_runs(filters=dg.RunsFilter(statuses=_FINISHED, updated_before=before), limit=_BATCH):
+    """Delete finished runs and closed tasks older than the setting `history_days`, except run ``keep_run``.
+
+    Runs that only look at the pipeline's health go after `HEALTH_DAYS`.
+    """
+    now = services.clock.now()
+    before = now - timedelta(days=services.settings.history_days)
+    runs = _delete_runs(instance, dg.RunsFilter(statuses=_FINISHED, updated_before=before), keep_run)
+    brief = dg.RunsFilter(statuses=_FINISHED, tags=HEALTH_TAGS, updated_before=now - timedelta(days=HEALTH_DAYS))
+    runs += _delete_runs(instance, brief, keep_run)
+    return Cleared(runs, _delete_tasks(services, before))
+
+
+def _delete_runs(instance: dg.DagsterInstance, finished: dg.RunsFilter, keep_run: str) -> int:
+    deleted = 0
+    while found := instance.get_runs(filters=finished, limit=_BATCH):
         old = [run.run_id for run in found if run.run_id != keep_run]
         if not old:
             break
         for run_id in old:
             instance.delete_run(run_id)
-        runs += len(old)
-    return Cleared(runs, _delete_tasks(services, before))
+        deleted += len(old)
+    return deleted
 
 
 def _delete_tasks(services: Services, before: datetime) -> int:
@@ -63,7 +78,7 @@ def prune(context: dg.OpExecutionContext, services: dg.ResourceParam[Services]) 
 def prune_history() -> None:
     """Delete Dagster runs with their events, and closed tasks, older than `DOUBAN_PIPELINE_HISTORY_DAYS`.
 
-    Dagster keeps its event log for ever (about 80 KB a run). The change log, verdicts and archived answers are
-    not touched: they explain what stands in the CMS.
+    Dagster keeps its event log for ever (about 80 KB a run). Runs of `watch_health`, which come every few minutes, go
+    after two days. The change log, verdicts and archived answers are not touched: they explain what stands in the CMS.
     """
     prune()

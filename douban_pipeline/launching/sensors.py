@@ -16,6 +16,7 @@ from douban_pipeline.scheduling.due import DueVideos
 from douban_pipeline.scheduling.intake import Intake
 from douban_pipeline.scheduling.jobs import take_in_changes
 from douban_pipeline.services import Services
+from douban_pipeline.upstream.douban import SOURCE as DOUBAN
 from douban_pipeline.upstream.gate import GateStatus
 
 INTERVAL_SECONDS = 30
@@ -39,9 +40,11 @@ def due_videos_sensor(
     if unready:
         return dg.SkipReason(unready)
     now = services.clock.now()
-    closed = [gate for gate in services.gate.status() if gate.open_until and gate.open_until > now]
-    if closed:
-        return dg.SkipReason("; ".join(_closed(gate, services) for gate in closed))
+    for gate in services.gate.status():
+        # Without Douban nothing can be done. Without a search, or a language model, links are still synced, and what
+        # needs them is put back.
+        if gate.source == DOUBAN and gate.open_until and gate.open_until > now:
+            return dg.SkipReason(_closed(gate, services))
     due = DueVideos(services.engine, services.tables, services.settings, services.clock).overview()
     under_way = chain_runs_under_way(context.instance)
     settings = services.settings

@@ -10,7 +10,7 @@ import pytest
 
 from douban_pipeline.catalog.states import TaskStage, TaskStatus, TaskType
 from douban_pipeline.catalog.tasks import NewTask
-from douban_pipeline.launching.housekeeping import clear_away
+from douban_pipeline.launching.housekeeping import HEALTH_DAYS, HEALTH_TAGS, clear_away
 from douban_pipeline_tests.library import Library, build_library, video
 
 
@@ -40,6 +40,20 @@ def test_finished_runs_go_with_their_events_after_their_days(library: Library) -
         assert instance.get_run_by_id(old) is None
         assert not instance.all_logs(old)
         assert instance.get_run_by_id(under_way) is not None
+
+
+def test_runs_that_only_look_at_health_go_sooner(library: Library) -> None:
+    with dg.DagsterInstance.ephemeral() as instance:
+        plain = short.execute_in_process(instance=instance).run_id
+        brief = short.execute_in_process(instance=instance, tags=HEALTH_TAGS).run_id
+        stored = instance.get_run_record_by_id(brief)
+        assert stored is not None
+        library.clock.advance(seconds=(stored.update_timestamp - library.clock.now()).total_seconds())
+        library.clock.advance(days=HEALTH_DAYS - 1)
+        assert clear_away(library.services, instance, keep_run="").runs == 0
+        library.clock.advance(days=1, seconds=1)
+        assert clear_away(library.services, instance, keep_run="").runs == 1
+        assert (instance.get_run_by_id(brief), instance.get_run_by_id(plain) is None) == (None, False)
 
 
 def test_closed_tasks_go_after_their_days_and_open_ones_stay(library: Library) -> None:

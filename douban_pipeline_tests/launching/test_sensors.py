@@ -116,6 +116,15 @@ def test_a_closed_gate_is_said_and_until_when(library: Library, instance: dg.Dag
     assert isinstance(tick(due_videos_sensor, library, instance), list)
 
 
+@pytest.mark.parametrize("source", ["searxng", "openrouter"])
+def test_while_another_source_is_closed_links_are_still_synced(
+    library: Library, instance: dg.DagsterInstance, source: str
+) -> None:
+    library.services.gate.configure(source, 60, 1)
+    library.services.gate.open(source, START + timedelta(minutes=45), "验证码页面")
+    assert [request.partition_key for request in tick(due_videos_sensor, library, instance)] == ["05"]
+
+
 def test_excluded_categories_launch_nothing(sqlite_url: str, instance: dg.DagsterInstance) -> None:
     rows = [video(5 + 64 * number, type_id=20) for number in range(20)]
     with build_library(sqlite_url, rows, excluded_type_ids="20") as library:
