@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from multiprocessing.managers import BaseManager
 
 START = datetime(2026, 3, 1, 4, 0, tzinfo=UTC)
 
@@ -42,14 +43,19 @@ class FakeClock:
 class SharedClock:
     """Virtual time for several threads: it moves only when every one of them waits, to the earliest waking.
 
-    One thread runs at a time, so that a race is played out in an order that follows from the times alone.
+    One thread runs at a time, so that a race is played out in an order that follows from the times alone. Served by
+    a `ClockManager`, it is the time of several processes: each is one thread of the server.
+
+    Args:
+        start: The first moment.
+        threads: How many take part from the beginning, each of them by `enter`; `run` counts its own.
     """
 
-    def __init__(self, start: datetime = START) -> None:
+    def __init__(self, start: datetime = START, threads: int = 0) -> None:
         self._now = start
         self._turn = threading.Condition()
         self._waking: dict[int, datetime] = {}
-        self._threads = 0
+        self._threads = threads
         self._running: int | None = None
 
     def now(self) -> datetime:
@@ -57,9 +63,20 @@ class SharedClock:
         return self._now
 
     def sleep(self, seconds: float) -> None:
-        """Wait until ``seconds`` of virtual time have passed; only for threads of `run`."""
+        """Wait until ``seconds`` of virtual time have passed; only for threads that take part."""
         with self._turn:
             self._wait(self._now + timedelta(seconds=max(seconds, 0)))
+
+    def enter(self) -> None:
+        """Wait for the first turn of a thread that takes part."""
+        self.sleep(0)
+
+    def leave(self) -> None:
+        """Let the others go on without the thread whose turn it is; anybody may say so of one that died."""
+        with self._turn:
+            self._threads -= 1
+            self._running = None
+            self._next()
 
     def run(self, works: list[Callable[[], None]]) -> None:
         """Run ``works``, a thread each, to their end; the first error of any is raised."""
@@ -68,16 +85,12 @@ class SharedClock:
 
         def play(work: Callable[[], None]) -> None:
             try:
-                with self._turn:
-                    self._wait(self._now)
+                self.enter()
                 work()
             except BaseException as error:  # noqa: BLE001 (handed to the caller)
                 errors.append(error)
             finally:
-                with self._turn:
-                    self._threads -= 1
-                    self._running = None
-                    self._next()
+                self.leave()
 
         threads = [threading.Thread(target=play, args=(work,), daemon=True) for work in works]
         for thread in threads:
@@ -102,3 +115,10 @@ class SharedClock:
             self._now = max(self._now, self._waking.pop(chosen))
             self._running = chosen
             self._turn.notify_all()
+
+
+class ClockManager(BaseManager):
+    """Serves a `SharedClock` to other processes, one thread of the server for each thread that asks."""
+
+
+ClockManager.register("SharedClock", SharedClock, exposed=("now", "sleep", "enter", "leave"))

@@ -15,35 +15,29 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from random import Random
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from sqlalchemy import Engine, Row, insert, select, update
+from sqlalchemy import Engine, insert, select, update
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 from douban_pipeline.catalog.database import reading
 from douban_pipeline.catalog.owner import is_dead
 from douban_pipeline.catalog.tables import OwnTables
 from douban_pipeline.clock import Clock
-from douban_pipeline.upstream.errors import GateClosed, GateUnreadable, SourceError
-from douban_pipeline.upstream.gate_rules import (
-    FAILURE_PAUSE,
-    SAFETY,
-    Admitted,
-    GateRow,
-    GateState,
-    Holder,
-    Refused,
-    Wait,
-)
+from douban_pipeline.upstream.errors import GateClosed, GateUnreadable, QuotaSpent, SourceError
+from douban_pipeline.upstream.gate_rules import SAFETY, Admitted, GateRow, GateState, Refused, Wait
+from douban_pipeline.upstream.gate_status import GateStatus, decode, encode, status_of
+
+__all__ = ["Gate", "GateStatus", "Slot"]
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Slot:
     """A permission to make one call.
 
@@ -51,44 +45,13 @@ class Slot:
         source: The source it is for.
         owner: Token of the call, unique over all processes.
         granted_at: When it was given (UTC).
+        tokens_used: What the call really took, for its maker to set; while it is None, the estimate stands.
     """
 
     source: str
     owner: str
     granted_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class GateStatus:
-    """One source as reports show it.
-
-    Attributes:
-        source: Its name.
-        state: closed (calls pass), open (none) or half_open (one probe).
-        open_until: When an open breaker lets a probe pass.
-        reason: Why it is not closed; empty when it is.
-        failures: Failed calls in a row.
-        granted: Calls let through since the row was made.
-        requests_per_minute: The configured limit.
-        concurrency: Calls allowed at the same time, over all processes.
-        in_use: Places taken now.
-        waiting: Callers queued behind them.
-        next_slot_at: Earliest moment of the next call.
-        updated_at: Last change of the row.
-    """
-
-    source: str
-    state: GateState
-    open_until: datetime | None
-    reason: str
-    failures: int
-    granted: int
-    requests_per_minute: float
-    concurrency: int
-    in_use: int
-    waiting: int
-    next_slot_at: datetime
-    updated_at: datetime
+    tokens_used: int | None = None
 
 
 class Gate:
@@ -101,6 +64,7 @@ class Gate:
         rng: Jitter of the breaker.
         hold: How long a process may keep a place; must exceed the longest call. A process killed while it holds
             one frees it after this time.
+        zone: Where the days of quotas begin.
     """
 
     def __init__(
@@ -111,21 +75,35 @@ class Gate:
         *,
         rng: Random | None = None,
         hold: timedelta = timedelta(seconds=120),
+        zone: tzinfo = UTC,
     ) -> None:
         self._engine = engine
         self._table = tables.gate
         self._clock = clock
         self._rng = rng or Random()
         self._hold = hold
+        self._zone = zone
         self._process = f"{socket.gethostname()[:60]}:{os.getpid()}"
 
-    def configure(self, source: str, requests_per_minute: float, concurrency: int) -> None:
-        """Set the limits of ``source``, making its row if there is none; its breaker is left as it is.
+    def configure(
+        self,
+        source: str,
+        requests_per_minute: float,
+        concurrency: int,
+        *,
+        requests_per_day: int | None = None,
+        tokens_per_minute: int | None = None,
+        tokens_per_day: int | None = None,
+    ) -> None:
+        """Set the limits of ``source``, making its row if there is none; its breaker and counters stay as they are.
 
         Args:
             source: Name of the source, at most 32 characters.
             requests_per_minute: Allowed calls a minute, above 0.
             concurrency: Allowed calls at the same time over all processes, at least 1.
+            requests_per_day: Allowed calls a day, at least 1; None is no limit.
+            tokens_per_minute: Allowed tokens in any minute, at least 1; None is no limit.
+            tokens_per_day: Allowed tokens a day, at least 1; None is no limit.
 
         Raises:
             ValueError: A limit is out of range.
@@ -133,16 +111,25 @@ class Gate:
         """
         if requests_per_minute <= 0 or concurrency < 1:
             raise ValueError(f"{source}: {requests_per_minute} requests a minute, {concurrency} at a time")
+        budget = {
+            "requests_per_day": requests_per_day,
+            "tokens_per_minute": tokens_per_minute,
+            "tokens_per_day": tokens_per_day,
+        }
+        for name, limit in budget.items():
+            if limit is not None and limit < 1:
+                raise ValueError(f"{source}: {name} {limit}")
         limits = {
             "interval_ms": math.ceil(60_000 * SAFETY / requests_per_minute),
             "concurrency": concurrency,
+            **budget,
         }
         now = self._clock.now()
         new = {"source": source, "next_slot_at": now, "holders": [], "state": GateState.CLOSED.value}
         where = self._table.c.source == source
         try:
             with reading(self._engine) as connection:
-                known = connection.execute(select(self._table.c.source).where(where)).first()
+                known = connection.execute(select(*(self._table.c[name] for name in limits)).where(where)).first()
             if known is None:
                 try:
                     with self._engine.begin() as connection:
@@ -151,33 +138,43 @@ class Gate:
                     logger.debug("another process made the gate of %s first", source)
                 else:
                     return
+            elif known._asdict() == limits:
+                return
             with self._engine.begin() as connection:
                 connection.execute(update(self._table).where(where).values(**limits, updated_at=now))
         except SQLAlchemyError as error:
             raise _unreadable(source, error) from error
 
     @contextmanager
-    def slot(self, source: str) -> Iterator[Slot]:
+    def slot(self, source: str, *, tokens: int = 0) -> Iterator[Slot]:
         """Wait for the next slot of ``source``, hold a place during the block, and learn from how it ends.
 
-        A `SourceError` that leaves the block counts against the source as its kind says; other exceptions say
-        nothing of it.
+        A `SourceError` that leaves the block counts against the source as its kind says, and gives the tokens
+        back unless `Slot.tokens_used` is set; other exceptions say nothing of the source.
+
+        Args:
+            source: Whom the call is for.
+            tokens: Estimate of the tokens that it will take, held until `Slot.tokens_used` says better.
 
         Raises:
             GateClosed: The breaker is open, or opened while waiting.
+            QuotaSpent: The day's requests or tokens are used up.
             GateUnreadable: The gate's row is missing or cannot be read or written.
+            ValueError: ``tokens`` is negative.
         """
+        if tokens < 0:
+            raise ValueError(f"{source}: {tokens} tokens")
         owner = f"{self._process}:{uuid.uuid4().hex}"
-        granted_at = self._wait(source, owner)
+        slot = Slot(source, owner, self._wait(source, owner, tokens))
         try:
-            yield Slot(source, owner, granted_at)
+            yield slot
         except SourceError as error:
-            self._leave(source, owner, error)
+            self._leave(slot, error)
             raise
         except BaseException:
-            self._forget(source, owner)
+            self._forget(source, owner, slot.tokens_used)
             raise
-        self._leave(source, owner, None)
+        self._leave(slot, None)
 
     def status(self) -> list[GateStatus]:
         """Return every source's state, by name.
@@ -189,36 +186,46 @@ class Gate:
         try:
             with reading(self._engine) as connection:
                 rows = connection.execute(select(self._table).order_by(self._table.c.source)).all()
-            return [_status(_decode(row), row.updated_at, now) for row in rows]
+            return [status_of(decode(row, self._zone), row.updated_at, now) for row in rows]
         except (SQLAlchemyError, ValueError, KeyError, TypeError) as error:
             raise _unreadable("gate", error) from error
 
-    def open(self, source: str, until: datetime, reason: str) -> None:
-        """Let nothing through to ``source`` before ``until``, for a reason a person gives."""
-        self._change(source, lambda row: row.open(until, reason))
+    def open(self, source: str, until: datetime, reason: str, *, by: str = "") -> None:
+        """Let nothing through to ``source`` before ``until``, earlier or later than it is now.
 
-    def close(self, source: str) -> None:
-        """Let calls to ``source`` pass again at once."""
+        Args:
+            source: Whom to leave alone.
+            until: When one call may probe it.
+            reason: Why, for whoever is refused.
+            by: The person who says so.
 
-        def change(row: GateRow) -> None:
-            row.close()
-            row.next_slot_at = self._clock.now()
+        Raises:
+            GateUnreadable: There is no such source, or its row cannot be read or written.
+        """
+        self._change(source, lambda row: row.open(until, reason, by))
 
-        self._change(source, change)
+    def close(self, source: str, *, by: str = "") -> None:
+        """Let calls to ``source`` pass again at once, because ``by`` says so; what failed before is forgotten.
 
-    def _wait(self, source: str, owner: str) -> datetime:
-        def ask(row: GateRow) -> tuple[datetime, Admitted | Wait | Refused, str]:
+        Raises:
+            GateUnreadable: There is no such source, or its row cannot be read or written.
+        """
+        self._change(source, lambda row: row.close(by))
+
+    def _wait(self, source: str, owner: str, tokens: int) -> datetime:
+        def ask(row: GateRow) -> tuple[datetime, Admitted | Wait | Refused]:
             # The moment is read under the lock: waiting for the lock must not make it stale.
             now = self._clock.now()
-            return now, row.ask(owner, now, self._hold), row.reason
+            return now, row.ask(owner, now, self._hold, tokens)
 
         try:
             while True:
-                now, answer, reason = self._change(source, ask)
+                now, answer = self._change(source, ask)
                 if isinstance(answer, Admitted):
                     return now
                 if isinstance(answer, Refused):
-                    raise GateClosed(source, reason or "the breaker is open", answer.until)
+                    kind = QuotaSpent if answer.spent else GateClosed
+                    raise kind(source, answer.reason or "the breaker is open", answer.until)
                 self._clock.sleep(answer.seconds)
         except SourceError:
             raise
@@ -226,16 +233,19 @@ class Gate:
             self._forget(source, owner)
             raise
 
-    def _leave(self, source: str, owner: str, error: SourceError | None) -> None:
+    def _leave(self, slot: Slot, error: SourceError | None) -> None:
+        def leave(row: GateRow) -> None:
+            row.leave(slot.owner, error, self._clock.now(), self._rng, slot.tokens_used)
+
         try:
-            self._change(source, lambda row: row.leave(owner, error, self._clock.now(), self._rng))
+            self._change(slot.source, leave)
         except GateUnreadable:
             # The answer at hand is good whatever became of the row; the next call will be refused.
-            logger.exception("could not give back a place at the gate of %s", source)
+            logger.exception("could not give back a place at the gate of %s", slot.source)
 
-    def _forget(self, source: str, owner: str) -> None:
+    def _forget(self, source: str, owner: str, tokens_used: int | None = None) -> None:
         try:
-            self._change(source, lambda row: row.forget(owner))
+            self._change(source, lambda row: row.forget(owner, tokens_used, self._clock.now()))
         except GateUnreadable:
             logger.exception("could not leave the gate of %s", source)
 
@@ -248,13 +258,11 @@ class Gate:
                 ).one_or_none()
                 if stored is None:
                     raise GateUnreadable(source, "the gate has no row for this source: configure it first")
-                row = _decode(stored)
-                if row.state is GateState.CLOSED and self._clock.now() - stored.updated_at > FAILURE_PAUSE:
-                    row.failures = 0  # failures of an hour ago do not make a row with those of now
+                row = decode(stored, self._zone)
                 row.holders = [holder for holder in row.holders if not _is_gone(holder.owner)]
                 result = change(row)
                 connection.execute(
-                    update(table).where(table.c.source == source).values(**_encode(row), updated_at=self._clock.now())
+                    update(table).where(table.c.source == source).values(**encode(row), updated_at=self._clock.now())
                 )
             return result
         except (SQLAlchemyError, ValueError, KeyError, TypeError) as error:
@@ -269,67 +277,3 @@ def _is_gone(owner: str) -> bool:
 
 def _unreadable(source: str, error: Exception) -> GateUnreadable:
     return GateUnreadable(source, f"the gate cannot be read or written ({type(error).__name__})")
-
-
-def _decode(row: Row[Any]) -> GateRow:
-    holders = [
-        Holder(
-            str(item["owner"]),
-            datetime.fromisoformat(item["until"]),
-            datetime.fromisoformat(item["slot_at"]) if item["slot_at"] else None,
-        )
-        for item in row.holders
-    ]
-    return GateRow(
-        source=row.source,
-        next_slot_at=row.next_slot_at,
-        interval=timedelta(milliseconds=row.interval_ms),
-        concurrency=row.concurrency,
-        holders=holders,
-        state=GateState(row.state),
-        open_until=row.open_until,
-        probe_owner=row.probe_owner,
-        probe_until=row.probe_until,
-        failures=row.failures,
-        granted=row.granted,
-        reason=row.reason,
-    )
-
-
-def _encode(row: GateRow) -> dict[str, object]:
-    return {
-        "next_slot_at": row.next_slot_at,
-        "holders": [
-            {
-                "owner": holder.owner,
-                "until": holder.until.isoformat(),
-                "slot_at": holder.slot_at.isoformat() if holder.slot_at else None,
-            }
-            for holder in row.holders
-        ],
-        "state": row.state.value,
-        "open_until": row.open_until,
-        "probe_owner": row.probe_owner,
-        "probe_until": row.probe_until,
-        "failures": row.failures,
-        "granted": row.granted,
-        "reason": row.reason[:500],
-    }
-
-
-def _status(row: GateRow, updated_at: datetime, now: datetime) -> GateStatus:
-    queued = sum(holder.until > now for holder in row.holders)
-    return GateStatus(
-        source=row.source,
-        state=row.state,
-        open_until=row.open_until,
-        reason=row.reason,
-        failures=row.failures,
-        granted=row.granted,
-        requests_per_minute=round(60 * SAFETY / row.interval.total_seconds(), 2),
-        concurrency=row.concurrency,
-        in_use=min(queued, row.concurrency),
-        waiting=max(queued - row.concurrency, 0),
-        next_slot_at=row.next_slot_at,
-        updated_at=updated_at,
-    )

@@ -7,24 +7,26 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from random import Random
 
-from douban_pipeline.upstream.errors import SourceError, SourceThrottled, SourceWall
+from douban_pipeline.upstream.errors import SourceError, SourceThrottled, SourceUnpaid, SourceWall
+from douban_pipeline.upstream.gate_usage import Day, Usage, day_of
 
 SAFETY = 1.02
 """Slots stand this much further apart than the limit asks, so that a call sent a little late cannot make a
 minute hold one more than allowed. Costs 2 % of the rate."""
-FAILURES_TO_OPEN = 10
-"""Failed calls in a row that open the breaker: more than the few subjects a source is ill about can make by their
-retries, few enough to notice soon that it is down."""
-FAILURE_PAUSE = timedelta(minutes=5)
-"""How long it stays open then. As long a silence also ends a row of failures."""
-WALL_PAUSE_MINUTES = (30.0, 60.0)
+LATEST_START = timedelta(seconds=0.5)
+"""Who comes later for its slot gets a new one: `SAFETY` makes good for less than 1.2 s, sending included."""
+PAUSE_MINUTES = (30.0, 60.0)
+"""How long the breaker stays open after a wall, too many failures or a failed probe; anything between, so that
+several sites that share an address do not come back together."""
 THROTTLE_PAUSE = timedelta(seconds=60)
 LONGEST_THROTTLE = timedelta(hours=24)
 WAITER_LEASE = timedelta(seconds=20)
 """A waiter that has not asked for this long is taken for dead and loses its turn."""
+LONGEST_NAP = 5.0
+"""Seconds after which a waiter looks again at the latest: a call may give tokens back, a waiter ahead may give up."""
 LONGEST_QUEUE = timedelta(minutes=10)
 """A next slot further away than any queue could put it means that the machine's clock was set back."""
 
@@ -42,11 +44,21 @@ class GateState(enum.StrEnum):
 
 @dataclass(slots=True)
 class Holder:
-    """One caller in the queue; the first `concurrency` of them hold a place."""
+    """One caller in the queue; the first `concurrency` of them hold a place.
+
+    Attributes:
+        owner: Unique token of the call.
+        until: When it is taken for dead.
+        slot_at: The slot that it waits for, or had.
+        granted_at: When it was let through; None while it waits.
+        tokens: The estimate it was let through with.
+    """
 
     owner: str
     until: datetime
     slot_at: datetime | None = None
+    granted_at: datetime | None = None
+    tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +75,25 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The breaker lets nobody pass before ``until``."""
+    """Nobody passes before ``until``: the breaker is open, or (``spent``) the day's quota is used up."""
 
     until: datetime
+    reason: str
+    spent: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What a source is allowed beside its pace; None is no limit."""
+
+    requests_per_day: int | None = None
+    tokens_per_minute: int | None = None
+    tokens_per_day: int | None = None
 
 
 @dataclass(slots=True)
 class GateRow:
-    """One source's pacing and breaker state."""
+    """One source's pacing, breaker and counters; `zone` is where its days begin."""
 
     source: str
     next_slot_at: datetime
@@ -84,94 +107,143 @@ class GateRow:
     failures: int = 0
     granted: int = 0
     reason: str = ""
+    changed_by: str = ""
+    budget: Budget = field(default_factory=Budget)
+    usage: Usage = field(default_factory=Usage)
+    zone: tzinfo = UTC
 
-    def ask(self, owner: str, now: datetime, hold: timedelta) -> Admitted | Wait | Refused:
+    def ask(self, owner: str, now: datetime, hold: timedelta, tokens: int = 0) -> Admitted | Wait | Refused:
         """Bring ``owner`` one step nearer to its call, in order of arrival.
 
         Args:
             owner: Unique token of the call.
             now: The present moment.
             hold: After how long a place is taken back from a process that died with it.
+            tokens: Estimate of what the call will take.
         """
         self.holders = [holder for holder in self.holders if holder.until > now]
-        refused_until = self._pass_breaker(owner, now, hold)
-        if refused_until is not None:
+        day = day_of(now, self.zone)
+        refused = self._refusal(owner, now, hold, tokens, day)
+        if refused is not None:
             self.forget(owner)
-            return Refused(refused_until)
+            return refused
         holder = self._join(owner, now)
-        position = self.holders.index(holder)
-        if position >= self.concurrency:
+        seconds = self._seconds_to_turn(holder, now, tokens)
+        if seconds > 0:
+            holder.slot_at = None
             holder.until = now + WAITER_LEASE
-            return Wait(self._poll_seconds(position - self.concurrency))
-        if holder.slot_at is None:
-            if self.next_slot_at > now + LONGEST_QUEUE + 2 * self.concurrency * self.interval:
-                self.next_slot_at = now
-            holder.slot_at = max(self.next_slot_at, now)
-            self.next_slot_at = holder.slot_at + self.interval
-        holder.until = max(holder.slot_at, now) + hold
-        if holder.slot_at > now:
-            return Wait((holder.slot_at - now).total_seconds())
+            return Wait(seconds)
+        slot_at = self._slot(holder, now)
+        holder.until = max(slot_at, now) + hold
+        if slot_at > now:
+            return Wait((slot_at - now).total_seconds())
+        holder.granted_at, holder.tokens = now, tokens
+        self.usage.grant(now, day.date, tokens)
         self.granted += 1
         return Admitted()
 
-    def leave(self, owner: str, error: SourceError | None, now: datetime, rng: Random) -> None:
-        """Give the place back and learn from how the call ended (``error`` None: a good answer)."""
+    def leave(
+        self, owner: str, error: SourceError | None, now: datetime, rng: Random, tokens_used: int | None = None
+    ) -> None:
+        """Give the place back and learn from how the call ended.
+
+        Args:
+            owner: Token of the call.
+            error: What went wrong; None for a good answer.
+            now: The present moment.
+            rng: Jitter of the breaker.
+            tokens_used: What the call really took. Unknown (None), the estimate stands for a call that was
+                answered, and is given back for one that was not.
+        """
+        answered = error is None or error.healthy is True
+        given_back = None if answered else 0
         probing = self.state is GateState.HALF_OPEN and self.probe_owner == owner
-        self.forget(owner)
+        self.forget(owner, given_back if tokens_used is None else tokens_used, now)
+        if error is not None and error.healthy is None:
+            return
+        self.usage.finish(now, good=answered)
         if error is None or error.healthy:
             if probing:
                 self.close()
             elif self.state is GateState.CLOSED:
                 self.failures = 0
-        elif error.healthy is None:
             return
-        elif isinstance(error, SourceWall):
-            self.failures += 1
-            self.open(now + timedelta(minutes=rng.uniform(*WALL_PAUSE_MINUTES)), error.reason)
-        elif isinstance(error, SourceThrottled):
-            asked = THROTTLE_PAUSE
-            if error.retry_after is not None:
-                asked = timedelta(seconds=min(error.retry_after, LONGEST_THROTTLE.total_seconds()))
-            self.open(now + asked, error.reason)
-        else:
-            self.failures += 1
-            if probing or self.failures >= FAILURES_TO_OPEN:
-                self.open(now + FAILURE_PAUSE, error.reason)
+        if isinstance(error, SourceThrottled):
+            self._trip(now + _throttle_pause(error), error.reason)
+            return
+        self.failures += 1
+        pause = timedelta(minutes=rng.uniform(*PAUSE_MINUTES))
+        failing = self.state is GateState.CLOSED and self.usage.failing(now)
+        if isinstance(error, SourceUnpaid):
+            self._trip(day_of(now, self.zone).ends_at, error.reason)
+        elif isinstance(error, SourceWall) or probing or failing:
+            self._trip(now + pause, error.reason)
 
-    def forget(self, owner: str) -> None:
-        """Take ``owner`` out of the queue; an unfinished probe is handed to the next caller."""
+    def forget(self, owner: str, tokens_used: int | None = None, now: datetime | None = None) -> None:
+        """Take ``owner`` out of the queue; an unfinished probe is handed to the next caller.
+
+        Args:
+            owner: Token of the call.
+            tokens_used: What it took; None leaves its estimate as it is.
+            now: The present moment, needed with ``tokens_used``.
+        """
+        for holder in self.holders:
+            if holder.owner == owner and holder.granted_at is not None and tokens_used is not None and now is not None:
+                granted_on = day_of(holder.granted_at, self.zone).date
+                self.usage.correct(holder.granted_at, granted_on, holder.tokens, max(tokens_used, 0), now)
         self.holders = [holder for holder in self.holders if holder.owner != owner]
         if self.probe_owner == owner:
             self.probe_owner = self.probe_until = None
 
-    def open(self, until: datetime, reason: str) -> None:
-        """Let nobody pass before ``until``; an open breaker is never shortened."""
-        if self.state is GateState.OPEN and self.open_until is not None and self.open_until >= until:
-            return
+    def open(self, until: datetime, reason: str, by: str) -> None:
+        """Let nobody pass before ``until``, because ``by`` (a person; empty: the breaker itself) says so."""
         self.state = GateState.OPEN
         self.open_until = until
         self.reason = reason
+        self.changed_by = by
         self.probe_owner = self.probe_until = None
 
-    def close(self) -> None:
-        """Let calls pass again and forget the failures."""
+    def close(self, by: str = "") -> None:
+        """Let calls pass again and forget the failures; ``by`` as in `open`."""
         self.state = GateState.CLOSED
         self.open_until = self.probe_owner = self.probe_until = None
         self.failures = 0
         self.reason = ""
+        self.changed_by = by
+        self.usage.forget_outcomes()
 
-    def _pass_breaker(self, owner: str, now: datetime, hold: timedelta) -> datetime | None:
+    def _trip(self, until: datetime, reason: str) -> None:
+        """Open by itself; an open breaker is never shortened."""
+        if self.state is GateState.OPEN and self.open_until is not None and self.open_until >= until:
+            return
+        self.open(until, reason, "")
+
+    def _refusal(self, owner: str, now: datetime, hold: timedelta, tokens: int, day: Day) -> Refused | None:
+        if self.state is GateState.OPEN and self.open_until is not None and self.open_until > now:
+            return Refused(self.open_until, self.reason)
+        spent = self._spent(tokens, day)
+        if spent:
+            return Refused(day.ends_at, spent, spent=True)
         if self.state is GateState.CLOSED:
             return None
-        if self.state is GateState.OPEN and self.open_until is not None and self.open_until > now:
-            return self.open_until
         others = self.probe_owner not in (None, owner)
         if self.state is GateState.HALF_OPEN and others and self.probe_until and self.probe_until > now:
-            return self.probe_until
+            return Refused(self.probe_until, self.reason)
         self.state = GateState.HALF_OPEN
         self.probe_owner = owner
         self.probe_until = now + hold
         return None
+
+    def _spent(self, tokens: int, day: Day) -> str:
+        """Return which quota of the day does not hold one more call, in words; empty when all do."""
+        requests, spent = self.usage.of_day(day.date)
+        most = self.budget.requests_per_day
+        if most is not None and requests >= most:
+            return f"今日请求配额已用完（{requests} / {most} 次）"
+        most = self.budget.tokens_per_day
+        if most is not None and spent + tokens > most:
+            return f"今日 token 配额不足（已用 {spent} / {most}，本次预计 {tokens}）"
+        return ""
 
     def _join(self, owner: str, now: datetime) -> Holder:
         for holder in self.holders:
@@ -181,6 +253,41 @@ class GateRow:
         self.holders.append(holder)
         return holder
 
-    def _poll_seconds(self, ahead: int) -> float:
-        # Those who stand further back need to look less often; the next in line must not waste a slot.
-        return min(max(self.interval.total_seconds() / 4, 0.02), 0.25) * min(ahead + 1, 8)
+    def _seconds_to_turn(self, holder: Holder, now: datetime, tokens: int) -> float:
+        """Return how long to wait before ``holder`` may take a slot; 0 for "now"."""
+        position = self.holders.index(holder)
+        if position >= self.concurrency:
+            return self._seconds_to_look(position - self.concurrency, now)
+        limit = self.budget.tokens_per_minute
+        if limit is None:
+            return 0.0
+        if any(ahead.granted_at is None for ahead in self.holders[:position]):
+            return self._seconds_to_look(0, now)  # a small call must not take for ever what a large one waits for
+        return min(self.usage.seconds_for_tokens(tokens, limit, now), LONGEST_NAP)
+
+    def _slot(self, holder: Holder, now: datetime) -> datetime:
+        """Return the slot of ``holder``, taking the next one if it has none or comes too late for its own."""
+        if holder.slot_at is not None and now - holder.slot_at > LATEST_START:
+            if self.next_slot_at == holder.slot_at + self.interval:
+                self.next_slot_at = now  # nobody stands behind it
+            holder.slot_at = None
+        if holder.slot_at is None:
+            if self.next_slot_at > now + LONGEST_QUEUE + 2 * self.concurrency * self.interval:
+                self.next_slot_at = now
+            holder.slot_at = max(self.next_slot_at, now)
+            self.next_slot_at = holder.slot_at + self.interval
+        return holder.slot_at
+
+    def _seconds_to_look(self, ahead: int, now: datetime) -> float:
+        """Return after how long a waiter should look again, with ``ahead`` others before it."""
+        # The next in line must not waste a slot; those who stand further back need to look less often.
+        often = min(max(self.interval.total_seconds() / 10, 0.02), 0.1)
+        # Those ahead take the next slots, so nothing is to be had earlier.
+        soonest = (self.next_slot_at + ahead * self.interval - now).total_seconds() - often
+        return max(often * min(ahead + 1, 8), min(soonest, LONGEST_NAP))
+
+
+def _throttle_pause(error: SourceThrottled) -> timedelta:
+    if error.retry_after is None:
+        return THROTTLE_PAUSE
+    return timedelta(seconds=min(error.retry_after, LONGEST_THROTTLE.total_seconds()))

@@ -7,29 +7,29 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections import Counter
 from datetime import datetime, timedelta
 from itertools import pairwise
-from random import Random
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine, update
+from sqlalchemy import update
 
-from douban_pipeline.catalog.database import open_engine
-from douban_pipeline.catalog.tables import OwnTables, own_tables
 from douban_pipeline.upstream.errors import (
     GateClosed,
     GateUnreadable,
+    QuotaSpent,
     SourceError,
     SourceThrottled,
     SourceUnavailable,
+    SourceUnpaid,
     SourceWall,
     SubjectMissing,
 )
-from douban_pipeline.upstream.gate import Gate
-from douban_pipeline.upstream.gate_rules import FAILURES_TO_OPEN, GateState
-from douban_pipeline_tests.clocks import START, SharedClock
+from douban_pipeline.upstream.gate_rules import GateState
+from douban_pipeline.upstream.gate_usage import LEAST_CALLS, Minute
+from douban_pipeline_tests.clocks import START
 from douban_pipeline_tests.upstream.conftest import HOLD, House
 
 
@@ -71,30 +71,82 @@ def test_a_wall_closes_the_shop_until_one_probe_succeeds(any_house: House) -> No
     call(any_house)
 
 
+def pass_time_until_open(house: House) -> None:
+    with pytest.raises(GateClosed) as caught:
+        call(house)
+    house.clock.sleep((caught.value.until - house.clock.now()).total_seconds())
+
+
 def test_each_kind_of_failure(any_house: House) -> None:
-    for _ in range(FAILURES_TO_OPEN - 1):
+    for _ in range(LEAST_CALLS - 1):
         fail(any_house, SourceUnavailable("douban", "HTTP 500"))
     fail(any_house, SubjectMissing("douban", "条目不存在"))
-    assert any_house.status().failures == 0
-    for _ in range(FAILURES_TO_OPEN):
+    assert (any_house.status().state, any_house.status().failures) == (GateState.CLOSED, 0)
+    any_house.clock.advance(minutes=5)
+    for _ in range(LEAST_CALLS):
         fail(any_house, SourceUnavailable("douban", "HTTP 500"))
-    with pytest.raises(GateClosed) as caught:
-        call(any_house)
-    any_house.clock.sleep((caught.value.until - any_house.clock.now()).total_seconds())
+    assert any_house.status().failures == LEAST_CALLS
+    pass_time_until_open(any_house)
     fail(any_house, SourceThrottled("douban", "HTTP 429", 90))
     status = any_house.status()
     assert status.open_until == any_house.clock.now() + timedelta(seconds=90)
     any_house.clock.advance(seconds=90)
+    fail(any_house, SourceUnpaid("douban", "余额不足"))
+    assert any_house.status().open_until == START.replace(hour=16), "the next day in Shanghai"
+    pass_time_until_open(any_house)
     call(any_house)
     assert any_house.status().state is GateState.CLOSED
 
 
-def test_failures_with_a_long_silence_between_are_no_row(any_house: House) -> None:
-    for _ in range(FAILURES_TO_OPEN - 1):
-        fail(any_house, SourceUnavailable("douban", "HTTP 500"))
-    any_house.clock.advance(minutes=6)
-    fail(any_house, SourceUnavailable("douban", "HTTP 500"))
-    assert (any_house.status().state, any_house.status().failures) == (GateState.CLOSED, 1)
+def test_what_happened_is_counted_by_minute_and_by_day(any_house: House) -> None:
+    any_house.gate.configure("douban", 60, 2, requests_per_day=6, tokens_per_minute=2000, tokens_per_day=5000)
+    for error, used in ((None, 812), (None, None), (SourceUnavailable("douban", "HTTP 500"), None)):
+        try:
+            with any_house.gate.slot("douban", tokens=500) as slot:
+                slot.tokens_used = used
+                if error:
+                    raise error
+        except SourceError:
+            pass
+    any_house.clock.advance(minutes=2)
+    call(any_house)
+    with pytest.raises(ZeroDivisionError), any_house.gate.slot("douban", tokens=700) as slot:
+        raise ZeroDivisionError
+    status = any_house.status()
+    assert status.minutes == (
+        Minute(START, granted=3, succeeded=2, failed=1, tokens=1312),
+        Minute(START + timedelta(minutes=2), granted=2, succeeded=1, failed=0, tokens=700),
+    )
+    assert (status.used_today, status.requests_per_day, status.granted) == (5, 6, 5)
+    assert (status.tokens_today, status.tokens_per_minute, status.tokens_per_day) == (2012, 2000, 5000)
+    any_house.clock.advance(hours=12)
+    status = any_house.status()
+    assert (status.used_today, status.tokens_today, status.minutes, status.granted) == (0, 0, (), 5)
+
+
+def test_a_spent_day_begins_anew_in_the_zone_of_the_site(any_house: House) -> None:
+    any_house.gate.configure("douban", 60, 2, requests_per_day=2)
+    call(any_house)
+    call(any_house)
+    with pytest.raises(QuotaSpent, match="今日请求配额已用完（2 / 2 次）") as caught:
+        call(any_house)
+    assert caught.value.until == START.replace(hour=16)
+    assert (any_house.status().granted, any_house.status().in_use) == (2, 0)
+    any_house.clock.sleep((caught.value.until - any_house.clock.now()).total_seconds())
+    call(any_house)
+    assert any_house.status().used_today == 1
+
+
+def test_tokens_are_waited_for_and_a_days_tokens_are_not(any_house: House) -> None:
+    any_house.gate.configure("douban", 60, 2, tokens_per_minute=1000, tokens_per_day=2000)
+    with any_house.gate.slot("douban", tokens=900) as slot:
+        slot.tokens_used = 990
+    with any_house.gate.slot("douban", tokens=100) as slot:
+        assert slot.granted_at == START + timedelta(minutes=1)
+    with pytest.raises(QuotaSpent, match="已用 1090 / 2000，本次预计 911"), any_house.gate.slot("douban", tokens=911):
+        pytest.fail("let through")
+    with pytest.raises(ValueError, match="-1 tokens"), any_house.gate.slot("douban", tokens=-1):
+        pytest.fail("let through")
 
 
 def test_a_bug_says_nothing_of_the_source_and_frees_the_place(house: House) -> None:
@@ -116,21 +168,40 @@ def test_an_interrupt_while_waiting_leaves_the_queue(house: House, monkeypatch: 
     assert house.status().in_use == 0
 
 
-def test_people_open_and_close(any_house: House) -> None:
+def test_people_open_and_close_and_are_named(any_house: House) -> None:
     until = START + timedelta(hours=3)
-    any_house.gate.open("douban", until, "网站维护")
-    with pytest.raises(GateClosed, match="网站维护") as caught:
+    any_house.gate.open("douban", until, "网站\n维护" + "……" * 400, by="小王" * 50)
+    with pytest.raises(GateClosed, match="网站 维护") as caught:
         call(any_house)
     assert caught.value.until == until
+    assert any_house.status().changed_by == "小王" * 32
+    any_house.gate.close("douban", by="小李")
+    call(any_house)
+    status = any_house.status()
+    assert (status.state, status.reason, status.changed_by) == (GateState.CLOSED, "", "小李")
+    fail(any_house, SourceWall("douban", "验证码"))
+    assert any_house.status().changed_by == "", "it opened by itself"
+
+
+def test_closing_does_not_let_calls_come_closer_together(any_house: House) -> None:
+    call(any_house)
     any_house.gate.close("douban")
     call(any_house)
+    assert any_house.clock.sleeps == [1.02]
 
 
-def test_configuring_again_keeps_the_breaker(any_house: House) -> None:
+def test_configuring_again_keeps_breaker_and_counters(any_house: House) -> None:
+    call(any_house)
     any_house.gate.open("douban", START + timedelta(hours=3), "网站维护")
-    any_house.gate.configure("douban", 30, 5)
+    any_house.gate.configure("douban", 30, 5, requests_per_day=100)
     status = any_house.status()
     assert (status.requests_per_minute, status.concurrency, status.state) == (30.0, 5, GateState.OPEN)
+    assert (status.requests_per_day, status.used_today, status.updated_at) == (100, 1, START)
+    any_house.clock.advance(minutes=1)
+    any_house.gate.configure("douban", 30, 5, requests_per_day=100)
+    assert any_house.status().updated_at == START, "nothing is written where nothing changes"
+    any_house.gate.configure("douban", 30, 5)
+    assert any_house.status().requests_per_day is None
 
 
 @pytest.mark.parametrize(("rate", "concurrency"), [(0, 1), (-1, 1), (10, 0)])
@@ -139,12 +210,18 @@ def test_limits_out_of_range(house: House, rate: float, concurrency: int) -> Non
         house.gate.configure("douban", rate, concurrency)
 
 
+@pytest.mark.parametrize("name", ["requests_per_day", "tokens_per_minute", "tokens_per_day"])
+def test_budgets_out_of_range(house: House, name: str) -> None:
+    with pytest.raises(ValueError, match=f"douban: {name} 0"):
+        house.gate.configure("douban", 60, 2, **{name: 0})
+
+
 def spoil(house: House, **values: Any) -> None:
     with house.engine.begin() as connection:
         connection.execute(update(house.tables.gate).values(**values))
 
 
-@pytest.mark.parametrize("how", ["no row", "no table", "holders", "state"])
+@pytest.mark.parametrize("how", ["no row", "no table", "holders", "state", "usage"])
 def test_a_gate_that_cannot_be_read_lets_nothing_through(any_house: House, how: str) -> None:
     if how == "no table":
         any_house.tables.gate.drop(any_house.engine)
@@ -152,6 +229,8 @@ def test_a_gate_that_cannot_be_read_lets_nothing_through(any_house: House, how: 
         spoil(any_house, holders=[{"owner": "x"}])
     elif how == "state":
         spoil(any_house, state="ajar")
+    elif how == "usage":
+        spoil(any_house, usage={"day": "2026-03-01"})
     source = "nobody" if how == "no row" else "douban"
     entered = False
     with pytest.raises(GateUnreadable), any_house.gate.slot(source):
@@ -168,40 +247,52 @@ def test_a_good_answer_survives_a_gate_that_breaks_meanwhile(house: House, caplo
     assert "could not give back" in caplog.text
 
 
-def play(url: str, workers: int, minutes: int, rate: int, concurrency: int) -> list[tuple[int, float]]:
-    """Let workers call as fast as the gate lets them, in virtual time; return who was granted when (seconds)."""
-    engine: Engine = open_engine(url)
-    tables: OwnTables = own_tables("mac_")
-    tables.metadata.create_all(engine, tables=[tables.gate])
-    clock = SharedClock()
-    Gate(engine, tables, clock).configure("douban", rate, concurrency)
-    granted: list[tuple[int, float]] = []
-    inside = Counter[str]()
-    end = START + timedelta(minutes=minutes)
-
-    def work(worker: int) -> None:
-        gate, rng = Gate(engine, tables, clock), Random(worker)
-        while clock.now() < end:
-            with gate.slot("douban") as slot:
-                granted.append((worker, (slot.granted_at - START).total_seconds()))
-                inside["now"] += 1
-                assert inside["now"] <= concurrency
-                clock.sleep(rng.uniform(0.3, 2.5))
-                inside["now"] -= 1
-
-    clock.run([lambda worker=worker: work(worker) for worker in range(workers)])  # type: ignore[misc]
-    engine.dispose()
-    return granted
+def test_a_row_of_the_release_before_can_be_read(any_house: House) -> None:
+    until = (START + timedelta(minutes=1)).isoformat()
+    spoil(any_house, usage=None, holders=[{"owner": "elsewhere:1:x", "until": until, "slot_at": START.isoformat()}])
+    call(any_house)
+    assert (any_house.status().in_use, any_house.status().used_today) == (1, 1)
 
 
-def test_six_workers_use_the_whole_limit_never_more_and_share_it(database_url: str) -> None:
-    minutes, rate = 3, 30
-    granted = play(database_url, workers=6, minutes=minutes, rate=rate, concurrency=2)
-    times = sorted(at for _, at in granted if at < minutes * 60)
-    assert all(later - earlier >= 60 for earlier, later in zip(times, times[rate:], strict=False))
-    assert len(times) >= 0.95 * rate * minutes
-    shares = Counter(worker for worker, at in granted if at < minutes * 60)
-    assert min(shares[worker] for worker in range(6)) >= 0.5 * len(times) / 6
+def race(house: House, racers: int) -> list[type[SourceError] | None]:
+    """Let threads call at the same moment; whoever gets through stays until all others were answered."""
+    ready, answered = threading.Barrier(racers), threading.Semaphore(0)
+    outcomes: list[type[SourceError] | None] = []
+
+    def run() -> None:
+        ready.wait(30)
+        try:
+            with house.gate.slot("douban"):
+                outcomes.append(None)
+                answered.release()
+                assert finished.wait(30)
+        except SourceError as error:
+            outcomes.append(type(error))
+            answered.release()
+
+    finished = threading.Event()
+    threads = [threading.Thread(target=run, daemon=True) for _ in range(racers)]
+    for thread in threads:
+        thread.start()
+    for _ in threads:
+        assert answered.acquire(timeout=30)
+    finished.set()
+    for thread in threads:
+        thread.join(30)
+    return outcomes
+
+
+def test_of_many_that_race_exactly_one_is_the_probe(any_house: House) -> None:
+    any_house.gate.configure("douban", 60, 20)
+    any_house.gate.open("douban", START, "维护")
+    assert Counter(race(any_house, 8)) == {None: 1, GateClosed: 7}
+    assert any_house.status().state is GateState.CLOSED
+
+
+def test_of_many_that_race_no_more_than_the_quota_get_through(any_house: House) -> None:
+    any_house.gate.configure("douban", 60_000, 20, requests_per_day=5)
+    assert Counter(race(any_house, 9)) == {None: 5, QuotaSpent: 4}
+    assert (any_house.status().used_today, any_house.status().in_use) == (5, 0)
 
 
 RUNNER = """

@@ -11,22 +11,19 @@ import pytest
 from douban_pipeline.upstream.errors import (
     GateClosed,
     GateUnreadable,
+    QuotaSpent,
     SourceError,
     SourceThrottled,
     SourceUnavailable,
+    SourceUnpaid,
     SourceWall,
     SubjectMismatch,
     SubjectMissing,
 )
-from douban_pipeline.upstream.gate_rules import FAILURES_TO_OPEN, Admitted, GateRow, GateState, Refused, Wait
+from douban_pipeline.upstream.gate_rules import Admitted, GateRow, GateState, Refused, Wait
+from douban_pipeline.upstream.gate_usage import LEAST_CALLS
 from douban_pipeline_tests.clocks import START
-
-HOLD = timedelta(seconds=60)
-SECOND = timedelta(seconds=1)
-
-
-def row(concurrency: int = 2, interval: timedelta = 2 * SECOND) -> GateRow:
-    return GateRow("douban", START, interval, concurrency)
+from douban_pipeline_tests.upstream.gate_rows import DOWN, HOLD, MINUTE, SECOND, called, row
 
 
 def test_slots_are_an_interval_apart_in_order_of_arrival() -> None:
@@ -57,6 +54,15 @@ def test_places_are_handed_on_in_order_of_arrival() -> None:
     assert gate.ask("b", START, HOLD) == Admitted()
 
 
+def test_who_has_no_place_yet_looks_again_when_there_may_be_a_slot() -> None:
+    gate = row(concurrency=1)
+    assert gate.ask("a", START, HOLD) == Admitted()
+    assert gate.ask("b", START, HOLD) == Wait(1.9), "a moment before the next slot"
+    assert gate.ask("c", START, HOLD) == Wait(3.9), "b takes that one"
+    assert gate.ask("d", START, HOLD) == Wait(5.0), "those ahead may give up"
+    assert gate.ask("b", START + 3 * SECOND, HOLD) == Wait(0.1), "the slot is free, the place is not"
+
+
 def test_a_dead_holder_and_a_dead_waiter_lose_their_turn() -> None:
     gate = row(concurrency=1)
     assert gate.ask("dead holder", START, HOLD) == Admitted()
@@ -74,11 +80,19 @@ def test_a_clock_set_back_does_not_stop_the_source() -> None:
     assert gate.ask("a", START, HOLD) == Admitted()
 
 
-def called(gate: GateRow, error: SourceError | None, at: timedelta = timedelta()) -> None:
-    while isinstance(answer := gate.ask("me", START + at, HOLD), Wait):
-        at += timedelta(seconds=answer.seconds)
-    assert isinstance(answer, Admitted)
-    gate.leave("me", error, START + at, Random(1))
+def test_who_comes_late_for_a_slot_gets_a_new_one_behind_those_that_were_given_since() -> None:
+    gate = row(concurrency=3)
+    gate.ask("a", START, HOLD)
+    assert gate.ask("b", START, HOLD) == Wait(2.0)
+    assert gate.ask("c", START, HOLD) == Wait(4.0)
+    assert gate.ask("b", START + 2.5 * SECOND, HOLD) == Admitted(), "half a second is made good for"
+    assert isinstance(gate.ask("d", START + 3 * SECOND, HOLD), Wait), "no place yet"
+    gate.leave("a", None, START + 3 * SECOND, Random(0))
+    assert gate.ask("d", START + 3 * SECOND, HOLD) == Wait(3.0)
+    assert gate.ask("c", START + 5 * SECOND, HOLD) == Wait(3.0), "the next but one: d has the next"
+    assert gate.ask("c", START + 9 * SECOND, HOLD) == Admitted(), "nobody stands behind it"
+    assert gate.next_slot_at == START + 11 * SECOND
+    assert gate.ask("d", START + 9 * SECOND, HOLD) == Wait(2.0)
 
 
 def test_a_wall_opens_at_once_for_half_an_hour_to_an_hour() -> None:
@@ -102,22 +116,100 @@ def test_a_throttle_opens_for_as_long_as_asked(retry_after: float | None, second
     assert gate.failures == 0
 
 
-@pytest.mark.parametrize("error", [SourceUnavailable("douban", "HTTP 500"), SubjectMismatch("douban", "other")])
-def test_enough_failures_in_a_row_open(error: SourceError) -> None:
+@pytest.mark.parametrize("error", [DOWN, SubjectMismatch("douban", "other")])
+def test_enough_failed_calls_open_for_half_an_hour_to_an_hour(error: SourceError) -> None:
     gate = row()
-    for count in range(1, FAILURES_TO_OPEN):
-        called(gate, error, count * timedelta(seconds=1))
+    for count in range(1, LEAST_CALLS):
+        called(gate, error, count * SECOND)
         assert (gate.state, gate.failures) == (GateState.CLOSED, count)
-    called(gate, error, timedelta(minutes=5))
+    called(gate, error, MINUTE)
+    assert (gate.state, gate.reason, gate.changed_by) == (GateState.OPEN, error.reason, "")
+    assert gate.open_until is not None
+    assert START + 31 * MINUTE <= gate.open_until <= START + 61 * MINUTE
+
+
+@pytest.mark.parametrize(
+    ("good", "bad", "opens"),
+    [
+        (0, 9, False),
+        (0, 10, True),
+        (1, 9, True),
+        (2, 8, False),  # 80 % exactly
+        (2, 9, True),
+        (20, 80, False),
+        (20, 81, True),
+        (5, 5, False),
+    ],
+)
+def test_the_share_of_failures_decides(good: int, bad: int, opens: bool) -> None:
+    gate = row(interval=timedelta())
+    for _ in range(good):
+        called(gate, None)
+    for _ in range(bad):
+        assert gate.state is GateState.CLOSED
+        called(gate, DOWN)
+    assert (gate.state is GateState.OPEN) is opens
+
+
+def test_a_good_answer_is_never_what_opens() -> None:
+    gate = row(interval=timedelta())
+    for _ in range(9):
+        called(gate, DOWN)
+    called(gate, None)
+    assert gate.state is GateState.CLOSED
+
+
+@pytest.mark.parametrize(
+    ("between", "opens"),
+    [(timedelta(), True), (timedelta(minutes=4, seconds=59), True), (5 * MINUTE, False), (timedelta(hours=1), False)],
+)
+def test_only_the_last_five_minutes_count(between: timedelta, opens: bool) -> None:
+    gate = row(interval=timedelta())
+    for _ in range(9):
+        called(gate, DOWN)
+    called(gate, DOWN, between)
+    assert (gate.state is GateState.OPEN) is opens
+
+
+def test_failures_are_not_outvoted_by_answers_of_long_ago() -> None:
+    gate = row(interval=timedelta())
+    for _ in range(500):
+        called(gate, None)
+    for _ in range(10):
+        assert gate.state is GateState.CLOSED
+        called(gate, DOWN, 5 * MINUTE)
     assert gate.state is GateState.OPEN
-    assert gate.open_until == START + timedelta(minutes=10)
+
+
+def test_what_failed_before_it_closed_does_not_open_it_again() -> None:
+    gate = row(interval=timedelta())
+    for _ in range(9):
+        called(gate, DOWN)
+    called(gate, SourceWall("douban", "captcha"))
+    gate.close("小王")
+    assert (gate.state, gate.changed_by) == (GateState.CLOSED, "小王")
+    for _ in range(9):
+        called(gate, DOWN, MINUTE)
+    assert gate.state is GateState.CLOSED
+    called(gate, DOWN, MINUTE)
+    assert (gate.state, gate.changed_by) == (GateState.OPEN, "")
+
+
+def test_a_source_that_wants_money_is_left_alone_until_the_next_day() -> None:
+    gate = row()
+    called(gate, SourceUnpaid("openrouter", "余额不足"))
+    assert (gate.open_until, gate.reason) == (START.replace(hour=16), "余额不足"), "midnight in Shanghai"
+    gate.ask("probe", START.replace(hour=16), HOLD)
+    gate.leave("probe", SourceUnpaid("openrouter", "余额不足"), START.replace(hour=16), Random(0))
+    assert gate.open_until == START.replace(hour=16) + timedelta(days=1)
 
 
 @pytest.mark.parametrize("good", [None, SubjectMissing("douban", "条目不存在")])
-def test_a_good_answer_starts_the_count_again(good: SourceError | None) -> None:
+def test_a_good_answer_ends_a_row_of_failures(good: SourceError | None) -> None:
     gate = row()
     for minute in range(4):
-        called(gate, SourceUnavailable("douban", "x"), timedelta(minutes=minute))
+        called(gate, DOWN, timedelta(minutes=minute))
+    assert gate.failures == 4
     called(gate, good, timedelta(minutes=5))
     assert gate.failures == 0
 
@@ -134,7 +226,7 @@ def test_a_call_that_never_reached_the_source_says_nothing(silent: SourceError) 
 def open_gate() -> GateRow:
     gate = row()
     gate.failures = 5
-    gate.open(START + timedelta(minutes=5), "HTTP 500")
+    gate.open(START + timedelta(minutes=5), "HTTP 500", "小王")
     return gate
 
 
@@ -143,7 +235,7 @@ AFTER = START + timedelta(minutes=5)
 
 def test_an_open_gate_refuses_until_its_time() -> None:
     gate = open_gate()
-    assert gate.ask("a", AFTER - SECOND, HOLD) == Refused(AFTER)
+    assert gate.ask("a", AFTER - SECOND, HOLD) == Refused(AFTER, "HTTP 500")
     assert gate.holders == []
 
 
@@ -151,18 +243,47 @@ def test_one_probe_passes_and_closes() -> None:
     gate = open_gate()
     assert gate.ask("probe", AFTER, HOLD) == Admitted()
     assert gate.state is GateState.HALF_OPEN
-    assert gate.ask("other", AFTER + SECOND, HOLD) == Refused(AFTER + HOLD)
+    assert gate.ask("other", AFTER + SECOND, HOLD) == Refused(AFTER + HOLD, "HTTP 500")
     gate.leave("probe", None, AFTER + 2 * SECOND, Random(0))
     assert (gate.state, gate.failures, gate.reason, gate.open_until) == (GateState.CLOSED, 0, "", None)
+    assert gate.changed_by == "", "it closed by itself"
     assert gate.ask("other", AFTER + 2 * SECOND, HOLD) == Admitted()
 
 
-def test_a_failed_probe_opens_again() -> None:
+def test_one_failed_probe_opens_again_for_half_an_hour_to_an_hour() -> None:
+    pauses = set()
+    for seed in range(40):
+        gate = open_gate()
+        gate.ask("probe", AFTER, HOLD)
+        gate.leave("probe", SourceUnavailable("douban", "HTTP 502"), AFTER + SECOND, Random(seed))
+        assert (gate.state, gate.reason, gate.changed_by) == (GateState.OPEN, "HTTP 502", "")
+        assert gate.open_until is not None
+        pauses.add((gate.open_until - AFTER - SECOND) / MINUTE)
+    assert all(30 <= pause <= 60 for pause in pauses)
+    assert max(pauses) - min(pauses) > 20
+
+
+def test_a_probe_that_is_told_to_wait_opens_for_as_long_as_asked() -> None:
     gate = open_gate()
     gate.ask("probe", AFTER, HOLD)
-    gate.leave("probe", SourceUnavailable("douban", "HTTP 502"), AFTER + SECOND, Random(0))
-    assert (gate.state, gate.reason) == (GateState.OPEN, "HTTP 502")
-    assert gate.open_until == AFTER + SECOND + timedelta(minutes=5)
+    gate.leave("probe", SourceThrottled("douban", "HTTP 429", 90), AFTER, Random(0))
+    assert gate.open_until == AFTER + 90 * SECOND
+
+
+def test_late_failures_of_calls_before_do_not_end_a_probe() -> None:
+    gate = row(concurrency=12, interval=timedelta())
+    for number in range(11):
+        gate.ask(f"slow {number}", START, HOLD)
+    gate.open(START + SECOND, "captcha", "")
+    assert gate.ask("probe", START + SECOND, HOLD) == Admitted()
+    for number in range(11):
+        gate.leave(f"slow {number}", DOWN, START + 2 * SECOND, Random(0))
+    assert gate.state is GateState.HALF_OPEN
+    gate.leave("probe", None, START + 2 * SECOND, Random(0))
+    assert gate.state is GateState.CLOSED
+    gate.ask("next", START + 2 * SECOND, HOLD)
+    gate.leave("next", DOWN, START + 2 * SECOND, Random(0))
+    assert gate.state is GateState.CLOSED, "they do not count afterwards either"
 
 
 def test_an_interrupted_probe_is_handed_on() -> None:
@@ -175,7 +296,7 @@ def test_an_interrupted_probe_is_handed_on() -> None:
 def test_a_killed_probe_is_taken_over_when_its_lease_ends() -> None:
     gate = open_gate()
     gate.ask("probe", AFTER, HOLD)
-    assert gate.ask("next", AFTER + HOLD - SECOND, HOLD) == Refused(AFTER + HOLD)
+    assert gate.ask("next", AFTER + HOLD - SECOND, HOLD) == Refused(AFTER + HOLD, "HTTP 500")
     assert gate.ask("next", AFTER + HOLD, HOLD) == Admitted()
 
 
@@ -199,17 +320,29 @@ def test_those_who_wait_leave_when_it_opens() -> None:
 def test_a_late_good_answer_does_not_close_an_open_gate() -> None:
     gate = row()
     gate.ask("slow", START, HOLD)
-    gate.open(AFTER, "captcha")
+    gate.open(AFTER, "captcha", "")
     gate.leave("slow", None, START + SECOND, Random(0))
     assert gate.state is GateState.OPEN
 
 
-def test_an_open_gate_is_never_shortened() -> None:
+def test_an_answer_never_shortens_what_a_person_opened_but_may_lengthen_it() -> None:
     gate = row()
     gate.ask("slow", START, HOLD)
-    gate.open(START + timedelta(days=1), "a person closed the shop")
+    gate.ask("slower", START, HOLD)
+    gate.open(START + 10 * MINUTE, "维护", "小王")
     gate.leave("slow", SourceThrottled("douban", "HTTP 429", 5), START + SECOND, Random(0))
-    assert (gate.open_until, gate.reason) == (START + timedelta(days=1), "a person closed the shop")
+    assert (gate.open_until, gate.reason, gate.changed_by) == (START + 10 * MINUTE, "维护", "小王")
+    gate.leave("slower", SourceWall("douban", "captcha"), START + SECOND, Random(0))
+    assert gate.open_until is not None
+    assert gate.open_until > START + 30 * MINUTE
+    assert (gate.reason, gate.changed_by) == ("captcha", "")
+
+
+def test_a_person_may_shorten_what_opened_by_itself() -> None:
+    gate = row()
+    called(gate, SourceWall("douban", "captcha"))
+    gate.open(START + MINUTE, "已换地址", "小王")
+    assert (gate.open_until, gate.reason, gate.changed_by) == (START + MINUTE, "已换地址", "小王")
 
 
 @pytest.mark.parametrize(
@@ -219,6 +352,8 @@ def test_an_open_gate_is_never_shortened() -> None:
         SourceThrottled("s", "r", 7.0),
         SourceWall("s", "r"),
         GateClosed("s", "r", START),
+        QuotaSpent("s", "r", START),
+        SourceUnpaid("s", "r"),
         SubjectMissing("s", "r"),
     ],
 )

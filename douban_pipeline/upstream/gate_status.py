@@ -1,0 +1,152 @@
+"""Rows of the gate's table: read into rules, written back, and shown to people."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta, tzinfo
+from typing import Any
+
+from sqlalchemy import Row
+
+from douban_pipeline.upstream.gate_rules import SAFETY, Budget, GateRow, GateState, Holder
+from douban_pipeline.upstream.gate_usage import Minute, Usage, day_of
+
+
+@dataclass(frozen=True, slots=True)
+class GateStatus:
+    """One source as reports show it.
+
+    Attributes:
+        source: Its name.
+        state: closed (calls pass), open (none) or half_open (one probe).
+        open_until: When an open breaker lets a probe pass.
+        reason: Why it is not closed; empty when it is.
+        failures: Failed calls in a row.
+        granted: Calls let through since the row was made.
+        requests_per_minute: The configured limit.
+        concurrency: Calls allowed at the same time, over all processes.
+        in_use: Places taken now.
+        waiting: Callers queued behind them.
+        next_slot_at: Earliest moment of the next call.
+        updated_at: Last change of the row.
+        requests_per_day: Calls allowed a day; None is no limit.
+        used_today: Calls let through today, in the zone of the gate.
+        tokens_per_minute: Tokens allowed in any minute; None is no limit.
+        tokens_per_day: Tokens allowed a day; None is no limit.
+        tokens_today: Tokens of today's calls: what they took, or the estimate while that is not known.
+        changed_by: The person who opened or closed it; empty when it did so by itself.
+        minutes: The last 60 minutes, oldest first, only those with traffic.
+    """
+
+    source: str
+    state: GateState
+    open_until: datetime | None
+    reason: str
+    failures: int
+    granted: int
+    requests_per_minute: float
+    concurrency: int
+    in_use: int
+    waiting: int
+    next_slot_at: datetime
+    updated_at: datetime
+    requests_per_day: int | None = None
+    used_today: int = 0
+    tokens_per_minute: int | None = None
+    tokens_per_day: int | None = None
+    tokens_today: int = 0
+    changed_by: str = ""
+    minutes: tuple[Minute, ...] = ()
+
+
+def decode(row: Row[Any], zone: tzinfo) -> GateRow:
+    """Return the rules' view of a stored row, for days that begin in ``zone``.
+
+    Raises:
+        ValueError: It cannot be read; so may KeyError and TypeError be raised.
+    """
+    return GateRow(
+        source=row.source,
+        next_slot_at=row.next_slot_at,
+        interval=timedelta(milliseconds=row.interval_ms),
+        concurrency=row.concurrency,
+        holders=[_holder(item) for item in row.holders],
+        state=GateState(row.state),
+        open_until=row.open_until,
+        probe_owner=row.probe_owner,
+        probe_until=row.probe_until,
+        failures=row.failures,
+        granted=row.granted,
+        reason=row.reason,
+        changed_by=row.changed_by,
+        budget=Budget(row.requests_per_day, row.tokens_per_minute, row.tokens_per_day),
+        usage=Usage.from_json(row.usage),
+        zone=zone,
+    )
+
+
+def encode(row: GateRow) -> dict[str, object]:
+    """Return the columns that calls and people change; limits are left to `Gate.configure`."""
+    return {
+        "next_slot_at": row.next_slot_at,
+        "holders": [
+            {
+                "owner": holder.owner,
+                "until": holder.until.isoformat(),
+                "slot_at": holder.slot_at.isoformat() if holder.slot_at else None,
+                "granted_at": holder.granted_at.isoformat() if holder.granted_at else None,
+                "tokens": holder.tokens,
+            }
+            for holder in row.holders
+        ],
+        "state": row.state.value,
+        "open_until": row.open_until,
+        "probe_owner": row.probe_owner,
+        "probe_until": row.probe_until,
+        "failures": row.failures,
+        "granted": row.granted,
+        "reason": " ".join(row.reason.split())[:500],
+        "changed_by": " ".join(row.changed_by.split())[:64],
+        "usage": row.usage.to_json(),
+    }
+
+
+def status_of(row: GateRow, updated_at: datetime, now: datetime) -> GateStatus:
+    """Return what people are shown of ``row`` at ``now``."""
+    queued = sum(holder.until > now for holder in row.holders)
+    requests, tokens = row.usage.of_day(day_of(now, row.zone).date)
+    return GateStatus(
+        source=row.source,
+        state=row.state,
+        open_until=row.open_until,
+        reason=row.reason,
+        failures=row.failures,
+        granted=row.granted,
+        requests_per_minute=round(60 * SAFETY / row.interval.total_seconds(), 2),
+        concurrency=row.concurrency,
+        in_use=min(queued, row.concurrency),
+        waiting=max(queued - row.concurrency, 0),
+        next_slot_at=row.next_slot_at,
+        updated_at=updated_at,
+        requests_per_day=row.budget.requests_per_day,
+        used_today=requests,
+        tokens_per_minute=row.budget.tokens_per_minute,
+        tokens_per_day=row.budget.tokens_per_day,
+        tokens_today=tokens,
+        changed_by=row.changed_by,
+        minutes=row.usage.last_minutes(now),
+    )
+
+
+def _holder(stored: Any) -> Holder:
+    return Holder(
+        str(stored["owner"]),
+        datetime.fromisoformat(stored["until"]),
+        _moment(stored["slot_at"]),
+        _moment(stored.get("granted_at")),
+        int(stored.get("tokens", 0)),
+    )
+
+
+def _moment(stored: str | None) -> datetime | None:
+    return datetime.fromisoformat(stored) if stored else None

@@ -1,0 +1,256 @@
+"""What a gate let through, how it ended and what it cost: by minute and by day, and lately for the breaker.
+
+Nothing here reads a clock or a database. All moments are aware; a day is one of the site's time zone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
+from typing import Any
+
+MINUTE = timedelta(minutes=1)
+KEPT = timedelta(minutes=60)
+"""How far back minutes are kept."""
+WINDOW = timedelta(minutes=5)
+"""The breaker judges the calls that ended in this time."""
+STEP = timedelta(seconds=10)
+"""Outcomes are counted by steps of this length, so that a window holds at most thirty numbers, whatever the rate."""
+LEAST_CALLS = 10
+"""Fewer calls in a window say nothing: three subjects that a source is ill about fail nine times with their retries."""
+FAILURE_RATE = 0.8
+"""A larger share of failures in a window opens the breaker."""
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """One day of a time zone: which it is, and when the next one begins (UTC)."""
+
+    date: date
+    ends_at: datetime
+
+
+def day_of(now: datetime, zone: tzinfo) -> Day:
+    """Return the day that ``now`` belongs to in ``zone``."""
+    today = now.astimezone(zone).date()
+    midnight = datetime.combine(today + timedelta(days=1), time.min, zone)
+    # Where clocks are changed at midnight it comes twice, or not at all: the later reading is right for both.
+    return Day(today, max(midnight.replace(fold=fold).astimezone(UTC) for fold in (0, 1)))
+
+
+@dataclass(slots=True)
+class Minute:
+    """What happened in one minute.
+
+    Attributes:
+        start: Its first moment (UTC).
+        granted: Calls let through.
+        succeeded: Calls that ended with an answer, be it "there is no such subject".
+        failed: Calls that ended without a usable answer.
+        tokens: Tokens of the calls let through: what they took, or the estimate while that is not known.
+    """
+
+    start: datetime
+    granted: int = 0
+    succeeded: int = 0
+    failed: int = 0
+    tokens: int = 0
+
+
+@dataclass(slots=True)
+class Outcomes:
+    """How the calls ended that ended in one `STEP`."""
+
+    start: datetime
+    succeeded: int = 0
+    failed: int = 0
+
+
+@dataclass(slots=True)
+class Spending:
+    """Tokens of one call, from the moment it was let through."""
+
+    start: datetime
+    tokens: int
+
+
+@dataclass(slots=True)
+class Usage:
+    """The counters of one source.
+
+    Attributes:
+        day: The day that `requests` and `tokens` are of; None before the first call.
+        requests: Calls let through that day.
+        tokens: Their tokens.
+        minutes: The last 60 minutes, oldest first, only those with traffic.
+        outcomes: The last five minutes in steps, oldest first, since the breaker last closed.
+        spendings: The calls of the last minute that have tokens, in no order.
+    """
+
+    day: date | None = None
+    requests: int = 0
+    tokens: int = 0
+    minutes: list[Minute] = field(default_factory=list)
+    outcomes: list[Outcomes] = field(default_factory=list)
+    spendings: list[Spending] = field(default_factory=list)
+
+    def grant(self, now: datetime, today: date, tokens: int) -> None:
+        """Count a call that is let through now, with the estimate of its tokens."""
+        if self.day != today:
+            self.day, self.requests, self.tokens = today, 0, 0
+        self.requests += 1
+        self.tokens += tokens
+        minute = self._minute(now)
+        minute.granted += 1
+        minute.tokens += tokens
+        self._spend(now, now, tokens)
+
+    def finish(self, now: datetime, *, good: bool) -> None:
+        """Count a call that ended now."""
+        minute = self._minute(now)
+        self.outcomes = [item for item in self.outcomes if now - WINDOW < item.start <= now + STEP]
+        start = _floor(now, STEP)
+        step = next((item for item in self.outcomes if item.start == start), None)
+        if step is None:
+            step = Outcomes(start)
+            self.outcomes.append(step)
+        if good:
+            minute.succeeded += 1
+            step.succeeded += 1
+        else:
+            minute.failed += 1
+            step.failed += 1
+
+    def correct(self, granted_at: datetime, today: date, estimate: int, used: int, now: datetime) -> None:
+        """Put what a call really took in place of its estimate, wherever that is still counted.
+
+        Args:
+            granted_at: When the call was let through.
+            today: The day of that moment.
+            estimate: Its tokens as counted then.
+            used: Its tokens.
+            now: The present moment.
+        """
+        if used == estimate:
+            return
+        if self.day == today:
+            self.tokens += used - estimate
+        start = _floor(granted_at, MINUTE)
+        for minute in self.minutes:
+            if minute.start == start:
+                minute.tokens += used - estimate
+        # Calls let through at the same moment with the same estimate are alike: any of them will do.
+        counted = Spending(granted_at, estimate)
+        if counted in self.spendings:
+            self.spendings.remove(counted)
+        self._spend(granted_at, now, used)
+
+    def failing(self, now: datetime) -> bool:
+        """Return whether too large a share of the calls failed that ended in the last `WINDOW`."""
+        recent = [item for item in self.outcomes if item.start > now - WINDOW]
+        failed = sum(item.failed for item in recent)
+        total = failed + sum(item.succeeded for item in recent)
+        return total >= LEAST_CALLS and failed > FAILURE_RATE * total
+
+    def seconds_for_tokens(self, tokens: int, limit: int, now: datetime) -> float:
+        """Return how long until ``tokens`` more keep the last minute within ``limit``; 0 for "they do now".
+
+        More tokens than a whole minute may take wait for a minute without any.
+        """
+        spent = sorted(
+            (item for item in self.spendings if now - MINUTE < item.start <= now + MINUTE), key=lambda item: item.start
+        )
+        used = sum(item.tokens for item in spent)
+        seconds = 0.0
+        for item in spent:
+            if used + tokens <= limit:
+                break
+            used -= item.tokens
+            seconds = (item.start + MINUTE - now).total_seconds()
+        return seconds
+
+    def forget_outcomes(self) -> None:
+        """Judge the source afresh: what failed before the breaker closed must not open it again."""
+        self.outcomes = []
+
+    def of_day(self, today: date) -> tuple[int, int]:
+        """Return the requests and tokens of ``today``."""
+        return (self.requests, self.tokens) if self.day == today else (0, 0)
+
+    def last_minutes(self, now: datetime) -> tuple[Minute, ...]:
+        """Return the minutes with traffic of the last 60, oldest first."""
+        return tuple(item for item in self.minutes if _kept(item, now))
+
+    def _minute(self, now: datetime) -> Minute:
+        start = _floor(now, MINUTE)
+        if not self.minutes or self.minutes[-1].start != start:
+            self.minutes = [item for item in self.minutes if _kept(item, now)]
+        for item in reversed(self.minutes):
+            if item.start == start:
+                return item
+        minute = Minute(start)
+        self.minutes.append(minute)
+        self.minutes.sort(key=lambda item: item.start)  # machines' clocks may differ a little
+        return minute
+
+    def _spend(self, moment: datetime, now: datetime, tokens: int) -> None:
+        self.spendings = [item for item in self.spendings if now - MINUTE < item.start <= now + MINUTE]
+        if tokens:
+            self.spendings.append(Spending(moment, tokens))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the counters in the form in which they are stored."""
+        return {
+            "day": self.day.isoformat() if self.day else None,
+            "requests": self.requests,
+            "tokens": self.tokens,
+            "minutes": [
+                [_unix(item.start), item.granted, item.succeeded, item.failed, item.tokens] for item in self.minutes
+            ],
+            "outcomes": [[_unix(item.start), item.succeeded, item.failed] for item in self.outcomes],
+            "spendings": [[item.start.isoformat(), item.tokens] for item in self.spendings],
+        }
+
+    @classmethod
+    def from_json(cls, stored: Any) -> Usage:
+        """Return the counters that `to_json` gave; None is a source without traffic.
+
+        Raises:
+            ValueError: They cannot be read; so may KeyError and TypeError be raised.
+        """
+        if stored is None:
+            return cls()
+        return cls(
+            day=date.fromisoformat(stored["day"]) if stored["day"] else None,
+            requests=int(stored["requests"]),
+            tokens=int(stored["tokens"]),
+            minutes=[Minute(_moment(start), *_numbers(rest, 4)) for start, *rest in stored["minutes"]],
+            outcomes=[Outcomes(_moment(start), *_numbers(rest, 2)) for start, *rest in stored["outcomes"]],
+            spendings=[Spending(datetime.fromisoformat(start), int(tokens)) for start, tokens in stored["spendings"]],
+        )
+
+
+def _kept(minute: Minute, now: datetime) -> bool:
+    # A minute that lies ahead is of a clock that was set back since.
+    return now - KEPT < minute.start <= now + MINUTE
+
+
+def _floor(moment: datetime, step: timedelta) -> datetime:
+    seconds = int(step.total_seconds())
+    return _moment(_unix(moment) // seconds * seconds)
+
+
+def _unix(moment: datetime) -> int:
+    return int(moment.timestamp())
+
+
+def _moment(seconds: Any) -> datetime:
+    return datetime.fromtimestamp(int(seconds), UTC)
+
+
+def _numbers(values: Iterable[Any], count: int) -> list[int]:
+    numbers = [int(value) for value in values]
+    if len(numbers) != count:
+        raise ValueError(f"{len(numbers)} counters in place of {count}")
+    return numbers

@@ -1,0 +1,122 @@
+"""Counters of a source: what is kept, for how long, in which day it belongs, and how it is stored."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta, tzinfo
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from douban_pipeline.upstream.gate_usage import Day, Minute, Usage, day_of
+from douban_pipeline_tests.clocks import START
+
+SECOND = timedelta(seconds=1)
+MINUTE = timedelta(minutes=1)
+TODAY = START.date()
+
+
+def utc(text: str) -> datetime:
+    return datetime.fromisoformat(text).replace(tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("now", "zone", "day", "ends_at"),
+    [
+        ("2026-03-01T15:59:59", "Asia/Shanghai", "2026-03-01", "2026-03-01T16:00"),
+        ("2026-03-01T16:00:00", "Asia/Shanghai", "2026-03-02", "2026-03-02T16:00"),
+        ("2026-03-01T23:59:59", "UTC", "2026-03-01", "2026-03-02T00:00"),
+        ("2026-03-29T12:00:00", "Europe/Berlin", "2026-03-29", "2026-03-29T22:00"),
+        # There is no midnight: the day begins at one.
+        ("2026-03-08T03:00:00", "America/Havana", "2026-03-07", "2026-03-08T05:00"),
+        # The clocks go back from midnight: the day before goes on for another hour.
+        ("2025-10-25T20:30:00", "Asia/Beirut", "2025-10-25", "2025-10-25T22:00"),
+        ("2025-10-25T21:30:00", "Asia/Beirut", "2025-10-25", "2025-10-25T22:00"),
+    ],
+)
+def test_a_day_begins_at_midnight_of_the_site(now: str, zone: str, day: str, ends_at: str) -> None:
+    found = day_of(utc(now), ZoneInfo(zone))
+    assert (found.date.isoformat(), found.ends_at) == (day, utc(ends_at))
+
+
+@given(
+    st.integers(0, 30 * 366 * 86_400).map(lambda seconds: START - timedelta(days=20 * 365) + seconds * SECOND),
+    st.sampled_from(["Asia/Shanghai", "UTC", "Asia/Beirut", "America/Havana", "America/Asuncion", "Asia/Kathmandu"]),
+)
+def test_the_next_day_always_lies_ahead_and_is_another_day(now: datetime, name: str) -> None:
+    zone: tzinfo = ZoneInfo(name)
+    day = day_of(now, zone)
+    assert timedelta() < day.ends_at - now <= timedelta(hours=25)
+    assert day_of(day.ends_at, zone).date == day.date + timedelta(days=1)
+    assert isinstance(day, Day)
+
+
+def test_minutes_are_kept_for_an_hour_and_only_those_with_traffic() -> None:
+    usage = Usage()
+    for minute in (0, 1, 5, 40, 59):
+        usage.grant(START + minute * MINUTE + 30 * SECOND, TODAY, 0)
+    usage.finish(START + 59 * MINUTE + 40 * SECOND, good=True)
+    usage.finish(START + 59 * MINUTE + 40 * SECOND, good=False)
+    now = START + 59 * MINUTE + 59 * SECOND
+    assert [(item.start - START) / MINUTE for item in usage.last_minutes(now)] == [0, 1, 5, 40, 59]
+    assert usage.last_minutes(now)[-1] == Minute(START + 59 * MINUTE, 1, 1, 1, 0)
+    assert [(item.start - START) / MINUTE for item in usage.last_minutes(now + SECOND)] == [1, 5, 40, 59]
+    usage.grant(START + timedelta(hours=3), TODAY, 0)
+    assert len(usage.minutes) == 1, "nothing piles up in the row"
+
+
+def test_a_clock_that_is_set_back_leaves_no_minutes_of_the_future_behind() -> None:
+    usage = Usage()
+    for hour in range(5):
+        usage.grant(START - hour * timedelta(hours=2), TODAY, 100)
+    assert [item.start for item in usage.minutes] == [START - timedelta(hours=8)]
+    assert usage.seconds_for_tokens(1, 100, START - timedelta(hours=8)) == 60
+    assert usage.seconds_for_tokens(1, 100, START - timedelta(hours=9)) == 0
+
+
+def test_machines_whose_clocks_differ_by_seconds_count_in_the_same_minutes() -> None:
+    usage = Usage()
+    for seconds in (0, -1, 1, -2, 2):
+        usage.grant(START + seconds * SECOND, TODAY, 0)
+    assert [(item.start - START, item.granted) for item in usage.minutes] == [(-MINUTE, 2), (timedelta(), 3)]
+
+
+def full_hour() -> Usage:
+    """Return the counters of an hour at sixty calls a minute, five of them still under way."""
+    usage = Usage()
+    for second in range(3600):
+        now = START + second * SECOND + timedelta(microseconds=second)
+        usage.grant(now, TODAY, 1200)
+        if second >= 5:
+            usage.finish(now, good=second % 7 > 0)
+    return usage
+
+
+def test_counters_are_stored_and_read_back_and_stay_small() -> None:
+    usage = full_hour()
+    stored = json.dumps(usage.to_json(), sort_keys=True)
+    assert Usage.from_json(json.loads(stored)) == usage
+    assert (len(usage.minutes), len(usage.outcomes), len(usage.spendings)) == (60, 30, 60)
+    assert len(stored) < 8000
+    assert Usage.from_json(None) == Usage() == Usage.from_json(json.loads(json.dumps(Usage().to_json())))
+
+
+@pytest.mark.parametrize(
+    "spoilt",
+    [
+        {"day": "tomorrow"},
+        {"requests": None},
+        {"minutes": [[1, 2, 3]]},
+        {"minutes": [["x", 1, 1, 1, 1]]},
+        {"outcomes": [[1, 2]]},
+        {"spendings": [["now", 3]]},
+        {"spendings": 4},
+    ],
+)
+def test_counters_that_cannot_be_read_are_no_empty_counters(spoilt: dict[str, object]) -> None:
+    with pytest.raises((ValueError, TypeError, KeyError)):
+        Usage.from_json({**full_hour().to_json(), **spoilt})
+    with pytest.raises((ValueError, TypeError, KeyError)):
+        Usage.from_json({})
