@@ -124,10 +124,15 @@ def douban_fields(subject: Subject) -> dict[str, Any]:
 
 
 def search_answer(query: str, hits: Sequence[Subject], known_ids: frozenset[int]) -> Answer:
-    """Return a page of SearXNG results for ``query`` whose finds are ``hits``, best first.
+    """Return a page of SearXNG results for ``query`` whose finds are ``hits``, best first; see `web_results`."""
+    return json_answer(searxng_page(query, web_results(query, hits, known_ids)))
+
+
+def web_results(query: str, hits: Sequence[Subject], known_ids: frozenset[int]) -> list[dict[str, Any]]:
+    """Return the pages that a web search finds for ``query``, with ``url``, ``title`` and ``content``.
 
     A subject is found under one of Douban's many addresses, the best one twice or more, between results that are no
-    films: a book, an album, a review, a page elsewhere. ``number_of_results`` is 0, as SearXNG mostly says.
+    films: a book, an album, a review, a page elsewhere.
     """
     narrow = "site:movie.douban.com" in query
     results: list[dict[str, Any]] = []
@@ -138,13 +143,16 @@ def search_answer(query: str, hits: Sequence[Subject], known_ids: frozenset[int]
         results += [_result(url, f"{subject['title']} (豆瓣)", _snippet(subject)) for url in urls]
     for place, noise in enumerate(_noise(query, narrow, known_ids)):
         results.insert(min(1 + 3 * place, len(results)), noise)
-    return json_answer(searxng_page(query, results))
+    return results
 
 
 def searxng_page(
     query: str, results: Sequence[Mapping[str, Any]], unresponsive: Sequence[Sequence[str]] = ()
 ) -> dict[str, Any]:
-    """Return the JSON page of SearXNG with ``results`` and the engines that did not answer, each with its reason."""
+    """Return the JSON page of SearXNG with ``results`` and the engines that did not answer, each with its reason.
+
+    ``number_of_results`` is 0, as SearXNG mostly says.
+    """
     scored = [{**result, "positions": [n], "score": round(1 / n, 3)} for n, result in enumerate(results, 1)]
     return {
         "query": query,

@@ -9,7 +9,7 @@ from douban_pipeline.evaluation.formats import CorpusSubject
 from douban_pipeline.evaluation.title_index import TitleIndex
 from douban_pipeline.upstream.douban import SubjectAnswer
 from douban_pipeline.upstream.errors import SubjectMissing
-from douban_pipeline.upstream.search import Hit, SearchAnswer
+from douban_pipeline.upstream.search import Hit, Question, SearchAnswer
 
 PAGE = 20
 """Hits of one answer."""
@@ -26,7 +26,6 @@ class LocalSearch:
 
     name = "corpus"
     titles_only = True
-    page_size = PAGE
 
     def __init__(self, corpus: Mapping[int, CorpusSubject]) -> None:
         """Index the titles of ``corpus``."""
@@ -45,12 +44,13 @@ class LocalSearch:
             ]
         )
 
-    def search(self, query: str, *, cache_key: str, max_age: timedelta | None, form: str = "") -> SearchAnswer:
+    def search(self, question: Question, *, max_age: timedelta | None) -> SearchAnswer:
         """See `SearchProvider.search`; nothing is cached, so that every question counts."""
-        del cache_key, max_age, form
-        found = [int(each["id"]) for each in self._index.find(query, PAGE + 1)]
+        del max_age
+        found = [int(each["id"]) for each in self._index.find(question.title, PAGE + 1)]
         hits = tuple(self._hit(douban_id) for douban_id in found if douban_id != self.hidden)[:PAGE]
-        return SearchAnswer(tuple(hit.douban_id for hit in hits), hits, 0, False, _NEVER)
+        full = len(hits) == PAGE
+        return SearchAnswer(hits, (0,), 1, _NEVER, self.name, full=full, of_titles=True)
 
     def _hit(self, douban_id: int) -> Hit:
         subject = self._corpus[douban_id]

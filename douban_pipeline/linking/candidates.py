@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import timedelta
-from itertools import islice, zip_longest
+from itertools import chain, islice, repeat
 from typing import Any, Protocol
 
 from douban_pipeline.linking.facts import glimpsed_facts, subject_facts
@@ -25,7 +25,7 @@ from douban_pipeline.matching.scoring import DEFAULT_THRESHOLDS
 from douban_pipeline.matching.similarity import match_titles
 from douban_pipeline.upstream.douban import SubjectAnswer
 from douban_pipeline.upstream.errors import SourceUnavailable, SubjectMissing
-from douban_pipeline.upstream.search import Hit, SearchAnswer, SearchProvider
+from douban_pipeline.upstream.search import Hit, Question, SearchAnswer, SearchProvider
 
 MOST_GUESSES = 1
 """Subjects asked about although they are not named like the video: their other names may be."""
@@ -111,6 +111,7 @@ class _Hunt:
         subjects: Subjects Douban told of.
         asked: Ids Douban was asked about, also those it does not have.
         namesakes: Subjects told of that are named like the video.
+        indexed: Whether an index of titles named some that are; it names all at once.
         guesses: Subjects asked about although they are not.
         settled: The subject that people speak for.
     """
@@ -125,6 +126,7 @@ class _Hunt:
     subjects: list[Fetched] = field(default_factory=list)
     asked: set[int] = field(default_factory=set)
     namesakes: int = 0
+    indexed: bool = False
     guesses: int = 0
     settled: Subject | None = None
 
@@ -132,15 +134,16 @@ class _Hunt:
         """Return what is to be expected of a subject."""
         return promise(self.video, subject, self.thresholds)
 
-    def take(self, answer: SearchAnswer, page_size: int) -> bool:
+    def take(self, answer: SearchAnswer) -> bool:
         """Take in a search answer; return whether any of its hits is named like the video."""
-        self.snapshots.append(answer.snapshot_id)
-        self.requests += not answer.from_cache
+        self.snapshots.extend(answer.snapshots)
+        self.requests += answer.requests
         self.silent.update(answer.silent)
         for hit in answer.hits:
             self.hits.setdefault(hit.douban_id, hit)
         likes = [self.promise(glimpsed_facts(hit)) is Promise.NAMESAKE for hit in answer.hits]
-        self.crowded |= len(likes) >= page_size and all(likes)
+        self.crowded |= answer.full and all(likes)
+        self.indexed |= answer.of_titles and any(likes)
         return any(likes)
 
     def worth_asking(self) -> list[tuple[Promise, Hit]]:
@@ -214,26 +217,23 @@ class CandidateFinder:
             SourceError: A call failed. Nothing may be concluded from the rest.
         """
         hunt = _Hunt(video, self.thresholds)
-        queries = iter(_queries(video, titles_only=self.search.titles_only))
-        for query in queries:
-            if self._search(hunt, query):
+        questions = iter(_questions(video, titles_only=self.search.titles_only))
+        for question in questions:
+            if self._search(hunt, question):
                 break
         if patience > 0 and hunt.silent and not hunt.hits:
             silent = ", ".join(sorted(hunt.silent))
             raise SourceUnavailable(self.search.name, f"nothing found, but silent engines: {silent}"[:300])
         self._ask(hunt)
-        if hunt.namesakes and hunt.settled is None and not self.search.titles_only:
+        if hunt.namesakes and hunt.settled is None and not hunt.indexed:
             # A web search names few subjects. Before nobody else is believed to bear the name, it is asked once more.
-            for query in islice(queries, 1):
-                self._search(hunt, query)
+            for question in islice(questions, 1):
+                self._search(hunt, question)
                 self._ask(hunt)
         return hunt.found()
 
-    def _search(self, hunt: _Hunt, query: tuple[str, str]) -> bool:
-        form, text = query
-        key = f"{cache_key(hunt.video.title)}:{hunt.video.year or ''}"
-        answer = self.search.search(text, cache_key=key, max_age=self.search_age, form=form)
-        return hunt.take(answer, self.search.page_size)
+    def _search(self, hunt: _Hunt, question: Question) -> bool:
+        return hunt.take(self.search.search(question, max_age=self.search_age))
 
     def _ask(self, hunt: _Hunt) -> None:
         """Ask Douban about the hits, as long as an answer can change the verdict."""
@@ -254,14 +254,18 @@ class CandidateFinder:
             hunt.learn(answer, hit, worth)
 
 
-def _queries(video: Video, *, titles_only: bool) -> list[tuple[str, str]]:
-    """Return what to ask, each with the name of its form.
+def _questions(video: Video, *, titles_only: bool) -> list[Question]:
+    """Return what to ask.
 
     Videos of one title and year share the answers to the forms that hold no more than these; a form with people in
-    it has no name, so that only the same words share its answer.
+    it has no name, so that only the same words share its answer. Each form for the web comes with a title, as long as
+    there are any, for those of a chain that know nothing else.
     """
     if not video.title.strip():
         return []
+    about = f"{cache_key(video.title)}:{video.year or ''}"
+    titles = suggest_queries(video)
     if titles_only:
-        return [("", query) for query in suggest_queries(video)]
-    return list(zip_longest(("plain", "site"), search_queries(video), fillvalue=""))
+        return [Question(about, title=title) for title in titles]
+    worded = zip(search_queries(video), chain(("plain", "site"), repeat("")), chain(titles, repeat("")), strict=False)
+    return [Question(about, words, title, form) for words, form, title in worded]

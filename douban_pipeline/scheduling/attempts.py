@@ -20,14 +20,23 @@ from douban_pipeline.catalog.database import transactions
 from douban_pipeline.catalog.states import ReviewStatus
 from douban_pipeline.catalog.tasks import FAILURES_FOR_A_PERSON, Task, TaskQueue, back_off
 from douban_pipeline.services import Services
-from douban_pipeline.upstream.errors import GateClosed, GateUnreadable, SourceError, SourceThrottled, SourceWall
+from douban_pipeline.upstream.archive import ArchiveError
+from douban_pipeline.upstream.errors import (
+    GateClosed,
+    GateUnreadable,
+    SourceError,
+    SourceThrottled,
+    SourceUnpaid,
+    SourceWall,
+)
+from douban_pipeline.upstream.search import SearchIncomplete
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-ILL = (GateClosed, GateUnreadable, SourceThrottled, SourceWall)
-"""Errors that say the source itself is closed to us for now, whichever video was asked about."""
+ILL = (ArchiveError, GateClosed, GateUnreadable, SourceThrottled, SourceUnpaid, SourceWall)
+"""Errors that say the source, or what we need to ask it, is closed to us for now, whichever video was asked about."""
 
 PAUSE = timedelta(minutes=5)
 """When to try again if an ill source does not say."""
@@ -91,6 +100,9 @@ class Attempts:
             return None
         try:
             return call(task)
+        except SearchIncomplete as error:
+            # Only this video's search was; what the others ask may well be answered.
+            self.put_back(task, error.cause)
         except SourceError as error:
             if isinstance(error, ILL):
                 self._ill = error

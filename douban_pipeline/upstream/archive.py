@@ -4,17 +4,33 @@ from __future__ import annotations
 
 import hashlib
 import zlib
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Engine, Row, insert, select, update
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy import Connection, Engine, Row, delete, func, insert, or_, select, update
+from sqlalchemy.exc import DBAPIError, IntegrityError
 
-from douban_pipeline.catalog.database import reading
+from douban_pipeline.catalog.database import reading, transactions
 from douban_pipeline.catalog.tables import OwnTables
 from douban_pipeline.clock import Clock
+from douban_pipeline.upstream.errors import SourceError
+
+LONGEST_CACHE = timedelta(days=30)
+"""Nobody takes an answer seen longer ago in place of a call: retention counts on it."""
+
+_BODIES = 200
+"""Answers that are read at once: some ten kilobytes each, unpacked."""
+
+_IDS = 10_000
+"""Ids that are read at once."""
+
+
+class ArchiveError(SourceError):
+    """The database did not take an answer: nothing of it is kept, and nothing may be concluded from it."""
+
+    healthy = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +43,8 @@ class Snapshot:
         request_key: What was asked, for people (cut to 500 characters).
         status: HTTP status when it was last seen.
         body: The answer as it came.
-        parser_version: Version of the parser that read it first.
+        parser_version: Version of the parser that is known to read it: the one of the first reading, or one that
+            it was read again with since.
         fetched_at: When this content was first seen (UTC).
         seen_at: When the same content was last seen (UTC).
     """
@@ -40,6 +57,14 @@ class Snapshot:
     parser_version: str
     fetched_at: datetime
     seen_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Weight:
+    """So many answers, and their bytes as they are kept."""
+
+    answers: int
+    bytes: int
 
 
 class Archive:
@@ -57,53 +82,65 @@ class Archive:
         self._clock = clock
 
     def put(self, source: str, key: str, status: int, body: bytes, parser_version: str) -> int:
-        """Keep one answer and return its snapshot id; content already known is only marked as seen again."""
+        """Keep one answer and return its snapshot id; content already known is only marked as seen again.
+
+        Raises:
+            ArchiveError: The database did not take it, for want of space, say. Nothing of it is kept.
+        """
+        for retry in (True, False):
+            try:
+                return self._put(source, key, status, body, parser_version)
+            except DBAPIError as error:
+                if retry and isinstance(error, IntegrityError):
+                    # Another process put the same content a moment ago: the second look finds it.
+                    continue
+                told = f"the archive did not take an answer of {len(body)} bytes ({error.orig})"
+                # Without SQLAlchemy's own error, which repeats the answer.
+                raise ArchiveError(source, told[:300]) from error.orig
+        raise AssertionError("unreachable")
+
+    def _put(self, source: str, key: str, status: int, body: bytes, parser_version: str) -> int:
         table = self._table
         now = self._clock.now()
         key_hash = _sha256(key.encode())
         sha256 = _sha256(body)
         known = (table.c.source == source) & (table.c.key_hash == key_hash) & (table.c.sha256 == sha256)
         packed = zlib.compress(body, 6)
-        for retry in (True, False):
-            try:
-                with self._engine.begin() as connection:
-                    snapshot_id = connection.execute(select(table.c.snapshot_id).where(known)).scalar()
-                    if snapshot_id is not None:
-                        connection.execute(
-                            update(table).where(table.c.snapshot_id == snapshot_id).values(seen_at=now, status=status)
-                        )
+        for transaction in transactions(self._engine):
+            with transaction as connection:
+                snapshot_id = connection.execute(select(table.c.snapshot_id).where(known)).scalar()
+                if snapshot_id is not None:
+                    seen = update(table).where(table.c.snapshot_id == snapshot_id).values(seen_at=now, status=status)
+                    # None is touched where retention dropped it after the look.
+                    if connection.execute(seen).rowcount:
                         return int(snapshot_id)
-                    inserted = connection.execute(
-                        insert(table).values(
-                            source=source,
-                            key_hash=key_hash,
-                            request_key=key[:500],
-                            status=status,
-                            sha256=sha256,
-                            body=packed,
-                            parser_version=parser_version,
-                            fetched_at=now,
-                            seen_at=now,
-                        )
-                    ).inserted_primary_key
-                    assert inserted is not None
-                    return int(inserted[0])
-            except IntegrityError:
-                # Another process put the same content a moment ago: the second look finds it.
-                if not retry:
-                    raise
+                inserted = connection.execute(
+                    insert(table).values(
+                        source=source,
+                        key_hash=key_hash,
+                        request_key=key[:500],
+                        status=status,
+                        sha256=sha256,
+                        body=packed,
+                        parser_version=parser_version,
+                        fetched_at=now,
+                        seen_at=now,
+                    )
+                ).inserted_primary_key
+                assert inserted is not None
+                return int(inserted[0])
         raise AssertionError("unreachable")
-
-    def latest(self, source: str, key: str, max_age: timedelta) -> Snapshot | None:
-        """Return the newest answer to ``key`` seen at most ``max_age`` ago, good or bad; None if there is none."""
-        found = self.recent(source, key, max_age, limit=1)
-        return found[0] if found else None
 
     def recent(self, source: str, key: str, max_age: timedelta, *, limit: int = 5) -> list[Snapshot]:
         """Return the answers to ``key`` seen at most ``max_age`` ago, newest first.
 
         Refused answers (a captcha page, say) are archived too, so a reader looks behind them.
+
+        Raises:
+            ValueError: ``max_age`` is above `LONGEST_CACHE`.
         """
+        if max_age > LONGEST_CACHE:
+            raise ValueError(f"answers up to {max_age} old asked for, but retention only leaves {LONGEST_CACHE}")
         table = self._table
         statement = (
             select(table)
@@ -136,6 +173,81 @@ class Archive:
         table = self._table
         query = select(table.c.snapshot_id, table.c.body).where(table.c.snapshot_id.in_(snapshot_ids))
         return {snapshot_id: zlib.decompress(body) for snapshot_id, body in connection.execute(query)}
+
+    def read(self, source: str, *, other_than: str | None = None) -> Iterator[list[Snapshot]]:
+        """Yield all answers of ``source`` in batches, the oldest first.
+
+        Args:
+            source: Which source's.
+            other_than: A parser version; answers it is known to read are left out.
+        """
+        table = self._table
+        last = 0
+        while True:
+            ids = select(table.c.snapshot_id).where(table.c.snapshot_id > last)
+            with reading(self._engine) as connection:
+                found = connection.execute(ids.order_by(table.c.snapshot_id).limit(_BODIES)).scalars().all()
+                if not found:
+                    return
+                # Between bounds of the primary key: sorting a source's answers again for every batch takes long.
+                wanted = [table.c.snapshot_id.between(found[0], found[-1]), table.c.source == source]
+                if other_than is not None:
+                    wanted.append(table.c.parser_version != other_than)
+                rows = connection.execute(select(table).where(*wanted).order_by(table.c.snapshot_id)).all()
+            last = found[-1]
+            if rows:
+                yield [_snapshot(row) for row in rows]
+
+    def read_again(self, snapshot_ids: Collection[int], parser_version: str) -> None:
+        """Note that ``parser_version`` reads those answers."""
+        table = self._table
+        for transaction in transactions(self._engine):
+            with transaction as connection:
+                connection.execute(
+                    update(table).where(table.c.snapshot_id.in_(snapshot_ids)).values(parser_version=parser_version)
+                )
+
+    def unseen_since(self, before: datetime) -> Iterator[list[int]]:
+        """Yield the ids of the answers last seen before a moment, in batches; by the index alone, no body is read."""
+        table = self._table
+        query = select(table.c.seen_at, table.c.snapshot_id).where(table.c.seen_at < before)
+        query = query.order_by(table.c.seen_at, table.c.snapshot_id).limit(_IDS)
+        after = query
+        while True:
+            with reading(self._engine) as connection:
+                found = connection.execute(after).all()
+            if not found:
+                return
+            yield [row.snapshot_id for row in found]
+            seen_at, snapshot_id = found[-1]
+            later = or_(table.c.seen_at > seen_at, table.c.snapshot_id > snapshot_id)
+            after = query.where(table.c.seen_at >= seen_at, later)
+
+    def weigh(self, snapshot_ids: Collection[int], before: datetime) -> Weight:
+        """Return what `drop` would delete."""
+        with reading(self._engine) as connection:
+            return self._weigh(connection, snapshot_ids, before)
+
+    def drop(self, snapshot_ids: Collection[int], before: datetime) -> Weight:
+        """Delete those of some hundred answers that still were last seen before a moment, all or none of them."""
+        table = self._table
+        dropped = Weight(0, 0)
+        for transaction in transactions(self._engine):
+            with transaction as connection:
+                # Locks them, so that none is seen again between the look and the deletion.
+                dropped = self._weigh(connection, snapshot_ids, before, lock=True)
+                connection.execute(delete(table).where(table.c.snapshot_id.in_(snapshot_ids), table.c.seen_at < before))
+        return dropped
+
+    def _weigh(
+        self, connection: Connection, snapshot_ids: Collection[int], before: datetime, *, lock: bool = False
+    ) -> Weight:
+        table = self._table
+        query = select(table.c.snapshot_id, func.length(table.c.body)).where(
+            table.c.snapshot_id.in_(snapshot_ids), table.c.seen_at < before
+        )
+        lengths = [row[1] for row in connection.execute(query.with_for_update() if lock else query)]
+        return Weight(len(lengths), sum(lengths))
 
 
 def _sha256(content: bytes) -> str:

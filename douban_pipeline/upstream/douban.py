@@ -18,6 +18,8 @@ from douban_pipeline.upstream.subject_urls import SMALLEST_ID, subject_ids
 
 SOURCE = "douban"
 PARSER_VERSION = "douban-1"
+"""Raise it whenever `parse_subject` comes to read an answer differently; `reparse_archive` goes by it."""
+
 _GOOD_CODES = (None, 0, 1, 200)
 
 

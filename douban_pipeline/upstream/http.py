@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import socket
+import json
+import logging
 import ssl
-import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -21,6 +21,7 @@ import stamina
 
 from douban_pipeline.clock import Clock
 from douban_pipeline.upstream.archive import Archive
+from douban_pipeline.upstream.deadline import Deadline
 from douban_pipeline.upstream.errors import (
     SourceError,
     SourceThrottled,
@@ -32,12 +33,18 @@ from douban_pipeline.upstream.gate import Gate
 from douban_pipeline.upstream.payload import refuse_redirect, refuse_wall
 
 T = TypeVar("T")
+Refuse = Callable[[int, httpx.Headers, bytes], None]
+"""Looks at status, headers and body of an answer, and raises a `SourceError` when it knows better what they mean."""
 
 USER_AGENT = "Mozilla/5.0 (compatible; douban_pipeline)"
 MAX_BYTES = 8 * 1024 * 1024
 MAX_REDIRECTS = 3
 _WALL_STATUSES = frozenset({401, 403, 418})  # Douban answers 418 to what it takes for robots
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+
+# It logs the address of every call in full, and an address may carry a key.
+logging.getLogger("httpx").setLevel(logging.WARNING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +64,24 @@ class Fetched(Generic[T]):
     from_cache: bool
 
 
+@dataclass(frozen=True, slots=True, repr=False)
+class _Question(Generic[T]):
+    """What is asked of the source, and how its answer is read; see `Fetcher.get` and `Fetcher.post`."""
+
+    method: str
+    url: httpx.URL
+    content: bytes | None
+    key: str
+    parser_version: str
+    parse: Callable[[bytes], T]
+    hints: Mapping[int, str]
+    tokens: int = 0
+    refuse: Refuse | None = None
+    tokens_of: Callable[[T], int] | None = None
+
+
 class Fetcher:
-    """GET requests to one source.
+    """GET and POST requests to one source.
 
     Each attempt takes a slot of its own at the gate, each answer is archived before it is parsed, and parsing
     happens inside the slot, so that the gate learns of error bodies and captcha pages too. Safe to share between
@@ -76,7 +99,7 @@ class Fetcher:
         total_time: Seconds after which no further attempt is begun.
         max_bytes: Largest answer, uncompressed.
         missing_max_age: How long an archived "does not exist" is believed, at most.
-        headers: Extra request headers.
+        headers: Extra request headers. They may hold a secret: only the asked host gets them, and nobody is shown them.
         rng: Jitter between attempts.
     """
 
@@ -105,10 +128,11 @@ class Fetcher:
         self._total_time = total_time
         self._max_bytes = max_bytes
         self._missing_max_age = missing_max_age
+        self._headers = dict(headers or {})
         self._rng = rng or Random()
         self._client = httpx.Client(
             timeout=timeout,
-            headers={"User-Agent": USER_AGENT, "Accept": "application/json, */*;q=0.5", **(headers or {})},
+            headers={"User-Agent": USER_AGENT, "Accept": "application/json, */*;q=0.5"},
             # A new connection a call: calls are seconds apart, and a deadline may cut a connection's socket.
             limits=httpx.Limits(max_keepalive_connections=0),
             mounts={f"all://{host}": None for host in _LOOPBACK},
@@ -139,7 +163,7 @@ class Fetcher:
         parse: Callable[[bytes], T],
         hints: Mapping[int, str] | None = None,
     ) -> Fetched[T]:
-        """Ask the source.
+        """Ask the source by GET; redirects are followed.
 
         Args:
             url: Address; query parameters it already has are kept.
@@ -152,21 +176,44 @@ class Fetcher:
         Raises:
             SourceError: Of the kind that fits; see `upstream.errors`.
         """
-        started = self._clock.now()
-        pause = 0.0
+        address = self._address(url, params)
+        return self._ask(_Question("GET", address, None, key, parser_version, parse, hints or {}))
 
-        def retry_after(error: Exception) -> bool | float:
-            nonlocal pause
-            pause = self._pause_before_retry(error)
-            late = self._clock.now() - started + timedelta(seconds=pause) > timedelta(seconds=self._total_time)
-            # The waiting itself is done below, on the injected clock; 0.0 tells stamina to go on at once.
-            return False if pause < 0 or late else 0.0
+    def post(
+        self,
+        url: str,
+        payload: Mapping[str, Any],
+        *,
+        key: str,
+        parser_version: str,
+        parse: Callable[[bytes], T],
+        hints: Mapping[int, str] | None = None,
+        tokens: int = 0,
+        refuse: Refuse | None = None,
+        tokens_of: Callable[[T], int] | None = None,
+    ) -> Fetched[T]:
+        """Ask the source by POST, in the same way; redirects are not followed.
 
-        for attempt in stamina.retry_context(on=retry_after, attempts=self._attempts, timeout=None):
-            with attempt:
-                self._clock.sleep(pause)
-                return self._attempt(url, params, key, parser_version, parse, hints or {})
-        raise AssertionError("unreachable")
+        Args:
+            url: Address.
+            payload: Sent as a JSON body.
+            key: As in `get`; names the question, since the body is not kept.
+            parser_version: As in `get`.
+            parse: As in `get`.
+            hints: As in `get`.
+            tokens: What an attempt may take of the source's tokens, reserved at the gate.
+            refuse: Looks at the archived answer before the general rules about statuses do.
+            tokens_of: What the answer says that it took. Without it the reservation stands.
+
+        Raises:
+            SourceError: Of the kind that fits; see `upstream.errors`.
+            ValueError: The payload is no JSON.
+        """
+        content = json.dumps(payload, ensure_ascii=False, allow_nan=False).encode()
+        address = self._address(url, {})
+        return self._ask(
+            _Question("POST", address, content, key, parser_version, parse, hints or {}, tokens, refuse, tokens_of)
+        )
 
     def cached(self, key: str, max_age: timedelta | None, parse: Callable[[bytes], T]) -> Fetched[T] | None:
         """Return the newest good answer in the archive, or None when the source must be asked.
@@ -195,6 +242,33 @@ class Fetcher:
             return Fetched(value, snapshot.snapshot_id, snapshot.seen_at, from_cache=True)
         return None
 
+    def _address(self, url: str, params: Mapping[str, str]) -> httpx.URL:
+        try:
+            return httpx.URL(url).copy_merge_params(params)
+        except (httpx.InvalidURL, ValueError) as error:
+            raise self._unusable(error) from None
+
+    def _unusable(self, error: Exception) -> SourceUnavailable:
+        # Without the error's own words, which quote the address or the header.
+        return SourceUnavailable(self.source, f"an unusable address or key ({type(error).__name__})")
+
+    def _ask(self, question: _Question[T]) -> Fetched[T]:
+        started = self._clock.now()
+        pause = 0.0
+
+        def retry_after(error: Exception) -> bool | float:
+            nonlocal pause
+            pause = self._pause_before_retry(error)
+            late = self._clock.now() - started + timedelta(seconds=pause) > timedelta(seconds=self._total_time)
+            # The waiting itself is done below, on the injected clock; 0.0 tells stamina to go on at once.
+            return False if pause < 0 or late else 0.0
+
+        for attempt in stamina.retry_context(on=retry_after, attempts=self._attempts, timeout=None):
+            with attempt:
+                self._clock.sleep(pause)
+                return self._attempt(question)
+        raise AssertionError("unreachable")
+
     def _pause_before_retry(self, error: Exception) -> float:
         """Seconds to wait before the next attempt; negative for "do not try again"."""
         if not isinstance(error, SourceError) or not error.retryable:
@@ -204,42 +278,51 @@ class Fetcher:
             return -1.0 if error.retry_after is None else error.retry_after + 0.1
         return self._rng.uniform(0.5, 2.0)
 
-    def _attempt(
-        self,
-        url: str,
-        params: Mapping[str, str],
-        key: str,
-        parser_version: str,
-        parse: Callable[[bytes], T],
-        hints: Mapping[int, str],
-    ) -> Fetched[T]:
-        with self._gate.slot(self.source):
-            status, headers, body = self._follow(url, params)
+    def _attempt(self, question: _Question[T]) -> Fetched[T]:
+        with self._gate.slot(self.source, tokens=question.tokens) as slot:
+            status, headers, body = self._follow(question)
             fetched_at = self._clock.now()
-            snapshot_id = self._archive.put(self.source, key, status, body, parser_version)
-            self._refuse_status(status, headers, body, hints)
-            return Fetched(parse(body), snapshot_id, fetched_at, from_cache=False)
+            snapshot_id = self._archive.put(self.source, question.key, status, body, question.parser_version)
+            if question.refuse is not None:
+                question.refuse(status, headers, body)
+            self._refuse_status(status, headers, body, question.hints)
+            value = question.parse(body)
+            if question.tokens_of is not None:
+                slot.tokens_used = question.tokens_of(value)
+            return Fetched(value, snapshot_id, fetched_at, from_cache=False)
 
-    def _follow(self, url: str, params: Mapping[str, str]) -> tuple[int, httpx.Headers, bytes]:
+    def _follow(self, question: _Question[T]) -> tuple[int, httpx.Headers, bytes]:
+        target = question.url
         try:
-            target = httpx.URL(url).copy_merge_params(params)
             for _ in range(MAX_REDIRECTS + 1):
-                status, headers, body = self._call(target)
+                status, headers, body = self._call(question, target)
                 location = headers.get("location", "")
-                if status not in (301, 302, 303, 307, 308) or not location:
+                if status not in _REDIRECTS or not location:
                     return status, headers, body
                 next_url = urljoin(str(target), location)
                 refuse_redirect(self.source, next_url)
+                if question.content is not None:
+                    return status, headers, body
                 target = httpx.URL(next_url)
-        except (httpx.InvalidURL, httpx.UnsupportedProtocol, ValueError) as error:
-            raise SourceUnavailable(self.source, f"an unusable address ({type(error).__name__})") from error
+        except (httpx.InvalidURL, httpx.UnsupportedProtocol, httpx.LocalProtocolError, ValueError) as error:
+            raise self._unusable(error) from None
         raise SourceUnavailable(self.source, f"more than {MAX_REDIRECTS} redirects")
 
-    def _call(self, url: httpx.URL) -> tuple[int, httpx.Headers, bytes]:
+    def _call(self, question: _Question[T], url: httpx.URL) -> tuple[int, httpx.Headers, bytes]:
+        # A redirect may lead anywhere; what our headers hold is for the asked host alone.
+        headers = {} if _origin(url) != _origin(question.url) else self._headers
+        if question.content is not None:
+            headers = {"Content-Type": "application/json", **headers}
         body = bytearray()
-        with _Deadline(self._deadline) as deadline:
+        with Deadline(self._deadline) as deadline:
             try:
-                with self._client.stream("GET", url, extensions={"trace": deadline.trace}) as response:
+                with self._client.stream(
+                    question.method,
+                    url,
+                    content=question.content,
+                    headers=headers,
+                    extensions={"trace": deadline.trace},
+                ) as response:
                     for chunk in response.iter_bytes():
                         body += chunk
                         if len(body) > self._max_bytes:
@@ -250,9 +333,9 @@ class Fetcher:
                     return response.status_code, response.headers, bytes(body)
             except httpx.DecodingError as error:
                 raise SourceUnavailable(self.source, "an answer that cannot be decompressed") from error
+            except (httpx.UnsupportedProtocol, httpx.LocalProtocolError):
+                raise
             except httpx.TransportError as error:
-                if isinstance(error, httpx.UnsupportedProtocol):
-                    raise
                 if not deadline.passed:
                     kind = type(error).__name__
                     what = "no answer in time" if isinstance(error, httpx.TimeoutException) else "no connection"
@@ -286,49 +369,11 @@ class Fetcher:
         return None
 
 
+def _origin(url: httpx.URL) -> tuple[str, str, int | None]:
+    return url.scheme, url.host, url.port
+
+
 @cache
 def _tls() -> ssl.SSLContext:
     """Return the process's certificates: reading them takes longer than many a call."""
     return httpx.create_ssl_context()
-
-
-class _Deadline:
-    """Cuts a call's connection when its time is over: read timeouts alone let a source drip for ever."""
-
-    def __init__(self, seconds: float) -> None:
-        self.passed = False
-        self._lock = threading.Lock()
-        self._socket: socket.socket | None = None
-        self._timer = threading.Timer(seconds, self._cut)
-        self._timer.daemon = True
-
-    def __enter__(self) -> _Deadline:
-        self._timer.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._timer.cancel()
-        with self._lock:
-            self._socket = None
-
-    def trace(self, event: str, info: Mapping[str, Any]) -> None:
-        """Remember the socket in use (httpcore's ``trace`` extension)."""
-        if event in ("connection.connect_tcp.complete", "connection.start_tls.complete"):
-            with self._lock:
-                self._socket = info["return_value"].get_extra_info("socket")
-                if self.passed:
-                    self._shut()
-
-    def _cut(self) -> None:
-        with self._lock:
-            self.passed = True
-            self._shut()
-
-    def _shut(self) -> None:
-        # Shutting down, unlike closing, wakes a blocked read and cannot hit a socket that reuses the number.
-        if self._socket is not None:
-            with suppress(OSError):
-                # Past the TLS layer's own shutdown, which would pull its state from under the reading thread.
-                socket.socket.shutdown(self._socket, socket.SHUT_RDWR)

@@ -1,21 +1,41 @@
-"""Finding candidate subjects: search engines and Douban's own suggestions behind one interface."""
+"""Finding candidate subjects: what is asked, what is answered, and what every way to ask has in common."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
-from douban_pipeline.upstream import values
-from douban_pipeline.upstream.errors import SourceUnavailable
+from douban_pipeline.upstream.errors import SourceError
 from douban_pipeline.upstream.http import Fetched, Fetcher
-from douban_pipeline.upstream.payload import as_int, error_of_body, read_json
-from douban_pipeline.upstream.subject_urls import SMALLEST_ID, subject_ids
 
-EMPTY_MAX_AGE = timedelta(days=1)
-"""An archived answer without any subject is believed no longer than this."""
+MISS_MAX_AGE = timedelta(days=1)
+"""An archived answer without any subject is believed no longer than this, unless told otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One thing to search for, worded for each kind of provider. "" is a wording that there is not.
+
+    Attributes:
+        about: What the search is about, as the archive's key: normalised title and year.
+        words: What a web search is asked.
+        title: What an index of titles is asked: nothing but a title.
+        form: Name of the form of ``words`` (``plain``, ``site`` …). Questions that share ``about`` and ``form`` share
+            an answer, however their titles are spelt. Without it only the same words do; leave it out for words that
+            say more than title and year.
+    """
+
+    about: str
+    words: str = ""
+    title: str = ""
+    form: str = ""
+
+    def wording(self, *, titles_only: bool) -> str:
+        """Return what to ask a provider of the one kind or the other."""
+        return self.title if titles_only else self.words
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,23 +65,54 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class SearchAnswer:
-    """What one search gave. An empty answer is a good one: the source worked and found nothing.
+    """What one search gave. An empty answer is a good one: whoever was asked worked and found nothing.
 
     Attributes:
-        ids: Subjects in order of appearance, each once.
-        hits: The same, with what the source says of them.
-        snapshot_id: The archived raw answer.
-        from_cache: Whether no call was made.
+        hits: Subjects in order of appearance, each once, with what the source says of them.
+        snapshots: The archived raw answers it rests on.
+        requests: Calls made for it; 0 if it is from the archive.
         fetched_at: When the source gave it (UTC).
-        silent: Engines behind the source that did not answer; the list may lack what they know.
+        provider: Name of the provider that gave it.
+        full: Whether the provider gave as many subjects as it ever does, so that there may be more.
+        of_titles: Whether it is from an index of titles, which names all that bear a title at once.
+        silent: Engines behind the source that did not answer; the hits may lack what they know.
     """
 
-    ids: tuple[int, ...]
     hits: tuple[Hit, ...]
-    snapshot_id: int
-    from_cache: bool
+    snapshots: tuple[int, ...]
+    requests: int
     fetched_at: datetime
+    provider: str
+    full: bool = False
+    of_titles: bool = False
     silent: tuple[str, ...] = ()
+
+    @property
+    def ids(self) -> tuple[int, ...]:
+        """The subjects' ids."""
+        return tuple(hit.douban_id for hit in self.hits)
+
+    @property
+    def from_cache(self) -> bool:
+        """Whether no call was made."""
+        return self.requests == 0
+
+
+class SearchIncomplete(SourceError):  # noqa: N818 (as its like in `errors`)
+    """Of several providers those that answered found nothing, and others could not be asked or failed.
+
+    Nothing may be concluded about this question; another may well be answered.
+
+    Attributes:
+        cause: The failure that tells when to ask again.
+    """
+
+    healthy = None
+
+    def __init__(self, source: str, cause: SourceError) -> None:
+        super().__init__(source, f"an incomplete search; {cause}")
+        self.args = (source, cause)  # so that the error survives pickling
+        self.cause = cause
 
 
 class SearchProvider(Protocol):
@@ -74,24 +125,15 @@ class SearchProvider(Protocol):
 
     @property
     def titles_only(self) -> bool:
-        """Whether a query may hold nothing but a title (no year, person, ``site:`` or other words)."""
+        """Whether it is an index of titles, which only `Question.title` may be asked of."""
         ...
 
-    @property
-    def page_size(self) -> int:
-        """Hits of a full answer: where there are as many, there may be more."""
-        ...
-
-    def search(self, query: str, *, cache_key: str, max_age: timedelta | None, form: str = "") -> SearchAnswer:
+    def search(self, question: Question, *, max_age: timedelta | None) -> SearchAnswer:
         """Search once.
 
         Args:
-            query: What to search for.
-            cache_key: What the search is about: normalised title and year.
+            question: What to search for; the wording for this kind of provider must not be empty.
             max_age: Oldest archived answer to accept instead of a call; None always calls.
-            form: Name of the query's form (``plain``, ``site`` …). Videos that share ``cache_key`` and ``form``
-                share an answer, however their titles are spelt. Without it only the same query text does; leave
-                it out for queries that hold more than title and year.
 
         Raises:
             SourceError: Of the kind that fits; see `upstream.errors`.
@@ -108,193 +150,61 @@ class Parsed:
 
 
 class HttpSearch(ABC):
-    """A provider that answers one GET request; each kind is a subclass that says how to ask and to read.
+    """A provider that answers one HTTP request; each kind is a subclass that says how to ask and to read.
 
     Args:
         fetcher: A fetcher whose source is the provider's name.
-        url: Address of the interface; query parameters it has are kept.
+        url: Address of the interface.
+        miss_max_age: How long an archived answer without any subject is believed, at most.
     """
 
     name: ClassVar[str]
     parser_version: ClassVar[str]
+    """Raise it whenever `parse` comes to read an answer differently; `reparse_archive` goes by it."""
     titles_only: ClassVar[bool] = False
     page_size: ClassVar[int] = 10
-    hints: ClassVar[Mapping[int, str]] = {}
-    """What an HTTP status means at this provider, for people."""
+    """Subjects of a full answer."""
 
-    def __init__(self, fetcher: Fetcher, url: str) -> None:
+    def __init__(self, fetcher: Fetcher, url: str, *, miss_max_age: timedelta = MISS_MAX_AGE) -> None:
         self._fetcher = fetcher
         self._url = url
+        self._miss_max_age = miss_max_age
 
-    def params(self, query: str) -> dict[str, str]:
-        """Return the query parameters to ask with."""
-        return {"q": query}
+    @abstractmethod
+    def ask(self, text: str, key: str) -> Fetched[Parsed]:
+        """Make the call for ``text``, to be archived under ``key``."""
 
     @abstractmethod
     def parse(self, body: bytes) -> Parsed:
         """Read one raw answer; raises a `SourceError` when it is none."""
 
-    def search(self, query: str, *, cache_key: str, max_age: timedelta | None, form: str = "") -> SearchAnswer:
+    def search(self, question: Question, *, max_age: timedelta | None) -> SearchAnswer:
         """See `SearchProvider.search`."""
-        key = f"search:{form or query}:{cache_key}"
-        fetched = self._cached(key, max_age) or self._fetcher.get(
-            self._url,
-            self.params(query),
-            key=key,
-            parser_version=self.parser_version,
-            parse=self.parse,
-            hints=self.hints,
-        )
+        text = question.wording(titles_only=self.titles_only)
+        form = "" if self.titles_only else question.form
+        key = f"search:{form or text}:{question.about}"
+        fetched = self._cached(key, max_age) or self.ask(text, key)
         hits = fetched.value.hits
         return SearchAnswer(
-            ids=tuple(hit.douban_id for hit in hits),
             hits=hits,
-            snapshot_id=fetched.snapshot_id,
-            from_cache=fetched.from_cache,
+            snapshots=(fetched.snapshot_id,),
+            requests=0 if fetched.from_cache else 1,
             fetched_at=fetched.fetched_at,
+            provider=self.name,
+            full=len(hits) >= self.page_size,
+            of_titles=self.titles_only,
             silent=fetched.value.silent,
         )
 
     def _cached(self, key: str, max_age: timedelta | None) -> Fetched[Parsed] | None:
         found = self._fetcher.cached(key, max_age, self.parse)
-        if found is None or found.value.hits or max_age is None or max_age <= EMPTY_MAX_AGE:
+        if found is None or found.value.hits or max_age is None or max_age <= self._miss_max_age:
             return found
-        return self._fetcher.cached(key, EMPTY_MAX_AGE, self.parse)
+        return self._fetcher.cached(key, self._miss_max_age, self.parse)
 
 
-def parse_searxng(body: bytes) -> Parsed:
-    """Read one raw answer of SearXNG.
-
-    Raises:
-        SourceUnavailable: It is no answer, or no engine behind it answered.
-        SourceWall: It is a login or captcha page.
-    """
-    source = "searxng"
-    answer = read_json(source, body)
-    results = answer.get("results") if isinstance(answer, dict) else None
-    if not isinstance(results, list):
-        raise SourceUnavailable(source, "an answer without `results`")
-    hits = []
-    usable = [item for item in results if isinstance(item, dict) and isinstance(item.get("url"), str)]
-    if results and not usable:
-        raise SourceUnavailable(source, "results without addresses")
-    for result in usable:
-        for douban_id in subject_ids(result["url"]):
-            hits.append(
-                Hit(
-                    douban_id,
-                    title=values.clean(result.get("title")),
-                    url=result["url"],
-                    snippet=values.clean(result.get("content")),
-                )
-            )
-    silent = _engines(answer.get("unresponsive_engines"))
-    if silent and not results:
-        raise SourceUnavailable(source, f"no engine answered: {', '.join(silent)}"[:300])
-    return Parsed(_once(hits), silent)
-
-
-def parse_suggestions(body: bytes) -> Parsed:
-    """Read one raw answer of Douban's suggestions.
-
-    Raises:
-        SourceError: It is no list of suggestions.
-    """
-    source = "douban_suggest"
-    answer = read_json(source, body)
-    if isinstance(answer, dict):
-        error = error_of_body(source, answer.get("code"), answer.get("msg", answer.get("message")))
-        # A search has no subject that could be missing: whatever the body says, the interface is ill.
-        raise error if not error.healthy else SourceUnavailable(source, error.reason)
-    if not isinstance(answer, list):
-        raise SourceUnavailable(source, "an answer that is no list")
-    hits = []
-    usable = [item for item in answer if isinstance(item, dict) and "id" in item]
-    if answer and not usable:
-        raise SourceUnavailable(source, "suggestions without ids")
-    for item in usable:
-        if item.get("type", "movie") not in ("movie", "tv"):
-            continue
-        url = item["url"] if isinstance(item.get("url"), str) else ""
-        douban_id = as_int(item.get("id")) or next(iter(subject_ids(url)), 0)
-        if douban_id < SMALLEST_ID:
-            continue
-        episodes = values.count(item.get("episode"))
-        hits.append(
-            Hit(
-                douban_id,
-                title=values.clean(item.get("title")),
-                url=url or f"https://movie.douban.com/subject/{douban_id}/",
-                original_title=values.clean(item.get("sub_title")),
-                year=values.year(item.get("year")),
-                # Douban says "movie" of series too, but names episodes only for them.
-                kind="tv" if item.get("type") == "tv" or episodes else "",
-                episodes=episodes,
-            )
-        )
-    return Parsed(_once(hits))
-
-
-class SearxngProvider(HttpSearch):
-    """A SearXNG instance through its JSON interface; the address is the instance's ``/search``."""
-
-    name = "searxng"
-    parser_version = "searxng-1"
-    hints: ClassVar[Mapping[int, str]] = {403: "is json among search.formats in the instance's settings.yml?"}
-
-    def params(self, query: str) -> dict[str, str]:
-        """Ask for JSON, which an instance must allow in its settings."""
-        return {"q": query, "format": "json"}
-
-    def parse(self, body: bytes) -> Parsed:
-        """See `parse_searxng`."""
-        return parse_searxng(body)
-
-
-class DoubanSuggestProvider(HttpSearch):
-    """Douban's own title suggestions (``movie.douban.com/j/subject_suggest``); they know titles only."""
-
-    name = "douban_suggest"
-    parser_version = "douban_suggest-1"
-    titles_only = True
-
-    def parse(self, body: bytes) -> Parsed:
-        """See `parse_suggestions`."""
-        return parse_suggestions(body)
-
-
-PROVIDERS: dict[str, Callable[[Fetcher, str], SearchProvider]] = {
-    SearxngProvider.name: SearxngProvider,
-    DoubanSuggestProvider.name: DoubanSuggestProvider,
-}
-"""Every provider by name. A new one is a class here and a line in this table."""
-
-
-def search_provider(name: str, url: str, fetcher: Callable[[str], Fetcher]) -> SearchProvider:
-    """Return the provider called ``name``.
-
-    Args:
-        name: One of `PROVIDERS`.
-        url: Its address.
-        fetcher: Makes a fetcher for a source's name, which is the provider's.
-
-    Raises:
-        ValueError: There is no such provider.
-    """
-    if name not in PROVIDERS:
-        raise ValueError(f"no search provider {name!r}; there are {', '.join(sorted(PROVIDERS))}")
-    return PROVIDERS[name](fetcher(name), url)
-
-
-def _engines(value: Any) -> tuple[str, ...]:
-    """Read ``[["bing", "CAPTCHA"], …]`` or ``["bing", …]``."""
-    if not isinstance(value, list):
-        return ()
-    items = [item if isinstance(item, list) else [item] for item in value]
-    return tuple(": ".join(values.clean(part) for part in item) for item in items)
-
-
-def _once(hits: Iterable[Hit]) -> tuple[Hit, ...]:
+def each_once(hits: Iterable[Hit]) -> tuple[Hit, ...]:
+    """Return the first hit of every subject, in order."""
     first: dict[int, Hit] = {}
     for hit in hits:
         first.setdefault(hit.douban_id, hit)

@@ -8,6 +8,7 @@ from douban_pipeline.evaluation.formats import CorpusSubject
 from douban_pipeline.evaluation.local import PAGE, LocalDouban, LocalSearch
 from douban_pipeline.upstream.douban import SubjectRecord
 from douban_pipeline.upstream.errors import SubjectMissing
+from douban_pipeline.upstream.search import Question
 
 CORPUS = {
     1: CorpusSubject("movie", SubjectRecord(1, "长河落日记事", original_title="Sunset River", year=2021)),
@@ -17,7 +18,7 @@ CORPUS = {
 
 
 def search(query, corpus=CORPUS):
-    return LocalSearch(corpus).search(query, cache_key="", max_age=None)
+    return LocalSearch(corpus).search(Question("", title=query), max_age=None)
 
 
 def test_a_search_tells_of_a_hit_what_suggestions_tell():
@@ -37,7 +38,9 @@ def test_a_search_knows_all_names(query, ids):
 
 def test_an_answer_has_a_page_of_hits_at_most():
     many = {n: CorpusSubject("", SubjectRecord(n, "长河落日记事", year=1900 + n)) for n in range(1, 40)}
-    assert len(search("长河落日记事", many).hits) == PAGE == LocalSearch.page_size
+    answer = search("长河落日记事", many)
+    assert (len(answer.hits), answer.full) == (PAGE, True)
+    assert not search("长河落日记事").full
 
 
 def test_an_answer_about_a_subject_is_its_record():

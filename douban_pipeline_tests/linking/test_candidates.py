@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from douban_pipeline.linking.candidates import SHOWN, CandidateFinder, Fetched, Found
 from douban_pipeline.matching import Kind, Thresholds, Video
 from douban_pipeline.upstream.douban import SubjectAnswer, SubjectRecord
-from douban_pipeline.upstream.errors import SourceUnavailable, SubjectMissing
-from douban_pipeline.upstream.search import Hit, SearchAnswer
+from douban_pipeline.upstream.errors import GateClosed, SourceUnavailable, SubjectMissing
+from douban_pipeline.upstream.search import Hit, SearchAnswer, SearchIncomplete
+from douban_pipeline.upstream.search_chain import Chain
 from douban_pipeline_tests.clocks import START
 
 TITLE = "长河落日记事"
@@ -34,11 +35,20 @@ class Engine:
         self.cached = cached
         self.asked = []
 
-    def search(self, query, *, cache_key, max_age, form=""):
+    def search(self, question, *, max_age):
         number = len(self.asked)
-        self.asked.append((query, cache_key, form))
+        self.asked.append((question.wording(titles_only=self.titles_only), question.about, question.form))
         hits = tuple(self.answers[number]) if number < len(self.answers) else ()
-        return SearchAnswer(tuple(hit.douban_id for hit in hits), hits, number + 1, self.cached, START, self.silent)
+        return SearchAnswer(
+            hits,
+            (number + 1,),
+            0 if self.cached else 1,
+            START,
+            self.name,
+            full=len(hits) >= self.page_size,
+            of_titles=self.titles_only,
+            silent=self.silent,
+        )
 
 
 class Douban:
@@ -287,6 +297,42 @@ def test_a_web_search_is_asked_once_more_before_rivals_are_ruled_out(video, subj
     engine, douban = engine([hit(1)], [hit(1), hit(2, year=2022)], [hit(3)]), Douban(subject, record(2, year=2022))
     found = finder(engine, douban).find(video)
     assert (len(engine.asked), douban.asked, len(found.snapshots)) == (searches, asked, searches)
+
+
+class Closed(Web):
+    """A web search that nobody may ask."""
+
+    def search(self, question, *, max_age):
+        super().search(question, max_age=max_age)
+        raise GateClosed(self.name, "open", START)
+
+
+def test_a_chain_asks_an_index_of_titles_for_nothing_else():
+    web, index = Web(), Engine()
+    found = finder(Chain([web, index]), Douban()).find(Video(7, f"{TITLE} HD", year=2021, aliases=("长河",)))
+    assert [form for _, _, form in web.asked] == ["plain", "site", ""]
+    assert [text for text, _, _ in index.asked] == [TITLE, "长河"], "as many titles as there are"
+    assert (found.subjects, found.requests, len(found.snapshots)) == ((), 5, 5)
+
+
+@pytest.mark.parametrize("video", [THIN, KNOWN, Video(7, TITLE, year=2021, aliases=("长河",))])
+def test_what_an_index_of_titles_names_is_all_there_is_also_in_a_chain(video):
+    closed, index = Closed(), Engine([hit(1), hit(2, year=2022)])
+    found = finder(Chain([closed, index]), Douban(record(1))).find(video)
+    assert (len(closed.asked), len(index.asked)) == (1, 1), "the closed one is not needed"
+    assert ids(found) == ([1, 2], [])
+
+
+@pytest.mark.parametrize(("page_size", "crowded"), [(1, True), (2, False)])
+def test_a_page_is_as_full_as_its_own_engine_makes_it(page_size, crowded):
+    web = Web([hit(1)])
+    web.page_size = page_size
+    assert finder(Chain([web, Engine()]), Douban(crew(1))).find(KNOWN).crowded is crowded
+
+
+def test_nothing_is_concluded_when_the_rest_of_a_chain_found_nothing():
+    with pytest.raises(SearchIncomplete, match="engine: open"):
+        finder(Chain([Closed(), Engine()]), Douban()).find(THIN)
 
 
 def test_a_video_without_a_title_is_not_searched_for():

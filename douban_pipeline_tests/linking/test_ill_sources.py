@@ -13,7 +13,6 @@ from douban_pipeline_tests.scenario import FILMS, RIVER, TRAM, WHALE, row_of
 
 VIDEOS = [row_of(RIVER, 4), row_of(WHALE, 5), row_of(TRAM, 6)]
 SUBJECTS = {4: 90_000_101, 5: 90_000_102, 6: 90_000_103}
-TINY = {"request_timeout_seconds": 0.2}
 
 
 def gates(scenario):
@@ -46,41 +45,6 @@ def make_well(scenario):
     for status in scenario.services.gate.status():
         scenario.services.gate.close(status.source)
     scenario.clock.advance(hours=2)
-
-
-@pytest.mark.parametrize(
-    ("endpoint", "fault", "deferred", "options"),
-    [
-        # Clear signs that the source is closed to us: nobody's fault, no failure counted.
-        ("douban", "captcha", 3, {}),
-        ("douban", "forbidden", 3, {}),
-        ("douban", "throttled", 3, {}),
-        ("search", "forbidden", 3, {}),
-        # Failures of single calls count, until the breaker opens and the rest is deferred.
-        ("douban", "server_error", None, {}),
-        ("douban", "timeout", None, TINY),
-        ("search", "server_error", None, {}),
-        ("search", "captcha", 0, {}),
-        ("douban", "wrong_id", 0, {}),
-        ("douban", "garbage", 0, {}),
-    ],
-)
-def test_an_ill_source_yields_no_verdict_and_a_well_one_all(stage, endpoint, fault, deferred, options):
-    scenario = stage(VIDEOS, FILMS)
-    before = scenario.library.all_bytes()
-    scenario.upstream.faults.add(endpoint, fault)
-    run = scenario.under(**options).play()
-    waiting, failed = outcome(scenario, run, "search_candidates")
-    assert failed > 0 if deferred is None else waiting == deferred
-    assert scenario.library.all_bytes() == before
-
-    make_well(scenario)
-    again = scenario.play()
-    assert (again.success, again.metadata("synced_fields")["written"]) == (True, 3)
-    for vod_id, douban_id in SUBJECTS.items():
-        assert scenario.cms(vod_id, "vod_douban_id") == (douban_id,)
-        state = scenario.library.state(vod_id)
-        assert (state["douban_sync_fail_count"], state["douban_last_fail_reason"]) == (0, "")
 
 
 @pytest.mark.parametrize(("fault", "deferred"), [("captcha", 3), ("server_error", None), ("wrong_id", 0)])

@@ -12,6 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from random import Random
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
+from zoneinfo import ZoneInfo
 
 import pytest
 from sqlalchemy import Engine
@@ -44,17 +45,30 @@ class Say:
 
 
 class Source:
-    """A scripted server; the last answer is repeated."""
+    """A scripted server; the last answer is repeated.
+
+    Attributes:
+        asked: Path and query of every request, in order.
+        headers: Headers of every request, their names in lower case.
+        bodies: Body of every POST.
+    """
 
     def __init__(self) -> None:
         self.script: deque[Say] = deque()
         self.asked: list[tuple[str, dict[str, list[str]]]] = []
+        self.headers: list[dict[str, str]] = []
+        self.bodies: list[bytes] = []
         self.released = threading.Event()
         source = self
 
         class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                source.bodies.append(self.rfile.read(int(self.headers["Content-Length"])))
+                self.do_GET()
+
             def do_GET(self) -> None:
                 parts = urlsplit(self.path)
+                source.headers.append({name.lower(): value for name, value in self.headers.items()})
                 source.asked.append((parts.path, parse_qs(parts.query, keep_blank_values=True)))
                 say = source.script[0] if len(source.script) == 1 else source.script.popleft()
                 try:
@@ -133,8 +147,8 @@ def build_house(url: str, clock: FakeClock) -> Iterator[House]:
     engine = open_engine(url)
     tables = own_tables("mac_")
     tables.metadata.create_all(engine, tables=[tables.gate, tables.snapshot])
-    gate = Gate(engine, tables, clock, rng=Random(7), hold=HOLD)
-    for name in ("douban", "searxng", "douban_suggest"):
+    gate = Gate(engine, tables, clock, rng=Random(7), hold=HOLD, zone=ZoneInfo("Asia/Shanghai"))
+    for name in ("douban", "searxng", "douban_suggest", "bocha", "openrouter"):
         gate.configure(name, requests_per_minute=60, concurrency=2)
     archive = Archive(engine, tables, clock)
     opened: list[Fetcher] = []

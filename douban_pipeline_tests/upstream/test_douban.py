@@ -15,7 +15,8 @@ from douban_pipeline.upstream.errors import (
     SubjectMismatch,
     SubjectMissing,
 )
-from douban_pipeline.upstream.gate_rules import FAILURES_TO_OPEN, GateState
+from douban_pipeline.upstream.gate_rules import GateState
+from douban_pipeline.upstream.gate_usage import LEAST_CALLS
 from douban_pipeline_tests.clocks import START
 from douban_pipeline_tests.upstream.conftest import House, Say, Source
 
@@ -71,15 +72,15 @@ def test_what_is_no_subject(house: House, source: Source, say: Say, kind: type[E
     assert house.status().failures == (0 if kind in (SubjectMissing, SourceThrottled) else 1)
 
 
-def test_error_bodies_in_a_row_open_the_breaker(house: House, source: Source) -> None:
+def test_error_bodies_open_the_breaker(house: House, source: Source) -> None:
     source.says({"code": 102, "msg": "服务器错误"})
     douban = client(house, source)
-    for subject in range(FAILURES_TO_OPEN):
+    for subject in range(LEAST_CALLS):
         with pytest.raises(SourceUnavailable):
             douban.subject(1292052 + subject, max_age=WEEK)
     with pytest.raises(GateClosed, match="服务器错误"):
         douban.subject(1292099, max_age=WEEK)
-    assert len(source.asked) == FAILURES_TO_OPEN
+    assert len(source.asked) == LEAST_CALLS
 
 
 def test_a_missing_subject_is_remembered_for_a_day(house: House, source: Source) -> None:

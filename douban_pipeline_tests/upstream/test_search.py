@@ -12,14 +12,9 @@ from hypothesis import strategies as st
 
 from douban_pipeline.upstream.errors import SourceError, SourceThrottled, SourceUnavailable, SourceWall
 from douban_pipeline.upstream.gate_rules import GateState
-from douban_pipeline.upstream.search import (
-    PROVIDERS,
-    Hit,
-    SearchProvider,
-    parse_searxng,
-    parse_suggestions,
-    search_provider,
-)
+from douban_pipeline.upstream.search import Hit, Question, SearchAnswer, SearchProvider
+from douban_pipeline.upstream.search_chain import search_from
+from douban_pipeline.upstream.search_providers import PROVIDERS, parse_bocha, parse_searxng, parse_suggestions
 from douban_pipeline_tests.upstream.conftest import House, Say, Source
 
 WEEK = timedelta(days=7)
@@ -51,15 +46,49 @@ SUGGESTIONS = [
     {"id": "1307914", "title": "重复", "type": "movie"},
     {"id": "77", "title": "太小", "type": "movie"},
 ]
+BOCHA = {
+    "code": 200,
+    "log_id": "d71841ad20095f61",
+    "msg": None,
+    "data": {
+        "_type": "SearchResponse",
+        "queryContext": {"originalQuery": "无间道 豆瓣"},
+        "webPages": {
+            "webSearchUrl": "",
+            "totalEstimatedMatches": 3,
+            "value": [
+                {"id": None, "name": "无间道", "url": "https://movie.douban.com/subject/1307914/", "snippet": "刘伟强"},
+                {"id": None, "name": "一篇影评", "url": "https://movie.douban.com/review/1234567/"},
+            ],
+            "someResultsRemoved": True,
+        },
+        "images": None,
+    },
+}
+EMPTY: dict[str, Any] = {
+    "searxng": {"results": [], "unresponsive_engines": []},
+    "douban_suggest": [],
+    "bocha": {**BOCHA, "data": {"_type": "SearchResponse", "webPages": None}},
+}
+FULL: dict[str, Any] = {"searxng": SEARXNG, "douban_suggest": SUGGESTIONS, "bocha": BOCHA}
 
 
-def provider(house: House, source: Source, name: str) -> SearchProvider:
-    return search_provider(name, source.url, house.fetcher)
+def provider(house: House, source: Source, name: str, **options: Any) -> SearchProvider:
+    return search_from({name: source.url}, house.fetcher, **options)
+
+
+def ask(
+    search: SearchProvider, text: str, about: str = "片|", *, form: str = "", max_age: timedelta | None = WEEK
+) -> SearchAnswer:
+    """Ask a provider of either kind for ``text``; a title has no form."""
+    question = Question(about, words=text, form=form, title=f"{text}/{form}")
+    return search.search(question, max_age=max_age)
 
 
 def test_searxng(any_house: House, source: Source) -> None:
     source.says(SEARXNG)
-    answer = provider(any_house, source, "searxng").search("无间道 豆瓣", cache_key="无间道|2002", max_age=WEEK)
+    question = Question("无间道|2002", words="无间道 豆瓣", title="无间道")
+    answer = provider(any_house, source, "searxng").search(question, max_age=WEEK)
     assert source.asked[0][1] == {"q": ["无间道 豆瓣"], "format": ["json"]}
     assert answer.ids == (1307914, 1307856)
     assert answer.hits[0] == Hit(
@@ -67,15 +96,17 @@ def test_searxng(any_house: House, source: Source) -> None:
     )
     assert answer.hits[1].title == "无间道2 & 3"
     assert answer.silent == ("bing: CAPTCHA",)
-    assert not answer.from_cache
-    assert any_house.archive.get(answer.snapshot_id).source == "searxng"
+    assert (answer.provider, answer.requests, answer.full, answer.of_titles) == ("searxng", 1, False, False)
+    assert [any_house.archive.get(number).source for number in answer.snapshots] == ["searxng"]
 
 
 def test_douban_suggestions(any_house: House, source: Source) -> None:
     source.says(SUGGESTIONS)
-    answer = provider(any_house, source, "douban_suggest").search("无间道", cache_key="无间道|2002", max_age=WEEK)
+    question = Question("无间道|2002", words="无间道 豆瓣", title="无间道")
+    answer = provider(any_house, source, "douban_suggest").search(question, max_age=WEEK)
     assert source.asked[0][1] == {"q": ["无间道"]}
     assert answer.ids == (1307914, 26279289)
+    assert (answer.provider, answer.requests, answer.of_titles) == ("douban_suggest", 1, True)
     site = "https://movie.douban.com/subject/"
     assert answer.hits == (
         Hit(1307914, "无间道", f"{site}1307914/?suggest=x", original_title="無間道", year=2002),
@@ -83,39 +114,44 @@ def test_douban_suggestions(any_house: House, source: Source) -> None:
     )
 
 
-EMPTY: dict[str, Any] = {"searxng": {"results": [], "unresponsive_engines": []}, "douban_suggest": []}
-FULL: dict[str, Any] = {"searxng": SEARXNG, "douban_suggest": SUGGESTIONS}
-
-
 @pytest.mark.parametrize("name", sorted(PROVIDERS))
-def test_nothing_found_is_a_good_answer_believed_for_a_day(house: House, source: Source, name: str) -> None:
+@pytest.mark.parametrize("hours", [1, 24, 100])
+def test_nothing_found_is_a_good_answer_believed_for_a_while(
+    house: House, source: Source, name: str, hours: int
+) -> None:
     source.says(EMPTY[name], FULL[name])
-    search = provider(house, source, name).search
-    assert search("没有的片", cache_key="没有的片|", max_age=WEEK).ids == ()
-    house.clock.advance(hours=23)
-    assert search("没有的片", cache_key="没有的片|", max_age=WEEK).from_cache
-    house.clock.advance(hours=2)
-    assert search("没有的片", cache_key="没有的片|", max_age=WEEK).ids != ()
+    search = provider(house, source, name, miss_max_age=timedelta(hours=hours))
+    first = ask(search, "没有的片")
+    assert (first.hits, first.requests) == ((), 1)
+    house.clock.advance(hours=hours - 0.1)
+    assert ask(search, "没有的片").from_cache
+    house.clock.advance(hours=0.2)
+    assert ask(search, "没有的片").hits != ()
+    house.clock.advance(days=6)
+    again = ask(search, "没有的片")
+    assert (again.from_cache, again.requests, again.hits != ()) == (True, 0, True), "what was found is believed longer"
     assert len(source.asked) == 2
 
 
 @pytest.mark.parametrize("name", sorted(PROVIDERS))
 def test_what_was_found_is_kept_by_title_year_and_form(house: House, source: Source, name: str) -> None:
     source.says(FULL[name])
-    search = provider(house, source, name).search
-    first = search("无间道 豆瓣", cache_key="无间道|2002", max_age=WEEK, form="plain")
+    search = provider(house, source, name)
+    first = ask(search, "无间道 豆瓣", "无间道|2002", form="plain")
     house.clock.advance(days=6)
-    again = search("無間道 豆瓣", cache_key="无间道|2002", max_age=WEEK, form="plain")
+    again = ask(search, "无间道 豆瓣", "无间道|2002", form="plain")
     assert again.from_cache
-    assert (again.ids, again.snapshot_id) == (first.ids, first.snapshot_id)
-    assert not search("无间道 豆瓣", cache_key="无间道|2002", max_age=WEEK, form="site").from_cache
-    assert not search("无间道 豆瓣", cache_key="无间道|2003", max_age=WEEK, form="plain").from_cache
-    assert not search("无间道 豆瓣", cache_key="无间道|2002", max_age=WEEK).from_cache
-    assert not search("无间道 刘伟强", cache_key="无间道|2002", max_age=WEEK).from_cache
-    assert search("无间道 刘伟强", cache_key="无间道|2002", max_age=WEEK).from_cache
-    assert not search("无间道 豆瓣", cache_key="无间道|2002", max_age=None, form="plain").from_cache
+    assert (again.hits, again.snapshots) == (first.hits, first.snapshots)
+    spelt_otherwise = ask(search, "無間道 豆瓣", "无间道|2002", form="plain")
+    assert spelt_otherwise.from_cache == (name != "douban_suggest"), "a title is asked as it is spelt"
+    assert not ask(search, "无间道 豆瓣", "无间道|2002", form="site").from_cache
+    assert not ask(search, "无间道 豆瓣", "无间道|2003", form="plain").from_cache
+    assert not ask(search, "无间道 豆瓣", "无间道|2002").from_cache
+    assert not ask(search, "无间道 刘伟强", "无间道|2002").from_cache
+    assert ask(search, "无间道 刘伟强", "无间道|2002").from_cache
+    assert not ask(search, "无间道 豆瓣", "无间道|2002", form="plain", max_age=None).from_cache
     house.clock.advance(days=8)
-    assert not search("无间道 豆瓣", cache_key="无间道|2002", max_age=WEEK, form="plain").from_cache
+    assert not ask(search, "无间道 豆瓣", "无间道|2002", form="plain").from_cache
 
 
 @pytest.mark.parametrize("name", sorted(PROVIDERS))
@@ -145,7 +181,7 @@ def test_an_ill_source_is_never_an_empty_answer(
 ) -> None:
     source.says(say)
     with pytest.raises(SourceError) as caught:
-        provider(house, source, name).search("片", cache_key="片|", max_age=WEEK)
+        ask(provider(house, source, name), "片")
     if kind is not None:
         assert type(caught.value) is kind
     assert caught.value.healthy is False
@@ -158,45 +194,61 @@ def test_an_ill_source_is_never_an_empty_answer(
 def test_silent_engines_without_results_are_an_error(house: House, source: Source) -> None:
     source.says({"results": [], "unresponsive_engines": [["google", "Suspended: CAPTCHA"], ["bing", "timeout"]]})
     with pytest.raises(SourceUnavailable, match=r"google: Suspended: CAPTCHA, bing: timeout"):
-        provider(house, source, "searxng").search("片", cache_key="片|", max_age=WEEK)
+        ask(provider(house, source, "searxng"), "片")
 
 
 def test_searxng_says_what_to_do_when_json_is_not_allowed(house: House, source: Source) -> None:
     source.says(Say(status=403))
     with pytest.raises(SourceWall, match=r"search\.formats"):
-        provider(house, source, "searxng").search("片", cache_key="片|", max_age=WEEK)
+        ask(provider(house, source, "searxng"), "片")
 
 
 def test_suggestions_with_a_rate_limit_body_open_the_gate(house: House, source: Source) -> None:
     source.says({"msg": "search_access_rate_limit", "code": 1080, "request": "GET /j/subject_suggest"})
     with pytest.raises(SourceThrottled):
-        provider(house, source, "douban_suggest").search("片", cache_key="片|", max_age=WEEK)
+        ask(provider(house, source, "douban_suggest"), "片")
     assert house.status("douban_suggest").state is GateState.OPEN
 
 
 def test_only_titles_for_the_suggestions(house: House, source: Source) -> None:
-    assert provider(house, source, "douban_suggest").titles_only
-    assert not provider(house, source, "searxng").titles_only
+    titled = {name: provider(house, source, name).titles_only for name in PROVIDERS}
+    assert titled == {"searxng": False, "douban_suggest": True, "bocha": False}
 
 
-def test_an_unknown_provider_is_named_with_those_there_are(house: House) -> None:
-    with pytest.raises(ValueError, match=r"'bing'.*douban_suggest, searxng"):
-        search_provider("bing", "http://127.0.0.1/", house.fetcher)
+def test_a_page_as_full_as_it_gets_may_leave_some_out(house: House, source: Source) -> None:
+    pages = [{"url": f"https://movie.douban.com/subject/{1307914 + n}/", "title": "无间道"} for n in range(10)]
+    source.says({"results": pages[:9]}, {"results": pages})
+    search = provider(house, source, "searxng")
+    assert [ask(search, "无间道", form=form).full for form in ("plain", "site")] == [False, True]
 
 
+@pytest.mark.parametrize(
+    ("urls", "words"),
+    [
+        ({"bing": "http://127.0.0.1/"}, r"'bing'; there are bocha, douban_suggest, searxng"),
+        ({"searxng": "http://127.0.0.1/", "bing": "http://127.0.0.1/"}, r"provider 'bing'"),
+        ({}, r"no search provider named"),
+    ],
+)
+def test_an_unknown_provider_is_named_with_those_there_are(house: House, urls: dict[str, str], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        search_from(urls, house.fetcher)
+
+
+KEYS = [
+    *("results", "url", "id", "title", "type", "unresponsive_engines"),
+    *("code", "message", "data", "_type", "webPages", "value", "name"),
+]
 JSON = st.recursive(
-    st.none() | st.integers() | st.text(max_size=9),
-    lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(st.sampled_from(["results", "url", "id", "title", "type", "unresponsive_engines"]), inner)
-    ),
+    st.none() | st.integers() | st.text(max_size=9) | st.sampled_from([200, "SearchResponse"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner),
     max_leaves=10,
 )
 
 
 @given(JSON)
 def test_any_json_is_hits_or_a_source_error(answer: Any) -> None:
-    for parse in (parse_searxng, parse_suggestions):
+    for parse in (parse_searxng, parse_suggestions, parse_bocha):
         try:
             parsed = parse(json.dumps(answer).encode())
         except SourceError as error:

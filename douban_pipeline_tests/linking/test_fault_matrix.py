@@ -1,0 +1,136 @@
+"""Every fault of every source: nothing is concluded, nothing is lost, and once the source is well the work is done.
+
+Twelve videos, all of which can be linked. One source misbehaves in one way for as long as it takes; then it is well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from douban_pipeline.catalog.states import TaskStatus
+from douban_pipeline.catalog.tasks import BACK_OFF
+from douban_pipeline.demo.faults import FAULTS
+from douban_pipeline.upstream.gate_rules import GateState
+from douban_pipeline_tests.scenario import Scenario, row_of, subject
+
+NAMES = ("长河落日", "蓝鲸灯塔", "午夜电车", "麦田回声", "纸鸢旧城", "雪线村庄", "钟楼谜案", "渡口来信", "盐湖行者")
+NAMES += ("竹海夜雨", "石桥往事", "候鸟南飞")
+FILMS = [subject(90_001_000 + number, f"{name}记事", 2010 + number) for number, name in enumerate(NAMES)]
+VIDEOS = [row_of(film, number) for number, film in enumerate(FILMS, start=4)]
+SUBJECTS = {row["vod_id"]: film["id"] for row, film in zip(VIDEOS, FILMS, strict=True)}
+
+SOURCES = {"douban": "douban", "search": "searxng", "suggest": "douban_suggest", "bocha": "bocha"}
+"""What the replay calls a source, and what the gate does."""
+
+TRUE_ANSWERS = {(endpoint, fault) for endpoint in SOURCES if endpoint != "douban" for fault in ("empty", "wrong_id")}
+"""A search that finds nothing, or other subjects, has answered: a verdict may rest on that."""
+
+MATRIX = [(endpoint, fault) for endpoint in SOURCES for fault in FAULTS if (endpoint, fault) not in TRUE_ANSWERS]
+
+Stage = Callable[..., Scenario]
+
+
+def set_stage(stage: Stage, endpoint: str, **options: Any) -> Scenario:
+    scenario = stage(VIDEOS, FILMS)
+    provider = SOURCES[endpoint] if endpoint != "douban" else "searxng"
+    place = {"searxng": "search", "douban_suggest": "suggest", "bocha": "bocha"}[provider]
+    return scenario.under(
+        search_provider=provider,
+        search_url=getattr(scenario.upstream, f"{place}_url"),
+        bocha_api_key="sk-test",
+        # One call after the other: on a clock that does not wait, a queue at the gate only keeps the database busy.
+        search_concurrency=1,
+        douban_concurrency=1,
+        **options,
+    )
+
+
+def gate(scenario: Scenario, endpoint: str) -> Any:
+    [status] = [status for status in scenario.services.gate.status() if status.source == SOURCES[endpoint]]
+    return status
+
+
+def nothing_is_concluded_and_nothing_lost(scenario: Scenario) -> None:
+    assert (scenario.verdicts(), scenario.library.log()) == ([], [])
+    tasks = scenario.library.tasks()
+    assert sorted(task["vod_id"] for task in tasks) == sorted(SUBJECTS), "one task a video, none lost or doubled"
+    for task in tasks:
+        assert (task["status"], task["lease_owner"]) == (TaskStatus.PENDING, None)
+        assert task["run_after"] > scenario.clock.now()
+        assert task["last_error"]
+        state = scenario.library.state(task["vod_id"])
+        assert state["douban_review_reason"] == ""
+        assert state["douban_sync_fail_count"] == task["attempts"]
+
+
+@pytest.mark.parametrize(("endpoint", "fault"), MATRIX)
+def test_an_ill_source_opens_its_breaker_and_a_well_one_finishes_the_work(
+    stage: Stage, endpoint: str, fault: str
+) -> None:
+    scenario = set_stage(stage, endpoint, **({"request_timeout_seconds": 0.05} if fault == "timeout" else {}))
+    before = scenario.library.all_bytes()
+    scenario.upstream.faults.add(endpoint, fault)
+    began = scenario.clock.now()
+    run = scenario.play()
+    assert run.success, "an ill source is no bug"
+    nothing_is_concluded_and_nothing_lost(scenario)
+    assert scenario.library.all_bytes() == before
+
+    # Twelve failures in a row, or one clear sign: from now on nobody asks.
+    opened = gate(scenario, endpoint)
+    assert (opened.state, bool(opened.reason)) == (GateState.OPEN, True)
+    asked = scenario.upstream.requests.count(endpoint)
+    wait = opened.open_until - began
+    assert timedelta(0) < wait <= timedelta(hours=1, minutes=5) or "unpaid" in opened.reason or "money" in opened.reason
+    scenario.clock.advance(seconds=1)
+    assert scenario.play().success
+    assert scenario.upstream.requests.count(endpoint) == asked
+    nothing_is_concluded_and_nothing_lost(scenario)
+
+    # Well again: a probe closes the breaker, and the rest follows. Failures of their own may make videos wait longer.
+    scenario.upstream.faults.clear()
+    scenario.clock.advance(seconds=max((opened.open_until - scenario.clock.now()).total_seconds(), 0.0))
+    for _ in range(4):
+        scenario.clock.advance(hours=1)
+        assert scenario.play().success
+        if all(task["status"] == TaskStatus.SUCCESS for task in scenario.library.tasks()):
+            break
+    assert gate(scenario, endpoint).state is GateState.CLOSED
+    assert {vod_id: scenario.cms(vod_id, "vod_douban_id")[0] for vod_id in SUBJECTS} == SUBJECTS
+    assert {verdict["verdict"] for verdict in scenario.verdicts()} == {"CONFIRMED"}
+    tasks = scenario.library.tasks()
+    assert sorted(task["vod_id"] for task in tasks) == sorted(SUBJECTS)
+    assert {task["status"] for task in tasks} == {TaskStatus.SUCCESS}
+    for state in scenario.library.states().values():
+        assert (state["douban_sync_fail_count"], state["douban_last_fail_reason"]) == (0, "")
+
+
+@pytest.mark.parametrize(("endpoint", "fault"), sorted(TRUE_ANSWERS))
+def test_a_search_that_finds_nothing_of_use_is_asked_again_later(stage: Stage, endpoint: str, fault: str) -> None:
+    scenario = set_stage(stage, endpoint)
+    scenario.upstream.faults.add(endpoint, fault)
+    assert scenario.play().success
+    assert gate(scenario, endpoint).state is GateState.CLOSED
+    assert {verdict["verdict"] for verdict in scenario.verdicts()} <= {"NOT_FOUND", "REVIEW"}
+    scenario.upstream.faults.clear()
+    scenario.clock.advance(days=31)
+    assert scenario.play().success
+    assert {vod_id: scenario.cms(vod_id, "vod_douban_id")[0] for vod_id in SUBJECTS} == SUBJECTS
+
+
+def test_single_failures_wait_longer_each_time_and_never_open_the_breaker(stage: Stage) -> None:
+    scenario = set_stage(stage, "douban")
+    scenario.upstream.faults.add("douban", "garbage", match=SUBJECTS[4])
+    for count, pause in enumerate(BACK_OFF, start=1):
+        scenario.play()
+        state = scenario.library.state(4)
+        assert state["douban_sync_fail_count"] == count
+        assert state["douban_next_sync_at"] == state["douban_last_fail_at"] + pause
+        assert state["douban_review_status"] == ("REVIEW" if count == len(BACK_OFF) else "NOT_FOUND")
+        scenario.clock.advance(seconds=pause.total_seconds())
+    assert gate(scenario, "douban").state is GateState.CLOSED
+    assert sum(scenario.cms(vod_id, "vod_douban_id")[0] == SUBJECTS[vod_id] for vod_id in SUBJECTS) == 11
