@@ -15,7 +15,7 @@ def demo_home() -> Path:
     return Path(".douban_pipeline").absolute() / "demo"
 
 
-def demo_environment(home: Path, *, douban_url: str, search_url: str) -> dict[str, str]:
+def demo_environment(home: Path, *, douban_url: str, search_url: str, llm_url: str) -> dict[str, str]:
     """Return the environment variables under which every process of the demo runs.
 
     The demo's sources are on this machine, so they may be asked as fast as they answer.
@@ -30,9 +30,17 @@ def demo_environment(home: Path, *, douban_url: str, search_url: str) -> dict[st
         "SEARCH_REQUESTS_PER_MINUTE": "60000",
         "DOUBAN_CONCURRENCY": "5",
         "SEARCH_CONCURRENCY": "3",
+        "AI_INTROS": "true",
+        "LLM_URL": llm_url,
+        "LLM_REQUESTS_PER_MINUTE": "60000",
+        "LLM_TOKENS_PER_MINUTE": "100000000",
+        "LLM_TOKENS_PER_DAY": "100000000",
+        "LLM_CONCURRENCY": "4",
         "EXCLUDED_TYPE_IDS": str(EXCLUDED_TYPE),
         "MIN_DUE_PER_RUN": "1",
         "MAX_DUE_WAIT_MINUTES": "0",
         "DRY_RUN": "false",
     }
-    return {"DAGSTER_HOME": str(home / "dagster"), **{PREFIX + name: value for name, value in settings.items()}}
+    # The replayed model takes any key; a real one in the environment must not reach it.
+    outside = {"DAGSTER_HOME": str(home / "dagster"), "OPENROUTER_API_KEY": "demo"}
+    return {**outside, **{PREFIX + name: value for name, value in settings.items()}}

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from random import Random
 from typing import Any
 
-ENDPOINTS = ("douban", "search", "suggest", "llm")
-"""What can be told to misbehave: douban.php, SearXNG, Douban's suggest, OpenRouter."""
+from douban_pipeline.demo.inventions import INVENTIONS
+
+ENDPOINTS = ("douban", "search", "suggest", "bocha", "llm")
+"""What can be told to misbehave: douban.php, SearXNG, Douban's suggest, Bocha, OpenRouter."""
 
 FAULTS = (
     "captcha",
@@ -29,6 +32,24 @@ if given. ``server_error``: 500. ``timeout``: no answer until the caller hangs u
 another subject. ``empty``: a well-formed answer that holds nothing. ``garbage``: 200 with JSON that is cut off.
 ``error_in_200``: 200 with an error inside, in the words of that upstream."""
 
+MODEL_FAULTS = (
+    "unpaid",
+    "key_spent",
+    "in_flight",
+    "too_heavy",
+    "budget_spent",
+    "request_timeout",
+    "no_provider",
+    "rejected",
+    "cut_off",
+    "refused",
+)
+"""What else OpenRouter may answer. ``unpaid``, ``key_spent``, ``in_flight``, ``too_heavy``: 402 for want of credits, of
+the key's allowance, for a moment (with Retry-After if given), and for the size of this request. ``budget_spent``: 403
+for a spent budget (``forbidden`` is 403 by moderation). ``request_timeout``: 408. ``no_provider``: 503, with
+Retry-After if given. ``rejected``: 400. ``cut_off``: an answer that reached its longest length. ``refused``: the model
+refuses."""
+
 _REMEMBERED = 200_000
 
 
@@ -38,11 +59,12 @@ class Fault:
 
     Attributes:
         endpoint: One of `ENDPOINTS`.
-        fault: One of `FAULTS`.
+        fault: One of `FAULTS`; for ``llm`` also one of `MODEL_FAULTS` or `inventions.INVENTIONS`.
         match: Only requests for this: the whole subject id (``douban``), a part of the query (``search``,
-            ``suggest``) or of the last user message (``llm``); ``None`` for all.
+            ``suggest``, ``bocha``) or of the last user message (``llm``); ``None`` for all.
         times: Requests left that it answers; ``None`` for ever.
-        retry_after: Seconds, sent as Retry-After with ``throttled``.
+        retry_after: Seconds, sent as Retry-After with ``throttled`` and its like.
+        stubborn: Whether an invention is repeated when the request names what was wrong with the text before.
     """
 
     endpoint: str
@@ -50,6 +72,7 @@ class Fault:
     match: str | None = None
     times: int | None = None
     retry_after: float | None = None
+    stubborn: bool = False
 
     def __post_init__(self) -> None:
         """Refuse what no rule can mean.
@@ -59,8 +82,9 @@ class Fault:
         """
         if self.endpoint not in ENDPOINTS:
             raise ValueError(f"endpoint {self.endpoint!r}: use one of {', '.join(ENDPOINTS)}")
-        if self.fault not in FAULTS:
-            raise ValueError(f"fault {self.fault!r}: use one of {', '.join(FAULTS)}")
+        known = (*FAULTS, *MODEL_FAULTS, *INVENTIONS) if self.endpoint == "llm" else FAULTS
+        if self.fault not in known:
+            raise ValueError(f"fault {self.fault!r}: use one of {', '.join(known)}")
         if self.times is not None and self.times < 1:
             raise ValueError(f"times {self.times!r}: at least 1, or none for ever")
         if self.retry_after is not None and self.retry_after < 0:
@@ -77,19 +101,27 @@ class Fault:
             raise ValueError(f"a rule is an object, not {rule!r}")
         unknown = set(rule) - set(cls.__slots__)
         if unknown or not {"endpoint", "fault"} <= set(rule):
-            raise ValueError(f"a rule has endpoint, fault and perhaps match, times, retry_after, not {sorted(rule)}")
-        numbers = {"times": int, "retry_after": float}
+            raise ValueError(
+                f"a rule has endpoint, fault and perhaps match, times, retry_after, stubborn, not {sorted(rule)}"
+            )
+        kinds = {"times": int, "retry_after": float, "stubborn": bool}
         try:
             values: dict[str, Any] = {
-                name: numbers.get(name, str)(value) if value is not None else None for name, value in rule.items()
+                name: kinds.get(name, str)(value) if value is not None else None for name, value in rule.items()
             }
         except TypeError as error:
             raise ValueError(str(error)) from error
         return cls(**values)
 
-    def applies(self, endpoint: str, key: str) -> bool:
-        """Return whether a request for ``key`` at ``endpoint`` meets this rule."""
-        if endpoint != self.endpoint:
+    def applies(self, endpoint: str, key: str, *, corrected: bool = False) -> bool:
+        """Return whether a request for ``key`` at ``endpoint`` meets this rule.
+
+        Args:
+            endpoint: Where the request came in.
+            key: What it is for.
+            corrected: Whether it names what was wrong with the answer before.
+        """
+        if endpoint != self.endpoint or (corrected and self.fault in INVENTIONS and not self.stubborn):
             return False
         if self.match is None:
             return True
@@ -112,9 +144,13 @@ class Faults:
         match: str | int | None = None,
         times: int | None = None,
         retry_after: float | None = None,
+        stubborn: bool = False,
     ) -> None:
         """Add one rule; see `Fault` for the arguments and errors."""
-        rule = Fault(endpoint, fault, None if match is None else str(match), times, retry_after)
+        self.append(Fault(endpoint, fault, None if match is None else str(match), times, retry_after, stubborn))
+
+    def append(self, rule: Fault) -> None:
+        """Add one rule behind those there are."""
         with self._lock:
             self._rules.append(rule)
 
@@ -128,11 +164,11 @@ class Faults:
         """Behave again."""
         self.replace(())
 
-    def take(self, endpoint: str, key: str) -> Fault | None:
-        """Return the first rule that a request meets and count it, or ``None``."""
+    def take(self, endpoint: str, key: str, *, corrected: bool = False) -> Fault | None:
+        """Return the first rule that a request meets and count it, or ``None``; see `Fault.applies`."""
         with self._lock:
             for place, rule in enumerate(self._rules):
-                if rule.applies(endpoint, key):
+                if rule.applies(endpoint, key, corrected=corrected):
                     if rule.times == 1:
                         del self._rules[place]
                     elif rule.times is not None:
@@ -144,6 +180,25 @@ class Faults:
         """Return the rules in force as JSON objects, those used up left out."""
         with self._lock:
             return [asdict(rule) for rule in self._rules]
+
+
+def inventing(
+    share: float, kinds: Sequence[str] = INVENTIONS, *, stubborn: float = 0.0
+) -> Callable[[int, Mapping[str, Any]], Fault | None]:
+    """Return a choice of films about which the stand-in model invents something, the same films every time.
+
+    Args:
+        share: Share of the films, by title and year.
+        kinds: What it invents, one kind a film.
+        stubborn: Share of those whose invention is repeated when it is named.
+    """
+
+    def invent(_: int, facts: Mapping[str, Any]) -> Fault | None:
+        rng = Random(f"{facts.get('title')} {facts.get('year')}")
+        kind, chosen, repeated = rng.choice(kinds), rng.random() < share, rng.random() < stubborn
+        return Fault("llm", kind, stubborn=repeated) if chosen else None
+
+    return invent
 
 
 class RequestLog:

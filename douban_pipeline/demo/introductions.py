@@ -1,79 +1,52 @@
-"""What the replayed OpenRouter says: introductions that hold to the fact sheet they are given; no I/O here."""
+"""What the replayed OpenRouter says: introductions of the fact sheets it is given, and its errors; no I/O here."""
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from douban_pipeline.demo import inventions, wording
 from douban_pipeline.demo.answers import Answer, json_answer
+from douban_pipeline.demo.wording import LENGTH, Facts, Length
 
-_NAMES = {
-    "title": ("title", "vod_name", "name", "片名", "标题", "中文名"),
-    "year": ("year", "vod_year", "年份", "上映年份", "首播年份"),
-    "regions": ("regions", "region", "area", "vod_area", "地区", "制片地区", "国家/地区"),
-    "genres": ("genres", "genre", "class", "vod_class", "类型"),
-    "kind": ("kind", "种类", "形式"),
-    "directors": ("directors", "director", "vod_director", "导演"),
-    "actors": ("actors", "actor", "vod_actor", "主演", "演员"),
-    "duration": ("duration_minutes", "duration_min", "duration", "vod_duration", "片长"),
-    "episodes": ("episodes", "vod_total", "集数"),
-}
-_KINDS = {"film": "电影", "movie": "电影", "series": "剧集", "tv": "剧集", "variety": "综艺", "animation": "动画",
-          "documentary": "纪录片", "short": "短片"}  # fmt: skip
-_LISTS = re.compile(r"\s*[,，、/;；]\s*")
 _PRICE = 0.000_000_5
 """US dollars a token."""
 
-Facts = dict[str, list[str]]
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What the last message by the user asks for.
+
+    Attributes:
+        facts: The fact sheet.
+        length: Fewest and most Chinese characters.
+        corrected: Whether it names what was wrong with the text before.
+    """
+
+    facts: Facts
+    length: Length = LENGTH
+    corrected: bool = False
 
 
-def fact_sheet(message: str) -> Facts:
-    """Return the facts in ``message``: a JSON object anywhere in it, or lines such as ``片名：霸王别姬``."""
-    given: dict[str, Any] = {}
+def read_question(message: str) -> Question:
+    """Return what ``message`` asks: a JSON object with ``facts``, ``length`` and ``violations``, or the facts alone."""
+    asked: Any = None
     start = message.find("{")
     if start >= 0:
         try:
-            found, _ = json.JSONDecoder().raw_decode(message[start:])
+            asked, _ = json.JSONDecoder().raw_decode(message[start:])
         except json.JSONDecodeError:
-            found = None
-        if isinstance(found, dict):
-            nested = [value for value in found.values() if isinstance(value, dict)]
-            given = {key: value for part in (*nested, found) for key, value in part.items()}
-    if not given:
-        lines = (re.match(r"[\s\-*]*([^:：]{1,20})[:：]\s*(.+)", line) for line in message.splitlines())
-        given = {line[1].strip(): line[2] for line in lines if line}
-    facts: Facts = {}
-    for fact, names in _NAMES.items():
-        value = next((given[name] for name in names if given.get(name)), None)
-        if value is not None:
-            many = fact in ("regions", "genres", "directors", "actors")
-            items = value if isinstance(value, list) else _LISTS.split(str(value)) if many else [value]
-            facts[fact] = [str(item).strip("《》 ") for item in items]
-    return facts
-
-
-def introduction(facts: Facts) -> str:
-    """Return a few plain sentences that say nothing but ``facts``."""
-    title = "、".join(facts.get("title", [])) or "本片"
-    kind = _KINDS.get("".join(facts.get("kind", [])), "".join(facts.get("kind", [])) or "作品")
-    genres = "、".join(facts.get("genres", [])[:3])
-    what = f"{genres}{kind}" if genres else kind
-    origin = "与".join(facts.get("regions", [])[:2])
-    sentence = f"《{title}》是一部{origin}{what}"
-    if years := facts.get("year"):
-        sentence = f"《{title}》是{years[0]}年推出的{origin}{what}"
-    if directors := facts.get("directors"):
-        sentence += f"，由{'、'.join(directors[:3])}执导"
-    if actors := facts.get("actors"):
-        sentence += f"，{'、'.join(actors[:5])}等出演"
-    sentences = [sentence]
-    if episodes := facts.get("episodes"):
-        sentences.append(f"全剧共{episodes[0].removesuffix('集')}集")
-    if duration := facts.get("duration"):
-        sentences.append(f"片长{duration[0].removesuffix('分钟')}分钟")
-    return "。".join(sentences) + "。"
+            asked = None
+    if not isinstance(asked, dict):
+        return Question({})
+    facts = asked.get("facts")
+    if not isinstance(facts, dict):
+        return Question(asked)
+    length = asked.get("length")
+    least, most = length if isinstance(length, list) and len(length) == 2 else LENGTH
+    return Question(facts, (int(least), int(most)), bool(asked.get("violations")))
 
 
 def last_user_message(request: Mapping[str, Any]) -> str:
@@ -88,7 +61,16 @@ def last_user_message(request: Mapping[str, Any]) -> str:
     return ""
 
 
-def chat_answer(request: Mapping[str, Any], number: int, moment: float, *, facts: Facts | None = None) -> Answer:
+def chat_answer(
+    request: Mapping[str, Any],
+    number: int,
+    moment: float,
+    *,
+    facts: Facts | None = None,
+    invention: str = "",
+    people: Sequence[str] = (),
+    titles: Sequence[str] = (),
+) -> Answer:
     """Return the completion of ``request``: a JSON object that holds an introduction.
 
     Args:
@@ -97,15 +79,72 @@ def chat_answer(request: Mapping[str, Any], number: int, moment: float, *, facts
         number: The number of this request, for its id.
         moment: Unix seconds.
         facts: What to write about instead of the fact sheet in the last user message.
+        invention: One of `inventions.INVENTIONS` to get wrong; nothing if left out.
+        people: Everybody the stand-in has heard of.
+        titles: Every title it has heard of.
     """
     message = last_user_message(request)
     if not message:
         return error_answer(400, 'Input required: specify "messages"')
-    text = introduction(fact_sheet(message) if facts is None else facts)
+    question = read_question(message)
+    told = question.facts if facts is None else facts
+    salt = "corrected" if question.corrected else ""
+    if invention:
+        wanted = inventions.Request(told, question.length, people, titles, salt)
+        text = inventions.invented(invention, wanted)
+    else:
+        text = wording.introduction(told, question.length, salt)
     return json_answer(completion(request, number, moment, _shaped(request, text)))
 
 
-def completion(request: Mapping[str, Any], number: int, moment: float, content: str) -> dict[str, Any]:
+def failures(request: Mapping[str, Any], number: int, moment: float, retry: Mapping[str, str]) -> dict[str, Answer]:
+    """Return OpenRouter's own form of every fault, by its name; see `faults`.
+
+    Args:
+        request: The request's body.
+        number: The number of this request.
+        moment: Unix seconds.
+        retry: The Retry-After header, if one shall be sent.
+    """
+    asked = last_user_message(request)
+    flagged = {"reasons": ["violence"], "flagged_input": asked[:100], "provider_name": "Replay", "model_slug": "replay"}
+    down = {"error_type": "provider_unavailable", "provider_code": "upstream_error"}
+    limited = {"error_type": "rate_limit_exceeded"}
+    cut = completion(request, number, moment, '{"intro": "', finish="length")
+    refusal = completion(request, number, moment, "", refusal="I cannot help with that.")
+    return {
+        "forbidden": error_answer(403, "Input was flagged by moderation", metadata=flagged),
+        "throttled": error_answer(429, "Rate limit exceeded", metadata=limited, headers=retry),
+        "server_error": error_answer(502, "Provider returned error", metadata=down),
+        "empty": json_answer(completion(request, number, moment, "")),
+        "error_in_200": error_answer(502, "Provider returned error", http_status=200, metadata=down),
+        "garbage": json_answer(completion(request, number, moment, '{"intro": "')),
+        "unpaid": _payment("openrouter_credits", "Insufficient credits"),
+        "key_spent": _payment("openrouter_key_limit", "The key's credit limit is used up"),
+        "in_flight": _payment(
+            "openrouter_in_flight_budget", "Requests in flight fill the budget", "in_flight_budget_exhausted", retry
+        ),
+        "too_heavy": _payment("openrouter_credits", "This request is too expensive", "weight_exceeds_budget"),
+        "budget_spent": error_answer(
+            403, "Budget limit exceeded", metadata={"limit_source": "openrouter_workspace_budget", "limit_usd": 1}
+        ),
+        "request_timeout": error_answer(408, "Request timed out"),
+        "no_provider": error_answer(503, "No provider fits the routing", headers=retry),
+        "rejected": error_answer(400, "Invalid request", metadata={"error_type": "invalid_request"}),
+        "cut_off": json_answer(cut),
+        "refused": json_answer(refusal),
+    }
+
+
+def completion(
+    request: Mapping[str, Any],
+    number: int,
+    moment: float,
+    content: str,
+    *,
+    finish: str = "stop",
+    refusal: str | None = None,
+) -> dict[str, Any]:
     """Return an OpenAI chat completion with ``content``, its tokens counted roughly and its cost in US dollars."""
     models = request.get("models")
     model = request.get("model") or (models[0] if isinstance(models, list) and models else "replay/replay")
@@ -121,9 +160,9 @@ def completion(request: Mapping[str, Any], number: int, moment: float, content: 
             {
                 "index": 0,
                 "logprobs": None,
-                "finish_reason": "stop",
-                "native_finish_reason": "stop",
-                "message": {"role": "assistant", "content": content, "refusal": None, "reasoning": None},
+                "finish_reason": finish,
+                "native_finish_reason": finish,
+                "message": {"role": "assistant", "content": content, "refusal": refusal, "reasoning": None},
             }
         ],
         "usage": {**tokens, "cost": round(tokens["total_tokens"] * _PRICE, 8)},
@@ -157,6 +196,11 @@ def error_answer(
     if metadata:
         error["metadata"] = dict(metadata)
     return json_answer({"error": error}, http_status or status, headers)
+
+
+def _payment(limit: str, message: str, reason: str = "", headers: Mapping[str, str] | None = None) -> Answer:
+    why = {"reason": reason} if reason else {}
+    return error_answer(402, message, metadata={**why, "limit_source": limit}, headers=headers)
 
 
 def _shaped(request: Mapping[str, Any], text: str) -> str:

@@ -1,11 +1,12 @@
-"""The bundled replay upstream: douban.php, SearXNG, Douban's suggest and OpenRouter on loopback, from the sample.
+"""The bundled replay upstream: douban.php, three searches and OpenRouter on loopback, from the sample.
 
 It answers over real HTTP, so that demo, tests and benchmark exercise the same clients as production, and it
 misbehaves on request (`faults`). Nothing it does or says leads off the machine: even its login redirect stays here.
 
-Paths: ``/douban.php?id=&callback=``, ``/search?q=&format=json``, ``/j/subject_suggest?q=``,
-``/api/v1/chat/completions``, ``/api/v1/key``, ``/healthz``; ``/control/faults`` (GET the rules, PUT a list in their
-place, POST one more, DELETE all) and ``/control/requests`` (GET counts, times and keys, DELETE to forget).
+Paths: ``/douban.php?id=&callback=``, ``/search?q=&format=json`` (SearXNG), ``/j/subject_suggest?q=`` (Douban's
+suggestions), ``/v1/web-search`` (Bocha), ``/api/v1/chat/completions``, ``/api/v1/key``, ``/healthz``;
+``/control/faults`` (GET the rules, PUT a list in their place, POST one more, DELETE all) and ``/control/requests`` (GET
+counts, times and keys, DELETE to forget).
 """
 
 from __future__ import annotations
@@ -16,14 +17,15 @@ import sys
 import threading
 import time
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Self
 from urllib.parse import parse_qs, quote, urlsplit
 
-from douban_pipeline.demo import answers, introductions
+from douban_pipeline.demo import answers, bocha, introductions
 from douban_pipeline.demo.answers import Answer, Subject, html_answer, json_answer
 from douban_pipeline.demo.faults import Fault, Faults, RequestLog
 from douban_pipeline.demo.http_server import LoopbackServer
+from douban_pipeline.demo.inventions import INVENTIONS
 from douban_pipeline.demo.sample import load_subjects
 from douban_pipeline.evaluation.title_index import TitleIndex
 
@@ -37,24 +39,48 @@ class ReplayServer:
     Usable as a context manager. `faults` and `requests` are the same as ``/control/faults`` and
     ``/control/requests``, without HTTP.
 
+    Attributes:
+        faults: The rules of misbehaviour in force.
+        requests: What was asked.
+        invent: Asked for every introduction that meets no rule, with the request's number and the fact sheet: the
+            rule to write it by, None for a faithful one. See `faults.inventing`.
+
     Args:
         subjects: What the upstreams know, in the form `answers` describes. A subject's ``fault`` (one of
             `faults.FAULTS`) makes douban.php misbehave for that id for ever.
         host: Address to bind; loopback unless told otherwise.
         port: Port to bind; 0 takes a free one.
+        now: What the time is (unix seconds), for `requests` and for answers that tell it.
 
     Raises:
         ValueError: A subject's ``fault`` does not exist.
     """
 
-    def __init__(self, subjects: Iterable[Subject], host: str = "127.0.0.1", port: int = 0) -> None:
+    def __init__(
+        self,
+        subjects: Iterable[Subject],
+        host: str = "127.0.0.1",
+        port: int = 0,
+        *,
+        now: Callable[[], float] = time.time,
+    ) -> None:
         """Prepare the answers; nothing is bound yet."""
         self.faults = Faults()
         self.requests = RequestLog()
+        self.invent: Callable[[int, Mapping[str, Any]], Fault | None] | None = None
         self._host, self._port = host, port
+        self._now = now
         self._subjects = {int(subject["id"]): subject for subject in subjects}
         self._ids = sorted(self._subjects)
         self._known_ids = frozenset(self._ids)
+        everybody = (
+            name
+            for subject in self._subjects.values()
+            for key in ("directors", "writers", "actors")
+            for name in subject[key]
+        )
+        self._people = list(dict.fromkeys(everybody))
+        self._titles = list(dict.fromkeys(str(subject["title"]) for subject in self._subjects.values()))
         self._index = TitleIndex(list(self._subjects.values()))
         self._lasting = {
             str(number): Fault("douban", subject["fault"], str(number))
@@ -127,6 +153,11 @@ class ReplayServer:
         return f"{self.url}/j/subject_suggest"
 
     @property
+    def bocha_url(self) -> str:
+        """Address of Bocha's web search."""
+        return f"{self.url}/v1/web-search"
+
+    @property
     def llm_url(self) -> str:
         """Address of OpenRouter's chat completions."""
         return f"{self.url}/api/v1/chat/completions"
@@ -142,6 +173,8 @@ class ReplayServer:
                 return self._search(query if method == "GET" else _form(body))
             case "GET", "/j/subject_suggest":
                 return self._suggest(query.get("q", "").strip())
+            case "POST", "/v1/web-search":
+                return self._web_search(body, authorization)
             case "POST", "/api/v1/chat/completions":
                 return self._chat(body, authorization)
             case "GET", "/api/v1/key":
@@ -207,6 +240,21 @@ class ReplayServer:
         }
         return self._misbehave(fault, own, f"/j/subject_suggest?q={quote(asked)}")
 
+    def _web_search(self, body: bytes, authorization: str) -> Answer | None:
+        try:
+            request = bocha.read_request(body)
+        except ValueError as error:
+            return bocha.error_answer(400, str(error))
+        asked = request["query"]
+        fault = self._noted("bocha", asked)
+        if not _bearer(authorization):
+            return bocha.error_answer(401, "Invalid API KEY")
+        if fault is None:
+            return bocha.search_answer(request, self._index.find(asked, 8), self._known_ids)
+        if fault.fault == "wrong_id":
+            return bocha.search_answer(request, self._strangers(asked, 3), self._known_ids)
+        return self._misbehave(fault, bocha.faults(asked, _retry_after(fault)), "/v1/web-search")
+
     def _chat(self, body: bytes, authorization: str) -> Answer | None:
         try:
             request = _json(body)
@@ -215,30 +263,29 @@ class ReplayServer:
         if not isinstance(request, dict):
             return introductions.error_answer(400, "the body is no JSON object")
         message = introductions.last_user_message(request)
-        fault = self._noted("llm", message)
+        question = introductions.read_question(message)
+        fault = self._noted("llm", message, corrected=question.corrected)
         if not _bearer(authorization):
             return _unauthorized()
-        number, now = self.requests.count("llm"), time.time()
+        number, now = self.requests.count("llm"), self._now()
+        if fault is None and self.invent is not None:
+            found = self.invent(number, question.facts)
+            fault = found if found and found.applies("llm", message, corrected=question.corrected) else None
         if fault is None:
             return introductions.chat_answer(request, number, now)
         if fault.fault == "wrong_id":
-            stranger = {"title": ["别的片子"], "year": ["1901"], "directors": ["无名氏"]}
+            stranger = {"title": "别的片子", "year": 1901, "directors": ["无名氏"]}
             return introductions.chat_answer(request, number, now, facts=stranger)
-        failure, source = introductions.error_answer, {"limit_source": "provider"}
-        retry = _retry_after(fault)
-        own = {
-            "forbidden": failure(403, "Input was flagged by moderation"),
-            "throttled": failure(429, "Rate limit exceeded", metadata=source, headers=retry),
-            "server_error": failure(502, "Provider returned error"),
-            "empty": json_answer(introductions.completion(request, number, now, "")),
-            "error_in_200": failure(502, "Provider returned error", http_status=200),
-            "garbage": json_answer(introductions.completion(request, number, now, '{"intro": "')),
-        }
+        if fault.fault in INVENTIONS:
+            return introductions.chat_answer(
+                request, number, now, invention=fault.fault, people=self._people, titles=self._titles
+            )
+        own = introductions.failures(request, number, now, _retry_after(fault))
         return self._misbehave(fault, own, "/api/v1/chat/completions")
 
-    def _noted(self, endpoint: str, key: str) -> Fault | None:
-        self.requests.record(endpoint, key[:200], time.time())
-        return self.faults.take(endpoint, key)
+    def _noted(self, endpoint: str, key: str, *, corrected: bool = False) -> Fault | None:
+        self.requests.record(endpoint, key[:200], self._now())
+        return self.faults.take(endpoint, key, corrected=corrected)
 
     def _misbehave(self, fault: Fault, own: dict[str, Answer], target: str) -> Answer | None:
         """Return the upstream's ``own`` form of ``fault``, or the common one; ``None`` for a timeout."""
@@ -274,10 +321,7 @@ class ReplayServer:
                         raise ValueError("PUT a list of rules")
                     self.faults.replace([Fault.parse(rule) for rule in rules])
                 case "POST", "/control/faults":
-                    rule = Fault.parse(_json(body))
-                    self.faults.add(
-                        rule.endpoint, rule.fault, match=rule.match, times=rule.times, retry_after=rule.retry_after
-                    )
+                    self.faults.append(Fault.parse(_json(body)))
                 case "DELETE", "/control/faults":
                     self.faults.clear()
                 case "GET", _:

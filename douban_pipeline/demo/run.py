@@ -51,7 +51,11 @@ def run_demo(project: Path, console: Console) -> bool:
     prepare_home(home, project)
     stamina.instrumentation.set_on_retry_hooks([])  # the sample's ill subjects are no news
     with ReplayServer(load_subjects()) as upstream:
-        os.environ.update(demo_environment(home, douban_url=upstream.douban_url, search_url=upstream.search_url))
+        os.environ.update(
+            demo_environment(
+                home, douban_url=upstream.douban_url, search_url=upstream.search_url, llm_url=upstream.llm_url
+            )
+        )
         settings = load_settings()
         services = open_services(settings)
         console.print(f"library    {settings.shown_library_url}")
@@ -145,6 +149,7 @@ def _print_result(services: Services, outcome: Outcome, console: Console) -> Non
         ("synced (written or up to date)", counts["synced_fields.written"] + counts["synced_fields.unchanged"]),
         ("failed, to be tried again", counts["search_candidates.failed"] + counts["synced_fields.failed"]),
         ("deferred by an ill source", counts["search_candidates.deferred"] + counts["synced_fields.deferred"]),
+        ("intros written", counts["ai_intros.written"]),
         ("requests to find candidates", counts["search_candidates.requests"]),
     ):
         result.add_row(label, str(value))
@@ -197,7 +202,7 @@ def _written_table(services: Services, outcome: Outcome) -> Table:
         for values in connection.execute(query).scalars():
             changes += 1
             columns.update(values.keys())
-    table = Table("column of mac_vod", "videos", title="Written", title_justify="left")
+    table = Table("column of mac_vod", "changes", title="Written", title_justify="left")
     table.caption = f"{changes} logged changes"
     for column, count in columns.most_common():
         table.add_row(column, str(count))

@@ -1,0 +1,260 @@
+"""Reading what OpenRouter answers: the model's JSON and what it cost, or the error it stands for. Pure.
+
+Answers follow OpenAI's chat completions; the errors are described at
+https://openrouter.ai/docs/api_reference/errors-and-debugging and https://openrouter.ai/docs/api_reference/limits.
+They are told apart by codes and by ``error.metadata``, never by their prose.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import httpx
+
+from douban_pipeline.upstream.errors import (
+    SourceError,
+    SourceThrottled,
+    SourceUnavailable,
+    SourceUnpaid,
+    SourceWall,
+)
+from douban_pipeline.upstream.payload import as_int, read_json
+
+logger = logging.getLogger(__name__)
+
+SOURCE = "openrouter"
+"""Name of the source at the gate and in the archive."""
+
+_LONGEST_REASON = 200
+_QUOTE = 12
+"""Characters in a row that make a message of an error a quotation of what was asked."""
+_TYPES: dict[str, type | tuple[type, ...]] = {
+    "string": str, "array": list, "object": dict, "boolean": bool, "integer": int, "number": (int, float),
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What one call took.
+
+    Attributes:
+        model: The model that answered, which may be a fallback; ``""`` when none did.
+        provider: Who ran it.
+        cost_usd: Price in US dollars; 0 when the answer does not say.
+        prompt_tokens: Tokens asked.
+        completion_tokens: Tokens answered.
+    """
+
+    model: str = ""
+    provider: str = ""
+    cost_usd: float = 0.0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+    @property
+    def tokens(self) -> int:
+        """Tokens asked and answered."""
+        return self.prompt_tokens + self.completion_tokens
+
+
+class ModelAnswerUnusable(SourceUnavailable):
+    """The model answered, but not with what was asked for. The answer may have cost money all the same.
+
+    Attributes:
+        usage: What the call took.
+    """
+
+    def __init__(self, source: str, reason: str, usage: Usage) -> None:
+        super().__init__(source, reason)
+        self.args = (source, reason, usage)  # so that the error survives pickling
+        self.usage = usage
+
+
+class ModelRefused(ModelAnswerUnusable):
+    """The model, or a moderation before it, will not write about this input. The source itself is well."""
+
+    healthy: ClassVar[bool | None] = True
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A usable answer: the JSON object the model wrote, and what the call took."""
+
+    content: dict[str, Any]
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Reads the answers to one question.
+
+    Attributes:
+        schema: What the content must look like.
+        prompt: The question's text, which no error may quote.
+    """
+
+    schema: Mapping[str, Any]
+    prompt: str
+
+    def refuse(self, status: int, headers: httpx.Headers, body: bytes) -> None:
+        """Raise what an HTTP error with OpenRouter's own error object stands for."""
+        if 200 <= status < 300:
+            return
+        try:
+            answer = read_json(SOURCE, body)
+        except SourceError:
+            return  # a page of some proxy: the general rules know those
+        error = answer.get("error") if isinstance(answer, dict) else None
+        if isinstance(error, dict):
+            wait = headers.get("retry-after", "").strip()
+            if status == 429 and wait and not _is_seconds(wait):
+                return  # a date, which the general rules can read
+            raise self._error(status, error, float(wait) if _is_seconds(wait) else None)
+
+    def parse(self, body: bytes) -> Answer:
+        """Read an answer with status 200, which may be an error in disguise."""
+        answer = read_json(SOURCE, body)
+        if not isinstance(answer, dict):
+            raise SourceUnavailable(SOURCE, "an answer that is no object")
+        usage = _usage(answer)
+        choices = answer.get("choices")
+        choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
+        error = answer.get("error") or choice.get("error")
+        if error or choice.get("finish_reason") == "error":
+            raise self._error_in_answer(error if isinstance(error, dict) else {}, usage)
+        if not choice:
+            raise ModelAnswerUnusable(SOURCE, "an answer without choices", usage)
+        return Answer(self._content(choice, usage), usage)
+
+    def _content(self, choice: Mapping[str, Any], usage: Usage) -> dict[str, Any]:
+        message = choice.get("message")
+        said: Mapping[str, Any] = message if isinstance(message, dict) else {}
+        finish = choice.get("finish_reason")
+        if finish == "content_filter" or said.get("refusal"):
+            raise ModelRefused(SOURCE, "the model refused to write", usage)
+        if finish == "length":
+            raise ModelAnswerUnusable(SOURCE, "the answer was cut off at its longest length", usage)
+        if finish not in ("stop", None):
+            raise ModelAnswerUnusable(SOURCE, f"the answer ended with {finish!s:.40}", usage)
+        text = said.get("content")
+        if not isinstance(text, str) or not text.strip():
+            raise ModelAnswerUnusable(SOURCE, "an answer without content", usage)
+        try:
+            content = strict_json(text)
+        except (ValueError, RecursionError):
+            # Nor a ```json fence: with a strict schema it is the sign of a provider that ignores the schema.
+            raise ModelAnswerUnusable(SOURCE, "the answer's content is no strict JSON", usage) from None
+        if problem := misfit(content, self.schema):
+            raise ModelAnswerUnusable(SOURCE, problem, usage)
+        return dict(content)
+
+    def _error_in_answer(self, error: Mapping[str, Any], usage: Usage) -> SourceError:
+        found = self._error(as_int(error.get("code")), error, None)
+        if isinstance(found, ModelRefused):
+            return ModelRefused(SOURCE, found.reason, usage)
+        # Money was spent whatever went wrong: a retry inside the fetcher would hide it from the ledger.
+        return ModelAnswerUnusable(SOURCE, found.reason, usage) if usage.cost_usd else found
+
+    def _error(self, code: int | None, error: Mapping[str, Any], wait: float | None) -> SourceError:
+        details = error.get("metadata")
+        metadata: Mapping[str, Any] = details if isinstance(details, dict) else {}
+        limit, cause = str(metadata.get("limit_source") or ""), metadata.get("reason")
+        reason = self._reason(code, error, metadata)
+        if code == 401:
+            return SourceWall(SOURCE, reason)
+        if "weight_exceeds_budget" in (limit, cause):
+            return SourceUnavailable(SOURCE, reason)
+        if limit == "openrouter_in_flight_budget":
+            return SourceThrottled(SOURCE, reason, wait, retryable=wait is not None)
+        if code == 402 or (code == 403 and limit):
+            return SourceUnpaid(SOURCE, reason)
+        if code == 403 and metadata.keys() & {"reasons", "flagged_input", "patterns"}:
+            return ModelRefused(SOURCE, reason, Usage())
+        if code == 429 or (code == 503 and wait is not None):
+            return SourceThrottled(SOURCE, reason, wait, retryable=wait is not None)
+        return SourceUnavailable(SOURCE, reason, retryable=code is not None and (code == 408 or code >= 500))
+
+    def _reason(self, code: int | None, error: Mapping[str, Any], metadata: Mapping[str, Any]) -> str:
+        """Say what happened in one short line that quotes neither the question nor a key."""
+        kinds = (metadata.get(name) for name in ("limit_source", "reason", "error_type", "provider_code"))
+        named = ", ".join(dict.fromkeys(_one_line(kind, 40) for kind in kinds if isinstance(kind, str) and kind))
+        message = _one_line(error.get("message"), _LONGEST_REASON)
+        if "sk-" in message or self._is_quoted_in(message):
+            message = ""
+        said = f"error {code if code is not None else 'without a code'}"
+        parts = [said + (f" ({named})" if named else ""), message]
+        return ": ".join(part for part in parts if part)[:_LONGEST_REASON]
+
+    def _is_quoted_in(self, message: str) -> bool:
+        asked = _one_line(self.prompt, len(self.prompt))
+        return any(message[start : start + _QUOTE] in asked for start in range(len(message) - _QUOTE + 1))
+
+
+def strict_json(text: str) -> Any:
+    """Return the JSON value that ``text`` is, with nothing around it but white space.
+
+    Raises:
+        ValueError: It is no JSON, names a key twice, or holds NaN, Infinity or half a surrogate pair.
+        RecursionError: It is nested too deeply.
+    """
+    value = json.loads(text, object_pairs_hook=_distinct, parse_constant=_refuse_constant)
+    json.dumps(value, ensure_ascii=False).encode()
+    return value
+
+
+def misfit(content: Any, schema: Mapping[str, Any]) -> str:
+    """Return what of ``schema`` ``content`` does not keep to, ``""`` if nothing: required keys and plain types."""
+    if not isinstance(content, dict):
+        return "the answer's content is no object"
+    if missing := [key for key in schema.get("required", ()) if key not in content]:
+        return f"the answer lacks {', '.join(missing)}"
+    for key, wanted in schema.get("properties", {}).items():
+        kind = wanted.get("type")
+        expected = _TYPES.get(kind) if isinstance(kind, str) else None
+        value = content.get(key)
+        wrong_bool = isinstance(value, bool) and kind != "boolean"
+        if key in content and expected and (wrong_bool or not isinstance(value, expected)):
+            return f"the answer's {key} is no {kind}"
+    return ""
+
+
+def _usage(answer: Mapping[str, Any]) -> Usage:
+    found = answer.get("usage")
+    usage: Mapping[str, Any] = found if isinstance(found, dict) else {}
+    cost = usage.get("cost")
+    known = isinstance(cost, int | float) and not isinstance(cost, bool) and math.isfinite(cost) and cost >= 0
+    result = Usage(
+        model=_one_line(answer.get("model"), 100),
+        provider=_one_line(answer.get("provider"), 100),
+        cost_usd=float(cost) if known and cost is not None else 0.0,
+        prompt_tokens=max(as_int(usage.get("prompt_tokens")) or 0, 0),
+        completion_tokens=max(as_int(usage.get("completion_tokens")) or 0, 0),
+    )
+    if result.tokens and not known:
+        logger.warning("%s: an answer of %s does not say what it cost; it is counted as free", SOURCE, result.model)
+    return result
+
+
+def _one_line(value: object, longest: int) -> str:
+    text = " ".join(value.split()) if isinstance(value, str) else ""
+    return "".join(character for character in text if character.isprintable())[:longest]
+
+
+def _is_seconds(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= 9
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key is there twice")
+    return found
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON")
