@@ -19,11 +19,13 @@ from sqlalchemy import Engine, RowMapping, bindparam, func, or_, select, update
 from douban_pipeline.catalog.database import insert_missing, reading, transactions
 from douban_pipeline.catalog.maccms import MATCH_COLUMNS, Cms
 from douban_pipeline.catalog.numbers import year_of
+from douban_pipeline.catalog.people import PEOPLE_COLUMNS, People, names_of_row
 from douban_pipeline.catalog.states import ReviewStatus
 from douban_pipeline.catalog.tables import OwnTables
 from douban_pipeline.catalog.tasks import shard_of
 from douban_pipeline.catalog.videos import GONE, state_rows
 from douban_pipeline.clock import Clock
+from douban_pipeline.matching.text import simplify
 from douban_pipeline.scheduling.tiers import TIERS, next_visit_of, tier_index, tier_of_row, updated_at
 
 OVERLAP = timedelta(hours=1)
@@ -53,7 +55,8 @@ class Intake:
         self.video = tables.video
         self.cms = cms
         self.clock = clock
-        self.columns = [*dict.fromkeys((*MATCH_COLUMNS, "vod_time", "vod_douban_id"))]
+        self.people = People(engine, tables, clock)
+        self.columns = [*dict.fromkeys((*MATCH_COLUMNS, *PEOPLE_COLUMNS, "vod_time", "vod_douban_id"))]
         if cms.has_recycle_bin:
             self.columns.append("vod_recycle_time")
 
@@ -162,6 +165,9 @@ class Intake:
     def _take_in(self, rows: Sequence[RowMapping], report: IntakeReport, plan: _FirstVisits | None = None) -> None:
         now = self.clock.now()
         report.seen += len(rows)
+        # Of all rows, not only of those that changed: the dictionary may be younger than the library.
+        names = {name for row in rows for name in names_of_row(row, self.cms.widths)}
+        self.people.remember(names.union(map(simplify, names)))
         with reading(self.engine) as connection:
             states = state_rows(connection, self.tables, [row["vod_id"] for row in rows])
         rows = [row for row in rows if row["vod_id"] not in states or self._change(row, states[row["vod_id"]], now)]

@@ -1,0 +1,124 @@
+"""The dictionary of people: every name our library or Douban's answers gave an actor, a director or a writer.
+
+A text that names somebody from it who has nothing to do with the video is wrong, whoever wrote it.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from functools import lru_cache
+from typing import Any
+
+from sqlalchemy import Engine, select
+
+from douban_pipeline.catalog.database import insert_missing, reading, transactions
+from douban_pipeline.catalog.tables import OwnTables
+from douban_pipeline.catalog.values import is_placeholder, people_of
+from douban_pipeline.clock import Clock
+
+PEOPLE_COLUMNS = ("vod_actor", "vod_director", "vod_writer")
+"""The CMS's columns that hold people."""
+
+LONGEST_NAME = 40
+"""Characters; what is longer is no name but a sentence, or a list nobody could split."""
+
+_HAN = r"\u3400-\u9fff\U00020000-\U0003ffff"
+_DOT = re.compile(r"\s*[·・•‧∙⋅･]\s*")
+_SPACED_HAN = re.compile(rf"(?<=[{_HAN}]) (?=[{_HAN}])")
+_REMARK = re.compile(r"\s*[(\[【{].*$|\s+饰(?:\s.*)?$|等$")
+_TWO_SCRIPTS = re.compile(rf"(?P<han>[{_HAN}][{_HAN}·]+) (?P<latin>[a-z\u00c0-\u024f][^{_HAN}]+)")
+_NO_NAME = re.compile(r"[。!?…:;<>@#=《》\"“”]|https?|www\.")
+_LETTER = re.compile(r"[^\W\d_]")
+
+_CHUNK = 500
+_REMEMBERED = 200_000  # names a process keeps in mind: some 20 MB
+
+
+@lru_cache(maxsize=65536)
+def name_key(name: str) -> str:
+    """Return the form in which a name is kept and looked for: width, case, dots and spaces folded away.
+
+    Traditional characters stay: whoever reads a list of names hands in both forms.
+    """
+    text = _DOT.sub("·", " ".join(unicodedata.normalize("NFKC", name).casefold().split()))
+    return _SPACED_HAN.sub("", text)
+
+
+def name_keys(name: str) -> tuple[str, ...]:
+    """Return the keys of one entry of a list of people: 白井悠介 Yusuke Shirai is two, 内详 is none."""
+    key = name_key(_REMARK.sub("", unicodedata.normalize("NFKC", name).strip()))
+    both = _TWO_SCRIPTS.fullmatch(key)
+    return tuple(filter(_is_name, (both["han"], both["latin"]) if both else (key,)))
+
+
+def _is_name(key: str) -> bool:
+    return (
+        2 <= len(key) <= LONGEST_NAME
+        and _LETTER.search(key) is not None
+        and not _NO_NAME.search(key)
+        and not is_placeholder(key)
+    )
+
+
+def names_of_row(row: Mapping[Any, Any], widths: Mapping[str, int]) -> Iterator[str]:
+    """Yield the people of a CMS row.
+
+    Args:
+        row: A row with `PEOPLE_COLUMNS`.
+        widths: The columns' widths: a list that fills its column was cut, maybe within a name.
+    """
+    for column in PEOPLE_COLUMNS:
+        if row[column]:
+            yield from people_of(row[column], width=widths.get(column))
+
+
+class People:
+    """The table of names; cheap to tell the same ones again and again."""
+
+    def __init__(self, engine: Engine, tables: OwnTables, clock: Clock) -> None:
+        self.engine = engine
+        self.person = tables.person
+        self.clock = clock
+        self._remembered: set[str] = set()
+
+    def remember(self, names: Iterable[str]) -> int:
+        """Take names in; what cannot be one (内详, a sentence, a single character) is passed over.
+
+        Returns:
+            How many were new to the table.
+        """
+        keys = {key for name in names for key in name_keys(name)} - self._remembered
+        if not keys:
+            return 0
+        missing = sorted(keys - self._stored(keys))
+        now = self.clock.now()
+        for chunk in _chunks(missing):
+            for transaction in transactions(self.engine):
+                with transaction as connection:
+                    rows = [{"name": key, "seen_at": now} for key in chunk]
+                    insert_missing(connection, self.person, rows, key="name")
+        if len(self._remembered) + len(keys) > _REMEMBERED:
+            self._remembered.clear()
+        self._remembered |= keys
+        return len(missing)
+
+    def known(self, candidates: Collection[str], *, at: datetime | None = None) -> set[str]:
+        """Return the keys of those candidates that are names of people, or were known as such at a moment."""
+        return self._stored({name_key(candidate) for candidate in candidates}, at)
+
+    def _stored(self, keys: Collection[str], at: datetime | None = None) -> set[str]:
+        found: set[str] = set()
+        name = self.person.c.name
+        then = () if at is None else (self.person.c.seen_at <= at,)
+        with reading(self.engine) as connection:
+            for chunk in _chunks(sorted(keys)):
+                found.update(connection.execute(select(name).where(name.in_(chunk), *then)).scalars())
+        return found
+
+
+def _chunks(keys: Sequence[str]) -> Iterator[Sequence[str]]:
+    for start in range(0, len(keys), _CHUNK):
+        yield keys[start : start + _CHUNK]

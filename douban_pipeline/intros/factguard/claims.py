@@ -1,0 +1,68 @@
+"""Claims a fact sheet cannot back: ratings, awards, platforms, reception; and words that advertise or talk of the text.
+
+Words are chosen so that a plot can hardly need them; where it does (a story about an Oscar night), the fact sheet has
+the word and it passes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container
+
+_CLAIMS = re.compile(
+    # Ratings.
+    r"豆瓣|imdb|烂番茄|metacritic|评分|高分|打分|满分"
+    r"|[\d一二三四五六七八九十.]+分(?:好评|高分|佳作|神作)|\d\.\d\s?分(?!钟)|口碑|好评|差评|热评|top\s?\d+|排行榜"
+    r"|榜首|榜单|排名[前第]"
+    # Awards.
+    r"|金马(?:奖|影|最佳)|金像奖|金鸡奖|百花奖|华表奖|飞天奖|金鹰奖|白玉兰奖|金钟奖|金棕榈|金狮奖|金熊奖?|银熊奖?"
+    r"|金球奖|奥斯卡|艾美奖|格莱美|电影学院奖|青龙(?:电影)?奖|百想艺术|大钟奖|蓝丝带奖|凯撒奖|托尼奖|戛纳|圣丹斯"
+    r"|电[影视]节|影展|获奖|得奖|大奖|奖项|颁奖|提名|入围|荣获|斩获"
+    r"|最佳(?:影片|剧集|电影|电视剧|导演|男|女|编剧|剧本|摄影|动画|外语|新人|配乐|纪录)|(?<!电)[影视]帝"
+    r"|(?<![电摄观剪身背阴倒人])影后|(?<![电重忽藐注])视后|小金人"
+    # Platforms and broadcasters.
+    r"|爱奇艺|腾讯视频|优酷|芒果tv|哔哩哔哩|(?<![a-z])b站|搜狐视频|咪咕|西瓜视频|乐视|土豆网|抖音|快手|netflix|网飞"
+    r"|奈飞|hbo|disney\s?\+|迪士尼\+|hulu|亚马逊(?:影业|视频|出品|平台)|prime video|apple\s?tv|央视|cctv|卫视"
+    r"|中央电视台|nhk|bbc(?![a-z])|(?<![a-z])tv[bn](?![a-z])|jtbc|视频平台|流媒体|网络平台|独播|独家|上线|首播|热播"
+    r"|全网|院线|定档|登陆(?=.{0,6}(?:影院|院线|荧屏|银幕))"
+    # Money and audience.
+    r"|票房|亿元|卖座|播放量|点击量|点播量|收视|热搜|热议|刷屏|爆款|现象级|出圈|圈粉|人气|国民级|风靡"
+    r"|(?:深?受|赢得|收获|引发|备受)(?:了|到)?(?:广大|众多|全国|全球|无数|海内外)?(?:观众|影迷|剧迷|网友|粉丝|业界|媒体)"
+    r"|(?:观众|影迷|网友|粉丝|业界|媒体)(?:们)?(?:的)?(?:喜爱|追捧|热捧|欢迎|认可|好评|一致|盛赞)"
+    # Where the story is said to come from.
+    r"|真实事件|真人真事|同名(?:小说|漫画|游戏|动画|话剧|电影)"
+)
+_ADVERTS = re.compile(
+    r"点击|在线(?:观看|播放|看)|观看(?:完整|全集|地址|链接|方式)|高清|超清|蓝光(?:版|画质|碟|原盘)|1080p|720p"
+    r"|(?<![a-z0-9])4k|下载|免费|订阅|扫码|追剧|关注(?:我们|本站|公众号|微信|频道|账号|官方)"
+    r"|(?:敬请|点击|欢迎|持续|记得)关注|敬请期待|(?<![a-z])vip|会员(?:观看|专享|抢先)|点播|网盘|种子(?:下载|链接)"
+    r"|磁力链|迅雷|资源(?:站|网|下载)|收藏本|播放(?:源|地址|链接)|立即(?:观看|播放|体验)|快来(?:观看|看看|一起)"
+    r"|赶快(?:观看|来看)|千万不要错过"
+)
+_META = re.compile(
+    r"作为(?:一个|一名|一款)?(?:ai|人工智能|语言模型|助手)|(?:ai|语言模型)(?:助手|生成|撰写)"
+    r"|无法(?:提供|获取|生成|核实)|(?<![一-鿿])(?:非常|很)?抱歉"
+    r"|根据(?:您|提供|所给|给出|已知|上述|以上|现有|公开)[^,。]{0,8}(?:资料|事实|信息|内容)|事实(?:表|清单|单)"
+    r"|资料(?:显示|有限|不足|未)|(?:信息|剧情|情节|简介)(?:暂未|尚未|未予|有限|不详)|未(?:提供|提及|公布)|暂无"
+    r"|(?:年份|导演|演员|主演|片长|集数)(?:不详|未知)|如下:|(?<![一-鿿])以下(?:是|为)|本站|小编|笔者|简介:|json"
+    r"|fact sheet|prompt|提示词|字数"
+)
+
+
+def _hits(pattern: re.Pattern[str], text: str, sheet: Container[str]) -> list[str]:
+    return list(dict.fromkeys(match[0] for match in pattern.finditer(text) if match[0] not in sheet))
+
+
+def claims(text: str, sheet_text: str) -> list[str]:
+    """Return claims of rating, award, platform, money or audience that ``sheet_text`` does not hold; both `folded`."""
+    return _hits(_CLAIMS, text, sheet_text)
+
+
+def adverts(text: str, sheet_text: str) -> list[str]:
+    """Return words that sell or point elsewhere and that ``sheet_text`` does not hold; both `folded`."""
+    return _hits(_ADVERTS, text, sheet_text)
+
+
+def talk_of_itself(text: str, sheet_text: str) -> list[str]:
+    """Return where a text talks of its making, its sources or its author instead of the work; both `folded`."""
+    return _hits(_META, text, sheet_text)

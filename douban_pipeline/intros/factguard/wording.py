@@ -1,0 +1,46 @@
+"""Texts made comparable for the guard, and what every part of it counts in: Chinese characters."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from douban_pipeline.catalog.people import name_key
+from douban_pipeline.matching.text import HAN, narrow, simplify
+
+HAN_CHARACTER = re.compile(f"[{HAN}]")
+_NOT_HAN = re.compile(f"[^{HAN}]+")
+_DOTS = re.compile(r"\s*[·・•‧∙⋅･]\s*")
+_SPACED_HAN = re.compile(rf"(?<=[{HAN}]) (?=[{HAN}])")
+
+
+def plain(text: str) -> str:
+    """Return ``text`` in simplified characters and half width, dots in names alike, Latin letters as they are."""
+    return _SPACED_HAN.sub("", _DOTS.sub("·", simplify(narrow(text))))
+
+
+@lru_cache(maxsize=65536)
+def name_form(name: str) -> str:
+    """Return a name as it stands in a `folded` text."""
+    return name_key(simplify(narrow(name)))
+
+
+def folded(text: str) -> str:
+    """Return ``text`` as `plain` does, in small letters: what names and words are looked for in."""
+    return plain(text).casefold()
+
+
+def count_han(text: str) -> int:
+    """Return how many Chinese characters there are, those of the supplementary planes among them."""
+    return sum(1 for _ in HAN_CHARACTER.finditer(text))
+
+
+def han_only(text: str) -> str:
+    """Return the Chinese characters alone."""
+    return _NOT_HAN.sub("", text)
+
+
+def shown(piece: str, longest: int = 40) -> str:
+    """Return an offending piece as one short line."""
+    line = " ".join(piece.split())
+    return line if len(line) <= longest else f"{line[:longest]}…"

@@ -1,0 +1,149 @@
+"""The fact sheet of a video: everything an introduction may rest on, and nothing else."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from douban_pipeline.catalog.values import split_list
+from douban_pipeline.linking.facts import subject_facts
+from douban_pipeline.matching import Video, clean_title, normalise
+from douban_pipeline.matching.people import overlap
+from douban_pipeline.upstream.douban import SubjectRecord
+
+
+@dataclass(frozen=True, slots=True)
+class FactSheet:
+    """What is known of a video, as plain values.
+
+    Missing is None, 0, "" or (). The synopsis is Douban's, never a text that was written here: a model that is fed
+    its own words takes them for facts.
+
+    Attributes:
+        title: Douban's title, else the site's without its dirt.
+        year: The year of the first release, or of this season.
+        douban_id: Douban's key, 0 without a link.
+        url: The subject's page, "" without a link.
+        original_title: The title in the original language where it is another one.
+        aliases: Other titles.
+        genres: Genre words.
+        regions: Region words.
+        directors: Names; Douban's first, then the site's own.
+        writers: Names.
+        actors: Names, the leading ones first.
+        kind: A value of `matching.Kind`, or "".
+        episodes: Episodes in all, None for a single piece.
+        duration_minutes: Length of the film or of one episode.
+        synopsis: Douban's summary.
+    """
+
+    title: str
+    year: int | None = None
+    douban_id: int = 0
+    url: str = ""
+    original_title: str = ""
+    aliases: tuple[str, ...] = ()
+    genres: tuple[str, ...] = ()
+    regions: tuple[str, ...] = ()
+    directors: tuple[str, ...] = ()
+    writers: tuple[str, ...] = ()
+    actors: tuple[str, ...] = ()
+    kind: str = ""
+    episodes: int | None = None
+    duration_minutes: int | None = None
+    synopsis: str = ""
+
+    @property
+    def people(self) -> tuple[str, ...]:
+        """Everybody, each once."""
+        return tuple(dict.fromkeys((*self.directors, *self.writers, *self.actors)))
+
+    @property
+    def titles(self) -> tuple[str, ...]:
+        """All titles, the main one first."""
+        return tuple(filter(None, (self.title, self.original_title, *self.aliases)))
+
+    @property
+    def enough(self) -> bool:
+        """Whether there is something to write about: a title and a genre at least."""
+        return bool(normalise(self.title) and self.genres)
+
+    def to_payload(self) -> dict[str, Any]:
+        """Return what is known, as JSON holds it; fields nobody knows are left out."""
+        named = ((item.name, getattr(self, item.name)) for item in fields(self))
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in named if value}
+
+    @classmethod
+    def from_payload(cls, payload: Mapping[str, Any]) -> FactSheet:
+        """Return the sheet that `to_payload` wrote.
+
+        Raises:
+            TypeError: The payload has no title, or a field that no fact sheet has.
+        """
+        values: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in payload.items()
+        }
+        return cls(**values)
+
+    @property
+    def hash(self) -> str:
+        """The SHA-256 of the payload, in hexadecimal: equal for equal facts."""
+        text = json.dumps(self.to_payload(), ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+def fact_sheet(video: Video, record: SubjectRecord | None, douban_id: int) -> FactSheet:
+    """Return the fact sheet of a video.
+
+    Douban's values stand where it gave any; people and titles of the site that Douban does not name come after them,
+    for both are facts of the library.
+
+    Args:
+        video: The site's own facts.
+        record: Douban's answer for ``douban_id``; None without one.
+        douban_id: The linked subject, 0 without a link.
+    """
+    local_title = clean_title(video.title)
+    if record is None:
+        record = SubjectRecord(douban_id=douban_id, title="")
+    subject = subject_facts(record)
+    title = subject.title or local_title
+    episodes = subject.episodes or video.episodes
+    kind = subject.kind or video.kind
+    return FactSheet(
+        title=title,
+        year=subject.year or video.year,
+        douban_id=douban_id,
+        url=f"https://movie.douban.com/subject/{douban_id}/" if douban_id else "",
+        original_title="" if normalise(subject.original_title) == normalise(title) else subject.original_title,
+        aliases=_other_titles((*subject.aliases, local_title, *video.aliases), {title, subject.original_title}),
+        genres=subject.genres or video.genres,
+        regions=subject.regions or split_list(",".join(video.regions)),
+        directors=_together(subject.directors, video.directors),
+        writers=record.writers,
+        actors=_together(subject.actors, video.actors),
+        kind=kind.value if kind else "",
+        episodes=episodes if episodes and episodes > 1 else None,
+        duration_minutes=subject.duration_minutes or video.duration_minutes,
+        synopsis=record.summary,
+    )
+
+
+def _other_titles(titles: Iterable[str], taken: Iterable[str]) -> tuple[str, ...]:
+    """Return titles that none before them equals when compared."""
+    seen = {normalise(title) for title in taken}
+    others = []
+    for title in titles:
+        form = normalise(title)
+        if form and form not in seen:
+            seen.add(form)
+            others.append(title)
+    return tuple(others)
+
+
+def _together(theirs: tuple[str, ...], ours: tuple[str, ...]) -> tuple[str, ...]:
+    """Return their people, then those of ours who are not among them under another spelling."""
+    return theirs + tuple(name for name in ours if not overlap((name,), theirs).matched)
