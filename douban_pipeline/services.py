@@ -13,6 +13,7 @@ from douban_pipeline.catalog.change_log import ChangeLog
 from douban_pipeline.catalog.database import DatabaseError, open_engine, reading
 from douban_pipeline.catalog.maccms import Category, Cms, inspect_cms
 from douban_pipeline.catalog.owner import owner_name
+from douban_pipeline.catalog.people import People
 from douban_pipeline.catalog.tables import OwnTables, own_tables
 from douban_pipeline.catalog.tasks import TaskQueue
 from douban_pipeline.catalog.vocabulary import SiteVocabulary
@@ -23,7 +24,17 @@ from douban_pipeline.upstream.douban import SOURCE as DOUBAN
 from douban_pipeline.upstream.douban import DoubanClient
 from douban_pipeline.upstream.gate import Gate
 from douban_pipeline.upstream.http import Fetcher
-from douban_pipeline.upstream.search import SearchProvider, search_provider
+from douban_pipeline.upstream.llm import SOURCE as LLM
+from douban_pipeline.upstream.llm import LanguageModel
+from douban_pipeline.upstream.llm import headers as llm_headers
+from douban_pipeline.upstream.search import SearchProvider
+from douban_pipeline.upstream.search_chain import search_from
+from douban_pipeline.upstream.search_providers import BochaProvider
+
+LLM_SECONDS = 90.0
+"""Wall-clock limit of one call of the language model, which takes its time; less than a place at the gate is held."""
+
+_LLM_TOKENS = 1200
 
 
 @dataclass(frozen=True)
@@ -58,10 +69,12 @@ class Services:
     @cached_property
     def gate(self) -> Gate:
         """Pacing and breaker of the sources."""
-        gate = Gate(self.engine, self.tables, self.clock)
         settings = self.settings
-        gate.configure(DOUBAN, settings.douban_requests_per_minute, settings.douban_concurrency)
-        gate.configure(settings.search_provider, settings.search_requests_per_minute, settings.search_concurrency)
+        gate = Gate(self.engine, self.tables, self.clock, zone=settings.zone)
+        limits = dict.fromkeys(settings.search_urls, (settings.search_requests_per_minute, settings.search_concurrency))
+        limits[DOUBAN] = (settings.douban_requests_per_minute, settings.douban_concurrency)
+        for source, (requests, concurrency) in limits.items():
+            gate.configure(source, requests, concurrency, requests_per_day=settings.daily_quotas.get(source))
         return gate
 
     def vocabulary(self, type_id: int) -> SiteVocabulary:
@@ -81,9 +94,46 @@ class Services:
     @cached_property
     def search(self) -> SearchProvider:
         """Who finds candidates."""
-        return search_provider(self.settings.search_provider, self.settings.search_url, self._fetcher)
+        return search_from(self.settings.search_urls, self._fetcher, miss_max_age=self.settings.miss_cache_age)
+
+    @cached_property
+    def llm(self) -> LanguageModel:
+        """The language model that writes intros."""
+        settings = self.settings
+        self.gate.configure(
+            LLM,
+            settings.llm_requests_per_minute,
+            settings.llm_concurrency,
+            requests_per_day=settings.daily_quotas.get(LLM),
+            tokens_per_minute=settings.llm_tokens_per_minute,
+            tokens_per_day=settings.llm_tokens_per_day,
+        )
+        fetcher = Fetcher(
+            LLM,
+            self.gate,
+            self.archive,
+            self.clock,
+            timeout=LLM_SECONDS,
+            deadline=LLM_SECONDS,
+            headers=llm_headers(settings.openrouter_api_key.get_secret_value()),
+        )
+        return LanguageModel(
+            fetcher,
+            settings.llm_url,
+            model=settings.llm_model,
+            fallbacks=settings.llm_fallback_models,
+            # A Chinese character is at most two tokens or so; the answer is little else.
+            max_tokens=max(_LLM_TOKENS, 3 * settings.intro_max_han),
+        )
+
+    @cached_property
+    def people(self) -> People:
+        """Names of people that texts are asked for."""
+        return People(self.engine, self.tables, self.clock)
 
     def _fetcher(self, source: str) -> Fetcher:
+        secrets = {BochaProvider.name: self.settings.bocha_api_key}
+        key = secrets[source].get_secret_value() if source in secrets else ""
         return Fetcher(
             source,
             self.gate,
@@ -91,6 +141,8 @@ class Services:
             self.clock,
             timeout=self.settings.request_timeout_seconds,
             deadline=self.settings.request_timeout_seconds,
+            missing_max_age=self.settings.miss_cache_age,
+            headers={"Authorization": f"Bearer {key}"} if key else None,
         )
 
     def ready(self) -> Services:

@@ -18,7 +18,9 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Engine, RowMapping, and_, exists, insert, or_, select, update
 from sqlalchemy.exc import DataError
 
+from douban_pipeline.catalog import intro_changes
 from douban_pipeline.catalog.database import reading, transactions
+from douban_pipeline.catalog.intro_changes import INTRO
 from douban_pipeline.catalog.maccms import DECIMAL_COLUMNS, WRITABLE_COLUMNS, Cms
 from douban_pipeline.catalog.owner import is_dead
 from douban_pipeline.catalog.states import ChangeState, DecisionAction, ReviewStatus
@@ -43,13 +45,14 @@ class Change:
 
     Attributes:
         vod_id: The video.
-        action: What kind of write it is: ``link``, ``sync``, ``decision``, ``revert`` …
+        action: What kind of write it is: ``link``, ``sync``, ``intro``, ``revert``, or a decision's action.
         old: CMS columns as they were read.
         new: The same columns as they shall be.
         state: Columns of our state row as they shall be once the write stands.
         operator: `PIPELINE`, or the person who decided.
         reason: One sentence for people, in Chinese.
         automatic: Whether locks forbid it; a person's decision is not automatic.
+        intro_id: The row of the intro that it writes, whose state follows the change's.
     """
 
     vod_id: int
@@ -66,6 +69,7 @@ class Change:
     decision_id: int | None = None
     snapshot_id: int | None = None
     reverts_change_id: int | None = None
+    intro_id: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +195,8 @@ class ChangeLog:
                     key = result.inserted_primary_key
                     assert key is not None
                     change_ids.append(int(key[0]))
+                    if change.intro_id is not None:
+                        intro_changes.attach(connection, self.tables, change.intro_id, change_ids[-1])
         return change_ids
 
     def _apply(self, change: Change, change_id: int) -> Outcome:
@@ -257,9 +263,11 @@ class ChangeLog:
         # Two runs may reconcile the same row at once: the first settles it, and our state is not put back by the other.
         prepared = (log.c.change_id == outcome.change_id, log.c.state == ChangeState.PREPARED)
         settled = connection.execute(update(log).where(*prepared).values(**values)).rowcount
+        change = outcome.change
+        if settled and change.action == INTRO:
+            intro_changes.follow(connection, self.tables, outcome.change_id, outcome.state, outcome.reason)
         if not settled or outcome.state is not ChangeState.APPLIED:
             return
-        change = outcome.change
         if change.state:
             video = self.tables.video
             connection.execute(update(video).where(video.c.vod_id == change.vod_id).values(**change.state))
@@ -280,6 +288,7 @@ class ChangeLog:
         state = ChangeState.REVERTED
         while undone is not None:
             connection.execute(update(log).where(log.c.change_id == undone).values(state=state))
+            intro_changes.follow(connection, self.tables, undone, state)
             undone = connection.execute(select(log.c.reverts_change_id).where(log.c.change_id == undone)).scalar()
             state = ChangeState.APPLIED if state is ChangeState.REVERTED else ChangeState.REVERTED
 

@@ -1,23 +1,28 @@
 """Taking writes back: one change, one batch or one run, through the same door as every other write.
 
 Only what still stands as it was written is put back. What a person or the CMS changed since, and what was locked
-since, is left alone and listed. Taking back is itself a logged batch that can be taken back.
+since, is left alone and listed. With a link goes the intro that was told from its subject. Taking back is itself a
+logged batch that can be taken back.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlalchemy import ColumnElement, RowMapping, select
 
 from douban_pipeline.catalog.change_log import PIPELINE, SYNOPSIS_COLUMNS, Change, ChangeLog, decode
 from douban_pipeline.catalog.database import reading
+from douban_pipeline.catalog.intro_changes import INTRO, standing_intros
 from douban_pipeline.catalog.states import ChangeState, ReviewStatus
 from douban_pipeline.catalog.videos import state_rows
 
-_RHYTHM = frozenset({"douban_last_sync_at", "douban_next_sync_at"})
+WITH_ITS_LINK = "所依据的豆瓣关联已撤销，简介一并撤销"
+"""Why an intro is taken back that nobody named."""
+
+_RHYTHM = frozenset({"douban_last_sync_at", "douban_next_sync_at", "intro_ai_last_at"})
 """State that says when work was done; a revert does not turn back time."""
 
 
@@ -53,7 +58,7 @@ class RevertedChange:
 def revert(
     change_log: ChangeLog, selection: Selection, *, operator: str, reason: str, dry_run: bool
 ) -> list[RevertedChange]:
-    """Take back the applied changes of ``selection``, the newest first.
+    """Take back the applied changes of ``selection``, the newest first, and the intros under links that go.
 
     Args:
         change_log: The log to write through; its batch names the revert.
@@ -82,11 +87,58 @@ def revert(
     with reading(change_log.engine) as connection:
         query = select(log).where(*filters, log.c.state == ChangeState.APPLIED).order_by(log.c.change_id.desc())
         rows = connection.execute(query).mappings().all()
+    intros = _intros_under(change_log, rows, operator, reason)
+    named = {row["change_id"] for row in rows}
+    every = sorted([*rows, *intros], key=lambda row: row["change_id"], reverse=True)
+    results = _take_back(change_log, every, operator, reason, dry_run)
+    return [
+        result if result.change_id in named or result.reason else replace(result, reason=WITH_ITS_LINK)
+        for result in results
+    ]
+
+
+def _intros_under(
+    change_log: ChangeLog, rows: Sequence[RowMapping], operator: str, reason: str
+) -> Sequence[RowMapping]:
+    """Return the changes, not among ``rows``, that wrote an intro under a link which ``rows`` will put back."""
+    linked = {row["vod_id"] for row in rows if "vod_douban_id" in row["new_values"]}
+    if not linked:
+        return []
+    subjects = {row["change_id"]: decode(row["new_values"]).get("vod_douban_id") for row in rows}
+    # Whether a link can be put back may hang on what goes before it, so it is tried out.
+    of_linked = [row for row in rows if row["vod_id"] in linked]
+    gone = {
+        (result.vod_id, subjects[result.change_id])
+        for result in _take_back(change_log, of_linked, operator, reason, dry_run=True)
+        if "vod_douban_id" in result.restored
+    }
+    log = change_log.tables.log
+    found: list[RowMapping] = []
+    with reading(change_log.engine) as connection:
+        for chunk in _pieces(sorted({vod_id for vod_id, _ in gone})):
+            intros = standing_intros(connection, change_log.tables, chunk)
+            wanted = [
+                intro.change_id
+                for intro in intros
+                if (intro.vod_id, intro.douban_id) in gone and intro.change_id not in subjects
+            ]
+            found += connection.execute(select(log).where(log.c.change_id.in_(wanted))).mappings()
+    return found
+
+
+def _take_back(
+    change_log: ChangeLog, rows: Sequence[RowMapping], operator: str, reason: str, dry_run: bool
+) -> list[RevertedChange]:
     assumed: dict[int, dict[str, Any]] = {}
     results: list[RevertedChange] = []
     for chunk in _chunks(rows):
         results += _revert_chunk(change_log, chunk, operator, reason, dry_run, assumed)
     return results
+
+
+def _pieces(vod_ids: Sequence[int]) -> Iterator[Sequence[int]]:
+    for start in range(0, len(vod_ids), _CHUNK):
+        yield vod_ids[start : start + _CHUNK]
 
 
 def _chunks(rows: Sequence[RowMapping]) -> Iterator[list[RowMapping]]:
@@ -179,7 +231,8 @@ def _locked_since(row: RowMapping, state: Mapping[Any, Any]) -> set[str]:
 
 def _state_before(row: RowMapping, state: Mapping[Any, Any], restored: Sequence[str], reason: str) -> dict[str, object]:
     """Return our state as it was before the change, as far as it still is as the change left it."""
-    if "vod_douban_id" in row["new_values"] and "vod_douban_id" not in restored:
+    decides = "vod_content" if row["action"] == INTRO else "vod_douban_id"
+    if decides in row["new_values"] and decides not in restored:
         return {}
     before, after = decode(row["state_old"]), decode(row["state_new"])
     restorable = {

@@ -100,6 +100,6 @@ class IntroState(enum.StrEnum):
     FAILED = "failed"
     """The call gave no usable answer."""
     PREVIEW = "preview"
-    """It was only shown."""
+    """It passed the guard, and was only shown so far or is about to be written."""
     WITHDRAWN = "withdrawn"
     """It was taken back."""

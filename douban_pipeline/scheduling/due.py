@@ -137,14 +137,11 @@ class DueVideos:
         return len(task_ids)
 
     def _select(self, shard: int, scope: Scope, limit: int) -> tuple[list[DueVideo], int]:
-        video, task = self.tables.video, self.tables.task
-        now = self.clock.now()
+        video, now = self.tables.video, self.clock.now()
         conditions = [video.c.shard == shard, *self._wanted(scope, now), *self.in_scope()]
         conditions.append(video.c.douban_review_status != ReviewStatus.IGNORED)
         # What waits out a failure is not overtaken by a backfill.
-        waiting = exists().where(
-            and_(task.c.vod_id == video.c.vod_id, task.c.open_key.is_not(None), task.c.run_after > now)
-        )
+        waiting = exists().where(*self._waits(now))
         # Who waits longest comes first; a backfill goes round, so that each of its runs takes the next ones.
         order = video.c.douban_next_sync_at if scope is Scope.due else video.c.douban_last_sync_at
         query = (
@@ -205,7 +202,7 @@ class DueVideos:
     def _let_waiting_rest(self, shards: Collection[int]) -> None:
         """Move videos that came due while their task waits to that task's time, or the sensor would ask in vain."""
         video, task, now = self.tables.video, self.tables.task, self.clock.now()
-        waits = (task.c.vod_id == video.c.vod_id, task.c.open_key.is_not(None), task.c.run_after > now)
+        waits = self._waits(now)
         until = select(func.max(task.c.run_after)).where(*waits).scalar_subquery()
         for transaction in transactions(self.engine):
             with transaction as connection:
@@ -214,6 +211,16 @@ class DueVideos:
                     .where(video.c.shard.in_(shards), video.c.douban_next_sync_at <= now, exists().where(*waits))
                     .values(douban_next_sync_at=until)
                 )
+
+    def _waits(self, now: datetime) -> tuple[ColumnElement[bool], ...]:
+        """Return the conditions that a task keeps a video waiting; an intro to be written delays nothing else."""
+        video, task = self.tables.video, self.tables.task
+        return (
+            task.c.vod_id == video.c.vod_id,
+            task.c.open_key.is_not(None),
+            task.c.run_after > now,
+            task.c.task_type != TaskType.AI_INTRO,
+        )
 
     def _decision_pending(self) -> ColumnElement[bool]:
         video, decision = self.tables.video, self.tables.decision

@@ -11,6 +11,8 @@ from sqlalchemy import RowMapping, select, update
 
 from douban_pipeline.catalog.change_log import Change, ChangeLog
 from douban_pipeline.catalog.database import reading, transactions
+from douban_pipeline.catalog.intro_changes import standing_intros
+from douban_pipeline.catalog.revert import WITH_ITS_LINK, Selection, revert
 from douban_pipeline.catalog.states import (
     ChangeState,
     DecisionAction,
@@ -102,7 +104,7 @@ def _carry_out_one(services: Services, queue: TaskQueue, change_log: ChangeLog, 
     if outcome.state is not ChangeState.APPLIED:
         return _settle(services, decision, DecisionState.REFUSED, outcome.reason)
     _requeue(services, queue, change_log.run_id, decision)
-    return _settle(services, decision, DecisionState.APPLIED, "")
+    return _settle(services, decision, DecisionState.APPLIED, _withdraw_intros(services, change_log, decision))
 
 
 def _effect(
@@ -185,6 +187,22 @@ def _requeue(services: Services, queue: TaskQueue, run_id: str, decision: RowMap
             if decision["action"] in _LINKING:
                 work = NewTask(decision["vod_id"], TaskType.SYNC_DOUBAN, TaskStage.SYNC, priority=1000)
                 queue.enqueue(connection, [work], run_id=run_id)
+
+
+def _withdraw_intros(services: Services, change_log: ChangeLog, decision: RowMapping) -> str:
+    """Take back the intros that were told from another subject than the one chosen; return why any was left.
+
+    Asked of what stands, not of what this run changed: a run may die between a decision and this.
+    """
+    if decision["action"] not in (*_LINKING, DecisionAction.clear_id):
+        return ""
+    with reading(services.engine) as connection:
+        intros = standing_intros(connection, services.tables, [decision["vod_id"]])
+    wrong = tuple(intro.change_id for intro in intros if intro.douban_id != decision["douban_id"])
+    if not wrong:
+        return ""
+    results = revert(change_log, Selection(wrong), operator=decision["reviewer"], reason=WITH_ITS_LINK, dry_run=False)
+    return "；".join(f"简介（变更 {item.change_id}）未撤销：{item.reason}" for item in results if item.skipped)
 
 
 def _settle(services: Services, decision: RowMapping, state: DecisionState, reason: str) -> Carried:

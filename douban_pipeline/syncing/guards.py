@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from datetime import timedelta
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import Connection, String, and_, func, or_, select, type_coerce
@@ -32,8 +32,9 @@ def blanked(services: Services, connection: Connection) -> Iterator[Breach]:
 def locked_touched(services: Services, connection: Connection) -> Iterator[Breach]:
     """Find automatic writes of the window to an id or a synopsis that was locked at the time."""
     video, log = services.tables.video, services.tables.log
+    of_change = (log.c.change_id, log.c.vod_id, log.c.new_values, log.c.state_old, log.c.state_new, log.c.applied_at)
     query = (
-        select(log.c.change_id, log.c.vod_id, log.c.new_values, log.c.applied_at, video)
+        select(*of_change, video)
         .join(video, video.c.vod_id == log.c.vod_id)
         .where(
             log.c.state == ChangeState.APPLIED,
@@ -43,11 +44,10 @@ def locked_touched(services: Services, connection: Connection) -> Iterator[Breac
         )
     )
     for row in connection.execute(query).mappings():
-        id_lock, intro_lock = row["douban_id_lock_time"], row["intro_lock_time"]
-        if row["douban_id_locked"] and "vod_douban_id" in row["new_values"] and _before(id_lock, row["applied_at"]):
+        if "vod_douban_id" in row["new_values"] and _was_locked(row, "douban_id_locked", row["douban_id_lock_time"]):
             yield Breach(row["vod_id"], f"变更 {row['change_id']} 改写了已锁定的豆瓣 ID")
         synopsis = SYNOPSIS_COLUMNS & set(row["new_values"])
-        if row["intro_locked"] and synopsis and _before(intro_lock, row["applied_at"]):
+        if synopsis and _was_locked(row, "intro_locked", row["intro_lock_time"]):
             yield Breach(row["vod_id"], f"变更 {row['change_id']} 改写了已锁定的简介")
 
 
@@ -120,6 +120,11 @@ def _writes(services: Services, connection: Connection, *, automatic: bool = Tru
     yield from connection.execute(query.order_by(log.c.change_id)).mappings()
 
 
-def _before(lock_time: Any, moment: Any) -> bool:
-    """Return whether a lock stood at ``moment``; a lock without a time always did."""
-    return lock_time is None or lock_time <= moment
+def _was_locked(change: Mapping[Any, Any], lock: str, lock_time: datetime | None) -> bool:
+    """Return whether ``lock`` stood before a change was written; a lock without a time always did.
+
+    A change that sets the lock itself says in its old state whether there was one.
+    """
+    if lock in change["state_new"]:
+        return bool(change["state_old"].get(lock))
+    return bool(change[lock]) and (lock_time is None or lock_time < change["applied_at"])

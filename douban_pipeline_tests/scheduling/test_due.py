@@ -156,6 +156,21 @@ def test_what_waits_out_a_failure_is_not_overtaken(library):
     assert taken(library) == [1, 2]
 
 
+def test_an_intro_that_waits_delays_nothing_else(library):
+    library.add_states({"vod_id": 1}, {"vod_id": 2, "vod_douban_id": 5, "douban_review_status": "CONFIRMED"})
+    queue = library.queue()
+    library.enqueue(queue, [NewTask(n, TaskType.AI_INTRO, TaskStage.INTRO) for n in (1, 2)])
+    with library.engine.begin() as connection:
+        for task in library.tasks():
+            queue.put_back(connection, task["task_id"], START + HOUR, "预算已用完", failed=False)
+    assert [(due.shard, due.oldest) for due in due_of(library).overview()] == [(1, START - HOUR), (2, START - HOUR)]
+    assert [(video.vod_id, video.task_type) for video in take(library).taken] == [
+        (1, TaskType.MATCH_DOUBAN_ID),
+        (2, TaskType.SYNC_DOUBAN),
+    ]
+    assert {state["douban_next_sync_at"] for state in library.states().values()} == {START - HOUR}
+
+
 def test_a_video_that_came_due_while_its_task_waits_rests_with_it(library):
     # Otherwise the sensor launches a run every half minute that finds nothing to take on.
     library.add_states({"vod_id": 1})

@@ -1,0 +1,61 @@
+"""Intros in the change log: which changes wrote one, and what a change's fate means for the intro's row.
+
+An intro is told from the facts of one subject. So it belongs to the link under which it was written, and is taken
+back with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, select, update
+
+from douban_pipeline.catalog.states import ChangeState, IntroState
+from douban_pipeline.catalog.tables import OwnTables
+
+INTRO = "intro"
+"""Action of a change that wrote an intro."""
+
+_FATE = {
+    ChangeState.APPLIED: IntroState.WRITTEN,
+    ChangeState.REFUSED: IntroState.REFUSED,
+    ChangeState.CONFLICT: IntroState.REFUSED,
+    ChangeState.REVERTED: IntroState.WITHDRAWN,
+}
+"""What becomes of an intro with its change. One whose write did not happen for want of time still may be written."""
+
+
+@dataclass(frozen=True, slots=True)
+class StandingIntro:
+    """An intro whose change stands: the change, its video, and the subject it was told from."""
+
+    change_id: int
+    vod_id: int
+    douban_id: int
+
+
+def attach(connection: Connection, tables: OwnTables, intro_id: int, change_id: int) -> None:
+    """Note which change is about to write an intro."""
+    intro = tables.intro
+    connection.execute(update(intro).where(intro.c.intro_id == intro_id).values(change_id=change_id))
+
+
+def follow(connection: Connection, tables: OwnTables, change_id: int, state: ChangeState, reason: str = "") -> None:
+    """Note of the intro that a change wrote, if it wrote one, what became of the change."""
+    if state in _FATE:
+        intro = tables.intro
+        values = {"state": _FATE[state], "reason": reason[:500]}
+        connection.execute(update(intro).where(intro.c.change_id == change_id).values(**values))
+
+
+def standing_intros(connection: Connection, tables: OwnTables, vod_ids: Collection[int]) -> list[StandingIntro]:
+    """Return the intros of ``vod_ids`` whose change was applied and not taken back, the oldest first."""
+    log, intro = tables.log, tables.intro
+    query = (
+        select(log.c.change_id, log.c.vod_id, intro.c.douban_id)
+        .join(intro, intro.c.change_id == log.c.change_id)
+        .where(log.c.vod_id.in_(vod_ids), log.c.action == INTRO, log.c.state == ChangeState.APPLIED)
+        .order_by(log.c.change_id)
+    )
+    return [StandingIntro(*row) for row in connection.execute(query)]

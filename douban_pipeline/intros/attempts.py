@@ -1,0 +1,94 @@
+"""What becomes of a video whose call of the language model failed, by the kind of failure.
+
+The rhythm of its visits to Douban is not touched: an intro is an extra, and nothing waits for it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from random import Random
+
+from sqlalchemy import select, update
+
+from douban_pipeline.catalog.database import transactions
+from douban_pipeline.catalog.tasks import FAILURES_FOR_A_PERSON, Task, back_off
+from douban_pipeline.scheduling.attempts import ILL, Attempts, PutBack
+from douban_pipeline.upstream.errors import (
+    GateClosed,
+    SourceError,
+    SourceThrottled,
+    SourceUnavailable,
+    SourceUnpaid,
+)
+from douban_pipeline.upstream.gate_usage import day_of
+
+THROTTLED_MINUTES = (10.0, 30.0)
+UNAVAILABLE_MINUTES = (5.0, 10.0)
+OTHER_MINUTES = (30.0, 120.0)
+"""How long to wait after a 429, a 5xx or no connection, and anything else: a moment in between is drawn."""
+
+
+@dataclass
+class IntroAttempts(Attempts):
+    """The calls for intros of one run, and what became of those that failed.
+
+    Attributes:
+        rng: Draws how long to wait.
+    """
+
+    rng: Random = field(default_factory=Random)
+
+    def put_back(self, task: Task, error: SourceError) -> None:
+        """Return ``task`` to the queue after ``error``: deferred if the source is ill, else as failed."""
+        if not isinstance(error, ILL):
+            again = isinstance(error, SourceUnavailable) and error.retryable
+            self._count(task, str(error), UNAVAILABLE_MINUTES if again else OTHER_MINUTES)
+            return
+        until = self._until(error) + timedelta(seconds=task.vod_id % 60)  # not all at once
+        with self._lock:
+            for transaction in transactions(self.services.engine):
+                with transaction as connection:
+                    self.queue.put_back(connection, task.task_id, until, str(error), failed=False)
+            self.deferred.append(PutBack(task.vod_id, task.shard, until, str(error)))
+
+    def fail(self, task: Task, reason: str) -> None:
+        """Count a failure of ``task`` for which no source is to blame, and let it wait."""
+        self._count(task, reason, OTHER_MINUTES)
+
+    def _until(self, error: SourceError) -> datetime:
+        now = self.services.clock.now()
+        if isinstance(error, GateClosed):
+            return max(error.until, now)
+        if isinstance(error, SourceUnpaid):
+            return day_of(now, self.services.settings.zone).ends_at
+        if isinstance(error, SourceThrottled):
+            return now + max(timedelta(seconds=error.retry_after or 0), self._drawn(THROTTLED_MINUTES))
+        return now + self._drawn(OTHER_MINUTES)
+
+    def _count(self, task: Task, reason: str, minutes: tuple[float, float]) -> None:
+        now = self.services.clock.now()
+        video = self.services.tables.video
+        this_video = video.c.vod_id == task.vod_id
+        with self._lock:
+            drawn = self._drawn(minutes)
+            for transaction in transactions(self.services.engine):
+                with transaction as connection:
+                    before = connection.execute(select(video.c.intro_ai_fail_count).where(this_video)).scalar()
+                    failures = (before or 0) + 1
+                    # What fails again and again is not paid for every hour.
+                    until = now + (drawn if failures < FAILURES_FOR_A_PERSON else back_off(failures))
+                    connection.execute(
+                        update(video)
+                        .where(this_video)
+                        .values(
+                            intro_ai_fail_count=failures,
+                            intro_ai_last_fail_at=now,
+                            intro_ai_last_fail_reason=reason[:500],
+                        )
+                    )
+                    self.queue.put_back(connection, task.task_id, until, reason, failed=True)
+            self.failed.append(PutBack(task.vod_id, task.shard, until, reason, failures))
+
+    def _drawn(self, minutes: tuple[float, float]) -> timedelta:
+        return timedelta(minutes=self.rng.uniform(*minutes))

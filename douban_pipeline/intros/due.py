@@ -1,0 +1,113 @@
+"""Which videos shall get an intro, and putting them into the queue. Every look goes by a shard's index."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sqlalchemy import ColumnElement, exists, or_, select
+
+from douban_pipeline.catalog.database import reading, transactions
+from douban_pipeline.catalog.states import DecisionState, ReviewStatus, TaskStage, TaskStatus, TaskType
+from douban_pipeline.catalog.tasks import OPEN, NewTask, TaskQueue
+from douban_pipeline.scheduling.due import DueVideos
+from douban_pipeline.services import Services
+
+
+@dataclass(frozen=True, slots=True)
+class DueIntro:
+    """A video that shall get an intro, and when its fields were last synced."""
+
+    vod_id: int
+    shard: int
+    synced_at: datetime
+
+
+class DueIntros:
+    """The videos whose intro is due, as the state table knows them."""
+
+    def __init__(self, services: Services) -> None:
+        self.services = services
+        self.engine = services.engine
+        self.tables = services.tables
+
+    def find(self, shard: int, *, limit: int) -> list[DueIntro]:
+        """Return up to ``limit`` videos of a shard, those synced last first, so that this run's come first.
+
+        Due is a video with a confirmed subject that was synced at least once, whose intro is not locked, in a
+        category in scope, not tried for `Settings.intro_interval_days`, without a pending decision and without an
+        open task for it.
+        """
+        video = self.tables.video
+        due = DueVideos(self.engine, self.tables, self.services.settings, self.services.clock)
+        query = (
+            select(video.c.vod_id, video.c.shard, video.c.douban_last_sync_at)
+            .where(
+                video.c.shard == shard,
+                video.c.douban_review_status == ReviewStatus.CONFIRMED,
+                video.c.vod_douban_id > 0,
+                video.c.douban_last_sync_at.is_not(None),
+                # Not due for any visit: deleted from the CMS.
+                video.c.douban_next_sync_at.is_not(None),
+                video.c.intro_locked.is_(False),
+                *due.in_scope(),
+                *self._rested(),
+                ~self._decision_pending(),
+                ~self._queued(),
+            )
+            .order_by(video.c.douban_last_sync_at.desc(), video.c.vod_id)
+            .limit(limit)
+        )
+        with reading(self.engine) as connection:
+            return [DueIntro(*row) for row in connection.execute(query)]
+
+    def take(self, queue: TaskQueue, shards: Collection[int], *, limit: int, run_id: str) -> list[DueIntro]:
+        """Put up to ``limit`` videos a shard into the queue; runs that overlap queue none twice."""
+        taken: list[DueIntro] = []
+        for shard in sorted(shards):
+            found = self.find(shard, limit=limit)
+            for transaction in transactions(self.engine):
+                with transaction as connection:
+                    queue.enqueue(connection, [_task_for(item) for item in found], run_id=run_id)
+            taken += found
+        return taken
+
+    def drop(self, queue: TaskQueue, shards: Collection[int], reason: str) -> int:
+        """Close the open tasks of ``shards`` that no other run is at work on; return how many."""
+        task, now = self.tables.task, self.services.clock.now()
+        query = select(task.c.task_id).where(
+            task.c.shard.in_(shards),
+            task.c.stage == TaskStage.INTRO,
+            task.c.status.in_(OPEN),
+            or_(task.c.lease_until.is_(None), task.c.lease_until < now, task.c.lease_owner == queue.owner),
+        )
+        with reading(self.engine) as connection:
+            task_ids = list(connection.execute(query).scalars())
+        for transaction in transactions(self.engine):
+            with transaction as connection:
+                for task_id in task_ids:
+                    queue.finish(connection, task_id, TaskStatus.SKIP, reason)
+        return len(task_ids)
+
+    def _rested(self) -> list[ColumnElement[bool]]:
+        video = self.tables.video
+        before = self.services.clock.now() - timedelta(days=self.services.settings.intro_interval_days)
+        tried = (video.c.intro_ai_last_at, video.c.intro_ai_last_fail_at)
+        return [or_(moment.is_(None), moment <= before) for moment in tried]
+
+    def _decision_pending(self) -> ColumnElement[bool]:
+        video, decision = self.tables.video, self.tables.decision
+        return exists().where(decision.c.vod_id == video.c.vod_id, decision.c.state == DecisionState.PENDING)
+
+    def _queued(self) -> ColumnElement[bool]:
+        video, task = self.tables.video, self.tables.task
+        return exists().where(
+            task.c.vod_id == video.c.vod_id, task.c.task_type == TaskType.AI_INTRO, task.c.status.in_(OPEN)
+        )
+
+
+def _task_for(item: DueIntro) -> NewTask:
+    # The queue hands out the highest first: whoever was synced last, however long others have waited.
+    minutes = int(item.synced_at.timestamp()) // 60
+    return NewTask(item.vod_id, TaskType.AI_INTRO, TaskStage.INTRO, priority=minutes)
