@@ -1,0 +1,30 @@
+"""Whether the outside sources may be called. The check blocks nothing: the gate itself does, at every call."""
+
+import dagster as dg
+
+from douban_pipeline.presentation import table
+from douban_pipeline.services import Services
+from douban_pipeline.sources.assets import source_gates
+from douban_pipeline.sources.gates import gate_row, not_closed, why_not_closed
+
+
+@dg.asset_check(
+    asset=source_gates,
+    description="No source's breaker is open or half-open; the job `set_gate` closes one by hand.",
+)
+def gates_closed(services: dg.ResourceParam[Services]) -> dg.AssetCheckResult:
+    """Warn while a source gets no calls. It is no error: work waits, nothing is lost, and a probe follows."""
+    services.ready()
+    now, zone = services.clock.now(), services.settings.zone
+    found = not_closed(services.gate.status())
+    told = "；".join(why_not_closed(status, now, zone) for status in found)
+    rows = [gate_row(status, now, zone) for status in found]
+    return dg.AssetCheckResult(
+        passed=not found,
+        severity=dg.AssetCheckSeverity.WARN,
+        description=f"以下来源暂停调用：{told}" if found else "",
+        metadata={"gates_open": len(found), **({"gates": dg.MetadataValue.md(table(rows))} if found else {})},
+    )
+
+
+checks = [gates_closed]

@@ -1,0 +1,164 @@
+"""Reading archived answers again with the parsers of this release.
+
+Whoever reads an answer from the archive, for a verdict or in place of a call, always parses it anew with the present
+parser. What is done here changes no such reading: it tells beforehand which answers a changed parser refuses.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from douban_pipeline.services import Services
+from douban_pipeline.upstream import douban
+from douban_pipeline.upstream.archive import Snapshot
+from douban_pipeline.upstream.errors import SourceError, SubjectMissing
+from douban_pipeline.upstream.search_providers import (
+    BochaProvider,
+    DoubanSuggestProvider,
+    SearxngProvider,
+    parse_bocha,
+    parse_searxng,
+    parse_suggestions,
+)
+
+READ = "读出"
+MISSING = "条目不存在"
+
+_KEPT_EXAMPLES = 5
+_TOLD_EVERY = 10_000
+_SUBJECT_KEY = "subject:"
+
+
+@dataclass(frozen=True, slots=True)
+class Parser:
+    """How the answers of a source are read in this release; `parse` raises a `SourceError` for what it refuses."""
+
+    version: str
+    parse: Callable[[Snapshot], object]
+
+
+def _subject(answer: Snapshot) -> douban.SubjectRecord:
+    return douban.parse_subject(answer.body, int(answer.request_key.removeprefix(_SUBJECT_KEY)))
+
+
+PARSERS: dict[str, Parser] = {
+    douban.SOURCE: Parser(douban.PARSER_VERSION, _subject),
+    SearxngProvider.name: Parser(SearxngProvider.parser_version, lambda answer: parse_searxng(answer.body)),
+    DoubanSuggestProvider.name: Parser(
+        DoubanSuggestProvider.parser_version, lambda answer: parse_suggestions(answer.body)
+    ),
+    BochaProvider.name: Parser(BochaProvider.parser_version, lambda answer: parse_bocha(answer.body)),
+}
+"""Every parser by its source."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """An answer that the parser refuses, and why."""
+
+    snapshot_id: int
+    request_key: str
+    why: str
+
+
+@dataclass(slots=True)
+class Reparsed:
+    """What became of the answers of a source.
+
+    Attributes:
+        version: The parser's version.
+        outcomes: How many answers came out how, by the parser version they were noted with: `READ`, `MISSING` (the
+            answer says so), ``HTTP 403`` and its like (nobody reads the body), or the name of the parser's error.
+        refused: The first few answers of each outcome that is none of these two.
+        noted: How many answers are now noted as read by this version.
+    """
+
+    version: str
+    outcomes: Counter[tuple[str, str]] = field(default_factory=Counter)
+    refused: dict[str, list[Refused]] = field(default_factory=dict)
+    noted: int = 0
+
+    @property
+    def looked_at(self) -> int:
+        """How many answers were looked at."""
+        return self.outcomes.total()
+
+    @property
+    def by_outcome(self) -> Mapping[str, int]:
+        """How many answers came out how, the commonest first."""
+        found: Counter[str] = Counter()
+        for (_, outcome), count in self.outcomes.items():
+            found[outcome] += count
+        return dict(found.most_common())
+
+    @property
+    def good(self) -> int:
+        """How many answers the parser reads."""
+        return self.by_outcome.get(READ, 0) + self.by_outcome.get(MISSING, 0)
+
+
+def reparse(
+    services: Services,
+    source: str,
+    *,
+    only_older_versions: bool,
+    limit: int,
+    dry_run: bool,
+    progress: Callable[[int], None],
+) -> Reparsed:
+    """Read the archived answers of a source again, the oldest first.
+
+    May be stopped at any moment: what was noted by then stays, and with ``only_older_versions`` the next run goes on
+    where this one ended.
+
+    Args:
+        services: The ground floor.
+        source: One of `PARSERS`.
+        only_older_versions: Leave out answers that the present version is noted to read.
+        limit: At most so many; 0 for all.
+        dry_run: Note nothing.
+        progress: Told the number of answers looked at from time to time.
+    """
+    parser = PARSERS[source]
+    found = Reparsed(parser.version)
+    told = 0
+    for batch in services.archive.read(source, other_than=parser.version if only_older_versions else None):
+        answers = batch[: limit - found.looked_at] if limit else batch
+        read = []
+        for answer in answers:
+            outcome, why = _outcome(parser, answer)
+            found.outcomes[answer.parser_version, outcome] += 1
+            if outcome in (READ, MISSING):
+                read.append(answer.snapshot_id)
+                continue
+            examples = found.refused.setdefault(outcome, [])
+            if len(examples) < _KEPT_EXAMPLES:
+                examples.append(Refused(answer.snapshot_id, answer.request_key, why))
+        if read and not dry_run:
+            services.archive.read_again(read, parser.version)
+            found.noted += len(read)
+        if found.looked_at // _TOLD_EVERY > told:
+            told = found.looked_at // _TOLD_EVERY
+            progress(found.looked_at)
+        if limit and found.looked_at >= limit:
+            break
+    return found
+
+
+def _outcome(parser: Parser, answer: Snapshot) -> tuple[str, str]:
+    """Return how an answer comes out, and why if it is refused."""
+    # As when it came in: only these bodies are looked into.
+    if not 200 <= answer.status < 300 and answer.status not in (400, 404):
+        return f"HTTP {answer.status}", ""
+    try:
+        parser.parse(answer)
+    except SubjectMissing:
+        return MISSING, ""
+    except SourceError as error:
+        return type(error).__name__, error.reason
+    except Exception as error:  # noqa: BLE001
+        # A mistake of the parser's own: to find it is what this is for, so the other answers are read all the same.
+        return type(error).__name__, str(error)
+    return READ, ""

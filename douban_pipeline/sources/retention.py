@@ -1,0 +1,217 @@
+"""Dropping archived answers that nothing rests on any more.
+
+Why no answer is dropped that somebody is about to rest on. What may go is chosen at the start, at T: answers last
+seen before T minus ``archive_days`` (30 at least) minus `MARGIN`. A row that comes to name an answer has it
+
+- from the source: storing the answer made it new, or seen just now. One that is seen again after T is looked at
+  once more, under a lock, by the very transaction that would delete it;
+- from the cache, which gives nothing that was seen more than 30 days before (`Archive.recent`): what may go was not
+  read from it for longer than `MARGIN` before T, and whoever read it has named it by T, since a run ends, or loses its
+  tasks, within hours;
+- from another row. Search answers and subjects pass from an open task to its verdict, the moment the task is closed or
+  before, and from a verdict's candidate to the log; verdicts, candidates and the log keep their rows. Therefore open
+  tasks are read first: what has left them by then is found where it went.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sqlalchemy import Column, ColumnElement, Connection, func, select
+
+from douban_pipeline.catalog.database import reading
+from douban_pipeline.catalog.tables import OwnTables
+from douban_pipeline.services import Services
+
+MARGIN = timedelta(days=1)
+"""Longer than anybody takes from reading a cached answer to storing a row that names it."""
+
+_DROPPED_AT_ONCE = 500
+_ROWS_AT_ONCE = 10_000
+_ROWS_TOLD = 1_000_000
+_DROPPED_TOLD = 50_000
+
+Ids = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """What became of the old answers.
+
+    Attributes:
+        before: Answers last seen before this moment were looked at.
+        looked_at: How many these were.
+        kept: How many of them something rests on.
+        reasons: The same by what rests on them, in Chinese; one answer may have several.
+        dropped: How many were deleted, or would have been.
+        dropped_bytes: Their size as they were kept.
+    """
+
+    before: datetime
+    looked_at: int
+    kept: int
+    reasons: Mapping[str, int]
+    dropped: int
+    dropped_bytes: int
+
+    @property
+    def seen_again(self) -> int:
+        """How many were seen again, or dropped by another run, while this one was under way."""
+        return self.looked_at - self.kept - self.dropped
+
+
+@dataclass(frozen=True, slots=True)
+class Stock:
+    """What the archive holds of one source and class of HTTP status (2 for 200 to 299)."""
+
+    source: str
+    status_class: int
+    answers: int
+    bytes: int
+    oldest: datetime
+    newest: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class _Holder:
+    """A kind of row that rests on answers.
+
+    Attributes:
+        what: The kind, for people.
+        key: Its primary key.
+        held: The column that names the answers.
+        ids: Reads the column's value.
+        where: Which rows count.
+    """
+
+    what: str
+    key: Column[Any]
+    held: Column[Any]
+    ids: Callable[[Any], Collection[int]]
+    where: tuple[ColumnElement[bool], ...] = ()
+
+
+def prune(services: Services, *, dry_run: bool, progress: Callable[[str], None]) -> Pruned:
+    """Delete the answers that were last seen longer ago than ``archive_days`` and that nothing rests on.
+
+    Takes 9 bytes of memory for each old answer, however many rows name answers. Every deletion is a short transaction
+    of its own, so that a run may be stopped at any moment and the next one goes on.
+
+    Args:
+        services: The ground floor.
+        dry_run: Only look what would be deleted.
+        progress: Told from time to time how far it is.
+    """
+    before = services.clock.now() - timedelta(days=services.settings.archive_days) - MARGIN
+    old = _sorted(services.archive.unseen_since(before))
+    progress(f"{old.size} answers were last seen before {before:%Y-%m-%d %H:%M} UTC")
+    holders = _holders(services.tables) if old.size else []
+    # A bit for each kind of row that rests on the answer.
+    held = np.zeros(old.size, dtype=np.uint8)
+    for bit, holder in enumerate(holders):
+        rows = 0
+        for ids, read in _named(services, holder):
+            held[_places(old, ids)] |= 1 << bit
+            rows += read
+            if rows % _ROWS_TOLD < read:
+                progress(f"{rows} rows of {holder.key.table.name} read so far")
+        progress(f"{rows} rows of {holder.key.table.name} read")
+    loose = old[held == 0]
+    act = services.archive.weigh if dry_run else services.archive.drop
+    dropped, dropped_bytes, told = 0, 0, 0
+    for start in range(0, loose.size, _DROPPED_AT_ONCE):
+        weight = act(loose[start : start + _DROPPED_AT_ONCE].tolist(), before)
+        dropped += weight.answers
+        dropped_bytes += weight.bytes
+        if dropped - told >= _DROPPED_TOLD:
+            told = dropped
+            progress(f"{dropped} of {loose.size} answers {'looked at' if dry_run else 'deleted'}")
+    reasons = {holder.what: int(np.count_nonzero(held & (1 << bit))) for bit, holder in enumerate(holders)}
+    return Pruned(before, int(old.size), int(old.size - loose.size), reasons, dropped, dropped_bytes)
+
+
+def archive_figures(connection: Connection, tables: OwnTables) -> list[Stock]:
+    """Return what the archive holds, by source and class of status.
+
+    Reads the whole table once, without unpacking anything: not for every few minutes.
+    """
+    table = tables.snapshot
+    status_class = (table.c.status // 100).label("status_class")
+    query = (
+        select(
+            table.c.source,
+            status_class,
+            func.count(),
+            func.sum(func.length(table.c.body)),
+            func.min(table.c.fetched_at),
+            func.max(table.c.seen_at),
+        )
+        .group_by(table.c.source, status_class)
+        .order_by(table.c.source, status_class)
+    )
+    return [
+        Stock(source, int(number), answers, int(size), oldest, newest)
+        for source, number, answers, size, oldest, newest in connection.execute(query)
+    ]
+
+
+def _holders(tables: OwnTables) -> list[_Holder]:
+    """Return everything that rests on answers; open tasks first, see the module's text."""
+    task, verdict, candidate, log, intro = tables.task, tables.verdict, tables.candidate, tables.log, tables.intro
+    return [
+        _Holder("未完成的任务", task.c.task_id, task.c.payload, _of_payload, (task.c.open_key.is_not(None),)),
+        _Holder("判定", verdict.c.verdict_id, verdict.c.snapshots, _of_list),
+        _Holder("候选条目", candidate.c.candidate_id, candidate.c.snapshot_id, _of_one),
+        _Holder("变更记录", log.c.change_id, log.c.snapshot_id, _of_one),
+        _Holder("简介", intro.c.intro_id, intro.c.snapshot_id, _of_one),
+    ]
+
+
+def _of_payload(payload: Mapping[str, Any]) -> list[int]:
+    """Read what `linking.candidates.Found.to_payload` wrote; other tasks carry no answers."""
+    return [*payload.get("snapshots", ()), *(subject[1] for subject in payload.get("subjects", ()))]
+
+
+def _of_list(snapshots: list[int]) -> list[int]:
+    return snapshots
+
+
+def _of_one(snapshot_id: int) -> tuple[int]:
+    return (snapshot_id,)
+
+
+def _named(services: Services, holder: _Holder) -> Iterator[tuple[Ids, int]]:
+    """Yield the answers that rows name, in batches of rows, and how many rows these were."""
+    last = 0
+    while True:
+        query = (
+            select(holder.key, holder.held)
+            .where(holder.key > last, holder.held.is_not(None), *holder.where)
+            .order_by(holder.key)
+            .limit(_ROWS_AT_ONCE)
+        )
+        with reading(services.engine) as connection:
+            rows = connection.execute(query).all()
+        if not rows:
+            return
+        last = rows[-1][0]
+        ids = [snapshot_id for _, held in rows for snapshot_id in holder.ids(held)]
+        yield np.array(ids, dtype=np.int64), len(rows)
+
+
+def _sorted(batches: Iterator[list[int]]) -> Ids:
+    arrays = [np.array(batch, dtype=np.int64) for batch in batches]
+    ids = np.concatenate(arrays) if arrays else np.empty(0, dtype=np.int64)
+    ids.sort()
+    return ids
+
+
+def _places(old: Ids, ids: Ids) -> npt.NDArray[np.intp]:
+    """Return where those of ``ids`` that are among the sorted ``old`` stand there."""
+    places = np.minimum(np.searchsorted(old, ids), old.size - 1)
+    return places[old[places] == ids]

@@ -1,0 +1,190 @@
+"""Gates as people see them and set them: the table, the check and the job, as Dagster runs them."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import dagster as dg
+import pytest
+
+from douban_pipeline.sources import assets, checks, gates, jobs
+from douban_pipeline.sources.gates import MOST_MINUTES, GateAction, GateChangeError, set_by_hand
+from douban_pipeline.sources.jobs import GateConfig
+from douban_pipeline.upstream.errors import GateClosed, SourceError, SourceUnavailable, SourceWall
+from douban_pipeline.upstream.gate import GateStatus
+from douban_pipeline.upstream.gate_rules import GateState
+from douban_pipeline.upstream.gate_usage import Minute
+from douban_pipeline_tests.clocks import START
+from douban_pipeline_tests.library import Library
+from douban_pipeline_tests.runs import Run
+
+SHANGHAI = ZoneInfo("Asia/Shanghai")
+REPORT = "report"
+
+
+@pytest.fixture
+def library(shared_library: Library) -> Library:
+    return shared_library.renewed(daily_quotas={"searxng": 500})
+
+
+@pytest.fixture
+def launch(library: Library, dagster_instance: dg.DagsterInstance):
+    """Run a job of this room over the library: `REPORT`, or `set_gate` with a config."""
+    definitions = dg.Definitions(
+        assets=assets.assets,
+        asset_checks=checks.checks,
+        jobs=[*jobs.jobs, dg.define_asset_job(REPORT, selection=["source_gates"])],
+        resources={"services": library.services},
+        executor=dg.in_process_executor,
+    )
+
+    def run(job: str, **config: object) -> Run:
+        ops = {"ops": {"change_gate": {"config": config}}} if config else {}
+        quiet = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+        definition = definitions.resolve_job_def(job)
+        return Run(
+            definition.execute_in_process(run_config={**quiet, **ops}, instance=dagster_instance, raise_on_error=False)
+        )
+
+    return run
+
+
+def call(library: Library, source: str, error: SourceError | None = None) -> None:
+    with suppress(SourceError), library.services.gate.slot(source):
+        if error:
+            raise error
+
+
+def status_of(library: Library, source: str) -> GateStatus:
+    [found] = [status for status in library.services.gate.status() if status.source == source]
+    return found
+
+
+def cells(markdown: str, source: str) -> list[str]:
+    """Return the cells of a source's row."""
+    [line] = [line for line in markdown.splitlines() if f" {source} " in line]
+    return [cell.strip() for cell in line.strip("|").split("|")]
+
+
+def test_sources_that_are_well(library: Library, launch) -> None:
+    for error in (None, None, None, SourceUnavailable("douban", "HTTP 500")):
+        call(library, "douban", error)
+    library.clock.advance(minutes=1)
+    call(library, "searxng")
+    run = launch(REPORT)
+    assert run.success
+    told = run.metadata("source_gates")
+    table = told.pop("gates")
+    assert told == {
+        "gates_open": 0,
+        "waiting": 0,
+        "requests_today": 5,
+        "requests_today_douban": 4,
+        "requests_today_searxng": 1,
+    }
+    assert cells(table, "douban") == ["豆瓣 douban", "放行", "4 / 30", "4", "4", "", "75% / 75%", "0"]
+    assert cells(table, "searxng")[2:] == ["0 / 20", "1", "1 / 500", "", "100% / 100%", "0"]
+    guard = run.guards["gates_closed"]
+    assert (guard.passed, guard.blocking, run.guard("gates_closed")) == (True, False, {"gates_open": 0})
+
+
+def test_a_source_that_is_ill_is_named_with_time_and_reason(library: Library, launch) -> None:
+    call(library, "douban", SourceWall("douban", "验证码 | <img>"))
+    until = status_of(library, "douban").open_until
+    assert until is not None
+    run = launch(REPORT)
+    assert run.success, "it warns; nothing is stopped"
+    local = f"{until.astimezone(SHANGHAI):%Y-%m-%d\u00a0%H:%M}"
+    until_then = local.replace("\u00a0", " ")
+    row = cells(run.metadata("source_gates")["gates"].replace("\\|", "/"), "douban")
+    assert row[1] == f"暂停，至 {until_then}：验证码 / &lt;img&gt;（自动）"
+    guard = run.guards["gates_closed"]
+    assert (guard.passed, guard.severity, guard.blocking) == (False, dg.AssetCheckSeverity.WARN, False)
+    assert guard.description == f"以下来源暂停调用：douban（暂停，至 {local}，验证码 | <img>）"
+    assert run.guard("gates_closed")["gates_open"] == run.metadata("source_gates")["gates_open"] == 1
+    library.clock.advance(hours=1)
+    assert "到期，等待试探" in launch(REPORT).guards["gates_closed"].description
+    with library.services.gate.slot("douban"):
+        assert "试探中" in launch(REPORT).guards["gates_closed"].description
+    assert launch(REPORT).guards["gates_closed"].passed
+
+
+def test_a_person_opens_and_closes(library: Library, launch) -> None:
+    given = {"reviewer": " 小王 ", "note": " 今晚维护\n", "source": "douban", "action": "open", "minutes": 120}
+    shown = launch("set_gate", **given, dry_run=True)
+    assert (shown.success, shown.output["dry_run"], shown.output["until"]) == (True, True, "2026-03-01\u00a014:00")
+    assert status_of(library, "douban").state is GateState.CLOSED
+    done = launch("set_gate", **given, dry_run=False)
+    assert (done.output["source"], done.output["action"]) == ("douban", "open")
+    assert "放行" in done.output["before"]
+    assert "今晚维护" in done.output["now"]
+    status = status_of(library, "douban")
+    assert (status.state, status.open_until, status.reason, status.changed_by) == (
+        GateState.OPEN,
+        START + timedelta(hours=2),
+        "今晚维护",
+        "小王",
+    )
+    with pytest.raises(GateClosed, match="今晚维护"), library.services.gate.slot("douban"):
+        pytest.fail("let through")
+    assert "小王：今晚维护" in launch(REPORT).guards["gates_closed"].description
+    launch("set_gate", **{**given, "minutes": 10}, dry_run=False)
+    assert status_of(library, "douban").open_until == START + timedelta(minutes=10), "a person may shorten it"
+    launch("set_gate", reviewer="小李", note="已恢复", source="douban", action="close", dry_run=False)
+    status = status_of(library, "douban")
+    assert (status.state, status.reason, status.changed_by) == (GateState.CLOSED, "", "小李")
+    call(library, "douban")
+
+
+def test_every_mistake_is_told_at_once(library: Library, launch) -> None:
+    run = launch("set_gate", action="open", minutes=0, source="douban2", reviewer="王" * 65, dry_run=False)
+    assert run.failure.splitlines()[-5:] == [
+        "dagster._core.definitions.events.Failure: 未改动任何来源：",
+        "- reviewer: 名字最多 64 个字符",
+        "- note: 请写明原因",
+        "- source: 没有 douban2 这个来源；已知的有：douban、searxng",
+        f"- minutes: 暂停的分钟数须在 1 到 {MOST_MINUTES} 之间",
+    ]
+    assert "配置中不得引用环境变量：HOME" in launch("set_gate", note={"env": "HOME"}).failure
+
+
+@pytest.mark.parametrize(("minutes", "good"), [(0, False), (1, True), (MOST_MINUTES, True), (MOST_MINUTES + 1, False)])
+def test_how_long_a_person_may_open_a_breaker(library: Library, minutes: int, good: bool) -> None:
+    def change(action: GateAction) -> None:
+        set_by_hand(library.services, "douban", action, minutes=minutes, reviewer="王", note="好", dry_run=False)
+
+    change(GateAction.close)
+    if good:
+        change(GateAction.open)
+    else:
+        with pytest.raises(GateChangeError, match="minutes"):
+            change(GateAction.open)
+    assert (status_of(library, "douban").state is GateState.OPEN) is good
+
+
+def test_the_launchpad_is_prefilled_and_safe() -> None:
+    config = jobs.set_gate.run_config["ops"]["change_gate"]["config"]
+    assert set(config) == set(GateConfig.model_fields)
+    assert (config["dry_run"], config["source"]) == (True, "")
+    assert dg.validate_run_config(jobs.set_gate, jobs.set_gate.run_config)
+
+
+def test_rates_are_those_of_the_minutes_asked_for() -> None:
+    now = datetime(2026, 3, 1, 5, 0, 30, tzinfo=UTC)
+    minutes = (
+        Minute(now.replace(hour=4, minute=1, second=0), 10, 0, 10),
+        Minute(now.replace(hour=4, minute=55, second=0), 10, 10, 0),
+        Minute(now.replace(hour=4, minute=56, second=0), 2, 1, 1),
+        Minute(now.replace(hour=4, minute=59, second=0), 7, 2, 0),
+        Minute(now.replace(second=0), 5, 0, 0),
+    )
+    status = GateStatus("s", GateState.CLOSED, None, "", 0, 0, 30.0, 2, 0, 0, now, now, minutes=minutes)
+    assert gates.success_rate(status, now, timedelta(minutes=5)) == 3 / 4
+    assert gates.success_rate(status, now, timedelta(minutes=60)) == 13 / 24
+    assert gates.requests_of_last_minute(status, now) == 7
+    assert gates.success_rate(replace(status, minutes=()), now, timedelta(minutes=5)) is None
+    row = gates.gate_row(replace(status, tokens_per_day=2_000_000, tokens_today=1_234_567), now, SHANGHAI)
+    assert row["今日 token / 配额"] == "1,234,567 / 2,000,000"
