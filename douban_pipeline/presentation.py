@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import html
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -50,3 +51,8 @@ def local_time(moment: datetime | None, zone: ZoneInfo) -> str:
     """Return a moment in the site's zone, to the minute; empty for none."""
     # A space that does not break: a narrow column would set the hour on a line of its own.
     return f"{moment.astimezone(zone):%Y-%m-%d\u00a0%H:%M}" if moment else ""
+
+
+def as_image(svg: str, title: str) -> str:
+    """Return a plot as a Markdown image that needs no file; Dagster's UI shows it. A dash for no plot."""
+    return f"![{title}](data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode()})" if svg else "—"

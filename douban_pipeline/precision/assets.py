@@ -12,7 +12,7 @@ from douban_pipeline.precision.audit import Audit, audit, decisions_to_launch, s
 from douban_pipeline.precision.braking import lifted_since, name_of, pull_where_short
 from douban_pipeline.precision.labels import Label, acts_of_people, labels, settled_by_people
 from douban_pipeline.precision.rates import by_band, by_stratum, overall, overruled_rules, unexplained
-from douban_pipeline.presentation import subject_link, table
+from douban_pipeline.presentation import as_image, subject_link, table
 from douban_pipeline.services import Services
 from douban_pipeline.syncing.assets import synced_fields
 
@@ -74,7 +74,7 @@ def automatic_precision(
             "brakes_on": len(on),
             "brakes_pulled": len(pulled),
             "target": target,
-            "plot": dg.MetadataValue.md(report.as_image(svg, "自动关联的正确率")),
+            "plot": dg.MetadataValue.md(as_image(svg, "自动关联的正确率")),
             "by_stratum": dg.MetadataValue.md(table(strata, most=len(strata))),
             "by_score": dg.MetadataValue.md(table(report.band_rows(bands, sample.by_band))),
             "brakes": dg.MetadataValue.md(table(report.brake_rows(on))),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterable, Mapping
 
 from douban_pipeline.catalog.brakes import Brake
@@ -123,8 +122,3 @@ def plot(rates: Mapping[str, Rate], bands: Mapping[str, Rate], whole: Rate, *, t
     ]
     lowest = min((bar.interval.low for bar in rows if bar.interval), default=1.0)
     return bars(rows, title="自动关联的正确率", low=min(int(lowest * 10) / 10, 0.8), high=1.0, goal=target)
-
-
-def as_image(svg: str, title: str) -> str:
-    """Return a plot as a Markdown image that needs no file; Dagster's UI shows it."""
-    return f"![{title}](data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode()})" if svg else "—"

@@ -28,6 +28,7 @@ from douban_pipeline.precision.rates import (
     standing,
     unexplained,
 )
+from douban_pipeline.presentation import as_image
 from douban_pipeline_tests.clocks import START
 
 
@@ -173,8 +174,8 @@ def test_the_plot_can_be_shown_without_a_file():
     assert svg.startswith("<svg")
     assert "带季数、部数或续集号" in svg
     assert "本地无任何人员" not in svg, "nothing is known of it"
-    assert report.as_image(svg, "图").startswith("![图](data:image/svg+xml;base64,")
-    assert report.as_image(report.plot({}, {}, Rate(0, 0), target=0.95), "图") == "—"
+    assert as_image(svg, "图").startswith("![图](data:image/svg+xml;base64,")
+    assert as_image(report.plot({}, {}, Rate(0, 0), target=0.95), "图") == "—"
 
 
 def links(count: int, *strata: str, first: int = 1) -> list[Link]:

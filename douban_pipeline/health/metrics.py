@@ -1,0 +1,352 @@
+"""How the pipeline is at one moment, in numbers. Every query goes by an index; nothing is written.
+
+What counts as what:
+
+- A task *succeeded* when it was closed as SUCCESS; one that was skipped did neither that nor fail.
+- A task *failed* when it was closed as FAIL, or when it is open, has attempts behind it, and its video's last failure
+  is in the time asked about. Tasks are put back after a failure, so most failures are of the second sort; one whose
+  task succeeded later is counted no more. A task that waits because a source is closed has not failed.
+- A task *took* as long as it was between a run's taking it on and its end; of tasks of older releases the beginning is
+  not known, and they are left out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta
+
+from sqlalchemy import Connection, case, func, select
+from sqlalchemy.sql import ColumnElement
+
+from douban_pipeline.catalog.database import reading
+from douban_pipeline.catalog.states import IntroState, ReviewStatus, TaskStatus, TaskType
+from douban_pipeline.catalog.tasks import OPEN
+from douban_pipeline.catalog.values import readable
+from douban_pipeline.scheduling.due import DueVideos
+from douban_pipeline.services import Services
+from douban_pipeline.upstream.gate import GateStatus
+
+HOUR = timedelta(hours=1)
+DAY = timedelta(hours=24)
+DAYS = 14
+"""How many days before today the mix of verdicts is told of."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenTasks:
+    """Open tasks of one type and status.
+
+    Attributes:
+        task_type: Their type.
+        status: PENDING or RUNNING.
+        count: How many.
+        later: How many of them may not be taken on yet.
+        oldest: Earliest moment from which one may be taken on (UTC).
+        created: When the first of them was queued (UTC).
+    """
+
+    task_type: str
+    status: str
+    count: int
+    later: int
+    oldest: datetime
+    created: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ClosedTasks:
+    """Tasks of one type and status that were closed in the last 24 hours.
+
+    Attributes:
+        task_type: Their type.
+        status: SUCCESS, FAIL or SKIP.
+        count: How many.
+        mean_seconds: How long they took on average; None if of none the beginning is known.
+        p95_seconds: How long 95 of 100 took at most; None likewise.
+    """
+
+    task_type: str
+    status: str
+    count: int
+    mean_seconds: float | None
+    p95_seconds: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcomes:
+    """How the tasks of a time ended; see the module's definitions."""
+
+    succeeded: int = 0
+    failed: int = 0
+    skipped: int = 0
+
+    @property
+    def judged(self) -> int:
+        """How many either succeeded or failed."""
+        return self.succeeded + self.failed
+
+    @property
+    def failure_share(self) -> float | None:
+        """Which share of them failed, 0 to 1; None of none."""
+        return self.failed / self.judged if self.judged else None
+
+    def __add__(self, other: Outcomes) -> Outcomes:
+        """Return both together."""
+        return Outcomes(self.succeeded + other.succeeded, self.failed + other.failed, self.skipped + other.skipped)
+
+
+@dataclass(frozen=True, slots=True)
+class OldestDue:
+    """The video that waits longest, and since when (UTC)."""
+
+    vod_id: int
+    title: str
+    since: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictDay:
+    """How many verdicts a day of the site's zone had, by status."""
+
+    day: date
+    counts: Mapping[str, int]
+
+    @property
+    def judged(self) -> int:
+        """How many said something: those given while a source was ill do not."""
+        return sum(self.counts.get(status, 0) for status in ("CONFIRMED", "REVIEW", "NOT_FOUND"))
+
+    @property
+    def review_share(self) -> float | None:
+        """Which share of these goes to a person, 0 to 1; None of none."""
+        return self.counts.get("REVIEW", 0) / self.judged if self.judged else None
+
+
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """What intros cost today, in US dollars, and what came of them.
+
+    Attributes:
+        usd: Spent.
+        budget_usd: Allowed.
+        written: Intros that were written, or shown in a dry run.
+        failed: Answers that were none, or that the fact guard refused.
+    """
+
+    usd: float
+    budget_usd: float
+    written: int
+    failed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """Everything that is measured.
+
+    Attributes:
+        at: When (UTC).
+        due: Videos in scope whose next visit has come.
+        oldest_due: The one that waits longest.
+        in_review: Videos that wait for a person.
+        open_tasks: The queue, by type and status.
+        closed_tasks: The last 24 hours, by type and status.
+        last_hour: How its tasks ended, by type.
+        last_day: How those of the last 24 hours ended, by type.
+        gates: The sources, by name.
+        verdict_days: The last `DAYS` days and today, the oldest first.
+        spending: What intros cost.
+    """
+
+    at: datetime
+    due: int
+    oldest_due: OldestDue | None
+    in_review: int
+    open_tasks: Sequence[OpenTasks]
+    closed_tasks: Sequence[ClosedTasks]
+    last_hour: Mapping[str, Outcomes]
+    last_day: Mapping[str, Outcomes]
+    gates: Sequence[GateStatus]
+    verdict_days: Sequence[VerdictDay]
+    spending: Spending
+
+
+def measure(services: Services) -> Health:
+    """Return how the pipeline is now.
+
+    Raises:
+        GateUnreadable: The sources' states cannot be read.
+    """
+    now = services.clock.now()
+    gates = services.gate.status()
+    with reading(services.engine) as connection:
+        closed = _closed(connection, services, now)
+        return Health(
+            at=now,
+            due=due_count(connection, services),
+            oldest_due=oldest_due(connection, services),
+            in_review=_in_review(connection, services),
+            open_tasks=open_tasks(connection, services),
+            closed_tasks=closed,
+            last_hour=outcomes_since(connection, services, now - HOUR),
+            last_day=_outcomes(
+                [(item.task_type, item.status, item.count) for item in closed],
+                _put_back(connection, services, now - DAY),
+            ),
+            gates=gates,
+            verdict_days=verdict_days(connection, services),
+            spending=_spending(connection, services, now),
+        )
+
+
+def total(outcomes: Mapping[str, Outcomes]) -> Outcomes:
+    """Return the outcomes of all types together."""
+    return sum(outcomes.values(), Outcomes())
+
+
+def due_count(connection: Connection, services: Services) -> int:
+    """Return how many videos in scope are due."""
+    query = select(func.count()).select_from(services.tables.video).where(*_due(services))
+    return int(connection.execute(query).scalar_one())
+
+
+def open_tasks(connection: Connection, services: Services) -> list[OpenTasks]:
+    """Return the queue by type and status."""
+    task = services.tables.task
+    later = func.sum(case((task.c.run_after > services.clock.now(), 1), else_=0))
+    query = (
+        select(task.c.task_type, task.c.status, func.count(), later)
+        .add_columns(func.min(task.c.run_after), func.min(task.c.created_at))
+        .where(task.c.status.in_(OPEN))
+        .group_by(task.c.task_type, task.c.status)
+        .order_by(task.c.task_type, task.c.status)
+    )
+    return [
+        OpenTasks(task_type, status, count, int(waiting), oldest, created)
+        for task_type, status, count, waiting, oldest, created in connection.execute(query)
+    ]
+
+
+def outcomes_since(connection: Connection, services: Services, since: datetime) -> dict[str, Outcomes]:
+    """Return how tasks ended since a moment, by type."""
+    task = services.tables.task
+    closed = (
+        select(task.c.task_type, task.c.status, func.count())
+        .where(task.c.finished_at >= since, task.c.open_key.is_(None))
+        .group_by(task.c.task_type, task.c.status)
+    )
+    counts = [(task_type, status, count) for task_type, status, count in connection.execute(closed)]
+    return _outcomes(counts, _put_back(connection, services, since))
+
+
+def _put_back(connection: Connection, services: Services, since: datetime) -> dict[str, int]:
+    """Return how many open tasks failed since a moment, by type."""
+    task, video = services.tables.task, services.tables.video
+    query = (
+        select(task.c.task_type, func.count())
+        .join(video, video.c.vod_id == task.c.vod_id)
+        .where(task.c.status.in_(OPEN), task.c.attempts > 0, last_failure(services) >= since)
+        .group_by(task.c.task_type)
+    )
+    return {row[0]: row[1] for row in connection.execute(query)}
+
+
+def _outcomes(closed: Sequence[tuple[str, str, int]], put_back: Mapping[str, int]) -> dict[str, Outcomes]:
+    found: dict[str, dict[str, int]] = {}
+    for task_type, status, count in closed:
+        found.setdefault(task_type, {})[status] = count
+    for task_type in put_back:
+        found.setdefault(task_type, {})
+    return {
+        task_type: Outcomes(
+            counts.get(TaskStatus.SUCCESS, 0),
+            counts.get(TaskStatus.FAIL, 0) + put_back.get(task_type, 0),
+            counts.get(TaskStatus.SKIP, 0),
+        )
+        for task_type, counts in sorted(found.items())
+    }
+
+
+def last_failure(services: Services) -> ColumnElement[datetime | None]:
+    """Return the column that says when a task's video last failed at what the task does; needs both tables."""
+    task, video = services.tables.task, services.tables.video
+    return case(
+        (task.c.task_type == TaskType.AI_INTRO, video.c.intro_ai_last_fail_at), else_=video.c.douban_last_fail_at
+    )
+
+
+def verdict_days(connection: Connection, services: Services) -> list[VerdictDay]:
+    """Return the mix of verdicts of the last `DAYS` days and of today so far, the oldest first."""
+    verdict, zone = services.tables.verdict, services.settings.zone
+    today = services.clock.now().astimezone(zone).date()
+    days = [today - timedelta(days=back) for back in range(DAYS, -1, -1)]
+    found = []
+    for day in days:
+        # Midnights, not steps of 24 hours: some zones change their clocks.
+        start, end = (datetime.combine(each, time.min, zone) for each in (day, day + timedelta(days=1)))
+        query = (
+            select(verdict.c.verdict, func.count())
+            .where(verdict.c.created_at >= start, verdict.c.created_at < end)
+            .group_by(verdict.c.verdict)
+        )
+        found.append(VerdictDay(day, {row[0]: row[1] for row in connection.execute(query)}))
+    return found
+
+
+def _due(services: Services) -> list[ColumnElement[bool]]:
+    due = DueVideos(services.engine, services.tables, services.settings, services.clock)
+    return [services.tables.video.c.douban_next_sync_at <= services.clock.now(), *due.in_scope()]
+
+
+def oldest_due(connection: Connection, services: Services) -> OldestDue | None:
+    video = services.tables.video
+    query = select(video.c.vod_id, video.c.douban_next_sync_at).where(*_due(services))
+    oldest = connection.execute(query.order_by(video.c.douban_next_sync_at).limit(1)).first()
+    if oldest is None:
+        return None
+    row = services.cms.rows(connection, [oldest.vod_id]).get(oldest.vod_id)
+    return OldestDue(oldest.vod_id, readable(row["vod_name"]) if row else "", oldest.douban_next_sync_at)
+
+
+def _in_review(connection: Connection, services: Services) -> int:
+    video = services.tables.video
+    waiting = (video.c.douban_review_status == ReviewStatus.REVIEW, video.c.douban_next_sync_at.is_not(None))
+    return int(connection.execute(select(func.count()).select_from(video).where(*waiting)).scalar_one())
+
+
+def _closed(connection: Connection, services: Services, now: datetime) -> list[ClosedTasks]:
+    task = services.tables.task
+    query = select(task.c.task_type, task.c.status, task.c.started_at, task.c.finished_at).where(
+        task.c.finished_at >= now - DAY, task.c.open_key.is_(None)
+    )
+    counts: dict[tuple[str, str], int] = {}
+    took: dict[tuple[str, str], list[float]] = {}
+    for task_type, status, started, finished in connection.execute(query):
+        counts[task_type, status] = counts.get((task_type, status), 0) + 1
+        if started is not None:
+            took.setdefault((task_type, status), []).append((finished - started).total_seconds())
+    return [ClosedTasks(*key, count, *_mean_and_p95(took.get(key, []))) for key, count in sorted(counts.items())]
+
+
+def _mean_and_p95(seconds: list[float]) -> Iterator[float | None]:
+    if not seconds:
+        yield from (None, None)
+        return
+    yield sum(seconds) / len(seconds)
+    yield sorted(seconds)[math.ceil(0.95 * len(seconds)) - 1]
+
+
+def _spending(connection: Connection, services: Services, now: datetime) -> Spending:
+    intro, settings = services.tables.intro, services.settings
+    midnight = datetime.combine(now.astimezone(settings.zone).date(), time.min, settings.zone)
+    query = (
+        select(intro.c.state, func.count(), func.sum(intro.c.cost_usd))
+        .where(intro.c.created_at >= midnight)
+        .group_by(intro.c.state)
+    )
+    rows = connection.execute(query).all()
+    counts = {row[0]: row[1] for row in rows}
+    written = sum(counts.get(state, 0) for state in (IntroState.WRITTEN, IntroState.WITHDRAWN, IntroState.PREVIEW))
+    failed = sum(counts.get(state, 0) for state in (IntroState.REFUSED, IntroState.FAILED))
+    return Spending(sum(row[2] for row in rows), settings.llm_budget_usd_per_day, written, failed)

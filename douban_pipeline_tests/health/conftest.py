@@ -1,0 +1,19 @@
+"""What the tests of this folder share: a library on each engine, and a chat's robot to be told of things."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from douban_pipeline_tests.library import shared_library
+from douban_pipeline_tests.robot import Robot
+
+__all__ = ["shared_library"]
+
+
+@pytest.fixture
+def robot() -> Iterator[Robot]:
+    """A robot that listens."""
+    with Robot() as robot:
+        yield robot
