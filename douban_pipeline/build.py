@@ -5,9 +5,15 @@ from typing import Any
 
 import dagster as dg
 
+from douban_pipeline.health import assets as health_assets
+from douban_pipeline.health import checks as health_checks
+from douban_pipeline.health import sensors as health_sensors
+from douban_pipeline.intros import assets as intros_assets
+from douban_pipeline.intros import checks as intros_checks
+from douban_pipeline.intros import jobs as intros_jobs
 from douban_pipeline.launching.chain import chain_job
 from douban_pipeline.launching.housekeeping import prune_history
-from douban_pipeline.launching.schedules import reports_job, schedules_for
+from douban_pipeline.launching.schedules import health_job, reports_job, schedules_for
 from douban_pipeline.launching.sensors import sensors
 from douban_pipeline.linking import assets as linking_assets
 from douban_pipeline.linking import checks as linking_checks
@@ -23,6 +29,10 @@ from douban_pipeline.scheduling import assets as scheduling_assets
 from douban_pipeline.scheduling import checks as scheduling_checks
 from douban_pipeline.scheduling import jobs as scheduling_jobs
 from douban_pipeline.settings import Settings, load_settings
+from douban_pipeline.sources import archive_jobs
+from douban_pipeline.sources import assets as sources_assets
+from douban_pipeline.sources import checks as sources_checks
+from douban_pipeline.sources import jobs as sources_jobs
 from douban_pipeline.syncing import assets as syncing_assets
 from douban_pipeline.syncing import checks as syncing_checks
 
@@ -31,23 +41,33 @@ default_assets = [
     linking_assets.search_candidates,
     linking_assets.scored_matches,
     syncing_assets.synced_fields,
+    *intros_assets.assets,
     *reports_assets.assets,
     *review_assets.assets,
     *precision_assets.assets,
+    *sources_assets.assets,
+    *health_assets.assets,
 ]
 default_checks = [
     *scheduling_checks.checks,
     *linking_checks.checks,
     *syncing_checks.checks,
+    *intros_checks.checks,
     *precision_checks.checks,
+    *sources_checks.checks,
+    *health_checks.checks,
 ]
 default_jobs: list[Any] = [
     chain_job,
     reports_job,
+    health_job,
     *scheduling_jobs.jobs,
     prune_history,
     *review_jobs.jobs,
     *precision_jobs.jobs,
+    *intros_jobs.jobs,
+    *sources_jobs.jobs,
+    *archive_jobs.jobs,
 ]
 
 console_logger = dg.LoggerDefinition(
@@ -78,7 +98,7 @@ def build_defs(
         assets=default_assets,
         asset_checks=default_checks,
         jobs=[*default_jobs, *rescoring_jobs.jobs_for(settings)],
-        sensors=sensors,
+        sensors=[*sensors, *health_sensors.sensors],
         schedules=schedules_for(settings.site_timezone),
         resources={"services": services_resource(settings), **(resource_overrides or {})},
         loggers={"console": console_logger},

@@ -97,7 +97,11 @@ def dev(
     project, home = _project(), demo_home()
     prepare_home(home, project)
     with ReplayServer(load_subjects()) as upstream:
-        os.environ.update(demo_environment(home, douban_url=upstream.douban_url, search_url=upstream.search_url))
+        os.environ.update(
+            demo_environment(
+                home, douban_url=upstream.douban_url, search_url=upstream.search_url, llm_url=upstream.llm_url
+            )
+        )
         services = open_services(load_settings())
         make_library(services)
         Intake(services.engine, services.tables, services.cms, services.clock).initialise(spread=False)
@@ -168,7 +172,7 @@ def evaluate_matcher(
 def replay(
     port: Annotated[int, typer.Option(help="Port on 127.0.0.1.")] = 8790,
 ) -> None:
-    """Serve the bundled replay upstream: douban.php, SearXNG, Douban's suggestions and OpenRouter, from the sample."""
+    """Serve the bundled replay upstream: douban.php, three searches and OpenRouter, from the sample."""
     serve_replay(port=port)
 
 

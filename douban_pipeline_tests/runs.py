@@ -17,7 +17,7 @@ from douban_pipeline.scheduling.assets import DueConfig
 from douban_pipeline.scheduling.due import Scope
 from douban_pipeline.services import Services
 
-STEPS = ("due_videos", "search_candidates", "scored_matches", "synced_fields")
+STEPS = ("due_videos", "search_candidates", "scored_matches", "synced_fields", "ai_intros")
 
 
 @dataclass(frozen=True)

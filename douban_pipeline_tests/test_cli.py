@@ -77,7 +77,10 @@ def test_the_demo_cannot_be_turned_on_a_real_cms(tmp_path: Path, monkeypatch: py
     (tmp_path / ".env").write_text(f"{PREFIX}DATABASE_URL=mysql+pymysql://root@127.0.0.1/maccms\n", encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     environment = demo_environment(
-        tmp_path / "demo", douban_url="http://127.0.0.1:1/", search_url="http://127.0.0.1:1/"
+        tmp_path / "demo",
+        douban_url="http://127.0.0.1:1/",
+        search_url="http://127.0.0.1:1/",
+        llm_url="http://127.0.0.1:1/",
     )
     for name, value in environment.items():
         monkeypatch.setenv(name, value)

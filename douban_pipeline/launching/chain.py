@@ -7,6 +7,7 @@ from dagster._core.storage.tags import (
     PARTITION_NAME_TAG,
 )
 
+from douban_pipeline.intros.assets import ai_intros
 from douban_pipeline.linking.assets import scored_matches, search_candidates
 from douban_pipeline.partitions import partition_key
 from douban_pipeline.scheduling.assets import due_videos
@@ -24,10 +25,11 @@ UNDER_WAY = [
 
 chain_job = dg.define_asset_job(
     CHAIN,
-    selection=dg.AssetSelection.assets(due_videos, search_candidates, scored_matches, synced_fields),
+    selection=dg.AssetSelection.assets(due_videos, search_candidates, scored_matches, synced_fields, ai_intros),
     tags=SYNC_TAGS,
-    description="The main job: due videos are searched, judged, guarded and written, for one shard or several. "
-    "Launched by the sensor `due_videos_sensor`, by backfills, or by hand; overlapping runs share out the work.",
+    description="The main job: due videos are searched, judged, guarded and written, and get an intro where that is "
+    "switched on; for one shard or several. Launched by the sensor `due_videos_sensor`, by backfills, or by hand; "
+    "overlapping runs share out the work.",
 )
 
 

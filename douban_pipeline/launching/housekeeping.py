@@ -1,10 +1,12 @@
-"""Clearing away what nobody needs any more: finished runs with their events, and closed tasks."""
+"""Clearing away what nobody needs any more: finished runs with their events, closed tasks, ended alerts."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
+from typing import Any
 
 import dagster as dg
-from sqlalchemy import delete, select
+from sqlalchemy import Column, ColumnElement, delete, select
 
 from douban_pipeline.catalog.database import reading, transactions
 from douban_pipeline.services import Services
@@ -19,14 +21,15 @@ kept elsewhere."""
 
 @dataclass(frozen=True, slots=True)
 class Cleared:
-    """How many runs and tasks were deleted."""
+    """How many runs, tasks and alerts were deleted."""
 
     runs: int
     tasks: int
+    alerts: int
 
 
 def clear_away(services: Services, instance: dg.DagsterInstance, *, keep_run: str) -> Cleared:
-    """Delete finished runs and closed tasks older than the setting `history_days`, except run ``keep_run``.
+    """Delete finished runs, closed tasks and ended alerts older than the setting `history_days`, but not ``keep_run``.
 
     Runs that only look at the pipeline's health go after `HEALTH_DAYS`.
     """
@@ -35,7 +38,12 @@ def clear_away(services: Services, instance: dg.DagsterInstance, *, keep_run: st
     runs = _delete_runs(instance, dg.RunsFilter(statuses=_FINISHED, updated_before=before), keep_run)
     brief = dg.RunsFilter(statuses=_FINISHED, tags=HEALTH_TAGS, updated_before=now - timedelta(days=HEALTH_DAYS))
     runs += _delete_runs(instance, brief, keep_run)
-    return Cleared(runs, _delete_tasks(services, before))
+    task, alert = services.tables.task, services.tables.alert
+    closed = (task.c.open_key.is_(None), task.c.finished_at < before)
+    ended = (alert.c.open_key.is_(None), alert.c.ended_at < before)
+    return Cleared(
+        runs, _delete_rows(services, task.c.task_id, closed), _delete_rows(services, alert.c.alert_id, ended)
+    )
 
 
 def _delete_runs(instance: dg.DagsterInstance, finished: dg.RunsFilter, keep_run: str) -> int:
@@ -50,33 +58,32 @@ def _delete_runs(instance: dg.DagsterInstance, finished: dg.RunsFilter, keep_run
     return deleted
 
 
-def _delete_tasks(services: Services, before: datetime) -> int:
-    task = services.tables.task
+def _delete_rows(services: Services, key: Column[Any], conditions: Sequence[ColumnElement[bool]]) -> int:
+    """Delete the rows that fulfil ``conditions``, some at a time by their ``key``; return how many there were."""
     deleted = 0
     while True:
         with reading(services.engine) as connection:
-            query = select(task.c.task_id).where(task.c.open_key.is_(None), task.c.finished_at < before).limit(_BATCH)
-            old = list(connection.execute(query).scalars())
+            old = list(connection.execute(select(key).where(*conditions).limit(_BATCH)).scalars())
         if not old:
             return deleted
         for transaction in transactions(services.engine):
             with transaction as connection:
-                connection.execute(delete(task).where(task.c.task_id.in_(old)))
+                connection.execute(delete(key.table).where(key.in_(old)))
         deleted += len(old)
 
 
 @dg.op
 def prune(context: dg.OpExecutionContext, services: dg.ResourceParam[Services]) -> None:
-    """Delete finished runs and closed tasks past their days."""
+    """Delete finished runs, closed tasks and ended alerts past their days."""
     services.ready()
     report = clear_away(services, context.instance, keep_run=context.run_id)
-    context.log.info(f"{report.runs} runs and {report.tasks} tasks deleted")
-    context.add_output_metadata({"runs": report.runs, "tasks": report.tasks})
+    context.log.info(f"{report.runs} runs, {report.tasks} tasks and {report.alerts} alerts deleted")
+    context.add_output_metadata({"runs": report.runs, "tasks": report.tasks, "alerts": report.alerts})
 
 
 @dg.job(tags={"pipeline": "housekeeping"})
 def prune_history() -> None:
-    """Delete Dagster runs with their events, and closed tasks, older than `DOUBAN_PIPELINE_HISTORY_DAYS`.
+    """Delete Dagster runs with their events, closed tasks and ended alerts older than `DOUBAN_PIPELINE_HISTORY_DAYS`.
 
     Dagster keeps its event log for ever (about 80 KB a run). Runs of `watch_health`, which come every few minutes, go
     after two days. The change log, verdicts and archived answers are not touched: they explain what stands in the CMS.

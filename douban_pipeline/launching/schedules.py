@@ -5,13 +5,16 @@ from collections.abc import Iterator
 import dagster as dg
 
 from douban_pipeline.catalog.tables import SHARDS
+from douban_pipeline.health.assets import pipeline_health
 from douban_pipeline.launching.chain import chain_job, shard_range_tags
-from douban_pipeline.launching.housekeeping import prune_history
+from douban_pipeline.launching.housekeeping import HEALTH_TAGS, prune_history
 from douban_pipeline.partitions import SHARDS_PER_RUN
 from douban_pipeline.precision.assets import automatic_precision
 from douban_pipeline.reports.assets import duplicate_reports
 from douban_pipeline.review.assets import review_queue
 from douban_pipeline.scheduling.jobs import SweepConfig, sweep_library
+from douban_pipeline.sources.archive_jobs import PruneConfig, prune_archive
+from douban_pipeline.sources.assets import source_gates
 
 HOURS = 24
 
@@ -20,6 +23,13 @@ reports_job = dg.define_asset_job(
     selection=dg.AssetSelection.assets(duplicate_reports, review_queue, automatic_precision),
     tags={"pipeline": "reports"},
     description="Renews the reports for people: duplicates, the review queue and the precision of automatic links.",
+)
+
+health_job = dg.define_asset_job(
+    "watch_health",
+    selection=dg.AssetSelection.assets(source_gates, pipeline_health),
+    tags=HEALTH_TAGS,
+    description="Measures the pipeline and its sources, warns by the checks, and sends the alerts that wait.",
 )
 
 
@@ -58,4 +68,21 @@ def schedules_for(time_zone: str) -> list[dg.ScheduleDefinition]:
         default_status=running,
         description="Clears away finished runs and closed tasks past their days.",
     )
-    return [weekly_backfill, hourly_sweep, nightly_reports, nightly_prune]
+    frequent_health = dg.ScheduleDefinition(
+        name="frequent_health",
+        job=health_job,
+        cron_schedule="*/5 * * * *",
+        execution_timezone=time_zone,
+        default_status=running,
+        description="Renews the health report every five minutes.",
+    )
+    weekly_archive = dg.ScheduleDefinition(
+        name="weekly_archive",
+        job=prune_archive,
+        cron_schedule="30 5 * * 1",
+        execution_timezone=time_zone,
+        run_config=dg.RunConfig(ops={"drop_answers": PruneConfig(dry_run=False)}),
+        default_status=running,
+        description="Drops archived answers past their days on which nothing rests.",
+    )
+    return [weekly_backfill, hourly_sweep, nightly_reports, nightly_prune, frequent_health, weekly_archive]

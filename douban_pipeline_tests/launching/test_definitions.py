@@ -20,7 +20,7 @@ from douban_pipeline_tests.conftest import server_url
 from douban_pipeline_tests.library import GivenSettings
 
 PROJECT = Path(__file__).resolve().parents[2]
-CHAIN_ASSETS = ["due_videos", "search_candidates", "scored_matches", "synced_fields"]
+CHAIN_ASSETS = ["due_videos", "search_candidates", "scored_matches", "synced_fields", "ai_intros"]
 
 
 @pytest.fixture(scope="module")
@@ -62,6 +62,9 @@ def test_the_assets_and_how_they_hang_together(assets: dict[str, dg.AssetsDefini
         "search_candidates": {"due_videos"},
         "scored_matches": {"search_candidates"},
         "synced_fields": {"scored_matches"},
+        "ai_intros": {"synced_fields"},
+        "source_gates": set(),
+        "pipeline_health": set(),
         "duplicate_reports": {"synced_fields"},
         "review_queue": {"synced_fields"},
         "automatic_precision": {"synced_fields"},
@@ -76,7 +79,9 @@ def test_the_chain_has_64_shards_and_one_backfill_policy(name: str, assets: dict
     assert asset.backfill_policy == dg.BackfillPolicy.multi_run(8)
 
 
-@pytest.mark.parametrize("name", ["duplicate_reports", "review_queue", "automatic_precision"])
+@pytest.mark.parametrize(
+    "name", ["duplicate_reports", "review_queue", "automatic_precision", "source_gates", "pipeline_health"]
+)
 def test_reports_compare_across_shards(name: str, assets: dict[str, dg.AssetsDefinition]) -> None:
     assert assets[name].partitions_def is None
 
@@ -85,7 +90,7 @@ def test_every_asset_says_what_it_is(assets: dict[str, dg.AssetsDefinition]) -> 
     for name, asset in assets.items():
         [spec] = asset.specs
         assert len(spec.description or "") > 150, name
-        assert spec.group_name in ("chain", "reports"), name
+        assert spec.group_name in ("chain", "reports", "health"), name
         assert spec.kinds, name
 
 
@@ -103,8 +108,8 @@ def test_every_guard_blocks_and_is_unpartitioned(repository: dg.RepositoryDefini
     }
     names: dict[str, set[str]] = {}
     for (asset, name), (blocking, partitions) in checks.items():
-        # Nothing comes after a report: its check tells, and the brakes it tells of do the holding back.
-        assert blocking is (asset != "automatic_precision"), name
+        # Nothing comes after a report: its check tells, and what it tells of (brakes, gates) does the holding back.
+        assert blocking is (asset not in ("automatic_precision", "source_gates", "pipeline_health")), name
         assert partitions is None, name
         names.setdefault(asset, set()).add(name)
     assert names == {
@@ -117,7 +122,10 @@ def test_every_guard_blocks_and_is_unpartitioned(repository: dg.RepositoryDefini
             "braked_strata_left_to_people",
         },
         "synced_fields": {"nothing_blanked", "locked_untouched", "log_agrees_with_cms", "next_sync_in_future"},
+        "ai_intros": {"intros_pass_guard", "intros_logged", "locked_intros_untouched"},
         "automatic_precision": {"precision_holds"},
+        "source_gates": {"gates_closed"},
+        "pipeline_health": {"backlog_steady", "failures_rare", "work_succeeds", "review_share_usual"},
     }
 
 
@@ -138,11 +146,14 @@ def test_every_pool_has_an_explicit_limit(assets: dict[str, dg.AssetsDefinition]
 
 def test_sensors_and_schedules_run_by_default(repository: dg.RepositoryDefinition) -> None:
     sensors = {sensor.name: sensor for sensor in repository.sensor_defs}
-    assert set(sensors) == {"due_videos_sensor", "intake_sensor"}
+    assert set(sensors) == {"due_videos_sensor", "intake_sensor", "alert_on_run_failure"}
     assert sensors["due_videos_sensor"].minimum_interval_seconds == 30
     assert all(sensor.default_status is dg.DefaultSensorStatus.RUNNING for sensor in sensors.values())
     schedules = {schedule.name: schedule for schedule in repository.schedule_defs}
-    assert set(schedules) == {"weekly_backfill", "hourly_sweep", "nightly_reports_schedule", "nightly_prune"}
+    assert set(schedules) == {
+        *("weekly_backfill", "hourly_sweep", "nightly_reports_schedule", "nightly_prune"),
+        *("frequent_health", "weekly_archive"),
+    }
     for schedule in schedules.values():
         assert schedule.default_status is dg.DefaultScheduleStatus.RUNNING
         assert schedule.execution_timezone == "Asia/Shanghai"
@@ -150,7 +161,10 @@ def test_sensors_and_schedules_run_by_default(repository: dg.RepositoryDefinitio
 
 @pytest.mark.parametrize(
     "job",
-    ["record_decisions", "revert_changes", "lift_brakes", "rescore_library", "initialise_library", "sweep_library"],
+    [
+        *("record_decisions", "revert_changes", "lift_brakes", "rescore_library", "initialise_library"),
+        *("sweep_library", "redo_intros", "set_gate", "prune_archive", "reparse_archive"),
+    ],
 )
 def test_the_launchpad_opens_with_a_complete_config(job: str, repository: dg.RepositoryDefinition) -> None:
     definition = repository.get_job(job)

@@ -7,10 +7,12 @@ from datetime import timedelta
 
 import dagster as dg
 import pytest
+import sqlalchemy as sa
 
 from douban_pipeline.catalog.states import TaskStage, TaskStatus, TaskType
 from douban_pipeline.catalog.tasks import NewTask
 from douban_pipeline.launching.housekeeping import HEALTH_DAYS, HEALTH_TAGS, clear_away
+from douban_pipeline_tests.clocks import START
 from douban_pipeline_tests.library import Library, build_library, video
 
 
@@ -69,3 +71,19 @@ def test_closed_tasks_go_after_their_days_and_open_ones_stay(library: Library) -
         assert clear_away(library.services, instance, keep_run="").tasks == 1
     assert {task["task_id"] for task in library.tasks()} == {2, 3}
     assert timedelta(days=library.settings.history_days) == timedelta(days=30)
+
+
+def test_alerts_that_ended_go_after_their_days_and_those_that_last_stay(library: Library) -> None:
+    alert = library.tables.alert
+    plain = {"kind": "gate", "title": "t", "first_at": START, "last_at": START}
+    rows = [
+        {"cause": "ended", "open_key": None, "ended_at": START, **plain},
+        {"cause": "lasts", "open_key": "lasts", "ended_at": None, **plain},
+    ]
+    library.execute(sa.insert(alert).values(rows))
+    with dg.DagsterInstance.ephemeral() as instance:
+        library.clock.advance(days=29)
+        assert clear_away(library.services, instance, keep_run="").alerts == 0
+        library.clock.advance(days=2)
+        assert clear_away(library.services, instance, keep_run="").alerts == 1
+    assert [row["cause"] for row in library.query(sa.select(alert))] == ["lasts"]
