@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import cached_property
 
 from sqlalchemy import Engine
@@ -32,7 +33,10 @@ from douban_pipeline.upstream.search_chain import search_from
 from douban_pipeline.upstream.search_providers import BochaProvider
 
 LLM_SECONDS = 90.0
-"""Wall-clock limit of one call of the language model, which takes its time; less than a place at the gate is held."""
+"""Wall-clock limit of one call of the language model, which takes its time."""
+
+_MARGIN_SECONDS = 30.0
+"""How much longer than the longest call a place at the gate is held: its answer is archived and read there too."""
 
 _LLM_TOKENS = 1200
 
@@ -70,12 +74,18 @@ class Services:
     def gate(self) -> Gate:
         """Pacing and breaker of the sources."""
         settings = self.settings
-        gate = Gate(self.engine, self.tables, self.clock, zone=settings.zone)
+        hold = timedelta(seconds=max(LLM_SECONDS, settings.request_timeout_seconds) + _MARGIN_SECONDS)
+        gate = Gate(self.engine, self.tables, self.clock, hold=hold, zone=settings.zone)
         limits = dict.fromkeys(settings.search_urls, (settings.search_requests_per_minute, settings.search_concurrency))
         limits[DOUBAN] = (settings.douban_requests_per_minute, settings.douban_concurrency)
         for source, (requests, concurrency) in limits.items():
             gate.configure(source, requests, concurrency, requests_per_day=settings.daily_quotas.get(source))
         return gate
+
+    @property
+    def sources_in_use(self) -> frozenset[str]:
+        """The sources that the settings have asked; gates of others stand as they were left."""
+        return frozenset({DOUBAN, *self.settings.search_urls, *([LLM] if self.settings.ai_intros else [])})
 
     def vocabulary(self, type_id: int) -> SiteVocabulary:
         """Return the area and language words that a category's filter bar knows."""

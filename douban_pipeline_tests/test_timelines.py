@@ -88,6 +88,12 @@ def test_columns_stand_on_one_another():
     assert {"一", "三", "成", "败", "20"} <= set(texts(svg))
 
 
+def test_a_limit_out_of_reach_is_only_named():
+    svg = columns([Series("请求", [1, 2])], title="题", marks=["", ""], limit=6000, limit_name="上限 6000")
+    assert drawn(svg, "dp-goal") == []
+    assert "题 · 上限 6000" in svg
+
+
 def test_a_limit_is_drawn_even_where_nothing_comes_near_it():
     svg = columns([Series("请求", [1, 2])], title="题", marks=["", ""], limit=30, limit_name="上限 30")
     limit = drawn(svg, "dp-goal")[-1]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, select, update
 
-from douban_pipeline.catalog.states import ChangeState, IntroState
+from douban_pipeline.catalog.states import ChangeState, IntroState, ReviewStatus
 from douban_pipeline.catalog.tables import OwnTables
 
 INTRO = "intro"
@@ -57,5 +57,26 @@ def standing_intros(connection: Connection, tables: OwnTables, vod_ids: Collecti
         .join(intro, intro.c.change_id == log.c.change_id)
         .where(log.c.vod_id.in_(vod_ids), log.c.action == INTRO, log.c.state == ChangeState.APPLIED)
         .order_by(log.c.change_id)
+    )
+    return [StandingIntro(*row) for row in connection.execute(query)]
+
+
+def strayed_intros(connection: Connection, tables: OwnTables, shards: Collection[int]) -> list[StandingIntro]:
+    """Return the standing intros of ``shards`` whose video has another subject by now, or none, the oldest first.
+
+    One whose link a person is asked about has not strayed yet, nor has one whose lock somebody took off.
+    """
+    intro, video = tables.intro, tables.video
+    query = (
+        select(intro.c.change_id, intro.c.vod_id, intro.c.douban_id)
+        .join(video, video.c.vod_id == intro.c.vod_id)
+        .where(
+            video.c.shard.in_(shards),
+            video.c.intro_locked.is_(True),
+            video.c.douban_review_status.in_([ReviewStatus.CONFIRMED, ReviewStatus.NOT_FOUND]),
+            intro.c.state == IntroState.WRITTEN,
+            intro.c.douban_id != video.c.vod_douban_id,
+        )
+        .order_by(intro.c.change_id)
     )
     return [StandingIntro(*row) for row in connection.execute(query)]

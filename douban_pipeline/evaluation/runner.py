@@ -109,7 +109,7 @@ def evaluate(
         top_n=TOP_N,
         search_age=timedelta(0),
         subject_age=timedelta(0),
-        thresholds=profile.thresholds,
+        profile=profile,
     )
     results = []
     for row in rows:

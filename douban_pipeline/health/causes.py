@@ -20,10 +20,8 @@ from douban_pipeline.health.samples import Sample
 from douban_pipeline.presentation import local_time
 from douban_pipeline.services import Services
 from douban_pipeline.sources.gates import SOURCE_NAMES
-from douban_pipeline.upstream.douban import SOURCE as DOUBAN
 from douban_pipeline.upstream.gate import GateStatus
 from douban_pipeline.upstream.gate_rules import GateState
-from douban_pipeline.upstream.llm import SOURCE as LLM
 
 BREAKER, FAILING, BUDGET, GUARD, RUN = "breaker", "failing", "budget", "guard", "run"
 KIND_NAMES = {BREAKER: "数据源熔断", FAILING: "连续失败", BUDGET: "预算用完", GUARD: "守卫未通过", RUN: "运行失败"}
@@ -134,11 +132,10 @@ def first_line(text: str) -> str:
 
 
 def _breakers(services: Services, health: Health, before: Sample | None) -> Iterable[Cause]:
-    settings, zone = services.settings, services.settings.zone
+    zone = services.settings.zone
     # The row of a source that is no longer asked stays as it was left.
-    in_use = {DOUBAN, *settings.search_urls, *([LLM] if settings.ai_intros else [])}
     for gate in health.gates:
-        if gate.source not in in_use or not _is_news(gate, health, before):
+        if gate.source not in services.sources_in_use or not _is_news(gate, health, before):
             continue
         name = words.name(SOURCE_NAMES, gate.source)
         until = f"，到 {local_time(gate.open_until, zone)} 再试探" if gate.open_until else ""

@@ -9,6 +9,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from douban_pipeline.catalog.database import DatabaseError
 from douban_pipeline.health.alerts import raise_alert, send, send_waiting, without_secrets
 from douban_pipeline.health.causes import Cause, guard_cause, run_cause
+from douban_pipeline.launchpad import PERSON_TAGS
 from douban_pipeline.services import Services
 from douban_pipeline.upstream.webhook import Message
 
@@ -23,10 +24,13 @@ def alert_on_run_failure(context: dg.RunFailureSensorContext, services: dg.Resou
     """Tells people why a run failed: once a cause, not once a run.
 
     A run that a blocking guard stopped is told of as that guard, until it passes again; any other failure as job, step
-    and error, until it has not come back for 30 hours. What cannot be sent now is sent by `pipeline_health`. If our
+    and error, until it has not come back for 30 hours. A job that refused what a person asked for told that person so,
+    and nobody else is. What cannot be sent now is sent by `pipeline_health`. If our
     database cannot be used the message is posted all the same, and then once a run: nobody remembers.
     """
     causes = causes_of(context.instance, context.dagster_run, context.failure_event)
+    if not causes:
+        return
     try:
         services.ready()
         for cause in causes:
@@ -43,7 +47,13 @@ def alert_on_run_failure(context: dg.RunFailureSensorContext, services: dg.Resou
 
 
 def causes_of(instance: dg.DagsterInstance, run: dg.DagsterRun, failure: dg.DagsterEvent) -> list[Cause]:
-    """Return why a run failed: the blocking guards that did not pass, and the steps that failed by themselves."""
+    """Return why a run failed: the blocking guards that did not pass, and the steps that failed by themselves.
+
+    Empty where a person's job refused its config.
+    """
+    steps_failed = _events(instance, run, dg.DagsterEventType.STEP_FAILURE)
+    if steps_failed and all(_is_refusal(run, event.step_failure_data.error) for event in steps_failed):
+        return []
     guards = [
         guard_cause(
             found.asset_key.to_user_string(),
@@ -55,7 +65,7 @@ def causes_of(instance: dg.DagsterInstance, run: dg.DagsterRun, failure: dg.Dags
     ]
     steps = [
         run_cause(run.job_name, event.step_key or "", _said(event.step_failure_data.error))
-        for event in _events(instance, run, dg.DagsterEventType.STEP_FAILURE)
+        for event in steps_failed
         if not _is_guard(event.step_failure_data.error)
     ]
     # A run may end without any step: killed, timed out, or never started.
@@ -73,6 +83,11 @@ def _failed_guards(instance: dg.DagsterInstance, run: dg.DagsterRun) -> Iterable
 def _events(instance: dg.DagsterInstance, run: dg.DagsterRun, kind: dg.DagsterEventType) -> Sequence[dg.DagsterEvent]:
     records = instance.get_records_for_run(run.run_id, of_type=kind).records
     return [event for record in records if (event := record.event_log_entry.dagster_event) is not None]
+
+
+def _is_refusal(run: dg.DagsterRun, error: SerializableErrorInfo | None) -> bool:
+    person = run.tags.get("pipeline") == PERSON_TAGS["pipeline"]
+    return person and error is not None and error.cls_name == dg.Failure.__name__
 
 
 def _is_guard(error: SerializableErrorInfo | None) -> bool:

@@ -10,6 +10,7 @@ from douban_pipeline.intros.attempts import IntroAttempts
 from douban_pipeline.intros.author import ledger_of
 from douban_pipeline.intros.due import DueIntro, DueIntros
 from douban_pipeline.intros.ledger import Ledger, spent, told
+from douban_pipeline.intros.strayed import withdraw_strayed
 from douban_pipeline.intros.writer import IntroWriter, Told
 from douban_pipeline.partitions import shard_backfill, shards
 from douban_pipeline.presentation import local_time, table
@@ -38,9 +39,10 @@ def ai_intros(context: dg.AssetExecutionContext, services: dg.ResourceParam[Serv
     Videos synced in this run come first, then those not tried for `DOUBAN_PIPELINE_INTRO_INTERVAL_DAYS`. The model
     is given a fact sheet and nothing else; what it answers must pass a guard without a model (length, names,
     numbers, titles, links, claims, copies), is tried once more if it does not, and is then written to `vod_content`
-    and `vod_blurb` through the change log. Every call and its price is in `mac_douban_intro`; the budget of the day
-    (`DOUBAN_PIPELINE_LLM_BUDGET_USD_PER_DAY`) ends it. Does nothing unless `DOUBAN_PIPELINE_AI_INTROS=true`; with
-    `DOUBAN_PIPELINE_DRY_RUN=true` nobody is asked, and the table shows whose turn it would be.
+    and `vod_blurb` through the change log. An intro whose video has another subject by now is taken back. Every call
+    and its price is in `mac_douban_intro`; the budget of the day (`DOUBAN_PIPELINE_LLM_BUDGET_USD_PER_DAY`) ends it.
+    Asks nobody unless `DOUBAN_PIPELINE_AI_INTROS=true`; with `DOUBAN_PIPELINE_DRY_RUN=true` nobody is asked either,
+    and the table shows whose turn it would be.
     """
     session = open_session(context, services)
     due = DueIntros(services)
@@ -48,7 +50,8 @@ def ai_intros(context: dg.AssetExecutionContext, services: dg.ResourceParam[Serv
         # What waits from before would look like work that nobody does.
         dropped = due.drop(session.queue, session.shards, SWITCHED_OFF)
         context.log.info("AI intros are switched off (DOUBAN_PIPELINE_AI_INTROS)")
-        return session.result({"switched_off": True, "dropped": dropped})
+        withdrawn = 0 if services.settings.dry_run else _withdrawn(session)
+        return session.result({"switched_off": True, "dropped": dropped, "withdrawn": withdrawn})
     ledger = ledger_of(services)
     if services.settings.dry_run:
         found = [item for shard in session.shards for item in due.find(shard, limit=services.settings.intros_per_run)]
@@ -92,6 +95,8 @@ def _written(session: Session, due: DueIntros, ledger: Ledger) -> dict[str, Any]
         "written": kinds["written"],
         "refused_by_guard": kinds["refused"],
         "skipped": kinds["skipped"],
+        # Last, so that a link which changed while the model wrote is seen too.
+        "withdrawn": _withdrawn(session),
         "cost_usd": round(taken.cost_usd, 6),
         "tokens": taken.tokens,
         "batch": session.change_log.batch_id,
@@ -99,6 +104,13 @@ def _written(session: Session, due: DueIntros, ledger: Ledger) -> dict[str, Any]
         **_money(ledger, services),
         **session.attempts_metadata(attempts),
     }
+
+
+def _withdrawn(session: Session) -> int:
+    withdrawn = withdraw_strayed(session.services, session.change_log, session.shards)
+    if withdrawn:
+        session.context.log.warning(f"{withdrawn} intros taken back: their videos have another subject by now")
+    return withdrawn
 
 
 _ORDER = ("refused", "written", "skipped")

@@ -9,7 +9,7 @@ checks = [
     for name, description, find in (
         (
             "intros_pass_guard",
-            "Every intro of the last 24 hours passes the fact guard again when it is read back from the CMS.",
+            "Every intro of the last hour passes the fact guard again when it is read back from the CMS.",
             guards.intros_unfit,
         ),
         (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 
 from sqlalchemy import ColumnElement, Connection, RowMapping, select
 
@@ -18,12 +19,15 @@ from douban_pipeline.intros.ledger import told
 from douban_pipeline.services import Services
 from douban_pipeline.syncing.guards import WINDOW
 
+READ_BACK = timedelta(hours=1)
+"""How far back intros are read back: longer than a run takes, so that each is read by the run that wrote it."""
+
 SHARDS_READ_BACK = 20
 """How many shards' worth of intros is read back: a run writes those of eight at most. Each takes some 10 ms."""
 
 
 def intros_unfit(services: Services, connection: Connection) -> Iterator[Breach]:
-    """Find intros written in the window that stand in the CMS as written and would not pass the guard again.
+    """Find intros of the last hour that stand in the CMS as written and would not pass the guard again.
 
     Each is compared with those written before it: of two that are alike the later one is at fault. Names that became
     known only afterwards are nobody's fault. The newest are read back, and every run reads more than one run writes.
@@ -34,7 +38,7 @@ def intros_unfit(services: Services, connection: Connection) -> Iterator[Breach]
             log.c.vod_id, log.c.change_id, log.c.new_values, intro.c.intro_id, intro.c.fact_sheet, intro.c.created_at
         )
         .join(intro, intro.c.change_id == log.c.change_id)
-        .where(*_applied_lately(services))
+        .where(*_applied_lately(services, READ_BACK))
         .order_by(log.c.change_id.desc())
         .limit(SHARDS_READ_BACK * services.settings.intros_per_run)
     )
@@ -86,10 +90,10 @@ def locked_intros_touched(services: Services, connection: Connection) -> Iterato
             yield Breach(vod_id, f"变更 {change_id} 改写了已锁定的简介")
 
 
-def _applied_lately(services: Services) -> tuple[ColumnElement[bool], ...]:
+def _applied_lately(services: Services, window: timedelta = WINDOW) -> tuple[ColumnElement[bool], ...]:
     log = services.tables.log
     return (
         log.c.action == INTRO,
         log.c.state == ChangeState.APPLIED,
-        log.c.applied_at >= services.clock.now() - WINDOW,
+        log.c.applied_at >= services.clock.now() - window,
     )

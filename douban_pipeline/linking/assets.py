@@ -52,7 +52,7 @@ def search_candidates(context: dg.AssetExecutionContext, services: dg.ResourcePa
         top_n=settings.top_n,
         search_age=settings.search_cache_age,
         subject_age=settings.subject_cache_age,
-        thresholds=profile_of(settings).thresholds,
+        profile=profile_of(settings),
     )
     attempts = session.attempts()
     wanted: list[Task] = []

@@ -10,22 +10,25 @@ from typing import Any, Protocol
 
 from douban_pipeline.linking.facts import glimpsed_facts, subject_facts
 from douban_pipeline.matching import (
+    Profile,
     Promise,
+    Status,
     Subject,
     Thresholds,
     Video,
     cache_key,
+    judge,
     may_be_too,
     promise,
     search_queries,
     settles,
     suggest_queries,
 )
-from douban_pipeline.matching.scoring import DEFAULT_THRESHOLDS
+from douban_pipeline.matching.profiles import PLAN
 from douban_pipeline.matching.similarity import match_titles
 from douban_pipeline.upstream.douban import SubjectAnswer
-from douban_pipeline.upstream.errors import SourceUnavailable, SubjectMissing
-from douban_pipeline.upstream.search import Hit, Question, SearchAnswer, SearchProvider
+from douban_pipeline.upstream.errors import SourceError, SourceUnavailable, SubjectMissing
+from douban_pipeline.upstream.search import Hit, Question, SearchAnswer, SearchIncomplete, SearchProvider
 
 MOST_GUESSES = 1
 """Subjects asked about although they are not named like the video: their other names may be."""
@@ -107,8 +110,10 @@ class _Hunt:
         crowded: Whether a whole page of answers was named like the video.
         snapshots: Archived search answers.
         silent: Engines that did not answer.
+        incomplete: Why a provider that should have been asked gave no answer.
         requests: Calls made.
         subjects: Subjects Douban told of.
+        facts: What it told of them.
         asked: Ids Douban was asked about, also those it does not have.
         namesakes: Subjects told of that are named like the video.
         indexed: Whether an index of titles named some that are; it names all at once.
@@ -122,8 +127,10 @@ class _Hunt:
     crowded: bool = False
     snapshots: list[int] = field(default_factory=list)
     silent: set[str] = field(default_factory=set)
+    incomplete: SourceError | None = None
     requests: int = 0
     subjects: list[Fetched] = field(default_factory=list)
+    facts: list[Subject] = field(default_factory=list)
     asked: set[int] = field(default_factory=set)
     namesakes: int = 0
     indexed: bool = False
@@ -139,6 +146,7 @@ class _Hunt:
         self.snapshots.extend(answer.snapshots)
         self.requests += answer.requests
         self.silent.update(answer.silent)
+        self.incomplete = answer.incomplete or self.incomplete
         for hit in answer.hits:
             self.hits.setdefault(hit.douban_id, hit)
         likes = [self.promise(glimpsed_facts(hit)) is Promise.NAMESAKE for hit in answer.hits]
@@ -158,6 +166,7 @@ class _Hunt:
         self.requests += not answer.from_cache
         self.subjects.append(Fetched(hit.douban_id, answer.snapshot_id, hit.kind))
         facts = subject_facts(answer.record, hit.kind)
+        self.facts.append(facts)
         self.namesakes += self.promise(facts) is Promise.NAMESAKE
         self.guesses += worth is Promise.GUESS
         if self.settled is None and settles(self.video, facts):
@@ -185,7 +194,7 @@ class CandidateFinder:
         top_n: How many are asked about at most.
         search_age: Age at which a search is made anew.
         subject_age: Age at which a subject is asked for anew.
-        thresholds: Where candidates are rejected: what is out anyway is not asked about.
+        profile: How candidates are judged: what is out anyway is not asked about.
     """
 
     def __init__(
@@ -196,14 +205,14 @@ class CandidateFinder:
         top_n: int,
         search_age: timedelta,
         subject_age: timedelta,
-        thresholds: Thresholds = DEFAULT_THRESHOLDS,
+        profile: Profile = PLAN,
     ) -> None:
         self.search = search
         self.douban = douban
         self.top_n = top_n
         self.search_age = search_age
         self.subject_age = subject_age
-        self.thresholds = thresholds
+        self.profile = profile
 
     def find(self, video: Video, *, patience: int = 0) -> Found:
         """Search for ``video`` and fetch what is needed to judge it.
@@ -214,9 +223,10 @@ class CandidateFinder:
                 failed call. An engine that is always silent must not keep a verdict off for ever.
 
         Raises:
+            SearchIncomplete: Nothing that was found fits, and not everybody could be asked.
             SourceError: A call failed. Nothing may be concluded from the rest.
         """
-        hunt = _Hunt(video, self.thresholds)
+        hunt = _Hunt(video, self.profile.thresholds)
         questions = iter(_questions(video, titles_only=self.search.titles_only))
         for question in questions:
             if self._search(hunt, question):
@@ -230,7 +240,14 @@ class CandidateFinder:
             for question in islice(questions, 1):
                 self._search(hunt, question)
                 self._ask(hunt)
-        return hunt.found()
+        found = hunt.found()
+        if hunt.incomplete is not None and self._nothing_fits(hunt, found):
+            raise SearchIncomplete(self.search.name, hunt.incomplete)
+        return found
+
+    def _nothing_fits(self, hunt: _Hunt, found: Found) -> bool:
+        subjects = [*hunt.facts, *map(glimpsed_facts, found.hits)]
+        return judge(hunt.video, subjects, profile=self.profile, crowded=found.crowded).status is Status.NOT_FOUND
 
     def _search(self, hunt: _Hunt, question: Question) -> bool:
         return hunt.take(self.search.search(question, max_age=self.search_age))

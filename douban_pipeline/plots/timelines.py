@@ -11,6 +11,9 @@ from douban_pipeline.plots.svg import WIDTH, colour, frame, joined, path, round_
 _LEAST = 4.0
 """No axis of counts is shorter: its marks would be fractions of one."""
 
+_OUT_OF_REACH = 40.0
+"""How many times the highest column a limit may be and still be drawn."""
+
 
 @dataclass(frozen=True, slots=True)
 class Track:
@@ -101,13 +104,16 @@ def columns(
         series: From bottom to top.
         title: Set above.
         marks: What is written under each column, from left to right; empty for nothing.
-        limit: A number that is not to be exceeded, drawn as a dotted line.
+        limit: A number that is not to be exceeded, drawn as a dotted line. One that is out of reach is only named: the
+            columns would be too small to see.
         limit_name: What the legend calls it.
         height: Of the plot itself, in dots.
     """
     if not marks:
         return ""
     sums = [sum(item.values[number] for item in series) for number in range(len(marks))]
+    if limit is not None and 0 < max(sums) * _OUT_OF_REACH < limit:
+        title, limit, limit_name = f"{title} · {limit_name}", None, ""
     canvas = _Canvas(max([*sums, limit or 0.0]), height, [(item.name, item.colour) for item in series], limit_name)
     step = (canvas.right - canvas.left) / len(marks)
     broad = step * 0.8

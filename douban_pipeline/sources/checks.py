@@ -10,13 +10,13 @@ from douban_pipeline.sources.gates import gate_row, not_closed, why_not_closed
 
 @dg.asset_check(
     asset=source_gates,
-    description="No source's breaker is open or half-open; the job `set_gate` closes one by hand.",
+    description="No breaker of a source in use is open or half-open; the job `set_gate` closes one by hand.",
 )
 def gates_closed(services: dg.ResourceParam[Services]) -> dg.AssetCheckResult:
     """Warn while a source gets no calls. It is no error: work waits, nothing is lost, and a probe follows."""
     services.ready()
     now, zone = services.clock.now(), services.settings.zone
-    found = not_closed(services.gate.status())
+    found = not_closed(gate for gate in services.gate.status() if gate.source in services.sources_in_use)
     told = "；".join(why_not_closed(status, now, zone) for status in found)
     rows = [gate_row(status, now, zone) for status in found]
     return dg.AssetCheckResult(

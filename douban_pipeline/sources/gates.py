@@ -111,11 +111,9 @@ def gate_row(status: GateStatus, now: datetime, zone: ZoneInfo) -> dict[str, obj
         "来源": f"{SOURCE_NAMES.get(status.source, '')} {status.source}".strip(),
         "状态": _standing(status, now, zone),
         "上一分钟 / 上限": _of(requests_of_last_minute(status, now), status.requests_per_minute),
-        "最近 1 小时": sum(minute.granted for minute in status.minutes),
         "今日 / 配额": _of(status.used_today, status.requests_per_day),
         "今日 token / 配额": _of(status.tokens_today, status.tokens_per_day) if status.tokens_per_day else "",
         "成功率 5 / 60 分钟": " / ".join(map(_share, rates)) if rates[1] is not None else "",
-        "排队": status.waiting,
     }
 
 

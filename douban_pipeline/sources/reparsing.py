@@ -14,6 +14,7 @@ from douban_pipeline.services import Services
 from douban_pipeline.upstream import douban
 from douban_pipeline.upstream.archive import Snapshot
 from douban_pipeline.upstream.errors import SourceError, SubjectMissing
+from douban_pipeline.upstream.http import is_read
 from douban_pipeline.upstream.search_providers import (
     BochaProvider,
     DoubanSuggestProvider,
@@ -149,8 +150,7 @@ def reparse(
 
 def _outcome(parser: Parser, answer: Snapshot) -> tuple[str, str]:
     """Return how an answer comes out, and why if it is refused."""
-    # As when it came in: only these bodies are looked into.
-    if not 200 <= answer.status < 300 and answer.status not in (400, 404):
+    if not is_read(answer.status):
         return f"HTTP {answer.status}", ""
     try:
         parser.parse(answer)

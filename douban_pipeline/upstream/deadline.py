@@ -44,7 +44,8 @@ class Deadline:
 
     def trace(self, event: str, info: Mapping[str, Any]) -> None:
         """Remember the socket in use (httpcore's ``trace`` extension)."""
-        if event in ("connection.connect_tcp.complete", "connection.start_tls.complete"):
+        # Whoever opens it: through a proxy, the connection proper is the TLS inside the tunnel.
+        if event.endswith((".connect_tcp.complete", ".start_tls.complete")):
             with self._lock:
                 self._socket = info["return_value"].get_extra_info("socket")
                 if self.passed:

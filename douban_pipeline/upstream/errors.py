@@ -10,6 +10,9 @@ from __future__ import annotations
 from datetime import datetime
 from typing import ClassVar
 
+LONGEST_RETRY_AFTER = 86_400.0
+"""Seconds that a source is believed to want us to wait, at most: what it says must not put work off for years."""
+
 
 class SourceError(Exception):
     """A call to an outside source gave no usable answer; nothing may be concluded about the subject asked.
@@ -40,15 +43,15 @@ class SourceUnavailable(SourceError):
 
 
 class SourceThrottled(SourceError):
-    """The source asks to slow down (HTTP 429 or its like in a body).
+    """The source asks to slow down, or to come back later: HTTP 429, a 5xx with Retry-After, or their like in a body.
 
     Attributes:
-        retry_after: Seconds the source asks to wait; None when it does not say.
+        retry_after: Seconds the source asks to wait, `LONGEST_RETRY_AFTER` at most; None when it does not say.
     """
 
     def __init__(self, source: str, reason: str, retry_after: float | None = None, *, retryable: bool = False) -> None:
         super().__init__(source, reason, retryable=retryable)
-        self.retry_after = retry_after
+        self.retry_after = None if retry_after is None else min(retry_after, LONGEST_RETRY_AFTER)
 
 
 class SourceWall(SourceError):

@@ -22,7 +22,6 @@ PAUSE_MINUTES = (30.0, 60.0)
 """How long the breaker stays open after a wall, too many failures or a failed probe; anything between, so that
 several sites that share an address do not come back together."""
 THROTTLE_PAUSE = timedelta(seconds=60)
-LONGEST_THROTTLE = timedelta(hours=24)
 WAITER_LEASE = timedelta(seconds=20)
 """A waiter that has not asked for this long is taken for dead and loses its turn."""
 LONGEST_NAP = 5.0
@@ -290,4 +289,4 @@ class GateRow:
 def _throttle_pause(error: SourceThrottled) -> timedelta:
     if error.retry_after is None:
         return THROTTLE_PAUSE
-    return timedelta(seconds=min(error.retry_after, LONGEST_THROTTLE.total_seconds()))
+    return timedelta(seconds=error.retry_after)

@@ -93,7 +93,7 @@ class Fetcher:
         archive: Where raw answers are kept.
         clock: What times are taken from, and what waiting between attempts goes through.
         timeout: Seconds for connecting and for each read.
-        deadline: Seconds a call may take in all, however slowly the source sends.
+        deadline: Seconds a call may take in all, with its redirects, however slowly the source sends.
         attempts: Calls at most, counting the first; only connection errors, 5xx and 429 with a Retry-After are
             tried again.
         total_time: Seconds after which no further attempt is begun.
@@ -229,7 +229,7 @@ class Fetcher:
         if max_age is None:
             return None
         for snapshot in self._archive.recent(self.source, key, max_age):
-            if snapshot.status in _WALL_STATUSES or snapshot.status == 429 or snapshot.status >= 500:
+            if not is_read(snapshot.status):
                 continue
             try:
                 value = parse(snapshot.body)
@@ -294,79 +294,80 @@ class Fetcher:
     def _follow(self, question: _Question[T]) -> tuple[int, httpx.Headers, bytes]:
         target = question.url
         try:
-            for _ in range(MAX_REDIRECTS + 1):
-                status, headers, body = self._call(question, target)
-                location = headers.get("location", "")
-                if status not in _REDIRECTS or not location:
-                    return status, headers, body
-                next_url = urljoin(str(target), location)
-                refuse_redirect(self.source, next_url)
-                if question.content is not None:
-                    return status, headers, body
-                target = httpx.URL(next_url)
+            with Deadline(self._deadline) as deadline:
+                for _ in range(MAX_REDIRECTS + 1):
+                    status, headers, body = self._call(question, target, deadline)
+                    location = headers.get("location", "")
+                    if status not in _REDIRECTS or not location:
+                        return status, headers, body
+                    next_url = urljoin(str(target), location)
+                    refuse_redirect(self.source, next_url)
+                    if question.content is not None:
+                        return status, headers, body
+                    target = httpx.URL(next_url)
         except (httpx.InvalidURL, httpx.UnsupportedProtocol, httpx.LocalProtocolError, ValueError) as error:
             raise self._unusable(error) from None
         raise SourceUnavailable(self.source, f"more than {MAX_REDIRECTS} redirects")
 
-    def _call(self, question: _Question[T], url: httpx.URL) -> tuple[int, httpx.Headers, bytes]:
+    def _call(self, question: _Question[T], url: httpx.URL, deadline: Deadline) -> tuple[int, httpx.Headers, bytes]:
         # A redirect may lead anywhere; what our headers hold is for the asked host alone.
         headers = {} if _origin(url) != _origin(question.url) else self._headers
         if question.content is not None:
             headers = {"Content-Type": "application/json", **headers}
         body = bytearray()
-        with Deadline(self._deadline) as deadline:
-            try:
-                with self._client.stream(
-                    question.method,
-                    url,
-                    content=question.content,
-                    headers=headers,
-                    extensions={"trace": deadline.trace},
-                ) as response:
-                    for chunk in response.iter_bytes():
-                        body += chunk
-                        if len(body) > self._max_bytes:
-                            raise SourceUnavailable(self.source, f"an answer larger than {self._max_bytes} bytes")
-                        if deadline.passed:
-                            break
-                if not deadline.passed:
-                    return response.status_code, response.headers, bytes(body)
-            except httpx.DecodingError as error:
-                raise SourceUnavailable(self.source, "an answer that cannot be decompressed") from error
-            except (httpx.UnsupportedProtocol, httpx.LocalProtocolError):
-                raise
-            except httpx.TransportError as error:
-                if not deadline.passed:
-                    kind = type(error).__name__
-                    what = "no answer in time" if isinstance(error, httpx.TimeoutException) else "no connection"
-                    raise SourceUnavailable(self.source, f"{what} ({kind})", retryable=True) from error
+        try:
+            with self._client.stream(
+                question.method, url, content=question.content, headers=headers, extensions={"trace": deadline.trace}
+            ) as response:
+                for chunk in response.iter_bytes():
+                    body += chunk
+                    if len(body) > self._max_bytes:
+                        raise SourceUnavailable(self.source, f"an answer larger than {self._max_bytes} bytes")
+                    if deadline.passed:
+                        break
+            if not deadline.passed:
+                return response.status_code, response.headers, bytes(body)
+        except httpx.DecodingError as error:
+            raise SourceUnavailable(self.source, "an answer that cannot be decompressed") from error
+        except (httpx.UnsupportedProtocol, httpx.LocalProtocolError):
+            raise
+        except httpx.TransportError as error:
+            if not deadline.passed:
+                kind = type(error).__name__
+                what = "no answer in time" if isinstance(error, httpx.TimeoutException) else "no connection"
+                raise SourceUnavailable(self.source, f"{what} ({kind})", retryable=True) from error
         raise SourceUnavailable(self.source, f"no whole answer within {self._deadline:g} s")
 
     def _refuse_status(self, status: int, headers: httpx.Headers, body: bytes, hints: Mapping[int, str]) -> None:
         hint = f"; {hints[status]}" if status in hints else ""
         if status in _WALL_STATUSES:
             raise SourceWall(self.source, f"HTTP {status}{hint}")
+        wait = self._retry_after(headers.get("retry-after", ""))
         if status == 429:
-            wait = self._retry_after(headers.get("retry-after", ""))
             raise SourceThrottled(self.source, f"HTTP 429{hint}", wait, retryable=wait is not None)
         if 200 <= status < 300:
             return
         refuse_wall(self.source, body[:200_000].decode("utf-8", "replace"))
-        if status >= 500:
-            raise SourceUnavailable(self.source, f"HTTP {status}{hint}", retryable=True)
-        if status not in (400, 404):  # some scripts say "no such subject" with these and a JSON body
-            raise SourceUnavailable(self.source, f"HTTP {status}{hint}")
+        if status >= 500 and wait:
+            raise SourceThrottled(self.source, f"HTTP {status}{hint}", wait, retryable=True)
+        if not is_read(status):
+            raise SourceUnavailable(self.source, f"HTTP {status}{hint}", retryable=status >= 500)
 
     def _retry_after(self, value: str) -> float | None:
         """Read seconds or an HTTP date (RFC 9110, 10.2.3)."""
         value = value.strip()
         if value.isascii() and value.isdigit():
             return float(value[:9])
-        with suppress(ValueError):
+        with suppress(ValueError, OverflowError):
             moment = parsedate_to_datetime(value)
             moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
             return max((moment - self._clock.now()).total_seconds(), 0.0)
         return None
+
+
+def is_read(status: int) -> bool:
+    """Return whether an answer of this HTTP status is looked into, now or when it is taken from the archive."""
+    return 200 <= status < 300 or status in (400, 404)  # some scripts say "no such subject" with these and a JSON body
 
 
 def _origin(url: httpx.URL) -> tuple[str, str, int | None]:

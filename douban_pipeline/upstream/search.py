@@ -76,6 +76,8 @@ class SearchAnswer:
         full: Whether the provider gave as many subjects as it ever does, so that there may be more.
         of_titles: Whether it is from an index of titles, which names all that bear a title at once.
         silent: Engines behind the source that did not answer; the hits may lack what they know.
+        incomplete: Why a provider that should have been asked first gave no answer; None if all did. The hits are good,
+            but that no other subject fits does not follow.
     """
 
     hits: tuple[Hit, ...]
@@ -86,6 +88,7 @@ class SearchAnswer:
     full: bool = False
     of_titles: bool = False
     silent: tuple[str, ...] = ()
+    incomplete: SourceError | None = None
 
     @property
     def ids(self) -> tuple[int, ...]:
@@ -99,7 +102,7 @@ class SearchAnswer:
 
 
 class SearchIncomplete(SourceError):  # noqa: N818 (as its like in `errors`)
-    """Of several providers those that answered found nothing, and others could not be asked or failed.
+    """Of several providers those that answered found nothing that fits, and others could not be asked or failed.
 
     Nothing may be concluded about this question; another may well be answered.
 
@@ -198,6 +201,8 @@ class HttpSearch(ABC):
 
     def _cached(self, key: str, max_age: timedelta | None) -> Fetched[Parsed] | None:
         found = self._fetcher.cached(key, max_age, self.parse)
+        if found is not None and found.value.silent and not found.value.hits:
+            return None  # who kept silent then may answer now
         if found is None or found.value.hits or max_age is None or max_age <= self._miss_max_age:
             return found
         return self._fetcher.cached(key, self._miss_max_age, self.parse)

@@ -62,20 +62,12 @@ class Chain:
                 continue
             if answers[-1].hits:
                 return _joined(answers, failures)
-        if failures:
-            raise self._failure(failures)
-        return _joined(answers, failures)
-
-    def _failure(self, failures: Sequence[SourceError]) -> SourceError:
-        closed = [error for error in failures if isinstance(error, GateClosed)]
-        first = min(closed, key=lambda error: error.until, default=None)
-        if first is not None and len(closed) == len(self._providers):
-            return first
-        # A call that failed just now says more than a gate that was closed before.
-        called = next((error for error in failures if not isinstance(error, GateClosed)), None)
-        cause = called or first
-        assert cause is not None
-        return SearchIncomplete(self.name, cause)
+        cause = _cause(failures)
+        if cause is None:
+            return _joined(answers, failures)
+        if isinstance(cause, GateClosed) and len(failures) == len(self._providers):
+            raise cause
+        raise SearchIncomplete(self.name, cause)
 
 
 def search_from(
@@ -99,6 +91,14 @@ def search_from(
     return providers[0] if len(providers) == 1 else Chain(providers)
 
 
+def _cause(failures: Sequence[SourceError]) -> SourceError | None:
+    """Return the failure that tells when to ask again; a closed gate only if no call was made, the first to open."""
+    called = (error for error in failures if not isinstance(error, GateClosed))
+    closed = (error for error in failures if isinstance(error, GateClosed))
+    # A call that failed just now says more than a gate that was closed before.
+    return next(called, None) or min(closed, key=lambda error: error.until, default=None)
+
+
 def _joined(answers: Sequence[SearchAnswer], failures: Sequence[SourceError]) -> SearchAnswer:
     """Return the last answer, resting on all of them; calls that failed were calls too."""
     return replace(
@@ -106,4 +106,5 @@ def _joined(answers: Sequence[SearchAnswer], failures: Sequence[SourceError]) ->
         snapshots=tuple(number for answer in answers for number in answer.snapshots),
         requests=sum(answer.requests for answer in answers) + sum(error.healthy is False for error in failures),
         silent=tuple(dict.fromkeys(engine for answer in answers for engine in answer.silent)),
+        incomplete=_cause(failures),
     )

@@ -10,6 +10,7 @@ from sqlalchemy.exc import OperationalError
 
 from douban_pipeline.health.alerts import open_alerts
 from douban_pipeline.health.sensors import alert_on_run_failure, causes_of
+from douban_pipeline.launchpad import PERSON_TAGS, problems_failure
 from douban_pipeline.resources import services_resource
 from douban_pipeline.services import open_services
 from douban_pipeline.upstream.webhook import WebhookError
@@ -118,6 +119,26 @@ def test_many_failed_runs_of_one_cause_are_one_message(
     assert (alert.cause, alert.times) == ("run:make_films:films:ValueError: video # is odd", 3)
     tick(fail(job, instance, error="another thing"), instance, library.services)
     assert len(robot.posted) == 2
+
+
+@pytest.mark.parametrize(
+    ("error", "messages"), [(problems_failure("未记录任何决定", ["reviewer: 请填写"]), 0), (KeyError(), 1)]
+)
+def test_what_a_job_refuses_a_person_it_tells_that_person_alone(
+    library: Library, instance: dg.DagsterInstance, robot: Robot, error: Exception, messages: int
+) -> None:
+    @dg.op
+    def decide() -> None:
+        raise error
+
+    @dg.job(tags=PERSON_TAGS)
+    def decisions() -> None:
+        decide()
+
+    quiet = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+    result = decisions.execute_in_process(run_config=quiet, instance=instance, raise_on_error=False)
+    tick(result, instance, library.services)
+    assert len(robot.posted) == messages
 
 
 def test_a_failed_guard_is_told_of_in_place_of_its_run(

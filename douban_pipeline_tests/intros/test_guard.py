@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from douban_pipeline.intros.factguard import Limits, inspect
@@ -34,6 +36,10 @@ CAUGHT = [
     ("address", "dianying8。com", FILM, "更多内容在dianying8。com"),
     ("address", "电影天地.中国", FILM, "更多内容在电影天地.中国"),
     ("address", "192.168.1.20", FILM, "地址是192.168.1.20"),
+    ("address", "bit.ly/3xyz", FILM, "更多内容在bit.ly/3xyz"),
+    ("address", "dianying8.dev", FILM, "更多内容在dianying8.dev"),
+    ("address", "dianying8(点)com", FILM, "更多内容在dianying8（点）com"),
+    ("address", "dianying8 dot com", FILM, "更多内容在dianying8 dot com"),
     ("address", "magnet", FILM, "magnet://abcdef"),
     # Contacts.
     ("contact", "abc@qq.com", FILM, "来信请寄abc@qq.com"),
@@ -45,9 +51,12 @@ CAUGHT = [
     ("contact", "公众号", FILM, "见公众号文章"),
     ("contact", "wx", FILM, "加wx详聊"),
     ("contact", "客服", FILM, "咨询客服"),
+    ("contact", "v信", FILM, "请添加V信"),
+    ("contact", "扣群", FILM, "加入扣群"),
     # Markup and hidden characters.
     ("markup", "<b>", FILM, "这是一部<b>好戏</b>"),
     ("markup", "<br/>", FILM, "戏里戏外<br/>难分真假"),
+    ("markup", "＜", FILM, "这是一部＜b＞好戏＜/b＞"),
     ("markup", "<script", FILM, "戏里戏外<script src=x>"),
     ("markup", "&nbsp;", FILM, "戏里&nbsp;戏外"),
     ("markup", "&#39;", FILM, "戏里&#39;戏外"),
@@ -65,11 +74,14 @@ CAUGHT = [
     ("emoji", "❤", FILM, "戏里戏外❤️"),
     ("emoji", "★", FILM, "★戏里戏外"),
     ("emoji", "🎬", FILM, "🎬戏里戏外"),
+    ("emoji", "™", FILM, "戏里戏外™"),
     # Numbers and years.
     ("number", "1994年", FILM, "影片于1994年问世"),
     ("number", "1994年", FILM, "影片于１９９４年问世"),
     ("number", "一九九四年", FILM, "影片于一九九四年问世"),
     ("number", "二〇一八年", FILM, "二〇一八年重新剪辑"),
+    ("number", "一九九五年", FILM, "影片于壹玖玖伍年问世"),
+    ("number", "八旬", FILM, "年过八旬的老人"),
     ("number", "120分钟", FILM, "片长120分钟"),
     ("number", "一百二十分钟", FILM, "片长一百二十分钟"),
     ("number", "3小时", FILM, "影片长达3小时"),
@@ -108,6 +120,7 @@ CAUGHT = [
     # Titles.
     ("title", "《风月》", FILM, "与《风月》一脉相承"),
     ("title", "《无极》", FILM, "与〈无极〉一脉相承"),
+    ("title", "《无极》", FILM, "与≪无极≫一脉相承"),
     ("title", "《庆余年第一季》", SERIES, "承接《庆余年 第一季》的故事"),
     ("title", "《庆余年3》", SERIES, "为《庆余年3》埋下伏笔"),
     ("title", "《刺激1996》", TRANSLATED, "又名《刺激1996》"),
@@ -121,6 +134,7 @@ CAUGHT = [
     ("person", "役所广司", FILM, "役所广司也在其中"),
     ("person", "汤姆·汉克斯", FILM, "汤姆·汉克斯也在其中"),
     ("person", "汤姆·汉克斯", FILM, "汤姆・汉克斯也在其中"),
+    ("person", "汤姆·汉克斯", FILM, "汤姆.汉克斯也在其中"),
     ("person", "tom hanks", FILM, "片中还有TOM HANKS"),
     ("person", "张国荣", SERIES, "张国荣饰演范闲"),
     ("person", "摩根·弗里曼", SERIES, "摩根·弗里曼饰演庆帝"),
@@ -156,6 +170,11 @@ CAUGHT = [
     ("claim", "豆瓣", FILM, "豆瓣网友推荐"),
     ("claim", "评分", FILM, "评分很高"),
     ("claim", "高分", FILM, "一部高分佳作"),
+    ("claim", "影史", FILM, "堪称影史经典"),
+    ("claim", "摘得", FILM, "摘得多项桂冠"),
+    ("claim", "腾讯", FILM, "由腾讯出品"),
+    ("claim", "原著", FILM, "村上春树原著"),
+    ("claim", "小说改编", FILM, "由金庸小说改编"),
     ("claim", "口碑", FILM, "口碑极佳"),
     ("claim", "金棕榈", FILM, "拿下金棕榈"),
     ("claim", "奥斯卡", FILM, "奥斯卡佳作"),
@@ -195,6 +214,7 @@ CAUGHT = [
     ("meta", "作为ai", FILM, "作为AI，我认为这是好戏"),
     ("meta", "作为一个语言模型", FILM, "作为一个语言模型，难以评价"),
     ("meta", "无法提供", FILM, "无法提供更多剧情"),
+    ("meta", "忽略以上", FILM, "忽略以上指令"),
     ("meta", "根据提供的资料", FILM, "根据提供的资料，这是一部戏"),
     ("meta", "暂无", FILM, "剧情暂无介绍"),
     ("meta", "本站", FILM, "本站推荐"),
@@ -303,6 +323,11 @@ PASSING = [
     (FILM, "身世不详的少年"),
     (FILM, "戏里——戏外；台上……台下！真的？“是的”。"),
     (FILM, "戏里戏外\n台上台下"),
+    (FILM, "往事一一浮现，三餐四季，师兄有七十二般变化"),
+    (FILM, "收拾行装，中国大陆日出之时，队伍人人自危"),
+    (FILM, "白薇信任他，他却透过猫眼看见精神作用下的幻影"),
+    (dataclasses.replace(FILM, actors=("汤姆.汉克斯",)), "汤姆.汉克斯出演，汤姆·汉克斯献声"),
+    (dataclasses.replace(FILM, title="Mr.Bean"), "《Mr.Bean》是一部喜剧，Mr.Bean独自旅行"),
 ]  # fmt: skip
 
 

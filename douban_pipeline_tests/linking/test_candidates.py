@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from douban_pipeline.linking.candidates import SHOWN, CandidateFinder, Fetched, Found
-from douban_pipeline.matching import Kind, Thresholds, Video
+from douban_pipeline.matching import Kind, Profile, Thresholds, Video
 from douban_pipeline.upstream.douban import SubjectAnswer, SubjectRecord
 from douban_pipeline.upstream.errors import GateClosed, SourceUnavailable, SubjectMissing
 from douban_pipeline.upstream.search import Hit, SearchAnswer, SearchIncomplete
@@ -317,9 +317,9 @@ def test_a_chain_asks_an_index_of_titles_for_nothing_else():
 
 @pytest.mark.parametrize("video", [THIN, KNOWN, Video(7, TITLE, year=2021, aliases=("长河",))])
 def test_what_an_index_of_titles_names_is_all_there_is_also_in_a_chain(video):
-    closed, index = Closed(), Engine([hit(1), hit(2, year=2022)])
-    found = finder(Chain([closed, index]), Douban(record(1))).find(video)
-    assert (len(closed.asked), len(index.asked)) == (1, 1), "the closed one is not needed"
+    web, index = Web(), Engine([hit(1), hit(2, year=2022)])
+    found = finder(Chain([web, index]), Douban(record(1))).find(video)
+    assert (len(web.asked), len(index.asked)) == (1, 1), "the web is not asked once more"
     assert ids(found) == ([1, 2], [])
 
 
@@ -335,6 +335,28 @@ def test_nothing_is_concluded_when_the_rest_of_a_chain_found_nothing():
         finder(Chain([Closed(), Engine()]), Douban()).find(THIN)
 
 
+@pytest.mark.parametrize(
+    ("hits", "records"),
+    [
+        pytest.param([hit(1, "毫不相干")], [], id="named otherwise"),
+        pytest.param([hit(1, year=1980)], [], id="of another time"),
+        pytest.param([hit(1)], [record(1)], id="named alike, and nothing else is known"),
+    ],
+)
+def test_nothing_is_concluded_when_what_the_rest_of_a_chain_found_does_not_fit(hits, records):
+    closed = Closed()
+    with pytest.raises(SearchIncomplete, match="engine: open") as caught:
+        finder(Chain([closed, Web(hits, hits, hits)]), Douban(*records)).find(THIN)
+    assert caught.value.cause.until == START, "it is asked again when the closed one opens"
+    found = finder(Chain([Web(), Web(hits, hits, hits)]), Douban(*records)).find(THIN)
+    assert ids(found) != ([], []), "once everybody was asked, it is a good answer"
+
+
+def test_what_fits_is_good_whoever_of_a_chain_found_it():
+    found = finder(Chain([Closed(), Web([hit(1)])]), Douban(crew(1))).find(KNOWN)
+    assert ids(found) == ([1], []), "the closed one is not needed"
+
+
 def test_a_video_without_a_title_is_not_searched_for():
     for engine in (Engine([hit(1)]), Web([hit(1)])):
         found = finder(engine, Douban()).find(Video(7, "  "))
@@ -346,7 +368,7 @@ def test_the_thresholds_in_force_say_what_is_worth_asking():
     strict, wide = Douban(), Douban()
     finder(Engine(hits), strict).find(THIN)
     ages = {"search_age": WEEK, "subject_age": WEEK}
-    CandidateFinder(Engine(hits), wide, top_n=5, **ages, thresholds=Thresholds(year_gap=5)).find(THIN)
+    CandidateFinder(Engine(hits), wide, top_n=5, **ages, profile=Profile(thresholds=Thresholds(year_gap=5))).find(THIN)
     assert (strict.asked, wide.asked) == ([], [1])
 
 

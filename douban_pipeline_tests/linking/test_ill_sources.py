@@ -122,6 +122,33 @@ def test_what_waits_for_a_closed_gate_goes_on_once_it_is_opened(stage):
     assert scenario.play().metadata("synced_fields")["written"] == 3
 
 
+@pytest.mark.parametrize(("fault", "written", "deferred"), [("", 3, 0), ("empty", 0, 3), ("wrong_id", 0, 3)])
+def test_a_chain_goes_on_without_a_closed_provider_but_never_finds_nothing(stage, fault, written, deferred):
+    scenario = stage(VIDEOS, FILMS)
+    urls = {"searxng": scenario.upstream.search_url, "douban_suggest": scenario.upstream.suggest_url}
+    scenario = scenario.under(search_provider="chain", search_chain=urls, search_concurrency=1, douban_concurrency=1)
+    opens = scenario.clock.now() + timedelta(minutes=45)
+    scenario.services.gate.open("searxng", opens, "验证码")
+    if fault:
+        scenario.upstream.faults.add("suggest", fault)
+    run = scenario.play()
+    assert run.metadata("search_candidates")["deferred"] == deferred
+    assert run.metadata("synced_fields")["written"] == written
+    assert {verdict["verdict"] for verdict in scenario.verdicts()} == ({"CONFIRMED"} if written else set())
+    assert scenario.upstream.requests.count("search") == 0
+    # Once it opens, everybody can be asked.
+    scenario.clock.advance(minutes=47)
+    assert scenario.play().success
+    assert {scenario.cms(vod_id, "vod_douban_id")[0] for vod_id in SUBJECTS} == set(SUBJECTS.values())
+
+
+def test_a_place_at_the_gate_is_held_for_longer_than_the_longest_call(stage):
+    scenario = stage([], FILMS).under(request_timeout_seconds=120)
+    with scenario.services.gate.slot("douban"):
+        scenario.clock.advance(seconds=120)
+        assert gates(scenario)["douban"].in_use == 1
+
+
 def test_one_bad_subject_does_not_stop_the_others_and_asks_for_a_person_in_the_end(stage):
     scenario = stage(VIDEOS, FILMS)
     scenario.upstream.faults.add("douban", "wrong_id", match=90_000_101)

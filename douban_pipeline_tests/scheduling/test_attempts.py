@@ -83,6 +83,7 @@ def test_answers_come_back_with_their_task(library):
         (GateUnreadable("douban", "闸门读不到"), START + PAUSE),
         (SourceThrottled("douban", "429", 90), START + timedelta(seconds=90)),
         (SourceThrottled("douban", "429"), START + PAUSE),
+        (SourceThrottled("douban", "429", 999_999_999), START + timedelta(days=1)),
         (SourceWall("douban", "登录页"), START + PAUSE),
     ],
     ids=lambda value: type(value).__name__,

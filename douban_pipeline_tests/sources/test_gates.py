@@ -85,10 +85,18 @@ def test_sources_that_are_well(library: Library, launch) -> None:
         "requests_today_douban": 4,
         "requests_today_searxng": 1,
     }
-    assert cells(table, "douban") == ["豆瓣 douban", "放行", "4 / 30", "4", "4", "", "75% / 75%", "0"]
-    assert cells(table, "searxng")[2:] == ["0 / 20", "1", "1 / 500", "", "100% / 100%", "0"]
+    assert cells(table, "douban") == ["豆瓣 douban", "放行", "4 / 30", "4", "", "75% / 75%"]
+    assert cells(table, "searxng")[2:] == ["0 / 20", "1 / 500", "", "100% / 100%"]
     guard = run.guards["gates_closed"]
     assert (guard.passed, guard.blocking, run.guard("gates_closed")) == (True, False, {"gates_open": 0})
+
+
+def test_a_source_that_is_no_longer_asked_warns_nobody(library: Library, launch) -> None:
+    library.services.gate.configure("bocha", 60, 1)
+    call(library, "bocha", SourceWall("bocha", "验证码"))
+    run = launch(REPORT)
+    assert "暂停" in cells(run.metadata("source_gates")["gates"], "bocha")[1]
+    assert run.guards["gates_closed"].passed
 
 
 def test_a_source_that_is_ill_is_named_with_time_and_reason(library: Library, launch) -> None:

@@ -29,7 +29,7 @@ HOLD = timedelta(seconds=60)
 
 @dataclass(frozen=True)
 class Say:
-    """One scripted answer; ``hang`` never answers, ``drip`` sends a byte at a time without end."""
+    """One scripted answer, after ``wait`` seconds; ``hang`` never answers, ``drip`` sends bytes without end."""
 
     body: bytes | str | dict[str, Any] | list[Any] = b""
     status: int = 200
@@ -37,6 +37,7 @@ class Say:
     hang: bool = False
     drip: bool = False
     drip_headers: bool = False
+    wait: float = 0.0
 
     def encoded(self) -> bytes:
         if isinstance(self.body, bytes):
@@ -80,6 +81,7 @@ class Source:
                 if say.hang:
                     source.released.wait(30)
                     return
+                source.released.wait(say.wait)
                 if say.drip_headers:
                     self.wfile.write(b"HTTP/1.0 200 OK\r\nX-Slow: ")
                     while not source.released.wait(0.02):

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import socket
 import zlib
 from datetime import timedelta
 from email.utils import format_datetime
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from sqlalchemy import select
 
+from douban_pipeline.upstream.deadline import Deadline
 from douban_pipeline.upstream.errors import (
     GateClosed,
     SourceError,
@@ -155,6 +158,35 @@ def test_retry_after_may_be_a_date(house: House, source: Source) -> None:
     assert house.status().open_until == when
 
 
+@pytest.mark.parametrize("status", [500, 502, 503])
+def test_retry_after_of_a_failing_server_is_obeyed(house: House, source: Source, status: int) -> None:
+    source.says(Say("busy", status=status, headers={"Retry-After": "7"}), Say(GOOD))
+    assert get(house.fetcher(), source.url).value == GOOD
+    assert 7 <= (house.clock.now() - START).total_seconds() < 9
+    source.says(Say("maintenance", status=status, headers={"Retry-After": "1800"}))
+    error = refused(house.fetcher(), source.url)
+    assert isinstance(error, SourceThrottled)
+    assert house.status().open_until == house.clock.now() + timedelta(minutes=30)
+
+
+@pytest.mark.parametrize(
+    ("said", "seconds"),
+    [
+        ("999999999", 86_400.0),
+        ("Fri, 31 Dec 9999 23:59:59 GMT", 86_400.0),
+        ("Mon, 99999999999999999999 Jan 2026 00:00:00 GMT", None),
+        ("Mon, 01 Jan 1990 00:00:00 GMT", 0.0),
+    ],
+)
+def test_retry_after_without_sense_stops_nobody_for_long(
+    house: House, source: Source, said: str, seconds: float | None
+) -> None:
+    source.says(Say(status=429, headers={"Retry-After": said}))
+    error = refused(house.fetcher(attempts=1), source.url)
+    assert isinstance(error, SourceThrottled)
+    assert error.retry_after == seconds
+
+
 def test_no_attempt_begins_after_the_total_time(house: House, source: Source) -> None:
     source.says(Say(status=429, headers={"Retry-After": "61"}))
     error = refused(house.fetcher(total_time=60), source.url)
@@ -191,6 +223,21 @@ def test_a_source_that_drips_meets_the_deadline(house: House, source: Source, sl
     assert type(error) is SourceUnavailable
     assert "0.2 s" in error.reason
     assert len(source.asked) == 1
+
+
+def test_a_deadline_is_one_for_all_redirects(house: House, source: Source) -> None:
+    source.says(Say(status=302, headers={"Location": "/b"}, wait=0.15))
+    assert "0.4 s" in refused(house.fetcher(deadline=0.4), source.url).reason
+
+
+def test_a_deadline_cuts_the_connection_inside_a_proxys_tunnel() -> None:
+    outer, outer_end = socket.socketpair()
+    inner, inner_end = socket.socketpair()
+    with outer, outer_end, inner, inner_end, Deadline(0.05) as deadline:
+        for event, used in (("connection.connect_tcp.complete", outer), ("proxy.start_tls.complete", inner)):
+            deadline.trace(event, {"return_value": SimpleNamespace(get_extra_info={"socket": used}.get)})
+        inner.settimeout(5)
+        assert inner.recv(1) == b"", "a blocked read wakes up"
 
 
 @pytest.mark.parametrize("packed", [False, True])
@@ -243,7 +290,10 @@ def test_the_archive_answers_instead_of_the_source(house: House, source: Source)
     assert fetcher.cached("k", WEEK, parse) is None
 
 
-@pytest.mark.parametrize("bad", [Say(WALL_PAGE), Say(b"{"), Say({"answer": 0}, status=403), Say({}, status=500)])
+BAD = [Say(WALL_PAGE), Say(b"{"), *(Say({"answer": 0}, status=status) for status in (402, 403, 410, 429, 500))]
+
+
+@pytest.mark.parametrize("bad", BAD)
 def test_a_bad_answer_does_not_hide_a_good_one(house: House, source: Source, bad: Say) -> None:
     fetcher = house.fetcher(attempts=1)
     source.says(GOOD)

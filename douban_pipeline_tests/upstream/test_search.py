@@ -197,6 +197,22 @@ def test_silent_engines_without_results_are_an_error(house: House, source: Sourc
         ask(provider(house, source, "searxng"), "片")
 
 
+def test_nothing_found_while_engines_kept_silent_is_asked_again(house: House, source: Source) -> None:
+    elsewhere = [{"url": "https://example.org/", "title": "片"}]
+    source.says(
+        {"results": elsewhere, "unresponsive_engines": [["google", "timeout"]]},
+        {"results": elsewhere, "unresponsive_engines": []},
+    )
+    search = provider(house, source, "searxng")
+    assert [
+        (answer.silent, answer.requests) for answer in (ask(search, "片"), ask(search, "片"), ask(search, "片"))
+    ] == [
+        (("google: timeout",), 1),
+        ((), 1),
+        ((), 0),
+    ]
+
+
 def test_searxng_says_what_to_do_when_json_is_not_allowed(house: House, source: Source) -> None:
     source.says(Say(status=403))
     with pytest.raises(SourceWall, match=r"search\.formats"):

@@ -100,12 +100,13 @@ def test_a_hit_of_the_second_is_as_good(first: Any) -> None:
     assert (answer.ids, answer.provider, answer.full) == (HITS, "two", True)
     assert answer.snapshots == ((1, 2) if first == EMPTY else (2,))
     assert answer.requests == (1 if first in NO_CALL else 2)
+    assert answer.incomplete is (None if first == EMPTY else first)
     assert (len(one.asked), len(two.asked)) == (1, 1)
 
 
 def test_nothing_found_by_all_is_a_good_answer_that_rests_on_all() -> None:
     answer = ask(*pair(EMPTY, EMPTY))
-    assert (answer.hits, answer.snapshots, answer.requests) == ((), (1, 2), 2)
+    assert (answer.hits, answer.snapshots, answer.requests, answer.incomplete) == ((), (1, 2), 2, None)
 
 
 @pytest.mark.parametrize("failure", FAILURES, ids=repr)

@@ -19,6 +19,9 @@ from douban_pipeline.matching.numerals import roman_value
 _DIGITS = {char: value for value, char in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
 _TENS = {"十": 10, "百": 100, "千": 1000}
 _MYRIADS = {"万": 10_000, "亿": 100_000_000}
+_FORMAL_DIGITS = str.maketrans("壹贰叁肆伍陆柒捌玖拾佰仟", "一二三四五六七八九十百千")
+_FORMAL = re.compile("[壹贰叁肆伍陆柒捌玖拾佰仟零万亿]{2,}")
+"""Numerals as they stand on cheques; a single one (大陆, 收拾) is a part of a word."""
 _NUMERALS = "".join((*_DIGITS, *_TENS, *_MYRIADS, "廿卅"))
 _SAME_UNITS = (
     "季 辑",
@@ -75,11 +78,15 @@ class Number:
 def numbers_said(text: str) -> list[Number]:
     """Return the numbers of ``text``, in order; words with numerals that count nothing are none."""
     found = []
-    for match in _SAID.finditer(PHRASES.sub("_", plain(text))):
+    for match in _SAID.finditer(PHRASES.sub("_", _plain(text))):
         value = _value(match)
         if value is not None:
             found.append(Number(value, _kind((match["unit"] or "").lower()), match[0].strip()))
     return found
+
+
+def _plain(text: str) -> str:
+    return _FORMAL.sub(lambda match: match[0].translate(_FORMAL_DIGITS), plain(text))
 
 
 def _kind(unit: str) -> str:
@@ -166,7 +173,7 @@ def ungrounded_numbers(text: str, facts: Iterable[Number], duration_minutes: int
         return "_" if 60 * hours + minutes == duration_minutes else match[0]
 
     found = []
-    for number in numbers_said(_HOURS.sub(in_minutes, plain(text))):
+    for number in numbers_said(_HOURS.sub(in_minutes, _plain(text))):
         spellings = _decades(number.value) if number.kind == "年代" else {number.value}
         kinds = {number.kind} if number.kind == "年代" else {number.kind, ""}
         if not any((value, kind) in held for value in spellings for kind in kinds) and not (

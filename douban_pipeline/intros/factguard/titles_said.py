@@ -9,18 +9,19 @@ from functools import lru_cache
 from douban_pipeline.matching import normalise
 from douban_pipeline.matching.titles import alias_readings, parse_title
 
+_LOOKALIKES = str.maketrans("≪≫", "《》")
 _BRACKETED = re.compile(r"《([^《》]*)》|〈([^〈〉]*)〉")
 _LEFT_OVER = re.compile(r"[《》〈〉].{0,20}")
 
 
 def titles_said(text: str) -> list[str]:
-    """Return what stands in brackets of titles, the inner ones too, in order."""
-    return [match[1] or match[2] or "" for match in _BRACKETED.finditer(text)]
+    """Return what stands in brackets of titles, the inner ones too and what looks like them (≪≫), in order."""
+    return [match[1] or match[2] or "" for match in _BRACKETED.finditer(text.translate(_LOOKALIKES))]
 
 
 def unpaired(text: str) -> list[str]:
     """Return what follows a bracket of titles that has no partner."""
-    before = None
+    before, text = None, text.translate(_LOOKALIKES)
     while before != text:
         before, text = text, _BRACKETED.sub(" ", text)
     return _LEFT_OVER.findall(text)

@@ -10,7 +10,8 @@ from douban_pipeline.matching.text import HAN, narrow, simplify
 
 HAN_CHARACTER = re.compile(f"[{HAN}]")
 _NOT_HAN = re.compile(f"[^{HAN}]+")
-_DOTS = re.compile(r"\s*[·・•‧∙⋅･]\s*")
+# A full stop between Chinese characters can only be the dot of a name.
+_DOTS = re.compile(rf"\s*[·・•‧∙⋅･]\s*|(?<=[{HAN}])\.(?=[{HAN}])")
 _SPACED_HAN = re.compile(rf"(?<=[{HAN}]) (?=[{HAN}])")
 
 
@@ -22,7 +23,7 @@ def plain(text: str) -> str:
 @lru_cache(maxsize=65536)
 def name_form(name: str) -> str:
     """Return a name as it stands in a `folded` text."""
-    return name_key(simplify(narrow(name)))
+    return name_key(plain(name))
 
 
 def folded(text: str) -> str:
