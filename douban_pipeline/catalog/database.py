@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -85,7 +86,7 @@ def _open_sqlite(url: URL) -> Engine:
     @event.listens_for(engine, "connect")
     def _prepare(connection: Any, _record: object) -> None:
         connection.isolation_level = None  # SQLAlchemy says when a transaction begins, not the driver
-        connection.execute("PRAGMA journal_mode = WAL")
+        _write_ahead(connection)
         connection.execute("PRAGMA synchronous = NORMAL")
 
     @event.listens_for(engine, "begin")
@@ -94,6 +95,23 @@ def _open_sqlite(url: URL) -> Engine:
         connection.exec_driver_sql("BEGIN" if reading_only else "BEGIN IMMEDIATE")
 
     return engine
+
+
+def _write_ahead(connection: sqlite3.Connection) -> None:
+    """Have SQLite write ahead, once for the file: readers and a writer then do not wait for each other.
+
+    SQLite does not wait for others that have the file open at that moment; the first processes to come try again.
+    """
+    for attempt in stamina.retry_context(
+        on=_is_busy, attempts=None, timeout=LOCK_WAIT_SECONDS, wait_initial=0.02, wait_max=0.5
+    ):
+        with attempt:
+            if connection.execute("PRAGMA journal_mode").fetchone() != ("wal",):
+                connection.execute("PRAGMA journal_mode = WAL")
+
+
+def _is_busy(error: Exception) -> bool:
+    return isinstance(error, sqlite3.OperationalError) and error.sqlite_errorcode == sqlite3.SQLITE_BUSY
 
 
 def transactions(engine: Engine) -> Iterator[AbstractContextManager[Connection]]:

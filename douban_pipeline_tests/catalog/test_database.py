@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import sqlite3
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import sqlalchemy as sa
+import stamina
 from sqlalchemy.exc import DataError
 
-from douban_pipeline.catalog.database import LOCK_WAIT_SECONDS, DatabaseError, open_engine, parse_url, reading
+from douban_pipeline.catalog.database import (
+    LOCK_WAIT_SECONDS,
+    DatabaseError,
+    _write_ahead,
+    open_engine,
+    parse_url,
+    reading,
+)
 
 
 @pytest.fixture
@@ -134,3 +144,25 @@ def test_a_session_is_set_up_for_short_waits_and_fresh_reads(mariadb_url):
         ).one()
     assert tuple(row) == (LOCK_WAIT_SECONDS, LOCK_WAIT_SECONDS, "READ-COMMITTED", "utf8mb4")
     engine.dispose()
+
+
+def test_who_opens_a_new_file_while_somebody_has_it_waits(sqlite_url):
+    """Turning to write-ahead asks for the file alone, and SQLite does not always wait for that by itself."""
+    other = sqlite3.connect(sqlite_url.removeprefix("sqlite:///"), isolation_level=None, timeout=0)
+    other.execute("CREATE TABLE seen (number INTEGER)")
+    other.execute("BEGIN EXCLUSIVE")
+    file = sqlite3.connect(sqlite_url.removeprefix("sqlite:///"), timeout=0, check_same_thread=False)
+    tried = threading.Event()
+    hooks = stamina.instrumentation.get_on_retry_hooks()
+    stamina.instrumentation.set_on_retry_hooks([lambda _: tried.set()])
+    try:
+        with ThreadPoolExecutor(1) as pool:
+            done = pool.submit(_write_ahead, file)
+            assert tried.wait(30)
+            other.execute("COMMIT")
+            other.close()
+            done.result(timeout=30)
+        assert file.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    finally:
+        stamina.instrumentation.set_on_retry_hooks(hooks)
+        file.close()
