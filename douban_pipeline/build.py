@@ -70,16 +70,6 @@ default_jobs: list[Any] = [
     *archive_jobs.jobs,
 ]
 
-console_logger = dg.LoggerDefinition(
-    logger_fn=dg.colored_console_logger.logger_fn,
-    config_schema={
-        "log_level": dg.Field(dg.String, is_required=False, default_value="INFO"),
-        "name": dg.Field(dg.String, is_required=False, default_value="dagster"),
-    },
-    description="The terminal, from INFO on: every event is in the UI.",
-)
-"""Dagster's own prints each of a run's hundred events, in which the few lines that tell something drown."""
-
 
 def build_defs(
     *, settings: Settings | None = None, resource_overrides: Mapping[str, Any] | None = None
@@ -101,7 +91,6 @@ def build_defs(
         sensors=[*sensors, *health_sensors.sensors],
         schedules=schedules_for(settings.site_timezone),
         resources={"services": services_resource(settings), **(resource_overrides or {})},
-        loggers={"console": console_logger},
         # A process a step would cost five times the work; parallel calls are threads inside the assets.
         executor=dg.in_process_executor,
     )

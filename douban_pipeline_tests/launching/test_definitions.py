@@ -193,6 +193,7 @@ def test_the_instance_file_is_valid_and_avoids_the_traps(
     assert config["run_monitoring"]["enabled"]
     assert config["run_monitoring"]["free_slots_after_run_end_seconds"]
     assert config["freshness"] == {"enabled": False}
+    assert config["python_logs"] == {"python_log_level": "INFO"}, "a run's hundred events would drown what it tells"
     assert set(config["retention"]) == {"sensor", "schedule"}
     assert config["telemetry"] == {"enabled": False}
 
