@@ -14,7 +14,7 @@ from dagster._core.errors import DagsterExecutionInterruptedError
 from pydantic import SecretStr
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
+from rich.table import Column, Table
 from sqlalchemy.exc import SQLAlchemyError
 
 from douban_pipeline.catalog import migrations
@@ -70,7 +70,10 @@ def set_up() -> None:
 def show_settings() -> None:
     """Show every setting: its variable, its value (never a secret) and what it means."""
     settings = load_settings()
-    table = Table("variable", "value", "meaning")
+    # A variable that is cut off cannot be copied.
+    table = Table(
+        Column("variable", no_wrap=True), Column("value", overflow="fold"), Column("meaning", overflow="fold")
+    )
     for name, definition in Settings.model_fields.items():
         value = settings.shown_library_url if name == "database_url" else _shown(getattr(settings, name))
         table.add_row(variable(name), value, definition.description or "")

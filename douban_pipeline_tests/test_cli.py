@@ -44,6 +44,11 @@ def test_wrong_settings_are_told_in_lines_without_a_trace(tmp_path: Path) -> Non
     assert "Traceback" not in result.stdout + result.stderr
 
 
+def test_a_narrow_terminal_cuts_no_variable_off(tmp_path: Path) -> None:
+    result = run("settings", cwd=tmp_path, COLUMNS="80")
+    assert [name for name in map(variable, Settings.model_fields) if f" {name} " not in result.stdout] == []
+
+
 @pytest.mark.parametrize(
     ("url", "told"),
     [
