@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, time, timedelta
+from datetime import date, datetime, timedelta
 
 from sqlalchemy import Connection, case, func, select
 from sqlalchemy.sql import ColumnElement
@@ -24,6 +24,7 @@ from douban_pipeline.catalog.database import reading
 from douban_pipeline.catalog.states import IntroState, ReviewStatus, TaskStatus, TaskType
 from douban_pipeline.catalog.tasks import OPEN
 from douban_pipeline.catalog.values import readable
+from douban_pipeline.days import day_of, midnight
 from douban_pipeline.scheduling.due import DueVideos
 from douban_pipeline.services import Services
 from douban_pipeline.upstream.gate import GateStatus
@@ -279,12 +280,12 @@ def last_failure(services: Services) -> ColumnElement[datetime | None]:
 def verdict_days(connection: Connection, services: Services) -> list[VerdictDay]:
     """Return the mix of verdicts of the last `DAYS` days and of today so far, the oldest first."""
     verdict, zone = services.tables.verdict, services.settings.zone
-    today = services.clock.now().astimezone(zone).date()
+    today = day_of(services.clock.now(), zone).date
     days = [today - timedelta(days=back) for back in range(DAYS, -1, -1)]
     found = []
     for day in days:
         # Midnights, not steps of 24 hours: some zones change their clocks.
-        start, end = (datetime.combine(each, time.min, zone) for each in (day, day + timedelta(days=1)))
+        start, end = (midnight(each, zone) for each in (day, day + timedelta(days=1)))
         query = (
             select(verdict.c.verdict, func.count())
             .where(verdict.c.created_at >= start, verdict.c.created_at < end)
@@ -300,6 +301,7 @@ def _due(services: Services) -> list[ColumnElement[bool]]:
 
 
 def oldest_due(connection: Connection, services: Services) -> OldestDue | None:
+    """Return the due video that waits longest."""
     video = services.tables.video
     query = select(video.c.vod_id, video.c.douban_next_sync_at).where(*_due(services))
     oldest = connection.execute(query.order_by(video.c.douban_next_sync_at).limit(1)).first()
@@ -339,10 +341,9 @@ def _mean_and_p95(seconds: list[float]) -> Iterator[float | None]:
 
 def _spending(connection: Connection, services: Services, now: datetime) -> Spending:
     intro, settings = services.tables.intro, services.settings
-    midnight = datetime.combine(now.astimezone(settings.zone).date(), time.min, settings.zone)
     query = (
         select(intro.c.state, func.count(), func.sum(intro.c.cost_usd))
-        .where(intro.c.created_at >= midnight)
+        .where(intro.c.created_at >= midnight(day_of(now, settings.zone).date, settings.zone))
         .group_by(intro.c.state)
     )
     rows = connection.execute(query).all()

@@ -9,11 +9,12 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from random import Random
 
-from sqlalchemy import select, update
+from sqlalchemy import Connection, select, update
 
 from douban_pipeline.catalog.database import transactions
 from douban_pipeline.catalog.tasks import FAILURES_FOR_A_PERSON, Task, back_off
-from douban_pipeline.scheduling.attempts import ILL, Attempts, PutBack
+from douban_pipeline.days import day_of
+from douban_pipeline.scheduling.attempts import Attempts, PutBack
 from douban_pipeline.upstream.errors import (
     GateClosed,
     SourceError,
@@ -21,7 +22,6 @@ from douban_pipeline.upstream.errors import (
     SourceUnavailable,
     SourceUnpaid,
 )
-from douban_pipeline.upstream.gate_usage import day_of
 
 THROTTLED_MINUTES = (10.0, 30.0)
 UNAVAILABLE_MINUTES = (5.0, 10.0)
@@ -41,20 +41,17 @@ class IntroAttempts(Attempts):
 
     def put_back(self, task: Task, error: SourceError) -> None:
         """Return ``task`` to the queue after ``error``: deferred if the source is ill, else as failed."""
-        if not isinstance(error, ILL):
-            again = isinstance(error, SourceUnavailable) and error.retryable
-            self._count(task, str(error), UNAVAILABLE_MINUTES if again else OTHER_MINUTES)
-            return
-        until = self._until(error) + timedelta(seconds=task.vod_id % 60)  # not all at once
-        with self._lock:
-            for transaction in transactions(self.services.engine):
-                with transaction as connection:
-                    self.queue.put_back(connection, task.task_id, until, str(error), failed=False)
-            self.deferred.append(PutBack(task.vod_id, task.shard, until, str(error)))
+        if isinstance(error, SourceUnavailable) and error.retryable:
+            self._count(task, str(error), UNAVAILABLE_MINUTES)
+        else:
+            super().put_back(task, error)
 
     def fail(self, task: Task, reason: str) -> None:
         """Count a failure of ``task`` for which no source is to blame, and let it wait."""
         self._count(task, reason, OTHER_MINUTES)
+
+    def _let_rest(self, connection: Connection, task: Task, until: datetime) -> None:
+        """Leave the visits to Douban alone."""
 
     def _until(self, error: SourceError) -> datetime:
         now = self.services.clock.now()

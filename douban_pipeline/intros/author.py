@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from threading import Lock
 from typing import Any
 
@@ -60,6 +59,14 @@ def limits_of(services: Services) -> Limits:
     return Limits(services.settings.intro_min_han, services.settings.intro_max_han)
 
 
+def why_not_told_from(row: RowMapping | None, state: RowMapping | None, douban_id: int) -> str:
+    """Return why an intro told from a subject must not be written to a video, empty if it may."""
+    reason = why_unlinked(row, state)
+    if not reason and state is not None and state["vod_douban_id"] != douban_id:
+        return f"豆瓣关联已变为 {state['vod_douban_id']}"
+    return reason
+
+
 def ledger_of(services: Services) -> Ledger:
     """Return the ledger of this site."""
     return Ledger(services.engine, services.tables, services.clock, services.settings.zone)
@@ -103,19 +110,19 @@ class Author:
         services.people.remember(sheet.people)
         return sheet
 
-    def write(self, occasion: Occasion, sheet: FactSheet, *, key: str, max_age: timedelta | None) -> Draft:
+    def write(self, occasion: Occasion, sheet: FactSheet, *, max_age: timedelta | None) -> Draft:
         """Ask for an intro, and once more if the guard refuses it.
 
         Args:
             occasion: What it is for.
             sheet: The facts.
-            key: Names the question in the archive.
-            max_age: Oldest archived answer to accept, so that a run that was killed does not pay twice.
+            max_age: Oldest archived answer on this occasion to accept, so that a killed run does not pay twice.
 
         Raises:
             QuotaSpent: The day's budget is spent.
             SourceError: No usable answer came; what it cost is noted.
         """
+        key = f"intro:{occasion.vod_id}:{occasion.task_id or occasion.run_id}:{sheet.hash}:{PROMPT_VERSION}"
         violations: tuple[Violation, ...] = ()
         for number in range(1, TRIES + 1):
             completion = self._ask(occasion, sheet, violations, f"{key}:{number}", max_age)
@@ -175,14 +182,14 @@ def as_stored(text: str, cms: Cms) -> str:
     return content_text(content_html(_storable(text, cms)))
 
 
-def intro_change(row: RowMapping, draft: Draft, cms: Cms, state: Mapping[str, Any], **given: Any) -> Change:
+def intro_change(row: RowMapping, draft: Draft, cms: Cms, now: datetime, **given: Any) -> Change:
     """Return the change that writes a draft over what ``row`` holds, and locks it.
 
     Args:
         row: The CMS row as it was read before the draft was written.
         draft: A draft that passed.
         cms: Character sets and widths of this site.
-        state: Further columns of our state row.
+        now: When it is written and locked.
         given: Further fields of the change; ``reason`` is put before what is said of the model.
     """
     new = {
@@ -198,10 +205,11 @@ def intro_change(row: RowMapping, draft: Draft, cms: Cms, state: Mapping[str, An
         new=new,
         state={
             "intro_locked": True,
+            "intro_lock_time": now,
             "intro_ai_source": draft.model[:64],
+            "intro_ai_last_at": now,
             "intro_ai_fail_count": 0,
             "intro_ai_last_fail_reason": "",
-            **state,
         },
         reason=why,
         snapshot_id=draft.snapshot_id,

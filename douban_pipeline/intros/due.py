@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from sqlalchemy import ColumnElement, exists, or_, select
 
 from douban_pipeline.catalog.database import reading, transactions
-from douban_pipeline.catalog.states import DecisionState, ReviewStatus, TaskStage, TaskStatus, TaskType
+from douban_pipeline.catalog.states import ReviewStatus, TaskStage, TaskStatus, TaskType
 from douban_pipeline.catalog.tasks import OPEN, NewTask, TaskQueue
 from douban_pipeline.scheduling.due import DueVideos
 from douban_pipeline.services import Services
@@ -53,7 +53,7 @@ class DueIntros:
                 video.c.intro_locked.is_(False),
                 *due.in_scope(),
                 *self._rested(),
-                ~self._decision_pending(),
+                ~due.decision_pending(),
                 ~self._queued(),
             )
             .order_by(video.c.douban_last_sync_at.desc(), video.c.vod_id)
@@ -95,10 +95,6 @@ class DueIntros:
         before = self.services.clock.now() - timedelta(days=self.services.settings.intro_interval_days)
         tried = (video.c.intro_ai_last_at, video.c.intro_ai_last_fail_at)
         return [or_(moment.is_(None), moment <= before) for moment in tried]
-
-    def _decision_pending(self) -> ColumnElement[bool]:
-        video, decision = self.tables.video, self.tables.decision
-        return exists().where(decision.c.vod_id == video.c.vod_id, decision.c.state == DecisionState.PENDING)
 
     def _queued(self) -> ColumnElement[bool]:
         video, task = self.tables.video, self.tables.task

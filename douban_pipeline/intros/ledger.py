@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, time, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -19,10 +19,10 @@ from douban_pipeline.catalog.states import IntroState
 from douban_pipeline.catalog.tables import OwnTables
 from douban_pipeline.catalog.tasks import shard_of
 from douban_pipeline.clock import Clock
+from douban_pipeline.days import day_of, midnight
 from douban_pipeline.intros.factguard import Violation
 from douban_pipeline.intros.facts import FactSheet
 from douban_pipeline.intros.prompt import PROMPT_VERSION
-from douban_pipeline.upstream.gate_usage import day_of
 from douban_pipeline.upstream.llm import Usage
 
 UNJUDGED = "尚未核对"
@@ -203,9 +203,8 @@ class Ledger:
             return float(connection.execute(query).scalar_one())
 
     def day_began(self) -> datetime:
-        """Return when the site's day began."""
-        today = day_of(self.clock.now(), self.zone).date
-        return datetime.combine(today, time.min, self.zone)
+        """Return when the site's day began (UTC)."""
+        return midnight(day_of(self.clock.now(), self.zone).date, self.zone)
 
     def day_ends(self) -> datetime:
         """Return when the site's next day begins (UTC)."""

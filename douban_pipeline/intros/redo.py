@@ -13,11 +13,11 @@ from douban_pipeline.catalog.database import reading
 from douban_pipeline.catalog.states import ChangeState
 from douban_pipeline.catalog.values import readable
 from douban_pipeline.catalog.videos import state_rows
-from douban_pipeline.intros.author import Author, Draft, intro_change, ledger_of, why_unlinked
+from douban_pipeline.intros.author import Author, Draft, intro_change, ledger_of, why_not_told_from, why_unlinked
 from douban_pipeline.intros.factguard import marks
 from douban_pipeline.intros.facts import FactSheet
 from douban_pipeline.intros.ledger import Ledger, Occasion, told
-from douban_pipeline.intros.prompt import PROMPT_VERSION
+from douban_pipeline.problems import ProblemsError
 from douban_pipeline.scheduling.attempts import ILL
 from douban_pipeline.services import Services
 from douban_pipeline.upstream.errors import SourceError
@@ -41,12 +41,8 @@ class Redone:
     change_id: int | None = None
 
 
-class RedoError(Exception):
+class RedoError(ProblemsError):
     """The order cannot be carried out as it is; ``problems`` holds a sentence for each reason."""
-
-    def __init__(self, problems: Sequence[str]) -> None:
-        super().__init__("\n".join(problems))
-        self.problems = tuple(problems)
 
 
 def redo(
@@ -148,25 +144,20 @@ class _Order:
                 return draft
             self.ledger.refuse(draft.intro_id, told(violations))
         occasion = Occasion(vod_id, douban_id, self.change_log.run_id)
-        key = f"intro:{vod_id}:{self.change_log.run_id}:{sheet.hash}:{PROMPT_VERSION}"
-        return self.author.write(occasion, sheet, key=key, max_age=None)
+        return self.author.write(occasion, sheet, max_age=None)
 
     def _write(self, row: RowMapping, draft: Draft, title: str, douban_id: int) -> Redone:
         vod_id = row["vod_id"]
-        current, state = self._look(vod_id)
-        reason = why_unlinked(current, state)
-        if not reason and state is not None and state["vod_douban_id"] != douban_id:
-            reason = f"豆瓣关联已变为 {state['vod_douban_id']}"
+        reason = why_not_told_from(*self._look(vod_id), douban_id)
         if reason:
             self.ledger.refuse(draft.intro_id, reason)
             return Redone(vod_id, title, "skipped", draft.text, reason)
-        now = self.services.clock.now()
         self.ledger.keep_marks({draft.intro_id: marks(draft.text, draft.sheet)})
         change = intro_change(
             row,
             draft,
             self.services.cms,
-            {"intro_lock_time": now, "intro_ai_last_at": now},
+            self.services.clock.now(),
             reason=self.note.strip()[:200] or "重写简介",
             operator=self.reviewer.strip()[:64],
             automatic=False,

@@ -16,10 +16,9 @@ from douban_pipeline.catalog.tasks import Task, TaskQueue
 from douban_pipeline.catalog.values import readable
 from douban_pipeline.catalog.videos import note_gone, state_rows
 from douban_pipeline.intros.attempts import IntroAttempts
-from douban_pipeline.intros.author import Author, Draft, intro_change, ledger_of, why_unlinked
+from douban_pipeline.intros.author import Author, Draft, intro_change, ledger_of, why_not_told_from, why_unlinked
 from douban_pipeline.intros.factguard import Violation, marks
 from douban_pipeline.intros.ledger import Ledger, Occasion, told
-from douban_pipeline.intros.prompt import PROMPT_VERSION
 from douban_pipeline.services import Services
 from douban_pipeline.upstream.errors import SourceError, SubjectMissing
 
@@ -153,8 +152,7 @@ class IntroWriter:
             if not sheet.enough:
                 return _Nothing("资料不足：至少需要片名和类型")
             occasion = Occasion(task.vod_id, work.douban_id, self.change_log.run_id, task.task_id)
-            key = f"intro:{task.vod_id}:{task.task_id}:{sheet.hash}:{PROMPT_VERSION}"
-            return self.author.write(occasion, sheet, key=key, max_age=ARCHIVE_AGE)
+            return self.author.write(occasion, sheet, max_age=ARCHIVE_AGE)
 
         return call
 
@@ -171,16 +169,8 @@ class IntroWriter:
         now = self.services.clock.now()
         for work, draft in wanted:
             vod_id = work.task.vod_id
-            change = intro_change(
-                work.row,
-                draft,
-                self.services.cms,
-                {"intro_lock_time": now, "intro_ai_last_at": now},
-                task_id=work.task.task_id,
-            )
-            reason = why_unlinked(rows.get(vod_id), states.get(vod_id))
-            if not reason and states[vod_id]["vod_douban_id"] != work.douban_id:
-                reason = f"豆瓣关联已变为 {states[vod_id]['vod_douban_id']}"
+            change = intro_change(work.row, draft, self.services.cms, now, task_id=work.task.task_id)
+            reason = why_not_told_from(rows.get(vod_id), states.get(vod_id), work.douban_id)
             if not reason and change.new["vod_content"] in work.undone.get("vod_content", ()):
                 reason = "同样的简介曾被人工撤销"
             if reason:

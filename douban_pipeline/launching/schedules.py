@@ -1,6 +1,7 @@
 """What runs by the clock, in the site's time zone. Add schedules here; what they launch lives in its own room."""
 
 from collections.abc import Iterator
+from functools import partial
 
 import dagster as dg
 
@@ -52,37 +53,30 @@ def schedules_for(time_zone: str) -> list[dg.ScheduleDefinition]:
         config = dg.RunConfig(ops={"sweep": SweepConfig(part=hour, parts=HOURS)})
         return dg.RunRequest(run_config=config)
 
-    nightly_reports = dg.ScheduleDefinition(
+    by_clock = partial(dg.ScheduleDefinition, execution_timezone=time_zone, default_status=running)
+    nightly_reports = by_clock(
         name="nightly_reports_schedule",
         job=reports_job,
         cron_schedule="30 3 * * *",
-        execution_timezone=time_zone,
-        default_status=running,
         description="Renews the reports for people before they come to work.",
     )
-    nightly_prune = dg.ScheduleDefinition(
+    nightly_prune = by_clock(
         name="nightly_prune",
         job=prune_history,
         cron_schedule="50 4 * * *",
-        execution_timezone=time_zone,
-        default_status=running,
         description="Clears away finished runs and closed tasks past their days.",
     )
-    frequent_health = dg.ScheduleDefinition(
+    frequent_health = by_clock(
         name="frequent_health",
         job=health_job,
         cron_schedule="*/5 * * * *",
-        execution_timezone=time_zone,
-        default_status=running,
         description="Renews the health report every five minutes.",
     )
-    weekly_archive = dg.ScheduleDefinition(
+    weekly_archive = by_clock(
         name="weekly_archive",
         job=prune_archive,
         cron_schedule="30 5 * * 1",
-        execution_timezone=time_zone,
         run_config=dg.RunConfig(ops={"drop_answers": PruneConfig(dry_run=False)}),
-        default_status=running,
         description="Drops archived answers past their days on which nothing rests.",
     )
     return [weekly_backfill, hourly_sweep, nightly_reports, nightly_prune, frequent_health, weekly_archive]

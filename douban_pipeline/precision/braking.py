@@ -17,17 +17,14 @@ from douban_pipeline.matching import Code
 from douban_pipeline.matching.strata import STRATA
 from douban_pipeline.precision.labels import Label
 from douban_pipeline.precision.rates import Rate, shortfalls
+from douban_pipeline.problems import ProblemsError
 from douban_pipeline.services import Services
 
 _CHUNK = 500
 
 
-class LiftError(Exception):
+class LiftError(ProblemsError):
     """Brakes cannot be lifted as asked; ``problems`` holds a sentence for each reason."""
-
-    def __init__(self, problems: Sequence[str]) -> None:
-        super().__init__("\n".join(problems))
-        self.problems = tuple(problems)
 
 
 @dataclass(frozen=True, slots=True)

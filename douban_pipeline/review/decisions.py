@@ -11,6 +11,7 @@ from douban_pipeline.catalog.database import reading, transactions
 from douban_pipeline.catalog.states import DecisionAction, DecisionState
 from douban_pipeline.catalog.tasks import shard_of
 from douban_pipeline.catalog.videos import state_rows
+from douban_pipeline.problems import ProblemsError
 from douban_pipeline.review.queue import newest_candidates
 from douban_pipeline.services import Services
 from douban_pipeline.upstream.subject_urls import SMALLEST_ID
@@ -35,12 +36,8 @@ class Recorded:
     known: bool
 
 
-class DecisionError(Exception):
+class DecisionError(ProblemsError):
     """Some decisions cannot be recorded, so none is; ``problems`` holds a sentence for each."""
-
-    def __init__(self, problems: Sequence[str]) -> None:
-        super().__init__("\n".join(problems))
-        self.problems = tuple(problems)
 
 
 def record(

@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from threading import Lock
 from typing import TypeVar
 
-from sqlalchemy import select, update
+from sqlalchemy import Connection, select, update
 
 from douban_pipeline.catalog.database import transactions
 from douban_pipeline.catalog.states import ReviewStatus
@@ -118,23 +118,28 @@ class Attempts:
         if not isinstance(error, ILL):
             self.fail(task, str(error))
             return
-        now = self.services.clock.now()
-        if isinstance(error, GateClosed):
-            until = max(error.until, now)
-        elif isinstance(error, SourceThrottled) and error.retry_after:
-            until = now + timedelta(seconds=error.retry_after)
-        else:
-            until = now + PAUSE
         # Not all at once when the gate opens.
-        until += timedelta(seconds=task.vod_id % 60)
-        video = self.services.tables.video
+        until = self._until(error) + timedelta(seconds=task.vod_id % 60)
         with self._lock:
             for transaction in transactions(self.services.engine):
                 with transaction as connection:
                     self.queue.put_back(connection, task.task_id, until, str(error), failed=False)
-                    this_video = update(video).where(video.c.vod_id == task.vod_id)
-                    connection.execute(this_video.values(douban_next_sync_at=until))
+                    self._let_rest(connection, task, until)
             self.deferred.append(PutBack(task.vod_id, task.shard, until, str(error)))
+
+    def _until(self, error: SourceError) -> datetime:
+        """Return when it is worth asking an ill source again."""
+        now = self.services.clock.now()
+        if isinstance(error, GateClosed):
+            return max(error.until, now)
+        if isinstance(error, SourceThrottled) and error.retry_after:
+            return now + timedelta(seconds=error.retry_after)
+        return now + PAUSE
+
+    def _let_rest(self, connection: Connection, task: Task, until: datetime) -> None:
+        """Move the video's next visit to when its task goes on, or it would stay due in vain."""
+        video = self.services.tables.video
+        connection.execute(update(video).where(video.c.vod_id == task.vod_id).values(douban_next_sync_at=until))
 
     def fail(self, task: Task, reason: str) -> None:
         """Count a failure of ``task`` and let it wait; from the fifth in a row on a person is asked."""

@@ -146,7 +146,7 @@ class DueVideos:
         order = video.c.douban_next_sync_at if scope is Scope.due else video.c.douban_last_sync_at
         query = (
             select(video)
-            .where(*conditions, ~self._decision_pending(), ~waiting)
+            .where(*conditions, ~self.decision_pending(), ~waiting)
             .order_by(order, video.c.vod_id)
             .limit(limit)
         )
@@ -195,7 +195,7 @@ class DueVideos:
                 )
                 connection.execute(
                     update(video)
-                    .where(*ignored, ~self._decision_pending())
+                    .where(*ignored, ~self.decision_pending())
                     .values(douban_next_sync_at=video.c.douban_ignore_until)
                 )
 
@@ -222,7 +222,8 @@ class DueVideos:
             task.c.task_type != TaskType.AI_INTRO,
         )
 
-    def _decision_pending(self) -> ColumnElement[bool]:
+    def decision_pending(self) -> ColumnElement[bool]:
+        """Return the condition that a person's decision about a video waits."""
         video, decision = self.tables.video, self.tables.decision
         return exists().where(and_(decision.c.vod_id == video.c.vod_id, decision.c.state == DecisionState.PENDING))
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from douban_pipeline.presentation import local_time
+from douban_pipeline.problems import ProblemsError
 from douban_pipeline.services import Services
 from douban_pipeline.upstream.gate import GateStatus
 from douban_pipeline.upstream.gate_rules import GateState
@@ -35,12 +36,8 @@ class GateAction(enum.StrEnum):
     close = "close"
 
 
-class GateChangeError(Exception):
+class GateChangeError(ProblemsError):
     """A gate cannot be changed as asked; ``problems`` holds a sentence for each reason."""
-
-    def __init__(self, problems: Sequence[str]) -> None:
-        super().__init__("\n".join(problems))
-        self.problems = tuple(problems)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, time, timedelta, tzinfo
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 MINUTE = timedelta(minutes=1)
@@ -21,22 +21,6 @@ LEAST_CALLS = 10
 """Fewer calls in a window say nothing: three subjects that a source is ill about fail nine times with their retries."""
 FAILURE_RATE = 0.8
 """A larger share of failures in a window opens the breaker."""
-
-
-@dataclass(frozen=True, slots=True)
-class Day:
-    """One day of a time zone: which it is, and when the next one begins (UTC)."""
-
-    date: date
-    ends_at: datetime
-
-
-def day_of(now: datetime, zone: tzinfo) -> Day:
-    """Return the day that ``now`` belongs to in ``zone``."""
-    today = now.astimezone(zone).date()
-    midnight = datetime.combine(today + timedelta(days=1), time.min, zone)
-    # Where clocks are changed at midnight it comes twice, or not at all: the later reading is right for both.
-    return Day(today, max(midnight.replace(fold=fold).astimezone(UTC) for fold in (0, 1)))
 
 
 @dataclass(slots=True)
