@@ -5,14 +5,19 @@ from __future__ import annotations
 import os
 import traceback
 from datetime import timedelta
+from typing import get_args
 
 import pytest
 
 from douban_pipeline.linking.guards import profile_of
 from douban_pipeline.matching.profiles import PLAN
 from douban_pipeline.matching.scoring import Thresholds, Weights
-from douban_pipeline.setting_values import DEFAULT_FIELD_POLICIES
+from douban_pipeline.setting_values import CHAIN, DEFAULT_FIELD_POLICIES, SEARCH_PROVIDERS, SOURCES
 from douban_pipeline.settings import Settings, SettingsError, load_settings
+from douban_pipeline.sources.gates import SOURCE_NAMES
+from douban_pipeline.upstream.douban import SOURCE as DOUBAN
+from douban_pipeline.upstream.llm import SOURCE as LLM
+from douban_pipeline.upstream.search_providers import PROVIDERS
 
 P = "DOUBAN_PIPELINE_"
 
@@ -301,3 +306,9 @@ def test_a_wrong_webhook_is_refused_without_telling_it(refusal):
     told = refusal(ALERT_WEBHOOK_URL="example.org/send?key=secret")
     assert "DOUBAN_PIPELINE_ALERT_WEBHOOK_URL is not usable" in told
     assert "secret" not in told
+
+
+def test_every_source_is_known_wherever_sources_are_named():
+    allowed = get_args(Settings.model_fields["search_provider"].annotation)
+    assert set(SEARCH_PROVIDERS) == set(PROVIDERS) == set(allowed) - {CHAIN}
+    assert set(SOURCES) == {DOUBAN, LLM, *PROVIDERS} == set(SOURCE_NAMES)
