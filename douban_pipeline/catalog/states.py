@@ -64,30 +64,47 @@ class VerdictState(enum.StrEnum):
 
 
 class DecisionAction(enum.StrEnum):
-    """What a reviewer may decide about a video."""
+    """What a reviewer may decide about a video; members are named as they are typed into the launchpad."""
 
     confirm_top1 = "confirm_top1"
     """The best candidate of the newest verdict is the one."""
+    choose = "choose"
+    """Another of its candidates is the one."""
     set_id = "set_id"
-    """The given subject is the one."""
+    """The given subject is the one, whoever found it."""
+    replace_and_lock = "replace_and_lock"
+    """The given subject is the one, even where another id is locked, and it is locked."""
     clear_id = "clear_id"
     """The id that stands is wrong; it is not linked automatically again."""
     ignore = "ignore"
-    """Leave the video alone until a person says otherwise."""
+    """Leave the video alone, for some days or until a person says otherwise."""
     lock_id = "lock_id"
     """No automatic run changes the id."""
     unlock_id = "unlock_id"
     """Automatic runs may change the id again."""
+    lock_intro = "lock_intro"
+    """No automatic run changes the synopsis."""
+    unlock_intro = "unlock_intro"
+    """Automatic runs may change the synopsis again."""
     rematch = "rematch"
     """Look for the subject anew; also ends being ignored."""
+    redo_intro = "redo_intro"
+    """Have the synopsis written anew, even a locked one, and lock it."""
+    sync_now = "sync_now"
+    """Ask Douban for the linked subject at once and refresh the fields."""
 
 
 class DecisionState(enum.StrEnum):
     """What became of a reviewer's decision."""
 
     PENDING = "pending"
+    """It waits for the next run of its shard."""
+    QUEUED = "queued"
+    """A task was queued for it, whose fate it shares."""
     APPLIED = "applied"
     REFUSED = "refused"
+    REVERTED = "reverted"
+    """It was carried out, and taken back since."""
 
 
 class IntroState(enum.StrEnum):

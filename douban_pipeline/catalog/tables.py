@@ -158,6 +158,8 @@ def own_tables(prefix: str) -> OwnTables:
         Column("explanation", String(500), nullable=False, server_default=text("''")),
         Column("facts", JsonText),
         Column("snapshots", JsonText),
+        # Of the row it was reached for, see `catalog.videos.fingerprint`; empty for verdicts of releases before it.
+        Column("fingerprint", String(32), nullable=False, server_default=text("''")),
         Column("profile", String(16), nullable=False, server_default=text("'plan'")),
         # Groups whose precision is measured apart; NULL for verdicts of releases that knew none.
         Column("strata", JsonText),
@@ -201,6 +203,14 @@ def own_tables(prefix: str) -> OwnTables:
         Column("action", String(32), nullable=False),
         Column("douban_id", BigInteger, nullable=False, server_default=text("0")),
         Column("lock", Boolean, nullable=False, server_default=false(), quote=True),
+        # Days that it is ignored; 0 for ever.
+        Column("days", Integer, nullable=False, server_default=text("0")),
+        Column("accept_conflicts", Boolean, nullable=False, server_default=false()),
+        # What the reviewer looked at: the newest verdict then, and the row as it was recorded.
+        Column("verdict_id", BigInteger),
+        Column("fingerprint", String(32), nullable=False, server_default=text("''")),
+        # When the subject was asked for and compared; NULL where that is still to be done.
+        Column("checked_at", UtcDateTime),
         Column("reviewer", String(64), nullable=False),
         Column("note", String(500), nullable=False, server_default=text("''")),
         Column("state", String(16), nullable=False),
@@ -208,10 +218,17 @@ def own_tables(prefix: str) -> OwnTables:
         # The same pending decision cannot stand twice; NULL once it is settled.
         Column("pending_key", String(96), unique=True),
         Column("run_id", String(64), nullable=False),
+        # All that was recorded at once; taken back at once too.
+        Column("batch_id", String(64), nullable=False, server_default=text("''")),
+        # The task that carries it out, whose fate it shares.
+        Column("task_id", BigInteger),
         Column("created_at", UtcDateTime, nullable=False),
         Column("settled_at", UtcDateTime),
         index("decision_pending", "state", "shard"),
         index("decision_video", "vod_id", "decision_id"),
+        index("decision_batch", "batch_id"),
+        index("decision_task", "task_id"),
+        index("decision_subject", "douban_id", "state"),
     )
     log = table(
         "log",
@@ -245,6 +262,9 @@ def own_tables(prefix: str) -> OwnTables:
         index("log_state", "state", "prepared_at"),
         index("log_applied", "applied_at"),
         index("log_reverts", "reverts_change_id"),
+        index("log_decision", "decision_id"),
+        index("log_operator", "operator", "prepared_at"),
+        index("log_rules", "rule_version", "prepared_at"),
     )
     snapshot = table(
         "snapshot",

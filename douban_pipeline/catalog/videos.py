@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import hashlib
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy import Connection, RowMapping, select, update
 
+from douban_pipeline.catalog.maccms import MATCH_COLUMNS
 from douban_pipeline.catalog.tables import OwnTables
 from douban_pipeline.catalog.tasks import shard_of
 
@@ -21,6 +24,12 @@ def state_rows(
     query = select(tables.video).where(tables.video.c.vod_id.in_(list(vod_ids)))
     rows = connection.execute(query.with_for_update() if lock else query).mappings()
     return {row["vod_id"]: row for row in rows}
+
+
+def fingerprint(row: Mapping[Any, Any]) -> str:
+    """Return a hash of what a verdict about this video rests on: the `MATCH_COLUMNS` of its CMS row."""
+    text = "\x1f".join(str(row[column]) for column in MATCH_COLUMNS)
+    return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
 
 
 def note_gone(connection: Connection, tables: OwnTables, vod_id: int) -> None:

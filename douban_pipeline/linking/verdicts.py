@@ -17,7 +17,7 @@ from douban_pipeline.catalog.database import reading, transactions
 from douban_pipeline.catalog.states import ReviewStatus, TaskStage, TaskStatus, VerdictState
 from douban_pipeline.catalog.tasks import Task, TaskQueue, back_off
 from douban_pipeline.catalog.values import readable
-from douban_pipeline.catalog.videos import state_rows
+from douban_pipeline.catalog.videos import fingerprint, state_rows
 from douban_pipeline.linking.candidates import Found
 from douban_pipeline.linking.facts import video_facts
 from douban_pipeline.linking.guards import VerdictBreach, breaches, profile_of
@@ -120,7 +120,7 @@ class Bench:
             return self._search_again(task, video, explanation)
         for transaction in transactions(self.services.engine):
             with transaction as connection:
-                verdict_id = self._store(connection, task, found, video, verdict, status, explanation)
+                verdict_id = self._store(connection, task, row, found, video, verdict, status, explanation)
                 if status == ReviewStatus.CONFIRMED:
                     self.queue.advance(connection, task, TaskStage.SYNC, {**task.payload, "verdict_id": verdict_id})
                 else:
@@ -154,6 +154,7 @@ class Bench:
         self,
         connection: Connection,
         task: Task,
+        row: RowMapping,
         found: Found,
         video: Video,
         verdict: Verdict,
@@ -184,6 +185,7 @@ class Bench:
                 explanation=explanation[:500],
                 facts=asdict(video),
                 snapshots=[*found.snapshots, *(each.snapshot_id for each in found.subjects)],
+                fingerprint=fingerprint(row),
                 profile=verdict.profile,
                 strata=list(verdict.strata),
                 crowded=found.crowded,

@@ -6,7 +6,6 @@ catches what neither tells (batch edits do not bump `vod_time`, and a source may
 
 from __future__ import annotations
 
-import hashlib
 from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -23,7 +22,7 @@ from douban_pipeline.catalog.people import PEOPLE_COLUMNS, People, names_of_row
 from douban_pipeline.catalog.states import ReviewStatus
 from douban_pipeline.catalog.tables import OwnTables
 from douban_pipeline.catalog.tasks import shard_of
-from douban_pipeline.catalog.videos import GONE, state_rows
+from douban_pipeline.catalog.videos import GONE, fingerprint, state_rows
 from douban_pipeline.clock import Clock
 from douban_pipeline.matching.text import simplify
 from douban_pipeline.scheduling.tiers import TIERS, next_visit_of, tier_index, tier_of_row, updated_at
@@ -216,12 +215,6 @@ _UPDATED = (
     "douban_review_reason",
     "douban_next_sync_at",
 )
-
-
-def fingerprint(row: RowMapping) -> str:
-    """Return a hash of what a verdict about this video rests on."""
-    text = "\x1f".join(str(row[column]) for column in MATCH_COLUMNS)
-    return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
 
 
 def _in_recycle_bin(row: RowMapping) -> bool:

@@ -2,31 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import sqlalchemy as sa
-from alembic import context, op
+from alembic import context
 
+from douban_pipeline.catalog.migrations.steps import add_columns, add_index, create_table
 from douban_pipeline.catalog.types import BigId, JsonText, UtcDateTime
 
 revision = "0003"
 down_revision = "0002"
 
-OPTIONS: Any = {
-    "mysql_engine": "InnoDB",
-    "mysql_charset": "utf8mb4",
-    "mysql_collate": "utf8mb4_bin",
-    "mysql_row_format": "DYNAMIC",
-}
 EMPTY = sa.text("''")
 ZERO = sa.text("0")
 
 
 def upgrade() -> None:
-    """Add what is missing: servers without transactions for DDL keep what an upgrade did before it was cut off."""
+    """Add what is missing."""
     own = f"{context.config.attributes['prefix']}douban_"
-    _add(f"{own}task", sa.Column("started_at", UtcDateTime(), nullable=True))
-    _add(
+    add_columns(f"{own}task", sa.Column("started_at", UtcDateTime(), nullable=True))
+    add_columns(
         f"{own}gate",
         sa.Column("changed_by", sa.String(length=64), server_default=EMPTY, nullable=False),
         sa.Column("requests_per_day", sa.Integer(), nullable=True),
@@ -34,9 +27,9 @@ def upgrade() -> None:
         sa.Column("tokens_per_day", sa.Integer(), nullable=True),
         sa.Column("usage", JsonText(), nullable=True, quote=True),
     )
-    _index(f"{own}verdict", f"ix_{own}verdict_mix", "created_at", "verdict", instead_of=f"ix_{own}verdict_created")
-    _index(f"{own}snapshot", f"ix_{own}snapshot_seen", "seen_at")
-    _create(
+    add_index(f"{own}verdict", f"ix_{own}verdict_mix", "created_at", "verdict", instead_of=f"ix_{own}verdict_created")
+    add_index(f"{own}snapshot", f"ix_{own}snapshot_seen", "seen_at")
+    create_table(
         f"{own}intro",
         sa.Column("intro_id", BigId, autoincrement=True, nullable=False),
         sa.Column("vod_id", sa.BigInteger(), nullable=False),
@@ -61,23 +54,23 @@ def upgrade() -> None:
         sa.Column("created_at", UtcDateTime(), nullable=False),
         sa.PrimaryKeyConstraint("intro_id"),
     )
-    _index(f"{own}intro", f"ix_{own}intro_video", "vod_id", "intro_id")
-    _index(f"{own}intro", f"ix_{own}intro_created", "created_at", "state")
-    _index(f"{own}intro", f"ix_{own}intro_change", "change_id")
-    _create(
+    add_index(f"{own}intro", f"ix_{own}intro_video", "vod_id", "intro_id")
+    add_index(f"{own}intro", f"ix_{own}intro_created", "created_at", "state")
+    add_index(f"{own}intro", f"ix_{own}intro_change", "change_id")
+    create_table(
         f"{own}intro_mark",
         sa.Column("mark", sa.BigInteger(), autoincrement=False, nullable=False),
         sa.Column("intro_id", sa.BigInteger(), autoincrement=False, nullable=False),
         sa.PrimaryKeyConstraint("mark", "intro_id"),
     )
-    _index(f"{own}intro_mark", f"ix_{own}intro_mark_intro", "intro_id")
-    _create(
+    add_index(f"{own}intro_mark", f"ix_{own}intro_mark_intro", "intro_id")
+    create_table(
         f"{own}person",
         sa.Column("name", sa.String(length=64), nullable=False),
         sa.Column("seen_at", UtcDateTime(), nullable=False),
         sa.PrimaryKeyConstraint("name"),
     )
-    _create(
+    create_table(
         f"{own}alert",
         sa.Column("alert_id", BigId, autoincrement=True, nullable=False),
         sa.Column("cause", sa.String(length=190), nullable=False),
@@ -94,30 +87,10 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("alert_id"),
         sa.UniqueConstraint("open_key"),
     )
-    _index(f"{own}alert", f"ix_{own}alert_first", "first_at")
-    _create(
+    add_index(f"{own}alert", f"ix_{own}alert_first", "first_at")
+    create_table(
         f"{own}health",
         sa.Column("sampled_at", UtcDateTime(), nullable=False),
         sa.Column("figures", JsonText(), nullable=False),
         sa.PrimaryKeyConstraint("sampled_at"),
     )
-
-
-def _create(table: str, *items: Any) -> None:
-    if not sa.inspect(op.get_bind()).has_table(table):
-        op.create_table(table, *items, **OPTIONS)
-
-
-def _add(table: str, *columns: sa.Column[Any]) -> None:
-    present = {column["name"] for column in sa.inspect(op.get_bind()).get_columns(table)}
-    for column in columns:
-        if column.name not in present:
-            op.add_column(table, column)
-
-
-def _index(table: str, name: str, *columns: str, instead_of: str = "") -> None:
-    present = {index["name"] for index in sa.inspect(op.get_bind()).get_indexes(table)}
-    if name not in present:
-        op.create_index(name, table, list(columns))
-    if instead_of in present:
-        op.drop_index(instead_of, table_name=table)
