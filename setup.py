@@ -23,6 +23,7 @@ RUNTIME = [
     "typer>=0.12,<1",  # command line
     "rich>=13,<16",  # tables and progress in the terminal
     "tabulate>=0.9,<1",  # pandas' Markdown tables, shown in Dagster's UI
+    "pyyaml>=6,<7",  # configs of launchpads in links
     "tzdata",  # time zones on machines without a zone database
 ]
 
@@ -35,6 +36,8 @@ DEVELOPMENT = [
     "types-PyMySQL",
     "types-tabulate",
     "pandas-stubs",
+    "types-PyYAML",
+    "playwright>=1.45,<2",  # drives the Chromium that is installed, in the tests of what people click
 ]
 
 setup(

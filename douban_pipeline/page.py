@@ -86,7 +86,9 @@ def chinese(text: str) -> str:
     return f'<span lang="zh-Hans">{escape(text)}</span>' if text else ""
 
 
-def page(title: str, badge: str, told: str, chapters: Sequence[tuple[str, str, str]], head: str = "") -> str:
+def page(
+    title: str, badge: str, told: str, chapters: Sequence[tuple[str, str, str]], head: str = "", *, lang: str = "en"
+) -> str:
     """Return a whole page.
 
     Args:
@@ -95,12 +97,13 @@ def page(title: str, badge: str, told: str, chapters: Sequence[tuple[str, str, s
         told: A sentence under it.
         chapters: Key, title and HTML of every part.
         head: HTML over the first part.
+        lang: Language that it is written in, for screen readers and the shapes of letters.
     """
     links = "".join(f'<a href="#{key}">{escape(name)}</a>' for key, name, _ in chapters)
     body = "".join(f'<section id="{key}"><h2>{escape(name)}</h2>{text}</section>' for key, name, text in chapters)
     mark = f' <span class="badge">{escape(badge)}</span>' if badge else ""
     return (
-        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<!DOCTYPE html>\n<html lang="{lang}"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
         f"<title>{escape(f'{title} {badge}')}</title><style>{_CSS}</style></head><body>"
         f'<header><h1>{escape(title)}{mark}</h1><p class="muted">{escape(told)}</p></header>'

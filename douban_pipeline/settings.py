@@ -150,6 +150,10 @@ class Settings(BaseSettings):
     max_sync_runs: int = Field(2, ge=1, le=16, description="Chain runs the due sensor keeps under way at once.")
     history_days: int = Field(30, ge=1, le=3650, description="Days that finished runs and tasks are kept.")
 
+    ui_url: str = Field("http://127.0.0.1:3000", description="Address of Dagster's UI, for links in review sheets.")
+    reports_url: str = Field("", description="Address under which the folder reports in HOME is served, if it is.")
+    restore_locked: bool = Field(False, description="Put locked values back that were changed in the CMS.")
+
     alert_webhook_url: SecretStr = Field(
         SecretStr(""), description="Address that alerts are posted to; empty means that they only show in the UI."
     )
@@ -222,10 +226,10 @@ class Settings(BaseSettings):
             raise ValueError("no such time zone") from None
         return value
 
-    @field_validator("douban_url", "search_url", "llm_url")
+    @field_validator("douban_url", "search_url", "llm_url", "ui_url", "reports_url")
     @classmethod
     def _http(cls, value: str) -> str:
-        return http_address(value)
+        return http_address(value) if value else value
 
     @field_validator("alert_webhook_url")
     @classmethod

@@ -18,7 +18,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Engine, RowMapping, and_, exists, insert, or_, select, update
 from sqlalchemy.exc import DataError
 
-from douban_pipeline.catalog import intro_changes
+from douban_pipeline.catalog import decisions, intro_changes
 from douban_pipeline.catalog.database import reading, transactions
 from douban_pipeline.catalog.intro_changes import INTRO
 from douban_pipeline.catalog.maccms import DECIMAL_COLUMNS, WRITABLE_COLUMNS, Cms
@@ -289,7 +289,11 @@ class ChangeLog:
         while undone is not None:
             connection.execute(update(log).where(log.c.change_id == undone).values(state=state))
             intro_changes.follow(connection, self.tables, undone, state)
-            undone = connection.execute(select(log.c.reverts_change_id).where(log.c.change_id == undone)).scalar()
+            query = select(log.c.action, log.c.decision_id, log.c.reverts_change_id).where(log.c.change_id == undone)
+            action, decision_id, undone = connection.execute(query).one()
+            if decision_id is not None:
+                again = state is ChangeState.APPLIED
+                decisions.note_taken_back(connection, self.tables, decision_id, action, again=again)
             state = ChangeState.APPLIED if state is ChangeState.REVERTED else ChangeState.REVERTED
 
     def reconcile(self) -> list[Reconciled]:

@@ -7,7 +7,7 @@ task. What a dead or silent run held is free again when its process is gone or i
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -15,7 +15,7 @@ from sqlalchemy import Connection, Engine, case, or_, select, update
 
 from douban_pipeline.catalog.database import insert_missing, reading, transactions
 from douban_pipeline.catalog.owner import is_dead
-from douban_pipeline.catalog.states import TaskStage, TaskStatus, TaskType
+from douban_pipeline.catalog.states import DecisionState, TaskStage, TaskStatus, TaskType
 from douban_pipeline.catalog.tables import SHARDS, OwnTables
 from douban_pipeline.clock import Clock
 
@@ -53,6 +53,7 @@ class NewTask:
     task_type: TaskType
     stage: TaskStage
     priority: int = 0
+    payload: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +83,7 @@ class TaskQueue:
     def __init__(self, engine: Engine, tables: OwnTables, clock: Clock, *, owner: str, lease: timedelta) -> None:
         self.engine = engine
         self.task = tables.task
+        self.decision = tables.decision
         self.clock = clock
         self.owner = owner
         self.lease_time = lease
@@ -101,6 +103,7 @@ class TaskQueue:
                 "run_after": now,
                 "created_at": now,
                 "run_id": run_id,
+                "payload": dict(task.payload) or None,
             }
             for task in tasks
         ]
@@ -200,7 +203,8 @@ class TaskQueue:
         )
 
     def finish(self, connection: Connection, task_id: int, status: TaskStatus, note: str = "") -> None:
-        """Close a task."""
+        """Close a task, and settle the decision that it carries out, if it does."""
+        now = self.clock.now()
         connection.execute(
             update(self.task)
             .where(self.task.c.task_id == task_id)
@@ -210,8 +214,15 @@ class TaskQueue:
                 lease_owner=None,
                 lease_until=None,
                 last_error=note[:500],
-                finished_at=self.clock.now(),
+                finished_at=now,
             )
+        )
+        decision = self.decision
+        state = DecisionState.APPLIED if status is TaskStatus.SUCCESS else DecisionState.REFUSED
+        connection.execute(
+            update(decision)
+            .where(decision.c.task_id == task_id, decision.c.state == DecisionState.QUEUED)
+            .values(state=state, state_reason=note[:500], settled_at=now)
         )
 
     def put_back(

@@ -11,12 +11,12 @@ from typing import Any
 from sqlalchemy import Connection, RowMapping, or_, select
 
 from douban_pipeline.catalog.change_log import PIPELINE, decode
+from douban_pipeline.catalog.decisions import LINKING
 from douban_pipeline.catalog.states import ChangeState, DecisionAction, DecisionState, ReviewStatus, VerdictState
 from douban_pipeline.catalog.tables import OwnTables
 
 _CHUNK = 500
-_CHOOSING = (DecisionAction.confirm_top1, DecisionAction.set_id)
-_TELLING = (*_CHOOSING, DecisionAction.clear_id, DecisionAction.lock_id)
+_TELLING = LINKING | {DecisionAction.clear_id, DecisionAction.lock_id}
 _STANDS = (DecisionState.PENDING, DecisionState.APPLIED)
 
 
@@ -118,11 +118,9 @@ def acts_of_people(connection: Connection, tables: OwnTables) -> dict[int, list[
     """
     acts: dict[int, list[Act]] = {}
     decision, log = tables.decision, tables.log
-    # A decision whose write was taken back has no such write any more.
-    undone = select(log.c.decision_id).where(log.c.decision_id.is_not(None), log.c.state == ChangeState.REVERTED)
     decided = (
         select(decision)
-        .where(decision.c.action.in_(_TELLING), decision.c.state.in_(_STANDS), decision.c.decision_id.not_in(undone))
+        .where(decision.c.action.in_(_TELLING), decision.c.state.in_(_STANDS))
         .order_by(decision.c.decision_id)
     )
     for row in connection.execute(decided).mappings():
@@ -146,7 +144,7 @@ def acts_of_people(connection: Connection, tables: OwnTables) -> dict[int, list[
 def _act(row: RowMapping) -> Act:
     told = {DecisionAction.clear_id: Told.CLEARED, DecisionAction.lock_id: Told.KEPT}
     action = DecisionAction(row["action"])
-    subject = row["douban_id"] if action in _CHOOSING else 0
+    subject = row["douban_id"] if action in LINKING else 0
     return Act(row["created_at"], told.get(action, Told.CHOSEN), subject, row["reviewer"])
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlalchemy as sa
-from alembic import context
+from alembic import context, op
 
 from douban_pipeline.catalog.migrations.steps import add_columns, add_index
 from douban_pipeline.catalog.types import UtcDateTime
@@ -34,3 +34,12 @@ def upgrade() -> None:
     add_index(f"{own}log", f"ix_{own}log_decision", "decision_id")
     add_index(f"{own}log", f"ix_{own}log_operator", "operator", "prepared_at")
     add_index(f"{own}log", f"ix_{own}log_rules", "rule_version", "prepared_at")
+    _note_reverted(f"{own}decision", f"{own}log")
+
+
+def _note_reverted(decisions: str, log: str) -> None:
+    """Tell decisions that were taken back from those that stand: earlier releases only told their changes."""
+    decision = sa.table(decisions, sa.column("decision_id"), sa.column("state"))
+    change = sa.table(log, sa.column("decision_id"), sa.column("state"))
+    undone = sa.select(change.c.decision_id).where(change.c.decision_id.is_not(None), change.c.state == "reverted")
+    op.execute(sa.update(decision).where(decision.c.decision_id.in_(undone)).values(state="reverted"))
