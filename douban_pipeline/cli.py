@@ -102,7 +102,11 @@ def dev(
     with ReplayServer(load_subjects()) as upstream:
         os.environ.update(
             demo_environment(
-                home, douban_url=upstream.douban_url, search_url=upstream.search_url, llm_url=upstream.llm_url
+                home,
+                douban_url=upstream.douban_url,
+                search_url=upstream.search_url,
+                llm_url=upstream.llm_url,
+                ui_url=f"http://127.0.0.1:{port}",
             )
         )
         services = open_services(load_settings())

@@ -15,8 +15,8 @@ LOCATION = "__repository__@douban_pipeline"
 """Repository and code location as `workspace.yaml` names them."""
 
 MOST_CHARACTERS = 7_500
-"""Longest link that every part on the way takes: nginx, as it comes, reads 8 KB of a request's first line. Dagster's own
-server was seen to take 50,000."""
+"""Longest link that every part on the way takes: nginx, as it comes, reads 8 KB of a request's first line. Dagster's
+own server was seen to take 50,000."""
 
 
 def job_path(job: str) -> str:

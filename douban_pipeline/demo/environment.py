@@ -15,7 +15,9 @@ def demo_home() -> Path:
     return Path(".douban_pipeline").absolute() / "demo"
 
 
-def demo_environment(home: Path, *, douban_url: str, search_url: str, llm_url: str) -> dict[str, str]:
+def demo_environment(
+    home: Path, *, douban_url: str, search_url: str, llm_url: str, ui_url: str = "http://127.0.0.1:3000"
+) -> dict[str, str]:
     """Return the environment variables under which every process of the demo runs.
 
     The demo's sources are on this machine, so they may be asked as fast as they answer.
@@ -32,6 +34,7 @@ def demo_environment(home: Path, *, douban_url: str, search_url: str, llm_url: s
         "SEARCH_CONCURRENCY": "3",
         "AI_INTROS": "true",
         "LLM_URL": llm_url,
+        "UI_URL": ui_url,
         "LLM_REQUESTS_PER_MINUTE": "60000",
         "LLM_TOKENS_PER_MINUTE": "100000000",
         "LLM_TOKENS_PER_DAY": "100000000",

@@ -52,7 +52,7 @@ def _candidate_rows(entries: tuple[Waiting, ...]) -> list[dict[str, object]]:
             "片名": f"{candidate.title}（{candidate.year or '?'}）",
             "得分": candidate.score,
             "各项": " ".join(f"{name} {points:g}" for name, points in candidate.points.items()),
-            "冲突": "；".join(candidate.conflicts),
+            "冲突": "；".join(candidate.conflicts.values()),
         }
         for entry in entries
         for candidate in entry.candidates[:3]

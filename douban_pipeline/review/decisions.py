@@ -12,7 +12,7 @@ from douban_pipeline.catalog.states import DecisionAction, DecisionState
 from douban_pipeline.catalog.tasks import shard_of
 from douban_pipeline.catalog.videos import state_rows
 from douban_pipeline.problems import ProblemsError
-from douban_pipeline.review.queue import newest_candidates
+from douban_pipeline.review.candidates import newest_candidates
 from douban_pipeline.services import Services
 from douban_pipeline.upstream.subject_urls import SMALLEST_ID
 

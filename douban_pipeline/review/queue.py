@@ -4,26 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, func, or_, select
+from sqlalchemy import func, or_, select
 
 from douban_pipeline.catalog.database import reading
 from douban_pipeline.catalog.states import ReviewStatus
 from douban_pipeline.catalog.tasks import FAILURES_FOR_A_PERSON
 from douban_pipeline.catalog.values import readable
+from douban_pipeline.review.candidates import Candidate, newest_candidates
 from douban_pipeline.services import Services
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A candidate as a reviewer sees it."""
-
-    rank: int
-    douban_id: int
-    title: str
-    year: int | None
-    score: float
-    points: dict[str, float]
-    conflicts: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,36 +70,3 @@ def review_queue_of(services: Services, *, most: int, candidates: int = 5) -> Re
         for row in rows
     )
     return ReviewQueue(sum(by_status.values()), by_status, first)
-
-
-def newest_candidates(
-    services: Services, connection: Connection, vod_ids: list[int], most: int
-) -> dict[int, list[Candidate]]:
-    """Return up to ``most`` candidates of each video's newest verdict, the best first; none for no candidates."""
-    table, verdict = services.tables.candidate, services.tables.verdict
-    newest = (
-        select(func.max(verdict.c.verdict_id).label("verdict_id"))
-        .where(verdict.c.vod_id.in_(vod_ids))
-        .group_by(verdict.c.vod_id)
-        .subquery()
-    )
-    query = (
-        select(table)
-        .join(newest, newest.c.verdict_id == table.c.verdict_id)
-        .where(table.c.rank <= most)
-        .order_by(table.c.vod_id, table.c.rank)
-    )
-    found: dict[int, list[Candidate]] = {}
-    for row in connection.execute(query).mappings():
-        points = {item["name"]: item["points"] for item in row["points"]}
-        candidate = Candidate(
-            row["rank"],
-            row["douban_id"],
-            row["title"],
-            row["year"],
-            row["score"],
-            points,
-            tuple(row["conflicts"].values()),
-        )
-        found.setdefault(row["vod_id"], []).append(candidate)
-    return found

@@ -99,6 +99,7 @@ def revert(shelf, change_id, **columns):
         ("lock_id", 0, {}, True),
         ("set_id", OTHER, {"state": "pending"}, False),
         ("set_id", OTHER, {"state": "refused"}, None),
+        ("clear_id", 0, {"state": "reverted"}, None),
         ("unlock_id", 0, {}, None),
         ("ignore", 0, {}, None),
         ("rematch", 0, {}, None),
@@ -144,19 +145,6 @@ def test_reverts_of_other_columns_and_of_people_s_writes_are_no_labels(library, 
     revert(shelf, fields, old={"vod_year": "2021"}, new={"vod_year": ""})
     person = shelf.changed(4, old={"vod_douban_id": 0}, new={"vod_douban_id": LINKED}, operator="小王")
     revert(shelf, person)
-    assert found(library)[0] == []
-
-
-def test_a_decision_that_was_taken_back_does_not_count(library, shelf):
-    decision = shelf.decided(4, "clear_id")
-    shelf.changed(
-        4,
-        old={"vod_douban_id": LINKED},
-        new={"vod_douban_id": 0},
-        operator="小王",
-        decision_id=decision,
-        state="reverted",
-    )
     assert found(library)[0] == []
 
 
