@@ -11,19 +11,20 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
-from decimal import Decimal
+from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Engine, RowMapping, and_, exists, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Engine, RowMapping, func, insert, or_, select, update
 from sqlalchemy.exc import DataError
 
-from douban_pipeline.catalog import decisions, intro_changes
+from douban_pipeline.catalog import intro_changes, permissions, reverted
 from douban_pipeline.catalog.database import reading, transactions
 from douban_pipeline.catalog.intro_changes import INTRO
-from douban_pipeline.catalog.maccms import DECIMAL_COLUMNS, WRITABLE_COLUMNS, Cms
+from douban_pipeline.catalog.log_values import decode, encode
+from douban_pipeline.catalog.maccms import WRITABLE_COLUMNS, Cms
 from douban_pipeline.catalog.owner import is_dead
-from douban_pipeline.catalog.states import ChangeState, DecisionAction, ReviewStatus
+from douban_pipeline.catalog.permissions import SYNOPSIS_COLUMNS
+from douban_pipeline.catalog.states import ChangeState, DecisionAction
 from douban_pipeline.catalog.tables import OwnTables
 from douban_pipeline.catalog.tasks import shard_of
 from douban_pipeline.catalog.videos import GONE, state_rows
@@ -32,11 +33,30 @@ from douban_pipeline.clock import Clock
 PIPELINE = "pipeline"
 """The operator of everything automatic."""
 
-SYNOPSIS_COLUMNS = frozenset({"vod_content", "vod_blurb"})
+REVERT = "revert"
+"""Action of a change that takes another one back."""
+
+RESTORE = "restore"
+"""Action of a change that puts back what a lock protects, after somebody changed it in the CMS."""
+
 LOST_AFTER = timedelta(hours=1)
 """A write is done seconds after it was prepared; what is still prepared after this long belongs to nobody."""
 
 _CHUNK = 100
+
+__all__ = [
+    "LOST_AFTER",
+    "PIPELINE",
+    "RESTORE",
+    "REVERT",
+    "SYNOPSIS_COLUMNS",
+    "Change",
+    "ChangeLog",
+    "Outcome",
+    "Reconciled",
+    "decode",
+    "encode",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +65,15 @@ class Change:
 
     Attributes:
         vod_id: The video.
-        action: What kind of write it is: ``link``, ``sync``, ``intro``, ``revert``, or a decision's action.
+        action: What kind of write it is: ``link``, ``sync``, ``intro``, `REVERT`, `RESTORE`, or a decision's action.
         old: CMS columns as they were read.
         new: The same columns as they shall be.
         state: Columns of our state row as they shall be once the write stands.
         operator: `PIPELINE`, or the person who decided.
         reason: One sentence for people, in Chinese.
-        automatic: Whether locks forbid it; a person's decision is not automatic.
+        automatic: Whether locks forbid it; a person's decision is not automatic. A restore needs the lock.
+        given: CMS columns on which the write rests though it leaves them alone, as they were read.
+        seen: Columns of our state row on which it rests, as they were read: nothing is written once they differ.
         intro_id: The row of the intro that it writes, whose state follows the change's.
     """
 
@@ -63,6 +85,8 @@ class Change:
     operator: str = PIPELINE
     reason: str = ""
     automatic: bool = True
+    given: Mapping[str, Any] = field(default_factory=dict)
+    seen: Mapping[str, Any] = field(default_factory=dict)
     score: float | None = None
     task_id: int | None = None
     verdict_id: int | None = None
@@ -154,60 +178,73 @@ class ChangeLog:
             settled = [self._apply(change, change_id) for change, change_id in zip(chunk, prepared, strict=True)]
             for transaction in transactions(self.engine):
                 with transaction as connection:
-                    for outcome in settled:
-                        self._settle(connection, outcome)
+                    self._settle(connection, settled)
             outcomes += settled
         return outcomes
 
     def _prepare(self, changes: Sequence[Change]) -> list[int]:
-        now = self.clock.now()
+        """Log what is about to be written; return the rows' keys in the order of ``changes``."""
+        log = self.tables.log
+        vod_ids = [change.vod_id for change in changes]
         for transaction in transactions(self.engine):
             with transaction as connection:
-                change_ids: list[int] = []
-                states = state_rows(connection, self.tables, [change.vod_id for change in changes])
+                states = state_rows(connection, self.tables, vod_ids)
+                rows = [self._row(change, states.get(change.vod_id)) for change in changes]
+                connection.execute(insert(log), rows)
+                # No two of a call are about one video, and nobody else writes in this name: ours are the newest.
+                ours = (log.c.batch_id == self.batch_id, log.c.owner == self.owner, log.c.vod_id.in_(vod_ids))
+                query = select(log.c.vod_id, func.max(log.c.change_id)).where(*ours).group_by(log.c.vod_id)
+                keys = {vod_id: int(change_id) for vod_id, change_id in connection.execute(query)}
                 for change in changes:
-                    state = states.get(change.vod_id)
-                    result = connection.execute(
-                        insert(self.tables.log).values(
-                            vod_id=change.vod_id,
-                            shard=shard_of(change.vod_id),
-                            action=change.action,
-                            old_values=encode(change.old),
-                            new_values=encode(change.new),
-                            state_old=encode({name: state[name] for name in change.state} if state else {}),
-                            state_new=encode(change.state),
-                            reason=change.reason[:500],
-                            score=change.score,
-                            operator=change.operator,
-                            batch_id=self.batch_id,
-                            run_id=self.run_id,
-                            owner=self.owner,
-                            rule_version=self.rule_version,
-                            task_id=change.task_id,
-                            verdict_id=change.verdict_id,
-                            decision_id=change.decision_id,
-                            snapshot_id=change.snapshot_id,
-                            reverts_change_id=change.reverts_change_id,
-                            state=ChangeState.PREPARED,
-                            prepared_at=now,
-                        )
-                    )
-                    key = result.inserted_primary_key
-                    assert key is not None
-                    change_ids.append(int(key[0]))
                     if change.intro_id is not None:
-                        intro_changes.attach(connection, self.tables, change.intro_id, change_ids[-1])
-        return change_ids
+                        intro_changes.attach(connection, self.tables, change.intro_id, keys[change.vod_id])
+        return [keys[vod_id] for vod_id in vod_ids]
+
+    def _row(self, change: Change, state: RowMapping | None) -> dict[str, Any]:
+        return {
+            "vod_id": change.vod_id,
+            "shard": shard_of(change.vod_id),
+            "action": change.action,
+            "old_values": encode(change.old),
+            "new_values": encode(change.new),
+            "state_old": encode({name: state[name] for name in change.state} if state else {}),
+            "state_new": encode(change.state),
+            "reason": change.reason[:500],
+            "score": change.score,
+            "operator": change.operator,
+            "batch_id": self.batch_id,
+            "run_id": self.run_id,
+            "owner": self.owner,
+            "rule_version": self.rule_version,
+            "task_id": change.task_id,
+            "verdict_id": change.verdict_id,
+            "decision_id": change.decision_id,
+            "snapshot_id": change.snapshot_id,
+            "reverts_change_id": change.reverts_change_id,
+            "state": ChangeState.PREPARED,
+            "prepared_at": self.clock.now(),
+        }
 
     def _apply(self, change: Change, change_id: int) -> Outcome:
         """Do the conditional UPDATE; the conditions and the write are one statement."""
-        if not change.new:
-            return Outcome(change, change_id, ChangeState.APPLIED)
         vod = self.cms.vod
         dialect = self.engine.dialect.name
         conditions = [vod.c.vod_id == change.vod_id]
-        conditions += [self.cms.equals(column, value, dialect) for column, value in change.old.items()]
-        conditions += self._permissions(change)
+        if change.seen:
+            conditions.append(permissions.still_seen(self.tables, change.vod_id, change.seen))
+        if not change.new:
+            return self._apply_state(change, change_id, conditions)
+        stands = {**change.given, **change.old}
+        conditions += [self.cms.equals(column, value, dialect) for column, value in stands.items()]
+        if change.automatic:
+            conditions += permissions.conditions(
+                self.cms,
+                self.tables,
+                change.vod_id,
+                change.new,
+                restores=change.action == RESTORE,
+                respect_vod_lock=self.respect_vod_lock,
+            )
         try:
             for transaction in transactions(self.engine):
                 with transaction as connection:
@@ -219,21 +256,13 @@ class ChangeLog:
             return Outcome(change, change_id, ChangeState.APPLIED)
         return Outcome(change, change_id, ChangeState.REFUSED, self._why_refused(change))
 
-    def _permissions(self, change: Change) -> list[ColumnElement[bool]]:
-        if not change.automatic:
-            return []
-        video = self.tables.video
-        forbidden = [video.c.douban_review_status == ReviewStatus.IGNORED]
-        if "vod_douban_id" in change.new:
-            forbidden.append(video.c.douban_id_locked.is_(True))
-        if SYNOPSIS_COLUMNS & set(change.new):
-            forbidden.append(video.c.intro_locked.is_(True))
-        allowed = [
-            ~exists().where(and_(video.c.vod_id == change.vod_id, condition)).correlate(None) for condition in forbidden
-        ]
-        if self.respect_vod_lock:
-            allowed.append(self.cms.vod.c.vod_lock == 0)
-        return allowed
+    def _apply_state(self, change: Change, change_id: int, conditions: Sequence[ColumnElement[bool]]) -> Outcome:
+        """Return what becomes of a change of our state alone; `_settle` writes it."""
+        if change.seen:
+            with reading(self.engine) as connection:
+                if connection.execute(select(self.cms.vod.c.vod_id).where(*conditions)).first() is None:
+                    return Outcome(change, change_id, ChangeState.REFUSED, self._why_refused(change))
+        return Outcome(change, change_id, ChangeState.APPLIED)
 
     def _why_refused(self, change: Change) -> str:
         with reading(self.engine) as connection:
@@ -241,60 +270,48 @@ class ChangeLog:
             state = state_rows(connection, self.tables, [change.vod_id]).get(change.vod_id)
         if row is None:
             return GONE
-        changed = [column for column, value in change.old.items() if row[column] != value]
+        stood = {**change.given, **change.old}
+        changed = [column for column, value in stood.items() if row[column] != value]
         if changed:
             return f"读取之后 CMS 中的值已被改动：{', '.join(changed)}"
-        if self.respect_vod_lock and row["vod_lock"]:
-            return "影片已在 CMS 中锁定（vod_lock）"
-        if state is not None and state["douban_review_status"] == ReviewStatus.IGNORED:
-            return "影片已被忽略"
-        if state is not None and state["douban_id_locked"] and "vod_douban_id" in change.new:
-            return "豆瓣 ID 已锁定"
-        if state is not None and state["intro_locked"] and SYNOPSIS_COLUMNS & set(change.new):
-            return "简介已锁定"
-        return "写入条件不再成立"
+        if change.seen and (state is None or any(state[name] != value for name, value in change.seen.items())):
+            return "读取之后影片被锁定、解锁或另有决定"
+        why = ""
+        if change.automatic:
+            restores = change.action == RESTORE
+            why = permissions.why_not(row, state, change.new, restores=restores, respect_vod_lock=self.respect_vod_lock)
+        return why or "写入条件不再成立"
 
-    def _settle(self, connection: Connection, outcome: Outcome) -> None:
-        log = self.tables.log
-        now = self.clock.now()
-        values: dict[str, Any] = {"state": outcome.state, "state_reason": outcome.reason[:500]}
-        if outcome.state is ChangeState.APPLIED:
-            values["applied_at"] = now
+    def _settle(self, connection: Connection, outcomes: Sequence[Outcome]) -> None:
+        """Note what became of prepared changes, and what follows from those that stand."""
+        log, video = self.tables.log, self.tables.video
         # Two runs may reconcile the same row at once: the first settles it, and our state is not put back by the other.
-        prepared = (log.c.change_id == outcome.change_id, log.c.state == ChangeState.PREPARED)
-        settled = connection.execute(update(log).where(*prepared).values(**values)).rowcount
-        change = outcome.change
-        if settled and change.action == INTRO:
-            intro_changes.follow(connection, self.tables, outcome.change_id, outcome.state, outcome.reason)
-        if not settled or outcome.state is not ChangeState.APPLIED:
-            return
-        if change.state:
-            video = self.tables.video
-            connection.execute(update(video).where(video.c.vod_id == change.vod_id).values(**change.state))
-        if change.reverts_change_id is not None:
-            self._mark_reverted(connection, change.reverts_change_id, set(change.new))
-
-    def _mark_reverted(self, connection: Connection, change_id: int, restored: set[str]) -> None:
-        """Mark a change as taken back; what it had itself taken back stands again, and so on down the line.
-
-        One of which only some columns could be put back stays applied: the others may be taken back later.
-        """
-        log = self.tables.log
-        query = select(log.c.new_values).where(log.c.change_id == change_id)
-        if set(connection.execute(query).scalar_one()) - restored:
-            connection.execute(update(log).where(log.c.change_id == change_id).values(state_reason="部分列已撤销"))
-            return
-        undone: int | None = change_id
-        state = ChangeState.REVERTED
-        while undone is not None:
-            connection.execute(update(log).where(log.c.change_id == undone).values(state=state))
-            intro_changes.follow(connection, self.tables, undone, state)
-            query = select(log.c.action, log.c.decision_id, log.c.reverts_change_id).where(log.c.change_id == undone)
-            action, decision_id, undone = connection.execute(query).one()
-            if decision_id is not None:
-                again = state is ChangeState.APPLIED
-                decisions.note_taken_back(connection, self.tables, decision_id, action, again=again)
-            state = ChangeState.APPLIED if state is ChangeState.REVERTED else ChangeState.REVERTED
+        prepared = (
+            log.c.change_id.in_([outcome.change_id for outcome in outcomes]),
+            log.c.state == ChangeState.PREPARED,
+        )
+        open_ = set(connection.execute(select(log.c.change_id).where(*prepared).with_for_update()).scalars())
+        settled = [outcome for outcome in outcomes if outcome.change_id in open_]
+        alike: dict[tuple[ChangeState, str], list[int]] = {}
+        for outcome in settled:
+            alike.setdefault((outcome.state, outcome.reason[:500]), []).append(outcome.change_id)
+        for (state, reason), change_ids in alike.items():
+            values: dict[str, Any] = {"state": state, "state_reason": reason}
+            if state is ChangeState.APPLIED:
+                values["applied_at"] = self.clock.now()
+            connection.execute(update(log).where(log.c.change_id.in_(change_ids)).values(**values))
+        taken_back: dict[int, set[str]] = {}
+        for outcome in settled:
+            change = outcome.change
+            if change.action == INTRO:
+                intro_changes.follow(connection, self.tables, outcome.change_id, outcome.state, outcome.reason)
+            if outcome.state is not ChangeState.APPLIED:
+                continue
+            if change.state:
+                connection.execute(update(video).where(video.c.vod_id == change.vod_id).values(**change.state))
+            if change.reverts_change_id is not None:
+                taken_back[change.reverts_change_id] = set(change.new)
+        reverted.mark(connection, self.tables, taken_back)
 
     def reconcile(self) -> list[Reconciled]:
         """Settle what dead runs left `prepared`: the CMS row tells whether the UPDATE took effect.
@@ -324,27 +341,28 @@ class ChangeLog:
                 state, reason = ChangeState.CONFLICT, "运行中断后 CMS 中的值又被他人改动"
             for transaction in transactions(self.engine):
                 with transaction as connection:
-                    self._settle(connection, Outcome(change, row["change_id"], state, reason))
+                    self._settle(connection, [Outcome(change, row["change_id"], state, reason)])
             settled.append(Reconciled(row["change_id"], change.vod_id, state))
         return settled
 
     def undone_values(self, connection: Connection, vod_ids: Sequence[int]) -> dict[int, dict[str, list[Any]]]:
         """Return, by video and column, the values that people took back: automation must not write them again."""
-        log = self.tables.log
-        query = (
-            select(log.c.vod_id, log.c.old_values)
-            .where(
-                log.c.vod_id.in_(vod_ids),
-                or_(log.c.reverts_change_id.is_not(None), log.c.action == DecisionAction.clear_id),
-                log.c.state == ChangeState.APPLIED,
-            )
-            .order_by(log.c.change_id)
-        )
-        undone: dict[int, dict[str, list[Any]]] = {}
-        for vod_id, values in connection.execute(query):
-            for column, value in decode(values).items():
-                undone.setdefault(vod_id, {}).setdefault(column, []).append(value)
-        return undone
+        return undone_values(connection, self.tables, vod_ids)
+
+
+def undone_values(connection: Connection, tables: OwnTables, vod_ids: Sequence[int]) -> dict[int, dict[str, list[Any]]]:
+    """Return, by video and column, the values that people took back; see `ChangeLog.undone_values`."""
+    log = tables.log
+    query = select(log.c.vod_id, log.c.old_values).where(
+        log.c.vod_id.in_(vod_ids),
+        or_(log.c.reverts_change_id.is_not(None), log.c.action == DecisionAction.clear_id),
+        log.c.state == ChangeState.APPLIED,
+    )
+    undone: dict[int, dict[str, list[Any]]] = {}
+    for vod_id, values in connection.execute(query):
+        for column, value in decode(values).items():
+            undone.setdefault(vod_id, {}).setdefault(column, []).append(value)
+    return undone
 
 
 def _change_of(row: RowMapping) -> Change:
@@ -357,29 +375,3 @@ def _change_of(row: RowMapping) -> Change:
         operator=row["operator"],
         reverts_change_id=row["reverts_change_id"],
     )
-
-
-def encode(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return ``values`` as the log stores them in JSON; see `decode`."""
-    encoded: dict[str, Any] = {}
-    for name, value in values.items():
-        if isinstance(value, Decimal):
-            encoded[name] = str(value)
-        elif isinstance(value, datetime):
-            encoded[name] = {"time": value.isoformat()}
-        else:
-            encoded[name] = value
-    return encoded
-
-
-def decode(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return logged values as they are written: scores as `Decimal`, times as `datetime`."""
-    decoded: dict[str, Any] = {}
-    for name, value in values.items():
-        if name in DECIMAL_COLUMNS and value is not None:
-            decoded[name] = Decimal(value)
-        elif isinstance(value, dict) and "time" in value:
-            decoded[name] = datetime.fromisoformat(value["time"])
-        else:
-            decoded[name] = value
-    return decoded

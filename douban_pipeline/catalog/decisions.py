@@ -21,9 +21,13 @@ FROM_CANDIDATES = frozenset({DecisionAction.confirm_top1, DecisionAction.choose}
 NAMING = frozenset({DecisionAction.set_id, DecisionAction.replace_and_lock})
 """Actions that name a subject whoever found it, so that it is asked for and compared first."""
 
+PERSON = "person"
+"""Source of an id that a reviewer chose."""
+
 _RELEASING = frozenset({DecisionAction.clear_id, DecisionAction.rematch, DecisionAction.unlock_id})
 """Actions after which an earlier choice binds nobody any more."""
 
+_ON_WHAT_STANDS = frozenset({DecisionAction.clear_id, DecisionAction.sync_now, DecisionAction.redo_intro})
 _UNLOCKING = frozenset({DecisionAction.unlock_id, DecisionAction.unlock_intro})
 _UNLINKING = frozenset({DecisionAction.clear_id, DecisionAction.ignore, DecisionAction.rematch})
 _CHUNK = 500
@@ -89,6 +93,11 @@ def locks_id(action: DecisionAction, lock: bool) -> bool:
 def locks_intro(action: DecisionAction, lock: bool) -> bool:
     """Return whether a decision locks the synopsis. One that is written anew is always locked, but by its writing."""
     return action is DecisionAction.lock_intro
+
+
+def about_standing_id(action: DecisionAction, lock: bool) -> bool:
+    """Return whether a decision is about the id that stood when it was made, and holds for no other."""
+    return action in _ON_WHAT_STANDS or (action not in LINKING and locks_id(action, lock))
 
 
 def contradict(one: tuple[DecisionAction, bool], other: tuple[DecisionAction, bool]) -> bool:

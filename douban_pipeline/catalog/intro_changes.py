@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, select, update
 
+from douban_pipeline.catalog.log_values import decode
 from douban_pipeline.catalog.states import ChangeState, IntroState, ReviewStatus
 from douban_pipeline.catalog.tables import OwnTables
 
@@ -59,6 +60,40 @@ def standing_intros(connection: Connection, tables: OwnTables, vod_ids: Collecti
         .order_by(log.c.change_id)
     )
     return [StandingIntro(*row) for row in connection.execute(query)]
+
+
+def withdrawn_intros(
+    connection: Connection, tables: OwnTables, vod_ids: Collection[int]
+) -> list[tuple[StandingIntro, str]]:
+    """Return the reverts of intros of ``vod_ids`` that stand, each as the intro it took back, with its batch."""
+    log, intro = tables.log, tables.intro
+    query = (
+        select(log.c.change_id, log.c.vod_id, intro.c.douban_id, log.c.batch_id)
+        .join(intro, intro.c.change_id == log.c.reverts_change_id)
+        .where(log.c.vod_id.in_(vod_ids), log.c.state == ChangeState.APPLIED)
+        .order_by(log.c.change_id)
+    )
+    return [(StandingIntro(*key), batch_id) for *key, batch_id in connection.execute(query)]
+
+
+def locked_by_writing(connection: Connection, tables: OwnTables, vod_ids: Collection[int]) -> set[int]:
+    """Return those of ``vod_ids`` whose synopsis is locked by the writing of an intro, and by no person since."""
+    log, video = tables.log, tables.video
+    query = (
+        select(log.c.vod_id, log.c.state_new, video.c.intro_lock_time)
+        .join(video, video.c.vod_id == log.c.vod_id)
+        .where(
+            log.c.vod_id.in_(vod_ids),
+            log.c.action == INTRO,
+            log.c.state == ChangeState.APPLIED,
+            video.c.intro_locked.is_(True),
+        )
+    )
+    return {
+        vod_id
+        for vod_id, state, since in connection.execute(query)
+        if since is not None and decode(state).get("intro_lock_time") == since
+    }
 
 
 def strayed_intros(connection: Connection, tables: OwnTables, shards: Collection[int]) -> list[StandingIntro]:

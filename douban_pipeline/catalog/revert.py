@@ -1,64 +1,74 @@
-"""Taking writes back: one change, one batch or one run, through the same door as every other write.
+"""Taking writes back, through the same door as every other write; `revert_selection` says which.
 
 Only what still stands as it was written is put back. What a person or the CMS changed since, and what was locked
-since, is left alone and listed. With a link goes the intro that was told from its subject. Taking back is itself a
-logged batch that can be taken back.
+since, is left alone and listed. With a link goes the intro that was told from its subject, and with a link that comes
+back comes the intro that went with it. Taking back is itself a logged batch that can be taken back.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
-from sqlalchemy import ColumnElement, RowMapping, select
+from sqlalchemy import Connection, RowMapping, select
 
-from douban_pipeline.catalog.change_log import PIPELINE, SYNOPSIS_COLUMNS, Change, ChangeLog, decode
+from douban_pipeline.catalog.change_log import REVERT, Change, ChangeLog
 from douban_pipeline.catalog.database import reading
-from douban_pipeline.catalog.intro_changes import INTRO, standing_intros
-from douban_pipeline.catalog.states import ChangeState, ReviewStatus
+from douban_pipeline.catalog.intro_changes import standing_intros, withdrawn_intros
+from douban_pipeline.catalog.revert_plan import RevertedChange, Standing, Step, plan
+from douban_pipeline.catalog.revert_selection import Chosen, Selection, TooManyError, choose
+from douban_pipeline.catalog.states import ChangeState
 from douban_pipeline.catalog.videos import state_rows
 
 WITH_ITS_LINK = "所依据的豆瓣关联已撤销，简介一并撤销"
 """Why an intro is taken back that nobody named."""
 
-_RHYTHM = frozenset({"douban_last_sync_at", "douban_next_sync_at", "intro_ai_last_at"})
-"""State that says when work was done; a revert does not turn back time."""
+BACK_WITH_ITS_LINK = "所依据的豆瓣关联已恢复，简介一并恢复"
+"""Why an intro comes back that nobody named."""
 
+_CHUNK = 200
+"""Changes whose texts are held at once; one video's are never torn apart."""
 
-_CHUNK = 100
+__all__ = ["BACK_WITH_ITS_LINK", "WITH_ITS_LINK", "RevertedChange", "Selection", "TooManyError", "choose", "revert"]
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
-    """Which changes to take back; the filters that are set all apply, and at least one must be.
+class _Order:
+    """Who takes back, and why.
 
     Attributes:
-        change_ids: These changes.
-        batch_id: All of one batch.
-        run_id: All of one Dagster run.
+        change_log: The log to write through.
+        operator: The person.
+        reason: A sentence.
+        decision_id: The decision of which this is a part, if it is.
     """
 
-    change_ids: tuple[int, ...] = ()
-    batch_id: str = ""
-    run_id: str = ""
+    change_log: ChangeLog
+    operator: str
+    reason: str
+    decision_id: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class RevertedChange:
-    """What became of one change: columns put back, columns left alone, and why."""
+@dataclass(slots=True)
+class _Work:
+    """The changes of one video that are to be taken back, the newest first, and why those are that nobody named."""
 
-    change_id: int
-    vod_id: int
-    restored: tuple[str, ...]
-    skipped: tuple[str, ...]
-    reason: str = ""
+    rows: list[RowMapping]
+    along: dict[int, str] = field(default_factory=dict)
 
 
 def revert(
-    change_log: ChangeLog, selection: Selection, *, operator: str, reason: str, dry_run: bool
+    change_log: ChangeLog,
+    selection: Selection,
+    *,
+    operator: str,
+    reason: str,
+    dry_run: bool,
+    decision_id: int | None = None,
+    most: int | None = None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[RevertedChange]:
-    """Take back the applied changes of ``selection``, the newest first, and the intros under links that go.
+    """Take back the applied changes of ``selection``, and the intros that go with their links.
 
     Args:
         change_log: The log to write through; its batch names the revert.
@@ -66,181 +76,177 @@ def revert(
         operator: Who takes them back.
         reason: Why, in a sentence.
         dry_run: Say what would happen, and write nothing.
+        decision_id: The decision of which this is a part; it is noted with every change.
+        most: How many changes may be selected.
+        progress: Told how many of how many selected changes are done.
 
     Returns:
-        One entry a change, the newest first. With ``dry_run`` several changes of one video are judged against what
-        the reverts before them would leave.
+        One entry a change, the newest first.
 
     Raises:
         ValueError: The selection is empty: everything is never meant.
+        TooManyError: More than ``most`` are selected; nothing was taken back.
     """
-    log = change_log.tables.log
-    filters: list[ColumnElement[bool]] = []
-    if selection.change_ids:
-        filters.append(log.c.change_id.in_(selection.change_ids))
-    if selection.batch_id:
-        filters.append(log.c.batch_id == selection.batch_id)
-    if selection.run_id:
-        filters.append(log.c.run_id == selection.run_id)
-    if not filters:
-        raise ValueError("name a change, a batch or a run to take back")
     with reading(change_log.engine) as connection:
-        query = select(log).where(*filters, log.c.state == ChangeState.APPLIED).order_by(log.c.change_id.desc())
-        rows = connection.execute(query).mappings().all()
-    intros = _intros_under(change_log, rows, operator, reason)
-    named = {row["change_id"] for row in rows}
-    every = sorted([*rows, *intros], key=lambda row: row["change_id"], reverse=True)
-    results = _take_back(change_log, every, operator, reason, dry_run)
-    return [
-        result if result.change_id in named or result.reason else replace(result, reason=WITH_ITS_LINK)
-        for result in results
-    ]
-
-
-def _intros_under(
-    change_log: ChangeLog, rows: Sequence[RowMapping], operator: str, reason: str
-) -> Sequence[RowMapping]:
-    """Return the changes, not among ``rows``, that wrote an intro under a link which ``rows`` will put back."""
-    linked = {row["vod_id"] for row in rows if "vod_douban_id" in row["new_values"]}
-    if not linked:
-        return []
-    subjects = {row["change_id"]: decode(row["new_values"]).get("vod_douban_id") for row in rows}
-    # Whether a link can be put back may hang on what goes before it, so it is tried out.
-    of_linked = [row for row in rows if row["vod_id"] in linked]
-    gone = {
-        (result.vod_id, subjects[result.change_id])
-        for result in _take_back(change_log, of_linked, operator, reason, dry_run=True)
-        if "vod_douban_id" in result.restored
-    }
-    log = change_log.tables.log
-    found: list[RowMapping] = []
-    with reading(change_log.engine) as connection:
-        for chunk in _pieces(sorted({vod_id for vod_id, _ in gone})):
-            intros = standing_intros(connection, change_log.tables, chunk)
-            wanted = [
-                intro.change_id
-                for intro in intros
-                if (intro.vod_id, intro.douban_id) in gone and intro.change_id not in subjects
-            ]
-            found += connection.execute(select(log).where(log.c.change_id.in_(wanted))).mappings()
-    return found
-
-
-def _take_back(
-    change_log: ChangeLog, rows: Sequence[RowMapping], operator: str, reason: str, dry_run: bool
-) -> list[RevertedChange]:
-    assumed: dict[int, dict[str, Any]] = {}
+        chosen = choose(connection, change_log.tables, selection, most=most)
+    order = _Order(change_log, operator, reason, decision_id)
     results: list[RevertedChange] = []
-    for chunk in _chunks(rows):
-        results += _revert_chunk(change_log, chunk, operator, reason, dry_run, assumed)
-    return results
+    done = 0
+    for chunk in _chunks(chosen):
+        work = _work(change_log, chunk)
+        with reading(change_log.engine) as connection:
+            standing = _standing(connection, change_log, list(work))
+            _take_along(connection, order, work, standing)
+        results += _take_back(order, work, standing, dry_run=dry_run)
+        done += len(chunk)
+        progress(done, len(chosen))
+    return sorted(results, key=lambda result: result.change_id, reverse=True)
 
 
-def _pieces(vod_ids: Sequence[int]) -> Iterator[Sequence[int]]:
-    for start in range(0, len(vod_ids), _CHUNK):
-        yield vod_ids[start : start + _CHUNK]
-
-
-def _chunks(rows: Sequence[RowMapping]) -> Iterator[list[RowMapping]]:
-    """Cut ``rows`` into pieces that hold no video twice: a later piece sees what the ones before it restored."""
-    chunk: list[RowMapping] = []
-    seen: set[int] = set()
-    for row in rows:
-        if row["vod_id"] in seen or len(chunk) >= _CHUNK:
+def _chunks(chosen: Sequence[Chosen]) -> Iterator[list[Chosen]]:
+    """Cut what was chosen into pieces of whole videos."""
+    by_video: dict[int, list[Chosen]] = {}
+    for each in chosen:
+        by_video.setdefault(each.vod_id, []).append(each)
+    chunk: list[Chosen] = []
+    for of_video in by_video.values():
+        chunk += of_video
+        if len(chunk) >= _CHUNK:
             yield chunk
-            chunk, seen = [], set()
-        chunk.append(row)
-        seen.add(row["vod_id"])
+            chunk = []
     if chunk:
         yield chunk
 
 
-def _revert_chunk(
-    change_log: ChangeLog,
-    rows: Sequence[RowMapping],
-    operator: str,
-    reason: str,
-    dry_run: bool,
-    assumed: dict[int, dict[str, Any]],
-) -> list[RevertedChange]:
-    vod_ids = [row["vod_id"] for row in rows]
+def _work(change_log: ChangeLog, chunk: Sequence[Chosen]) -> dict[int, _Work]:
+    log = change_log.tables.log
+    work: dict[int, _Work] = {}
+    query = select(log).where(log.c.change_id.in_([each.change_id for each in chunk]))
     with reading(change_log.engine) as connection:
-        found = change_log.cms.rows(connection, vod_ids)
-        states = state_rows(connection, change_log.tables, vod_ids)
-    results: dict[int, RevertedChange] = {}
-    changes: list[Change] = []
+        for row in connection.execute(query.order_by(log.c.change_id.desc())).mappings():
+            work.setdefault(row["vod_id"], _Work([])).rows.append(row)
+    return work
+
+
+def _standing(connection: Connection, change_log: ChangeLog, vod_ids: Sequence[int]) -> dict[int, Standing]:
+    """Return how the videos stand that exist."""
+    rows = change_log.cms.rows(connection, vod_ids)
+    states = state_rows(connection, change_log.tables, vod_ids)
+    return {vod_id: Standing(rows[vod_id], states[vod_id]) for vod_id in rows if vod_id in states}
+
+
+def _take_along(
+    connection: Connection, order: _Order, work: Mapping[int, _Work], standing: Mapping[int, Standing]
+) -> None:
+    """Add the changes that go with a link: what wrote the intro under it, or withdrew the one under its forerunner.
+
+    Whether a link can be put back may hang on what goes before it, so it is tried out.
+    """
+    gone: set[tuple[int, int]] = set()
+    back: set[tuple[int, int, str]] = set()
+    for vod_id, found in standing.items():
+        rows = work[vod_id].rows
+        if not any("vod_douban_id" in row["new_values"] for row in rows):
+            continue
+        for step in _steps(order, rows, found):
+            if "vod_douban_id" in step.result.restored:
+                gone.add((vod_id, step.old["vod_douban_id"]))
+                back.add((vod_id, step.new["vod_douban_id"], step.row["batch_id"]))
+    if not gone:
+        return
+    tables, vod_ids = order.change_log.tables, sorted({vod_id for vod_id, _ in gone})
+    along = {
+        intro.change_id: WITH_ITS_LINK
+        for intro in standing_intros(connection, tables, vod_ids)
+        if (intro.vod_id, intro.douban_id) in gone
+    }
+    for withdrawal, batch_id in withdrawn_intros(connection, tables, vod_ids):
+        if (withdrawal.vod_id, withdrawal.douban_id, batch_id) in back:
+            along[withdrawal.change_id] = BACK_WITH_ITS_LINK
+    for vod_id in vod_ids:
+        for row in work[vod_id].rows:
+            along.pop(row["change_id"], None)
+    if not along:
+        return
+    log = tables.log
+    for row in connection.execute(select(log).where(log.c.change_id.in_(along))).mappings():
+        item = work[row["vod_id"]]
+        item.along[row["change_id"]] = along[row["change_id"]]
+        item.rows = sorted([*item.rows, row], key=lambda each: each["change_id"], reverse=True)
+
+
+def _steps(order: _Order, rows: Sequence[RowMapping], standing: Standing) -> Iterator[Step]:
+    """Yield what becomes of each change if those before it are taken back as planned."""
     for row in rows:
-        change_id, vod_id, new = row["change_id"], row["vod_id"], decode(row["new_values"])
-        if vod_id not in found or vod_id not in states:
-            results[change_id] = RevertedChange(change_id, vod_id, (), tuple(new), "影片已不存在")
-            continue
-        # What the dry run has put back so far, of the row and of our state alike.
-        so_far = assumed.setdefault(vod_id, {})
-        state = {**states[vod_id], **so_far}
-        result = _what_can_be(row, state, {**found[vod_id], **so_far}, new)
-        results[change_id] = result
-        if new and not result.restored:
-            continue
-        old = decode(row["old_values"])
-        state_before = _state_before(row, state, result.restored, reason)
-        if dry_run:
-            so_far.update({column: old[column] for column in result.restored} | state_before)
-            continue
-        changes.append(
-            Change(
-                vod_id=vod_id,
-                action="revert",
-                old={column: new[column] for column in result.restored},
-                new={column: old[column] for column in result.restored},
-                state=state_before,
-                operator=operator,
-                reason=reason,
-                automatic=False,
-                reverts_change_id=change_id,
-            )
-        )
-    for outcome in change_log.write(changes):
+        step = plan(row, standing, reason=order.reason, now=order.change_log.clock.now())
+        standing = standing.after(step)
+        yield step
+
+
+def _take_back(
+    order: _Order, work: Mapping[int, _Work], standing: dict[int, Standing], *, dry_run: bool
+) -> list[RevertedChange]:
+    """Take back change after change of each video, all videos side by side.
+
+    A write that was refused at the last moment leaves the video other than planned: it is looked at anew.
+    """
+    results: list[RevertedChange] = []
+    left = {vod_id: list(item.rows) for vod_id, item in work.items()}
+    while left:
+        steps: list[Step] = []
+        for vod_id, rows in left.items():
+            found = standing.get(vod_id)
+            if found is None:
+                results += [_gone(row) for row in rows]
+                rows.clear()
+                continue
+            step = plan(rows.pop(0), found, reason=order.reason, now=order.change_log.clock.now())
+            standing[vod_id] = found.after(step)
+            steps.append(step)
+        results += _write(order, steps, standing) if not dry_run else [step.result for step in steps]
+        left = {vod_id: rows for vod_id, rows in left.items() if rows}
+    return [_told(result, work[result.vod_id].along) for result in results]
+
+
+def _write(order: _Order, steps: Sequence[Step], standing: dict[int, Standing]) -> list[RevertedChange]:
+    """Write what was planned, one change of each video; return what became of it."""
+    results = {step.result.change_id: step.result for step in steps}
+    refused: list[int] = []
+    for outcome in order.change_log.write([_change(order, step) for step in steps if step.writes]):
         if outcome.state is not ChangeState.APPLIED:
-            change_id = outcome.change.reverts_change_id or 0
-            left = tuple(outcome.change.new)
-            results[change_id] = RevertedChange(change_id, outcome.change.vod_id, (), left, outcome.reason)
+            change, change_id = outcome.change, outcome.change.reverts_change_id or 0
+            left = tuple(change.new) or results[change_id].state
+            results[change_id] = RevertedChange(change_id, change.vod_id, (), left, outcome.reason)
+            refused.append(change.vod_id)
+    if refused:
+        with reading(order.change_log.engine) as connection:
+            anew = _standing(connection, order.change_log, refused)
+        for vod_id in refused:
+            standing.pop(vod_id)
+        standing.update(anew)
     return list(results.values())
 
 
-def _what_can_be(
-    row: RowMapping, state: Mapping[Any, Any], current: Mapping[Any, Any], new: Mapping[str, Any]
-) -> RevertedChange:
-    """Say which columns of a change still stand as written and may be put back."""
-    locked = _locked_since(row, state)
-    restored = tuple(column for column in new if current[column] == new[column] and column not in locked)
-    skipped = tuple(column for column in new if column not in restored)
-    why = "之后已被锁定" if locked & set(skipped) else ("之后已被改动" if skipped else "")
-    return RevertedChange(row["change_id"], row["vod_id"], restored, skipped, why)
+def _change(order: _Order, step: Step) -> Change:
+    return Change(
+        vod_id=step.result.vod_id,
+        action=REVERT,
+        old=step.old,
+        new=step.new,
+        state=step.state,
+        seen=step.seen,
+        operator=order.operator,
+        reason=order.reason,
+        automatic=False,
+        decision_id=order.decision_id,
+        reverts_change_id=step.result.change_id,
+    )
 
 
-def _locked_since(row: RowMapping, state: Mapping[Any, Any]) -> set[str]:
-    """Return the columns that a lock set after the change protects."""
-    by_itself = row["state_new"] or {}
-    locked: set[str] = set()
-    if state["douban_id_locked"] and not by_itself.get("douban_id_locked"):
-        locked.add("vod_douban_id")
-    if state["intro_locked"] and not by_itself.get("intro_locked"):
-        locked |= SYNOPSIS_COLUMNS
-    return locked
+def _gone(row: RowMapping) -> RevertedChange:
+    return RevertedChange(row["change_id"], row["vod_id"], (), tuple(row["new_values"]), "影片已不存在")
 
 
-def _state_before(row: RowMapping, state: Mapping[Any, Any], restored: Sequence[str], reason: str) -> dict[str, object]:
-    """Return our state as it was before the change, as far as it still is as the change left it."""
-    decides = "vod_content" if row["action"] == INTRO else "vod_douban_id"
-    if decides in row["new_values"] and decides not in restored:
-        return {}
-    before, after = decode(row["state_old"]), decode(row["state_new"])
-    restorable = {
-        name: value for name, value in before.items() if name not in _RHYTHM and state[name] == after.get(name)
-    }
-    if "vod_douban_id" in restored and row["operator"] == PIPELINE:
-        # Back to how it was would mean that the next run links it again.
-        subject = decode(row["new_values"])["vod_douban_id"]
-        restorable["douban_review_status"] = ReviewStatus.REVIEW
-        restorable["douban_review_reason"] = f"关联 {subject} 已被撤销：{reason}"[:500]
-    return restorable
+def _told(result: RevertedChange, along: Mapping[int, str]) -> RevertedChange:
+    why = along.get(result.change_id, "")
+    return replace(result, reason=why) if why and not result.reason else result

@@ -112,6 +112,7 @@ def own_tables(prefix: str) -> OwnTables:
         index("video_intro", "intro_locked", "intro_ai_last_at"),
         index("video_time", "vod_time"),
         index("video_synced", "douban_last_sync_at"),
+        index("video_locked", "douban_id_locked", "douban_id_lock_time"),
     )
     task = table(
         "task",
@@ -222,6 +223,8 @@ def own_tables(prefix: str) -> OwnTables:
         Column("batch_id", String(64), nullable=False, server_default=text("''")),
         # The task that carries it out, whose fate it shares.
         Column("task_id", BigInteger),
+        # Not before this; NULL at once. A source that could not be asked puts it off.
+        Column("run_after", UtcDateTime),
         Column("created_at", UtcDateTime, nullable=False),
         Column("settled_at", UtcDateTime),
         index("decision_pending", "state", "shard"),

@@ -32,6 +32,14 @@ FAILURES_FOR_A_PERSON = len(BACK_OFF)
 """From this failure in a row on, a person is asked to look."""
 
 OPEN = (TaskStatus.PENDING, TaskStatus.RUNNING)
+
+# What the payload of a task holds that a person's decision queued.
+DECISION = "decision_id"
+FRESH = "fresh"
+"""A sync that was ordered: Douban is asked anew, whatever the archive holds."""
+REVIEWER = "reviewer"
+NOTE = "note"
+
 _CHUNK = 500
 
 
@@ -235,7 +243,10 @@ class TaskQueue:
         failed: bool,
         stage: TaskStage | None = None,
     ) -> None:
-        """Return an open task to the queue until ``run_after``; a failure counts, a closed gate does not."""
+        """Return an open task to the queue until ``run_after``; a failure counts, a closed gate does not.
+
+        One that a person's decision closed meanwhile stays closed.
+        """
         values: dict[str, Any] = {
             "status": TaskStatus.PENDING,
             "run_after": run_after,
@@ -247,7 +258,16 @@ class TaskQueue:
             values["attempts"] = self.task.c.attempts + 1
         if stage is not None:
             values["stage"] = stage
-        connection.execute(update(self.task).where(self.task.c.task_id == task_id).values(**values))
+        this = (self.task.c.task_id == task_id, self.task.c.open_key.is_not(None))
+        connection.execute(update(self.task).where(*this).values(**values))
+
+    def holds(self, connection: Connection, task_id: int) -> bool:
+        """Return whether a task is still this run's, and keep it so for as long as the transaction lasts."""
+        task = self.task
+        query = select(task.c.task_id).where(
+            task.c.task_id == task_id, task.c.open_key.is_not(None), task.c.lease_owner == self.owner
+        )
+        return connection.execute(query.with_for_update()).first() is not None
 
     def release_dead(self) -> list[str]:
         """Free the tasks of owners whose process is gone; return those owners."""

@@ -36,11 +36,12 @@ _SHOWN = 60
 def ai_intros(context: dg.AssetExecutionContext, services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
     """Has a language model rewrite the synopses of linked videos, and locks what it wrote.
 
-    Videos synced in this run come first, then those not tried for `DOUBAN_PIPELINE_INTRO_INTERVAL_DAYS`. The model
-    is given a fact sheet and nothing else; what it answers must pass a guard without a model (length, names,
-    numbers, titles, links, claims, copies), is tried once more if it does not, and is then written to `vod_content`
-    and `vod_blurb` through the change log. An intro whose video has another subject by now is taken back. Every call
-    and its price is in `mac_douban_intro`; the budget of the day (`DOUBAN_PIPELINE_LLM_BUDGET_USD_PER_DAY`) ends it.
+    What reviewers ordered comes first, over locks too; then videos synced in this run, then those not tried for
+    `DOUBAN_PIPELINE_INTRO_INTERVAL_DAYS`. The model is given a fact sheet and nothing else; what it answers must pass
+    a guard without a model (length, names, numbers, titles, links, claims, copies), is tried once more if it does not,
+    and is then written to `vod_content` and `vod_blurb` through the change log. An intro whose video has another
+    subject by now is taken back. Every call and its price is in `mac_douban_intro`; the budget of the day
+    (`DOUBAN_PIPELINE_LLM_BUDGET_USD_PER_DAY`) ends it.
     Asks nobody unless `DOUBAN_PIPELINE_AI_INTROS=true`; with `DOUBAN_PIPELINE_DRY_RUN=true` nobody is asked either,
     and the table shows whose turn it would be.
     """
@@ -95,6 +96,7 @@ def _written(session: Session, due: DueIntros, ledger: Ledger) -> dict[str, Any]
         "written": kinds["written"],
         "refused_by_guard": kinds["refused"],
         "skipped": kinds["skipped"],
+        "ordered": sum(bool(result.reviewer) for result in results),
         # Last, so that a link which changed while the model wrote is seen too.
         "withdrawn": _withdrawn(session),
         "cost_usd": round(taken.cost_usd, 6),
@@ -128,6 +130,7 @@ def _shown(result: Told) -> dict[str, object]:
         "title": result.title,
         "result": result.result,
         "change": result.change_id,
+        "ordered by": result.reviewer,
         "text": result.text[:_SHOWN],
         "violations": told(result.violations),
         "why": "" if result.violations else result.reason,

@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import RowMapping, update
+from sqlalchemy import Connection, RowMapping, select, update
 
 from douban_pipeline.catalog.change_log import ChangeLog, Outcome
 from douban_pipeline.catalog.database import reading, transactions
+from douban_pipeline.catalog.intro_changes import INTRO
 from douban_pipeline.catalog.states import ChangeState, TaskStatus
-from douban_pipeline.catalog.tasks import Task, TaskQueue
+from douban_pipeline.catalog.tasks import DECISION, NOTE, REVIEWER, Task, TaskQueue
 from douban_pipeline.catalog.values import readable
 from douban_pipeline.catalog.videos import note_gone, state_rows
 from douban_pipeline.intros.attempts import IntroAttempts
@@ -24,6 +25,8 @@ from douban_pipeline.upstream.errors import SourceError, SubjectMissing
 
 ARCHIVE_AGE = timedelta(days=30)
 """How long a task may take up an answer that was paid for before its run died. A new task asks anew."""
+
+_MOST_NOTE = 200
 
 _CHUNK = 5
 """Writes that share the transactions around them; few, for a text took seconds to come."""
@@ -38,6 +41,7 @@ class Told:
         text: The text that was written or refused.
         violations: What the guard had against it.
         reason: Why nothing was written.
+        reviewer: Who ordered it, empty if nobody did.
     """
 
     vod_id: int
@@ -48,6 +52,7 @@ class Told:
     violations: tuple[Violation, ...] = ()
     reason: str = ""
     change_id: int | None = None
+    reviewer: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +63,19 @@ class _Work:
     row: RowMapping
     douban_id: int
     undone: Mapping[str, Sequence[Any]]
+
+    def signature(self) -> dict[str, Any]:
+        """Return who writes: the pipeline by itself, or a person whose order stands above locks and what was undone."""
+        given: dict[str, Any] = {"task_id": self.task.task_id}
+        if is_ordered(self.task):
+            given |= {
+                "operator": self.task.payload[REVIEWER],
+                # Room is left for what is said of the model.
+                "reason": self.task.payload.get(NOTE, "")[:_MOST_NOTE] or "重写简介",
+                "automatic": False,
+                "decision_id": self.task.payload[DECISION],
+            }
+        return given
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,17 +146,37 @@ class IntroWriter:
             rows = services.cms.rows(connection, vod_ids)
             states = state_rows(connection, services.tables, vod_ids)
             undone = self.change_log.undone_values(connection, vod_ids)
+            done = self._done(connection, tasks)
         for task in tasks:
             row, state = rows.get(task.vod_id), states.get(task.vod_id)
+            if task.payload.get(DECISION) in done:
+                yield self._conclude(task, row)
+                continue
             reason = why_unlinked(row, state)
             if reason or row is None or state is None:
                 yield self._skip(task, row, reason)
-            elif state["intro_locked"]:
+            elif state["intro_locked"] and not is_ordered(task):
                 yield self._skip(task, row, "简介已锁定")
-            elif row["vod_lock"] and services.settings.respect_vod_lock:
+            elif row["vod_lock"] and services.settings.respect_vod_lock and not is_ordered(task):
                 yield self._skip(task, row, "影片已在 CMS 中锁定（vod_lock）", rest=True)
             else:
                 yield _Work(task, row, state["vod_douban_id"], undone.get(task.vod_id, {}))
+
+    def _done(self, connection: Connection, tasks: Sequence[Task]) -> set[int]:
+        """Return the decisions whose intro was written already: their run died before it closed the task.
+
+        What nobody ordered needs no such look: it is locked since.
+        """
+        log = self.services.tables.log
+        wanted = [task.payload[DECISION] for task in tasks if is_ordered(task)]
+        written = (log.c.action == INTRO, log.c.state.in_((ChangeState.APPLIED, ChangeState.REVERTED)))
+        query = select(log.c.decision_id).where(log.c.decision_id.in_(wanted), *written)
+        return set(connection.execute(query).scalars()) if wanted else set()
+
+    def _conclude(self, task: Task, row: RowMapping | None) -> Told:
+        """Close a task whose intro was written by a run that died right after."""
+        self._close(task, TaskStatus.SUCCESS, "")
+        return _told(task, row, "skipped", "", reason="已由中断的运行写入")
 
     def _answer_for(self, by_task: Mapping[int, _Work]) -> Callable[[Task], _Answer]:
         def call(task: Task) -> _Answer:
@@ -169,9 +207,9 @@ class IntroWriter:
         now = self.services.clock.now()
         for work, draft in wanted:
             vod_id = work.task.vod_id
-            change = intro_change(work.row, draft, self.services.cms, now, task_id=work.task.task_id)
+            change = intro_change(work.row, draft, self.services.cms, now, **work.signature())
             reason = why_not_told_from(rows.get(vod_id), states.get(vod_id), work.douban_id)
-            if not reason and change.new["vod_content"] in work.undone.get("vod_content", ()):
+            if not reason and change.automatic and change.new["vod_content"] in work.undone.get("vod_content", ()):
                 reason = "同样的简介曾被人工撤销"
             if reason:
                 self.ledger.refuse(draft.intro_id, reason)
@@ -195,22 +233,19 @@ class IntroWriter:
             if not stands:
                 yield self._skip(work.task, work.row, outcome.reason, rest=True, text=draft.text)
                 continue
-            vod_id, shard, title = work.task.vod_id, work.task.shard, readable(work.row["vod_name"])
-            yield Told(vod_id, shard, title, "written", draft.text, change_id=outcome.change_id)
+            yield _told(work.task, work.row, "written", draft.text, change_id=outcome.change_id)
 
     def _refuse(self, work: _Work, draft: Draft) -> Told:
         """Count a text that the guard refused twice; the video's turn comes again after the interval."""
         reason = told(draft.violations)
         failures = self.services.tables.video.c.intro_ai_fail_count + 1
         self._close(work.task, TaskStatus.FAIL, reason, rest=True, intro_ai_fail_count=failures)
-        title = readable(work.row["vod_name"])
-        return Told(work.task.vod_id, work.task.shard, title, "refused", draft.text, draft.violations, reason)
+        return _told(work.task, work.row, "refused", draft.text, violations=draft.violations, reason=reason)
 
     def _skip(self, task: Task, row: RowMapping | None, reason: str, *, rest: bool = False, text: str = "") -> Told:
         """Close a task without an intro; with ``rest`` the video's turn comes again after the interval."""
         self._close(task, TaskStatus.SKIP, reason, rest=rest, gone=row is None)
-        title = readable(row["vod_name"]) if row is not None else ""
-        return Told(task.vod_id, task.shard, title, "skipped", text, reason=reason)
+        return _told(task, row, "skipped", text, reason=reason)
 
     def _close(
         self, task: Task, status: TaskStatus, reason: str, *, rest: bool = False, gone: bool = False, **state: Any
@@ -225,3 +260,13 @@ class IntroWriter:
                 if state:
                     connection.execute(update(video).where(video.c.vod_id == task.vod_id).values(**state))
                 self.queue.finish(connection, task.task_id, status, reason)
+
+
+def is_ordered(task: Task) -> bool:
+    """Return whether a person's decision queued a task."""
+    return DECISION in task.payload
+
+
+def _told(task: Task, row: RowMapping | None, result: str, text: str, **more: Any) -> Told:
+    title = readable(row["vod_name"]) if row is not None else ""
+    return Told(task.vod_id, task.shard, title, result, text, reviewer=task.payload.get(REVIEWER, ""), **more)

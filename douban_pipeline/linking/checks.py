@@ -45,4 +45,9 @@ checks = [
         "No confirmed verdict belongs to a stratum whose brake is on.",
         guard.STRATUM_BRAKED,
     ),
+    _verdict_check(
+        "choices_of_people_stand",
+        "No confirmed verdict is for another subject than a person chose.",
+        guard.PERSON_CHOSE_OTHER,
+    ),
 ]

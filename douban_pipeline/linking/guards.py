@@ -12,6 +12,7 @@ from typing import Any
 from sqlalchemy import Connection, select
 
 from douban_pipeline.catalog import brakes
+from douban_pipeline.catalog.decisions import chosen_subjects
 from douban_pipeline.catalog.states import ReviewStatus, VerdictState
 from douban_pipeline.catalog.videos import Breach
 from douban_pipeline.matching import Thresholds
@@ -49,7 +50,11 @@ def words(codes: Sequence[str]) -> str:
 
 
 def broken_rules(
-    verdict: Mapping[Any, Any], state: Mapping[Any, Any] | None, profile: Profile, braked: Collection[str]
+    verdict: Mapping[Any, Any],
+    state: Mapping[Any, Any] | None,
+    profile: Profile,
+    braked: Collection[str],
+    chosen: int | None,
 ) -> tuple[str, ...]:
     """Return the codes of the rules that a stored verdict breaks.
 
@@ -58,6 +63,7 @@ def broken_rules(
         state: The video's state now.
         profile: The profile in force.
         braked: Strata whose brake is on, see `catalog.brakes`.
+        chosen: The subject that a person chose for the video, see `catalog.decisions.chosen_subjects`.
     """
     return violations(
         verdict=verdict["verdict"],
@@ -70,6 +76,7 @@ def broken_rules(
         ignored=bool(state and state["douban_review_status"] == ReviewStatus.IGNORED),
         profile_in_force=verdict["profile"] == profile.name,
         braked=not set(verdict["strata"] or ()).isdisjoint(braked),
+        chosen_otherwise=chosen not in (None, verdict["douban_id"]),
         thresholds=profile.thresholds,
     )
 
@@ -85,9 +92,11 @@ def breaches(services: Services, connection: Connection) -> list[VerdictBreach]:
     )
     profile = profile_of(services.settings)
     braked = brakes.active(connection, services.tables)
+    rows = connection.execute(query).mappings().all()
+    chosen = chosen_subjects(connection, services.tables, {row["vod_id"] for row in rows})
     found = []
-    for row in connection.execute(query).mappings():
-        codes = broken_rules(row, row, profile, braked)
+    for row in rows:
+        codes = broken_rules(row, row, profile, braked, chosen.get(row["vod_id"]))
         if codes:
             found.append(
                 VerdictBreach(row["vod_id"], words(codes), row["verdict_id"], row["task_id"], row["run_id"], codes)

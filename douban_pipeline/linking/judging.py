@@ -19,16 +19,18 @@ class Circumstances:
     Attributes:
         reverted: Douban ids whose link to this video was reverted before.
         linked: Titles of the other videos that are linked to a subject, by its id.
+        chosen: The Douban id that a person chose for the video, None if nobody did.
         braked: Strata in which nothing is confirmed for now.
     """
 
     reverted: frozenset[int] = frozenset()
     linked: Mapping[int, Sequence[str]] = field(default_factory=dict)
+    chosen: int | None = None
     braked: frozenset[str] = frozenset()
 
 
 NONE = Circumstances()
-"""Nothing is reverted, linked or braked."""
+"""Nothing is reverted, linked, chosen or braked."""
 
 
 def judge_found(
@@ -56,5 +58,6 @@ def judge_found(
         crowded=found.crowded,
         reverted=circumstances.reverted,
         linked=circumstances.linked,
+        chosen=circumstances.chosen,
         braked=circumstances.braked,
     )

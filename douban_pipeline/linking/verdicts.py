@@ -14,6 +14,7 @@ from sqlalchemy import Connection, RowMapping, insert, select, update
 from douban_pipeline import RULE_VERSION
 from douban_pipeline.catalog import brakes
 from douban_pipeline.catalog.database import reading, transactions
+from douban_pipeline.catalog.decisions import chosen_subjects
 from douban_pipeline.catalog.states import ReviewStatus, TaskStage, TaskStatus, VerdictState
 from douban_pipeline.catalog.tasks import Task, TaskQueue, back_off
 from douban_pipeline.catalog.values import readable
@@ -30,6 +31,8 @@ from douban_pipeline.upstream.douban import SubjectRecord, parse_subject
 
 _KEPT_CANDIDATES = 10
 _MOST_LINKED = 500
+_LINK = ("vod_douban_id", "douban_review_status", "douban_id_source", "douban_id_locked")
+_DECIDED_MEANWHILE = "判定期间影片的关联已有变化"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +75,7 @@ class Bench:
             rows = services.cms.rows(connection, vod_ids)
             states = state_rows(connection, services.tables, vod_ids)
             undone = services.change_log(self.run_id).undone_values(connection, vod_ids)
+            chosen = chosen_subjects(connection, services.tables, vod_ids)
             braked = brakes.active(connection, services.tables)
             linked = self._linked(connection, {each.douban_id for found in finds.values() for each in found.subjects})
         judged: list[Judged] = []
@@ -88,9 +92,11 @@ class Bench:
                     douban_id: [title for vod_id, title in others if vod_id != task.vod_id]
                     for douban_id, others in linked.items()
                 },
+                chosen=chosen.get(task.vod_id),
                 braked=braked,
             )
-            judged.append(self._judge_one(task, row, video, finds[task.task_id], circumstances))
+            item = self._judge_one(task, row, state, video, finds[task.task_id], circumstances)
+            judged += [item] if item is not None else []
         return judged
 
     def _linked(self, connection: Connection, douban_ids: Collection[int]) -> dict[int, list[tuple[int, str]]]:
@@ -108,18 +114,28 @@ class Bench:
         return linked
 
     def _judge_one(
-        self, task: Task, row: RowMapping, video: Video, found: Found, circumstances: Circumstances
-    ) -> Judged:
+        self,
+        task: Task,
+        row: RowMapping,
+        state: RowMapping,
+        video: Video,
+        found: Found,
+        circumstances: Circumstances,
+    ) -> Judged | None:
+        """Judge a video and store its verdict; None where somebody else decided meanwhile."""
         try:
             records = {each.douban_id: self._record(each.douban_id, each.snapshot_id) for each in found.subjects}
         except KeyError as error:
             return self._search_again(task, video, f"存档的应答 {error} 已不在，重新搜索")
         verdict = judge_found(video, found, records, self.profile, circumstances)
         status, explanation = with_standing_id(verdict, row["vod_douban_id"])
+        status, explanation = with_choice(status, explanation, circumstances.chosen, row["vod_douban_id"])
         if status == Status.UNDECIDED:
             return self._search_again(task, video, explanation)
         for transaction in transactions(self.services.engine):
             with transaction as connection:
+                if self._overtaken(connection, task, state):
+                    return None
                 verdict_id = self._store(connection, task, row, found, video, verdict, status, explanation)
                 if status == ReviewStatus.CONFIRMED:
                     self.queue.advance(connection, task, TaskStage.SYNC, {**task.payload, "verdict_id": verdict_id})
@@ -138,6 +154,19 @@ class Bench:
             " ".join(f"{item.name} {item.points:g}" for item in best.comparison.items) if best else "",
             len(verdict.candidates),
         )
+
+    def _overtaken(self, connection: Connection, task: Task, seen: RowMapping) -> bool:
+        """Return whether the link was decided on since it was looked at: what another run carried out stands.
+
+        Our state row is locked, so that it stays as it is until the verdict is stored.
+        """
+        now = state_rows(connection, self.services.tables, [task.vod_id], lock=True).get(task.vod_id)
+        held = self.queue.holds(connection, task.task_id)
+        if held and now is not None and all(now[name] == seen[name] for name in _LINK):
+            return False
+        if held:
+            self.queue.finish(connection, task.task_id, TaskStatus.SKIP, _DECIDED_MEANWHILE)
+        return True
 
     def _search_again(self, task: Task, video: Video, why: str) -> Judged:
         """Return a task without a verdict to the search."""
@@ -271,3 +300,16 @@ def with_standing_id(verdict: Verdict, standing: int) -> tuple[str, str]:
     if verdict.status is Status.CONFIRMED:
         return ReviewStatus.REVIEW, f"CMS 中已有豆瓣 ID {standing}，匹配结果为 {verdict.douban_id}，需人工确认"
     return ReviewStatus.REVIEW, f"CMS 中的豆瓣 ID {standing} 存疑；{verdict.explanation}"
+
+
+def with_choice(status: str, explanation: str, chosen: int | None, standing: int) -> tuple[str, str]:
+    """Return status and explanation in view of the subject that a person chose for the video, if one did.
+
+    Such a video is matched again because somebody else changed the id, or because the subject is gone. Unless the
+    match agrees with the person, a person is asked, and never told that nothing was found.
+    """
+    if chosen is None or status in (Status.UNDECIDED, ReviewStatus.CONFIRMED):
+        return status, explanation
+    if chosen == standing:
+        return ReviewStatus.REVIEW, explanation
+    return ReviewStatus.REVIEW, f"审核员选定的是 {chosen}，CMS 中现为 {standing or '空'}；{explanation}"

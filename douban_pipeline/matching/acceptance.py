@@ -54,6 +54,7 @@ class Case:
         has_siblings: Whether the caller knows of other works of this name or franchise.
         reverted: Douban ids whose link to this video was reverted before.
         linked: Titles of other videos that are linked to the candidate.
+        chosen: The Douban id that a person chose for this video, None if nobody did.
     """
 
     video: Video
@@ -65,6 +66,7 @@ class Case:
     has_siblings: bool = False
     reverted: frozenset[int] = frozenset()
     linked: Sequence[str] = ()
+    chosen: int | None = None
 
     def found(self, *codes: Code) -> bool:
         """Say whether any of these speaks against the candidate."""
@@ -273,6 +275,7 @@ _CONDITIONS: tuple[tuple[Code, Callable[[Case], bool]], ...] = (
     (Code.INCOMPLETE, lambda case: not case.complete),
     (Code.REVERTED_BEFORE, lambda case: case.subject.douban_id in case.reverted),
     (Code.LINKED_ELSEWHERE, _linked_elsewhere),
+    (Code.PERSON_CHOSE_OTHER, lambda case: case.chosen not in (None, case.subject.douban_id)),
 )
 
 

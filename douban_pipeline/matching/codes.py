@@ -45,6 +45,7 @@ class Code(enum.StrEnum):
     INCOMPLETE = "INCOMPLETE"
     REVERTED_BEFORE = "REVERTED_BEFORE"
     LINKED_ELSEWHERE = "LINKED_ELSEWHERE"
+    PERSON_CHOSE_OTHER = "PERSON_CHOSE_OTHER"
     STRATUM_BRAKED = "STRATUM_BRAKED"
     # The verdict as a whole.
     LEAD_TOO_SMALL = "LEAD_TOO_SMALL"
@@ -92,11 +93,12 @@ SENTENCES: Mapping[str, str] = {
     Code.INCOMPLETE: "候选不完整（有查询失败）",
     Code.REVERTED_BEFORE: "此匹配曾被撤销",
     Code.LINKED_ELSEWHERE: "该条目已关联到季数不同的另一部影片",
+    Code.PERSON_CHOSE_OTHER: "审核员选定的是另一条目",
     Code.STRATUM_BRAKED: "这一类匹配的准确率低于目标，自动确认已暂停",
     Code.LEAD_TOO_SMALL: "与次优候选差距不足",
     Code.TWIN_SUBJECTS: "豆瓣有两个条目都相符，可能是同一作品",
     Code.BELOW_CONFIRM: "得分未达自动确认线",
-    Code.BELOW_REVIEW: "最高得分低于复核线",
+    Code.BELOW_REVIEW: "最高得分低于审核线",
     Code.CONFLICT: "片名与年份或人员一致，但有冲突",
     Code.NO_CANDIDATES: "没有找到候选",
     Code.ALL_REJECTED: "候选全部被排除",

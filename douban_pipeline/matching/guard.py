@@ -18,6 +18,7 @@ LOCKED = "LOCKED"
 IGNORED = "IGNORED"
 OTHER_PROFILE = "OTHER_PROFILE"
 STRATUM_BRAKED = "STRATUM_BRAKED"
+PERSON_CHOSE_OTHER = "PERSON_CHOSE_OTHER"
 
 SENTENCES: Mapping[str, str] = {
     HARD_REJECT: "已确认的条目带有硬性排除项",
@@ -28,6 +29,7 @@ SENTENCES: Mapping[str, str] = {
     IGNORED: "视频已被忽略，不得改写",
     OTHER_PROFILE: "判定所用的评分方案已不是现行方案",
     STRATUM_BRAKED: "这一类匹配的准确率低于目标，自动确认已暂停",
+    PERSON_CHOSE_OTHER: "审核员为这部影片选定了另一条目",
 }
 """A sentence for every violation."""
 
@@ -44,6 +46,7 @@ def violations(
     ignored: bool,
     profile_in_force: bool,
     braked: bool,
+    chosen_otherwise: bool,
     thresholds: Thresholds,
 ) -> tuple[str, ...]:
     """Return the rules a CONFIRMED verdict breaks, in a fixed order; nothing for any other verdict.
@@ -59,6 +62,7 @@ def violations(
         ignored: Whether the video is ignored.
         profile_in_force: Whether the score is that of the profile in force; another's means nothing here.
         braked: Whether the verdict belongs to a stratum in which nothing is confirmed at present.
+        chosen_otherwise: Whether a person chose another subject for the video.
         thresholds: The limits in force.
     """
     if verdict != "CONFIRMED":
@@ -73,5 +77,6 @@ def violations(
         IGNORED: ignored,
         OTHER_PROFILE: not profile_in_force,
         STRATUM_BRAKED: braked,
+        PERSON_CHOSE_OTHER: chosen_otherwise,
     }
     return tuple(code for code, is_broken in broken.items() if is_broken)

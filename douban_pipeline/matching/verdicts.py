@@ -134,6 +134,7 @@ def judge(
     reverted: frozenset[int] = frozenset(),
     has_siblings: bool = False,
     linked: Mapping[int, Sequence[str]] | None = None,
+    chosen: int | None = None,
     braked: frozenset[str] = frozenset(),
 ) -> Verdict:
     """Judge a video against its candidates.
@@ -149,6 +150,7 @@ def judge(
         reverted: Douban ids whose link to this video was reverted before.
         has_siblings: Whether other works of this name are known beside the candidates.
         linked: Titles of the other videos that are linked to a subject, by its id.
+        chosen: The Douban id that a person chose for this video; no other is confirmed.
         braked: Strata in which nothing is confirmed until a person says otherwise.
 
     Returns:
@@ -166,7 +168,7 @@ def judge(
     if top is not None:
         others = [(other.subject, other.comparison) for other in ranked if other is not top]
         held = (linked or {}).get(top.subject.douban_id, ())
-        case = Case(video, top.subject, top.comparison, others, complete, crowded, has_siblings, reverted, held)
+        case = Case(video, top.subject, top.comparison, others, complete, crowded, has_siblings, reverted, held, chosen)
         strata = strata_of(video, top.subject, top.comparison, has_relatives(case))
 
     def verdict(status: Status, codes: Iterable[str], text: str | None = None) -> Verdict:

@@ -189,7 +189,7 @@ def jobs_for(settings: Settings) -> list[dg.JobDefinition]:
         | 字段 | 含义 |
         |--|--|
         | `profile` | `plan` 各项分数相加；`calibrated` 只算可比较的部分 |
-        | `confirm_score`、`review_score`、`lead_score` | 自动确认线、复核线、最小领先 |
+        | `confirm_score`、`review_score`、`lead_score` | 自动确认线、审核线、最小领先 |
         | `title_floor`、`year_gap` | 片名相似度下限、年份相差多少即排除 |
         | `weight_…` | 各项最高分 |
         | `shards`、`max_videos`、`since_days` | 只算一部分影片；留空或 0 为全部 |

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from douban_pipeline.catalog.states import ReviewStatus
-from douban_pipeline.linking.verdicts import with_standing_id
+from douban_pipeline.linking.verdicts import with_choice, with_standing_id
 from douban_pipeline.matching import judge
 from douban_pipeline.matching.profiles import Profile
 from douban_pipeline.rescoring.stored import Lost, Stored
@@ -141,9 +141,11 @@ def judge_again(stored: Stored, profile: Profile) -> Judged:
         crowded=stored.crowded,
         reverted=stored.reverted,
         linked=stored.linked,
+        chosen=stored.chosen,
         braked=stored.braked,
     )
     status, explanation = with_standing_id(verdict, stored.standing)
+    status, explanation = with_choice(status, explanation, stored.chosen, stored.standing)
     douban_id = verdict.douban_id or (verdict.best.subject.douban_id if verdict.best else 0)
     return Judged(stored, str(status), douban_id, explanation, verdict.codes, verdict.strata)
 

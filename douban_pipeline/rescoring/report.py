@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from douban_pipeline.matching import SENTENCES
 from douban_pipeline.matching.strata import STRATA
 from douban_pipeline.presentation import subject_link
 from douban_pipeline.rescoring.replay import Judged, Replay
+from douban_pipeline.state_words import VERDICTS, word_for
 
-STATUS_NAMES: Mapping[str, str] = {
-    "CONFIRMED": "自动确认",
-    "REVIEW": "待审核",
-    "NOT_FOUND": "未找到",
-    "UNDECIDED": "暂不判断",
-}
-"""Names of the statuses for people."""
-
-_ORDER = list(STATUS_NAMES)
+_ORDER = list(VERDICTS)
 
 
 def _name(status: str) -> str:
-    return STATUS_NAMES.get(status, status)
+    return word_for(VERDICTS, status)
 
 
 def _move(judged: Judged) -> str:

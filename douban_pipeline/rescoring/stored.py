@@ -31,6 +31,7 @@ UNREADABLE = "存档的应答无法解析"
 _VIDEO_FIELDS = frozenset(item.name for item in fields(Video))
 _SUBJECT_FIELDS = frozenset(item.name for item in fields(Subject))
 _STANDING = re.compile(r"CMS 中(?:已有|的)豆瓣 ID (\d+)")
+_CHOSEN = re.compile(r"审核员选定的是 (\d+)")
 _FROM_CMS = "cms"
 
 
@@ -42,6 +43,7 @@ class Stored:
         status: What was stored.
         douban_id: The subject, confirmed or not; 0 without candidates.
         standing: The id that stood in the CMS then, 0 for none.
+        chosen: The subject that a person had chosen; None if nobody had, or the choice stood in nobody's way.
         braked: Strata that were held back then.
         reverted: Subjects whose link to the video had been taken back by then.
         linked: Titles of the other videos that were linked to a candidate by then, by subject.
@@ -60,6 +62,7 @@ class Stored:
     source_healthy: bool
     crowded: bool
     standing: int
+    chosen: int | None
     braked: frozenset[str]
     reverted: frozenset[int]
     linked: Mapping[int, Sequence[str]]
@@ -225,6 +228,7 @@ class StoredVerdicts:
             source_healthy=row["source_healthy"],
             crowded=row["crowded"],
             standing=_standing(row),
+            chosen=_chosen(row, codes),
             braked=frozenset(strata if Code.STRATUM_BRAKED in codes else ()),
             reverted=frozenset(
                 subject for moment, subject in reverted.get(row["vod_id"], ()) if moment <= row["created_at"]
@@ -267,6 +271,14 @@ def _standing(row: RowMapping) -> int:
     if named:
         return int(named[1])
     return int(row["vod_douban_id"] or 0) if row["douban_id_source"] == _FROM_CMS else 0
+
+
+def _chosen(row: RowMapping, codes: Sequence[str]) -> int | None:
+    """Return the subject that a person had chosen, as the verdict says itself, or else the one that stood."""
+    named = _CHOSEN.search(row["explanation"])
+    if named:
+        return int(named[1])
+    return _standing(row) if Code.PERSON_CHOSE_OTHER in codes else None
 
 
 def _reverts(services: Services, connection: Connection) -> dict[int, list[tuple[datetime, int]]]:

@@ -3,75 +3,121 @@
 import dagster as dg
 from pydantic import Field
 
-from douban_pipeline.catalog.revert import Selection, revert
 from douban_pipeline.catalog.states import DecisionAction
 from douban_pipeline.launchpad import PERSON_TAGS, problems_failure, refuse_environment
-from douban_pipeline.presentation import subject_link, table
-from douban_pipeline.review.decisions import DecisionError, Wish, record
+from douban_pipeline.playground import row
+from douban_pipeline.review.manual import example, filled
+from douban_pipeline.review.outcome import conclude, teller, waits
+from douban_pipeline.review.recording.decisions import DecisionError, Wish, record
 from douban_pipeline.services import Services
 
 
 class DecisionRow(dg.Config):
-    """One decision."""
+    """One decision. Fields that its action does not use keep their defaults."""
 
     vod_id: int = Field(description="The video (mac_vod.vod_id).")
-    action: DecisionAction = Field(description="confirm_top1, set_id, clear_id, ignore, lock_id, unlock_id, rematch")
-    douban_id: int = Field(0, description="The subject, for set_id; 0 otherwise.")
+    action: DecisionAction = Field(description=f"One of: {', '.join(DecisionAction)}.")
+    douban_id: int = Field(0, description="The subject, for set_id, replace_and_lock, and choose without rank.")
+    rank: int = Field(0, description="Place of the candidate, from 1, for choose.")
+    days: int = Field(0, description="Days that it is ignored, for ignore; 0 for ever.")
     lock: bool = Field(False, description="Also lock the id against every automatic change.")
+    accept_conflicts: bool = Field(False, description="Mean it although something speaks against the subject.")
+    verdict_id: int = Field(0, description="The verdict you looked at, as review sheets fill it in; 0 asks nothing.")
 
 
 class DecisionsConfig(dg.Config):
     """Who decided what, and why."""
 
     reviewer: str = Field("", description="Your name; it is noted with every write that follows.")
-    note: str = Field("", description="Why, in a sentence.")
+    note: str = Field("", description="Why, in a sentence; it is noted with every write that follows.")
     dry_run: bool = Field(True, description="true only checks and shows; set false to record.")
-    decisions: list[DecisionRow] = Field(description="One entry a video.")
-
-
-class RevertConfig(dg.Config):
-    """Which writes are taken back. What is left empty does not restrict; at least one must be set."""
-
-    operator: str = Field("", description="Your name.")
-    reason: str = Field("", description="Why, in a sentence; it is shown on the videos.")
-    dry_run: bool = Field(True, description="true only shows what would happen; set false to take back.")
-    change_ids: list[int] = Field(default_factory=list, description="These changes (mac_douban_log.change_id).")
-    batch_id: str = Field("", description="All changes of this batch, as `synced_fields` shows it.")
-    run_id: str = Field("", description="All changes of this Dagster run.")
+    decisions: list[DecisionRow] = Field(description="A line for each decision; a video may have several.")
 
 
 @dg.op
 def store_decisions(
     context: dg.OpExecutionContext, config: DecisionsConfig, services: dg.ResourceParam[Services]
 ) -> None:
-    """Check all decisions, then record them."""
+    """Check all decisions, record the good ones, and tell of the others."""
     refuse_environment(context)
     services.ready()
-    wishes = [Wish(row.vod_id, row.action, row.douban_id, row.lock) for row in config.decisions]
+    wishes = [Wish(**each.model_dump()) for each in config.decisions]
     try:
-        recorded = record(
+        recording = record(
             services,
             wishes,
             reviewer=config.reviewer,
             note=config.note,
             run_id=context.run_id,
             dry_run=config.dry_run,
+            progress=teller(context, services, len(wishes)),
         )
     except DecisionError as error:
         raise problems_failure("未记录任何决定", error.problems) from error
-    rows = [
-        {
-            "影片": item.wish.vod_id,
-            "决定": item.wish.action,
-            "条目": subject_link(item.douban_id),
-            "锁定": "是" if item.wish.lock else "",
-            "结果": "已有相同的决定" if item.known else ("仅检查" if config.dry_run else "已记录"),
-        }
-        for item in recorded
-    ]
-    new = sum(not item.known for item in recorded)
-    context.log.info(f"{new} decisions {'would be ' if config.dry_run else ''}recorded")
-    context.add_output_metadata({"decisions": dg.MetadataValue.md(table(rows, most=200)), "dry_run": config.dry_run})
+    conclude(context, recording, config.dry_run, **waits(services))
+
+
+_EXAMPLE = {
+    "reviewer": "小王",
+    "note": "海报和导演一致",
+    "dry_run": False,
+    "decisions": [
+        row(vod_id=1024, action="confirm_top1", lock=True),
+        row(vod_id=2048, action="choose", rank=2),
+        row(vod_id=3072, action="set_id", douban_id=1292052),
+        row(vod_id=3072, action="lock_intro"),
+        row(vod_id=4096, action="replace_and_lock", douban_id=1291546, accept_conflicts=True),
+        row(vod_id=5120, action="ignore", days=180),
+    ],
+}
+_MANUAL = f"""\
+记录审核决定 · Record reviewers' decisions; the next run of each video's shard carries them out.
+
+{filled("打开填好的启动页", "record_decisions", "store_decisions", _EXAMPLE)}：
+换成真实的影片，填写 `reviewer`，看过结果再把 `dry_run` 改为 `false`。
+
+**决定**（`action`：含义；用到的字段）
+
+- `confirm_top1`：最新判定的首选候选就是它；`lock`
+- `choose`：是最新判定的另一个候选；`rank` 或 `douban_id`，`lock`
+- `set_id`：是 `douban_id` 这个条目，不论谁找到的；`douban_id`，`lock`
+- `replace_and_lock`：同上，并锁定；现有 ID 已锁定时也替换；`douban_id`
+- `clear_id`：现有 ID 是错的：清除，不再自动关联它；`lock`（锁定为空）
+- `ignore`：不再处理这部影片；`days`（0 为永久），`lock`
+- `rematch`：重新匹配；也用于结束忽略
+- `lock_id` / `unlock_id`：锁定 / 解锁豆瓣 ID
+- `lock_intro` / `unlock_intro`：锁定 / 解锁简介
+- `sync_now`：立即向豆瓣查询并更新字段，需要已确认的 ID；`lock`
+- `redo_intro`：重写简介并锁定，需要已确认的 ID，且已开启 AI 简介
+
+**字段**
+
+- `reviewer`：你的名字，记入此后的每次写入；必填
+- `note`：原因，一句话
+- `dry_run`：`true`（默认）只检查并显示，`false` 才记录
+- `vod_id`、`action`：影片和决定；必填
+- `douban_id`、`rank`、`days`：见上；不用时为 0
+- `lock`：同时锁定豆瓣 ID，自动运行不再改动它
+- `accept_conflicts`：明知有冲突（片名、年份、类型、地区、导演对不上，或条目已属于另一部影片）仍要如此
+- `verdict_id`：你看到的判定，由审核单填写；此后有了新判定则拒绝。0 为不检查
+
+**示例** · Example:
+
+{example("store_decisions", _EXAMPLE)}
+
+**检查。** `set_id` 和 `replace_and_lock` 的条目先向豆瓣查询，与影片对比；有冲突则拒绝，除非写明
+`accept_conflicts: true`。豆瓣此刻无法查询，或本次核对时间已用完，则先记录，执行时再核对。
+
+**记录。** 有误的行逐条拒绝并说明原因，其余照常记录。只要有一行被拒绝，运行就显示为失败，而“已记录”的都已记录。
+同一部影片可以有几条不矛盾的决定；相互矛盾的行都拒绝；新的决定取代尚未执行的、与之矛盾的旧决定。
+重复记录同一决定无害，运行中断后再次启动即可。
+
+**之后。** 影片立即到期，所在分片的下一次运行先执行人工决定，再做别的。这里不写 CMS。
+记录之后影片资料若有改变，关联类的决定不执行，并说明原因。
+
+**撤销。** 结果中的 `undo` 打开填好批次（`batch`）的 `revert_changes`，撤销由此产生的全部写入。
+还没执行的决定，记录一条相反的新决定即可取代。
+"""
 
 
 @dg.job(
@@ -81,113 +127,27 @@ def store_decisions(
                 reviewer="",
                 note="",
                 dry_run=True,
-                decisions=[DecisionRow(vod_id=0, action=DecisionAction.confirm_top1, douban_id=0, lock=False)],
+                decisions=[
+                    DecisionRow(
+                        vod_id=0,
+                        action=DecisionAction.confirm_top1,
+                        douban_id=0,
+                        rank=0,
+                        days=0,
+                        lock=False,
+                        accept_conflicts=False,
+                        verdict_id=0,
+                    )
+                ],
             )
         }
     ),
+    description=_MANUAL,
     tags=PERSON_TAGS,
 )
 def record_decisions() -> None:
-    """记录审核决定 · Record reviewers' decisions; the next run of each video's shard carries them out.
-
-    | action | 含义 |
-    |--|--|
-    | `confirm_top1` | 最新判定的首选候选就是它 |
-    | `set_id` | 使用 `douban_id` 指定的条目 |
-    | `clear_id` | 现有 ID 是错的；清除，并不再自动关联它 |
-    | `ignore` | 不再处理这部影片，直到 `rematch` |
-    | `lock_id` / `unlock_id` | 锁定 / 解锁豆瓣 ID |
-    | `rematch` | 重新匹配；也用于结束忽略 |
-
-    示例 · Example:
-
-    ```yaml
-    ops:
-      store_decisions:
-        config:
-          reviewer: 小王
-          note: 海报和导演一致
-          dry_run: false
-          decisions:
-            - {vod_id: 1024, action: set_id, douban_id: 1292052, lock: true}
-            - {vod_id: 2048, action: confirm_top1, douban_id: 0, lock: false}
-    ```
-
-    `dry_run: true`（默认）只检查。任何一条有误则全部不记录，并一次列出所有问题。重复记录同一决定无害。
-    """
+    """Record reviewers' decisions."""
     store_decisions()
 
 
-@dg.op
-def take_back(context: dg.OpExecutionContext, config: RevertConfig, services: dg.ResourceParam[Services]) -> None:
-    """Take back the selected changes, or show what would happen."""
-    refuse_environment(context)
-    services.ready()
-    missing = [name for name in ("operator", "reason") if not getattr(config, name).strip()]
-    if missing:
-        raise dg.Failure(f"请填写 {', '.join(missing)}：撤销会以此记入日志", allow_retries=False)
-    change_log = services.change_log(context.run_id)
-    selection = Selection(tuple(config.change_ids), config.batch_id.strip(), config.run_id.strip())
-    try:
-        results = revert(
-            change_log,
-            selection,
-            operator=config.operator.strip(),
-            reason=config.reason.strip(),
-            dry_run=config.dry_run,
-        )
-    except ValueError as error:
-        raise dg.Failure("请填写 change_ids、batch_id 或 run_id 之一", allow_retries=False) from error
-    rows = [
-        {
-            "变更": item.change_id,
-            "影片": item.vod_id,
-            "恢复": ", ".join(item.restored),
-            "跳过": ", ".join(item.skipped),
-            "原因": item.reason,
-        }
-        for item in sorted(results, key=lambda item: (not item.skipped, item.change_id))
-    ]
-    whole = sum(not item.skipped for item in results)
-    context.log.info(f"{whole} of {len(results)} changes {'would be ' if config.dry_run else ''}taken back in full")
-    context.add_output_metadata(
-        {
-            "selected": len(results),
-            "in_full": whole,
-            "in_part": sum(bool(item.skipped and item.restored) for item in results),
-            "skipped": sum(bool(item.skipped and not item.restored) for item in results),
-            "dry_run": config.dry_run,
-            **({} if config.dry_run else {"batch": change_log.batch_id}),
-            "changes": dg.MetadataValue.md(table(rows, most=200)),
-        }
-    )
-
-
-@dg.job(
-    config=dg.RunConfig(
-        ops={"take_back": RevertConfig(operator="", reason="", dry_run=True, change_ids=[], batch_id="", run_id="")}
-    ),
-    tags=PERSON_TAGS,
-)
-def revert_changes() -> None:
-    """撤销写入 · Take back one change, one batch or one run, exactly as it was written.
-
-    只恢复仍与写入时一致的列；之后被改动或锁定的列会跳过并列出。撤销本身也记入日志，可再次撤销。被撤销的值不会再被自动写入，
-    被撤销的关联转入待审核。先用 `dry_run: true`（默认）查看。
-
-    ```yaml
-    ops:
-      take_back:
-        config:
-          operator: 小王
-          reason: 该批次年份有误
-          dry_run: false
-          change_ids: []
-          batch_id: 3f2a9c0d1e5b7a64
-          run_id: ""
-    ```
-    """
-    take_back()
-
-
-jobs = [record_decisions, revert_changes]
+jobs = [record_decisions]

@@ -42,6 +42,15 @@ PAUSE = timedelta(minutes=5)
 """When to try again if an ill source does not say."""
 
 
+def worth_asking_at(error: SourceError, now: datetime) -> datetime:
+    """Return when it is worth asking an ill source again."""
+    if isinstance(error, GateClosed):
+        return max(error.until, now)
+    if isinstance(error, SourceThrottled) and error.retry_after:
+        return now + timedelta(seconds=error.retry_after)
+    return now + PAUSE
+
+
 @dataclass(frozen=True, slots=True)
 class PutBack:
     """A task that went back into the queue: until when, and why."""
@@ -128,13 +137,7 @@ class Attempts:
             self.deferred.append(PutBack(task.vod_id, task.shard, until, str(error)))
 
     def _until(self, error: SourceError) -> datetime:
-        """Return when it is worth asking an ill source again."""
-        now = self.services.clock.now()
-        if isinstance(error, GateClosed):
-            return max(error.until, now)
-        if isinstance(error, SourceThrottled) and error.retry_after:
-            return now + timedelta(seconds=error.retry_after)
-        return now + PAUSE
+        return worth_asking_at(error, self.services.clock.now())
 
     def _let_rest(self, connection: Connection, task: Task, until: datetime) -> None:
         """Move the video's next visit to when its task goes on, or it would stay due in vain."""

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, Engine, and_, case, exists, func, literal, not_, or_, select, update
+from sqlalchemy import ColumnElement, Engine, Select, and_, case, exists, func, not_, or_, select, update
 
 from douban_pipeline.catalog.database import reading, transactions
 from douban_pipeline.catalog.states import DecisionState, ReviewStatus, TaskStage, TaskStatus, TaskType
@@ -62,6 +62,12 @@ class DueReport:
     new_tasks: int = 0
 
 
+def works_on(settings: Settings, type_id: int) -> bool:
+    """Return whether videos of a category are worked on; `DueVideos.in_scope` says the same to the database."""
+    included = not settings.included_type_ids or type_id in settings.included_type_ids
+    return included and type_id not in settings.excluded_type_ids
+
+
 class DueVideos:
     """The due videos as the state table knows them."""
 
@@ -82,23 +88,39 @@ class DueVideos:
         return conditions
 
     def overview(self) -> list[ShardDue]:
-        """Return the shards with work, a person's decisions first, then who waits longest; two indexed queries."""
+        """Return the shards with work, a person's decisions first, then who waits longest; three indexed queries.
+
+        A decision that waits for a source counts from its time on; so does a task that a decision queued.
+        """
         video = self.tables.video
         query = (
             select(video.c.shard, func.count(), func.min(video.c.douban_next_sync_at))
             .where(video.c.douban_next_sync_at <= self.clock.now(), *self.in_scope())
             .group_by(video.c.shard)
         )
-        decision = self.tables.decision
-        # In a dry run decisions wait: nothing is written.
-        pending = (decision.c.state == DecisionState.PENDING, literal(not self.settings.dry_run))
-        decided = select(decision.c.shard, func.min(decision.c.created_at)).where(*pending).group_by(decision.c.shard)
         with reading(self.engine) as connection:
             found = {shard: ShardDue(shard, count, oldest) for shard, count, oldest in connection.execute(query)}
-            for shard, since in connection.execute(decided):
-                due = found.get(shard, ShardDue(shard, 0, since))
-                found[shard] = ShardDue(shard, due.count, min(due.oldest, since), decided=True)
+            # In a dry run decisions wait: nothing is written.
+            for decided in () if self.settings.dry_run else self._decided():
+                for shard, since in connection.execute(decided):
+                    due = found.get(shard, ShardDue(shard, 0, since))
+                    found[shard] = ShardDue(shard, due.count, min(due.oldest, since), decided=True)
         return sorted(found.values(), key=lambda due: (not due.decided, due.oldest, due.shard))
+
+    def _decided(self) -> tuple[Select[tuple[int, datetime]], ...]:
+        """Return the queries for shards with decisions to carry out, and with tasks that carry one out."""
+        decision, task, now = self.tables.decision, self.tables.task, self.clock.now()
+        decided = select(decision.c.shard, func.min(decision.c.created_at)).group_by(decision.c.shard)
+        pending = decided.where(
+            decision.c.state == DecisionState.PENDING, or_(decision.c.run_after.is_(None), decision.c.run_after <= now)
+        )
+        ordered = decided.join(task, task.c.task_id == decision.c.task_id).where(
+            decision.c.state == DecisionState.QUEUED,
+            task.c.status.in_(OPEN),
+            task.c.run_after <= now,
+            or_(task.c.lease_until.is_(None), task.c.lease_until < now),
+        )
+        return pending, ordered
 
     def take(self, queue: TaskQueue, shards: Collection[int], *, scope: Scope, limit: int, run_id: str) -> DueReport:
         """Put up to ``limit`` videos a shard into the queue, without duplicates, who waits longest first.

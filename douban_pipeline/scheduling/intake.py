@@ -16,6 +16,7 @@ import numpy as np
 from sqlalchemy import Engine, RowMapping, bindparam, func, or_, select, update
 
 from douban_pipeline.catalog.database import insert_missing, reading, transactions
+from douban_pipeline.catalog.decisions import PERSON, chosen_subjects
 from douban_pipeline.catalog.maccms import MATCH_COLUMNS, Cms
 from douban_pipeline.catalog.numbers import year_of
 from douban_pipeline.catalog.people import PEOPLE_COLUMNS, People, names_of_row
@@ -178,6 +179,8 @@ class Intake:
                 # Looked at again, our state under lock and the CMS after it: a run may have linked a video in between.
                 states = state_rows(connection, self.tables, vod_ids, lock=True)
                 standing = self.cms.rows(connection, list(states))
+                moved = [n for n in standing if standing[n]["vod_douban_id"] != states[n]["vod_douban_id"]]
+                chosen = chosen_subjects(connection, self.tables, moved)
                 new: list[dict[str, Any]] = []
                 changed: list[dict[str, Any]] = []
                 tiers: list[str] = []
@@ -187,7 +190,8 @@ class Intake:
                         new.append(_first_state(row, plan.at(row["vod_id"]) if plan else now))
                         tiers.append(tier_of_row(row, now).name)
                     elif row["vod_id"] in standing:
-                        difference = self._change(standing[row["vod_id"]], state, now)
+                        choice = chosen.get(row["vod_id"])
+                        difference = self._change(standing[row["vod_id"]], state, now, choice)
                         if difference:
                             before = {name: state[name] for name in _UPDATED}
                             changed.append(before | difference | {"key": row["vod_id"]})
@@ -200,8 +204,8 @@ class Intake:
         report.new += len(new)
         report.changed += len(changed)
 
-    def _change(self, row: RowMapping, state: RowMapping, now: datetime) -> dict[str, Any]:
-        return _difference(row, state, now, next_visit_of(row, now))
+    def _change(self, row: RowMapping, state: RowMapping, now: datetime, chosen: int | None = None) -> dict[str, Any]:
+        return _difference(row, state, now, next_visit_of(row, now), chosen)
 
 
 _UPDATED = (
@@ -241,8 +245,10 @@ def _first_state(row: RowMapping, visit: datetime) -> dict[str, Any]:
     }
 
 
-def _difference(row: RowMapping, state: RowMapping, now: datetime, visit: datetime) -> dict[str, Any]:
-    """Return what to change in the state of a known video, empty if nothing."""
+def _difference(
+    row: RowMapping, state: RowMapping, now: datetime, visit: datetime, chosen: int | None
+) -> dict[str, Any]:
+    """Return what to change in the state of a known video, empty if nothing; ``chosen`` is a person's subject."""
     changes: dict[str, Any] = {}
     for name, value in (
         ("type_id", row["type_id"]),
@@ -259,7 +265,7 @@ def _difference(row: RowMapping, state: RowMapping, now: datetime, visit: dateti
         back = state["douban_ignore_until"] if ignored else now
         changes |= {"douban_next_sync_at": back} if back is not None else {}
     if row["vod_douban_id"] != state["vod_douban_id"] and not ignored:
-        changes |= _id_changed(row["vod_douban_id"], state, now)
+        changes |= _id_changed(row["vod_douban_id"], state, chosen, now)
     elif not ignored and due is not None:
         undecided = state["douban_review_status"] in (ReviewStatus.NOT_FOUND, ReviewStatus.REVIEW)
         if "fingerprint" in changes and undecided:
@@ -269,17 +275,29 @@ def _difference(row: RowMapping, state: RowMapping, now: datetime, visit: dateti
     return changes
 
 
-def _id_changed(douban_id: int, state: RowMapping, now: datetime) -> dict[str, Any]:
-    """Return the state after somebody else wrote the id in the CMS."""
+def _id_changed(douban_id: int, state: RowMapping, chosen: int | None, now: datetime) -> dict[str, Any]:
+    """Return the state after somebody else wrote the id in the CMS.
+
+    What a person chose is not given up for it: a person is asked, and nothing is linked or synced meanwhile.
+    """
     if state["douban_id_locked"]:
         reason = f"锁定的豆瓣 ID {state['vod_douban_id']} 在 CMS 中被改为 {douban_id}"
         return {"douban_review_reason": reason} if state["douban_review_reason"] != reason else {}
+    source = "cms" if douban_id else ""
+    status = ReviewStatus.CONFIRMED if douban_id else ReviewStatus.NOT_FOUND
+    reason = "豆瓣 ID 在 CMS 中被修改" if douban_id else "豆瓣 ID 在 CMS 中被清空"
+    if chosen is not None and chosen == douban_id:
+        source, reason = PERSON, "豆瓣 ID 在 CMS 中改回审核员选定的条目"
+    elif chosen is not None or state["douban_id_source"] == PERSON:
+        status = ReviewStatus.REVIEW
+        wanted = chosen if chosen is not None else state["vod_douban_id"]
+        reason = f"审核员选定的豆瓣 ID {wanted} 在 CMS 中被{f'改为 {douban_id}' if douban_id else '清空'}"
     return {
         "vod_douban_id": douban_id,
-        "douban_id_source": "cms" if douban_id else "",
+        "douban_id_source": source,
         "douban_id_confidence": None,
-        "douban_review_status": ReviewStatus.CONFIRMED if douban_id else ReviewStatus.NOT_FOUND,
-        "douban_review_reason": "豆瓣 ID 在 CMS 中被修改" if douban_id else "豆瓣 ID 在 CMS 中被清空",
+        "douban_review_status": status,
+        "douban_review_reason": reason,
         "douban_next_sync_at": now,
     }
 

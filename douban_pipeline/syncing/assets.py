@@ -1,21 +1,27 @@
 """The end of the chain: decisions, ids and fields reach the CMS."""
 
 from collections import Counter
+from collections.abc import Sequence
+from typing import Any
 
 import dagster as dg
 
 from douban_pipeline.catalog.database import reading
-from douban_pipeline.catalog.states import TaskStage
+from douban_pipeline.catalog.decisions import WORDS
+from douban_pipeline.catalog.states import DecisionAction, DecisionState, TaskStage
 from douban_pipeline.linking.assets import scored_matches
 from douban_pipeline.partitions import shard_backfill, shards
 from douban_pipeline.presentation import subject_link, table
 from douban_pipeline.scheduling.session import open_session
 from douban_pipeline.services import Services
-from douban_pipeline.syncing.decisions import carry_out, let_wait
+from douban_pipeline.syncing.decisions import Carried, carry_out, let_wait, outcomes
 from douban_pipeline.syncing.guards import changes_of_run
-from douban_pipeline.syncing.writer import DRY_RUN_VISIT, Synced, Writer
+from douban_pipeline.syncing.work import Synced
+from douban_pipeline.syncing.writer import DRY_RUN_VISIT, Writer
 
 DOUBAN_POOL = "douban_api"
+
+_DECISIONS = 200
 
 
 @dg.asset(
@@ -29,19 +35,22 @@ DOUBAN_POOL = "douban_api"
 def synced_fields(context: dg.AssetExecutionContext, services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
     """Writes confirmed ids and refreshed fields to the CMS, through the change log only.
 
-    Reviewers' pending decisions come first. Then every confirmed verdict is asked the guards' predicate once more
-    and written; linked videos whose visit has come are refreshed from their subject. Empty answers never
-    overwrite, each column has its policy, locked means locked. Every write is in `mac_douban_log` before it
-    happens and can be taken back by the job `revert_changes`. With `DOUBAN_PIPELINE_DRY_RUN=true` nothing is
-    written: the table shows what would be.
+    Reviewers' pending decisions come first, each applied or refused with its reason; one whose source cannot be
+    asked waits. Then every confirmed verdict is asked the guards' predicate once more and written; linked videos
+    whose visit has come are refreshed from their subject. Empty answers never overwrite, each column has its policy,
+    locked means locked, and what a person chose is linked to nothing else. Every write is in `mac_douban_log` before
+    it happens and can be taken back by the job `revert_changes`. With `DOUBAN_PIPELINE_DRY_RUN=true` nothing is
+    written and decisions wait: the table shows what would be.
     """
     session = open_session(context, services)
     dry_run = services.settings.dry_run
+    carried: list[Carried] = []
     if dry_run:
-        carried, waiting = [], let_wait(services, session.shards, services.clock.now() + DRY_RUN_VISIT)
+        waiting = let_wait(services, session.shards, services.clock.now() + DRY_RUN_VISIT)
         context.log.warning("dry run: nothing is written to the CMS (DOUBAN_PIPELINE_DRY_RUN)")
     else:
-        carried, waiting = carry_out(services, session.queue, session.change_log, session.shards), 0
+        carried = carry_out(services, session.queue, session.change_log, session.shards, deadline=session.deadline)
+        waiting = sum(item.state is DecisionState.PENDING for item in carried)
     tasks = session.queue.lease(session.shards, TaskStage.SYNC, limit=session.limit)
     attempts = session.attempts()
     writer = Writer(services, session.queue, session.change_log, attempts)
@@ -50,6 +59,8 @@ def synced_fields(context: dg.AssetExecutionContext, services: dg.ResourceParam[
         results.append(result)
         if len(results) % 25 == 0:
             context.log.info(f"{len(results)} of {len(tasks)} videos handled")
+    decided = outcomes(services, carried, tasks)
+    states = Counter(item.state for item in decided)
     kinds = Counter(result.result for result in results)
     columns = Counter(column for result in results for column in result.columns)
     with reading(services.engine) as connection:
@@ -65,9 +76,11 @@ def synced_fields(context: dg.AssetExecutionContext, services: dg.ResourceParam[
             "unchanged": kinds["unchanged"],
             "refused": kinds["refused"],
             "sent_to_review": kinds["review"],
-            "decisions_applied": sum(item.state == "applied" for item in carried),
-            "decisions_refused": sum(item.state == "refused" for item in carried),
+            "decisions_applied": states[DecisionState.APPLIED],
+            "decisions_refused": states[DecisionState.REFUSED],
+            "decisions_queued": states[DecisionState.QUEUED],
             "decisions_waiting": waiting,
+            **_told_of_decisions(decided),
             "changes_logged": sum(logged.values()),
             "batch": session.change_log.batch_id,
             "columns": dg.MetadataValue.md(
@@ -77,6 +90,23 @@ def synced_fields(context: dg.AssetExecutionContext, services: dg.ResourceParam[
             **session.attempts_metadata(attempts),
         }
     )
+
+
+def _told_of_decisions(decided: Sequence[Carried]) -> dict[str, Any]:
+    """Return a table of the decisions that were refused, and one of those that wait, where there are any."""
+    tables = {"refused_decisions": DecisionState.REFUSED, "waiting_decisions": DecisionState.PENDING}
+    rows = {name: [_decision(item) for item in decided if item.state is state] for name, state in tables.items()}
+    return {name: dg.MetadataValue.md(table(found, most=_DECISIONS)) for name, found in rows.items() if found}
+
+
+def _decision(item: Carried) -> dict[str, object]:
+    return {
+        "影片": item.vod_id,
+        "决定": WORDS[DecisionAction(item.action)],
+        "条目": subject_link(item.douban_id),
+        "审核员": item.reviewer,
+        "原因": item.reason,
+    }
 
 
 _ORDER = ("refused", "review", "written", "planned", "skipped", "unchanged")

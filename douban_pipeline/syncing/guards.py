@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection, String, and_, func, or_, select, type_coerce
 
-from douban_pipeline.catalog.change_log import PIPELINE, SYNOPSIS_COLUMNS, decode
+from douban_pipeline.catalog.change_log import PIPELINE, RESTORE, SYNOPSIS_COLUMNS, decode
 from douban_pipeline.catalog.owner import is_dead
 from douban_pipeline.catalog.states import ChangeState, ReviewStatus
 from douban_pipeline.catalog.videos import Breach
@@ -30,7 +30,10 @@ def blanked(services: Services, connection: Connection) -> Iterator[Breach]:
 
 
 def locked_touched(services: Services, connection: Connection) -> Iterator[Breach]:
-    """Find automatic writes of the window to an id or a synopsis that was locked at the time."""
+    """Find automatic writes of the window to an id or a synopsis that was locked at the time.
+
+    Putting back what a lock protects is no such write.
+    """
     video, log = services.tables.video, services.tables.log
     of_change = (log.c.change_id, log.c.vod_id, log.c.new_values, log.c.state_old, log.c.state_new, log.c.applied_at)
     query = (
@@ -39,6 +42,7 @@ def locked_touched(services: Services, connection: Connection) -> Iterator[Breac
         .where(
             log.c.state == ChangeState.APPLIED,
             log.c.operator == PIPELINE,
+            log.c.action != RESTORE,
             log.c.applied_at >= services.clock.now() - WINDOW,
             or_(video.c.douban_id_locked.is_(True), video.c.intro_locked.is_(True)),
         )
@@ -57,7 +61,8 @@ def log_disagrees(services: Services, connection: Connection) -> Iterator[Breach
     - a change that is still `prepared` although its run is gone;
     - an automatic id without an applied change that wrote it;
     - a column whose CMS value is not what its newest applied change of the window wrote, unless the CMS itself
-      saved the row since (its `vod_time` is later).
+      saved the row since (its `vod_time` is later). A change that only notes what stood, as one that locks a synopsis
+      does, wrote nothing.
     """
     log, video = services.tables.log, services.tables.video
     prepared = select(log.c.change_id, log.c.vod_id, log.c.owner).where(log.c.state == ChangeState.PREPARED)
@@ -78,9 +83,11 @@ def log_disagrees(services: Services, connection: Connection) -> Iterator[Breach
     for change in _writes(services, connection, automatic=False):
         vod_id = change["vod_id"]
         times[vod_id] = change["applied_at"].timestamp()
-        newest.setdefault(vod_id, {}).update(
-            {column: (change["change_id"], value) for column, value in decode(change["new_values"]).items()}
-        )
+        old, known = decode(change["old_values"]), newest.setdefault(vod_id, {})
+        for column, value in decode(change["new_values"]).items():
+            known[column] = (change["change_id"], value)
+            if old.get(column) == value:
+                del known[column]
     vod_ids = sorted(newest)
     for start in range(0, len(vod_ids), 500):
         rows = services.cms.rows(connection, vod_ids[start : start + 500])
@@ -112,13 +119,16 @@ def changes_of_run(services: Services, connection: Connection, run_id: str) -> d
 
 
 def _writes(services: Services, connection: Connection, *, automatic: bool = True) -> Iterator[Any]:
-    """Yield the applied changes of the window, the oldest first."""
+    """Yield the applied changes of the window, the oldest first.
+
+    Putting back what a lock protects counts as no automatic write: a lock may protect that there is nothing.
+    """
     log = services.tables.log
     # A day holds tens of thousands: only what is needed is read.
     told = (log.c.change_id, log.c.vod_id, log.c.old_values, log.c.new_values, log.c.applied_at)
     query = select(*told).where(log.c.state == ChangeState.APPLIED, log.c.applied_at >= services.clock.now() - WINDOW)
     if automatic:
-        query = query.where(log.c.operator == PIPELINE)
+        query = query.where(log.c.operator == PIPELINE, log.c.action != RESTORE)
     yield from connection.execute(query.order_by(log.c.change_id)).mappings()
 
 

@@ -6,7 +6,7 @@ import pytest
 import sqlalchemy as sa
 
 from douban_pipeline.catalog.change_log import Change, ChangeLog
-from douban_pipeline.catalog.revert import WITH_ITS_LINK, Selection, revert
+from douban_pipeline.catalog.revert import BACK_WITH_ITS_LINK, WITH_ITS_LINK, Selection, revert
 from douban_pipeline.catalog.states import ChangeState, ReviewStatus
 from douban_pipeline_tests.clocks import START
 from douban_pipeline_tests.library import dead_owner, video
@@ -217,3 +217,63 @@ def test_an_intro_that_changes_at_the_last_moment_is_left_and_listed(library):
     assert (undone[0].change_id, undone[0].restored) == (told, ())
     assert "vod_blurb" in undone[0].reason
     assert (library.row(7)["vod_content"], states(library)) == ("根据条目写的简介", ["written"])
+
+
+def clear(library, vod_id=7, batch_id="deciding"):
+    """Clear the id as a decision does, in the batch in which the intro is then taken back."""
+    subject = library.row(vod_id)["vod_douban_id"]
+    log = library.change_log("deciding", batch_id=batch_id)
+    change = Change(
+        vod_id,
+        "clear_id",
+        {"vod_douban_id": subject},
+        {"vod_douban_id": 0},
+        {"vod_douban_id": 0},
+        operator="李",
+        automatic=False,
+    )
+    [outcome] = log.write([change])
+    told = [intro["change_id"] for intro in intros(library) if intro["state"] == "written"]
+    if told:
+        revert(log, Selection(tuple(told)), operator="李", reason=WITH_ITS_LINK, dry_run=False, decision_id=5)
+    return outcome.change_id
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_with_a_link_that_comes_back_comes_its_intro(library, dry_run):
+    link(library)
+    told = tell(library)
+    written, state = library.all_bytes(), library.state(7)
+    cleared = clear(library)
+    withdrawn = library.log()[-1]
+    assert (states(library), withdrawn["decision_id"]) == (["withdrawn"], 5)
+    undone = take_back(library, cleared, dry_run=dry_run)
+    assert [(item.change_id, item.skipped, item.reason) for item in undone] == [
+        (withdrawn["change_id"], (), BACK_WITH_ITS_LINK),
+        (cleared, (), ""),
+    ]
+    if not dry_run:
+        assert (library.all_bytes(), states(library)) == (written, ["written"])
+        assert library.state(7)["intro_locked"] is True
+        assert library.state(7)["vod_douban_id"] == state["vod_douban_id"]
+        assert {row["change_id"]: row["state"] for row in library.log()}[told] == "applied"
+
+
+def test_an_intro_that_was_taken_back_for_itself_stays_so_when_the_link_comes_back(library):
+    link(library)
+    told = tell(library)
+    take_back(library, told, log=library.change_log("before", batch_id="before"))
+    cleared = clear(library)
+    assert [item.change_id for item in take_back(library, cleared)] == [cleared]
+    assert states(library) == ["withdrawn"]
+
+
+def test_a_text_that_somebody_wrote_meanwhile_stays_when_the_link_comes_back(library):
+    link(library)
+    tell(library)
+    cleared = clear(library)
+    library.set_cms(7, vod_content="站长写的", vod_blurb="站长写的")
+    undone = take_back(library, cleared)
+    assert [(item.restored, item.reason) for item in undone] == [((), "之后已被改动"), (("vod_douban_id",), "")]
+    assert (library.row(7)["vod_content"], states(library)) == ("站长写的", ["withdrawn"])
+    assert library.state(7)["intro_locked"] is False

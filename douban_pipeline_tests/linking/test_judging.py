@@ -40,6 +40,7 @@ BOTH = found(Fetched(1, 11), Fetched(2, 12, "tv"))
         pytest.param(
             BOTH, Circumstances(linked={1: [f"{TITLE}2"]}), {"linked": {1: [f"{TITLE}2"]}}, id="linked elsewhere"
         ),
+        pytest.param(BOTH, Circumstances(chosen=2), {"chosen": 2}, id="chosen otherwise"),
         pytest.param(BOTH, Circumstances(braked=frozenset({"rich"})), {"braked": frozenset({"rich"})}, id="braked"),
     ],
 )

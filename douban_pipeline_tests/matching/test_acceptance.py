@@ -297,6 +297,13 @@ ALONE = [
         "该条目已关联到季数不同的另一部影片",
         id="another year of the show is linked to it",
     ),
+    pytest.param(
+        full(chosen=1),
+        full(chosen=SERIES_SUBJECT.douban_id),
+        Code.PERSON_CHOSE_OTHER,
+        "审核员选定的是另一条目",
+        id="a person chose another",
+    ),
 ]
 """What one code alone refuses, beside its nearest neighbour that passes."""
 

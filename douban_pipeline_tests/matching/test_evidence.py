@@ -140,10 +140,11 @@ def cases(draw):
         has_siblings=draw(seldom),
         reverted=draw(st.frozensets(st.integers(1, 9), max_size=2)),
         linked=draw(st.lists(st.sampled_from([video.title, "战狼2", "歌手2024"]), max_size=1)),
+        chosen=draw(st.sampled_from([None, None, subject.douban_id, 0])),
     )
 
 
-@given(cases(), st.sampled_from(["complete", "crowded", "has_siblings", "reverted", "linked", "fetched"]))
+@given(cases(), st.sampled_from(["complete", "crowded", "has_siblings", "reverted", "linked", "chosen", "fetched"]))
 def test_more_doubt_never_lifts_a_refusal(case, doubt):
     worse = {
         "complete": {"complete": False},
@@ -151,6 +152,7 @@ def test_more_doubt_never_lifts_a_refusal(case, doubt):
         "has_siblings": {"has_siblings": True},
         "reverted": {"reverted": case.reverted | {case.subject.douban_id}},
         "linked": {"linked": [*case.linked, "战狼7"]},
+        "chosen": {"chosen": case.subject.douban_id + 1},
         "fetched": {"subject": replace(case.subject, fetched=False)},
     }
     assert set(refusals(case)) <= set(refusals(replace(case, **worse[doubt])))
@@ -164,6 +166,7 @@ def test_what_passes_keeps_the_promises_of_the_gate(case):
     assert case.complete
     assert case.subject.fetched
     assert case.subject.douban_id not in case.reverted
+    assert case.chosen in (None, case.subject.douban_id)
     assert case.exact_year or case.person
     assert title.near_exact or (case.exact_year and comparison.agrees("actors") and not title.contained)
     assert comparison.kind is not False

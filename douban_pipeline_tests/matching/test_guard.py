@@ -22,6 +22,7 @@ SOUND = {
     "ignored": False,
     "profile_in_force": True,
     "braked": False,
+    "chosen_otherwise": False,
     "thresholds": Thresholds(),
 }
 
@@ -44,6 +45,7 @@ SOUND = {
         ({"ignored": True}, (guards.IGNORED,)),
         ({"profile_in_force": False}, (guards.OTHER_PROFILE,)),
         ({"braked": True}, (guards.STRATUM_BRAKED,)),
+        ({"chosen_otherwise": True}, (guards.PERSON_CHOSE_OTHER,)),
         ({"locked": True, "score": 1.0}, (guards.SCORE_UNDER_THRESHOLD, guards.LOCKED)),
         ({"thresholds": Thresholds(confirm=95.0)}, (guards.SCORE_UNDER_THRESHOLD,)),
     ],

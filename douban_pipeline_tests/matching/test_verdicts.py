@@ -233,6 +233,7 @@ GIVEN = st.fixed_dictionaries(
         "reverted": st.frozensets(st.integers(1, 9), max_size=3),
         "has_siblings": st.booleans(),
         "linked": st.dictionaries(st.integers(1, 9), st.just(["战狼2"]), max_size=2),
+        "chosen": st.none() | st.integers(1, 9),
         "braked": st.frozensets(st.sampled_from(["thin", "rich", "season"]), max_size=1),
     }
 )
@@ -254,8 +255,9 @@ def test_a_confirmation_keeps_every_rule(match, given):
     assert best.subject.fetched
     assert best.subject.douban_id == verdict.douban_id
     assert not given["braked"] & set(verdict.strata)
+    assert given["chosen"] in (None, verdict.douban_id)
     rivals = [(other.subject, other.comparison) for other in others]
-    known = {name: given[name] for name in ("complete", "crowded", "has_siblings", "reverted")}
+    known = {name: given[name] for name in ("complete", "crowded", "has_siblings", "reverted", "chosen")}
     linked = given["linked"].get(verdict.douban_id, ())
     assert refusals(Case(video, best.subject, best.comparison, rivals, linked=linked, **known)) == ()
     assert not violations(
@@ -269,6 +271,7 @@ def test_a_confirmation_keeps_every_rule(match, given):
         ignored=False,
         profile_in_force=True,
         braked=False,
+        chosen_otherwise=False,
         thresholds=thresholds,
     )
 

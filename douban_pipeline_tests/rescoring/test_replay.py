@@ -27,7 +27,7 @@ from douban_pipeline.rescoring.stored import (
 from douban_pipeline.upstream import http
 from douban_pipeline_tests.library import Library
 from douban_pipeline_tests.library import video as cms_row
-from douban_pipeline_tests.scenario import KITE, RIVER, TRAM, WHALE, subject
+from douban_pipeline_tests.scenario import KITE, RIVER, SNOW, TRAM, WHALE, subject
 from douban_pipeline_tests.shelf import Shelf
 
 STRICT = Profile("plan", thresholds=Thresholds(confirm=103.0))
@@ -216,23 +216,28 @@ def test_examples_are_few_and_the_same_each_time(library, shelf):
 
 
 def test_everything_else_is_as_it_was_then(library, shelf):
-    """Not the rules: an id that stood, a link taken back, a brake, an incomplete search."""
+    """Not the rules: an id that stood, a link taken back, a person's choice, a brake, an incomplete search."""
     incomplete = shelf.judged(video_for(RIVER, 4), [RIVER])
     braked = shelf.judged(video_for(WHALE, 5), [WHALE])
     stood = shelf.judged(video_for(TRAM, 6), [TRAM])
     undone = shelf.judged(video_for(KITE, 70), [KITE])
+    chosen = shelf.judged(video_for(SNOW, 7), [SNOW])
+    gone = shelf.judged(video_for(SNOW, 71), [])
     verdict = library.tables.verdict
     for verdict_id, columns in (
         (incomplete, {"complete": False, "verdict": "REVIEW", "douban_id": 0}),
         (braked, {"reasons": ["STRATUM_BRAKED"], "verdict": "REVIEW", "douban_id": 0}),
         (stood, {"explanation": "CMS 中已有豆瓣 ID 90000999，匹配结果为 90000103，需人工确认", "verdict": "REVIEW"}),
         (undone, {"reasons": ["REVERTED_BEFORE"], "verdict": "REVIEW", "douban_id": 0}),
+        (chosen, {"reasons": ["PERSON_CHOSE_OTHER"], "verdict": "REVIEW", "douban_id": 0}),
+        (gone, {"explanation": "审核员选定的是 90000105，CMS 中现为 空；没有找到候选。", "verdict": "REVIEW"}),
     ):
         library.execute(sa.update(verdict).where(verdict.c.verdict_id == verdict_id).values(**columns))
     shelf.changed(70, old={"vod_douban_id": 90_000_105}, new={"vod_douban_id": 0}, reverts_change_id=1, operator="小王")
     found = again(library)
-    assert found.moves == {("REVIEW", "REVIEW", False): 4}
-    assert found.codes_after == {"INCOMPLETE": 1, "STRATUM_BRAKED": 1, "REVERTED_BEFORE": 1}
+    assert found.moves == {("REVIEW", "REVIEW", False): 6}
+    refused = {"INCOMPLETE": 1, "STRATUM_BRAKED": 1, "REVERTED_BEFORE": 1, "PERSON_CHOSE_OTHER": 1, "NO_CANDIDATES": 1}
+    assert found.codes_after == refused
 
 
 def test_a_link_taken_back_later_is_none_of_the_rules(library, shelf):

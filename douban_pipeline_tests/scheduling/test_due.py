@@ -12,7 +12,7 @@ from douban_pipeline.catalog.database import reading
 from douban_pipeline.catalog.states import TaskStage, TaskStatus, TaskType
 from douban_pipeline.catalog.tables import SHARDS
 from douban_pipeline.catalog.tasks import NewTask
-from douban_pipeline.scheduling.due import DueVideo, DueVideos, Scope, ShardDue
+from douban_pipeline.scheduling.due import DueVideo, DueVideos, Scope, ShardDue, works_on
 from douban_pipeline_tests.clocks import START
 from douban_pipeline_tests.library import days_ago
 
@@ -143,6 +143,58 @@ def test_a_pending_decision_comes_before_automation(library):
         assert taken(library, scope=scope) == [2, 3]
     library.execute("UPDATE mac_douban_decision SET state = 'applied'")
     assert taken(library) == [1, 2, 3]
+
+
+def decided(library):
+    return [(due.shard, due.oldest) for due in due_of(library).overview() if due.decided]
+
+
+def test_a_decision_that_waits_for_its_source_launches_nothing_before_its_time(library):
+    decide(library, 1)
+    decide(library, 2)
+    assert decided(library) == [(1, START), (2, START)]
+    library.execute(
+        sa.update(library.tables.decision).where(sa.text("vod_id = 2")).values(run_after=START + timedelta(minutes=5))
+    )
+    assert decided(library) == [(1, START)]
+    library.clock.advance(minutes=5)
+    assert decided(library) == [(1, START), (2, START)]
+    library.settings = library.settings.model_copy(update={"dry_run": True})
+    assert decided(library) == []
+
+
+def test_a_task_that_carries_a_decision_out_launches_a_run_when_its_time_has_come(library):
+    queue, decision = library.queue("run"), library.tables.decision
+    library.enqueue(queue, [NewTask(n, TaskType.AI_INTRO, TaskStage.INTRO) for n in (1, 2)])
+    task_id = library.tasks()[0]["task_id"]
+    decide(library, 1, "queued")
+    library.execute(sa.update(decision).values(task_id=task_id))
+    assert decided(library) == [(1, START)], "not for a task that nobody ordered"
+    with library.engine.begin() as connection:
+        queue.put_back(connection, task_id, START + HOUR, "预算已用完", failed=False)
+    assert decided(library) == []
+    library.clock.advance(hours=1)
+    assert decided(library) == [(1, START)]
+    queue.lease([1], TaskStage.INTRO, limit=10)
+    assert decided(library) == [], "a run is at work on it"
+    library.clock.advance(hours=1)
+    assert decided(library) == [(1, START)], "that run has died"
+    with library.engine.begin() as connection:
+        queue.finish(connection, task_id, TaskStatus.SKIP, "算了")
+    assert decided(library) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "worked_on"),
+    [
+        ({}, {6, 24, 13}),
+        ({"excluded_type_ids": {24}}, {6, 13}),
+        ({"included_type_ids": {6, 24}, "excluded_type_ids": {24}}, {6}),
+    ],
+)
+def test_which_categories_are_worked_on(shared_library, options, worked_on):
+    settings = shared_library.renewed(**options).settings
+    assert {type_id for type_id in (6, 24, 13) if works_on(settings, type_id)} == worked_on
 
 
 def test_what_waits_out_a_failure_is_not_overtaken(library):

@@ -13,6 +13,7 @@ from douban_pipeline.catalog.maccms import Cms
 from douban_pipeline.scheduling.intake import Intake
 from douban_pipeline.scheduling.tiers import TIERS
 from douban_pipeline_tests.clocks import START
+from douban_pipeline_tests.deciding import decide
 from douban_pipeline_tests.library import build_library, days_ago, unix, video
 
 AGES = (1, 60, 300, 500, 3000)
@@ -227,6 +228,51 @@ def test_an_id_that_somebody_wrote_into_the_cms_is_taken_over(library, vod_id, w
     assert (state["vod_douban_id"], state["douban_review_status"]) == (written, status)
     assert (state["douban_id_source"], state["douban_id_confidence"]) == (source, None)
     assert (state["douban_review_reason"], wait(library, vod_id)) == (reason, timedelta(0))
+
+
+@pytest.mark.parametrize(
+    ("written", "status", "source", "reason"),
+    [
+        (26752088, "REVIEW", "cms", "审核员选定的豆瓣 ID 1292052 在 CMS 中被改为 26752088"),
+        (0, "REVIEW", "", "审核员选定的豆瓣 ID 1292052 在 CMS 中被清空"),
+    ],
+)
+@pytest.mark.parametrize("told", ["decision", "source"])
+def test_an_id_that_a_person_chose_is_not_given_up_for_another_form(library, told, written, status, source, reason):
+    library.set_state(8, douban_id_source="person" if told == "source" else "auto")
+    if told == "decision":
+        decide(library, 8, "set_id", 1292052, state="applied")
+    later(library, days=1)
+    library.set_cms(8, vod_douban_id=written)
+    assert library.intake.sweep(0, 1).changed == 1
+    state = library.state(8)
+    assert (state["vod_douban_id"], state["douban_review_status"]) == (written, status)
+    assert (state["douban_id_source"], state["douban_id_confidence"]) == (source, None)
+    assert (state["douban_review_reason"], wait(library, 8)) == (reason, timedelta(0))
+    assert library.intake.sweep(0, 1).changed == 0
+
+
+def test_a_choice_holds_however_often_the_id_is_changed(library):
+    decide(library, 8, "replace_and_lock", 1292052, state="applied")
+    decide(library, 7, "set_id", 1292052, state="refused")
+    for written, status, source in ((5, "REVIEW", "cms"), (6, "REVIEW", "cms"), (1292052, "CONFIRMED", "person")):
+        later(library, days=1)
+        library.set_cms(8, vod_douban_id=written)
+        library.set_cms(7, vod_douban_id=written)
+        library.intake.sweep(0, 1)
+        state = library.state(8)
+        assert (state["douban_review_status"], state["douban_id_source"]) == (status, source)
+        assert library.state(7)["douban_review_status"] == "CONFIRMED", "nobody chose for this one"
+    assert state["douban_review_reason"] == "豆瓣 ID 在 CMS 中改回审核员选定的条目"
+
+
+def test_a_choice_that_was_released_is_anybodys_to_change(library):
+    decide(library, 8, "set_id", 1292052, state="applied")
+    decide(library, 8, "rematch", state="applied")
+    later(library, days=1)
+    library.set_cms(8, vod_douban_id=5)
+    library.intake.sweep(0, 1)
+    assert library.state(8)["douban_review_status"] == "CONFIRMED"
 
 
 def test_a_locked_id_that_somebody_changed_is_told_not_taken_over(library):

@@ -1,5 +1,36 @@
-"""What the tests of this folder share: the stage that scenarios are played on."""
+"""What the tests of this folder share: the stage that scenarios are played on, and videos to decide about."""
 
-from douban_pipeline_tests.scenario import blank_library, dagster_instance, stage
+from __future__ import annotations
 
-__all__ = ["blank_library", "dagster_instance", "stage"]
+from collections.abc import Callable
+
+import pytest
+
+from douban_pipeline_tests.library import shared_library
+from douban_pipeline_tests.scenario import (
+    RIVER,
+    TRAM,
+    WHALE,
+    Scenario,
+    blank_library,
+    dagster_instance,
+    row_of,
+    stage,
+    subject,
+)
+
+__all__ = ["blank_library", "dagster_instance", "shared_library", "stage"]
+
+RIVAL = subject(90_000_203, "长河落日记事", 2021, directors=["别人"], actors=["子", "丑", "寅"])
+
+
+@pytest.fixture
+def doubtful(stage: Callable[..., Scenario]) -> Scenario:
+    """Video 4 waits for a person: two subjects carry its name. Video 5 is linked by the CMS."""
+    poor = {"vod_director": "", "vod_actor": "", "vod_class": ""}
+    rows = [row_of(RIVER, 4, **poor), row_of(WHALE, 5, vod_douban_id=WHALE["id"])]
+    scenario = stage(rows, [RIVER, RIVAL, WHALE, TRAM], search_concurrency=1, douban_concurrency=1)
+    assert scenario.play().success
+    assert scenario.library.state(4)["douban_review_status"] == "REVIEW"
+    scenario.clock.advance(seconds=30)
+    return scenario

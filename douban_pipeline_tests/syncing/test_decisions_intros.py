@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from douban_pipeline.catalog.revert import Selection, revert
 from douban_pipeline.catalog.states import ChangeState
 from douban_pipeline_tests.catalog.test_revert_intros import intros, states, tell
+from douban_pipeline_tests.deciding import decide as record
 from douban_pipeline_tests.runs import STEPS
 from douban_pipeline_tests.scenario import FILMS, RIVER, TRAM, row_of
 
@@ -24,9 +26,7 @@ def scenario(stage):
 
 
 def decide(scenario, action, **decision):
-    wish = {"vod_id": 4, "action": action, **decision}
-    config = {"reviewer": "小王", "note": "看过海报", "dry_run": False, "decisions": [wish]}
-    assert scenario.launch("record_decisions", {"store_decisions": {"config": config}}).success
+    record(scenario.library, 4, action, **decision)
     run = scenario.play(steps=CHAIN)
     assert (run.success, run.failed_guards) == (True, set())
     return scenario.decisions()[-1]
@@ -42,6 +42,13 @@ def test_the_intro_goes_with_the_link_it_was_told_from(scenario, action, decisio
     [undone] = [change for change in scenario.library.log() if change["action"] == "revert"]
     assert (undone["operator"], undone["state"]) == ("小王", ChangeState.APPLIED)
     assert undone["reason"] == "所依据的豆瓣关联已撤销，简介一并撤销"
+    assert undone["decision_id"] == settled["decision_id"]
+    # Whoever takes the decision back gets the intro back with the link.
+    ids = tuple(change["change_id"] for change in scenario.library.log() if change["decision_id"])
+    log = scenario.library.change_log("undo")
+    assert not any(result.skipped for result in revert(log, Selection(ids), operator="王", reason="", dry_run=False))
+    assert scenario.cms(4, "vod_douban_id", "vod_content") == (RIVER["id"], "根据条目写的简介")
+    assert states(scenario.library) == ["written"]
 
 
 @pytest.mark.parametrize(

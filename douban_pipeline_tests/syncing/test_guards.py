@@ -8,6 +8,7 @@ import pytest
 import sqlalchemy as sa
 
 from douban_pipeline.catalog.change_log import PIPELINE
+from douban_pipeline_tests.deciding import decide
 from douban_pipeline_tests.library import dead_owner
 from douban_pipeline_tests.scenario import FILMS, RIVER, TRAM, WHALE, WRITE_AND_REPORT, row_of
 
@@ -197,6 +198,16 @@ def test_people_and_the_cms_may_do_what_the_machine_may_not(scenario):
     later = int(scenario.clock.now().timestamp()) + 60
     scenario.library.set_cms(69, vod_writer="站长改的", vod_time=later)
     assert scenario.check().failed_guards == set()
+
+
+def test_what_a_lock_noted_is_no_write(scenario):
+    """A text that a person locked was not written by anybody here: whoever edits it in the CMS has lost no write."""
+    decide(scenario.library, 4, "lock_intro")
+    assert scenario.play(4).success
+    scenario.library.set_cms(4, vod_content="站长又改了")
+    assert "log_agrees_with_cms" not in scenario.check().failed_guards
+    scenario.library.set_cms(4, vod_writer="别人")
+    assert "log_agrees_with_cms" in scenario.check().failed_guards
 
 
 def test_old_writes_are_no_longer_looked_at(scenario):

@@ -27,7 +27,9 @@ def upgrade() -> None:
         sa.Column("checked_at", UtcDateTime(), nullable=True),
         sa.Column("batch_id", sa.String(length=64), server_default=EMPTY, nullable=False),
         sa.Column("task_id", sa.BigInteger(), nullable=True),
+        sa.Column("run_after", UtcDateTime(), nullable=True),
     )
+    add_index(f"{own}video", f"ix_{own}video_locked", "douban_id_locked", "douban_id_lock_time")
     add_index(f"{own}decision", f"ix_{own}decision_batch", "batch_id")
     add_index(f"{own}decision", f"ix_{own}decision_task", "task_id")
     add_index(f"{own}decision", f"ix_{own}decision_subject", "douban_id", "state")

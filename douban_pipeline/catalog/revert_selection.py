@@ -1,0 +1,190 @@
+"""Which changes of the log a person means to take back. Nothing is written here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from datetime import datetime
+
+from sqlalchemy import Column, ColumnElement, Connection, Select, exists, func, select
+
+from douban_pipeline.catalog.states import ChangeState
+from douban_pipeline.catalog.tables import OwnTables
+
+_CHUNK = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which changes to take back; the filters that are set all apply, and at least one must be.
+
+    Attributes:
+        change_ids: These changes.
+        batch_id: All of one batch: of the log, or of decisions that were recorded together.
+        run_id: All of one Dagster run.
+        vod_ids: One step back for each of these videos: of the changes that the other filters let through, the newest
+            that still stands and is not itself a revert. What was taken back in part is behind it.
+        decision_ids: All that these decisions wrote.
+        reviewer: All that this person wrote, and what followed from the person's decisions.
+        rule_version: All that was written under these rules.
+        since: What was written from this moment on.
+        until: What was written before this moment.
+    """
+
+    change_ids: tuple[int, ...] = ()
+    batch_id: str = ""
+    run_id: str = ""
+    vod_ids: tuple[int, ...] = ()
+    decision_ids: tuple[int, ...] = ()
+    reviewer: str = ""
+    rule_version: str = ""
+    since: datetime | None = None
+    until: datetime | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no filter is set: everything is never meant."""
+        return not any(getattr(self, each.name) for each in fields(self))
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """A change to be taken back: its key, and its video."""
+
+    change_id: int
+    vod_id: int
+
+
+class TooManyError(Exception):
+    """More changes are selected than were meant: how many, and how many at most."""
+
+    def __init__(self, count: int, most: int) -> None:
+        super().__init__(f"{count} changes are selected, more than {most}")
+        self.count = count
+        self.most = most
+
+
+def choose(connection: Connection, tables: OwnTables, selection: Selection, *, most: int | None = None) -> list[Chosen]:
+    """Return the changes of ``selection`` that stand, the newest first.
+
+    A revert and what it took back, both selected, cancel out: neither is touched.
+
+    Raises:
+        ValueError: The selection is empty.
+        TooManyError: There are more than ``most``.
+    """
+    if selection.is_empty:
+        raise ValueError("name a change, a batch, a run, a video, a decision, a reviewer, a rule version or a window")
+    log = tables.log
+    stands = log.c.state == ChangeState.APPLIED
+    found: dict[int, Chosen] = {}
+    reverts: dict[int, int] = {}
+    if selection.vod_ids:
+        newest = func.max(log.c.change_id)
+        for query in _queries(tables, selection, newest, log.c.vod_id):
+            steps = query.where(stands, log.c.reverts_change_id.is_(None), ~_taken_back_in_part(tables))
+            for change_id, vod_id in connection.execute(steps.group_by(log.c.vod_id)):
+                before = found.get(vod_id)
+                if before is None or change_id > before.change_id:
+                    found[vod_id] = Chosen(change_id, vod_id)
+    else:
+        for query in _queries(tables, selection, log.c.change_id, log.c.vod_id, log.c.reverts_change_id):
+            limited = query.where(stands) if most is None else query.where(stands).limit(most + 1)
+            for change_id, vod_id, target in connection.execute(limited):
+                found[change_id] = Chosen(change_id, vod_id)
+                if target is not None:
+                    reverts[change_id] = target
+            if most is not None and len(found) > most:
+                raise TooManyError(count(connection, tables, selection, standing=True), most)
+        for change_id in _with_their_targets(connection, tables, selection, reverts):
+            del found[change_id]
+    if most is not None and len(found) > most:
+        raise TooManyError(len(found), most)
+    return sorted(found.values(), key=lambda chosen: chosen.change_id, reverse=True)
+
+
+def count(connection: Connection, tables: OwnTables, selection: Selection, *, standing: bool) -> int:
+    """Return how many changes the filters let through: those that stand, or all that were ever logged."""
+    log = tables.log
+    found: set[int] = set()
+    total = 0
+    queries = list(_queries(tables, selection, log.c.change_id))
+    for query in queries:
+        wanted = query.where(log.c.state == ChangeState.APPLIED) if standing else query
+        if len(queries) == 1:
+            total = connection.execute(select(func.count()).select_from(wanted.subquery())).scalar_one()
+        else:
+            # A change may be found in two ways.
+            found.update(connection.execute(wanted).scalars())
+    return total or len(found)
+
+
+def _with_their_targets(
+    connection: Connection, tables: OwnTables, selection: Selection, reverts: dict[int, int]
+) -> Iterator[int]:
+    """Yield the reverts whose target is selected too, whatever became of it."""
+    log = tables.log
+    selected: set[int] = set()
+    for chunk in _pieces(sorted(set(reverts.values()))):
+        for query in _queries(tables, selection, log.c.change_id):
+            selected.update(connection.execute(query.where(log.c.change_id.in_(chunk))).scalars())
+    yield from (change_id for change_id, target in reverts.items() if target in selected)
+
+
+def _taken_back_in_part(tables: OwnTables) -> ColumnElement[bool]:
+    revert = tables.log.alias()
+    return exists().where(revert.c.reverts_change_id == tables.log.c.change_id, revert.c.state == ChangeState.APPLIED)
+
+
+def _queries(tables: OwnTables, selection: Selection, *columns: ColumnElement[object]) -> Iterator[Select[tuple]]:
+    """Yield queries whose results together are what the filters let through; each goes by an index.
+
+    Not one query with ``OR``: that would read the whole log.
+    """
+    log, decision = tables.log, tables.decision
+    of_decisions = select(decision.c.decision_id)
+    legs: list[list[ColumnElement[bool]]] = [[]]
+    for value, own, theirs in (
+        (selection.batch_id, log.c.batch_id, decision.c.batch_id),
+        (selection.reviewer, log.c.operator, decision.c.reviewer),
+    ):
+        if value:
+            either = (own == value, log.c.decision_id.in_(of_decisions.where(theirs == value)))
+            legs = [[*leg, one] for leg in legs for one in either]
+    plain: list[ColumnElement[bool]] = []
+    if selection.run_id:
+        plain.append(log.c.run_id == selection.run_id)
+    if selection.rule_version:
+        plain.append(log.c.rule_version == selection.rule_version)
+    if selection.since is not None:
+        plain.append(log.c.prepared_at >= selection.since)
+    if selection.until is not None:
+        plain.append(log.c.prepared_at < selection.until)
+    lists = [
+        (column, tuple(dict.fromkeys(values)))
+        for column, values in (
+            (log.c.change_id, selection.change_ids),
+            (log.c.decision_id, selection.decision_ids),
+            (log.c.vod_id, selection.vod_ids),
+        )
+        if values
+    ]
+    for leg in legs:
+        for named in _combined(lists):
+            yield select(*columns).where(*leg, *plain, *named)
+
+
+def _combined(lists: Sequence[tuple[Column[int], tuple[int, ...]]]) -> Iterator[list[ColumnElement[bool]]]:
+    """Yield conditions that a row is on every list, in pieces that a statement can hold."""
+    if not lists:
+        yield []
+        return
+    (column, values), *others = lists
+    for chunk in _pieces(values):
+        for rest in _combined(others):
+            yield [column.in_(chunk), *rest]
+
+
+def _pieces(values: Sequence[int]) -> Iterator[Sequence[int]]:
+    for start in range(0, len(values), _CHUNK):
+        yield values[start : start + _CHUNK]
