@@ -286,7 +286,8 @@ def stage(
             **options: Any,
         ) -> Scenario:
             upstream = stack.enter_context(ReplayServer(subjects))
-            wanted = {"douban_url": upstream.douban_url, "search_url": upstream.search_url, **FAST, **options}
+            urls = {"douban_url": upstream.douban_url, "search_url": upstream.search_url}
+            wanted = {"home": tmp_path / "home", **urls, **FAST, **options}
             if wanted.get("search_provider") == "douban_suggest":
                 wanted["search_url"] = upstream.suggest_url
             if url:

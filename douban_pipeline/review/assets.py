@@ -1,62 +1,64 @@
 """Unpartitioned assets for reviewers. What people read in order to decide belongs here."""
 
 import dagster as dg
+from pydantic import Field
 
-from douban_pipeline.presentation import Markdown, subject_link, table
-from douban_pipeline.review.queue import Waiting, review_queue_of
+from douban_pipeline.report_files import ReportFileError, address_of, write_report
+from douban_pipeline.review.reading import sheet_html
+from douban_pipeline.review.reading.queue import review_queue_of
+from douban_pipeline.review.reading.queue_table import candidates_table, holders_shown, pressing_table
+from douban_pipeline.review.reading.sheet import sheet_of
+from douban_pipeline.review.spreadsheet.files import export_csv
 from douban_pipeline.services import Services
+from douban_pipeline.settings import Settings
 from douban_pipeline.syncing.assets import synced_fields
 
-_SHOWN = 50
+CSV_NAME = "review_queue.csv"
+
+
+class ReviewQueueConfig(dg.Config):
+    """How much of the queue is shown."""
+
+    most: int = Field(200, ge=1, le=2000, description="Videos on the review sheet and in the CSV file.")
 
 
 @dg.asset(deps=[synced_fields], group_name="reports", kinds={"mysql", "python"})
-def review_queue(services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
+def review_queue(config: ReviewQueueConfig, services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
     """What waits for a person: doubtful matches, doubtful ids that stand, and videos that failed five times in a row.
 
-    The most watched come first, each with the best candidates of its newest verdict. Settle them with the job
-    `record_decisions`; the next run of the shard carries the decisions out.
+    The most valuable and most doubtful come first, seasons of one work together. Settle them with the links of
+    `most_pressing`; on the review sheet, one HTML file with all that is known of both sides, whose choices become the
+    config of `record_decisions`; or in the CSV file, which `import_decisions` reads. The next run of the shard carries
+    the decisions out; until then the videos are left out here.
     """
     services.ready()
-    queue = review_queue_of(services, most=_SHOWN)
+    settings = services.settings
+    queue = review_queue_of(services, most=config.most)
+    try:
+        write_report(settings, sheet_html.NAME, sheet_html.sheet_page(sheet_of(services, queue)))
+        write_report(settings, CSV_NAME, export_csv(queue.first))
+    except ReportFileError as error:
+        raise dg.Failure(str(error), allow_retries=False) from error
+    holders = holders_shown(services, queue)
+    # What people click comes first: the UI shows the rest further down.
     return dg.MaterializeResult(
         metadata={
+            "most_pressing": dg.MetadataValue.md(pressing_table(queue, holders)),
+            "sheet": _place(settings, sheet_html.NAME),
+            "csv": _place(settings, CSV_NAME),
             "waiting": queue.length,
             **{f"status_{status.lower()}": count for status, count in queue.by_status.items()},
-            "most_pressing": dg.MetadataValue.md(table([_shown(entry) for entry in queue.first], most=_SHOWN)),
-            "candidates": dg.MetadataValue.md(table(_candidate_rows(queue.first), most=3 * _SHOWN)),
+            "decided": queue.decided,
+            "shown": len(queue.first),
+            "candidates": dg.MetadataValue.md(candidates_table(queue, holders)),
         }
     )
 
 
-def _shown(entry: Waiting) -> dict[str, object]:
-    best = entry.candidates[0] if entry.candidates else None
-    return {
-        "影片": entry.vod_id,
-        "片名": entry.title,
-        "年份": entry.year,
-        "现有 ID": subject_link(entry.douban_id),
-        "首选": Markdown(f"{subject_link(best.douban_id)}") if best else "",
-        "首选片名": f"{best.title}（{best.year or '?'}）" if best else "",
-        "得分": best.score if best else None,
-        "原因": entry.reason,
-    }
-
-
-def _candidate_rows(entries: tuple[Waiting, ...]) -> list[dict[str, object]]:
-    return [
-        {
-            "影片": f"{entry.vod_id} {entry.title}",
-            "#": candidate.rank,
-            "条目": subject_link(candidate.douban_id),
-            "片名": f"{candidate.title}（{candidate.year or '?'}）",
-            "得分": candidate.score,
-            "各项": " ".join(f"{name} {points:g}" for name, points in candidate.points.items()),
-            "冲突": "；".join(candidate.conflicts.values()),
-        }
-        for entry in entries
-        for candidate in entry.candidates[:3]
-    ]
+def _place(settings: Settings, name: str) -> dg.MetadataValue:
+    """Return where people open a report: a link where the folder is served, its path otherwise."""
+    address = address_of(settings, name)
+    return dg.MetadataValue.url(address) if settings.reports_url else dg.MetadataValue.path(address)
 
 
 assets = [review_queue]

@@ -1,0 +1,81 @@
+"""Which waiting video is looked at first: value × doubt, both between 0 and 1.
+
+**Value** is what a mistake costs the site's visitors::
+
+    popular = log10(1 + hits) / 6, at most 1      a million hits are as much as there is
+    recent  = ½ ^ (days since the CMS last changed it / 90)
+    value   = 0.05 + 0.65 · popular + 0.30 · recent
+
+**Doubt** is what a look is likely to settle, or to stop. Each of these is one reason among others, so they add up as
+independent chances do::
+
+    near    = 1 − |best score − confirm| / 30, at least 0     0.6   the close calls
+    tight   = 1 − lead / (3 · least lead), at least 0         0.4   a rival is near; no rival is no doubt
+    stands  = an id in doubt stands in the CMS                0.7   visitors see it now
+    failing = five failures in a row                          0.5   automation is stuck
+    doubt   = 1 − 0.9 · Π (1 − weight · reason)
+
+A video of which nothing is known still has a value of 0.05 and a doubt of 0.1, so that none is ever lost.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+_LEAST_VALUE, _POPULAR, _RECENT = 0.05, 0.65, 0.30
+_MOST_HITS = 6.0
+"""Powers of ten."""
+
+_HALF_LIFE = timedelta(days=90)
+_LEAST_DOUBT = 0.1
+_NEAR, _TIGHT, _STANDS, _FAILING = 0.6, 0.4, 0.7, 0.5
+_REACH = 30.0
+"""Points from the confirm line at which a score is no close call any more."""
+
+_WIDE = 3.0
+"""Least leads from which a rival is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """Where verdicts change: the score that confirms, and the least lead over another work."""
+
+    confirm: float
+    lead: float
+
+
+def value_of(hits: int, updated: datetime | None, now: datetime) -> float:
+    """Return what a video is worth to the site, 0.05 to 1.
+
+    Args:
+        hits: How often it was watched.
+        updated: When the CMS last changed it; None is never.
+        now: The present moment.
+    """
+    popular = min(1.0, math.log10(1 + max(0, hits)) / _MOST_HITS)
+    recent = 0.0 if updated is None else 0.5 ** (max(timedelta(0), now - updated) / _HALF_LIFE)
+    return _LEAST_VALUE + _POPULAR * popular + _RECENT * recent
+
+
+def doubt_of(score: float | None, lead: float | None, lines: Lines, *, stands: bool, failing: bool) -> float:
+    """Return how much a person's look may change, 0.1 to 1.
+
+    Args:
+        score: Of the best candidate; None without one.
+        lead: Over the best other work; None without a rival.
+        lines: Where verdicts change.
+        stands: Whether an id that is in doubt stands in the CMS.
+        failing: Whether it failed five times in a row.
+    """
+    near = 0.0 if score is None else max(0.0, 1 - abs(score - lines.confirm) / _REACH)
+    tight = 0.0 if lead is None else _tight(max(0.0, lead), lines.lead)
+    calm = (1 - _NEAR * near) * (1 - _TIGHT * tight) * (1 - _STANDS * stands) * (1 - _FAILING * failing)
+    return 1 - (1 - _LEAST_DOUBT) * calm
+
+
+def _tight(lead: float, least: float) -> float:
+    if not least:
+        return float(lead == 0)
+    return max(0.0, 1 - lead / (_WIDE * least))
