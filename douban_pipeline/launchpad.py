@@ -4,6 +4,8 @@ from collections.abc import Sequence
 
 import dagster as dg
 
+from douban_pipeline.presentation import escaped
+
 PERSON_TAGS = {"dagster/priority": "10", "pipeline": "person"}
 """People do not queue behind the machine."""
 
@@ -27,5 +29,5 @@ def refuse_environment(context: dg.OpExecutionContext) -> None:
 
 def problems_failure(what: str, problems: Sequence[str]) -> dg.Failure:
     """Return the failure of a job whose config is wrong: ``what`` was not done, and a line for each problem."""
-    told = "\n".join(f"- {problem}" for problem in problems)
-    return dg.Failure(f"{what}：\n{told}", metadata={"problems": dg.MetadataValue.md(told)}, allow_retries=False)
+    told, shown = ("\n".join(f"- {each}" for each in form) for form in (problems, map(escaped, problems)))
+    return dg.Failure(f"{what}：\n{told}", metadata={"problems": dg.MetadataValue.md(shown)}, allow_retries=False)

@@ -1,0 +1,165 @@
+"""Which videos a batch is about: the filter, and what can be wrong with one."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, select
+
+from douban_pipeline.catalog.states import ReviewStatus
+from douban_pipeline.matching import Code
+from douban_pipeline.review.reading.ranking import chunks
+from douban_pipeline.services import Services
+from douban_pipeline.upstream.subject_urls import SMALLEST_ID
+
+MOST_ROWS = 5000
+"""Videos that one launch decides about."""
+
+_MOST_NAMED = 20
+_CODES = frozenset(map(str, Code))
+
+
+@dataclass(frozen=True, slots=True)
+class VideoFilter:
+    """What the videos have in common; all that is set must hold, and what is left empty does not restrict.
+
+    Attributes:
+        statuses: Where the link stands. Without one, ignored videos are left out.
+        min_score: Least score of the newest verdict; 0 for any.
+        max_score: Largest; 0 for any.
+        with_codes: Each of these is among the reasons of the newest verdict or what speaks against its best candidate.
+        without_codes: None of these is.
+        type_ids: Categories.
+        min_year: First year, of the CMS row; 0 for any.
+        max_year: Last year; 0 for any.
+        duplicates_of: The subject whose id they carry; 0 for any.
+        vod_ids: These alone.
+        except_vod_ids: These not; it does not make a filter by itself.
+        max_rows: At most so many, the most pressing.
+    """
+
+    statuses: tuple[ReviewStatus, ...] = ()
+    min_score: float = 0.0
+    max_score: float = 0.0
+    with_codes: tuple[str, ...] = ()
+    without_codes: tuple[str, ...] = ()
+    type_ids: tuple[int, ...] = ()
+    min_year: int = 0
+    max_year: int = 0
+    duplicates_of: int = 0
+    vod_ids: tuple[int, ...] = ()
+    except_vod_ids: tuple[int, ...] = ()
+    max_rows: int = 100
+
+    @property
+    def restricts(self) -> bool:
+        """Whether it says anything but what is left out."""
+        return any(
+            (
+                self.statuses,
+                self.scored,
+                self.with_codes,
+                self.type_ids,
+                self.dated,
+                self.duplicates_of,
+                self.vod_ids,
+            )
+        )
+
+    @property
+    def scored(self) -> bool:
+        """Whether it asks for a score."""
+        return bool(self.min_score or self.max_score)
+
+    @property
+    def coded(self) -> bool:
+        """Whether it asks what speaks against the best candidate."""
+        return bool(self.with_codes or self.without_codes)
+
+    @property
+    def dated(self) -> bool:
+        """Whether it asks for a year."""
+        return bool(self.min_year or self.max_year)
+
+    @property
+    def named(self) -> bool:
+        """Whether it names the videos, so that each that is left out is told."""
+        return bool(self.vod_ids or self.duplicates_of)
+
+    def score_fits(self, score: float | None) -> bool:
+        """Return whether a score is within the band; none is within no band."""
+        if not self.scored:
+            return True
+        return score is not None and self.min_score <= score and (not self.max_score or score <= self.max_score)
+
+    def codes_fit(self, codes: Collection[str]) -> bool:
+        """Return whether the codes are as asked for."""
+        wanted, unwanted = self.with_codes, self.without_codes
+        return all(code in codes for code in wanted) and not any(code in codes for code in unwanted)
+
+    def year_fits(self, year: int | None) -> bool:
+        """Return whether a year is within the years; an unknown one is not."""
+        if not self.dated:
+            return True
+        return year is not None and self.min_year <= year and (not self.max_year or year <= self.max_year)
+
+
+def problems_of(services: Services, connection: Connection, asked: VideoFilter) -> list[str]:
+    """Return a sentence for everything that is wrong with a filter."""
+    problems = [] if asked.restricts else [_NOTHING_SET]
+    # Written so that NaN, too, is out of bounds.
+    problems += [
+        f"{name}: 不能是负数，现为 {value:g}"
+        for name, value in (("min_score", asked.min_score), ("max_score", asked.max_score))
+        if not value >= 0
+    ]
+    if 0 < asked.max_score < asked.min_score:
+        problems.append(f"min_score: 不得大于 max_score（{asked.max_score:g}），现为 {asked.min_score:g}")
+    problems += [
+        f"{name}: 应在 1880 到 2100 之间，0 表示不限，现为 {value}"
+        for name, value in (("min_year", asked.min_year), ("max_year", asked.max_year))
+        if value and not 1880 <= value <= 2100
+    ]
+    if 0 < asked.max_year < asked.min_year:
+        problems.append(f"min_year: 不得大于 max_year（{asked.max_year}），现为 {asked.min_year}")
+    if not 1 <= asked.max_rows <= MOST_ROWS:
+        problems.append(f"max_rows: 应在 1 到 {MOST_ROWS} 之间，现为 {asked.max_rows}")
+    if asked.duplicates_of and asked.duplicates_of < SMALLEST_ID:
+        problems.append(f"duplicates_of: 豆瓣 ID 不小于 {SMALLEST_ID}，现为 {asked.duplicates_of}")
+    problems += _wrong_codes(asked)
+    problems += [
+        f"type_ids: 没有类别 {type_id}"
+        for type_id in dict.fromkeys(asked.type_ids)
+        if type_id not in services.categories
+    ]
+    for name, vod_ids in (("vod_ids", asked.vod_ids), ("except_vod_ids", asked.except_vod_ids)):
+        unknown = list(_unknown(services, connection, vod_ids))
+        if unknown:
+            more = f" 等 {len(unknown)} 部" if len(unknown) > _MOST_NAMED else ""
+            problems.append(f"{name}: 没有影片 {'、'.join(map(str, unknown[:_MOST_NAMED]))}{more}")
+    return problems
+
+
+_NOTHING_SET = (
+    "至少填写一项筛选：statuses、min_score、max_score、with_codes、type_ids、min_year、max_year、"
+    "duplicates_of 或 vod_ids"
+)
+
+
+def _wrong_codes(asked: VideoFilter) -> Iterator[str]:
+    for name, codes in (("with_codes", asked.with_codes), ("without_codes", asked.without_codes)):
+        for code in dict.fromkeys(codes):
+            if code not in _CODES:
+                near = difflib.get_close_matches(code.strip().upper(), sorted(_CODES), n=3)
+                yield f"{name}: 没有代码 {code[:40]!r}" + (f"，是不是 {'、'.join(near)}" if near else "")
+    for code in sorted(set(asked.with_codes) & set(asked.without_codes)):
+        yield f"with_codes: {code[:40]!r} 也在 without_codes 中，两者只能取一"
+
+
+def _unknown(services: Services, connection: Connection, vod_ids: Collection[int]) -> Iterator[int]:
+    video = services.tables.video
+    for chunk in chunks(sorted(set(vod_ids))):
+        known = set(connection.execute(select(video.c.vod_id).where(video.c.vod_id.in_(chunk))).scalars())
+        yield from (vod_id for vod_id in chunk if vod_id not in known)

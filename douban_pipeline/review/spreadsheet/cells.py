@@ -1,0 +1,123 @@
+"""What people and Excel write into a cell, as the value that is meant; what may mean something else is refused."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import unicodedata
+
+from douban_pipeline.catalog.decisions import WORDS
+from douban_pipeline.catalog.states import DecisionAction
+from douban_pipeline.upstream.subject_urls import subject_ids
+
+_INVISIBLE = re.compile(r"[\u200b-\u200f\u202a-\u202e\u2060\ufeff]")
+_AS_TEXT = re.compile(r'="([^"]*)"')
+_LOST = re.compile(r"[+-]?\d+(?:\.\d+)?E[+-]?\d+", re.IGNORECASE)
+# Three places would be somebody's thousands.
+_WHOLE = re.compile(r"(?:\d+|\d{1,3}(?:,\d{3})+)(?:\.0{0,2})?")
+_MOST_DIGITS = 15
+_SHOWN = 40
+
+_YES = frozenset(("是", "对", "要", "y", "yes", "t", "true", "on", "1", "1.0", "√", "✓", "✔"))
+_NO = frozenset(("否", "不", "不要", "无", "n", "no", "f", "false", "off", "0", "0.0", "×", "✗", "x", "-"))
+
+_FORMULA = tuple("=+-@＝＋－＠")
+_SIGNS = (*_FORMULA, "\t", "\r", "\n")
+
+
+class CellError(ValueError):
+    """A cell cannot be read; the message says what is wrong with it."""
+
+
+def protected(text: str) -> str:
+    """Return ``text`` as a spreadsheet shows it and never calculates it: what looks like a formula gets a ``'``."""
+    line = " ".join(text.replace("\0", " ").split())
+    # One that begins with ' already gets another, so that taking one away gives back what was there.
+    return f"'{line}" if line.startswith((*_FORMULA, "'")) or text.startswith(_SIGNS) else line
+
+
+def unprotected(text: str) -> str:
+    """Return what `protected` was given, spaces aside."""
+    line = text.strip()
+    return line[1:] if line.startswith("'") else line
+
+
+def plain(text: str) -> str:
+    """Return a cell as it is compared: full-width letters and digits plain, without what is not seen."""
+    found = _INVISIBLE.sub("", unicodedata.normalize("NFKC", text)).strip()
+    match = _AS_TEXT.fullmatch(found)
+    return (match[1] if match else found.removeprefix("'")).strip()
+
+
+def key_of(text: str) -> str:
+    """Return a name as it is looked up: without case, spaces, hyphens and underscores."""
+    return re.sub(r"[\s_-]", "", plain(text).casefold())
+
+
+def whole_number(text: str) -> int:
+    """Return a number as Excel may have saved it (``1234.0``, ``1,234``, ``="1234"``); 0 for an empty cell.
+
+    Raises:
+        CellError: It is none, or Excel has lost digits of it.
+    """
+    cell = plain(text)
+    if not cell:
+        return 0
+    if _LOST.fullmatch(cell):
+        raise CellError(f"“{_short(cell)}”是科学计数法，Excel 已丢掉末尾的数字：请把这一列设为文本格式，再重新填写")
+    if cell.startswith("#"):
+        raise CellError(f"“{_short(cell)}”是 Excel 的错误提示，不是数字：请重新填写")
+    if not _WHOLE.fullmatch(cell):
+        raise CellError(f"“{_short(cell)}”不是不带正负号的整数")
+    digits = cell.partition(".")[0].replace(",", "")
+    if len(digits) > _MOST_DIGITS:
+        raise CellError(f"“{_short(cell)}”的位数太多，Excel 只保留 {_MOST_DIGITS} 位")
+    return int(digits)
+
+
+def subject_id(text: str) -> int:
+    """Return a subject's id, written as a number or as the address of its page; 0 for an empty cell.
+
+    Raises:
+        CellError: It is neither, or names several.
+    """
+    if "douban" not in text.casefold():
+        return whole_number(text)
+    found = subject_ids(plain(text))
+    if len(found) != 1:
+        raise CellError(f"“{_short(plain(text))}”不是一个豆瓣条目的网址")
+    return found[0]
+
+
+def yes_or_no(text: str) -> bool:
+    """Return what 是, 否, true, 1 and the like say; an empty cell says no.
+
+    Raises:
+        CellError: It says something else.
+    """
+    cell = plain(text).casefold()
+    if cell not in _YES | _NO | {""}:
+        raise CellError(f"“{_short(plain(text))}”应为 是 或 否")
+    return cell in _YES
+
+
+_ACTIONS = {key_of(name): action for action in DecisionAction for name in (action.name, WORDS[action])}
+
+
+def action_named(text: str) -> DecisionAction:
+    """Return the action of that name, English or Chinese.
+
+    Raises:
+        CellError: There is none; the message names those that are near, or all.
+    """
+    found = _ACTIONS.get(key_of(text))
+    if found is not None:
+        return found
+    near = difflib.get_close_matches(key_of(text), _ACTIONS, n=3, cutoff=0.5)
+    meant = list(dict.fromkeys(_ACTIONS[key] for key in near))
+    told = "、".join(f"{WORDS[action]}（{action}）" for action in meant or DecisionAction)
+    raise CellError(f"没有“{_short(plain(text))}”这种决定；{'是不是' if meant else '可以填'}：{told}")
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
