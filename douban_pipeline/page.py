@@ -47,6 +47,11 @@ th{white-space:normal;min-width:4.6rem}
 tr.total td{background-color:var(--soft);font-weight:600}tr.total small{font-weight:400}
 td.share{background:linear-gradient(90deg,var(--bar) var(--share),transparent 0) 0 100%/100% 4px no-repeat}
 td.text,th.text{text-align:left;white-space:normal;min-width:9rem}
+.entries td{overflow-wrap:anywhere}.entries td.text:not(:first-child){min-width:7rem}
+.entries th{min-width:0;white-space:nowrap}
+.entries .short,.entries .act{text-align:left}.entries td.act{white-space:normal}
+.entries td.act a{display:inline-block;padding:.1rem .6rem;margin:0 .25rem .25rem 0;border:1px solid var(--line);
+border-radius:1rem;white-space:nowrap}
 .plots{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,420px),1fr));gap:1.4rem 2rem;
 align-items:start}
 .plots svg{width:100%;max-width:500px!important}
@@ -71,7 +76,13 @@ code{font:.85em ui-monospace,Menlo,Consolas,monospace;overflow-wrap:anywhere}
 footer{max-width:1180px;margin:0 auto;padding:0 1rem 2rem;font-size:.85rem}
 @media(max-width:600px){body{font-size:15px}section{padding:.9rem;border-radius:10px}
 .scroll{margin:.6rem -.9rem 0;padding:0 .9rem}.cards{grid-template-columns:1fr 1fr;gap:.6rem}
-.card{padding:.65rem .75rem}.card b{font-size:1.35rem}th:first-child,td:first-child{min-width:6.5rem;max-width:8rem}}
+.card{padding:.65rem .75rem}.card b{font-size:1.35rem}th:first-child,td:first-child{min-width:6.5rem;max-width:8rem}
+.entries thead{display:none}.entries tbody,.entries tr{display:block}.entries td:empty{display:none}
+.entries tr{padding:.55rem 0;border-bottom:1px solid var(--line)}.entries tr:last-child{border-bottom:0}
+.entries tr>td{display:grid;grid-template-columns:5.2rem minmax(0,1fr);gap:.6rem;position:static;max-width:none;
+padding:.12rem 0;border:0;text-align:left;white-space:normal}
+.entries td::before{content:attr(data-head);color:var(--muted);font-size:.8rem}
+.entries td:first-child{font-weight:600}.entries td:first-child::before{font-weight:400}}
 @media print{nav{display:none}body{background:#fff}section{break-inside:avoid-page}}
 """
 
@@ -118,10 +129,15 @@ def card(label: str, value: str, behind: str, tone: str = "") -> str:
     return f'<div class="card">{told}</div>'
 
 
-def grid(heads: Sequence[str], rows: Iterable[str]) -> str:
-    """Return a table that scrolls by itself where it is too wide; ``heads`` and ``rows`` are HTML."""
+def grid(heads: Sequence[str], rows: Iterable[str], *, entries: bool = False) -> str:
+    """Return a table that scrolls by itself where it is too wide; ``heads`` and ``rows`` are HTML.
+
+    With ``entries`` every row is an entry of its own, which on a phone is read from top to bottom; its cells then say
+    their head themselves (``data-head``).
+    """
     head, body = f"<tr>{''.join(heads)}</tr>", "".join(rows)
-    return f'<div class="scroll"><table><thead>{head}</thead><tbody>{body}</tbody></table></div>'
+    kind = ' class="entries"' if entries else ""
+    return f'<div class="scroll"><table{kind}><thead>{head}</thead><tbody>{body}</tbody></table></div>'
 
 
 def subject(douban_id: int | None) -> str:

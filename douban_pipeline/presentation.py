@@ -25,6 +25,11 @@ def subject_link(douban_id: int) -> Markdown:
     return Markdown(f"[{douban_id}](https://movie.douban.com/subject/{douban_id}/)" if douban_id else "")
 
 
+def escaped(value: Any) -> Markdown:
+    """Return a value as a table shows it, to be put together with Markdown of ours."""
+    return Markdown(_cell(value))
+
+
 def table(rows: Sequence[Mapping[str, Any]], *, most: int = MOST_ROWS, empty: str = "—") -> str:
     """Return ``rows`` as a Markdown table of at most ``most`` rows, and say how many were left out."""
     if not rows:

@@ -14,12 +14,12 @@ from douban_pipeline.catalog.database import reading
 from douban_pipeline.catalog.states import TaskStatus, TaskType
 from douban_pipeline.catalog.tasks import FAILURES_FOR_A_PERSON, OPEN
 from douban_pipeline.catalog.values import one_line, readable
-from douban_pipeline.health import words
 from douban_pipeline.health.metrics import DAY, Health
 from douban_pipeline.health.samples import Sample
 from douban_pipeline.presentation import local_time
 from douban_pipeline.services import Services
 from douban_pipeline.sources.gates import SOURCE_NAMES
+from douban_pipeline.state_words import word_for
 from douban_pipeline.upstream.gate import GateStatus
 from douban_pipeline.upstream.gate_rules import GateState
 
@@ -137,7 +137,7 @@ def _breakers(services: Services, health: Health, before: Sample | None) -> Iter
     for gate in health.gates:
         if gate.source not in services.sources_in_use or not _is_news(gate, health, before):
             continue
-        name = words.name(SOURCE_NAMES, gate.source)
+        name = word_for(SOURCE_NAMES, gate.source)
         until = f"，到 {local_time(gate.open_until, zone)} 再试探" if gate.open_until else ""
         yield Cause(
             cause_name(BREAKER, gate.source),

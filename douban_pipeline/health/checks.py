@@ -8,10 +8,11 @@ from sqlalchemy import select
 
 from douban_pipeline.catalog.database import reading
 from douban_pipeline.catalog.states import TaskStatus
-from douban_pipeline.health import metrics, samples, words
+from douban_pipeline.health import metrics, samples
 from douban_pipeline.health.assets import pipeline_health
 from douban_pipeline.services import Services
 from douban_pipeline.sources.gates import SOURCE_NAMES
+from douban_pipeline.state_words import TASK_TYPES, word_for
 from douban_pipeline.upstream.gate import GateState
 
 LEAST_GROWTH = 200
@@ -78,7 +79,7 @@ def failures_rare(services: dg.ResourceParam[Services]) -> dg.AssetCheckResult:
         return _result(True, said, failed=hour.failed, failure_share=share)
     worst = max(by_type.items(), key=lambda item: item[1].failed)
     said += (
-        f"，警戒线 {allowed:.0%}，以{words.name(words.TASK_TYPES, worst[0])}最多（{worst[1].failed} 个）。"
+        f"，警戒线 {allowed:.0%}，以{word_for(TASK_TYPES, worst[0])}最多（{worst[1].failed} 个）。"
         "请看 source_gates 中数据源的失败原因，以及最近运行的 put_back 表"
     )
     return _result(False, said, failed=hour.failed, failure_share=share)
@@ -101,9 +102,9 @@ def work_succeeds(services: dg.ResourceParam[Services]) -> dg.AssetCheckResult:
     closed = [gate for gate in services.gate.status() if gate.state is not GateState.CLOSED]
     by_people = [gate for gate in closed if gate.changed_by]
     if by_people:
-        named = "、".join(f"{words.name(SOURCE_NAMES, gate.source)}（{gate.changed_by}）" for gate in by_people)
+        named = "、".join(f"{word_for(SOURCE_NAMES, gate.source)}（{gate.changed_by}）" for gate in by_people)
         return _result(True, f"最近 {hours} 小时没有任务完成；数据源由人工关闭：{named}", due=due, open_tasks=waiting)
-    named = "、".join(words.name(SOURCE_NAMES, gate.source) for gate in closed)
+    named = "、".join(word_for(SOURCE_NAMES, gate.source) for gate in closed)
     why = (
         f"熔断中的数据源：{named}，见 source_gates" if closed else "请看调度与传感器是否在运行、最近的运行为何没有结果"
     )

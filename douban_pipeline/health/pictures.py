@@ -11,6 +11,7 @@ from douban_pipeline.health.metrics import DAYS, Health, Outcomes
 from douban_pipeline.health.samples import Sample
 from douban_pipeline.plots import Series, Span, Track, columns, spans, timeline
 from douban_pipeline.sources.gates import SOURCE_NAMES
+from douban_pipeline.state_words import TASK_STATUSES, TASK_TYPES, VERDICTS, word_for
 from douban_pipeline.upstream.gate import GateStatus
 
 BACKLOG_SHOWN = timedelta(hours=48)
@@ -50,7 +51,7 @@ def requests(gate: GateStatus, now: datetime, zone: ZoneInfo) -> str:
             Series("请求", [all_ - bad for all_, bad in zip(granted, failed, strict=True)], 1),
             Series("其中失败", failed, 2),
         ],
-        title=f"{words.name(SOURCE_NAMES, gate.source)}：每分钟请求（最近 1 小时）",
+        title=f"{word_for(SOURCE_NAMES, gate.source)}：每分钟请求（最近 1 小时）",
         marks=[f"{moment:%H:%M}" if moment.minute % 15 == 0 else "" for moment in local],
         limit=gate.requests_per_minute,
         limit_name=f"上限 {gate.requests_per_minute:g}",
@@ -65,7 +66,7 @@ def verdicts(health: Health) -> str:
         return ""
     return columns(
         [
-            Series(words.name(words.VERDICTS, status), [day.counts.get(status, 0) for day in days], colour)
+            Series(word_for(VERDICTS, status), [day.counts.get(status, 0) for day in days], colour)
             for status, colour in _VERDICT_COLOURS.items()
         ],
         title=f"每日判定（最近 {DAYS} 天和今天）",
@@ -99,7 +100,7 @@ def durations(health: Health) -> str:
     """Return how long tasks took in the last 24 hours; empty if of none the beginning is known."""
     rows = [
         Span(
-            f"{words.name(words.TASK_TYPES, item.task_type)} · {words.name(words.TASK_STATUSES, item.status)}",
+            f"{word_for(TASK_TYPES, item.task_type)} · {word_for(TASK_STATUSES, item.status)}",
             item.mean_seconds,
             item.p95_seconds,
         )

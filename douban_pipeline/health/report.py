@@ -11,6 +11,7 @@ from douban_pipeline.health.alerts import Alert
 from douban_pipeline.health.causes import KIND_NAMES
 from douban_pipeline.health.metrics import Health
 from douban_pipeline.presentation import local_time
+from douban_pipeline.state_words import TASK_STATUSES, TASK_TYPES, VERDICTS, word_for
 from douban_pipeline.upstream.gate import GateStatus
 
 
@@ -18,8 +19,8 @@ def queue_rows(health: Health, zone: ZoneInfo) -> list[dict[str, object]]:
     """Return the open tasks by type and status."""
     return [
         {
-            "任务": words.name(words.TASK_TYPES, item.task_type),
-            "状态": words.name(words.TASK_STATUSES, item.status),
+            "任务": word_for(TASK_TYPES, item.task_type),
+            "状态": word_for(TASK_STATUSES, item.status),
             "数量": item.count,
             "其中未到时间": item.later,
             "最早可处理": local_time(item.oldest, zone),
@@ -33,8 +34,8 @@ def closed_rows(health: Health) -> list[dict[str, object]]:
     """Return the tasks that were closed in the last 24 hours by type and status."""
     return [
         {
-            "任务": words.name(words.TASK_TYPES, item.task_type),
-            "结果": words.name(words.TASK_STATUSES, item.status),
+            "任务": word_for(TASK_TYPES, item.task_type),
+            "结果": word_for(TASK_STATUSES, item.status),
             "数量": item.count,
             "平均耗时": "" if item.mean_seconds is None else words.duration(item.mean_seconds),
             "95% 不超过": "" if item.p95_seconds is None else words.duration(item.p95_seconds),
@@ -47,7 +48,7 @@ def outcome_rows(health: Health) -> list[dict[str, object]]:
     """Return how tasks ended by type; those put back after a failure count as failed."""
     return [
         {
-            "任务": words.name(words.TASK_TYPES, task_type),
+            "任务": word_for(TASK_TYPES, task_type),
             "时段": period,
             "成功": found.succeeded,
             "失败（含退回重试）": found.failed,
@@ -69,7 +70,7 @@ def verdict_rows(health: Health) -> list[dict[str, object]]:
     return [
         {
             "日期": f"{day.day:%Y-%m-%d}",
-            **{name: day.counts.get(status, 0) for status, name in words.VERDICTS.items()},
+            **{name: day.counts.get(status, 0) for status, name in VERDICTS.items()},
             "待审核占比": words.percent(day.review_share),
         }
         for day in reversed(health.verdict_days)
@@ -85,7 +86,7 @@ def alert_rows(alerts: Iterable[Alert], zone: ZoneInfo) -> list[dict[str, object
 
     return [
         {
-            "类别": words.name(KIND_NAMES, alert.kind),
+            "类别": word_for(KIND_NAMES, alert.kind),
             "内容": alert.title,
             "说明": alert.detail,
             "次数": alert.times,

@@ -1,33 +1,6 @@
-"""Names and numbers as people read them."""
+"""Numbers as people read them."""
 
 from __future__ import annotations
-
-from collections.abc import Mapping
-
-TASK_TYPES: Mapping[str, str] = {
-    "MATCH_DOUBAN_ID": "匹配条目",
-    "SYNC_DOUBAN": "更新字段",
-    "AI_INTRO": "AI 简介",
-    "RECHECK": "复查",
-}
-TASK_STATUSES: Mapping[str, str] = {
-    "PENDING": "排队",
-    "RUNNING": "进行中",
-    "SUCCESS": "成功",
-    "FAIL": "失败",
-    "SKIP": "跳过",
-}
-VERDICTS: Mapping[str, str] = {
-    "CONFIRMED": "自动确认",
-    "REVIEW": "待审核",
-    "NOT_FOUND": "未找到",
-    "UNDECIDED": "暂不判断",
-}
-
-
-def name(names: Mapping[str, str], key: str) -> str:
-    """Return the name of ``key``; one that is not known stands for itself."""
-    return names.get(key, key)
 
 
 def percent(share: float | None) -> str:

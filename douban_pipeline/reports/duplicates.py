@@ -1,117 +1,185 @@
-"""Videos that may be one: by subject, and by name. Reported only; a duplicate is never merged by the machine."""
+"""Videos that may be one: by subject, and by name. Reported only; a duplicate is never merged by the machine.
+
+Over the whole library only keys are held, 17 bytes a video; everything else is read for the groups that are shown.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from array import array
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
+import numpy as np
 from sqlalchemy import func, select
+from sqlalchemy.sql import ColumnElement
 
 from douban_pipeline.catalog.database import reading
-from douban_pipeline.catalog.maccms import live_condition
 from douban_pipeline.catalog.numbers import year_of
 from douban_pipeline.catalog.states import ReviewStatus
 from douban_pipeline.catalog.values import readable
 from douban_pipeline.linking.facts import kind_of_category
-from douban_pipeline.matching import parse_title
+from douban_pipeline.matching import Kind, parse_title
+from douban_pipeline.reports.keepers import Keeper, Member, Standing, ranked, why_kept
+from douban_pipeline.reports.lookup import chunks
+from douban_pipeline.reports.members import members_of
 from douban_pipeline.services import Services
 
-_COLUMNS = ("vod_name", "vod_year", "type_id", "vod_hits", "vod_time", "vod_douban_id")
-
-
-@dataclass(frozen=True, slots=True)
-class Member:
-    """A video of a group."""
-
-    vod_id: int
-    title: str
-    year: int | None
-    douban_id: int
-    hits: int
-    vod_time: int
+_KEY_COLUMNS = ("vod_name", "vod_year", "type_id", "vod_douban_id")
+_READ = 5000
+"""Rows of `mac_vod` read at once. It is MyISAM: a long read keeps the site from counting its visitors."""
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Videos that may be one, and the one most worth keeping: linked, then most watched, then earliest.
+    """Videos that may be one.
 
     Attributes:
         by: ``subject`` (they carry one Douban id) or ``title`` (equal name, number, year and kind).
         key: The id or the name they share.
         members: The videos, the one to keep first.
+        why: Why that one.
     """
 
     by: str
     key: str
     members: tuple[Member, ...]
+    why: str
+
+    @property
+    def keep(self) -> Member:
+        """The one to keep."""
+        return self.members[0]
+
+    @property
+    def others(self) -> tuple[Member, ...]:
+        """The others."""
+        return self.members[1:]
+
+    @property
+    def unlinked(self) -> tuple[Member, ...]:
+        """The others that nobody linked; linked ones are a group by subject, or other works."""
+        return tuple(member for member in self.others if member.standing is Standing.NONE)
 
 
-def duplicate_groups(services: Services) -> list[Group]:
-    """Return all groups of two and more, the largest first; the recycle bin does not count."""
-    return sorted(
-        [*_by_subject(services), *_by_title(services)], key=lambda group: (-len(group.members), group.by, group.key)
-    )
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """Groups of one sort: how many there are, how many videos are in them, and the first of them, the largest first."""
+
+    count: int
+    videos: int
+    shown: tuple[Group, ...]
 
 
-def _by_subject(services: Services) -> Iterable[Group]:
+def subject_groups(services: Services, keeper: Keeper, *, most: int) -> Groups:
+    """Return the groups of videos that carry one confirmed id, the first ``most`` in full."""
     video = services.tables.video
+    size = func.count()
     query = (
-        select(video.c.vod_douban_id)
-        .where(
-            video.c.vod_douban_id > 0,
-            # An id that is in doubt says nothing of who shares it.
-            video.c.douban_review_status == ReviewStatus.CONFIRMED,
-            video.c.douban_next_sync_at.is_not(None),
-        )
+        select(video.c.vod_douban_id, size)
+        .where(*_linked(services))
         .group_by(video.c.vod_douban_id)
-        .having(func.count() > 1)
+        .having(size > 1)
+        .order_by(size.desc(), video.c.vod_douban_id)
     )
     with reading(services.engine) as connection:
-        shared = list(connection.execute(query).scalars())
-        ids: dict[int, list[int]] = {}
-        for start in range(0, len(shared), 500):
-            members = select(video.c.vod_douban_id, video.c.vod_id).where(
-                video.c.vod_douban_id.in_(shared[start : start + 500]),
-                video.c.douban_review_status == ReviewStatus.CONFIRMED,
+        sizes = [(douban_id, count) for douban_id, count in connection.execute(query)]
+        shown = [douban_id for douban_id, _ in sizes[:most]]
+        vod_ids: dict[int, list[int]] = {douban_id: [] for douban_id in shown}
+        for chunk in chunks(shown):
+            carried = select(video.c.vod_douban_id, video.c.vod_id).where(
+                video.c.vod_douban_id.in_(chunk), *_linked(services)
             )
-            for douban_id, vod_id in connection.execute(members):
-                ids.setdefault(douban_id, []).append(vod_id)
-        for douban_id, vod_ids in ids.items():
-            rows = services.cms.rows(connection, vod_ids)
-            yield _group("subject", str(douban_id), [_member(row) for row in rows.values()])
+            for douban_id, vod_id in connection.execute(carried):
+                vod_ids[douban_id].append(vod_id)
+        every = members_of(services, connection, [vod_id for group in vod_ids.values() for vod_id in group])
+    groups = []
+    for douban_id, group in vod_ids.items():
+        # The id is what a batch will go by: who has another one meanwhile is none of them.
+        members = [every[each] for each in group if each in every and every[each].douban_id == douban_id]
+        groups.append(_group(services, "subject", str(douban_id), members, keeper))
+    return Groups(len(sizes), sum(count for _, count in sizes), tuple(filter(None, groups)))
 
 
-def _by_title(services: Services) -> Iterable[Group]:
-    groups: dict[tuple[object, ...], list[Member]] = {}
-    vod = services.cms.vod
-    query = select(*(vod.c[name] for name in ("vod_id", *_COLUMNS))).where(live_condition(services.cms))
+def _linked(services: Services) -> list[ColumnElement[bool]]:
+    video = services.tables.video
+    return [
+        video.c.vod_douban_id > 0,
+        # An id that is in doubt says nothing of who shares it.
+        video.c.douban_review_status == ReviewStatus.CONFIRMED,
+        video.c.douban_next_sync_at.is_not(None),
+    ]
+
+
+def title_groups(services: Services, keeper: Keeper, *, most: int) -> Groups:
+    """Return the groups of videos with equal name, number, year and kind, the first ``most`` in full.
+
+    Left out are videos that are ignored: somebody looked at them; and groups of which every video is linked: with one
+    subject they are a group by subject, with several they are known to be different works.
+    """
+    groups = _equal_titles(services)
+    groups.sort(key=lambda vod_ids: (-len(vod_ids), vod_ids[0]))
     with reading(services.engine) as connection:
-        rows = connection.execution_options(yield_per=2000).execute(query).mappings()
+        every = members_of(services, connection, [vod_id for group in groups[:most] for vod_id in group])
+    shown = []
+    for group in groups[:most]:
+        shown.append(_group(services, "title", "", [every[each] for each in group if each in every], keeper))
+    return Groups(len(groups), sum(map(len, groups)), tuple(filter(None, shown)))
+
+
+def _equal_titles(services: Services) -> list[Sequence[int]]:
+    """Return the ids of every group by title, each in ascending order."""
+    ignored, doubtful = (_of_status(services, status) for status in (ReviewStatus.IGNORED, ReviewStatus.REVIEW))
+    ids, keys, linked = array("q"), array("q"), array("b")
+    kinds: dict[int, Kind | None] = {}
+    columns = (*_KEY_COLUMNS, *(["vod_recycle_time"] if services.cms.has_recycle_bin else []))
+    for rows in services.cms.stream(services.engine, columns, size=_READ):
         for row in rows:
+            vod_id, type_id = row["vod_id"], row["type_id"]
+            if row.get("vod_recycle_time") or vod_id in ignored:
+                continue
+            if type_id not in kinds:
+                kinds[type_id] = kind_of_category(services.categories, type_id)
             title = parse_title(readable(row["vod_name"]))
-            kind = kind_of_category(services.categories, row["type_id"])
+            if not title.base:
+                continue
             year = year_of(row["vod_year"]) or title.year
-            same = (title.form, title.number_kind, title.distinct_editions, year, kind)
-            groups.setdefault(same, []).append(_member(row))
-    for key, members in groups.items():
-        ids = {member.douban_id for member in members if member.douban_id}
-        # One subject: the group by subject says it already. Several subjects: known to be different works.
-        if len(members) > 1 and not (ids and all(member.douban_id for member in members)):
-            yield _group("title", f"{key[0]} {key[3] or ''}".strip(), members)
+            # Two different ones have the same 64 bits about once in a thousand million libraries.
+            keys.append(hash((title.form, title.number_kind, title.distinct_editions, year, kinds[type_id])))
+            ids.append(vod_id)
+            linked.append(row["vod_douban_id"] > 0 and vod_id not in doubtful)
+    return _equal(np.asarray(ids), np.asarray(keys), np.asarray(linked))
 
 
-def _member(row: Mapping[Any, Any]) -> Member:
-    return Member(
-        row["vod_id"],
-        readable(row["vod_name"]),
-        year_of(row["vod_year"]),
-        row["vod_douban_id"],
-        row["vod_hits"],
-        row["vod_time"],
-    )
+def _equal(ids: np.ndarray, keys: np.ndarray, linked: np.ndarray) -> list[Sequence[int]]:
+    """Return the ids that share a key with another, of every key of which not all are linked."""
+    if not len(ids):
+        return []
+    order = np.argsort(keys, kind="stable")
+    bounds = np.concatenate(([0], np.flatnonzero(np.diff(keys[order])) + 1, [len(order)]))
+    found: list[Sequence[int]] = []
+    for at in np.flatnonzero(np.diff(bounds) > 1):
+        places = order[bounds[at] : bounds[at + 1]]
+        if not linked[places].all():
+            found.append(ids[places].tolist())
+    return found
 
 
-def _group(by: str, key: str, members: list[Member]) -> Group:
-    members.sort(key=lambda member: (not member.douban_id, -member.hits, member.vod_id))
-    return Group(by, key, tuple(members))
+def _of_status(services: Services, status: ReviewStatus) -> frozenset[int]:
+    video = services.tables.video
+    with reading(services.engine) as connection:
+        rows = connection.execute(select(video.c.vod_id).where(video.c.douban_review_status == status))
+        return frozenset(rows.scalars())
+
+
+def _group(services: Services, by: str, key: str, members: Sequence[Member], keeper: Keeper) -> Group | None:
+    """Return a group; None for one of which only one is left."""
+    if len(members) < 2:
+        return None
+    best, next_best, *others = ranked(members, keeper)
+    why = why_kept(best, next_best, keeper, services.settings.zone)
+    return Group(by, key or _name_of(best), (best, next_best, *others), why)
+
+
+def _name_of(member: Member) -> str:
+    title = parse_title(member.title)
+    return f"{title.form} {member.year or title.year or ''}".strip()

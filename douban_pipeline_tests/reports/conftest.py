@@ -1,5 +1,18 @@
-"""What the tests of this folder share: the stage that scenarios are played on."""
+"""What the tests of this folder share: the stage that scenarios are played on, and a library on each engine."""
 
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from douban_pipeline_tests.library import Library, shared_library
 from douban_pipeline_tests.scenario import blank_library, dagster_instance, stage
 
-__all__ = ["blank_library", "dagster_instance", "stage"]
+__all__ = ["blank_library", "dagster_instance", "shared_library", "stage"]
+
+
+@pytest.fixture
+def library(shared_library: Library, tmp_path: Path) -> Library:
+    """An empty library on each engine in turn, whose reports are files of the test."""
+    return shared_library.renewed(home=tmp_path / "home")

@@ -1,0 +1,123 @@
+"""Which video of a group of likely duplicates is proposed to be kept, and why. Pure; the choice is a person's.
+
+A rule is an order of criteria; the first on which two videos differ decides between them.
+
+- ``best_match``: whose word the link is (locked, a person's, an automatic match, the CMS's, none), score of the match,
+  earliest link, most watched;
+- ``earliest_link``: earliest link, whose word it is, score, most watched;
+- ``popularity``: most watched, whose word it is, score, earliest link.
+
+Where all are equal the smallest id stays: it came first.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from douban_pipeline.presentation import local_time
+
+
+class Keeper(enum.Enum):
+    """Rules; members are named as they are typed into the launchpad."""
+
+    best_match = "best_match"
+    earliest_link = "earliest_link"
+    popularity = "popularity"
+
+
+class Standing(enum.IntEnum):
+    """Whose word a video's link is, the weightiest first."""
+
+    LOCKED = 1
+    PERSON = 2
+    AUTO = 3
+    CMS = 4
+    NONE = 5
+
+
+WORDS: Mapping[Standing, str] = {
+    Standing.LOCKED: "豆瓣 ID 已锁定",
+    Standing.PERSON: "豆瓣 ID 由人工指定",
+    Standing.AUTO: "豆瓣 ID 由自动匹配确认",
+    Standing.CMS: "豆瓣 ID 为 CMS 原有",
+    Standing.NONE: "没有已确认的豆瓣 ID",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A video of a group.
+
+    Attributes:
+        year: As its row has it.
+        douban_id: The id that stands, 0 for none.
+        standing: Whose word that is.
+        score: Of the match with it, as far as one was reached.
+        linked_at: When it was linked; for an id that came with the row, when the row came.
+        hits: How often it was watched.
+    """
+
+    vod_id: int
+    title: str
+    year: int | None
+    douban_id: int
+    standing: Standing
+    score: float | None
+    linked_at: datetime | None
+    hits: int
+
+    @property
+    def locked(self) -> bool:
+        """Whether clearing its id takes more than a batch."""
+        return self.standing is Standing.LOCKED
+
+
+@dataclass(frozen=True, slots=True)
+class _Criterion:
+    """What is compared (the smaller stays), and what to say of the one that wins over the next best."""
+
+    key: Callable[[Member], Any]
+    told: Callable[[Member, Member, ZoneInfo], str]
+
+
+def _score_told(best: Member, next_best: Member, zone: ZoneInfo) -> str:
+    other = "无" if next_best.score is None else f"{next_best.score:.1f}"
+    return f"匹配得分最高：{best.score:.1f}（其次 {other}）"
+
+
+_STANDING = _Criterion(
+    lambda member: member.standing,
+    lambda best, next_best, zone: f"{WORDS[best.standing]}（其次：{WORDS[next_best.standing]}）",
+)
+_SCORE = _Criterion(lambda member: -1.0 if member.score is None else -2.0 - member.score, _score_told)
+_LINKED = _Criterion(
+    lambda member: (member.linked_at is None, member.linked_at.timestamp() if member.linked_at else 0.0),
+    lambda best, next_best, zone: f"关联最早：{local_time(best.linked_at, zone)}",
+)
+_HITS = _Criterion(
+    lambda member: -member.hits, lambda best, next_best, zone: f"播放最多：{best.hits}（其次 {next_best.hits}）"
+)
+_ID = _Criterion(lambda member: member.vod_id, lambda best, next_best, zone: "其余相同，入库最早（ID 最小）")
+
+_ORDERS: Mapping[Keeper, Sequence[_Criterion]] = {
+    Keeper.best_match: (_STANDING, _SCORE, _LINKED, _HITS, _ID),
+    Keeper.earliest_link: (_LINKED, _STANDING, _SCORE, _HITS, _ID),
+    Keeper.popularity: (_HITS, _STANDING, _SCORE, _LINKED, _ID),
+}
+
+
+def ranked(members: Sequence[Member], keeper: Keeper) -> list[Member]:
+    """Return ``members``, the one to keep first."""
+    order = _ORDERS[keeper]
+    return sorted(members, key=lambda member: tuple(criterion.key(member) for criterion in order))
+
+
+def why_kept(best: Member, next_best: Member, keeper: Keeper, zone: ZoneInfo) -> str:
+    """Return what sets the first of a ranked group apart from its second."""
+    deciding = next(each for each in _ORDERS[keeper] if each.key(best) != each.key(next_best))
+    return deciding.told(best, next_best, zone)

@@ -1,0 +1,100 @@
+"""What people read for the states, kinds and origins of our rows, in Chinese. Once for all rooms."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from douban_pipeline.catalog.change_log import PIPELINE, RESTORE, REVERT
+from douban_pipeline.catalog.decisions import PERSON, WORDS
+from douban_pipeline.catalog.intro_changes import INTRO
+from douban_pipeline.catalog.states import (
+    ChangeState,
+    DecisionState,
+    IntroState,
+    ReviewStatus,
+    TaskStage,
+    TaskStatus,
+    TaskType,
+    VerdictState,
+)
+
+CHANGES: Mapping[str, str] = {
+    "link": "关联条目",
+    "sync": "同步字段",
+    INTRO: "写入简介",
+    REVERT: "撤销",
+    RESTORE: "恢复锁定值",
+    **{action.value: text for action, text in WORDS.items()},
+}
+CHANGE_STATES: Mapping[str, str] = {
+    ChangeState.PREPARED: "待写入",
+    ChangeState.APPLIED: "有效",
+    ChangeState.REFUSED: "被拒绝",
+    ChangeState.ABANDONED: "未发生",
+    ChangeState.CONFLICT: "有冲突",
+    ChangeState.REVERTED: "已撤销",
+}
+DECISION_STATES: Mapping[str, str] = {
+    DecisionState.PENDING: "等待执行",
+    DecisionState.QUEUED: "已排队",
+    DecisionState.APPLIED: "已执行",
+    DecisionState.REFUSED: "被拒绝",
+    DecisionState.REVERTED: "已撤销",
+}
+REVIEW_STATUSES: Mapping[str, str] = {
+    ReviewStatus.NOT_FOUND: "未找到",
+    ReviewStatus.REVIEW: "待审核",
+    ReviewStatus.CONFIRMED: "已确认",
+    ReviewStatus.IGNORED: "已忽略",
+}
+VERDICTS: Mapping[str, str] = {
+    "CONFIRMED": "自动确认",
+    "REVIEW": "待审核",
+    "NOT_FOUND": "未找到",
+    "UNDECIDED": "暂不判断",
+}
+"""What the machine made of a video; see `matching.Status`."""
+
+VERDICT_STATES: Mapping[str, str] = {
+    VerdictState.PENDING: "待写入",
+    VerdictState.APPLIED: "已采用",
+    VerdictState.REFUSED: "被拒绝",
+    VerdictState.SUPERSEDED: "被取代",
+    VerdictState.DRY_RUN: "演练",
+}
+INTRO_STATES: Mapping[str, str] = {
+    IntroState.WRITTEN: "已写入",
+    IntroState.REFUSED: "未通过",
+    IntroState.FAILED: "调用失败",
+    IntroState.PREVIEW: "仅预览",
+    IntroState.WITHDRAWN: "已撤回",
+}
+TASK_TYPES: Mapping[str, str] = {
+    TaskType.MATCH_DOUBAN_ID: "匹配条目",
+    TaskType.SYNC_DOUBAN: "更新字段",
+    TaskType.AI_INTRO: "AI 简介",
+    TaskType.RECHECK: "复查",
+}
+TASK_STATUSES: Mapping[str, str] = {
+    TaskStatus.PENDING: "排队",
+    TaskStatus.RUNNING: "进行中",
+    TaskStatus.SUCCESS: "成功",
+    TaskStatus.FAIL: "失败",
+    TaskStatus.SKIP: "跳过",
+}
+TASK_STAGES: Mapping[str, str] = {
+    TaskStage.SEARCH: "搜索",
+    TaskStage.SCORE: "判定",
+    TaskStage.SYNC: "写入",
+    TaskStage.INTRO: "简介",
+}
+ID_SOURCES: Mapping[str, str] = {PERSON: "人工指定", "auto": "自动匹配", "cms": "CMS 原有", "": "无"}
+"""Whose an id is."""
+
+OPERATORS: Mapping[str, str] = {PIPELINE: "自动", "cms": "CMS 变动"}
+"""Who wrote a change; people stand by their names."""
+
+
+def word_for(words: Mapping[str, str], key: str) -> str:
+    """Return the word for ``key``; one without stands for itself."""
+    return words.get(key, key)
