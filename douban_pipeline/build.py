@@ -24,6 +24,7 @@ from douban_pipeline.reports import assets as reports_assets
 from douban_pipeline.rescoring import jobs as rescoring_jobs
 from douban_pipeline.resources import services_resource
 from douban_pipeline.review import assets as review_assets
+from douban_pipeline.review import batch_jobs, import_jobs
 from douban_pipeline.review import jobs as review_jobs
 from douban_pipeline.scheduling import assets as scheduling_assets
 from douban_pipeline.scheduling import checks as scheduling_checks
@@ -35,6 +36,9 @@ from douban_pipeline.sources import checks as sources_checks
 from douban_pipeline.sources import jobs as sources_jobs
 from douban_pipeline.syncing import assets as syncing_assets
 from douban_pipeline.syncing import checks as syncing_checks
+from douban_pipeline.undoing import assets as undoing_assets
+from douban_pipeline.undoing import checks as undoing_checks
+from douban_pipeline.undoing import jobs as undoing_jobs
 
 default_assets = [
     scheduling_assets.due_videos,
@@ -46,6 +50,7 @@ default_assets = [
     *review_assets.assets,
     *precision_assets.assets,
     *sources_assets.assets,
+    *undoing_assets.assets,
     *health_assets.assets,
 ]
 default_checks = [
@@ -55,6 +60,7 @@ default_checks = [
     *intros_checks.checks,
     *precision_checks.checks,
     *sources_checks.checks,
+    *undoing_checks.checks,
     *health_checks.checks,
 ]
 default_jobs: list[Any] = [
@@ -64,6 +70,9 @@ default_jobs: list[Any] = [
     *scheduling_jobs.jobs,
     prune_history,
     *review_jobs.jobs,
+    *batch_jobs.jobs,
+    *import_jobs.jobs,
+    *undoing_jobs.jobs,
     *precision_jobs.jobs,
     *intros_jobs.jobs,
     *sources_jobs.jobs,

@@ -10,9 +10,6 @@ from douban_pipeline.health.assets import pipeline_health
 from douban_pipeline.launching.chain import chain_job, shard_range_tags
 from douban_pipeline.launching.housekeeping import HEALTH_TAGS, prune_history
 from douban_pipeline.partitions import SHARDS_PER_RUN
-from douban_pipeline.precision.assets import automatic_precision
-from douban_pipeline.reports.assets import duplicate_reports
-from douban_pipeline.review.assets import review_queue
 from douban_pipeline.scheduling.jobs import SweepConfig, sweep_library
 from douban_pipeline.sources.archive_jobs import PruneConfig, prune_archive
 from douban_pipeline.sources.assets import source_gates
@@ -21,9 +18,9 @@ HOURS = 24
 
 reports_job = dg.define_asset_job(
     "nightly_reports",
-    selection=dg.AssetSelection.assets(duplicate_reports, review_queue, automatic_precision),
+    selection=dg.AssetSelection.groups("reports"),
     tags={"pipeline": "reports"},
-    description="Renews the reports for people: duplicates, the review queue and the precision of automatic links.",
+    description="Renews what people read: the review queue, the reports, precision of automatic links, and drift.",
 )
 
 health_job = dg.define_asset_job(
