@@ -4,8 +4,9 @@ Addresses come from the environment:
 
 - ``DOUBAN_TEST_MARIADB_URL`` (default ``mysql+pymysql://root@127.0.0.1:3306/``)
 - ``DOUBAN_TEST_POSTGRES_URL`` (default ``postgresql+psycopg2://postgres@127.0.0.1:5432/postgres``)
-- ``DOUBAN_TEST_REQUIRE`` names the servers that must answer (``mariadb,postgres``): a test that would be
-  skipped for want of one of them fails instead.
+- ``DOUBAN_TEST_CHROMIUM``: a Chromium, where none is on the path by a name of its own
+- ``DOUBAN_TEST_REQUIRE`` names what must be there (``mariadb,postgres,browser``): a test that would be skipped for
+  want of one of them fails instead.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import socket
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from sqlalchemy import create_engine, make_url
@@ -33,11 +35,15 @@ def server_url(name: str) -> str:
     try:
         socket.create_connection((url.host or "127.0.0.1", url.port or 0), timeout=2).close()
     except OSError as error:
-        message = f"{name} does not answer at {url.host}:{url.port} ({error}); set {variable} to use another"
-        if name in os.environ.get("DOUBAN_TEST_REQUIRE", "").split(","):
-            pytest.fail(message)
-        pytest.skip(message)
+        missing(name, f"{name} does not answer at {url.host}:{url.port} ({error}); set {variable} to use another")
     return url.render_as_string(hide_password=False)
+
+
+def missing(name: str, message: str) -> NoReturn:
+    """Skip the test for want of ``name``, or fail it, if that is required."""
+    if name in os.environ.get("DOUBAN_TEST_REQUIRE", "").split(","):
+        pytest.fail(message)
+    pytest.skip(message)
 
 
 @pytest.fixture

@@ -72,8 +72,8 @@ def test_setup_prepares_the_database_and_says_what_is_next(tmp_path: Path, sqlit
     settings = {"DOUBAN_PIPELINE_DATABASE_URL": sqlite_url, "DAGSTER_HOME": str(tmp_path)}
     first, again = (run("setup", cwd=tmp_path, **settings) for _ in range(2))
     assert first.returncode == again.returncode == 0, first.stderr
-    assert "version none → 0003" in first.stdout
-    assert "version 0003 → 0003" in again.stdout
+    assert "version none → 0004" in first.stdout
+    assert "version 0004 → 0004" in again.stdout
     assert "dry run: nothing is written to the CMS" in first.stdout
     assert "initialise_library" in first.stdout
 

@@ -20,6 +20,7 @@ from douban_pipeline_tests.conftest import server_url
 from douban_pipeline_tests.library import GivenSettings
 
 PROJECT = Path(__file__).resolve().parents[2]
+REPORTS = ("automatic_precision", "source_gates", "pipeline_health", "cms_drift")
 CHAIN_ASSETS = ["due_videos", "search_candidates", "scored_matches", "synced_fields", "ai_intros"]
 
 
@@ -68,6 +69,11 @@ def test_the_assets_and_how_they_hang_together(assets: dict[str, dg.AssetsDefini
         "duplicate_reports": {"synced_fields"},
         "review_queue": {"synced_fields"},
         "automatic_precision": {"synced_fields"},
+        "missing_douban_ids": {"synced_fields"},
+        "locked_douban_ids": {"synced_fields"},
+        "intro_reports": {"synced_fields"},
+        "tasks_and_log": {"synced_fields"},
+        "cms_drift": {"synced_fields"},
     }
 
 
@@ -109,7 +115,7 @@ def test_every_guard_blocks_and_is_unpartitioned(repository: dg.RepositoryDefini
     names: dict[str, set[str]] = {}
     for (asset, name), (blocking, partitions) in checks.items():
         # Nothing comes after a report: its check tells, and what it tells of (brakes, gates) does the holding back.
-        assert blocking is (asset not in ("automatic_precision", "source_gates", "pipeline_health")), name
+        assert blocking is (asset not in REPORTS), name
         assert partitions is None, name
         names.setdefault(asset, set()).add(name)
     assert names == {
@@ -120,11 +126,13 @@ def test_every_guard_blocks_and_is_unpartitioned(repository: dg.RepositoryDefini
             "confirmed_from_healthy_sources",
             "locked_and_ignored_left_alone",
             "braked_strata_left_to_people",
+            "choices_of_people_stand",
         },
         "synced_fields": {"nothing_blanked", "locked_untouched", "log_agrees_with_cms", "next_sync_in_future"},
         "ai_intros": {"intros_pass_guard", "intros_logged", "locked_intros_untouched"},
         "automatic_precision": {"precision_holds"},
         "source_gates": {"gates_closed"},
+        "cms_drift": {"cms_keeps_what_was_written"},
         "pipeline_health": {"backlog_steady", "failures_rare", "work_succeeds", "review_share_usual"},
     }
 
@@ -164,6 +172,7 @@ def test_sensors_and_schedules_run_by_default(repository: dg.RepositoryDefinitio
     [
         *("record_decisions", "revert_changes", "lift_brakes", "rescore_library", "initialise_library"),
         *("sweep_library", "redo_intros", "set_gate", "prune_archive", "reparse_archive"),
+        *("record_batch_decisions", "import_decisions", "video_history"),
     ],
 )
 def test_the_launchpad_opens_with_a_complete_config(job: str, repository: dg.RepositoryDefinition) -> None:

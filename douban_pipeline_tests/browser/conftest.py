@@ -1,0 +1,94 @@
+"""A Chromium that reaches nothing but this machine, for the tests of what people click.
+
+A browser a test: it starts in less than a second, and Playwright, which marks its event loop as this thread's, is gone
+when the next test wants one of its own.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Page, Route, expect, sync_playwright
+
+from douban_pipeline_tests.browser.dagster_ui import DagsterUi, run_dev
+from douban_pipeline_tests.conftest import missing
+
+VARIABLE = "DOUBAN_TEST_CHROMIUM"
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+ELSEWHERE = re.compile(r"(?!(https?|wss?)://(127\.0\.0\.1|localhost|\[::1\])[:/])(https?|wss?)://")
+"""Addresses of other machines."""
+
+WAIT_SECONDS = 40
+"""The longest that a page takes to show what it was asked for, on a busy machine."""
+
+MOST_SHOWN = 4_000
+
+
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    """The path of an installed Chromium."""
+    given = os.environ.get(VARIABLE)
+    found = [path for name in ((given,) if given else NAMES) if (path := shutil.which(name))]
+    if not found:
+        missing("browser", f"no {given or 'Chromium'}: install the package chromium, or name one with {VARIABLE}")
+    return found[0]
+
+
+@pytest.fixture
+def asked_elsewhere() -> list[str]:
+    """What pages of the test asked of other machines, and did not get."""
+    return []
+
+
+@pytest.fixture
+def page(chromium: str, request: pytest.FixtureRequest, asked_elsewhere: list[str]) -> Iterator[Page]:
+    """An empty page in a browser of its own; the test fails if a page asks for anything of another machine."""
+
+    def refuse(route: Route) -> None:
+        asked_elsewhere.append(route.request.url)
+        route.abort()
+
+    expect.set_options(timeout=WAIT_SECONDS * 1000)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=chromium,
+            chromium_sandbox=os.geteuid() != 0,  # Chromium refuses to start as root with it
+            args=["--no-proxy-server", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE localhost, EXCLUDE 127.0.0.1"],
+        )
+        context = browser.new_context(
+            viewport={"width": 1440, "height": 900},
+            locale="zh-CN",
+            timezone_id="Asia/Shanghai",
+            service_workers="block",
+        )
+        context.set_default_timeout(WAIT_SECONDS * 1000)
+        context.route(ELSEWHERE, refuse)
+        yield context.new_page()
+        if request.node.stash.get(FAILED, False):
+            for shown in context.pages:
+                print(f"{shown.url}\n{shown.locator('body').inner_text()[:MOST_SHOWN]}\n")  # noqa: T201 (pytest shows it)
+        browser.close()
+    assert not asked_elsewhere, f"pages asked other machines for {asked_elsewhere}"
+
+
+@pytest.fixture(scope="session")
+def dev_ui(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[DagsterUi]:
+    """`make dev` on a demo library of its own; not started where there is no Chromium to look at it."""
+    with run_dev(tmp_path_factory.mktemp("dev")) as ui:
+        yield ui
+
+
+FAILED = pytest.StashKey[bool]()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    """Note that a test failed, so that its page is told."""
+    report = yield
+    if report.when == "call" and report.failed:
+        item.stash[FAILED] = True
+    return report

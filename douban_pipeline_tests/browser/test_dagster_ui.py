@@ -1,0 +1,30 @@
+"""What the tests in a browser rest on can tell that something is amiss."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from douban_pipeline_tests.browser.dagster_ui import members, until
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are told by /proc, which is Linux's")
+def test_what_a_command_leaves_behind_is_seen():
+    child = "import subprocess, sys; subprocess.Popen([sys.executable, '-c', 'input()'])"
+    with subprocess.Popen(
+        [sys.executable, "-W", "ignore", "-c", child], stdin=subprocess.PIPE, start_new_session=True
+    ) as process:
+        assert process.wait() == 0
+        [left] = members(process.pid)
+        assert "input()" in left
+        assert process.stdin is not None
+        process.stdin.close()
+        until(lambda: not members(process.pid), 10, lambda: "it does not end with its input")
+
+
+def test_what_does_not_come_true_is_told():
+    with pytest.raises(AssertionError, match="three of five"):
+        until(lambda: False, 0, lambda: "three of five")
