@@ -34,6 +34,9 @@ EACH = 73
 """Good decisions an action; `sync_now` gets what is left of 950."""
 GOOD, BAD = 950, 50
 
+IN_SCOPE = 8
+"""Every so many videos are worked on automatically, where a decision does not need it: it takes time."""
+
 EDITED = 3
 """Videos of an action that somebody edits afterwards."""
 
@@ -108,7 +111,7 @@ def _good(site: Site) -> dict[Do, list[int]]:
         for number in range(count):
             given: dict[str, Any] = {}
             # For most videos nothing automatic is done, where no decision needs it: that would only take time here.
-            type_id = 6 if number % 8 == 0 else LEFT_ALONE
+            type_id = 6 if number % IN_SCOPE == 0 else LEFT_ALONE
             if action in (Do.confirm_top1, Do.choose):
                 vod_id, given = site.doubtful()[0], {"rank": 2 if action is Do.choose else 0, "lock": number % 5 == 0}
             elif action is Do.set_id:
@@ -121,11 +124,13 @@ def _good(site: Site) -> dict[Do, list[int]]:
             elif action is Do.ignore:
                 vod_id, given = site.unknown(type_id=type_id), {"days": 30 * (number % 3)}
             elif action is Do.rematch:
-                vod_id = site.unknown() if number % 2 else site.linked()
+                vod_id = (site.unknown if number % (2 * IN_SCOPE) else site.linked)(type_id=type_id)
             elif action in locks:
                 vod_id = site.linked(shared[number % 12], type_id=type_id)
             elif action is Do.sync_now:
                 vod_id = site.linked(refreshed[number % 12])
+            elif action is Do.clear_id:
+                vod_id = site.linked(type_id=type_id)
             else:
                 vod_id = site.linked()
             about.setdefault(action, []).append(vod_id)
@@ -335,14 +340,15 @@ def test_of_a_thousand_decisions_fifty_are_bad(stage: Callable[..., Scenario]) -
         undo = {"operator": "小李", "reason": "整批有误", "dry_run": False}
         results = revert(library.change_log("undo"), Selection(batch_id=recording.batch_id), **undo)
         assert _differences(before, _rows(scenario)) == kept
-        edited, moved = set(kept), {*about[Do.clear_id], *about[Do.rematch], *itertools.chain(*todo.values())}
-        # One that asked for a match, or whose column somebody wrote over, cannot be taken back any more.
+        # What was matched since, or written over, cannot be taken back any more.
+        matched = {vod_id for action in (Do.clear_id, Do.rematch) for vod_id in about[action][::IN_SCOPE]}
         held = {row["vod_id"] for row in scenario.decisions() if row["state"] == "applied"}
-        assert held == {*about[Do.rematch], *_written_over(about)}
+        assert held == matched.intersection(about[Do.rematch]) | _written_over(about)
         assert sum(row["state"] == "reverted" for row in scenario.decisions()) == GOOD - len(held)
         assert {result.vod_id for result in results if result.skipped} == held | set(about[Do.choose][:EDITED])
         now = _states(scenario)
-        assert {vod_id for vod_id in now if now[vod_id] != states[vod_id]} <= edited | moved
+        moved = {vod_id for vod_id in now if now[vod_id] != states[vod_id]}
+        assert moved <= {*kept, *matched, *itertools.chain(*todo.values())}
         # Nor is anything that was taken back written again.
         _play_until_quiet(scenario, told=frozenset({"log_agrees_with_cms", "locked_untouched"}))
         assert _differences(before, _rows(scenario)) == kept
