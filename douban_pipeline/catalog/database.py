@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import stamina
 from sqlalchemy import Connection, Engine, Table, create_engine, event, make_url
@@ -18,6 +18,9 @@ LOCK_WAIT_SECONDS = 30
 """How long a statement waits for a locked row or table before it fails with a clear error."""
 
 _READ_OPTION = "douban_pipeline_read"
+
+
+_Item = TypeVar("_Item")
 
 
 class DatabaseError(Exception):
@@ -158,3 +161,9 @@ def reading(engine: Engine) -> Iterator[Connection]:
     """Open a connection for reading; it takes no write lock on SQLite."""
     with engine.connect() as connection:
         yield connection.execution_options(**{_READ_OPTION: True})
+
+
+def chunks(items: Sequence[_Item], size: int = 500) -> Iterator[Sequence[_Item]]:
+    """Yield ``items`` in pieces of ``size``, as many as one statement may name."""
+    for start in range(0, len(items), size):
+        yield items[start : start + size]

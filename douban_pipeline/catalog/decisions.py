@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping
 
 from sqlalchemy import Connection, select, update
 
+from douban_pipeline.catalog.database import chunks
 from douban_pipeline.catalog.states import DecisionAction, DecisionState
 from douban_pipeline.catalog.tables import OwnTables
 
@@ -30,7 +31,6 @@ _RELEASING = frozenset({DecisionAction.clear_id, DecisionAction.rematch, Decisio
 _ON_WHAT_STANDS = frozenset({DecisionAction.clear_id, DecisionAction.sync_now, DecisionAction.redo_intro})
 _UNLOCKING = frozenset({DecisionAction.unlock_id, DecisionAction.unlock_intro})
 _UNLINKING = frozenset({DecisionAction.clear_id, DecisionAction.ignore, DecisionAction.rematch})
-_CHUNK = 500
 
 _CARRIED_BY: Mapping[DecisionAction, str] = {DecisionAction.sync_now: "sync", DecisionAction.redo_intro: "intro"}
 """Actions of the changes that carry a decision out, where they are not the decision's own."""
@@ -90,11 +90,6 @@ def locks_id(action: DecisionAction, lock: bool) -> bool:
     return lock and may_lock(action) and aspect_of(action) in (Aspect.LINK, Aspect.SYNC)
 
 
-def locks_intro(action: DecisionAction, lock: bool) -> bool:
-    """Return whether a decision locks the synopsis. One that is written anew is always locked, but by its writing."""
-    return action is DecisionAction.lock_intro
-
-
 def about_standing_id(action: DecisionAction, lock: bool) -> bool:
     """Return whether a decision is about the id that stood when it was made, and holds for no other."""
     return action in _ON_WHAT_STANDS or (action not in LINKING and locks_id(action, lock))
@@ -120,7 +115,7 @@ def chosen_subjects(connection: Connection, tables: OwnTables, vod_ids: Collecti
     """
     decision = tables.decision
     chosen: dict[int, int] = {}
-    for chunk in _chunks(sorted(vod_ids)):
+    for chunk in chunks(sorted(vod_ids)):
         query = (
             select(decision.c.vod_id, decision.c.action, decision.c.douban_id)
             .where(
@@ -153,8 +148,3 @@ def note_taken_back(
         .where(decision.c.decision_id == decision_id, decision.c.action.in_(carried_by), decision.c.state == before)
         .values(state=after)
     )
-
-
-def _chunks(vod_ids: Sequence[int]) -> Iterator[Sequence[int]]:
-    for start in range(0, len(vod_ids), _CHUNK):
-        yield vod_ids[start : start + _CHUNK]

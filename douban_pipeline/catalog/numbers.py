@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from datetime import UTC, datetime
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
 
 from douban_pipeline.catalog.values import readable
@@ -112,3 +113,11 @@ def score(value: str | float | Decimal | None) -> Decimal:
     if not (number.is_finite() and 0 <= number <= 10):
         return Decimal("0.0")
     return abs(number.quantize(Decimal("0.1"), ROUND_HALF_UP))
+
+
+def moment_of(seconds: int) -> datetime | None:
+    """Return the moment of the CMS's unix seconds; None for none, and for a number that no calendar has."""
+    try:
+        return datetime.fromtimestamp(seconds, UTC) if seconds > 0 else None
+    except (OverflowError, ValueError, OSError):
+        return None

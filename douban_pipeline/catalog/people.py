@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
 from sqlalchemy import Engine, select
 
-from douban_pipeline.catalog.database import insert_missing, reading, transactions
+from douban_pipeline.catalog.database import chunks, insert_missing, reading, transactions
 from douban_pipeline.catalog.tables import OwnTables
 from douban_pipeline.catalog.values import is_placeholder, people_of
 from douban_pipeline.clock import Clock
@@ -33,7 +33,6 @@ _TWO_SCRIPTS = re.compile(rf"(?P<han>[{_HAN}][{_HAN}·]+) (?P<latin>[a-z\u00c0-\
 _NO_NAME = re.compile(r"[。!?…:;<>@#=《》\"“”]|https?|www\.")
 _LETTER = re.compile(r"[^\W\d_]")
 
-_CHUNK = 500
 _REMEMBERED = 200_000  # names a process keeps in mind: some 20 MB
 
 
@@ -95,7 +94,7 @@ class People:
             return 0
         missing = sorted(keys - self._stored(keys))
         now = self.clock.now()
-        for chunk in _chunks(missing):
+        for chunk in chunks(missing):
             for transaction in transactions(self.engine):
                 with transaction as connection:
                     rows = [{"name": key, "seen_at": now} for key in chunk]
@@ -114,11 +113,6 @@ class People:
         name = self.person.c.name
         then = () if at is None else (self.person.c.seen_at <= at,)
         with reading(self.engine) as connection:
-            for chunk in _chunks(sorted(keys)):
+            for chunk in chunks(sorted(keys)):
                 found.update(connection.execute(select(name).where(name.in_(chunk), *then)).scalars())
         return found
-
-
-def _chunks(keys: Sequence[str]) -> Iterator[Sequence[str]]:
-    for start in range(0, len(keys), _CHUNK):
-        yield keys[start : start + _CHUNK]

@@ -8,10 +8,9 @@ from datetime import datetime
 
 from sqlalchemy import Column, ColumnElement, Connection, Select, exists, func, select
 
+from douban_pipeline.catalog.database import chunks
 from douban_pipeline.catalog.states import ChangeState
 from douban_pipeline.catalog.tables import OwnTables
-
-_CHUNK = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +124,7 @@ def _with_their_targets(
     """Yield the reverts whose target is selected too, whatever became of it."""
     log = tables.log
     selected: set[int] = set()
-    for chunk in _pieces(sorted(set(reverts.values()))):
+    for chunk in chunks(sorted(set(reverts.values()))):
         for query in _queries(tables, selection, log.c.change_id):
             selected.update(connection.execute(query.where(log.c.change_id.in_(chunk))).scalars())
     yield from (change_id for change_id, target in reverts.items() if target in selected)
@@ -180,11 +179,6 @@ def _combined(lists: Sequence[tuple[Column[int], tuple[int, ...]]]) -> Iterator[
         yield []
         return
     (column, values), *others = lists
-    for chunk in _pieces(values):
+    for chunk in chunks(values):
         for rest in _combined(others):
             yield [column.in_(chunk), *rest]
-
-
-def _pieces(values: Sequence[int]) -> Iterator[Sequence[int]]:
-    for start in range(0, len(values), _CHUNK):
-        yield values[start : start + _CHUNK]

@@ -2,28 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from datetime import UTC, datetime
+from collections.abc import Collection
 
 from sqlalchemy import Connection, Subquery, func, select
 
+from douban_pipeline.catalog.database import chunks
 from douban_pipeline.catalog.numbers import year_of
 from douban_pipeline.catalog.values import readable
 from douban_pipeline.reports.words import video
 from douban_pipeline.services import Services
-
-_CHUNK = 500
-
-
-def chunks(items: Sequence[int]) -> Iterator[Sequence[int]]:
-    """Yield ``items`` in pieces that one query may name."""
-    for start in range(0, len(items), _CHUNK):
-        yield items[start : start + _CHUNK]
-
-
-def moment_of(seconds: int) -> datetime | None:
-    """Return a moment as the CMS stores it; 0 is none."""
-    return datetime.fromtimestamp(seconds, UTC) if seconds > 0 else None
 
 
 def newest_verdicts(services: Services, vod_ids: Collection[int]) -> Subquery:

@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 
 from douban_pipeline.catalog.change_log import decode
 from douban_pipeline.catalog.decisions import LINKING
+from douban_pipeline.catalog.numbers import moment_of
 from douban_pipeline.catalog.states import ChangeState, DecisionAction
 from douban_pipeline.catalog.values import readable
 from douban_pipeline.presentation import Markdown, escaped, local_time, subject_link
@@ -27,7 +28,7 @@ from douban_pipeline.state_words import (
 )
 from douban_pipeline.undoing import links
 from douban_pipeline.undoing.history import Event, History
-from douban_pipeline.undoing.values import EMPTY, moment_of_seconds, shown, told_changes
+from douban_pipeline.undoing.values import EMPTY, shown, told_changes
 
 _CMS = ("vod_year", "vod_area", "vod_lang", "vod_class", "vod_director", "vod_actor", "vod_content")
 """CMS columns that are shown beside the id, the score and the locks."""
@@ -60,7 +61,7 @@ def _now(history: History, zone: ZoneInfo) -> Iterator[str]:
     if row is not None:
         facts.append(("CMS 豆瓣 ID", subject_link(row["vod_douban_id"]) or EMPTY))
         facts.append(("CMS 豆瓣评分", f"{row['vod_douban_score']}"))
-        facts.append(("CMS 更新", local_time(moment_of_seconds(row["vod_time"]), zone)))
+        facts.append(("CMS 更新", local_time(moment_of(row["vod_time"]), zone)))
         if row["vod_lock"]:
             facts.append(("CMS 锁定", "是（vod_lock）"))
         if row.get("vod_recycle_time"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from decimal import Decimal
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -41,11 +41,3 @@ def told_changes(
             f"{column}：{old} → {new}" if before.get(column) != after.get(column) else f"{column}：{new}（未变）"
         )
     return told
-
-
-def moment_of_seconds(seconds: int) -> datetime | None:
-    """Return the moment of the CMS's unix seconds; None for none, or for a number that is no moment."""
-    try:
-        return datetime.fromtimestamp(seconds, UTC) if seconds > 0 else None
-    except (OverflowError, OSError, ValueError):
-        return None

@@ -5,15 +5,15 @@ Tens of thousands may wait. Only what the order needs is read of them; `queue` r
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import TypeVar
 
 from sqlalchemy import Connection, RowMapping, func, or_, select
 
+from douban_pipeline.catalog.database import chunks
 from douban_pipeline.catalog.decisions import Aspect, aspect_of
 from douban_pipeline.catalog.maccms import live_condition
+from douban_pipeline.catalog.numbers import moment_of
 from douban_pipeline.catalog.states import DecisionAction, DecisionState, ReviewStatus
 from douban_pipeline.catalog.tasks import FAILURES_FOR_A_PERSON
 from douban_pipeline.catalog.values import readable
@@ -22,14 +22,11 @@ from douban_pipeline.matching import Kind, parse_title
 from douban_pipeline.review.reading.ordering import Lines, doubt_of, value_of
 from douban_pipeline.services import Services
 
-_CHUNK = 500
 _LARGEST_GROUP = 12
 """Members of a franchise that one look takes in; further ones stand as a group of their own."""
 
 _SETTLING = [action for action in DecisionAction if aspect_of(action) is Aspect.LINK]
 """Decisions after which a video does not wait for a person any more, as soon as they are recorded."""
-
-_Item = TypeVar("_Item")
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,17 +151,3 @@ def first_of(groups: Sequence[Sequence[Place]], most: int) -> list[list[Place]]:
         room -= len(kept)
         first.append(sorted(kept, key=lambda place: (place.number, place.before)))
     return first
-
-
-def moment_of(seconds: int) -> datetime | None:
-    """Return a time of the CMS; None for never, and for one that no calendar has."""
-    try:
-        return datetime.fromtimestamp(seconds, UTC) if seconds > 0 else None
-    except (OverflowError, ValueError, OSError):
-        return None
-
-
-def chunks(items: Sequence[_Item]) -> Iterator[Sequence[_Item]]:
-    """Yield ``items`` in pieces that one statement may name."""
-    for start in range(0, len(items), _CHUNK):
-        yield items[start : start + _CHUNK]

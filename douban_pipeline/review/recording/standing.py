@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, RowMapping, func, select
 
-from douban_pipeline.catalog.database import reading
+from douban_pipeline.catalog.database import chunks, reading
 from douban_pipeline.catalog.decisions import LINKING, chosen_subjects
 from douban_pipeline.catalog.intro_changes import locked_by_writing
 from douban_pipeline.catalog.maccms import live_condition
@@ -19,9 +19,6 @@ from douban_pipeline.review.recording.candidates import newest_verdicts
 from douban_pipeline.review.recording.form import LARGEST_ID
 from douban_pipeline.review.recording.wishes import Wish
 from douban_pipeline.services import Services
-
-CHUNK = 500
-"""Keys of one query."""
 
 
 class Named(NamedTuple):
@@ -138,9 +135,3 @@ def titles_of(services: Services, vod_ids: Iterable[int]) -> dict[int, str]:
             query = select(vod.c.vod_id, vod.c.vod_name).where(vod.c.vod_id.in_(chunk))
             titles |= {vod_id: readable(name) for vod_id, name in connection.execute(query)}
     return titles
-
-
-def chunks(keys: Sequence[int]) -> Iterator[Sequence[int]]:
-    """Yield ``keys`` in parts that one query takes."""
-    for start in range(0, len(keys), CHUNK):
-        yield keys[start : start + CHUNK]
