@@ -27,7 +27,14 @@ RUNTIME = [
     "tzdata",  # time zones on machines without a zone database
 ]
 
+CELERY = [
+    "dagster-celery>=0.29,<0.30",  # runs on several hosts
+    "redis>=5",  # a broker that Celery can use; for RabbitMQ it brings its own client
+]
+
 DEVELOPMENT = [
+    *CELERY,
+    "psutil>=5.9,<8",  # memory and open files of processes, in benchmarks and the soak
     "pytest>=8,<10",
     "pytest-xdist>=3.6,<4",  # tests on every core
     "hypothesis>=6.100,<7",
@@ -37,6 +44,7 @@ DEVELOPMENT = [
     "types-tabulate",
     "pandas-stubs",
     "types-PyYAML",
+    "types-psutil",
     "playwright>=1.45,<2",  # drives the Chromium that is installed, in the tests of what people click
 ]
 
@@ -54,6 +62,6 @@ setup(
         "douban_pipeline.catalog.migrations": ["*.mako"],
     },
     install_requires=RUNTIME,
-    extras_require={"dev": DEVELOPMENT},
+    extras_require={"celery": CELERY, "dev": DEVELOPMENT},
     entry_points={"console_scripts": ["douban-pipeline = douban_pipeline.__main__:main"]},
 )
