@@ -37,7 +37,6 @@ from douban_pipeline.sources import jobs as sources_jobs
 from douban_pipeline.syncing import assets as syncing_assets
 from douban_pipeline.syncing import checks as syncing_checks
 from douban_pipeline.undoing import assets as undoing_assets
-from douban_pipeline.undoing import checks as undoing_checks
 from douban_pipeline.undoing import jobs as undoing_jobs
 
 default_assets = [
@@ -60,7 +59,6 @@ default_checks = [
     *intros_checks.checks,
     *precision_checks.checks,
     *sources_checks.checks,
-    *undoing_checks.checks,
     *health_checks.checks,
 ]
 default_jobs: list[Any] = [

@@ -105,7 +105,10 @@ def own_tables(prefix: str) -> OwnTables:
         Column("intro_ai_fail_count", Integer, nullable=False, server_default=text("0")),
         Column("intro_ai_last_fail_at", UtcDateTime),
         Column("intro_ai_last_fail_reason", String(500), nullable=False, server_default=text("''")),
-        index("video_due", "douban_next_sync_at", "type_id"),
+        # Also tells what came due lately by shard, from the index alone.
+        index("video_coming", "douban_next_sync_at", "type_id", "shard"),
+        # The first due of each shard and category is one step each in it, however many videos there are.
+        index("video_first", "shard", "type_id", "douban_next_sync_at"),
         index("video_shard", "shard", "douban_next_sync_at"),
         index("video_status", "douban_review_status", "douban_next_sync_at"),
         index("video_subject", "vod_douban_id"),

@@ -10,7 +10,9 @@ import dagster as dg
 
 from douban_pipeline.catalog.database import DatabaseError
 from douban_pipeline.launching.chain import SYNC_TAGS, UNDER_WAY, chain_job, chain_runs_under_way
+from douban_pipeline.launching.pauses import failing_guard, shards_at_rest
 from douban_pipeline.partitions import partition_key
+from douban_pipeline.presentation import local_time
 from douban_pipeline.scheduling.demand import Demand, choose_shards
 from douban_pipeline.scheduling.due import DueVideos
 from douban_pipeline.scheduling.intake import Intake
@@ -33,8 +35,9 @@ def due_videos_sensor(
 ) -> dg.SensorResult | dg.SkipReason:
     """Launches the chain for shards with enough due videos, or with one that has waited long enough.
 
-    Not while that shard is running, and never more runs than `DOUBAN_PIPELINE_MAX_SYNC_RUNS`. Correctness rests on
-    the tasks' leases, so a run launched by hand at the same time does no harm.
+    Not while that shard is running, and never more runs than `DOUBAN_PIPELINE_MAX_SYNC_RUNS`. A shard whose run failed
+    rests for ten minutes; while a guard fails, which would stop every run, one is tried every ten minutes. Correctness
+    rests on the tasks' leases, so a run launched by hand at the same time does no harm.
     """
     unready = _why_unready(services)
     if unready:
@@ -45,12 +48,20 @@ def due_videos_sensor(
         # needs them is put back.
         if gate.source == DOUBAN and gate.open_until and gate.open_until > now:
             return dg.SkipReason(_closed(gate, services))
+    guard = failing_guard(context.instance, now)
+    if guard:
+        key, until = guard
+        return dg.SkipReason(
+            f"the guard {key.name} of {key.asset_key.to_user_string()} failed and would stop every run: the next one "
+            f"is tried at {local_time(until, services.settings.zone)}; a run launched by hand does not wait"
+        )
     due = DueVideos(services.engine, services.tables, services.settings, services.clock).overview()
     under_way = chain_runs_under_way(context.instance)
     settings = services.settings
     demand = Demand(settings.min_due_per_run, timedelta(minutes=settings.max_due_wait_minutes), settings.max_sync_runs)
     running = {shard for covered in under_way for shard in covered}
-    chosen, why_not = choose_shards(due, running, len(under_way), demand, now)
+    resting = shards_at_rest(context.instance, now)
+    chosen, why_not = choose_shards(due, running, resting, len(under_way), demand, now)
     if not chosen:
         return dg.SkipReason(why_not)
     window = int(now.timestamp()) // INTERVAL_SECONDS

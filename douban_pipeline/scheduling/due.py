@@ -5,17 +5,38 @@ from __future__ import annotations
 import enum
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
-from sqlalchemy import ColumnElement, Engine, Select, and_, case, exists, func, not_, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    CompoundSelect,
+    Connection,
+    Engine,
+    Select,
+    and_,
+    bindparam,
+    case,
+    exists,
+    false,
+    func,
+    not_,
+    or_,
+    select,
+    union_all,
+    update,
+)
 
-from douban_pipeline.catalog.database import reading, transactions
+from douban_pipeline.catalog.database import chunks, reading, transactions
 from douban_pipeline.catalog.states import DecisionState, ReviewStatus, TaskStage, TaskStatus, TaskType
 from douban_pipeline.catalog.tables import OwnTables
 from douban_pipeline.catalog.tasks import OPEN, NewTask, TaskQueue
 from douban_pipeline.clock import Clock
 from douban_pipeline.scheduling.tiers import tier_of
 from douban_pipeline.settings import Settings
+
+_LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
+"""Before every visit; asking for what is later passes over those that have none."""
 
 
 class Scope(enum.Enum):
@@ -33,10 +54,18 @@ class Scope(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class ShardDue:
-    """How many videos of a shard are due, since when the oldest is, and whether a person's decision waits there."""
+    """A shard with work.
+
+    Attributes:
+        shard: Which.
+        lately: Videos that came due within the last `max_due_wait_minutes`; whoever has waited longer is worth a run
+            whatever their number, so they are never counted.
+        oldest: Since when the longest waiting is due.
+        decided: Whether a person's decision waits.
+    """
 
     shard: int
-    count: int
+    lately: int
     oldest: datetime
     decided: bool = False
 
@@ -88,24 +117,44 @@ class DueVideos:
         return conditions
 
     def overview(self) -> list[ShardDue]:
-        """Return the shards with work, a person's decisions first, then who waits longest; three indexed queries.
+        """Return the shards with work, a person's decisions first, then who waits longest; four indexed queries.
 
-        A decision that waits for a source counts from its time on; so does a task that a decision queued.
+        What they read does not grow with the library or with a backlog: the first due video of each shard and
+        category, and what came due lately. A decision that waits for a source counts from its time on; so does a task
+        that a decision queued.
         """
-        video = self.tables.video
-        query = (
-            select(video.c.shard, func.count(), func.min(video.c.douban_next_sync_at))
-            .where(video.c.douban_next_sync_at <= self.clock.now(), *self.in_scope())
-            .group_by(video.c.shard)
-        )
+        now = self.clock.now()
         with reading(self.engine) as connection:
-            found = {shard: ShardDue(shard, count, oldest) for shard, count, oldest in connection.execute(query)}
+            oldest: dict[int, datetime] = {}
+            for shard, type_id, since in connection.execute(self.first_due(now)):
+                if works_on(self.settings, type_id):
+                    oldest[shard] = min(since, oldest.get(shard, since))
+            lately = dict(connection.execute(self.came_due_lately(now)).tuples().all()) if oldest else {}
+            found = {shard: ShardDue(shard, lately.get(shard, 0), since) for shard, since in oldest.items()}
             # In a dry run decisions wait: nothing is written.
             for decided in () if self.settings.dry_run else self._decided():
                 for shard, since in connection.execute(decided):
                     due = found.get(shard, ShardDue(shard, 0, since))
-                    found[shard] = ShardDue(shard, due.count, min(due.oldest, since), decided=True)
+                    found[shard] = ShardDue(shard, due.lately, min(due.oldest, since), decided=True)
         return sorted(found.values(), key=lambda due: (not due.decided, due.oldest, due.shard))
+
+    def first_due(self, now: datetime) -> Select[tuple[int, int, datetime]]:
+        """Return the query for the first due visit of each shard and category: as many steps in the index as those."""
+        video = self.tables.video
+        visit = video.c.douban_next_sync_at
+        return (
+            select(video.c.shard, video.c.type_id, func.min(visit))
+            .where(visit > _LONG_AGO, visit <= now)
+            .group_by(video.c.shard, video.c.type_id)
+        )
+
+    def came_due_lately(self, now: datetime) -> Select[tuple[int, int]]:
+        """Return the query for how many videos of each shard came due within `max_due_wait_minutes`."""
+        video = self.tables.video
+        visit = video.c.douban_next_sync_at
+        since = now - timedelta(minutes=self.settings.max_due_wait_minutes)
+        query = select(video.c.shard, func.count()).where(visit > since, visit <= now, *self.in_scope())
+        return query.group_by(video.c.shard)
 
     def _decided(self) -> tuple[Select[tuple[int, datetime]], ...]:
         """Return the queries for shards with decisions to carry out, and with tasks that carry one out."""
@@ -159,23 +208,10 @@ class DueVideos:
         return len(task_ids)
 
     def _select(self, shard: int, scope: Scope, limit: int) -> tuple[list[DueVideo], int]:
-        video, now = self.tables.video, self.clock.now()
-        conditions = [video.c.shard == shard, *self._wanted(scope, now), *self.in_scope()]
-        conditions.append(video.c.douban_review_status != ReviewStatus.IGNORED)
-        # What waits out a failure is not overtaken by a backfill.
-        waiting = exists().where(*self._waits(now))
-        # Who waits longest comes first; a backfill goes round, so that each of its runs takes the next ones.
-        order = video.c.douban_next_sync_at if scope is Scope.due else video.c.douban_last_sync_at
-        query = (
-            select(video)
-            .where(*conditions, ~self.decision_pending(), ~waiting)
-            .order_by(order, video.c.vod_id)
-            .limit(limit)
-        )
-        count = select(func.count()).select_from(video).where(*conditions)
+        now = self.clock.now()
         with reading(self.engine) as connection:
-            rows = connection.execute(query).mappings().all()
-            total = connection.execute(count).scalar_one()
+            rows = connection.execute(self.selection(connection, shard, scope, limit, now)).mappings().all()
+            total = connection.execute(self.amount(shard, scope, now)).scalar_one()
         videos = [
             DueVideo(
                 row["vod_id"],
@@ -187,7 +223,46 @@ class DueVideos:
             )
             for row in rows
         ]
-        return videos, total - len(videos)
+        return videos, max(total - len(videos), 0)
+
+    def selection(
+        self, connection: Connection, shard: int, scope: Scope, limit: int, now: datetime
+    ) -> Select[Any] | CompoundSelect[Any]:
+        """Return the query for the next ``limit`` videos of a shard."""
+        video = self.tables.video
+        # Who waits longest comes first; a backfill goes round, so that each of its runs takes the next ones.
+        order = video.c.douban_next_sync_at if scope is Scope.due else video.c.douban_last_sync_at
+        base = (
+            select(video)
+            .where(
+                video.c.shard == shard,
+                *self._wanted(scope, now),
+                video.c.douban_review_status != ReviewStatus.IGNORED,
+                ~self.decision_pending(),
+                # What waits out a failure is not overtaken by a backfill.
+                ~exists().where(*self._waits(now)),
+            )
+            .order_by(order, video.c.vod_id)
+            .limit(limit)
+        )
+        if scope is not Scope.due or not self.in_scope():
+            return base.where(*self.in_scope())
+        # Those of other categories stay due for ever, before all others: each category is asked apart, by its index.
+        present = select(video.c.type_id).where(video.c.shard == shard).distinct()
+        wanted = [type_id for type_id in connection.execute(present).scalars() if works_on(self.settings, type_id)]
+        if not wanted:
+            return base.where(false())
+        parts = [select(base.where(video.c.type_id == type_id).subquery()) for type_id in wanted]
+        together = union_all(*parts).subquery()
+        return select(together).order_by(together.c.douban_next_sync_at, together.c.vod_id).limit(limit)
+
+    def amount(self, shard: int, scope: Scope, now: datetime) -> Select[tuple[int]]:
+        """Return the query for how many videos of a shard are to be visited, those that wait for something included."""
+        video = self.tables.video
+        query = select(func.count()).select_from(video).where(video.c.shard == shard, *self._wanted(scope, now))
+        # Ignored videos that were due are put to rest first: their status need not be looked up, row by row.
+        resting = [] if scope is Scope.due else [video.c.douban_review_status != ReviewStatus.IGNORED]
+        return query.where(*resting, *self.in_scope())
 
     def _wanted(self, scope: Scope, now: datetime) -> Sequence[ColumnElement[bool]]:
         video = self.tables.video
@@ -202,37 +277,55 @@ class DueVideos:
     def _wake_ignored(self, shards: Collection[int]) -> None:
         """Return videos to work whose time of being ignored is over; let the others rest."""
         video, now = self.tables.video, self.clock.now()
-        ignored = (
-            video.c.shard.in_(shards),
-            video.c.douban_next_sync_at <= now,
+        query = select(video.c.vod_id).where(
             video.c.douban_review_status == ReviewStatus.IGNORED,
+            video.c.douban_next_sync_at <= now,
+            video.c.shard.in_(shards),
         )
+        with reading(self.engine) as connection:
+            ignored = list(connection.execute(query).scalars())
         awake = case((video.c.vod_douban_id > 0, ReviewStatus.CONFIRMED), else_=ReviewStatus.NOT_FOUND)
-        for transaction in transactions(self.engine):
-            with transaction as connection:
-                connection.execute(
-                    update(video)
-                    .where(*ignored, video.c.douban_ignore_until <= now)
-                    .values(douban_review_status=awake, douban_review_reason="忽略期已过", douban_ignore_until=None)
-                )
-                connection.execute(
-                    update(video)
-                    .where(*ignored, ~self.decision_pending())
-                    .values(douban_next_sync_at=video.c.douban_ignore_until)
-                )
+        for vod_ids in chunks(ignored):
+            these = (video.c.vod_id.in_(vod_ids), video.c.douban_review_status == ReviewStatus.IGNORED)
+            for transaction in transactions(self.engine):
+                with transaction as connection:
+                    connection.execute(
+                        update(video)
+                        .where(*these, video.c.douban_ignore_until <= now)
+                        .values(douban_review_status=awake, douban_review_reason="忽略期已过", douban_ignore_until=None)
+                    )
+                    connection.execute(
+                        update(video)
+                        .where(*these, ~self.decision_pending())
+                        .values(douban_next_sync_at=video.c.douban_ignore_until)
+                    )
 
     def _let_waiting_rest(self, shards: Collection[int]) -> None:
         """Move videos that came due while their task waits to that task's time, or the sensor would ask in vain."""
         video, task, now = self.tables.video, self.tables.task, self.clock.now()
-        waits = self._waits(now)
-        until = select(func.max(task.c.run_after)).where(*waits).scalar_subquery()
-        for transaction in transactions(self.engine):
-            with transaction as connection:
-                connection.execute(
-                    update(video)
-                    .where(video.c.shard.in_(shards), video.c.douban_next_sync_at <= now, exists().where(*waits))
-                    .values(douban_next_sync_at=until)
-                )
+        # From the tasks, of which few wait, not from the due videos, which may be a backlog.
+        query = (
+            select(task.c.vod_id, func.max(task.c.run_after).label("until"))
+            .join(video, video.c.vod_id == task.c.vod_id)
+            .where(
+                task.c.shard.in_(shards),
+                task.c.status.in_(OPEN),
+                *self._waits(now),
+                video.c.douban_next_sync_at <= now,
+            )
+            .group_by(task.c.vod_id)
+        )
+        with reading(self.engine) as connection:
+            resting = [{"key": vod_id, "until": until} for vod_id, until in connection.execute(query)]
+        for rows in chunks(resting):
+            for transaction in transactions(self.engine):
+                with transaction as connection:
+                    connection.execute(
+                        update(video)
+                        .where(video.c.vod_id == bindparam("key"), video.c.douban_next_sync_at <= now)
+                        .values(douban_next_sync_at=bindparam("until")),
+                        rows,
+                    )
 
     def _waits(self, now: datetime) -> tuple[ColumnElement[bool], ...]:
         """Return the conditions that a task keeps a video waiting; an intro to be written delays nothing else."""

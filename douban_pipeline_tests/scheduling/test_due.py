@@ -16,6 +16,7 @@ from douban_pipeline.scheduling.due import DueVideo, DueVideos, Scope, ShardDue,
 from douban_pipeline_tests.clocks import START
 from douban_pipeline_tests.library import days_ago
 
+MINUTE = timedelta(minutes=1)
 HOUR = timedelta(hours=1)
 
 
@@ -43,7 +44,7 @@ def decide(library, vod_id, state="pending"):
 
 def test_the_overview_counts_by_shard_who_waits_longest_first(library):
     library.add_states(
-        {"vod_id": 1, "douban_next_sync_at": START - HOUR},
+        {"vod_id": 1, "douban_next_sync_at": START - 9 * MINUTE},
         {"vod_id": 65, "douban_next_sync_at": START - 2 * HOUR},
         {"vod_id": 2, "douban_next_sync_at": START - 3 * HOUR},
         {"vod_id": 3, "douban_next_sync_at": START},
@@ -51,8 +52,8 @@ def test_the_overview_counts_by_shard_who_waits_longest_first(library):
         {"vod_id": 5, "douban_next_sync_at": None},
     )
     assert due_of(library).overview() == [
-        ShardDue(2, 1, START - 3 * HOUR),
-        ShardDue(1, 2, START - 2 * HOUR),
+        ShardDue(2, 0, START - 3 * HOUR),
+        ShardDue(1, 1, START - 2 * HOUR),
         ShardDue(3, 1, START),
     ]
 
@@ -301,16 +302,17 @@ def statements(engine):
         sa.event.remove(engine, "before_cursor_execute", note)
 
 
-@pytest.fixture
-def large(shared_library):
-    """Five thousand videos of which two in a hundred are due, and a queue with a history."""
+@pytest.fixture(params=[50, 2], ids=["few are due", "half are due"])
+def large(request, shared_library):
+    """Five thousand videos of which some are due, and a queue with a history."""
+    every = request.param
     library = shared_library.renewed(excluded_type_ids={24})
     library.add_states(
         *(
             {
                 "vod_id": vod_id,
                 "type_id": 24 if vod_id % 10 == 0 else 6,
-                "douban_next_sync_at": START + (-HOUR if vod_id % 50 == 0 or vod_id % 50 == 7 else vod_id * HOUR),
+                "douban_next_sync_at": START + (-HOUR if vod_id % every == 0 or vod_id % 50 == 7 else vod_id * HOUR),
                 "douban_review_status": "CONFIRMED" if vod_id % 3 else "NOT_FOUND",
             }
             for vod_id in range(1, 5001)

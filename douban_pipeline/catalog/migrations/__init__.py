@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache
+from io import StringIO
 from pathlib import Path
 
 from alembic import command
 from alembic.config import Config
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, Engine, column, func, inspect, select, text
+from sqlalchemy import Connection, Engine, Table, column, func, inspect, select, text
 from sqlalchemy import table as sql_table
+from sqlalchemy.schema import DropTable
 
 from douban_pipeline.catalog.database import LOCK_WAIT_SECONDS, DatabaseError, reading
+from douban_pipeline.catalog.migrations.steps import Shape
 from douban_pipeline.catalog.tables import own_tables
 
 
@@ -37,35 +41,70 @@ def upgrade(engine: Engine, prefix: str) -> tuple[str | None, str]:
         The version before (``None`` when there were no tables) and after.
 
     Raises:
-        DatabaseError: Tables of our names hold rows but no version is noted, or another process is upgrading.
+        DatabaseError: Tables of our names hold rows but no version is noted, the version is a newer release's, or
+            another process is upgrading.
     """
     config = config_for(prefix)
-    with engine.begin() as connection, _alone(connection, prefix):
-        before = _current(connection, prefix)
+    with engine.begin() as connection, alone(connection, prefix):
+        before = _known(_current(connection, prefix), prefix)
         if before is None:
-            _clear_interrupted_start(connection, prefix)
+            for table in _interrupted_start(connection, prefix):
+                table.drop(connection)
         config.attributes["connection"] = connection
         command.upgrade(config, "head")
     return before, head(prefix)
 
 
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What an upgrade would do: the version before (``None``: no tables) and after, and its statements as SQL."""
+
+    before: str | None
+    after: str
+    sql: str
+
+
+def plan(engine: Engine, prefix: str) -> Plan:
+    """Tell what `upgrade` would do to the database as it is, and change nothing.
+
+    Raises:
+        DatabaseError: It would refuse.
+    """
+    config = config_for(prefix)
+    config.output_buffer = told = StringIO()
+    with reading(engine) as connection:
+        before = _known(_current(connection, prefix), prefix)
+        leftovers = _interrupted_start(connection, prefix) if before is None else []
+        config.attributes["dialect"] = connection.dialect.name
+        gone = frozenset(table.name for table in leftovers)
+        config.attributes["shape"] = Shape.read(connection, prefix, without=gone)
+        for table in leftovers:
+            told.write(f"{DropTable(table).compile(dialect=connection.dialect)};\n\n".lstrip())
+    command.upgrade(config, f"{before or 'base'}:head", sql=True)
+    return Plan(before, head(prefix), told.getvalue().strip())
+
+
 @contextmanager
-def _alone(connection: Connection, prefix: str) -> Iterator[None]:
-    """Let one process at a time upgrade; on SQLite the transaction that writes does that."""
+def alone(connection: Connection, prefix: str) -> Iterator[None]:
+    """Let one process at a time change our tables; on SQLite the transaction that writes does that.
+
+    Raises:
+        DatabaseError: Another process is at it.
+    """
     if connection.dialect.name == "sqlite":
         yield
         return
     name = {"name": f"{connection.engine.url.database}.{version_table(prefix)}"[:64], "seconds": LOCK_WAIT_SECONDS}
     if connection.execute(text("SELECT GET_LOCK(:name, :seconds)"), name).scalar() != 1:
-        raise DatabaseError("another process is upgrading our tables: wait for it to end and try again")
+        raise DatabaseError("another process is upgrading or restoring our tables: wait for it to end and try again")
     try:
         yield
     finally:
         connection.execute(text("SELECT RELEASE_LOCK(:name)"), name)
 
 
-def _clear_interrupted_start(connection: Connection, prefix: str) -> None:
-    """Drop the empty tables that a first upgrade left when it was killed; MySQL cannot roll back DDL."""
+def _interrupted_start(connection: Connection, prefix: str) -> list[Table]:
+    """Return the empty tables that a first upgrade left when it was killed; MySQL cannot roll back DDL."""
     present = set(inspect(connection).get_table_names())
     leftovers = [table for table in own_tables(prefix).metadata.sorted_tables if table.name in present]
     for table in leftovers:
@@ -74,8 +113,7 @@ def _clear_interrupted_start(connection: Connection, prefix: str) -> None:
                 f"{table.name} holds rows, but {version_table(prefix)} notes no version: restore that table, or "
                 "set DOUBAN_PIPELINE_TABLE_PREFIX to the prefix of the CMS's tables"
             )
-    for table in leftovers:
-        table.drop(connection)
+    return leftovers
 
 
 def current(engine: Engine, prefix: str) -> str | None:
@@ -97,3 +135,19 @@ def head(prefix: str) -> str:
     revision = ScriptDirectory.from_config(config_for(prefix)).get_current_head()
     assert revision is not None
     return revision
+
+
+@cache
+def versions(prefix: str) -> tuple[str, ...]:
+    """Return every version that this release knows, the oldest first."""
+    return tuple(script.revision for script in ScriptDirectory.from_config(config_for(prefix)).walk_revisions())[::-1]
+
+
+def _known(version: str | None, prefix: str) -> str | None:
+    """Return ``version``, unless it is one of a newer release."""
+    if version is not None and version not in versions(prefix):
+        raise DatabaseError(
+            f"our tables are at version {version}, this release knows none after {head(prefix)}: it is older than "
+            "the one that made them. Install that release again; there is no way back but a backup of before"
+        )
+    return version

@@ -1,12 +1,17 @@
 """Steps of migrations that may be done again: servers without transactions for DDL keep what an upgrade did before it
-was cut off."""
+was cut off.
+
+Every migration changes tables through them and nothing else, so that an upgrade can also be told without being done:
+they look at a `Shape` of our tables, which is read from the database once and then kept by the steps themselves.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
 import sqlalchemy as sa
-from alembic import op
+from alembic import context, op
 
 OPTIONS: Any = {
     "mysql_engine": "InnoDB",
@@ -16,24 +21,53 @@ OPTIONS: Any = {
 }
 
 
+@dataclass(slots=True)
+class Shape:
+    """Which tables there are, and the names of their columns and indexes, as far as the steps so far have gone."""
+
+    columns: dict[str, set[str]] = field(default_factory=dict)
+    indexes: dict[str, set[str]] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, connection: sa.Connection, prefix: str, *, without: frozenset[str] = frozenset()) -> Shape:
+        """Return the shape of our tables under ``prefix`` as they are; those ``without`` count as gone."""
+        found = sa.inspect(connection)
+        shape = cls()
+        for table in {*found.get_table_names()} - without:
+            if table.startswith(f"{prefix}douban_"):
+                shape.columns[table] = {column["name"] for column in found.get_columns(table)}
+                shape.indexes[table] = {str(index["name"]) for index in found.get_indexes(table)}
+        return shape
+
+
+def _shape() -> Shape:
+    return context.config.attributes["shape"]  # type: ignore[no-any-return]
+
+
 def create_table(table: str, *items: Any) -> None:
     """Create ``table`` unless it is there."""
-    if not sa.inspect(op.get_bind()).has_table(table):
+    shape = _shape()
+    if table not in shape.columns:
         op.create_table(table, *items, **OPTIONS)
+        shape.columns[table] = {item.name for item in items if isinstance(item, sa.Column)}
+        shape.indexes[table] = set()
 
 
 def add_columns(table: str, *columns: sa.Column[Any]) -> None:
     """Add the ``columns`` that ``table`` does not have."""
-    present = {column["name"] for column in sa.inspect(op.get_bind()).get_columns(table)}
+    present = _shape().columns[table]
     for column in columns:
         if column.name not in present:
             op.add_column(table, column)
+            present.add(column.name)
 
 
 def add_index(table: str, name: str, *columns: str, instead_of: str = "") -> None:
     """Add the index ``name`` unless it is there, and drop the one it replaces."""
-    present = {index["name"] for index in sa.inspect(op.get_bind()).get_indexes(table)}
+    present = _shape().indexes[table]
     if name not in present:
         op.create_index(name, table, list(columns))
+        present.add(name)
     if instead_of in present:
         op.drop_index(instead_of, table_name=table)
+        present.discard(instead_of)

@@ -1,27 +1,19 @@
 """The tables of the first release."""
 
-from typing import Any
-
 import sqlalchemy as sa
-from alembic import context, op
+from alembic import context
 
+from douban_pipeline.catalog.migrations.steps import add_index, create_table
 from douban_pipeline.catalog.types import BigId, JsonText, LongBlob, UtcDateTime
 
 revision = "0001"
 down_revision = None
 
-OPTIONS: Any = {
-    "mysql_engine": "InnoDB",
-    "mysql_charset": "utf8mb4",
-    "mysql_collate": "utf8mb4_bin",
-    "mysql_row_format": "DYNAMIC",
-}
-
 
 def upgrade() -> None:
     """Create our tables."""
     own = f"{context.config.attributes['prefix']}douban_"
-    op.create_table(
+    create_table(
         f"{own}decision",
         sa.Column("decision_id", BigId, autoincrement=True, nullable=False),
         sa.Column("vod_id", sa.BigInteger(), nullable=False),
@@ -39,11 +31,10 @@ def upgrade() -> None:
         sa.Column("settled_at", UtcDateTime(), nullable=True),
         sa.PrimaryKeyConstraint("decision_id"),
         sa.UniqueConstraint("pending_key"),
-        **OPTIONS,
     )
-    op.create_index(f"ix_{own}decision_pending", f"{own}decision", ["state", "shard"], unique=False)
-    op.create_index(f"ix_{own}decision_video", f"{own}decision", ["vod_id", "decision_id"], unique=False)
-    op.create_table(
+    add_index(f"{own}decision", f"ix_{own}decision_pending", "state", "shard")
+    add_index(f"{own}decision", f"ix_{own}decision_video", "vod_id", "decision_id")
+    create_table(
         f"{own}gate",
         sa.Column("source", sa.String(length=32), nullable=False),
         sa.Column("next_slot_at", UtcDateTime(), nullable=False),
@@ -59,9 +50,8 @@ def upgrade() -> None:
         sa.Column("reason", sa.String(length=500), server_default=sa.text("''"), nullable=False),
         sa.Column("updated_at", UtcDateTime(), nullable=False),
         sa.PrimaryKeyConstraint("source"),
-        **OPTIONS,
     )
-    op.create_table(
+    create_table(
         f"{own}log",
         sa.Column("change_id", BigId, autoincrement=True, nullable=False),
         sa.Column("vod_id", sa.BigInteger(), nullable=False),
@@ -88,15 +78,14 @@ def upgrade() -> None:
         sa.Column("prepared_at", UtcDateTime(), nullable=False),
         sa.Column("applied_at", UtcDateTime(), nullable=True),
         sa.PrimaryKeyConstraint("change_id"),
-        **OPTIONS,
     )
-    op.create_index(f"ix_{own}log_applied", f"{own}log", ["applied_at"], unique=False)
-    op.create_index(f"ix_{own}log_batch", f"{own}log", ["batch_id"], unique=False)
-    op.create_index(f"ix_{own}log_reverts", f"{own}log", ["reverts_change_id"], unique=False)
-    op.create_index(f"ix_{own}log_run", f"{own}log", ["run_id"], unique=False)
-    op.create_index(f"ix_{own}log_state", f"{own}log", ["state", "prepared_at"], unique=False)
-    op.create_index(f"ix_{own}log_video", f"{own}log", ["vod_id", "change_id"], unique=False)
-    op.create_table(
+    add_index(f"{own}log", f"ix_{own}log_applied", "applied_at")
+    add_index(f"{own}log", f"ix_{own}log_batch", "batch_id")
+    add_index(f"{own}log", f"ix_{own}log_reverts", "reverts_change_id")
+    add_index(f"{own}log", f"ix_{own}log_run", "run_id")
+    add_index(f"{own}log", f"ix_{own}log_state", "state", "prepared_at")
+    add_index(f"{own}log", f"ix_{own}log_video", "vod_id", "change_id")
+    create_table(
         f"{own}review_candidate",
         sa.Column("candidate_id", BigId, autoincrement=True, nullable=False),
         sa.Column("verdict_id", sa.BigInteger(), nullable=False),
@@ -114,10 +103,9 @@ def upgrade() -> None:
         sa.Column("created_at", UtcDateTime(), nullable=False),
         sa.PrimaryKeyConstraint("candidate_id"),
         sa.UniqueConstraint("verdict_id", "rank", name=f"uq_{own}candidate_rank"),
-        **OPTIONS,
     )
-    op.create_index(f"ix_{own}candidate_video", f"{own}review_candidate", ["vod_id", "verdict_id"], unique=False)
-    op.create_table(
+    add_index(f"{own}review_candidate", f"ix_{own}candidate_video", "vod_id", "verdict_id")
+    create_table(
         f"{own}snapshot",
         sa.Column("snapshot_id", BigId, autoincrement=True, nullable=False),
         sa.Column("source", sa.String(length=32), nullable=False),
@@ -135,10 +123,9 @@ def upgrade() -> None:
         sa.Column("seen_at", UtcDateTime(), nullable=False),
         sa.PrimaryKeyConstraint("snapshot_id"),
         sa.UniqueConstraint("source", "key_hash", "sha256", name=f"uq_{own}snapshot_content"),
-        **OPTIONS,
     )
-    op.create_index(f"ix_{own}snapshot_latest", f"{own}snapshot", ["source", "key_hash", "seen_at"], unique=False)
-    op.create_table(
+    add_index(f"{own}snapshot", f"ix_{own}snapshot_latest", "source", "key_hash", "seen_at")
+    create_table(
         f"{own}task",
         sa.Column("task_id", BigId, autoincrement=True, nullable=False),
         sa.Column("vod_id", sa.BigInteger(), nullable=False),
@@ -159,14 +146,13 @@ def upgrade() -> None:
         sa.Column("finished_at", UtcDateTime(), nullable=True),
         sa.PrimaryKeyConstraint("task_id"),
         sa.UniqueConstraint("open_key"),
-        **OPTIONS,
     )
-    op.create_index(f"ix_{own}task_finished", f"{own}task", ["finished_at"], unique=False)
-    op.create_index(f"ix_{own}task_lease", f"{own}task", ["lease_owner"], unique=False)
-    op.create_index(f"ix_{own}task_queue", f"{own}task", ["status", "run_after", "priority"], unique=False)
-    op.create_index(f"ix_{own}task_shard", f"{own}task", ["shard", "stage", "status"], unique=False)
-    op.create_index(f"ix_{own}task_video", f"{own}task", ["vod_id", "task_type", "status"], unique=False)
-    op.create_table(
+    add_index(f"{own}task", f"ix_{own}task_finished", "finished_at")
+    add_index(f"{own}task", f"ix_{own}task_lease", "lease_owner")
+    add_index(f"{own}task", f"ix_{own}task_queue", "status", "run_after", "priority")
+    add_index(f"{own}task", f"ix_{own}task_shard", "shard", "stage", "status")
+    add_index(f"{own}task", f"ix_{own}task_video", "vod_id", "task_type", "status")
+    create_table(
         f"{own}verdict",
         sa.Column("verdict_id", BigId, autoincrement=True, nullable=False),
         sa.Column("vod_id", sa.BigInteger(), nullable=False),
@@ -189,12 +175,11 @@ def upgrade() -> None:
         sa.Column("run_id", sa.String(length=64), nullable=False),
         sa.Column("created_at", UtcDateTime(), nullable=False),
         sa.PrimaryKeyConstraint("verdict_id"),
-        **OPTIONS,
     )
-    op.create_index(f"ix_{own}verdict_created", f"{own}verdict", ["created_at"], unique=False)
-    op.create_index(f"ix_{own}verdict_pending", f"{own}verdict", ["state", "verdict"], unique=False)
-    op.create_index(f"ix_{own}verdict_video", f"{own}verdict", ["vod_id", "verdict_id"], unique=False)
-    op.create_table(
+    add_index(f"{own}verdict", f"ix_{own}verdict_created", "created_at")
+    add_index(f"{own}verdict", f"ix_{own}verdict_pending", "state", "verdict")
+    add_index(f"{own}verdict", f"ix_{own}verdict_video", "vod_id", "verdict_id")
+    create_table(
         f"{own}video",
         sa.Column("vod_id", sa.BigInteger(), autoincrement=False, nullable=False),
         sa.Column("type_id", sa.Integer(), server_default=sa.text("0"), nullable=False),
@@ -222,14 +207,11 @@ def upgrade() -> None:
         sa.Column("intro_ai_last_fail_at", UtcDateTime(), nullable=True),
         sa.Column("intro_ai_last_fail_reason", sa.String(length=500), server_default=sa.text("''"), nullable=False),
         sa.PrimaryKeyConstraint("vod_id"),
-        **OPTIONS,
     )
-    op.create_index(f"ix_{own}video_due", f"{own}video", ["douban_next_sync_at", "type_id"], unique=False)
-    op.create_index(f"ix_{own}video_intro", f"{own}video", ["intro_locked", "intro_ai_last_at"], unique=False)
-    op.create_index(f"ix_{own}video_shard", f"{own}video", ["shard", "douban_next_sync_at"], unique=False)
-    op.create_index(
-        f"ix_{own}video_status", f"{own}video", ["douban_review_status", "douban_next_sync_at"], unique=False
-    )
-    op.create_index(f"ix_{own}video_subject", f"{own}video", ["vod_douban_id"], unique=False)
-    op.create_index(f"ix_{own}video_synced", f"{own}video", ["douban_last_sync_at"], unique=False)
-    op.create_index(f"ix_{own}video_time", f"{own}video", ["vod_time"], unique=False)
+    add_index(f"{own}video", f"ix_{own}video_due", "douban_next_sync_at", "type_id")
+    add_index(f"{own}video", f"ix_{own}video_intro", "intro_locked", "intro_ai_last_at")
+    add_index(f"{own}video", f"ix_{own}video_shard", "shard", "douban_next_sync_at")
+    add_index(f"{own}video", f"ix_{own}video_status", "douban_review_status", "douban_next_sync_at")
+    add_index(f"{own}video", f"ix_{own}video_subject", "vod_douban_id")
+    add_index(f"{own}video", f"ix_{own}video_synced", "douban_last_sync_at")
+    add_index(f"{own}video", f"ix_{own}video_time", "vod_time")

@@ -1,0 +1,19 @@
+"""What is due is found by indexes whose use does not grow with the library."""
+
+from __future__ import annotations
+
+from alembic import context
+
+from douban_pipeline.catalog.migrations.steps import add_index
+
+revision = "0005"
+down_revision = "0004"
+
+
+def upgrade() -> None:
+    """Add what is missing."""
+    own = f"{context.config.attributes['prefix']}douban_"
+    video = f"{own}video"
+    coming = ("douban_next_sync_at", "type_id", "shard")
+    add_index(video, f"ix_{video}_coming", *coming, instead_of=f"ix_{video}_due")
+    add_index(video, f"ix_{video}_first", "shard", "type_id", "douban_next_sync_at")
