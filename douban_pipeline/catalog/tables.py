@@ -115,6 +115,8 @@ def own_tables(prefix: str) -> OwnTables:
         index("video_intro", "intro_locked", "intro_ai_last_at"),
         index("video_time", "vod_time"),
         index("video_synced", "douban_last_sync_at"),
+        # A backfill goes round a shard in this order.
+        index("video_round", "shard", "douban_last_sync_at"),
         index("video_locked", "douban_id_locked", "douban_id_lock_time"),
     )
     task = table(

@@ -39,6 +39,10 @@ _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 """Before every visit; asking for what is later passes over those that have none."""
 
 
+MOST_COUNTED = 1000
+"""How far the videos are counted that a shard has left: to know that there are more is enough."""
+
+
 class Scope(enum.Enum):
     """Which videos of a shard a run takes on. Members are named as they are typed into the launchpad."""
 
@@ -84,7 +88,7 @@ class DueVideo:
 
 @dataclass(slots=True)
 class DueReport:
-    """What a run put into the queue, and how many due videos are left for later runs."""
+    """What a run put into the queue, and how many are left for later (of a shard up to `MOST_COUNTED`)."""
 
     taken: list[DueVideo] = field(default_factory=list)
     left: int = 0
@@ -257,12 +261,14 @@ class DueVideos:
         return select(together).order_by(together.c.douban_next_sync_at, together.c.vod_id).limit(limit)
 
     def amount(self, shard: int, scope: Scope, now: datetime) -> Select[tuple[int]]:
-        """Return the query for how many videos of a shard are to be visited, those that wait for something included."""
+        """Return the query for how many videos of a shard are to be visited, counted up to `MOST_COUNTED`.
+
+        Those that wait for something are among them, and, but for what is due, ignored ones: their state is not looked
+        up row by row for a number that only tells how much there is.
+        """
         video = self.tables.video
-        query = select(func.count()).select_from(video).where(video.c.shard == shard, *self._wanted(scope, now))
-        # Ignored videos that were due are put to rest first: their status need not be looked up, row by row.
-        resting = [] if scope is Scope.due else [video.c.douban_review_status != ReviewStatus.IGNORED]
-        return query.where(*resting, *self.in_scope())
+        wanted = (video.c.shard == shard, *self._wanted(scope, now), *self.in_scope())
+        return select(func.count()).select_from(select(video.c.vod_id).where(*wanted).limit(MOST_COUNTED).subquery())
 
     def _wanted(self, scope: Scope, now: datetime) -> Sequence[ColumnElement[bool]]:
         video = self.tables.video

@@ -122,7 +122,7 @@ def test_nothing_is_found_by_reading_the_whole_library(library):
         if library.mysql:
             plan = connection.exec_driver_sql(f"EXPLAIN {statement}", parameters).mappings().all()
             [step] = [row for row in plan if row["table"] == "mac_douban_video"]
-            assert step["key"] == "ix_mac_douban_video_shard", step
+            assert step["key"] in {f"ix_mac_douban_video_{name}" for name in ("shard", "first", "round")}, step
             assert int(step["rows"]) < 500, step
         else:
             plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters).mappings().all()

@@ -46,7 +46,7 @@ def upgrade(engine: Engine, prefix: str) -> tuple[str | None, str]:
     """
     config = config_for(prefix)
     with engine.begin() as connection, alone(connection, prefix):
-        before = _known(_current(connection, prefix), prefix)
+        before = known(_current(connection, prefix), prefix)
         if before is None:
             for table in _interrupted_start(connection, prefix):
                 table.drop(connection)
@@ -73,7 +73,7 @@ def plan(engine: Engine, prefix: str) -> Plan:
     config = config_for(prefix)
     config.output_buffer = told = StringIO()
     with reading(engine) as connection:
-        before = _known(_current(connection, prefix), prefix)
+        before = known(_current(connection, prefix), prefix)
         leftovers = _interrupted_start(connection, prefix) if before is None else []
         config.attributes["dialect"] = connection.dialect.name
         gone = frozenset(table.name for table in leftovers)
@@ -143,8 +143,12 @@ def versions(prefix: str) -> tuple[str, ...]:
     return tuple(script.revision for script in ScriptDirectory.from_config(config_for(prefix)).walk_revisions())[::-1]
 
 
-def _known(version: str | None, prefix: str) -> str | None:
-    """Return ``version``, unless it is one of a newer release."""
+def known(version: str | None, prefix: str) -> str | None:
+    """Return ``version``.
+
+    Raises:
+        DatabaseError: It is one that this release does not know: a newer one's.
+    """
     if version is not None and version not in versions(prefix):
         raise DatabaseError(
             f"our tables are at version {version}, this release knows none after {head(prefix)}: it is older than "

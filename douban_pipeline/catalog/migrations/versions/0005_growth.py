@@ -17,3 +17,4 @@ def upgrade() -> None:
     coming = ("douban_next_sync_at", "type_id", "shard")
     add_index(video, f"ix_{video}_coming", *coming, instead_of=f"ix_{video}_due")
     add_index(video, f"ix_{video}_first", "shard", "type_id", "douban_next_sync_at")
+    add_index(video, f"ix_{video}_round", "shard", "douban_last_sync_at")
