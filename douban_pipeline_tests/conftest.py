@@ -4,8 +4,9 @@ Addresses come from the environment:
 
 - ``DOUBAN_TEST_MARIADB_URL`` (default ``mysql+pymysql://root@127.0.0.1:3306/``)
 - ``DOUBAN_TEST_POSTGRES_URL`` (default ``postgresql+psycopg2://postgres@127.0.0.1:5432/postgres``)
+- ``DOUBAN_TEST_REDIS_URL`` (default ``redis://127.0.0.1:6379/13``), a database that the tests may empty
 - ``DOUBAN_TEST_CHROMIUM``: a Chromium, where none is on the path by a name of its own
-- ``DOUBAN_TEST_REQUIRE`` names what must be there (``mariadb,postgres,browser``): a test that would be skipped for
+- ``DOUBAN_TEST_REQUIRE`` names what must be there (``mariadb,postgres,redis,browser``): a test that would be skipped for
   want of one of them fails instead.
 """
 
@@ -25,6 +26,7 @@ from sqlalchemy.exc import OperationalError
 SERVERS = {
     "mariadb": ("DOUBAN_TEST_MARIADB_URL", "mysql+pymysql://root@127.0.0.1:3306/"),
     "postgres": ("DOUBAN_TEST_POSTGRES_URL", "postgresql+psycopg2://postgres@127.0.0.1:5432/postgres"),
+    "redis": ("DOUBAN_TEST_REDIS_URL", "redis://127.0.0.1:6379/13"),
 }
 
 

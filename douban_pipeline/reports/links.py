@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
 
+from douban_pipeline import launch_links
 from douban_pipeline.catalog.states import DecisionAction
 from douban_pipeline.matching import clean_title
-from douban_pipeline.playground import launch_path, op_config, row
+from douban_pipeline.playground import launch_path, op_config
 from douban_pipeline.reports.pages import Link
 
 BATCH = 100
@@ -23,9 +24,7 @@ IGNORED_DAYS = 180
 
 def decision(text: str, vod_id: int, action: DecisionAction, **given: Any) -> Link:
     """Return a link to `record_decisions` with one decision; a person adds the name, and what ``given`` leaves open."""
-    decisions = [row(vod_id=vod_id, action=action.value, **given)]
-    config = op_config("store_decisions", {"reviewer": "", "note": "", "dry_run": False, "decisions": decisions})
-    return Link(text, launch_path("record_decisions", config))
+    return Link(text, launch_links.decide(vod_id, action, dry_run=False, **given))
 
 
 def clear_others(text: str, douban_id: int, keeper: int) -> Link:
@@ -45,13 +44,12 @@ def _batch(text: str, keeper: int, **given: Any) -> Link:
 
 def take_back(text: str, batch_id: str) -> Link:
     """Return a link to `revert_changes` for a whole batch; first it only shows."""
-    config = {"operator": "", "reason": "", "dry_run": True, "batch_id": batch_id}
-    return Link(text, launch_path("revert_changes", op_config("take_back", config)))
+    return Link(text, launch_links.take_back(batch_id=batch_id))
 
 
 def history(text: str, vod_id: int) -> Link:
     """Return a link to `video_history` of a video."""
-    return Link(text, launch_path("video_history", op_config("tell_history", {"vod_ids": [vod_id]})))
+    return Link(text, launch_links.history(vod_id))
 
 
 def run(run_id: str) -> Link | str:

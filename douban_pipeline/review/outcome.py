@@ -6,8 +6,8 @@ from typing import Any
 
 import dagster as dg
 
+from douban_pipeline import launch_links
 from douban_pipeline.catalog.decisions import WORDS
-from douban_pipeline.playground import launch_path, op_config
 from douban_pipeline.presentation import subject_link, table
 from douban_pipeline.review.recording.wishes import Recorded, Recording, Result
 from douban_pipeline.services import Services
@@ -67,8 +67,7 @@ def waits(services: Services) -> dict[str, str]:
 
 def _undo(batch_id: str) -> dg.MetadataValue:
     """Return a link to the job that takes a batch back; it first only shows, and a person adds name and reason."""
-    config = op_config("take_back", {"operator": "", "reason": "", "dry_run": True, "batch_id": batch_id})
-    return dg.MetadataValue.md(f"[撤销这一批]({launch_path('revert_changes', config)})")
+    return dg.MetadataValue.md(f"[撤销这一批]({launch_links.take_back(batch_id=batch_id)})")
 
 
 def conclude(

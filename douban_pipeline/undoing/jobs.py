@@ -127,7 +127,7 @@ def _next(given: Mapping[str, Any], results: Sequence[RevertedChange], batch_id:
     if not results:
         return "—"
     if given["dry_run"]:
-        return links.link("确认无误，正式撤销", "revert_changes", "take_back", {**given, "dry_run": False}) or "—"
+        return links.take_back("确认无误，正式撤销", **{**given, "dry_run": False}) or "—"
     return links.take_back("撤销这次撤销", batch_id=batch_id)
 
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import quote
 
+from douban_pipeline import launch_links
 from douban_pipeline.catalog.states import DecisionAction
-from douban_pipeline.playground import launch_path, op_config, row
 from douban_pipeline.presentation import Markdown, escaped, subject_link, table
 from douban_pipeline.review.reading.queue import ReviewQueue, Waiting
 from douban_pipeline.review.reading.sheet import held_by_others, item_label, plain
@@ -121,9 +121,7 @@ def links_of(entry: Waiting, holders: Mapping[int, Holders]) -> Iterator[tuple[s
 
 
 def _path(entry: Waiting, action: DecisionAction, **given: Any) -> str:
-    decision = row(vod_id=entry.vod_id, action=action.value, **given)
-    config = {"reviewer": "", "note": "", "dry_run": False, "decisions": [decision]}
-    return launch_path("record_decisions", op_config("store_decisions", config))
+    return launch_links.decide(entry.vod_id, action, dry_run=False, **given)
 
 
 def _told(entry: Waiting, holders: Mapping[int, Holders]) -> str:
