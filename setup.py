@@ -33,7 +33,6 @@ CELERY = [
 ]
 
 DEVELOPMENT = [
-    *CELERY,
     "psutil>=5.9,<8",  # memory and open files of processes, in benchmarks and the soak
     "pytest>=8,<10",
     "pytest-xdist>=3.6,<4",  # tests on every core
@@ -62,6 +61,6 @@ setup(
         "douban_pipeline.catalog.migrations": ["*.mako"],
     },
     install_requires=RUNTIME,
-    extras_require={"celery": CELERY, "dev": DEVELOPMENT},
+    extras_require={"celery": CELERY, "dev": [*CELERY, *DEVELOPMENT]},
     entry_points={"console_scripts": ["douban-pipeline = douban_pipeline.__main__:main"]},
 )

@@ -35,7 +35,9 @@ def guard_check(asset: dg.AssetsDefinition, name: str, description: str, find: P
     return check
 
 
-def check_result(found: Sequence[Breach]) -> dg.AssetCheckResult:
+def check_result(
+    found: Sequence[Breach], severity: dg.AssetCheckSeverity = dg.AssetCheckSeverity.ERROR
+) -> dg.AssetCheckResult:
     """Return the result of a guard: an exact count, the failing shards, and a capped list of videos."""
     shards = sorted({item.shard for item in found})
     rows = [{"vod_id": item.vod_id, "shard": partition_key(item.shard), "what": item.what} for item in found]
@@ -45,7 +47,7 @@ def check_result(found: Sequence[Breach]) -> dg.AssetCheckResult:
         metadata["videos"] = dg.MetadataValue.md(table(rows, most=_MOST_NAMED))
     return dg.AssetCheckResult(
         passed=not found,
-        severity=dg.AssetCheckSeverity.ERROR,
+        severity=severity,
         description=f"{len(found)} 处不符合" if found else "",
         metadata=metadata,
     )

@@ -6,8 +6,8 @@ Addresses come from the environment:
 - ``DOUBAN_TEST_POSTGRES_URL`` (default ``postgresql+psycopg2://postgres@127.0.0.1:5432/postgres``)
 - ``DOUBAN_TEST_REDIS_URL`` (default ``redis://127.0.0.1:6379/13``), a database that the tests may empty
 - ``DOUBAN_TEST_CHROMIUM``: a Chromium, where none is on the path by a name of its own
-- ``DOUBAN_TEST_REQUIRE`` names what must be there (``mariadb,postgres,redis,browser``): a test that would be skipped for
-  want of one of them fails instead.
+- ``DOUBAN_TEST_REQUIRE`` names what must be there (``mariadb,postgres,redis,browser``): a test that would be skipped
+  for want of one of them fails instead.
 """
 
 from __future__ import annotations

@@ -9,7 +9,6 @@ import re
 import shlex
 import shutil
 import subprocess
-import uuid
 from importlib.metadata import PackageNotFoundError, requires
 from pathlib import Path
 from typing import Any
@@ -19,27 +18,21 @@ import typer.main
 import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
-from sqlalchemy import create_engine, make_url, update
-from sqlalchemy.exc import OperationalError
 
 from douban_pipeline import __version__
 from douban_pipeline.build import build_defs
-from douban_pipeline.catalog import migrations
-from douban_pipeline.catalog.change_log import Change
-from douban_pipeline.catalog.states import ChangeState
 from douban_pipeline.catalog.tables import own_tables
 from douban_pipeline.cli import app
-from douban_pipeline.demo.cms_schema import default_types
-from douban_pipeline.demo.library import create_library
 from douban_pipeline.demo.sample import load_videos
 from douban_pipeline.setting_values import DEFAULT_FIELD_POLICIES, SOURCES
 from douban_pipeline.settings import PREFIX, Settings, variable
 from douban_pipeline_tests.conftest import SERVERS
-from douban_pipeline_tests.library import GivenSettings, Library, video
+from douban_pipeline_tests.library import GivenSettings
 
 PROJECT = Path(__file__).resolve().parents[1]
 VARIABLE = f"(?:{PREFIX}|(?=[A-Z]+_API_KEY))[A-Z_]+"
 """How the variables of settings look."""
+SETTINGS_PAGES = ("deploy/SETTINGS.md", "deploy/SETTINGS.zh-CN.md")
 READMES = ("README.md", "README.zh-CN.md")
 TOP_LEVEL = {
     "douban_pipeline",
@@ -147,7 +140,7 @@ def declared() -> list[Requirement]:
         for node in ast.parse(text_of("setup.py")).body
         if isinstance(node, ast.Assign) and isinstance(target := node.targets[0], ast.Name)
     }
-    return [Requirement(line) for line in (*lists["RUNTIME"], *lists["DEVELOPMENT"])]
+    return [Requirement(line) for line in (*lists["RUNTIME"], *lists["CELERY"], *lists["DEVELOPMENT"])]
 
 
 def pins() -> dict[str, str]:
@@ -266,12 +259,14 @@ def test_both_readmes_have_the_same_sections_and_blocks():
     assert numbers[0] == numbers[1]
 
 
-def test_the_settings_table_is_complete_and_true(readme: str):
-    documented = [(row[0].strip("`"), row[1].strip("`")) for row in rows_of(readme, VARIABLE)]
+@pytest.mark.parametrize("path", SETTINGS_PAGES)
+def test_the_settings_table_is_complete_and_true(path: str):
+    page = text_of(path)
+    documented = [(row[0].strip("`"), row[1].strip("`")) for row in rows_of(page, VARIABLE)]
     expected = []
     for name, field in Settings.model_fields.items():
         default = field.get_default(call_default_factory=True)
-        expected.append((variable(name), _shown(default) or ("empty" if "| empty |" in readme else "空")))
+        expected.append((variable(name), _shown(default) or ("empty" if "| empty |" in page else "空")))
     assert documented == expected
 
 
@@ -290,7 +285,7 @@ def _shown(value: Any) -> str:
 
 
 def test_the_settings_mean_what_they_say_of_themselves():
-    meanings = {row[0].strip("`"): row[2] for row in rows_of(text_of("README.md"), VARIABLE)}
+    meanings = {row[0].strip("`"): row[2] for row in rows_of(text_of(SETTINGS_PAGES[0]), VARIABLE)}
     assert meanings == {variable(name): field.description for name, field in Settings.model_fields.items()}
 
 
@@ -316,16 +311,16 @@ def rows_of_any(markdown: str, variable: str) -> list[tuple[str, str]]:
     return re.findall(rf"\| `({variable})` \| `([^`]+)` \|", markdown)
 
 
-def test_the_environment_file_is_accepted(readme: str):
-    example = next(body for body in fenced(readme, "sh") if f"{PREFIX}DATABASE_URL=" in body)
-    given = dict(line.split("=", 1) for line in example.splitlines() if line)
+def test_the_environment_file_is_accepted():
+    lines = text_of("deploy/env.example").splitlines()
+    given = dict(line.split("=", 1) for line in lines if line and not line.startswith("#"))
     ours = {name.removeprefix(PREFIX).lower(): value for name, value in given.items() if name.startswith(PREFIX)}
     assert set(ours) <= set(Settings.model_fields)
     settings = GivenSettings(**ours)
     assert settings.dry_run
     assert settings.included_type_ids == {6}
-    wanted = set(re.findall(r"env: (\w+)", text_of("deploy/dagster.yaml"))) | {"DAGSTER_HOME"}
-    assert {name for name in given if not name.startswith(PREFIX)} == wanted
+    wanted = set(re.findall(r"env: (\w+)", text_of("deploy/dagster.yaml") + text_of("deploy/workspace.yaml")))
+    assert {name for name in given if name.startswith("DAGSTER_")} == wanted | {"DAGSTER_HOME"}
 
 
 def test_jobs_assets_and_sensors_are_called_as_they_are(readme: str):
@@ -347,39 +342,3 @@ def test_jobs_assets_and_sensors_are_called_as_they_are(readme: str):
 
 def test_the_sample_is_as_large_as_it_is_said_to_be(readme: str):
     assert str(len(load_videos())) in readme
-
-
-@pytest.mark.mariadb
-def test_the_grants_suffice_and_protect_the_rest(mariadb_url: str):
-    """The README's account makes our tables, takes in videos and writes every column; another it cannot write."""
-    [statements] = fenced(text_of("README.md"), "sql")
-    user = f"dt_{uuid.uuid4().hex[:10]}"
-    server = make_url(mariadb_url)
-    owner = create_engine(server, isolation_level="AUTOCOMMIT")
-    create_library(owner, [video(1, vod_name="原名", vod_content="")], default_types())
-    account = server.set(username=user, password="password")
-    statements = statements.replace("maccms.", f"{server.database}.").replace("'douban'@'127.0.0.1'", f"'{user}'@'%%'")
-    try:
-        with owner.connect() as connection:
-            for statement in filter(str.strip, statements.split(";")):
-                connection.exec_driver_sql(statement)
-        restricted = Library(account.render_as_string(hide_password=False))
-        try:
-            migrations.upgrade(restricted.engine, "mac_")
-            restricted.intake.initialise(spread=False)
-            row = restricted.row(1)
-            written = [*(name for name, policy in DEFAULT_FIELD_POLICIES.items() if policy != "never"), "vod_douban_id"]
-            change = Change(1, "sync", {name: row[name] for name in written}, {name: row[name] for name in written})
-            [outcome] = restricted.change_log().write([change])
-            assert outcome.state is ChangeState.APPLIED
-            vod = restricted.cms.vod
-            with pytest.raises(OperationalError, match="denied"), restricted.engine.begin() as connection:
-                connection.execute(update(vod).values(vod_name="新名"))
-            with pytest.raises(OperationalError, match="denied"), restricted.engine.begin() as connection:
-                connection.execute(vod.delete())
-        finally:
-            restricted.engine.dispose()
-    finally:
-        with owner.connect() as connection:
-            connection.exec_driver_sql(f"DROP USER IF EXISTS '{user}'@'%%'")
-        owner.dispose()

@@ -350,5 +350,5 @@ def test_of_a_thousand_decisions_fifty_are_bad(stage: Callable[..., Scenario]) -
         moved = {vod_id for vod_id in now if now[vod_id] != states[vod_id]}
         assert moved <= {*kept, *matched, *itertools.chain(*todo.values())}
         # Nor is anything that was taken back written again.
-        _play_until_quiet(scenario, told=frozenset({"log_agrees_with_cms", "locked_untouched"}))
+        _play_until_quiet(scenario, told=frozenset({"writes_take_hold", "locked_untouched"}))
         assert _differences(before, _rows(scenario)) == kept

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, select, true, update
 
 from douban_pipeline.catalog.log_values import decode
 from douban_pipeline.catalog.states import ChangeState, IntroState, ReviewStatus
@@ -86,7 +86,7 @@ def locked_by_writing(connection: Connection, tables: OwnTables, vod_ids: Collec
             log.c.vod_id.in_(vod_ids),
             log.c.action == INTRO,
             log.c.state == ChangeState.APPLIED,
-            video.c.intro_locked.is_(True),
+            video.c.intro_locked == true(),
         )
     )
     return {
@@ -107,7 +107,7 @@ def strayed_intros(connection: Connection, tables: OwnTables, shards: Collection
         .join(video, video.c.vod_id == intro.c.vod_id)
         .where(
             video.c.shard.in_(shards),
-            video.c.intro_locked.is_(True),
+            video.c.intro_locked == true(),
             video.c.douban_review_status.in_([ReviewStatus.CONFIRMED, ReviewStatus.NOT_FOUND]),
             intro.c.state == IntroState.WRITTEN,
             intro.c.douban_id != video.c.vod_douban_id,

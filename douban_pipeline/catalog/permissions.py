@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, exists
+from sqlalchemy import ColumnElement, and_, exists, true
 
 from douban_pipeline.catalog.maccms import Cms
 from douban_pipeline.catalog.states import ReviewStatus
@@ -33,11 +33,11 @@ def conditions(
     video = tables.video
     forbidden: list[ColumnElement[bool]] = [video.c.douban_review_status == ReviewStatus.IGNORED]
     if "vod_douban_id" in new:
-        locked = video.c.douban_id_locked.is_(True)
+        locked = video.c.douban_id_locked == true()
         kept = and_(locked, video.c.vod_douban_id == new["vod_douban_id"])
         forbidden.append(~kept if restores else locked)
     if SYNOPSIS_COLUMNS & set(new):
-        forbidden.append(video.c.intro_locked.is_not(True) if restores else video.c.intro_locked.is_(True))
+        forbidden.append(video.c.intro_locked.is_not(True) if restores else video.c.intro_locked == true())
     allowed = [~exists().where(and_(video.c.vod_id == vod_id, each)).correlate(None) for each in forbidden]
     if respect_vod_lock:
         allowed.append(cms.vod.c.vod_lock == 0)

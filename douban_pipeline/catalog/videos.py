@@ -10,6 +10,7 @@ from typing import Any
 from sqlalchemy import Connection, RowMapping, select, update
 
 from douban_pipeline.catalog.maccms import MATCH_COLUMNS
+from douban_pipeline.catalog.states import VerdictState
 from douban_pipeline.catalog.tables import OwnTables
 from douban_pipeline.catalog.tasks import shard_of
 
@@ -37,6 +38,16 @@ def note_gone(connection: Connection, tables: OwnTables, vod_id: int) -> None:
     video = tables.video
     connection.execute(
         update(video).where(video.c.vod_id == vod_id).values(douban_next_sync_at=None, douban_review_reason=GONE)
+    )
+
+
+def refuse_pending(connection: Connection, tables: OwnTables, vod_id: int, reason: str) -> None:
+    """Settle the verdict of a video that waits to be written, where its task is closed without it."""
+    verdict = tables.verdict
+    connection.execute(
+        update(verdict)
+        .where(verdict.c.vod_id == vod_id, verdict.c.state == VerdictState.PENDING)
+        .values(state=VerdictState.REFUSED, state_reason=reason[:500])
     )
 
 

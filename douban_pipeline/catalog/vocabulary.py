@@ -14,6 +14,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from douban_pipeline.catalog.words import (
     ANY,
@@ -57,20 +58,30 @@ class _Lexicon:
                 if word and word not in without:
                     self._known.setdefault(_key(_fold(word.replace("_", " "))), codes)
         self._longest = max(map(len, self._known))
+        # Sites and Douban use a few hundred words over and over.
+        self._word = lru_cache(maxsize=4096)(self._read_word)
 
     def read(self, words: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The codes of all words in their order, and the pieces nobody knows."""
         codes: dict[str, None] = {}
         unread: list[str] = []
         for word in words:
-            folded = _fold(word)
-            whole = self._lookup(folded)
-            pieces = [folded] if whole else _SEPARATORS.split(folded)
-            for piece in pieces:
-                if piece.strip():
-                    found, missed = self._piece(piece.strip())
-                    codes.update(dict.fromkeys(found))
-                    unread += missed
+            found, missed = self._word(word)
+            codes.update(dict.fromkeys(found))
+            unread += missed
+        return tuple(codes), tuple(unread)
+
+    def _read_word(self, word: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        codes: list[str] = []
+        unread: list[str] = []
+        folded = _fold(word)
+        whole = self._lookup(folded)
+        pieces = [folded] if whole else _SEPARATORS.split(folded)
+        for piece in pieces:
+            if piece.strip():
+                found, missed = self._piece(piece.strip())
+                codes += found
+                unread += missed
         return tuple(codes), tuple(unread)
 
     def _lookup(self, folded: str) -> tuple[str, ...]:

@@ -9,9 +9,9 @@ import dagster as dg
 from sqlalchemy import Column, ColumnElement, delete, select
 
 from douban_pipeline.catalog.database import reading, transactions
+from douban_pipeline.launching.run_history import delete_remains, delete_runs
 from douban_pipeline.services import Services
 
-_FINISHED = [dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED]
 _BATCH = 500
 HEALTH_TAGS = {"pipeline": "health"}
 HEALTH_DAYS = 2
@@ -31,31 +31,20 @@ class Cleared:
 def clear_away(services: Services, instance: dg.DagsterInstance, *, keep_run: str) -> Cleared:
     """Delete finished runs, closed tasks and ended alerts older than the setting `history_days`, but not ``keep_run``.
 
-    Runs that only look at the pipeline's health go after `HEALTH_DAYS`.
+    Runs that only look at the pipeline's health go after `HEALTH_DAYS`. The run that made an asset, or a partition of
+    one, for the last time stays.
     """
     now = services.clock.now()
     before = now - timedelta(days=services.settings.history_days)
-    runs = _delete_runs(instance, dg.RunsFilter(statuses=_FINISHED, updated_before=before), keep_run)
-    brief = dg.RunsFilter(statuses=_FINISHED, tags=HEALTH_TAGS, updated_before=now - timedelta(days=HEALTH_DAYS))
-    runs += _delete_runs(instance, brief, keep_run)
+    runs = delete_runs(instance, before=before, keep=[keep_run])
+    runs += delete_runs(instance, before=now - timedelta(days=HEALTH_DAYS), keep=[keep_run], tags=HEALTH_TAGS)
+    delete_remains(instance, before=before)
     task, alert = services.tables.task, services.tables.alert
     closed = (task.c.open_key.is_(None), task.c.finished_at < before)
     ended = (alert.c.open_key.is_(None), alert.c.ended_at < before)
     return Cleared(
         runs, _delete_rows(services, task.c.task_id, closed), _delete_rows(services, alert.c.alert_id, ended)
     )
-
-
-def _delete_runs(instance: dg.DagsterInstance, finished: dg.RunsFilter, keep_run: str) -> int:
-    deleted = 0
-    while found := instance.get_runs(filters=finished, limit=_BATCH):
-        old = [run.run_id for run in found if run.run_id != keep_run]
-        if not old:
-            break
-        for run_id in old:
-            instance.delete_run(run_id)
-        deleted += len(old)
-    return deleted
 
 
 def _delete_rows(services: Services, key: Column[Any], conditions: Sequence[ColumnElement[bool]]) -> int:
@@ -85,7 +74,8 @@ def prune(context: dg.OpExecutionContext, services: dg.ResourceParam[Services]) 
 def prune_history() -> None:
     """Delete Dagster runs with their events, closed tasks and ended alerts older than `DOUBAN_PIPELINE_HISTORY_DAYS`.
 
-    Dagster keeps its event log for ever (about 80 KB a run). Runs of `watch_health`, which come every few minutes, go
-    after two days. The change log, verdicts and archived answers are not touched: they explain what stands in the CMS.
+    Dagster keeps its event log for ever (more than 100 KB a run of the chain). Runs of `watch_health`, which come every
+    few minutes, go after two days; the run that made an asset, or a shard of one, for the last time stays. The change
+    log, verdicts and archived answers are not touched: they explain what stands in the CMS.
     """
     prune()

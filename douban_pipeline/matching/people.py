@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from rapidfuzz import fuzz
 
-from douban_pipeline.matching.text import HAN, narrow, normalise, script
+from douban_pipeline.matching.text import HAN, is_settled, narrow, normalise, script
 
 SAME = 0.8
 """Two transliterations at least this alike are one person."""
@@ -29,6 +29,7 @@ MAYBE = 0.6
 _DOTS = re.compile(r"[·・•‧∙.\s]+")
 _HAN_THEN_LATIN = re.compile(rf"^(?P<han>[{HAN}·・•‧∙\-\s]{{2,}}?)\s+(?P<latin>[A-Za-z\u00c0-\u024f][^{HAN}]*)$")
 _ROLE = re.compile(r"\s*[(（\[【].*$|\s*(?:饰|as)\s.*$")
+_MAYBE_ROLE = re.compile(r"\(|\[|【|饰 |as ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +79,12 @@ class _Name(NamedTuple):
 @lru_cache(maxsize=65536)
 def _spellings(name: str) -> tuple[_Name, ...]:
     """The ways one entry writes a person: 白井悠介 Yusuke Shirai is two."""
-    text = _ROLE.sub("", narrow(name)).strip() or narrow(name)
-    mixed = _HAN_THEN_LATIN.match(text)
+    if is_settled(name):
+        return (_Name(name, "han", (name,), name, len(name) >= _LONG),)
+    text = narrow(name)
+    if _MAYBE_ROLE.search(text):
+        text = _ROLE.sub("", text).strip() or text
+    mixed = None if text.isascii() or " " not in text else _HAN_THEN_LATIN.match(text)
     found = []
     for piece in (mixed["han"], mixed["latin"]) if mixed else (text,):
         writing = script(piece)

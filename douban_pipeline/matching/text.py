@@ -37,8 +37,15 @@ _FOLD = {ord(pair[0]): pair[1] for pair in _FOLD_PAIRS.split()}
 
 _ROMAN_RUN = re.compile("[\u2160-\u216b\u2170-\u217b]+")
 _LATIN_MARKS = re.compile("[\u0300-\u036f]")
-_SPACES = re.compile(r"\s+")
 _COMMON_HAN = re.compile("[\u4e00-\u9fff]+")
+_SIGNS = "·•・‧：！？，、。；（）《》〈〉「」『』【】〔〕…—–‘’“”　"
+_PLAIN = re.compile(f"[\x00-\x7f\u4e00-\u9fff\u3041-\u3096\u30a1-\u30fa\u30fc-\u30fe\uff01-\uff5e{_SIGNS}]+")
+"""Text that can be folded character by character: Chinese, kana, ASCII in either width, common signs."""
+_LETTERS = dict.fromkeys(map(ord, _SIGNS)) | {
+    code: folded if (folded := unicodedata.normalize("NFKC", chr(code)).casefold()).isalnum() else None
+    for code in (*range(0x80), *range(0xFF01, 0xFF5F))
+}
+"""What becomes of the characters of plain text; the others are letters and stay."""
 
 
 @cache
@@ -81,14 +88,15 @@ def narrow(text: str) -> str:
 
     Roman numeral *characters* (Ⅱ) can mean nothing but a number; letters (II) are left for the title parser.
     """
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", _ROMAN_RUN.sub(_arabic, text))
+    return " ".join(text.split())
 
-    def arabic(match: re.Match[str]) -> str:
-        letters = unicodedata.normalize("NFKC", match[0])
-        value = roman_value(letters)
-        return letters if value is None else str(value)
 
-    text = unicodedata.normalize("NFKC", _ROMAN_RUN.sub(arabic, text))
-    return _SPACES.sub(" ", text).strip()
+def _arabic(match: re.Match[str]) -> str:
+    letters = unicodedata.normalize("NFKC", match[0])
+    value = roman_value(letters)
+    return letters if value is None else str(value)
 
 
 def _strip_accents(text: str) -> str:
@@ -96,11 +104,17 @@ def _strip_accents(text: str) -> str:
     return unicodedata.normalize("NFKC", _LATIN_MARKS.sub("", unicodedata.normalize("NFKD", text)))
 
 
+def _letters(text: str) -> str:
+    """Return the letters and digits of a text, without case, width and accents."""
+    if _PLAIN.fullmatch(text):
+        return text.translate(_LETTERS)
+    return "".join(filter(str.isalnum, _strip_accents(narrow(text).casefold())))
+
+
 def _fold_once(text: str, taiwan: bool) -> str:
-    text = _strip_accents(narrow(text).casefold())
-    kept = "".join(char for char in text if char.isalnum())
+    kept = _letters(text)
     # A title that is nothing but signs (？？, …) is still a title.
-    kept = kept or "".join(text.split())
+    kept = kept or "".join(_strip_accents(narrow(text).casefold()).split())
     simple = simplify_taiwan(kept) if taiwan else simplify(kept)
     return simple.translate(_FOLD)
 
@@ -111,14 +125,21 @@ def _moving() -> frozenset[str]:
     return _traditional() | frozenset(map(chr, _FOLD))
 
 
+def is_settled(text: str) -> bool:
+    """Say whether a text is nothing but common Chinese characters that all functions here leave as they are."""
+    return _COMMON_HAN.fullmatch(text) is not None and _moving().isdisjoint(text)
+
+
 @lru_cache(maxsize=65536)
 def normalise(text: str, *, taiwan: bool = False) -> str:
     """Return the form in which two texts are compared: no case, width, accents, spaces, punctuation.
 
     Idempotent. ``taiwan`` converts Taiwan's words too. A text of punctuation alone keeps it.
     """
-    if not taiwan and _COMMON_HAN.fullmatch(text) and _moving().isdisjoint(text):
-        return text
+    if not taiwan and _PLAIN.fullmatch(text):
+        kept = text.translate(_LETTERS)
+        if kept and _moving().isdisjoint(kept):
+            return kept
     for _ in range(4):
         folded = _fold_once(text, taiwan)
         if folded == text:
@@ -141,7 +162,7 @@ def script(text: str) -> str:
 
     Names in different scripts cannot be compared by spelling.
     """
-    for name, pattern in _SCRIPTS:
+    for name, pattern in _SCRIPTS[-1:] if text.isascii() else _SCRIPTS:
         if pattern.search(text):
             return name
     return "other"

@@ -188,5 +188,7 @@ INSIDE_EDITIONS: tuple[tuple[str, re.Pattern[str]], ...] = (
 )
 """Editions between a name and its subtitle: 名侦探柯南剧场版 引爆摩天楼."""
 
-MAYBE_INSIDE = re.compile(r"版|映画|电影|ova|oad|the movie|特别篇|番外|sp|总集|动态漫", re.IGNORECASE)
-"""What a title with an edition in front or in the middle has at least."""
+MAYBE_INSIDE = re.compile(
+    "版|映画|电影|特别篇|番外|总集|动态漫|o(?i:va|ad)|O(?i:va|ad)|s(?i:p)|S(?i:p)|t(?i:he movie)|T(?i:he movie)"
+)
+"""What a title with an edition in front or in the middle has at least; spelt as `title_numbers.MAYBE_INSIDE`."""

@@ -88,8 +88,8 @@ NUMBER_INSIDE: tuple[NumberWord, ...] = (
 )
 """Numbers in the middle of a title."""
 
-MAYBE_INSIDE = re.compile(r"[0-9IVX第之]|season|episode", re.IGNORECASE)
-"""What a title with a number in the middle has at least."""
+MAYBE_INSIDE = re.compile("|".join("0123456789IVX第之") + r"|s(?i:eason)|S(?i:eason)|e(?i:pisode)|E(?i:pisode)")
+"""What a title with a number in the middle has at least; spelt so that no alternative need be tried on most letters."""
 
 BARE_NUMBER = suffix(rf"(?:(?<=[{HAN}])|(?<=[a-z]{{2}})|(?<=[{_KANA}!?)\]~])|(?<=\s))(?P<n>(?!00)\d{{1,2}})")
 BARE_ROMAN = re.compile(rf"(?:(?<=[{HAN}])|(?<=[{HAN}A-Za-z!?.]\s))(?P<n>{_ROMAN})$")

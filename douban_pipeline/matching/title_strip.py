@@ -56,17 +56,14 @@ class Strip:
             self.rest = stripped.lstrip(SEPARATORS)
             if not self.rest:
                 return self
-            if not any(
-                rule(self)
-                for rule in (
-                    Strip._episodes,
-                    Strip._brackets,
-                    Strip._edition,
-                    Strip._junk,
-                    Strip._firm_year,
-                    Strip._named_number,
-                    Strip._bare_number,
-                )
+            if not (
+                self._episodes()
+                or self._brackets()
+                or self._edition()
+                or self._junk()
+                or self._firm_year()
+                or self._named_number()
+                or self._bare_number()
             ):
                 return self
 
@@ -205,7 +202,7 @@ class Strip:
         last = self.rest[-1]
         if self.number is not None or self.may_vanish or not (last.isascii() or last == "年"):
             return False
-        for kind, pattern in _BARE:
+        for kind, pattern in _bare_ending_in(last):
             match = pattern.search(self.rest)
             if match is None:
                 continue
@@ -273,6 +270,22 @@ class Strip:
             return
 
 
+def says_nothing(text: str) -> bool:
+    """Say of a text of Chinese characters that it has no word or number to be taken off, as most titles have none."""
+    return not (
+        _is_ending(text[-1])
+        or editions.MAYBE_INSIDE.search(text) is not None
+        or numbers.MAYBE_INSIDE.search(text) is not None
+    )
+
+
+@lru_cache(maxsize=65536)
+def _is_ending(char: str) -> bool:
+    """Say whether anything known may end in a Chinese character."""
+    known = (_episodes_ending_in, _editions_ending_in, _junk_ending_in, _numbers_ending_in, _bare_ending_in)
+    return char in "版年" or any(ending_in(char) for ending_in in known)
+
+
 @lru_cache(maxsize=4096)
 def _junk_ending_in(char: str) -> tuple[re.Pattern[str], ...]:
     return tuple(pattern for pattern in words.JUNK if words.may_end_in(pattern, char))
@@ -291,6 +304,11 @@ def _editions_ending_in(char: str) -> tuple[editions.Edition, ...]:
 @lru_cache(maxsize=4096)
 def _numbers_ending_in(char: str) -> tuple[numbers.NumberWord, ...]:
     return tuple(word for word in numbers.NUMBER_SUFFIXES if words.may_end_in(word.pattern, char))
+
+
+@lru_cache(maxsize=4096)
+def _bare_ending_in(char: str) -> tuple[tuple[numbers.NumberKind, re.Pattern[str]], ...]:
+    return tuple((kind, pattern) for kind, pattern in _BARE if words.may_end_in(pattern, char))
 
 
 _SHOWN = editions.DISTINCT_EDITIONS - {"collection", "complete"}

@@ -11,6 +11,7 @@ import re
 from functools import lru_cache
 
 from douban_pipeline.matching.numerals import CHINESE_DIGITS
+from douban_pipeline.matching.pattern_ends import ANYTHING, ends
 from douban_pipeline.matching.text import HAN
 
 
@@ -38,7 +39,8 @@ def may_end_in(pattern: re.Pattern[str], char: str) -> bool:
 
     A suffix ends in a character its pattern names, so most patterns need not be tried on most titles.
     """
-    return char.casefold() in _mentioned(pattern.pattern)
+    folded, last = char.casefold(), ends(pattern.pattern)
+    return folded in _mentioned(pattern.pattern) and (last is ANYTHING or folded in last)
 
 
 NOT_LATIN_BEFORE = r"(?<![a-z])"

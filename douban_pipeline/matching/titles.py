@@ -15,16 +15,18 @@ from functools import lru_cache
 from douban_pipeline.matching import title_numbers as numbers
 from douban_pipeline.matching import title_words as words
 from douban_pipeline.matching.numerals import numeral
-from douban_pipeline.matching.text import HAN, narrow, normalise, script, simplify, simplify_taiwan
+from douban_pipeline.matching.text import HAN, is_settled, narrow, normalise, script, simplify, simplify_taiwan
 from douban_pipeline.matching.title_editions import DISTINCT_EDITIONS
 from douban_pipeline.matching.title_numbers import NumberKind
-from douban_pipeline.matching.title_strip import SEPARATORS, Strip
+from douban_pipeline.matching.title_strip import SEPARATORS, Strip, says_nothing
 
 __all__ = ["NumberKind", "ParsedTitle", "alias_readings", "cache_key", "clean_title", "parse_title", "readings"]
 
+_ARTICLE = r"the|an?|le|la|les|l'|el|los|las|il|lo|gli|i|der|die|das|un|une"
+_ONE_ARTICLE = re.compile(_ARTICLE, re.IGNORECASE)
 _BOOK_TITLE = re.compile(r"^(?P<before>[^《》]*)《(?P<inside>[^《》]+)》(?P<after>[^《》]*)$")
 _ARTICLE_LAST = re.compile(
-    r"^(?P<name>[^\u3000-\U0003ffff]+?)(?:,\s*(?P<a>the|an?|le|la|les|l'|el|los|las|il|lo|gli|i|der|die|das|un|une)"
+    rf"^(?P<name>[^\u3000-\U0003ffff]+?)(?:,\s*(?P<a>{_ARTICLE})"
     r"|\s+(?P<b>the|les|la|le|el|il|gli|der|die|das))$",
     re.IGNORECASE,
 )
@@ -121,6 +123,8 @@ def readings(text: str) -> tuple[ParsedTitle, ...]:
     end as the year the site added (碟仙2019, 2018 邪不压正, with ``number_kind="year"`` and no number: valid only where
     the subject is of that year); a numeral that may as well be the name's (无间道二, 天若有情3烽火佳人).
     """
+    if is_settled(text) and says_nothing(text) and numbers.BARE_CHINESE.search(text) is None:
+        return (ParsedTitle(base=text, raw=text, display=text, name=text),)
     narrowed = narrow(text)
     simple = simplify(narrowed)
     # What simplifying leaves as it is was written on the mainland, whose words are not Taiwan's.
@@ -131,7 +135,7 @@ def readings(text: str) -> tuple[ParsedTitle, ...]:
         found += [_parse(each, tail, year, text) for each in (name, *others)]
     for parsed in tuple(found):
         found += _more(parsed)
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(found) if len(found) > 1 else found)
 
 
 def _piece(name: str, whole: ParsedTitle) -> ParsedTitle:
@@ -173,6 +177,11 @@ def _more(parsed: ParsedTitle) -> Iterator[ParsedTitle]:
         )
 
 
+def _last_word(text: str) -> str:
+    """Return what stands behind the last space or comma; the whole text if it has none."""
+    return text[max(text.rfind(" "), text.rfind(",")) + 1 :]
+
+
 def _read(name: str, tail: str, year: int | None) -> tuple[Strip, str]:
     """Take a title apart; returns what is left of it and the start of what people see."""
     state = Strip(name.strip(), year=year)
@@ -198,8 +207,8 @@ def _read(name: str, tail: str, year: int | None) -> tuple[Strip, str]:
         state.editions -= {"collection", "complete"}
     head = state.rest
     state.inside()
-    article = _ARTICLE_LAST.match(state.rest) if state.rest.isascii() or script(state.rest) == "latin" else None
-    if article is not None:
+    article = _ARTICLE_LAST.match(state.rest) if _ONE_ARTICLE.fullmatch(_last_word(state.rest)) else None
+    if article is not None and (state.rest.isascii() or script(state.rest) == "latin"):
         state.rest = head = f"{article['a'] or article['b']} {article['name'].rstrip(SEPARATORS)}"
     return state, head
 
@@ -214,7 +223,7 @@ def _parse(name: str, tail: str, year: int | None, raw: str) -> ParsedTitle:
         year=state.year,
         raw=raw,
         display="".join([head, *state.display_tail]).strip() or simplify(narrow(raw)),
-        marks="".join(_MARKS.findall(state.rest)),
+        marks="".join(_MARKS.findall(state.rest)) if _MARKS.search(state.rest) else "",
         name=state.rest,
         episodes=state.episodes,
         complete=state.complete,

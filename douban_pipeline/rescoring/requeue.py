@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlalchemy import update
+from sqlalchemy import false, update
 
 from douban_pipeline.catalog.database import transactions
 from douban_pipeline.catalog.states import ReviewStatus
@@ -25,7 +25,7 @@ def make_due(services: Services, vod_ids: Sequence[int]) -> int:
                     .where(
                         video.c.vod_id.in_(vod_ids[start : start + _CHUNK]),
                         video.c.douban_review_status.in_((ReviewStatus.REVIEW, ReviewStatus.NOT_FOUND)),
-                        video.c.douban_id_locked.is_(False),
+                        video.c.douban_id_locked == false(),
                         video.c.douban_next_sync_at > now,
                     )
                     .values(douban_next_sync_at=now)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime
+from itertools import islice
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, String, case, func, or_, select, type_coerce
+from sqlalchemy import Connection, RowMapping, String, case, false, func, or_, select, type_coerce
 
 from douban_pipeline.catalog.change_log import decode
 from douban_pipeline.catalog.database import reading
@@ -100,6 +102,7 @@ class StoredVerdicts:
     services: Services
     selection: Selection
     _subjects: dict[tuple[int, bool], Subject | None] = field(default_factory=dict)
+    _glimpses: dict[str, Subject] = field(default_factory=dict)
 
     def count(self) -> int:
         """Return how many videos are selected."""
@@ -156,8 +159,8 @@ class StoredVerdicts:
         self._fetch(connection, candidates)
         linked = LinkedVideos.read(self.services, connection, verdicts, candidates)
         batch = [self._stored(row, candidates.get(row["verdict_id"], ()), reverted, linked) for row in verdicts]
-        for key in list(self._subjects)[: max(0, len(self._subjects) - KEPT_SUBJECTS)]:
-            del self._subjects[key]
+        _forget(self._subjects)
+        _forget(self._glimpses)
         return batch
 
     def _candidates(self, connection: Connection, verdict_ids: Sequence[int]) -> dict[int, list[RowMapping]]:
@@ -165,8 +168,8 @@ class StoredVerdicts:
         query = (
             select(
                 *(table.c[name] for name in ("verdict_id", "douban_id", "snapshot_id", "fetched")),
-                # Whole facts of the others need not be read: their answers are.
-                case((table.c.fetched.is_(False), table.c.facts), else_=None).label("facts"),
+                # Whole facts of the others need not be read: their answers are. As text, by which they are kept.
+                case((table.c.fetched == false(), type_coerce(table.c.facts, String)), else_=None).label("facts"),
                 type_coerce(table.c.facts, String).contains('"serial": true').label("serial"),
             )
             .where(table.c.verdict_id.in_(verdict_ids))
@@ -192,6 +195,11 @@ class StoredVerdicts:
                 if key[0] in bodies:
                     self._subjects[key] = _parsed(bodies[key[0]], douban_id, serial=key[1])
 
+    def _glimpse(self, facts: str) -> Subject:
+        if facts not in self._glimpses:
+            self._glimpses[facts] = subject_of(json.loads(facts))
+        return self._glimpses[facts]
+
     def _stored(
         self,
         row: RowMapping,
@@ -206,7 +214,7 @@ class StoredVerdicts:
             if not each["fetched"]:
                 if not each["facts"]:
                     return Lost(row["vod_id"], NO_FACTS)
-                subjects.append(subject_of(each["facts"]))
+                subjects.append(self._glimpse(each["facts"]))
                 continue
             key = (each["snapshot_id"], bool(each["serial"]))
             subject = self._subjects.get(key)
@@ -237,6 +245,12 @@ class StoredVerdicts:
             video=video_of(row["facts"]),
             subjects=tuple(subjects),
         )
+
+
+def _forget(kept: dict[Any, Any]) -> None:
+    """Drop the oldest of what is kept, beyond `KEPT_SUBJECTS`."""
+    for key in list(islice(kept, max(0, len(kept) - KEPT_SUBJECTS))):
+        del kept[key]
 
 
 def video_of(facts: Mapping[str, Any]) -> Video:

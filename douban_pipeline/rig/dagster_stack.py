@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import socket
 import sys
@@ -92,7 +93,8 @@ class DagsterStack:
         return Process(
             name,
             [sys.executable, "-m", module, *arguments],
-            log=self.home / "logs" / f"{name}.log",
+            # Not "logs": what lies in that folder of DAGSTER_HOME the webserver takes for telemetry and sends away.
+            log=self.home / "output" / f"{name}.log",
             environment=self.environment,
             directory=self.home,
         )
@@ -243,11 +245,11 @@ class DagsterStack:
         found: dict[str, psutil.Process] = {}
         with self.instance() as instance:
             runs = instance.get_runs(filters=dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTED]))
-        family = self.code.family()
-        for run in runs:
-            worker = _worker_of(family, run.run_id)
-            if worker is not None:
-                found[run.run_id] = worker
+            pids = {run.run_id: _pid_of(instance, run.run_id) for run in runs}
+        family = {process.pid: process for process in self.code.family()}
+        for run_id, pid in pids.items():
+            if pid in family:
+                found[run_id] = family[pid]
         return found
 
     def stop(self) -> None:
@@ -277,13 +279,10 @@ def _listens(port: int) -> bool:
     return True
 
 
-def _worker_of(family: Sequence[psutil.Process], run_id: str) -> psutil.Process | None:
-    """Return the process of ``family`` that executes a run, if there is one."""
-    for process in family:
-        try:
-            command = " ".join(process.cmdline())
-        except (psutil.NoSuchProcess, psutil.ZombieProcess):
-            continue
-        if "execute_run" in command and run_id in command:
-            return process
+def _pid_of(instance: dg.DagsterInstance, run_id: str) -> int | None:
+    """Return the process that executes a run, as its event log tells: the code server forks it, without a name."""
+    for entry in instance.all_logs(run_id, of_type=dg.DagsterEventType.ENGINE_EVENT):
+        found = re.search(r"Started process for run \(pid: (\d+)\)", entry.message or "")
+        if found:
+            return int(found[1])
     return None

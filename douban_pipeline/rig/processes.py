@@ -66,6 +66,11 @@ class Process:
         """Whether it runs."""
         return self._process is not None and self._process.poll() is None
 
+    @property
+    def exit_code(self) -> int | None:
+        """What it ended with, less than 0 for the signal that killed it; None while it runs or was never started."""
+        return None if self._process is None else self._process.poll()
+
     def give(self, environment: Mapping[str, str]) -> None:
         """Give it another environment from its next start on."""
         self._environment = dict(environment)

@@ -31,6 +31,7 @@ from douban_pipeline.catalog.database import chunks, reading, transactions
 from douban_pipeline.catalog.states import DecisionState, ReviewStatus, TaskStage, TaskStatus, TaskType
 from douban_pipeline.catalog.tables import OwnTables
 from douban_pipeline.catalog.tasks import OPEN, NewTask, TaskQueue
+from douban_pipeline.catalog.videos import refuse_pending
 from douban_pipeline.clock import Clock
 from douban_pipeline.scheduling.tiers import tier_of
 from douban_pipeline.settings import Settings
@@ -41,6 +42,9 @@ _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 MOST_COUNTED = 1000
 """How far the videos are counted that a shard has left: to know that there are more is enough."""
+
+
+_OUT_OF_SCOPE = "分类不在处理范围内"
 
 
 class Scope(enum.Enum):
@@ -199,17 +203,18 @@ class DueVideos:
         if not in_scope:
             return 0
         query = (
-            select(task.c.task_id)
+            select(task.c.task_id, task.c.vod_id)
             .join(video, video.c.vod_id == task.c.vod_id)
             .where(task.c.status.in_(OPEN), not_(and_(*in_scope)))
         )
         with reading(self.engine) as connection:
-            task_ids = list(connection.execute(query).scalars())
+            strays = connection.execute(query).tuples().all()
         for transaction in transactions(self.engine):
             with transaction as connection:
-                for task_id in task_ids:
-                    queue.finish(connection, task_id, TaskStatus.SKIP, "分类不在处理范围内")
-        return len(task_ids)
+                for task_id, vod_id in strays:
+                    queue.finish(connection, task_id, TaskStatus.SKIP, _OUT_OF_SCOPE)
+                    refuse_pending(connection, self.tables, vod_id, _OUT_OF_SCOPE)
+        return len(strays)
 
     def _select(self, shard: int, scope: Scope, limit: int) -> tuple[list[DueVideo], int]:
         now = self.clock.now()

@@ -28,6 +28,7 @@ from douban_pipeline.syncing.orders import close_in_hand, order, task_of
 from douban_pipeline.syncing.refusals import why_refused, why_without_link
 
 _TAKEN_BACK = "执行之后已被撤销"
+_REPLACED_AFTER = "执行的同时有了更新的决定"
 _RENEW_EVERY = 20
 
 
@@ -244,6 +245,7 @@ class _Carrier:
         for transaction in transactions(self.services.engine):
             with transaction as connection:
                 if not self._still_pending(connection, decision):
+                    self._own_up(connection, decision)
                     continue
                 close_in_hand(connection, tables, self.queue, decision)
                 task, task_id = task_of(decision), None
@@ -278,6 +280,16 @@ class _Carrier:
                 settled_at=None if queued else self.services.clock.now(),
             )
         )
+
+    def _own_up(self, connection: Connection, decision: RowMapping) -> None:
+        """Let a decision that was replaced in the very moment its change was written say that it stands in the log."""
+        table = self.services.tables.decision
+        if self._written(connection, decision) is ChangeState.APPLIED:
+            connection.execute(
+                update(table)
+                .where(table.c.decision_id == decision["decision_id"], table.c.state == DecisionState.REFUSED)
+                .values(state=DecisionState.APPLIED, state_reason=_REPLACED_AFTER)
+            )
 
     def _still_pending(self, connection: Connection, decision: RowMapping) -> bool:
         table = self.services.tables.decision

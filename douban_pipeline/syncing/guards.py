@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, String, and_, func, or_, select, type_coerce
+from sqlalchemy import Connection, String, and_, func, or_, select, true, type_coerce
 
 from douban_pipeline.catalog.change_log import PIPELINE, RESTORE, SYNOPSIS_COLUMNS, decode
+from douban_pipeline.catalog.database import chunks
 from douban_pipeline.catalog.owner import is_dead
 from douban_pipeline.catalog.states import ChangeState, ReviewStatus
 from douban_pipeline.catalog.videos import Breach
 from douban_pipeline.services import Services
 from douban_pipeline.syncing.fields import is_empty
 from douban_pipeline.syncing.writer import AUTO
+
+_MANY, _SHARE = 10, 0.2
+"""From how many videos on, and from what share of those written, differences are more than single edits."""
 
 WINDOW = timedelta(hours=24)
 """How far back writes are looked at: far enough for every run to be seen by the next ones, near enough to be cheap."""
@@ -44,7 +49,7 @@ def locked_touched(services: Services, connection: Connection) -> Iterator[Breac
             log.c.operator == PIPELINE,
             log.c.action != RESTORE,
             log.c.applied_at >= services.clock.now() - WINDOW,
-            or_(video.c.douban_id_locked.is_(True), video.c.intro_locked.is_(True)),
+            or_(video.c.douban_id_locked == true(), video.c.intro_locked == true()),
         )
     )
     for row in connection.execute(query).mappings():
@@ -56,13 +61,10 @@ def locked_touched(services: Services, connection: Connection) -> Iterator[Breac
 
 
 def log_disagrees(services: Services, connection: Connection) -> Iterator[Breach]:
-    """Find where log and CMS disagree.
+    """Find writes that the log does not tell whole.
 
     - a change that is still `prepared` although its run is gone;
-    - an automatic id without an applied change that wrote it;
-    - a column whose CMS value is not what its newest applied change of the window wrote, unless the CMS itself
-      saved the row since (its `vod_time` is later). A change that only notes what stood, as one that locks a synopsis
-      does, wrote nothing.
+    - an automatic id without an applied change that wrote it.
     """
     log, video = services.tables.log, services.tables.video
     prepared = select(log.c.change_id, log.c.vod_id, log.c.owner).where(log.c.state == ChangeState.PREPARED)
@@ -78,25 +80,49 @@ def log_disagrees(services: Services, connection: Connection) -> Iterator[Breach
     )
     for row in connection.execute(unlogged):
         yield Breach(row.vod_id, f"豆瓣 ID {row.vod_douban_id} 没有对应的变更记录")
+
+
+@dataclass(frozen=True, slots=True)
+class Overwritten:
+    """What does not stand any more of what was written: which columns, and of how many videos written in all."""
+
+    found: list[Breach]
+    written: int
+
+    @property
+    def widespread(self) -> bool:
+        """Whether it is more than single rows that somebody edited: what is written does not take hold here."""
+        videos = len({breach.vod_id for breach in self.found})
+        return videos >= _MANY and videos > _SHARE * self.written
+
+
+def overwritten(services: Services, connection: Connection) -> Overwritten:
+    """Find columns that no longer hold what their newest applied change of the window wrote.
+
+    Unless the CMS itself saved the row since (its `vod_time`, in whole seconds, is not earlier). A change that only
+    notes what stood, as one that locks a synopsis does, wrote nothing.
+    """
     newest: dict[int, dict[str, tuple[Any, Any]]] = {}
-    times: dict[int, float] = {}
+    times: dict[int, int] = {}
     for change in _writes(services, connection, automatic=False):
         vod_id = change["vod_id"]
-        times[vod_id] = change["applied_at"].timestamp()
+        times[vod_id] = int(change["applied_at"].timestamp())
         old, known = decode(change["old_values"]), newest.setdefault(vod_id, {})
         for column, value in decode(change["new_values"]).items():
             known[column] = (change["change_id"], value)
             if old.get(column) == value:
                 del known[column]
-    vod_ids = sorted(newest)
-    for start in range(0, len(vod_ids), 500):
-        rows = services.cms.rows(connection, vod_ids[start : start + 500])
-        for vod_id, found in rows.items():
-            if found["vod_time"] > times[vod_id]:
+    found = []
+    for vod_ids in chunks(sorted(newest)):
+        for vod_id, row in services.cms.rows(connection, vod_ids).items():
+            if row["vod_time"] >= times[vod_id]:
                 continue
-            for column, (change_id, value) in newest[vod_id].items():
-                if found[column] != value:
-                    yield Breach(vod_id, f"{column} 与变更 {change_id} 写入的值不一致")
+            found += [
+                Breach(vod_id, f"{column} 与变更 {change_id} 写入的值不一致")
+                for column, (change_id, value) in newest[vod_id].items()
+                if row[column] != value
+            ]
+    return Overwritten(found, len(newest))
 
 
 def visit_not_ahead(services: Services, connection: Connection) -> Iterator[Breach]:

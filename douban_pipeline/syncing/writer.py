@@ -16,7 +16,7 @@ from douban_pipeline.catalog.decisions import PERSON, chosen_subjects
 from douban_pipeline.catalog.states import ChangeState, ReviewStatus, TaskStatus, TaskType, VerdictState
 from douban_pipeline.catalog.tasks import Task, TaskQueue
 from douban_pipeline.catalog.values import readable
-from douban_pipeline.catalog.videos import GONE, note_gone, state_rows
+from douban_pipeline.catalog.videos import GONE, note_gone, refuse_pending, state_rows
 from douban_pipeline.linking.facts import subject_facts, video_facts
 from douban_pipeline.linking.guards import broken_rules, profile_of, words
 from douban_pipeline.matching import compare
@@ -306,6 +306,8 @@ class Writer:
             with transaction as connection:
                 if gone:
                     note_gone(connection, self.services.tables, task.vod_id)
+                if task.task_type is TaskType.MATCH_DOUBAN_ID:
+                    refuse_pending(connection, self.services.tables, task.vod_id, reason)
                 self.queue.finish(connection, task.task_id, TaskStatus.SKIP, reason)
         return Synced(task.vod_id, task.shard, "", 0, "skipped", reason=reason)
 

@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 
+from douban_pipeline.catalog.change_log import ChangeLog
 from douban_pipeline.scheduling.due import DueVideos
 from douban_pipeline_tests.deciding import decide, decisions
 from douban_pipeline_tests.scenario import RIVER, TRAM, WHALE
@@ -168,6 +169,26 @@ def test_what_a_newer_decision_replaced_meanwhile_is_not_written(doubtful):
     assert (told["decisions_applied"], told["decisions_refused"]) == (0, 2)
     assert (doubtful.library.all_bytes(), doubtful.library.log()) == (before, log)
     assert doubtful.library.state(5)["douban_review_status"] == "CONFIRMED"
+
+
+def test_what_a_newer_decision_replaced_while_it_was_written_says_that_it_was(doubtful, monkeypatch):
+    """The record must not call refused what stands in the CMS and in the log."""
+    doubtful.clock.advance(days=2)
+    decide(doubtful.library, 5, "lock_id")
+    write = ChangeLog.write
+
+    def overtaken(self, changes, *given, **options):
+        outcomes = write(self, changes, *given, **options)
+        if any(change.action == "lock_id" for change in changes):
+            doubtful.library.execute(
+                "UPDATE mac_douban_decision SET state = 'refused', state_reason = '被取代', pending_key = NULL"
+            )
+        return outcomes
+
+    monkeypatch.setattr(ChangeLog, "write", overtaken)
+    doubtful.play(steps=["synced_fields"])
+    assert doubtful.library.state(5)["douban_id_locked"] is True
+    assert decisions(doubtful.library, "state", "state_reason") == [("applied", "执行的同时有了更新的决定")]
 
 
 def test_in_a_dry_run_nobody_is_asked(doubtful):

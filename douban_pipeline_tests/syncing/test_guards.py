@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import dagster as dg
 import pytest
 import sqlalchemy as sa
 
 from douban_pipeline.catalog.change_log import PIPELINE
+from douban_pipeline.catalog.videos import Breach
+from douban_pipeline.syncing.guards import Overwritten
 from douban_pipeline_tests.deciding import decide
 from douban_pipeline_tests.library import dead_owner
 from douban_pipeline_tests.scenario import FILMS, RIVER, TRAM, WHALE, WRITE_AND_REPORT, row_of
@@ -124,13 +127,6 @@ CASES = [
         id="id unlogged",
     ),
     pytest.param(
-        "log_agrees_with_cms",
-        lambda scenario: scenario.library.set_cms(4, vod_writer="别人"),
-        lambda scenario: scenario.library.set_cms(4, vod_writer="长河编"),
-        "写入的值不一致",
-        id="the CMS differs",
-    ),
-    pytest.param(
         "next_sync_in_future",
         lambda scenario: scenario.library.set_state(4, douban_next_sync_at=scenario.clock.now() - timedelta(hours=1)),
         lambda scenario: scenario.library.set_state(4, douban_next_sync_at=scenario.clock.now() + timedelta(days=3)),
@@ -205,15 +201,15 @@ def test_what_a_lock_noted_is_no_write(scenario):
     decide(scenario.library, 4, "lock_intro")
     assert scenario.play(4).success
     scenario.library.set_cms(4, vod_content="站长又改了")
-    assert "log_agrees_with_cms" not in scenario.check().failed_guards
+    assert "writes_take_hold" not in scenario.check().failed_guards
     scenario.library.set_cms(4, vod_writer="别人")
-    assert "log_agrees_with_cms" in scenario.check().failed_guards
+    assert "writes_take_hold" in scenario.check().failed_guards
 
 
 def test_old_writes_are_no_longer_looked_at(scenario):
     blank(scenario)
     scenario.library.set_cms(69, vod_writer="别人")
-    assert scenario.check().failed_guards == {"nothing_blanked", "log_agrees_with_cms"}
+    assert scenario.check().failed_guards == {"nothing_blanked", "writes_take_hold"}
     scenario.clock.advance(hours=25)
     assert scenario.check().failed_guards == set()
 
@@ -229,3 +225,33 @@ def test_the_writing_step_leaves_a_locked_id_and_a_locked_synopsis_alone(stage):
     for vod_id in (4, 5):
         assert scenario.cms(vod_id, "vod_content", "vod_blurb") == ("", "")
     assert scenario.check().failed_guards == set()
+
+
+def test_a_single_edit_of_others_is_told_and_stops_nothing(scenario):
+    scenario.library.set_cms(4, vod_writer="别人")
+    run = scenario.run(QUIET_SHARD, job=WRITE_AND_REPORT)
+    assert (run.success, run.failed_guards) == (True, {"writes_take_hold"})
+    assert run.guards["writes_take_hold"].severity is dg.AssetCheckSeverity.WARN
+    said = run.guard("writes_take_hold")
+    assert (said["violations"], said["shards"]) == (1, "04")
+    assert "写入的值不一致" in said["videos"].replace("\\", "")
+    assert run.materialized == {"synced_fields", *REPORTS}
+    scenario.library.set_cms(4, vod_writer="长河编")
+    assert scenario.check().failed_guards == set()
+
+
+@pytest.mark.parametrize(
+    ("different", "written", "widespread"),
+    [(0, 0, False), (9, 9, False), (10, 10, True), (10, 50, False), (11, 50, True), (200, 45_000, False)],
+)
+def test_what_does_not_take_hold_is_told_from_single_edits(different, written, widespread):
+    found = [Breach(vod_id, "vod_area 与变更 1 写入的值不一致") for vod_id in range(different) for _ in range(2)]
+    assert Overwritten(found, written).widespread is widespread
+
+
+def test_a_database_that_rewrites_what_is_written_stops_the_runs(scenario, monkeypatch):
+    monkeypatch.setattr("douban_pipeline.syncing.guards._MANY", 1)
+    monkeypatch.setattr("douban_pipeline.syncing.guards._SHARE", 0.1)
+    scenario.library.set_cms(4, vod_writer="触发器")
+    run = scenario.run(QUIET_SHARD, job=WRITE_AND_REPORT)
+    assert (run.success, run.failed_guards, run.materialized) == (False, {"writes_take_hold"}, {"synced_fields"})

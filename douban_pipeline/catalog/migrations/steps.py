@@ -41,7 +41,8 @@ class Shape:
 
 
 def _shape() -> Shape:
-    return context.config.attributes["shape"]  # type: ignore[no-any-return]
+    shape: Shape = context.config.attributes["shape"]
+    return shape
 
 
 def create_table(table: str, *items: Any) -> None:

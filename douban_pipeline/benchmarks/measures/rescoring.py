@@ -1,0 +1,124 @@
+"""How long the whole library takes to be judged again from the archive, and one video with many candidates."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+
+from rapidfuzz import fuzz, process
+
+from douban_pipeline.benchmarks.measuring import SMALL, Figure, Measure, Samples, Target, World, stopwatch
+from douban_pipeline.benchmarks.planted_works import Searches
+from douban_pipeline.benchmarks.planting import planted_verdicts, spread
+from douban_pipeline.catalog.database import reading
+from douban_pipeline.linking.facts import video_facts
+from douban_pipeline.linking.guards import profile_of
+from douban_pipeline.matching import Subject, Video, judge
+from douban_pipeline.rescoring.replay import replay
+from douban_pipeline.rescoring.stored import Lost, Selection, Stored, StoredVerdicts
+
+LEAST = 20_000
+"""Verdicts that are planted at least, if there are as many videos; planting them all would take longer than judging."""
+
+SHARE = 8
+"""One video in so many is judged again."""
+
+CANDIDATES = 20
+"""Candidates of a video that is hard to tell from others."""
+
+_SAMPLES = 1_000
+
+
+def rescoring(world: World) -> list[Figure]:
+    """Judge a share of the library again, and tell what the whole of it takes at the same rate."""
+    vod_ids = spread(world.size, max(LEAST, world.size // SHARE))
+    with planted_verdicts(world, vod_ids) as planted:
+        world.say("judging again")
+        stored = StoredVerdicts(world.services, Selection())
+        with stopwatch() as ours:
+            found = replay(stored.batches(), profile_of(world.services.settings), chosen={}, examples=5)
+        assert found.replayed == planted.videos, f"{found.replayed} of {planted.videos} verdicts were judged again"
+        # A few come out otherwise: other videos carry their subject, which is not looked at when they are planted.
+        assert found.changed <= planted.videos / 50, f"{found.changed} verdicts came out otherwise by the same rules"
+        world.say("scoring the same titles by rapidfuzz alone")
+        pairs, bare = _bare_scoring(stored.batches())
+    times = world.size / planted.videos
+    subjects = planted.candidates / planted.videos
+    return [
+        Figure(
+            "the whole library",
+            ours.wall * times,
+            "s",
+            Target(most=120),
+            bare * times,
+            "rapidfuzz cdist over the titles of the same pairs",
+            f"from {planted.videos:,} of {world.size:,} videos: {planted.candidates:,} candidates, {subjects:.1f} a "
+            f"video, {planted.fetched / planted.videos:.1f} of them fetched, {planted.answers:,} answers; "
+            f"{pairs:,} pairs of titles",
+        ),
+        Figure(
+            "CPU of this process",
+            ours.cpu * times,
+            "s",
+            note=f"reading {found.seconds_reading * times:.0f} s, judging {found.seconds_judging * times:.0f} s by the "
+            f"clock; the database takes its own",
+        ),
+        Figure("videos", planted.videos / ours.wall, "/s", None, planted.videos / bare, "rapidfuzz cdist"),
+    ]
+
+
+def _bare_scoring(batches: Iterator[Sequence[Stored | Lost]]) -> tuple[int, float]:
+    """Compare the titles of videos and their candidates, a call a video; return how many pairs, and the seconds."""
+    pairs, seconds = 0, 0.0
+    for batch in batches:
+        titles = [
+            (_titles(each.video), [title for subject in each.subjects for title in _titles(subject)])
+            for each in batch
+            if isinstance(each, Stored)
+        ]
+        began = time.perf_counter()
+        for mine, theirs in titles:
+            process.cdist(mine, theirs, scorer=fuzz.ratio)
+        seconds += time.perf_counter() - began
+        pairs += sum(len(mine) * len(theirs) for mine, theirs in titles)
+    return pairs, seconds
+
+
+def _titles(work: Video | Subject) -> list[str]:
+    original = work.original_title if isinstance(work, Subject) else ""
+    return [title for title in dict.fromkeys((work.title, original, *work.aliases)) if title]
+
+
+def one_video(world: World) -> list[Figure]:
+    """Judge videos that have many candidates, all of them fetched, as often as there are samples."""
+    services, count = world.services, min(_SAMPLES, world.size)
+    vod_ids = spread(world.size, count)
+    searches = Searches(world.seed, spread(world.size, 20 * count))
+    with reading(services.engine) as connection:
+        rows = services.cms.rows(connection, vod_ids)
+    profile, ours, bare = profile_of(services.settings), Samples(), Samples()
+    for vod_id, row in rows.items():
+        video = video_facts(row, services.cms, services.categories)
+        subjects = [each.subject for each in searches.crowd(vod_id, CANDIDATES)]
+        with ours.one():
+            judge(video, subjects, profile=profile)
+        mine, theirs = _titles(video), [title for subject in subjects for title in _titles(subject)]
+        with bare.one():
+            process.cdist(mine, theirs, scorer=fuzz.ratio)
+    return [
+        Figure(
+            f"{CANDIDATES} candidates, p95",
+            ours.p95,
+            "ms",
+            Target(most=1),
+            bare.p95,
+            "rapidfuzz cdist over their titles",
+            f"p50 {ours.p50:.2f} ms; {len(rows):,} videos, most of the candidates never read before",
+        )
+    ]
+
+
+MEASURES: tuple[Measure, ...] = (
+    Measure("rescoring", "the library judged again from archived answers", rescoring, (SMALL,)),
+    Measure("one-video", "a video judged against 20 candidates", one_video, (SMALL,)),
+)

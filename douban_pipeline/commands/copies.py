@@ -1,0 +1,83 @@
+"""Backups of our tables, and reading them back."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from douban_pipeline.catalog import migrations
+from douban_pipeline.clock import SystemClock
+from douban_pipeline.commands.output import plain
+from douban_pipeline.operating import backup as backups
+from douban_pipeline.operating.restore import Plan, plan_restore
+from douban_pipeline.operating.restore import restore as restore_from
+from douban_pipeline.services import open_services
+from douban_pipeline.settings import load_settings
+
+
+def backup(
+    target: Annotated[Path, typer.Argument(metavar="FILE", help="File to write, or a folder that gets one a call.")],
+    keep: Annotated[int | None, typer.Option(min=1, help="In a folder: keep only the newest of these backups.")] = None,
+) -> None:
+    """Save our tables, compressed. Runs may go on meanwhile; an earlier backup is replaced only by a whole one."""
+    services = open_services(load_settings())
+    prefix, now = services.settings.table_prefix, SystemClock().now()
+    into = target.is_dir()
+    if keep is not None and not into:
+        raise typer.BadParameter(f"--keep is for a folder, and {target} is none")
+    path = backups.file_in(target, prefix, now) if into else target
+    header = backups.back_up(services.engine, services.tables, prefix, path, now)
+    size = path.stat().st_size / 1e6
+    plain(f"{path}: {size:.1f} MB, version {header.version}, newest write {_time(header.newest_write)}")
+    for old in backups.drop_old(target, prefix, keep) if keep is not None else []:
+        plain(f"removed {old}")
+    services.close()
+
+
+def restore(
+    path: Annotated[Path, typer.Argument(metavar="FILE", help="What `backup` wrote.")],
+    dry_run: Annotated[bool, typer.Option(help="Tell what would happen, and change nothing.")] = True,
+    replace: Annotated[bool, typer.Option("--replace", help="Drop what our tables hold now.")] = False,
+    keep: Annotated[
+        bool, typer.Option(help="Save what our tables hold now, into the folder backups of HOME, before it is dropped.")
+    ] = True,
+) -> None:
+    """Put a backup in the place of our tables. A dry run unless --no-dry-run is said; stop Dagster before.
+
+    The CMS's tables are not touched: what was written to them after the backup stands, and the restored log does not
+    know it. deploy/README.md, "Restoring", tells what that means and what to do.
+    """
+    services = open_services(load_settings())
+    settings, now = services.settings, SystemClock().now()
+    given = (services.engine, services.tables, settings.table_prefix, path, now)
+    plan = plan_restore(*given, replace=replace)
+    kept = settings.home / "backups" / f"replaced-{settings.table_prefix}{now:%Y%m%dT%H%M%SZ}.sql.gz"
+    plain(f"backup     {path}, taken {_time(plan.header.taken_at)} by release {plan.header.release}")
+    plain(f"into       {settings.shown_library_url}, tables {settings.table_prefix}douban_*")
+    plain(f"version    {plan.standing.version or 'none'} → {plan.header.version or 'none'}")
+    _tell_the_gap(plan)
+    if dry_run:
+        for refusal in plan.refusals:
+            plain(f"refused    {refusal}")
+        plain("dry run: nothing was changed" + ("" if plan.refusals else "; --no-dry-run does it"))
+        services.close()
+        raise typer.Exit(1 if plan.refusals else 0)
+    restore_from(*given, replace=replace, keep_in=kept if keep else None)
+    plain(f"restored. What stood before: {kept if kept.exists() else 'nothing, or not kept'}")
+    if plan.header.version != migrations.head(settings.table_prefix):
+        plain("Next: `douban-pipeline upgrade`, for these tables are an earlier release's.")
+    plain("Next: set DOUBAN_PIPELINE_DRY_RUN=true and DOUBAN_PIPELINE_RESTORE_LOCKED=false, start Dagster, launch the")
+    plain("job initialise_library, read cms_drift, and record again what people decided or took back since.")
+    services.close()
+
+
+def _tell_the_gap(plan: Plan) -> None:
+    since, standing = _time(plan.header.newest_write), plan.standing
+    plain(f"log        its newest write is of {since}; it will not know later ones, which still stand in the CMS")
+    if standing.since:
+        plain(f"lost       {standing.since} changes to {standing.since_videos} videos that the present log knows")
+
+
+def _time(moment: datetime | None) -> str:
+    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC" if moment else "never"

@@ -1,0 +1,111 @@
+"""The demo: the bundled library, Dagster's UI on it, and the replay upstream.
+
+What loads the whole code location is imported only where it is needed: a monitor calls other commands every minute.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated
+
+import dagster as dg
+import typer
+from dagster._core.errors import DagsterExecutionInterruptedError
+
+from douban_pipeline.commands.output import console
+from douban_pipeline.demo.environment import demo_environment, demo_home
+from douban_pipeline.demo.replay import ReplayServer
+from douban_pipeline.demo.replay import serve as serve_replay
+from douban_pipeline.demo.sample import load_subjects
+from douban_pipeline.demo.setup import apply_states, make_library, prepare_home, spread_visits
+from douban_pipeline.scheduling.intake import Intake
+from douban_pipeline.services import open_services
+from douban_pipeline.settings import load_settings
+
+DEMO_SPREAD = timedelta(minutes=30)
+GRACE_SECONDS = 15
+
+
+def demo() -> None:
+    """Run the whole chain over the bundled sample, through Dagster, and print what came of it."""
+    from douban_pipeline.demo.run import run_demo
+
+    try:
+        well = run_demo(_project(), console)
+    except (KeyboardInterrupt, DagsterExecutionInterruptedError):
+        console.print("stopped; `make demo` goes on where it was")
+        raise typer.Exit(130) from None
+    if not well:
+        raise typer.Exit(1)
+
+
+def dev(
+    port: Annotated[int, typer.Option(help="Port of Dagster's UI, on 127.0.0.1.")] = 3000,
+) -> None:
+    """Open Dagster's UI on the demo library, with sensors and schedules running."""
+    from douban_pipeline.launching.pools import set_pool_limits
+
+    project, home = _project(), demo_home()
+    prepare_home(home, project)
+    with ReplayServer(load_subjects()) as upstream:
+        os.environ.update(
+            demo_environment(
+                home,
+                douban_url=upstream.douban_url,
+                search_url=upstream.search_url,
+                llm_url=upstream.llm_url,
+                ui_url=f"http://127.0.0.1:{port}",
+            )
+        )
+        services = open_services(load_settings())
+        make_library(services)
+        Intake(services.engine, services.tables, services.cms, services.clock).initialise(spread=False)
+        apply_states(services)
+        spread_visits(services, DEMO_SPREAD)
+        services.close()
+        with dg.DagsterInstance.get() as instance:
+            set_pool_limits(instance)
+        console.print(f"Dagster's UI: http://127.0.0.1:{port} (Ctrl-C stops everything)")
+        console.print(f"Every shard of the demo library comes due within {DEMO_SPREAD.seconds // 60} minutes.")
+        command = [sys.executable, "-m", "dagster", "dev", "-w", str(project / "workspace.yaml")]
+        command += ["-h", "127.0.0.1", "-p", str(port), "--log-level", "warning"]
+        os.environ["PYTHONWARNINGS"] = "ignore:Parameter,ignore:Function"  # of beta features, used on purpose
+        # From the demo's folder: Dagster lets a `.env` of the working directory override the environment, and a
+        # checkout's may name a real CMS.
+        raise typer.Exit(_until_stopped(command, home))
+
+
+def replay(
+    port: Annotated[int, typer.Option(help="Port on 127.0.0.1.")] = 8790,
+) -> None:
+    """Serve the bundled replay upstream: douban.php, three searches and OpenRouter, from the sample."""
+    serve_replay(port=port)
+
+
+def _until_stopped(command: list[str], directory: Path) -> int:
+    """Run ``command`` until it ends; Ctrl-C reaches it too, and it is given the time to stop cleanly."""
+    # A shell starts what runs in the background with Ctrl-C ignored, and Dagster stops its children by it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    process = subprocess.Popen(command, cwd=directory)  # noqa: S603 (our own interpreter, no shell)
+    signal.signal(signal.SIGTERM, lambda *_: process.terminate())
+    try:
+        return process.wait()
+    except KeyboardInterrupt:
+        console.print("stopping …")
+    try:
+        # In a terminal Ctrl-C reached Dagster as well; sent to this process alone, it did not.
+        return process.wait(timeout=GRACE_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.terminate()
+        return process.wait()
+
+
+def _project() -> Path:
+    """Return the checkout: where `workspace.yaml` and `dagster.yaml` are."""
+    project = Path(__file__).resolve().parents[2]
+    if not (project / "workspace.yaml").exists():
+        raise typer.BadParameter("the demo runs from a checkout (pip install -e .), where workspace.yaml is")
+    return project

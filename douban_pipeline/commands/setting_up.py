@@ -1,0 +1,93 @@
+"""Setting up: our tables, the account's grants, Dagster's pools, and the settings in force."""
+
+import os
+from typing import Annotated
+
+import dagster as dg
+import typer
+from pydantic import SecretStr
+from rich.table import Column, Table
+
+from douban_pipeline.catalog import migrations
+from douban_pipeline.catalog.database import parse_url
+from douban_pipeline.catalog.tables import own_tables
+from douban_pipeline.commands.output import console, plain
+from douban_pipeline.operating.grants import grant_statements
+from douban_pipeline.services import open_services
+from douban_pipeline.settings import Settings, load_settings, variable
+
+
+def set_up() -> None:
+    """Check the settings and the CMS's database, create or upgrade our tables, set Dagster's pool limits."""
+    from douban_pipeline.launching.pools import POOL_LIMITS, set_pool_limits  # the whole code location
+
+    services = open_services(load_settings())
+    if "DAGSTER_HOME" not in os.environ:
+        raise typer.BadParameter("DAGSTER_HOME is not set: name the folder that holds Dagster's dagster.yaml")
+    with dg.DagsterInstance.get() as instance:
+        cms = services.cms
+        console.print(f"CMS        {services.settings.shown_library_url}, {len(services.categories)} categories")
+        console.print(f"           recycle bin: {'yes' if cms.has_recycle_bin else 'no (release before 2026)'}")
+        before, after = migrations.upgrade(services.engine, services.settings.table_prefix)
+        console.print(f"our tables version {before or 'none'} → {after}")
+        set_pool_limits(instance)
+        console.print(f"pools      {', '.join(f'{pool} {limit}' for pool, limit in POOL_LIMITS.items())}")
+    dry = "[yellow]dry run: nothing is written to the CMS[/yellow]" if services.settings.dry_run else "live"
+    console.print(f"mode       {dry}")
+    console.print("Next: launch the job initialise_library, then start Dagster (README.md, “Start small”).")
+    services.close()
+
+
+def upgrade(
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the SQL instead; change nothing.")] = False,
+) -> None:
+    """Bring our tables up to this release. Stop Dagster before, and take a backup."""
+    services = open_services(load_settings())
+    prefix = services.settings.table_prefix
+    if dry_run:
+        plan = migrations.plan(services.engine, prefix)
+        plain(f"-- our tables in {services.settings.shown_library_url}: version {plan.before or 'none'} → {plan.after}")
+        plain(plan.sql or "-- nothing to do")
+    else:
+        before, after = migrations.upgrade(services.engine, prefix)
+        console.print(f"our tables version {before or 'none'} → {after}")
+    services.close()
+
+
+def grants(
+    user: Annotated[str, typer.Option(help="Name of the pipeline's account.")] = "douban",
+    host: Annotated[str, typer.Option(help="Host that it comes from, as the server sees it.")] = "127.0.0.1",
+) -> None:
+    """Print what the pipeline's account must be allowed, and no more, as SQL for the database's owner."""
+    settings = load_settings()
+    if not settings.database_url.get_secret_value():
+        raise typer.BadParameter("DOUBAN_PIPELINE_DATABASE_URL is not set: it names the database to grant rights in")
+    database = parse_url(settings.library_url).database or ""
+    tables = own_tables(settings.table_prefix)
+    for statement in grant_statements(settings, tables, database=database, user=user, host=host):
+        plain(statement)
+
+
+def show_settings() -> None:
+    """Show every setting: its variable, its value (never a secret) and what it means."""
+    settings = load_settings()
+    # A variable that is cut off cannot be copied.
+    table = Table(
+        Column("variable", no_wrap=True), Column("value", overflow="fold"), Column("meaning", overflow="fold")
+    )
+    for name, definition in Settings.model_fields.items():
+        value = settings.shown_library_url if name == "database_url" else _shown(getattr(settings, name))
+        table.add_row(variable(name), value, definition.description or "")
+    console.print(table)
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, frozenset):
+        return ", ".join(str(item) for item in sorted(value)) or "—"
+    if isinstance(value, tuple):
+        return ", ".join(value) or "—"
+    if isinstance(value, SecretStr):
+        return "set" if value.get_secret_value() else "—"
+    if isinstance(value, dict):
+        return ", ".join(f"{name}={policy}" for name, policy in value.items()) or "—"
+    return str(value)

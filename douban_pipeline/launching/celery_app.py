@@ -1,0 +1,111 @@
+"""The Celery app of a worker host: ``celery -A douban_pipeline.launching.celery_app worker``.
+
+Broker, backend, queue and everything else come from the `run_launcher` of ``$DAGSTER_HOME/dagster.yaml``, the file that
+the daemon launches by; `dagster_celery.app` would ignore it. Importing this module reads that file.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import threading
+from typing import Any
+
+from celery import Celery  # type: ignore[import-untyped]
+from celery.signals import task_postrun, task_prerun, worker_init  # type: ignore[import-untyped]
+from dagster._core.instance.ref import InstanceRef
+from dagster_celery.tasks import create_execute_job_task, create_resume_job_task
+
+from douban_pipeline.launching.celery_launcher import WatchfulCeleryLauncher
+from douban_pipeline.launching.worker_host import WorkerHostError, check_worker_host
+from douban_pipeline.services import open_services
+from douban_pipeline.settings import load_settings
+
+BEAT_SECONDS = 15.0
+"""How often a run gives a sign of life; well below the launcher's `silent_seconds`."""
+
+logger = logging.getLogger(__name__)
+
+
+def build_app(dagster_home: str) -> Celery:
+    """Return the app that works for the instance in ``dagster_home``.
+
+    Raises:
+        WorkerHostError: Its dagster.yaml does not launch runs by Celery.
+    """
+    launcher = InstanceRef.from_dir(dagster_home).run_launcher if dagster_home else None
+    if not isinstance(launcher, WatchfulCeleryLauncher):
+        raise WorkerHostError(
+            f"DAGSTER_HOME is {dagster_home or 'not set'}, and its dagster.yaml must launch runs by Celery: "
+            "take deploy/celery/dagster.yaml, the same file on every host"
+        )
+    create_execute_job_task(launcher.celery)
+    create_resume_job_task(launcher.celery)
+    return launcher.celery
+
+
+class Beat:
+    """Renews the state of a task while its process lives, so that the launcher sees that it does.
+
+    Args:
+        task: The task at work.
+        task_id: Its id.
+        seconds: How often.
+    """
+
+    def __init__(self, task: Any, task_id: str, seconds: float = BEAT_SECONDS) -> None:
+        self._task, self._task_id, self._seconds = task, task_id, seconds
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._go_on, name="beat", daemon=True)
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End; the last beat may still be on its way."""
+        self._ended.set()
+
+    def _go_on(self) -> None:
+        beats = 0
+        while not self._ended.wait(self._seconds):
+            beats += 1
+            sign = {"pid": os.getpid(), "hostname": socket.gethostname(), "beat": beats}
+            try:
+                self._task.backend.store_result(self._task_id, sign, "STARTED")
+            except Exception:  # whatever the backend's client raises: the next beat may come through
+                logger.exception("no sign of life could be given")
+
+
+_beats: dict[str, Beat] = {}
+
+
+@task_prerun.connect
+def _begin_beat(task_id: str, task: Any, **_: Any) -> None:
+    _beats[task_id] = Beat(task, task_id)
+    _beats[task_id].start()
+
+
+@task_postrun.connect
+def _end_beat(task_id: str, **_: Any) -> None:
+    beat = _beats.pop(task_id, None)
+    if beat is not None:
+        beat.stop()
+
+
+@worker_init.connect
+def _check_host(**_: Any) -> None:
+    """Refuse to work on a host that would do harm; load the code once, for all runs to start with."""
+    services = open_services(load_settings())
+    try:
+        for warning in check_worker_host(services):
+            logger.warning(warning)
+    except WorkerHostError as error:
+        raise SystemExit(f"This host cannot work: {error}") from None
+    finally:
+        services.close()
+    import douban_pipeline.definitions  # noqa: F401 (each run is a fork of this process: what is loaded is shared)
+
+
+app = build_app(os.environ.get("DAGSTER_HOME", ""))

@@ -1,0 +1,117 @@
+"""Runs on other hosts: Dagster's Celery launcher, made to notice a host that died with a run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from celery.result import AsyncResult  # type: ignore[import-untyped]
+from dagster import DagsterRun, DagsterRunStatus, Field
+from dagster._core.launcher import CheckRunHealthResult, WorkerStatus
+from dagster._serdes import ConfigurableClassData
+from dagster_celery.config import TASK_EXECUTE_JOB_NAME, TASK_RESUME_JOB_NAME
+from dagster_celery.launcher import CeleryRunLauncher
+from dagster_celery.tags import DAGSTER_CELERY_TASK_ID_TAG
+from kombu import Queue
+
+MOST_PRIORITY = 10
+"""Priorities that a queue tells apart; RabbitMQ wants to know when the queue is made."""
+
+
+@dataclass(slots=True)
+class _Sign:
+    """The last sign of life of a run: what it was, and when it was first seen, by this process's own clock."""
+
+    sign: object
+    seen_at: float
+
+
+class WatchfulCeleryLauncher(CeleryRunLauncher):
+    """Starts each run as one Celery task, and takes a run for dead whose worker shows no sign of life.
+
+    Celery's own launcher goes by the task's last known state, which stays STARTED for ever when the worker's host
+    dies: the run would keep its place until `max_runtime_seconds`. Our workers (`celery_app`) renew that state every
+    few seconds; here the time is counted since it last changed. Clocks of different hosts are never compared.
+
+    Args:
+        silent_seconds: After this long without a sign of life a run is failed.
+        default_queue: The queue of a run that names none, and the one that our workers listen at.
+        rest: As `dagster_celery.CeleryRunLauncher` has it.
+    """
+
+    def __init__(
+        self,
+        *,
+        default_queue: str,
+        silent_seconds: int = 90,
+        inst_data: ConfigurableClassData | None = None,
+        **rest: Any,
+    ) -> None:
+        super().__init__(default_queue=default_queue, inst_data=inst_data, **rest)
+        self.silent_seconds = silent_seconds
+        self._signs: dict[str, _Sign] = {}
+        # Launcher and workers must make the queue alike; the original knows none but its own.
+        self.celery.conf.task_queues = [
+            Queue(default_queue, routing_key=f"{default_queue}.#", queue_arguments={"x-max-priority": MOST_PRIORITY})
+        ]
+        self.celery.conf.task_routes = {
+            name: {"queue": default_queue, "routing_key": f"{default_queue}.{name}"}
+            for name in (TASK_EXECUTE_JOB_NAME, TASK_RESUME_JOB_NAME)
+        }
+
+    @classmethod
+    def config_type(cls) -> Any:
+        """Return what `run_launcher.config` of dagster.yaml may hold."""
+        ours = Field(int, is_required=False, default_value=90, description="Seconds of silence after which a run died.")
+        original: Any = super().config_type()
+        return {**original, "silent_seconds": ours}
+
+    @classmethod
+    def from_config_value(
+        cls, inst_data: ConfigurableClassData, config_value: Mapping[str, Any]
+    ) -> WatchfulCeleryLauncher:
+        """Return the launcher that dagster.yaml describes."""
+        return cls(inst_data=inst_data, **config_value)
+
+    @property
+    def supports_resume_run(self) -> bool:
+        """No: what a dead run left is taken up by the next one, through the task queue."""
+        return False
+
+    def terminate(self, run_id: str) -> bool:
+        """Interrupt a run, or keep one from starting; return whether there is anything to interrupt."""
+        run = self._instance.get_run_by_id(run_id)
+        if run is None or run.is_finished or DAGSTER_CELERY_TASK_ID_TAG not in run.tags:
+            return False
+        # The original forgets this, so that an interrupted run ends as a failure.
+        if run.status is not DagsterRunStatus.CANCELING:
+            self._instance.report_run_canceling(run)
+        return super().terminate(run_id)
+
+    def check_run_worker_health(self, run: DagsterRun) -> CheckRunHealthResult:
+        """Tell whether somebody is at work on ``run``, which has started and not ended."""
+        task_id = run.tags.get(DAGSTER_CELERY_TASK_ID_TAG)
+        if task_id is None:  # a quick worker has begun before the launcher noted the task
+            return CheckRunHealthResult(WorkerStatus.RUNNING)
+        result: AsyncResult[Any] = self.celery.AsyncResult(task_id)
+        state = result.state
+        if state == "FAILURE":
+            self._signs.pop(run.run_id, None)
+            return CheckRunHealthResult(WorkerStatus.FAILED, f"Celery task failed: {result.info!r}")
+        return self._by_signs(run.run_id, (state, repr(result.info)))
+
+    def _by_signs(self, run_id: str, sign: object) -> CheckRunHealthResult:
+        now = time.monotonic()
+        last = self._signs.get(run_id)
+        if last is None or last.sign != sign:
+            self._signs[run_id] = _Sign(sign, now)
+            return CheckRunHealthResult(WorkerStatus.RUNNING)
+        silent = now - last.seen_at
+        if silent < self.silent_seconds:
+            return CheckRunHealthResult(WorkerStatus.RUNNING)
+        del self._signs[run_id]
+        return CheckRunHealthResult(
+            WorkerStatus.FAILED, f"no sign of life from its worker for {silent:.0f} s; the last was {sign}"
+        )

@@ -1,0 +1,175 @@
+"""Deleting finished runs with everything that Dagster keeps of them, and without what the asset pages still show.
+
+`DagsterInstance.delete_run` alone leaves a run's asset check results, its SQLite file and its captured output for ever,
+and takes along the only materialization of a partition that rests. This goes into Dagster's own tables for what it has
+no call for; the columns used are those of the releases that `setup.py` allows.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from pathlib import Path
+from uuid import UUID
+
+import dagster as dg
+from dagster._core.execution.backfill import BULK_ACTION_TERMINAL_STATUSES, BulkActionsFilter
+from dagster._core.storage.event_log.base import EventLogStorage
+from dagster._core.storage.event_log.schema import AssetCheckExecutionsTable, SqlEventLogStorageTable
+from dagster._core.storage.event_log.sql_event_log import SqlEventLogStorage
+from dagster._core.storage.event_log.sqlite.sqlite_event_log import SqliteEventLogStorage
+from dagster._core.storage.runs.schema import BackfillTagsTable, BulkActionsTable
+from dagster._core.storage.runs.sql_run_storage import SqlRunStorage
+from dagster._core.storage.tags import BACKFILL_ID_TAG
+from sqlalchemy import ColumnElement, delete, func, select
+
+_FINISHED = [dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED]
+_BATCH = 500
+
+checks, events = AssetCheckExecutionsTable, SqlEventLogStorageTable
+backfills, backfill_tags = BulkActionsTable, BackfillTagsTable
+
+
+def delete_runs(
+    instance: dg.DagsterInstance, *, before: datetime, keep: Iterable[str] = (), tags: dict[str, str] | None = None
+) -> int:
+    """Delete finished runs that last changed ``before``, with all that is kept of them; return how many.
+
+    A run that holds the newest materialization of an asset, or of a partition of one, stays whatever its age: without
+    it the asset page would say that it was never materialized.
+
+    Args:
+        instance: Whose runs.
+        before: Age, in UTC.
+        keep: Ids of runs that stay.
+        tags: Only runs with all of these.
+    """
+    wanted = dg.RunsFilter(statuses=_FINISHED, updated_before=before, tags=tags or {})
+    run_ids = instance.run_storage.get_run_ids(filters=wanted)
+    spared = {*keep, *_newest_of_assets(instance)} if run_ids else set()
+    old = [run_id for run_id in run_ids if run_id not in spared]
+    for run_id in old:
+        _delete_run(instance, run_id)
+    for some in _batches(old):
+        _delete_check_results(instance, checks.c.run_id.in_(some))
+    return len(old)
+
+
+def delete_remains(instance: dg.DagsterInstance, *, before: datetime) -> int:
+    """Delete what is left of things that are gone: ended backfills without runs, superseded check results, and files.
+
+    Returns:
+        How many backfills were deleted.
+    """
+    _delete_check_results(instance, checks.c.create_timestamp < before.replace(tzinfo=None))
+    _delete_orphaned_files(instance, before)
+    return _delete_backfills(instance, before)
+
+
+def _delete_run(instance: dg.DagsterInstance, run_id: str) -> None:
+    # The run itself goes last: what stops half way is found again the next time.
+    storage = instance.event_log_storage
+    storage.delete_events(run_id)
+    if isinstance(storage, SqliteEventLogStorage):
+        _unlink(storage, run_id)
+    instance.compute_log_manager.delete_logs(prefix=[run_id])
+    instance.run_storage.delete_run(run_id)
+
+
+def _newest_of_assets(instance: dg.DagsterInstance) -> set[str]:
+    storage = instance.event_log_storage
+    if not isinstance(storage, SqlEventLogStorage):
+        return set()
+    newest = (
+        select(func.max(events.c.id))
+        .where(events.c.dagster_event_type == dg.DagsterEventType.ASSET_MATERIALIZATION.value)
+        .group_by(events.c.asset_key, events.c.partition)
+    )
+    with storage.index_connection() as connection:
+        return set(connection.execute(select(events.c.run_id).where(events.c.id.in_(newest))).scalars())
+
+
+def _delete_check_results(instance: dg.DagsterInstance, which: ColumnElement[bool]) -> None:
+    """Delete results of asset checks, but not the newest of any check, which the asset page shows."""
+    storage = instance.event_log_storage
+    if not isinstance(storage, SqlEventLogStorage):
+        return
+    newest = select(func.max(checks.c.id)).group_by(checks.c.asset_key, checks.c.check_name, checks.c.partition)
+    with storage.index_connection() as connection:
+        kept = list(connection.execute(newest).scalars())
+        connection.execute(delete(checks).where(which, checks.c.id.not_in(kept)))
+
+
+def _delete_backfills(instance: dg.DagsterInstance, before: datetime) -> int:
+    storage = instance.run_storage
+    if not isinstance(storage, SqlRunStorage):
+        return 0
+    ended = BulkActionsFilter(statuses=BULK_ACTION_TERMINAL_STATUSES, created_before=before)
+    gone = [
+        backfill.backfill_id
+        for backfill in storage.get_backfills(filters=ended)
+        if not storage.get_runs_count(dg.RunsFilter(tags={BACKFILL_ID_TAG: backfill.backfill_id}))
+    ]
+    with storage.connect() as connection:
+        for some in _batches(gone):
+            connection.execute(delete(backfill_tags).where(backfill_tags.c.backfill_id.in_(some)))
+            connection.execute(delete(backfills).where(backfills.c.key.in_(some)))
+    return len(gone)
+
+
+def _delete_orphaned_files(instance: dg.DagsterInstance, before: datetime) -> None:
+    """Delete old files of runs that are gone: Dagster makes SQLite's anew when somebody asks for their events."""
+    storage = instance.event_log_storage
+    captured = {path.name: path for path in _captured(instance)}
+    sharded = dict(_sharded(storage))
+    old = [*{run_id for files in (captured, sharded) for run_id, path in files.items() if _is_older(path, before)}]
+    known: set[str] = set()
+    for some in _batches(old):
+        known.update(instance.run_storage.get_run_ids(filters=dg.RunsFilter(run_ids=list(some))))
+    for run_id in set(old) - known:
+        if isinstance(storage, SqliteEventLogStorage):
+            _unlink(storage, run_id)
+        if run_id in captured:
+            shutil.rmtree(captured[run_id], ignore_errors=True)
+
+
+def _sharded(storage: EventLogStorage) -> Iterator[tuple[str, Path]]:
+    """Yield the SQLite files that hold a run's events, by run."""
+    if isinstance(storage, SqliteEventLogStorage):
+        for run_id in storage.get_all_run_ids():
+            yield run_id, Path(storage.path_for_shard(run_id))
+
+
+def _captured(instance: dg.DagsterInstance) -> Iterator[Path]:
+    """Yield the folders that hold what runs printed on this machine; each is named as its run."""
+    if instance.is_ephemeral:
+        return
+    folder = Path(instance.storage_directory())
+    for path in folder.iterdir() if folder.is_dir() else ():
+        if _is_run_id(path.name):
+            yield path
+
+
+def _unlink(storage: SqliteEventLogStorage, run_id: str) -> None:
+    for ending in ("", "-journal", "-wal", "-shm"):
+        Path(storage.path_for_shard(run_id) + ending).unlink(missing_ok=True)
+
+
+def _is_run_id(name: str) -> bool:
+    try:
+        return str(UUID(name)) == name
+    except ValueError:
+        return False
+
+
+def _is_older(path: Path, before: datetime) -> bool:
+    try:
+        return path.stat().st_mtime < before.timestamp()
+    except FileNotFoundError:
+        return False
+
+
+def _batches(items: Sequence[str]) -> Iterator[Sequence[str]]:
+    for start in range(0, len(items), _BATCH):
+        yield items[start : start + _BATCH]

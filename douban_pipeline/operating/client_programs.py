@@ -1,0 +1,76 @@
+"""The client programs of MariaDB and MySQL, called without a password on any command line."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from sqlalchemy import URL
+
+DUMP = ("mariadb-dump", "mysqldump")
+CLIENT = ("mariadb", "mysql")
+_TLS = {"ssl_ca": "ssl-ca", "ssl_cert": "ssl-cert", "ssl_key": "ssl-key", "unix_socket": "socket"}
+
+
+class OperatingError(Exception):
+    """A command of operators cannot do what it is asked; the message says why, and what helps."""
+
+
+def program(names: tuple[str, ...]) -> str:
+    """Return the path of the first of ``names`` that is installed.
+
+    Raises:
+        OperatingError: None is.
+    """
+    for name in names:
+        found = shutil.which(name)
+        if found:
+            return found
+    raise OperatingError(f"neither {' nor '.join(names)} is installed: install the package mariadb-client")
+
+
+def require_server(url: URL) -> None:
+    """Refuse anything but a server that the client programs can talk to.
+
+    Raises:
+        OperatingError: The URL names no MariaDB or MySQL.
+    """
+    if url.get_backend_name() == "sqlite":
+        raise OperatingError(
+            "this is for MariaDB and MySQL; the library of the demo is one SQLite file: copy it while nothing runs"
+        )
+
+
+@contextmanager
+def options_file(url: URL) -> Iterator[Path]:
+    """Write how to reach the server at ``url`` into a file that only this user can read, and remove it at the end.
+
+    To be given as ``--defaults-file``, first of all options: nothing is then read from elsewhere, such as another
+    password in ``~/.my.cnf``.
+
+    Raises:
+        OperatingError: The URL names no MariaDB or MySQL.
+    """
+    require_server(url)
+    options = {"user": url.username, "password": url.password, "default-character-set": "utf8mb4"}
+    options |= {_TLS[name]: value for name, value in url.query.items() if name in _TLS and isinstance(value, str)}
+    if "socket" not in options:
+        # Without it the programs take "localhost" for a socket, which the pipeline's driver does not.
+        options |= {"protocol": "tcp", "host": url.host or "127.0.0.1", "port": str(url.port or 3306)}
+    lines = [f"{name}={_quoted(value)}" for name, value in options.items() if value is not None]
+    # Oracle's mysqldump asks for rights and writes statements that MariaDB's does not; "loose" options may be unknown.
+    lines += ["[mysqldump]", "loose-set-gtid-purged=OFF", "loose-column-statistics=0"]
+    with tempfile.TemporaryDirectory(prefix="douban_pipeline_") as folder:
+        path = Path(folder) / "client.cnf"
+        path.touch(mode=0o600)
+        path.write_text("\n".join(["[client]", *lines, ""]), encoding="utf-8")
+        yield path
+
+
+def _quoted(value: str) -> str:
+    if "\n" in value or "\r" in value:
+        raise OperatingError("the database's password holds a line break, which its client programs cannot read")
+    return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'

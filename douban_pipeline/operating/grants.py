@@ -1,0 +1,93 @@
+"""What the pipeline's account in the database must be allowed, and whether it is: no more than what is written."""
+
+from __future__ import annotations
+
+from sqlalchemy import Engine, Table, delete, insert, select, update
+from sqlalchemy.exc import OperationalError, ProgrammingError
+from sqlalchemy.sql.dml import UpdateBase
+
+from douban_pipeline.catalog import migrations
+from douban_pipeline.catalog.database import reading
+from douban_pipeline.catalog.maccms import Cms
+from douban_pipeline.catalog.permissions import SYNOPSIS_COLUMNS
+from douban_pipeline.catalog.tables import OwnTables
+from douban_pipeline.settings import Settings
+
+_DENIED = (1044, 1142, 1143)
+
+
+def written_columns(settings: Settings) -> list[str]:
+    """Return the columns of `mac_vod` that may be written under ``settings``, in a steady order."""
+    policies = settings.policies
+    intros = SYNOPSIS_COLUMNS if settings.ai_intros else ()
+    return ["vod_douban_id", *(name for name in policies if policies[name] != "never" or name in intros)]
+
+
+def grant_statements(settings: Settings, tables: OwnTables, *, database: str, user: str, host: str) -> list[str]:
+    """Return the statements that make an account with just the rights that the pipeline needs.
+
+    Args:
+        settings: Their field policies decide which columns may be written.
+        tables: Our tables, whose rights include making and changing them.
+        database: The CMS's database.
+        user, host: The account, as MySQL names it; its password is left to whoever runs the statements.
+    """
+    prefix, account = settings.table_prefix, f"{_text(user)}@{_text(host)}"
+    columns = ", ".join(_name(column) for column in written_columns(settings))
+    own = sorted(table.name for table in tables.metadata.sorted_tables)
+    return [
+        # A comment: whoever runs this as it is must not get an account whose password everybody knows.
+        f"-- CREATE USER {account} IDENTIFIED BY '<password>';",
+        f"GRANT SELECT ON {_name(database)}.{_name(f'{prefix}type')} TO {account};",
+        f"GRANT SELECT, UPDATE ({columns}) ON {_name(database)}.{_name(f'{prefix}vod')} TO {account};",
+        *(
+            f"GRANT ALL ON {_name(database)}.{_name(table)} TO {account};"
+            for table in (*own, migrations.version_table(prefix))
+        ),
+    ]
+
+
+def missing_grants(engine: Engine, settings: Settings, tables: OwnTables, cms: Cms) -> list[str]:
+    """Return what this account lacks, each as ``UPDATE (vod_year) ON mac_vod``; empty when nothing.
+
+    The server is asked to explain statements, for which it wants the same rights as for doing them; nothing is done.
+    """
+    if engine.dialect.name == "sqlite":
+        return []
+    wanted: list[tuple[str, UpdateBase]] = [
+        (f"UPDATE ({column}) ON {cms.vod.name}", update(cms.vod).values({column: cms.vod.c[column]}))
+        for column in written_columns(settings)
+    ]
+    for table in tables.metadata.sorted_tables:
+        wanted += [(f"{verb} ON {table.name}", statement) for verb, statement in _writes(table)]
+    return [told for told, statement in wanted if not _allowed(engine, statement)]
+
+
+def _writes(table: Table) -> list[tuple[str, UpdateBase]]:
+    first = next(iter(table.c))
+    columns = [column.name for column in table.c]
+    return [
+        ("INSERT", insert(table).from_select(columns, select(table), include_defaults=False)),
+        ("UPDATE", update(table).values({first: first})),
+        ("DELETE", delete(table)),
+    ]
+
+
+def _allowed(engine: Engine, statement: UpdateBase) -> bool:
+    told = statement.compile(dialect=engine.dialect)
+    try:
+        with reading(engine) as connection:
+            connection.exec_driver_sql(f"EXPLAIN {told}")
+    except (OperationalError, ProgrammingError) as error:
+        if error.orig is not None and error.orig.args and error.orig.args[0] in _DENIED:
+            return False
+        raise
+    return True
+
+
+def _name(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("\\", "\\\\").replace("'", "''") + "'"

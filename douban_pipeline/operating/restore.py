@@ -1,0 +1,199 @@
+"""Reading a backup of our tables back, and telling what it costs: the log no longer knows the writes made since."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from sqlalchemy import Connection, Engine, func, select
+from sqlalchemy.schema import DropTable
+
+from douban_pipeline.catalog import migrations
+from douban_pipeline.catalog.database import LOCK_WAIT_SECONDS, reading
+from douban_pipeline.catalog.owner import is_dead
+from douban_pipeline.catalog.states import ChangeState, TaskStatus
+from douban_pipeline.catalog.tables import OwnTables
+from douban_pipeline.operating.backup import back_up, newest_write, present_tables
+from douban_pipeline.operating.backup_file import Header, pieces, verify
+from douban_pipeline.operating.client_programs import CLIENT, OperatingError, options_file, program, require_server
+
+_SHOWN = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What stands in the database before a backup is read back.
+
+    Attributes:
+        rows: Rows of those of our tables that exist, by name.
+        version: Of these tables; ``None`` if none is noted.
+        newest_write: When the newest change in their log was prepared.
+        since: Changes in their log that took effect and were prepared after the backup's newest one.
+        since_videos: How many videos these are of.
+        owners: Runs that hold tasks now and may be alive.
+    """
+
+    rows: dict[str, int]
+    version: str | None
+    newest_write: datetime | None
+    since: int
+    since_videos: int
+    owners: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A restore as it would be done now; ``refusals`` says why it would not."""
+
+    path: Path
+    header: Header
+    standing: Standing
+    refusals: tuple[str, ...]
+
+
+def plan_restore(engine: Engine, tables: OwnTables, prefix: str, path: Path, now: datetime, *, replace: bool) -> Plan:
+    """Read a backup whole, look at the database, and tell what restoring would mean; nothing is changed.
+
+    Raises:
+        OperatingError: The file is no whole backup of ours.
+    """
+    require_server(engine.url)
+    header = verify(path)
+    with reading(engine) as connection:
+        standing = _standing(connection, tables, prefix, header, now)
+    refusals = []
+    if header.prefix != prefix:
+        refusals.append(f"the backup is of tables under {header.prefix!r}, DOUBAN_PIPELINE_TABLE_PREFIX is {prefix!r}")
+    if not header.version:
+        refusals.append("the backup notes no version of its tables: it is of what a cut-off restore had left")
+    elif header.version not in migrations.versions(prefix):
+        refusals.append(
+            f"the backup is of version {header.version}, this release knows none after {migrations.head(prefix)}: "
+            f"install release {header.release} or a later one"
+        )
+    if standing.owners:
+        refusals.append(
+            f"runs are under way ({', '.join(standing.owners[:3])}): stop Dagster's daemon, wait until they have "
+            "ended, and try again"
+        )
+    held = {name: count for name, count in standing.rows.items() if count}
+    if held and not replace:
+        refusals.append(
+            f"our tables hold rows ({', '.join(f'{name} {count}' for name, count in sorted(held.items())[:3])} …): "
+            "say --replace to put the backup in their place"
+        )
+    return Plan(path, header, standing, tuple(refusals))
+
+
+def restore(
+    engine: Engine,
+    tables: OwnTables,
+    prefix: str,
+    path: Path,
+    now: datetime,
+    *,
+    replace: bool = False,
+    keep_in: Path | None = None,
+) -> Plan:
+    """Put the backup in ``path`` in the place of our tables.
+
+    The version is read back last: if this is cut off, no version is noted, every command and run refuses to use the
+    tables, and it can be done again.
+
+    Args:
+        keep_in: File that gets a backup of what stands now, if anything does; ``None`` keeps nothing.
+
+    Raises:
+        OperatingError: It is refused, or it failed.
+    """
+    require_server(engine.url)
+    with engine.connect() as connection, migrations.alone(connection, prefix):
+        connection.commit()  # the lock is the session's; an open transaction would stand in the way of DROP TABLE
+        plan = plan_restore(engine, tables, prefix, path, now, replace=replace)
+        if plan.refusals:
+            raise OperatingError("not restored: " + "; ".join(plan.refusals))
+        if keep_in is not None and any(plan.standing.rows.values()):
+            _keep(engine, tables, prefix, keep_in, now)
+        with options_file(engine.url) as options:
+            command = [program(CLIENT), f"--defaults-file={options}", "--batch", str(engine.url.database)]
+            _feed(command, _statements(engine, tables, prefix, plan))
+        restored = migrations.current(engine, prefix)
+        if restored != plan.header.version:
+            raise OperatingError(f"restored tables note version {restored}, the backup {plan.header.version}")
+    return plan
+
+
+def _keep(engine: Engine, tables: OwnTables, prefix: str, path: Path, now: datetime) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        back_up(engine, tables, prefix, path, now)
+    except OperatingError as error:
+        raise OperatingError(
+            f"not restored: what stands now cannot be kept ({error}); --no-keep goes on without"
+        ) from error
+
+
+def _standing(connection: Connection, tables: OwnTables, prefix: str, header: Header, now: datetime) -> Standing:
+    present = present_tables(connection, tables)
+    rows = {
+        name: int(connection.execute(select(func.count()).select_from(table)).scalar_one())
+        for name, table in present.items()
+    }
+    since = since_videos = 0
+    log, task = tables.log, tables.task
+    if log.name in present:
+        done = log.c.state.in_([ChangeState.APPLIED, ChangeState.REVERTED, ChangeState.PREPARED])
+        query = select(func.count(), func.count(log.c.vod_id.distinct())).where(done)
+        if header.newest_write is not None:
+            query = query.where(log.c.prepared_at > header.newest_write)
+        since, since_videos = connection.execute(query).one()
+    owners: list[str] = []
+    if task.name in present:
+        leased = select(task.c.lease_owner.distinct()).where(
+            task.c.status == TaskStatus.RUNNING, task.c.lease_owner.is_not(None), task.c.lease_until > now
+        )
+        owners = [owner for owner in connection.execute(leased).scalars() if not is_dead(owner)]
+    return Standing(
+        rows,
+        migrations.current(connection.engine, prefix),
+        newest_write(connection, tables),
+        since,
+        since_videos,
+        tuple(sorted(owners)),
+    )
+
+
+def _statements(engine: Engine, tables: OwnTables, prefix: str, plan: Plan) -> Iterator[bytes]:
+    version = engine.dialect.identifier_preparer.quote(migrations.version_table(prefix))
+    yield f"SET SESSION lock_wait_timeout = {LOCK_WAIT_SECONDS};\nDROP TABLE IF EXISTS {version};\n".encode()
+    for table in tables.metadata.sorted_tables:
+        if table.name in plan.standing.rows:
+            yield f"{DropTable(table).compile(dialect=engine.dialect)};\n".encode()
+    yield from pieces(plan.path)
+
+
+def _feed(command: list[str], statements: Iterator[bytes]) -> None:
+    with tempfile.TemporaryFile() as output:
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=output, stderr=output)  # noqa: S603 (no shell)
+        assert process.stdin is not None
+        try:
+            for piece in statements:
+                process.stdin.write(piece)
+            process.stdin.close()
+            status = process.wait()
+        except BrokenPipeError:  # it ended before: its words say why
+            status = process.wait() or 1
+        finally:
+            process.kill()
+            process.wait()
+        if status:
+            output.seek(0)
+            told = output.read(_SHOWN).decode(errors="replace").strip()
+            raise OperatingError(
+                f"{Path(command[0]).name} failed ({status}): {told}. Our tables are incomplete now, and nothing runs "
+                "on them: mend the cause and restore again with --replace"
+            )

@@ -1,0 +1,103 @@
+"""A pattern is passed over only where it cannot match."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from douban_pipeline.matching import title_editions, title_numbers, title_words
+from douban_pipeline.matching.pattern_ends import ANYTHING, ends
+
+PATTERNS = [
+    *title_words.JUNK,
+    *title_words.EPISODES,
+    *(edition.pattern for edition in title_editions.EDITIONS),
+    *(word.pattern for word in title_numbers.NUMBER_SUFFIXES),
+]
+TAILS = [
+    "HD",
+    "1080P",
+    "4K",
+    "BluRay",
+    "WEB-DL",
+    "hdtv",
+    "remux",
+    "x264",
+    "h265.aac-GROUP",
+    "mkv",
+    "mp4",
+    "dvd版",
+    "中字",
+    "国语",
+    "国粤双语",
+    "蓝光",
+    "更新至12集",
+    "全30集",
+    "第3集",
+    "E05",
+    "1-12全",
+    "国语版",
+    "修复版",
+    "3D版",
+    "imax版",
+    "剧场版",
+    "ova版",
+    "OVA",
+    "specials",
+    "特别篇",
+    "最终季",
+    "season",
+    "全集",
+    "合集",
+    "上部",
+    "纯享版",
+    "plus",
+    "mv",
+    "新版",
+    "第二季",
+    "第3期",
+    "2季",
+    "三",
+    "II",
+    "S02",
+    "s2e10",
+    "R2",
+    "第三部",
+    "之章",
+    "III",
+    "ten",
+    "之二",
+    "20240315期",
+    "1-3部",
+]
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("(?:abc|de?)$", "cde"),
+        ("(?<=x)a[bc]*$", "abc"),
+        (r"第(?P<n>\d{1,2})\s?(?:季|期)$", "季期"),
+        (r"[a-c.]$(?!z)", "abc."),
+        ("HD(?:版)?", "d版"),
+    ],
+)
+def test_ends_are_read_off_a_pattern(source, expected):
+    assert ends(source) == frozenset(expected)
+
+
+@pytest.mark.parametrize("source", ["[^a]$", "a*$", ".$", r"\w$", r"x\b"])
+def test_an_open_end_may_be_anything(source):
+    assert ends(source) is ANYTHING
+
+
+@pytest.mark.parametrize("pattern", PATTERNS, ids=lambda pattern: pattern.pattern[:30])
+def test_no_match_is_passed_over(pattern: re.Pattern[str]):
+    known = ends(pattern.pattern)
+    for tail in TAILS:
+        for title in (tail, f"战狼 {tail}", f"战狼{tail}", f"Wolf {tail}", f"战狼 第二季 {tail}"):
+            for length in range(1, len(title) + 1):
+                cut = title[:length]
+                if pattern.search(cut):
+                    assert known is ANYTHING or cut[-1].casefold() in known, cut

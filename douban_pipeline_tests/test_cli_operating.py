@@ -1,0 +1,250 @@
+"""Checks, upgrades and grants by the command line."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import uuid
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+from alembic import command
+from dagster import DagsterInstance
+from sqlalchemy.exc import OperationalError
+
+from douban_pipeline.catalog import migrations
+from douban_pipeline.catalog.change_log import Change
+from douban_pipeline.catalog.database import open_engine
+from douban_pipeline.catalog.states import ChangeState
+from douban_pipeline.catalog.tables import own_tables
+from douban_pipeline.clock import SystemClock
+from douban_pipeline.launching.pools import set_pool_limits
+from douban_pipeline.operating.client_programs import CLIENT, options_file, program
+from douban_pipeline.operating.grants import missing_grants, written_columns
+from douban_pipeline_tests.calling import caller  # noqa: F401 (a fixture)
+from douban_pipeline_tests.library import GivenSettings, Library, build_library, video
+
+HEAD = migrations.head("mac_")
+
+
+def upgrade_to(engine: sa.Engine, prefix: str, version: str) -> None:
+    """Bring our tables to an earlier version, as an earlier release did."""
+    config = migrations.config_for(prefix)
+    with engine.begin() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, version)
+
+
+def ddl(engine: sa.Engine, prefix: str) -> dict[str, list[str]]:
+    """Return how our tables are, line by line, without their prefix, and the version that is noted."""
+    with engine.connect() as connection:
+        names = [name for name in sa.inspect(connection).get_table_names() if name.startswith(f"{prefix}douban_")]
+        made = {name: connection.exec_driver_sql(f"SHOW CREATE TABLE {name}").one()[1] for name in names}
+    shape = {name.removeprefix(prefix): text.replace(prefix, "").splitlines() for name, text in made.items()}
+    return shape | {"version": [str(migrations.current(engine, prefix))]}
+
+
+# --- upgrade ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.mariadb
+def test_the_printed_sql_run_by_hand_does_what_an_upgrade_does(mariadb_url, call):
+    """From nothing, from the first release and from any other: to the letter, and with the rows changed alike."""
+    engine = open_engine(mariadb_url)
+
+    def printed(start: str | None) -> str:
+        settings = {"DOUBAN_PIPELINE_DATABASE_URL": mariadb_url, "DOUBAN_PIPELINE_TABLE_PREFIX": "b_"}
+        told = call("upgrade", "--dry-run", **settings)
+        assert told.status == 0, told.said
+        head, _, sql = told.said.partition("\n")
+        assert f"version {start or 'none'} → {HEAD}" in head
+        return sql.strip()
+
+    # Version by version, so that what is printed at each of them is also what is run from there to the end.
+    _, *steps = re.split("^(?=-- Running upgrade )", printed(None), flags=re.MULTILINE)
+    before_all = printed(None).removesuffix("".join(steps).strip())
+    for version in migrations.versions("b_"):
+        with options_file(engine.url) as options:
+            client = [program(CLIENT), f"--defaults-file={options}", str(engine.url.database)]
+            subprocess.run(client, input=(before_all + steps.pop(0)).encode(), check=True)
+        upgrade_to(engine, "a_", version)
+        assert ddl(engine, "b_") == ddl(engine, "a_")
+        assert printed(version) == ("".join(steps).strip() or "-- nothing to do")
+        assert ddl(engine, "b_") == ddl(engine, "a_")
+        if version == "0003":
+            _record_something_taken_back(engine, "a_")
+            _record_something_taken_back(engine, "b_")
+        before_all = ""
+    for prefix in ("a_", "b_"):
+        with engine.connect() as connection:
+            assert connection.exec_driver_sql(f"SELECT state FROM {prefix}douban_decision").scalar() == "reverted"
+    engine.dispose()
+
+
+def _record_something_taken_back(engine: sa.Engine, prefix: str) -> None:
+    rows = {
+        "decision": {"decision_id": 1, "vod_id": 7, "shard": 7, "action": "choose", "reviewer": "r", "state": "applied"}
+        | {"run_id": "r", "created_at": "2026-01-01"},
+        "log": {"vod_id": 7, "shard": 7, "action": "link", "old_values": "{}", "new_values": "{}", "state_old": "{}"}
+        | {"state_new": "{}", "operator": "r", "batch_id": "b", "run_id": "r", "decision_id": 1, "state": "reverted"}
+        | {"prepared_at": "2026-01-01"},
+    }
+    with engine.begin() as connection:
+        for table, row in rows.items():
+            names = ", ".join(row)
+            marks = ", ".join(f":{name}" for name in row)
+            connection.execute(sa.text(f"INSERT INTO {prefix}douban_{table} ({names}) VALUES ({marks})"), row)
+
+
+def test_migrations_change_tables_through_their_steps_alone():
+    """What goes past them, `upgrade --dry-run` would not know of."""
+    for path in (Path(migrations.__file__).parent / "versions").glob("0*.py"):
+        assert set(re.findall(r"\bop\.(\w+)", path.read_text(encoding="utf-8"))) <= {"execute"}, path.name
+
+
+def test_an_upgrade_that_was_cut_off_is_told_from_where_it_stopped(tmp_path, call):
+    url = f"sqlite:///{tmp_path / 'library.sqlite'}"
+    engine = open_engine(url)
+    upgrade_to(engine, "mac_", "0001")
+    own_tables("mac_").brake.create(engine)
+    told = call("upgrade", "--dry-run", DOUBAN_PIPELINE_DATABASE_URL=url)
+    assert "CREATE TABLE mac_douban_brake" not in told.said
+    assert "CREATE TABLE mac_douban_intro" in told.said
+    assert migrations.current(engine, "mac_") == "0001"
+    assert call("upgrade", DOUBAN_PIPELINE_DATABASE_URL=url).said.strip() == f"our tables version 0001 → {HEAD}"
+    again = call("upgrade", "--dry-run", DOUBAN_PIPELINE_DATABASE_URL=url)
+    assert "-- nothing to do" in again.said
+    engine.dispose()
+
+
+@pytest.mark.parametrize("arguments", [("upgrade",), ("upgrade", "--dry-run"), ("setup",)])
+def test_tables_of_a_newer_release_are_left_alone(arguments, sqlite_url, tmp_path, call):
+    with build_library(sqlite_url, [video(1)]) as library:
+        library.execute("UPDATE mac_douban_version SET version_num = '9999'")
+        told = call(*arguments, DOUBAN_PIPELINE_DATABASE_URL=sqlite_url, DAGSTER_HOME=str(tmp_path))
+        assert told.status == 2
+        assert "version 9999" in told.said
+        assert "Install that release again" in " ".join(told.said.split())
+        assert library.query("SELECT version_num FROM mac_douban_version") == [{"version_num": "9999"}]
+
+
+# --- grants -----------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def account(url: str, call, **settings: str):
+    """An account with just the rights that the command prints, and the library as that account opens it."""
+    user, owner = f"dt_{uuid.uuid4().hex[:10]}", open_engine(url)
+    told = call("grants", "--user", user, "--host", "%", DOUBAN_PIPELINE_DATABASE_URL=url, **settings)
+    assert told.status == 0, told.said
+    try:
+        with owner.connect() as connection:
+            connection.exec_driver_sql("CREATE USER %s@'%%' IDENTIFIED BY 'password'", (user,))
+            for line in told.said.splitlines():
+                if not line.startswith("--"):
+                    connection.exec_driver_sql(line.rstrip(";").replace("%", "%%"))
+        restricted = owner.url.set(username=user, password="password")
+        with Library(restricted.render_as_string(hide_password=False), clock=SystemClock()) as library:
+            yield library
+    finally:
+        with owner.connect() as connection:
+            connection.exec_driver_sql("DROP USER IF EXISTS %s@'%%'", (user,))
+        owner.dispose()
+
+
+@pytest.mark.mariadb
+def test_the_grants_suffice_for_every_write_and_for_nothing_else(mariadb_url, call):
+    with build_library(mariadb_url, [video(1)]) as owned:
+        for table in (*owned.tables.metadata.sorted_tables, sa.table("mac_douban_version")):
+            owned.execute(f"DROP TABLE {table.name}")
+        policies = "vod_pic=never,vod_score=overwrite"
+        with account(mariadb_url, call, DOUBAN_PIPELINE_FIELD_POLICIES=policies) as library:
+            migrations.upgrade(library.engine, "mac_")
+            library.intake.initialise(spread=False)
+            settings = GivenSettings(field_policies={"vod_pic": "never", "vod_score": "overwrite"})
+            written = written_columns(settings)
+            row = library.row(1)
+            values = {name: row[name] for name in written}
+            [outcome] = library.change_log().write([Change(1, "sync", values, values)])
+            assert outcome.state is ChangeState.APPLIED
+            assert missing_grants(library.engine, settings, library.tables, library.cms) == []
+            denied = ["vod_pic", "vod_name", "vod_status", "vod_time", "vod_lock"]
+            for column in denied:
+                with pytest.raises(OperationalError, match="denied"):
+                    library.set_cms(1, **{column: row[column]})
+            for forbidden in ("DELETE FROM mac_vod", "DELETE FROM mac_type", "DROP TABLE mac_vod"):
+                with pytest.raises(OperationalError, match="denied"):
+                    library.execute(forbidden)
+            # The same rights under the default policies: one column more is wanted, and a check says which.
+            assert missing_grants(library.engine, GivenSettings(), library.tables, library.cms) == [
+                "UPDATE (vod_pic) ON mac_vod"
+            ]
+            told = call("check", "--no-dagster", DOUBAN_PIPELINE_DATABASE_URL=library.url)
+            assert told.status == 1
+            assert "fail grants    this account lacks UPDATE (vod_pic) ON mac_vod" in told.said
+            assert "password" not in told.said
+
+
+def test_grants_hold_no_password_and_follow_the_settings(call):
+    url = "mysql+pymysql://root:geheim@db/cms`x"
+    told = call("grants", DOUBAN_PIPELINE_DATABASE_URL=url, DOUBAN_PIPELINE_FIELD_POLICIES="vod_content=never")
+    assert "geheim" not in told.said
+    assert told.said.startswith("-- CREATE USER 'douban'@'127.0.0.1' IDENTIFIED BY '<password>';\n")
+    assert "ON `cms``x`.`mac_douban_log` TO" in told.said
+    [columns] = [line for line in told.said.splitlines() if "UPDATE (" in line]
+    assert "`vod_douban_id`" in columns
+    assert "vod_content" not in columns
+    intros = {"DOUBAN_PIPELINE_AI_INTROS": "true", "OPENROUTER_API_KEY": "k"}
+    assert "`vod_content`" in call("grants", DOUBAN_PIPELINE_DATABASE_URL=url, **intros).said
+
+
+# --- check ------------------------------------------------------------------------------------------------------------
+
+
+def findings(told) -> dict[str, dict[str, str]]:
+    return {finding["name"]: finding for finding in json.loads(told.said)["findings"]}
+
+
+def test_a_check_names_what_is_amiss_with_its_remedy(database_url, tmp_path, call):
+    home = {"DOUBAN_PIPELINE_HOME": str(tmp_path)}
+    with build_library(database_url, [video(1)], clock=SystemClock()) as library:
+        well = call("check", "--no-dagster", "--json", DOUBAN_PIPELINE_DATABASE_URL=database_url, **home)
+        assert well.status == 0, well.said
+        assert {finding["state"] for finding in findings(well).values()} == {"ok"}
+        library.execute("UPDATE mac_douban_version SET version_num = '0001'")
+        old = call("check", "--no-dagster", "--json", DOUBAN_PIPELINE_DATABASE_URL=database_url, **home)
+        assert old.status == 1
+        assert findings(old)["tables"]["remedy"] == "stop Dagster and run `douban-pipeline upgrade`"
+        library.execute("UPDATE mac_douban_version SET version_num = '9999'")
+        new = call("check", "--no-dagster", DOUBAN_PIPELINE_DATABASE_URL=database_url, **home)
+        assert "fail tables    our tables are at version 9999, this release knows none after" in new.said
+
+
+def test_a_check_goes_on_where_it_can_and_tells_no_secret(tmp_path, call):
+    url = "mysql+pymysql://site:geheim@127.0.0.1:1/maccms"
+    missing = tmp_path / "missing"
+    told = call("check", DOUBAN_PIPELINE_DATABASE_URL=url, DOUBAN_PIPELINE_HOME=str(missing))
+    assert told.status == 1
+    assert "geheim" not in told.said
+    states = [line.split(maxsplit=2)[:2] for line in told.said.splitlines()]
+    assert states == [["ok", "settings"], ["fail", "database"], ["fail", "home"], ["fail", "instance"]]
+    wrong = call("check", DOUBAN_PIPELINE_TOP_N="0")
+    assert wrong.status == 1
+    assert "DOUBAN_PIPELINE_TOP_N = '0' is not allowed" in wrong.said
+
+
+def test_a_check_sees_dead_daemons_and_pools_without_limits(sqlite_url, tmp_path, call):
+    (tmp_path / "dagster.yaml").write_text("telemetry: {enabled: false}\n", encoding="utf-8")
+    settings = {"DOUBAN_PIPELINE_DATABASE_URL": sqlite_url, "DOUBAN_PIPELINE_HOME": str(tmp_path)}
+    with build_library(sqlite_url, [video(1)]):
+        before = findings(call("check", "--json", DAGSTER_HOME=str(tmp_path), **settings))
+        with DagsterInstance.from_config(str(tmp_path)) as instance:
+            set_pool_limits(instance)
+        after = findings(call("check", "--json", DAGSTER_HOME=str(tmp_path), **settings))
+    assert before["daemon"]["state"] == after["daemon"]["state"] == "fail"
+    assert "SENSOR never" in after["daemon"]["told"]
+    assert (before["pools"]["state"], after["pools"]["state"]) == ("fail", "ok")
+    assert before["pools"]["remedy"] == "run `douban-pipeline setup`"
