@@ -164,10 +164,13 @@ class Services:
         prefix = self.settings.table_prefix
         found, wanted = migrations.current(self.engine, prefix), migrations.head(prefix)
         if found != wanted:
-            state = "do not exist yet" if found is None else f"are at version {found}, this release needs {wanted}"
+            place = f"our tables in {self.settings.shown_library_url}"
+            if found is None:
+                raise DatabaseError(
+                    f"{place} do not exist yet: run `douban-pipeline setup`, then launch the job initialise_library"
+                )
             raise DatabaseError(
-                f"our tables in {self.settings.shown_library_url} {state}: run `douban-pipeline setup`, "
-                "then launch the job initialise_library"
+                f"{place} are at version {found}, this release needs {wanted}: run `douban-pipeline upgrade`"
             )
         return self
 

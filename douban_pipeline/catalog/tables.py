@@ -287,7 +287,6 @@ def own_tables(prefix: str) -> OwnTables:
         Column("fetched_at", UtcDateTime, nullable=False),
         Column("seen_at", UtcDateTime, nullable=False),
         UniqueConstraint("source", "key_hash", "sha256", name=f"uq_{name('snapshot_content')}"),
-        index("snapshot_latest", "source", "key_hash", "seen_at"),
         index("snapshot_seen", "seen_at"),
     )
     gate = table(

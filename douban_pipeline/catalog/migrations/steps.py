@@ -69,6 +69,12 @@ def add_index(table: str, name: str, *columns: str, instead_of: str = "") -> Non
     if name not in present:
         op.create_index(name, table, list(columns))
         present.add(name)
-    if instead_of in present:
-        op.drop_index(instead_of, table_name=table)
-        present.discard(instead_of)
+    drop_index(table, instead_of)
+
+
+def drop_index(table: str, name: str) -> None:
+    """Drop the index ``name`` if it is there."""
+    present = _shape().indexes[table]
+    if name in present:
+        op.drop_index(name, table_name=table)
+        present.discard(name)

@@ -1,10 +1,10 @@
-"""What is due is found by indexes whose use does not grow with the library."""
+"""What is due is found by indexes whose use does not grow with the library; one that another serves as well goes."""
 
 from __future__ import annotations
 
 from alembic import context
 
-from douban_pipeline.catalog.migrations.steps import add_index
+from douban_pipeline.catalog.migrations.steps import add_index, drop_index
 
 revision = "0005"
 down_revision = "0004"
@@ -18,3 +18,5 @@ def upgrade() -> None:
     add_index(video, f"ix_{video}_coming", *coming, instead_of=f"ix_{video}_due")
     add_index(video, f"ix_{video}_first", "shard", "type_id", "douban_next_sync_at")
     add_index(video, f"ix_{video}_round", "shard", "douban_last_sync_at")
+    # Answers to one question are few, and the unique key leads to them.
+    drop_index(f"{own}snapshot", f"ix_{own}snapshot_latest")
