@@ -11,7 +11,6 @@ RUNTIME = [
     "sqlalchemy>=2.0,<2.1",
     "alembic>=1.13,<2",  # migrations of our own tables
     "pymysql>=1.1,<2",  # pure-Python driver: installs beside any CMS
-    "pandas>=2.2,<4",  # tables of the reports
     "numpy>=1.26,<3",  # first visits of a large library, 28 bytes a video
     "httpx>=0.27,<1",  # every call that leaves the machine
     "stamina>=24.3",  # retries around one call, with jitter and a deadline
@@ -22,7 +21,7 @@ RUNTIME = [
     "python-dotenv>=1,<2",  # finding misspelt settings in .env
     "typer>=0.12,<1",  # command line
     "rich>=13,<16",  # tables and progress in the terminal
-    "tabulate>=0.9,<1",  # pandas' Markdown tables, shown in Dagster's UI
+    "tabulate>=0.9,<1",  # Markdown tables, shown in Dagster's UI
     "pyyaml>=6,<7",  # configs of launchpads in links
     "tzdata",  # time zones on machines without a zone database
 ]
@@ -41,7 +40,6 @@ DEVELOPMENT = [
     "mypy>=1.11",
     "types-PyMySQL",
     "types-tabulate",
-    "pandas-stubs",
     "types-PyYAML",
     "types-psutil",
     "playwright>=1.45,<2",  # drives the Chromium that is installed, in the tests of what people click

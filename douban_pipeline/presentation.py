@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
-import pandas as pd
+from tabulate import tabulate
 
 MOST_ROWS = 20
 
@@ -34,8 +34,9 @@ def table(rows: Sequence[Mapping[str, Any]], *, most: int = MOST_ROWS, empty: st
     """Return ``rows`` as a Markdown table of at most ``most`` rows, and say how many were left out."""
     if not rows:
         return empty
-    frame = pd.DataFrame([{name: _cell(value) for name, value in row.items()} for row in rows[:most]])
-    text = frame.to_markdown(index=False, disable_numparse=True)
+    columns = dict.fromkeys(name for row in rows[:most] for name in row)
+    cells = [[_cell(row.get(name)) for name in columns] for row in rows[:most]]
+    text = tabulate(cells, headers=list(columns), tablefmt="pipe", disable_numparse=True)
     return text if len(rows) <= most else f"{text}\n\n… and {len(rows) - most} more"
 
 

@@ -7,6 +7,8 @@ import dagster as dg
 from douban_pipeline.services import Services, open_services
 from douban_pipeline.settings import Settings
 
+_STATEMENT_SECONDS, _RECYCLE_SECONDS, _MORE_CONNECTIONS = 60, 300, 5
+
 
 def services_resource(settings: Settings) -> dg.ResourceDefinition:
     """Return the resource ``services``: database, sources and settings of one process.
@@ -16,7 +18,9 @@ def services_resource(settings: Settings) -> dg.ResourceDefinition:
     """
 
     @dg.resource(description="Database, sources and settings, as the environment says.")
-    def services(_context: dg.InitResourceContext) -> Iterator[Services]:
+    def services(context: dg.InitResourceContext) -> Iterator[Services]:
+        if context.run is not None and context.instance is not None:
+            _keep_connections(context.instance)
         opened = open_services(settings)
         try:
             yield opened
@@ -24,3 +28,10 @@ def services_resource(settings: Settings) -> dg.ResourceDefinition:
             opened.close()
 
     return services
+
+
+def _keep_connections(instance: dg.DagsterInstance) -> None:
+    """Let a run write its events over connections that stay open: on PostgreSQL Dagster opens one for each otherwise."""
+    instance.optimize_for_webserver(
+        statement_timeout=_STATEMENT_SECONDS * 1000, pool_recycle=_RECYCLE_SECONDS, max_overflow=_MORE_CONNECTIONS
+    )

@@ -146,6 +146,58 @@ def test_a_session_is_set_up_for_short_waits_and_fresh_reads(mariadb_url):
     engine.dispose()
 
 
+def _count(connection, name):
+    return int(connection.exec_driver_sql(f"SHOW SESSION STATUS LIKE '{name}'").one()[1])
+
+
+@pytest.mark.mariadb
+def test_short_transactions_neither_ping_nor_roll_back(mariadb_url):
+    engine = open_engine(mariadb_url)
+    with engine.begin() as connection:
+        connection.exec_driver_sql("CREATE TABLE word (word VARCHAR(9)) ENGINE=InnoDB")
+        number = connection.exec_driver_sql("SELECT CONNECTION_ID()").scalar()
+    with engine.connect() as connection:
+        before = {name: _count(connection, name) for name in ("Com_rollback", "Com_admin_commands")}
+    for _ in range(20):
+        with engine.begin() as connection:
+            connection.exec_driver_sql("INSERT INTO word VALUES ('eins')")
+    with engine.connect() as connection:
+        assert connection.exec_driver_sql("SELECT CONNECTION_ID()").scalar() == number
+        # What the first look itself began was taken back.
+        assert _count(connection, "Com_rollback") - before["Com_rollback"] == 1
+        assert _count(connection, "Com_admin_commands") == before["Com_admin_commands"]
+    engine.dispose()
+
+
+@pytest.mark.mariadb
+def test_what_was_begun_by_hand_is_taken_back(mariadb_url):
+    engine = open_engine(mariadb_url)
+    with engine.begin() as connection:
+        connection.exec_driver_sql("CREATE TABLE word (word VARCHAR(9)) ENGINE=InnoDB")
+    raw = engine.raw_connection()
+    raw.cursor().execute("INSERT INTO word VALUES ('halb')")
+    raw.close()
+    with reading(engine) as connection:
+        assert connection.exec_driver_sql("SELECT COUNT(*) FROM word").scalar() == 0
+    engine.dispose()
+
+
+@pytest.mark.mariadb
+def test_connections_that_died_in_a_pause_are_replaced(mariadb_url, monkeypatch):
+    engine, other = open_engine(mariadb_url), open_engine(mariadb_url)
+    with engine.connect() as first, engine.connect() as second:
+        numbers = [each.exec_driver_sql("SELECT CONNECTION_ID()").scalar() for each in (first, second)]
+    with other.connect() as connection:
+        for number in numbers:
+            connection.exec_driver_sql(f"KILL {number}")
+    monkeypatch.setattr("douban_pipeline.catalog.database._FRESH_SECONDS", 0.0)
+    with engine.connect() as first, engine.connect() as second:
+        found = [each.exec_driver_sql("SELECT CONNECTION_ID()").scalar() for each in (first, second)]
+    assert not set(found) & set(numbers)
+    for each in (engine, other):
+        each.dispose()
+
+
 def test_who_opens_a_new_file_while_somebody_has_it_waits(sqlite_url):
     """Turning to write-ahead asks for the file alone, and SQLite does not always wait for that by itself."""
     other = sqlite3.connect(sqlite_url.removeprefix("sqlite:///"), isolation_level=None, timeout=0)
