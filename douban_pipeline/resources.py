@@ -31,7 +31,7 @@ def services_resource(settings: Settings) -> dg.ResourceDefinition:
 
 
 def _keep_connections(instance: dg.DagsterInstance) -> None:
-    """Let a run write its events over connections that stay open: on PostgreSQL Dagster opens one for each otherwise."""
+    """Let a run write its events over connections that stay open: Dagster opens one for each event on PostgreSQL."""
     instance.optimize_for_webserver(
         statement_timeout=_STATEMENT_SECONDS * 1000, pool_recycle=_RECYCLE_SECONDS, max_overflow=_MORE_CONNECTIONS
     )

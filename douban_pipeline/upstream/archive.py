@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Engine, Row, delete, func, insert, or_, select, update
+from sqlalchemy import Connection, Engine, Row, bindparam, delete, func, insert, or_, select, update
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from douban_pipeline.catalog.database import reading, transactions
@@ -78,8 +78,18 @@ class Archive:
 
     def __init__(self, engine: Engine, tables: OwnTables, clock: Clock) -> None:
         self._engine = engine
-        self._table = tables.snapshot
+        self._table = table = tables.snapshot
         self._clock = clock
+        # Built once: every request asks and keeps, and putting a statement together costs more than sending it.
+        asked = (table.c.source == bindparam("of")) & (table.c.key_hash == bindparam("hash"))
+        self._known = select(table.c.snapshot_id).where(asked, table.c.sha256 == bindparam("content"))
+        self._seen = update(table).where(table.c.snapshot_id == bindparam("known_id"))
+        self._recent = (
+            select(table)
+            .where(asked, table.c.seen_at >= bindparam("since"))
+            .order_by(table.c.seen_at.desc(), table.c.snapshot_id.desc())
+            .limit(bindparam("most"))
+        )
 
     def put(self, source: str, key: str, status: int, body: bytes, parser_version: str) -> int:
         """Keep one answer and return its snapshot id; content already known is only marked as seen again.
@@ -104,29 +114,28 @@ class Archive:
         now = self._clock.now()
         key_hash = _sha256(key.encode())
         sha256 = _sha256(body)
-        known = (table.c.source == source) & (table.c.key_hash == key_hash) & (table.c.sha256 == sha256)
+        known = {"of": source, "hash": key_hash, "content": sha256}
         packed = zlib.compress(body, 6)
         for transaction in transactions(self._engine):
             with transaction as connection:
-                snapshot_id = connection.execute(select(table.c.snapshot_id).where(known)).scalar()
+                snapshot_id = connection.execute(self._known, known).scalar()
                 if snapshot_id is not None:
-                    seen = update(table).where(table.c.snapshot_id == snapshot_id).values(seen_at=now, status=status)
+                    seen = {"known_id": snapshot_id, "seen_at": now, "status": status}
                     # None is touched where retention dropped it after the look.
-                    if connection.execute(seen).rowcount:
+                    if connection.execute(self._seen, seen).rowcount:
                         return int(snapshot_id)
-                inserted = connection.execute(
-                    insert(table).values(
-                        source=source,
-                        key_hash=key_hash,
-                        request_key=key[:500],
-                        status=status,
-                        sha256=sha256,
-                        body=packed,
-                        parser_version=parser_version,
-                        fetched_at=now,
-                        seen_at=now,
-                    )
-                ).inserted_primary_key
+                new = {
+                    "source": source,
+                    "key_hash": key_hash,
+                    "request_key": key[:500],
+                    "status": status,
+                    "sha256": sha256,
+                    "body": packed,
+                    "parser_version": parser_version,
+                    "fetched_at": now,
+                    "seen_at": now,
+                }
+                inserted = connection.execute(insert(table), new).inserted_primary_key
                 assert inserted is not None
                 return int(inserted[0])
         raise AssertionError("unreachable")
@@ -141,19 +150,14 @@ class Archive:
         """
         if max_age > LONGEST_CACHE:
             raise ValueError(f"answers up to {max_age} old asked for, but retention only leaves {LONGEST_CACHE}")
-        table = self._table
-        statement = (
-            select(table)
-            .where(
-                table.c.source == source,
-                table.c.key_hash == _sha256(key.encode()),
-                table.c.seen_at >= self._clock.now() - max_age,
-            )
-            .order_by(table.c.seen_at.desc(), table.c.snapshot_id.desc())
-            .limit(limit)
-        )
+        asked = {
+            "of": source,
+            "hash": _sha256(key.encode()),
+            "since": self._clock.now() - max_age,
+            "most": limit,
+        }
         with reading(self._engine) as connection:
-            return [_snapshot(row) for row in connection.execute(statement)]
+            return [_snapshot(row) for row in connection.execute(self._recent, asked)]
 
     def get(self, snapshot_id: int) -> Snapshot:
         """Return one snapshot.

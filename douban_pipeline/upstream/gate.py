@@ -19,7 +19,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from random import Random
 from typing import TypeVar
 
-from sqlalchemy import Engine, insert, select, update
+from sqlalchemy import Engine, bindparam, insert, select, update
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 from douban_pipeline.catalog.database import reading
@@ -84,6 +84,10 @@ class Gate:
         self._hold = hold
         self._zone = zone
         self._process = f"{socket.gethostname()[:60]}:{os.getpid()}"
+        # Built once: every request changes the row twice, and putting a statement together costs more than sending it.
+        here = self._table.c.source == bindparam("of")
+        self._locked = select(self._table).where(here).with_for_update()
+        self._store = update(self._table).where(here)
 
     def configure(
         self,
@@ -250,20 +254,15 @@ class Gate:
             logger.exception("could not leave the gate of %s", source)
 
     def _change(self, source: str, change: Callable[[GateRow], T]) -> T:
-        table = self._table
         try:
             with self._engine.begin() as connection:
-                stored = connection.execute(
-                    select(table).where(table.c.source == source).with_for_update()
-                ).one_or_none()
+                stored = connection.execute(self._locked, {"of": source}).one_or_none()
                 if stored is None:
                     raise GateUnreadable(source, "the gate has no row for this source: configure it first")
                 row = decode(stored, self._zone)
                 row.holders = [holder for holder in row.holders if not _is_gone(holder.owner)]
                 result = change(row)
-                connection.execute(
-                    update(table).where(table.c.source == source).values(**encode(row), updated_at=self._clock.now())
-                )
+                connection.execute(self._store, {"of": source, **encode(row), "updated_at": self._clock.now()})
             return result
         except (SQLAlchemyError, ValueError, KeyError, TypeError) as error:
             raise _unreadable(source, error) from error
