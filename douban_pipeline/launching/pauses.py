@@ -15,6 +15,9 @@ from douban_pipeline.syncing.checks import checks as syncing_checks
 PAUSE = timedelta(minutes=10)
 """How long after a failure the sensor tries again, as after a task's first."""
 
+SHORT_PAUSE = timedelta(minutes=1)
+"""How long a shard rests after a single failed run."""
+
 _MOST = 200
 
 
@@ -46,6 +49,13 @@ def _stops(evaluation: dg.AssetCheckEvaluation | None) -> bool:
 
 
 def shards_at_rest(instance: dg.DagsterInstance, now: datetime) -> set[int]:
-    """Return the shards of which a run failed within `PAUSE`; others go on."""
+    """Return the shards that rest after failed runs; others go on.
+
+    For `SHORT_PAUSE` after one that may have been killed by chance, for `PAUSE` after the second within `PAUSE`.
+    """
     failed = dg.RunsFilter(statuses=[dg.DagsterRunStatus.FAILURE], updated_after=now - PAUSE)
-    return {shard for run in instance.get_runs(filters=failed, limit=_MOST) for shard in shards_of_run(run)}
+    times: dict[int, list[datetime]] = {}
+    for record in instance.get_run_records(filters=failed, limit=_MOST):
+        for shard in shards_of_run(record.dagster_run):
+            times.setdefault(shard, []).append(record.update_timestamp.replace(tzinfo=UTC))
+    return {shard for shard, ends in times.items() if len(ends) > 1 or max(ends) > now - SHORT_PAUSE}

@@ -36,8 +36,8 @@ def due_videos_sensor(
     """Launches the chain for shards with enough due videos, or with one that has waited long enough.
 
     Not while that shard is running, and never more runs than `DOUBAN_PIPELINE_MAX_SYNC_RUNS`. A shard whose run failed
-    rests for ten minutes; while a guard fails, which would stop every run, one is tried every ten minutes. Correctness
-    rests on the tasks' leases, so a run launched by hand at the same time does no harm.
+    rests for a minute, for ten if it fails again; while a guard fails, which would stop every run, one is tried every
+    ten minutes. Correctness rests on the tasks' leases, so a run launched by hand at the same time does no harm.
     """
     unready = _why_unready(services)
     if unready:

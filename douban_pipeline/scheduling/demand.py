@@ -53,7 +53,7 @@ def choose_shards(
     if worth:
         return [shard.shard for shard in worth[:room]], ""
     if not free:
-        return [], f"videos are due in {len(idle)} shard(s), whose last run failed: they rest for ten minutes"
+        return [], f"videos are due in {len(idle)} shard(s), whose last run failed: they rest for some minutes"
     return [], (
         f"{sum(shard.lately for shard in free)} videos are due in {len(free)} shard(s): too few for a run until "
         f"one of them has waited {int(demand.max_wait.total_seconds() // 60)} min"

@@ -1,8 +1,13 @@
-"""`python -m douban_pipeline.soak`."""
+"""Entry point: ``python -m douban_pipeline.soak``."""
 
-import typer
+import warnings
 
-from douban_pipeline.soak.command import run
+from dagster import BetaWarning
 
 if __name__ == "__main__":
+    warnings.simplefilter("ignore", BetaWarning)
+    import typer
+
+    from douban_pipeline.soak.command import run
+
     typer.run(run)

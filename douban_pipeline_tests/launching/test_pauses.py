@@ -10,7 +10,7 @@ import pytest
 
 from douban_pipeline.build import build_defs, default_checks
 from douban_pipeline.launching.chain import CHAIN, shard_range_tags
-from douban_pipeline.launching.pauses import CHAIN_GUARDS, PAUSE, failing_guard, shards_at_rest
+from douban_pipeline.launching.pauses import CHAIN_GUARDS, PAUSE, SHORT_PAUSE, failing_guard, shards_at_rest
 from douban_pipeline_tests.library import GivenSettings
 
 GUARD = CHAIN_GUARDS[0]
@@ -81,16 +81,25 @@ def test_a_guard_that_passes_again_ends_the_pause(instance):
     assert failing_guard(instance, now()) is None
 
 
-def test_the_shards_of_a_failed_run_rest_and_no_others(instance):
+def fail(instance, tags, status=dg.DagsterRunStatus.FAILURE):
+    """Let a run of the chain have ended just now."""
     job = build_defs(settings=GivenSettings()).get_repository_def().get_job(CHAIN)
+    instance.create_run_for_job(job, tags=tags, status=status)
+
+
+def test_the_shards_of_a_failed_run_rest_for_a_minute_and_no_others(instance):
     statuses = dg.DagsterRunStatus
-    for tags, status in (
-        ({"dagster/partition": "05"}, statuses.FAILURE),
-        (shard_range_tags(8, 10), statuses.FAILURE),
-        ({"dagster/partition": "06"}, statuses.SUCCESS),
-        ({"dagster/partition": "07"}, statuses.CANCELED),
-        ({}, statuses.FAILURE),
-    ):
-        instance.create_run_for_job(job, tags=tags, status=status)
+    fail(instance, {"dagster/partition": "05"})
+    fail(instance, shard_range_tags(8, 10))
+    fail(instance, {"dagster/partition": "06"}, statuses.SUCCESS)
+    fail(instance, {"dagster/partition": "07"}, statuses.CANCELED)
+    fail(instance, {})
     assert shards_at_rest(instance, now()) == {5, 8, 9, 10}
+    assert shards_at_rest(instance, now() + SHORT_PAUSE) == set()
+
+
+def test_a_shard_that_fails_again_and_again_rests_longer(instance):
+    fail(instance, {"dagster/partition": "05"})
+    fail(instance, shard_range_tags(4, 6))
+    assert shards_at_rest(instance, now() + SHORT_PAUSE) == {5}
     assert shards_at_rest(instance, now() + PAUSE) == set()
