@@ -43,13 +43,15 @@ _NOTHING = re.compile(
     r"|(?:未知|[无無]|[暂暫][无無])(?:主演|导演|演员|编剧|资料|数据|信息|简介|介绍|剧情|剧情简介)?"
     r"|更多[.…]*|待定|未填写|未录入|[—/]"
 )
+# Every value is asked, and hardly any begins like this.
+_NOTHING_BEGINS = frozenset("内內不佚其-.*…0nNuU未无無暂暫更待—/")
 # Unknown and None are films: a title is dropped for fewer words than a name is.
 _NO_TITLE = re.compile(r"[内內][详詳]|不[详詳]|[-.…]+|n/a|null|未知|[无無]|[暂暫][无無](?:资料)?")
 
 
 def is_placeholder(text: str) -> bool:
     """Return whether a value says that nothing is known: 内详, 未知, 暂无主演, N/A, ``-`` …"""
-    return _NOTHING.fullmatch(text.casefold()) is not None
+    return text[:1] in _NOTHING_BEGINS and _NOTHING.fullmatch(text.casefold()) is not None
 
 
 def escape(text: str) -> str:

@@ -106,7 +106,13 @@ def _items(value: object, separators: str, *, bare_slash: bool) -> tuple[str, ..
         cleaned = [clean(part) for part in parts]
     else:
         listed = _NOT_AVAILABLE.sub("", clean(value))
-        cleaned = [clean(part) for part in _split(listed, separators, bare_slash=bare_slash)]
+        found = _split(listed, separators, bare_slash=bare_slash)
+        if _UNCLEAN.search(listed):
+            cleaned = [clean(part) for part in found]
+        else:
+            # One look at the whole spares one at each piece.
+            pieces = (" ".join(part.split()) for part in found)
+            cleaned = ["" if is_placeholder(piece) else piece for piece in pieces]
     return tuple(dict.fromkeys(item for item in cleaned if item))
 
 
