@@ -11,7 +11,6 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Literal, Self
 
 import dagster as dg
@@ -22,6 +21,7 @@ from sqlalchemy import URL
 
 from douban_pipeline.launching.pools import set_pool_limits
 from douban_pipeline.rig.databases import POSTGRES, scratch_database
+from douban_pipeline.rig.parts import Part
 from douban_pipeline.rig.processes import Process, RigError
 from douban_pipeline.rig.waiting import wait_for
 
@@ -43,7 +43,7 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-class DagsterStack:
+class DagsterStack(Part):
     """Dagster's processes over an instance of their own.
 
     Attributes:
@@ -255,20 +255,6 @@ class DagsterStack:
     def stop(self) -> None:
         """Stop everything and drop its database; safe to repeat."""
         self._closing.close()
-
-    def __enter__(self) -> Self:
-        """Start everything; what was started is stopped if the rest does not start."""
-        try:
-            return self.start()
-        except BaseException:
-            self.stop()
-            raise
-
-    def __exit__(
-        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
-    ) -> None:
-        """Stop everything."""
-        self.stop()
 
 
 def _listens(port: int) -> bool:

@@ -8,7 +8,6 @@ import subprocess
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from sqlalchemy import URL, create_engine
@@ -16,6 +15,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from douban_pipeline.rig.dagster_stack import HOST, free_port
 from douban_pipeline.rig.databases import create_database
+from douban_pipeline.rig.parts import Part
 from douban_pipeline.rig.processes import Process, RigError
 
 START_SECONDS = 60.0
@@ -49,7 +49,7 @@ def _program(name: str) -> str:
     return found
 
 
-class MariaDbServer:
+class MariaDbServer(Part):
     """A server that answers on loopback alone and reads no configuration of the machine's.
 
     Attributes:
@@ -162,17 +162,3 @@ class MariaDbServer:
         """Make the database ``name`` as the CMS's installer does, and return its address."""
         create_database(self.url, name, variable="the rig's own MariaDB")
         return self.url.set(database=name)
-
-    def __enter__(self) -> Self:
-        """Start it; what was begun is stopped if it does not come up."""
-        try:
-            return self.start()
-        except BaseException:
-            self.stop()
-            raise
-
-    def __exit__(
-        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
-    ) -> None:
-        """Stop it."""
-        self.stop()

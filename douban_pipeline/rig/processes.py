@@ -7,11 +7,11 @@ import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 import psutil
 
+from douban_pipeline.rig.parts import Part
 from douban_pipeline.rig.waiting import wait_for
 
 STOP_SECONDS = 20.0
@@ -32,7 +32,7 @@ class Usage:
     processes: int
 
 
-class Process:
+class Process(Part):
     """One process of the rig, and the children it makes.
 
     Args:
@@ -158,13 +158,3 @@ class Process:
         if self._process is not None:
             self._process.kill()
             self._process.wait()
-
-    def __enter__(self) -> Self:
-        """Start it."""
-        return self.start()
-
-    def __exit__(
-        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
-    ) -> None:
-        """Stop it."""
-        self.stop()

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from random import Random
-from types import TracebackType
 from typing import Any, Self
 
 from sqlalchemy import update
@@ -24,6 +23,7 @@ from douban_pipeline.generated.videos import work_id_of
 from douban_pipeline.generated.works import known, work_of
 from douban_pipeline.rig.dagster_stack import DagsterStack
 from douban_pipeline.rig.mariadb_server import MariaDbServer
+from douban_pipeline.rig.parts import Part
 from douban_pipeline.scheduling.intake import Intake
 from douban_pipeline.services import Services, open_services
 from douban_pipeline.settings import PREFIX, Settings, load_settings, variable
@@ -86,7 +86,7 @@ class Scale:
         return math.ceil(ARRIVALS_PER_MINUTE * self.minutes) + ARRIVALS_AT_LEAST
 
 
-class World:
+class World(Part):
     """Everything that runs in a soak; use it as a context manager.
 
     Attributes:
@@ -183,20 +183,6 @@ class World:
     def stop(self) -> None:
         """Stop everything; safe to repeat."""
         self._closing.close()
-
-    def __enter__(self) -> Self:
-        """Start everything; what was started is stopped if the rest does not start."""
-        try:
-            return self.start()
-        except BaseException:
-            self.stop()
-            raise
-
-    def __exit__(
-        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
-    ) -> None:
-        """Stop everything."""
-        self.stop()
 
 
 def subjects_of(videos: int, seed: int) -> Iterator[dict[str, Any]]:
