@@ -123,13 +123,22 @@ def play(services: Services, shards: Sequence[int], steps: Sequence[str]) -> Pla
         played.results[step] = {
             name: value.value if isinstance(value, dg.MetadataValue) else value for name, value in told.items()
         }
-        for check in default_checks:
-            [key] = check.check_keys
-            if key.asset_key.to_user_string() == step and not _function(check)(services).passed:
-                played.failed_guards.add(key.name)
+        played.failed_guards.update(
+            result.check_name
+            for check in default_checks
+            if {key.asset_key.to_user_string() for key in check.check_keys} == {step}
+            for result in results_of(check, services)
+            if not result.passed
+        )
         if played.failed_guards:
             break
     return played
+
+
+def results_of(guards: dg.AssetChecksDefinition, services: Services) -> Sequence[Any]:
+    """Return what an asset's guards find, called as the plain function they are."""
+    context = SimpleNamespace(selected_asset_check_keys=guards.check_keys)
+    return list(_function(guards)(context, services))
 
 
 def _function(definition: Any) -> Any:

@@ -1,26 +1,28 @@
-"""Guards on intros. Add a check here when it reads back what a language model wrote."""
+"""Guards on intros. Add one here when it reads back what a language model wrote."""
 
-from douban_pipeline.guard_checks import guard_check
+from douban_pipeline.guard_checks import Guard, guard_checks
 from douban_pipeline.intros import guards
 from douban_pipeline.intros.assets import ai_intros
 
 checks = [
-    guard_check(ai_intros, name, description, find)
-    for name, description, find in (
+    guard_checks(
+        ai_intros,
         (
-            "intros_pass_guard",
-            "Every intro of the last hour passes the fact guard again when it is read back from the CMS.",
-            guards.intros_unfit,
-        ),
-        (
-            "intros_logged",
-            "Every intro of the last 24 hours has an applied row in the log, and every such row its intro.",
-            guards.intros_unlogged,
-        ),
-        (
-            "locked_intros_untouched",
-            "No automatic intro of the last 24 hours was written over a locked one.",
-            guards.locked_intros_touched,
+            Guard(
+                "intros_pass_guard",
+                "Every intro of the last hour passes the fact guard again when it is read back from the CMS.",
+                guards.intros_unfit,
+            ),
+            Guard(
+                "intros_logged",
+                "Every intro of the last 24 hours has an applied row in the log, and every such row its intro.",
+                guards.intros_unlogged,
+            ),
+            Guard(
+                "locked_intros_untouched",
+                "No automatic intro of the last 24 hours was written over a locked one.",
+                guards.locked_intros_touched,
+            ),
         ),
     )
 ]

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from douban_pipeline.catalog.states import TaskStage, TaskType
 from douban_pipeline.catalog.tasks import NewTask, shard_of
-from douban_pipeline_tests.runs import STEPS, new_run_id
+from douban_pipeline_tests.runs import STEPS, Run, new_run_id
 from douban_pipeline_tests.scenario import FILMS, RIVER, WHALE, Scenario, row_of
 
 JUDGED_AND_WRITTEN = STEPS[2:]
@@ -154,6 +154,16 @@ def test_many_breaches_are_counted_exactly_and_named_in_part(stage):
     said = scenario.check().guard("confirmed_reach_thresholds")
     assert (said["violations"], said["shards"]) == (25, "00")
     assert said["videos"].endswith("… and 5 more")
+
+
+def test_one_guard_of_several_can_be_launched_alone(stage):
+    scenario = stage([row_of(RIVER, 4)])
+    scenario.plant_verdict(4, 90_000_102, score=1.0)
+    guard = dg.AssetCheckKey(dg.AssetKey("scored_matches"), "confirmed_reach_thresholds")
+    alone = dg.define_asset_job("alone", selection=dg.AssetSelection.checks(guard))
+    job = dg.Definitions.merge(scenario.definitions, dg.Definitions(jobs=[alone])).resolve_job_def("alone")
+    run = Run(job.execute_in_process(instance=scenario.instance, raise_on_error=False))
+    assert (run.success, set(run.guards), run.failed_guards) == (False, {guard.name}, {guard.name})
 
 
 def test_an_open_task_of_an_excluded_category_fails(stage):
