@@ -14,10 +14,11 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Engine, RowMapping, func, insert, or_, select, update
+from sqlalchemy import Connection, Engine, RowMapping, func, insert, or_, select, update
 from sqlalchemy.exc import DataError
 
 from douban_pipeline.catalog import intro_changes, permissions, reverted
+from douban_pipeline.catalog.conditional_update import ConditionalUpdates, Write
 from douban_pipeline.catalog.database import reading, transactions
 from douban_pipeline.catalog.intro_changes import INTRO
 from douban_pipeline.catalog.log_values import decode, encode
@@ -151,6 +152,7 @@ class ChangeLog:
         self.run_id = run_id
         self.rule_version = rule_version
         self.respect_vod_lock = respect_vod_lock
+        self._updates = ConditionalUpdates(cms, tables, engine.dialect.name, respect_vod_lock)
         self.batch_id = batch_id or uuid.uuid4().hex[:16]
 
     def write(self, changes: Sequence[Change]) -> list[Outcome]:
@@ -226,29 +228,21 @@ class ChangeLog:
         }
 
     def _apply(self, change: Change, change_id: int) -> Outcome:
-        """Do the conditional UPDATE; the conditions and the write are one statement."""
-        vod = self.cms.vod
-        dialect = self.engine.dialect.name
-        conditions = [vod.c.vod_id == change.vod_id]
-        if change.seen:
-            conditions.append(permissions.still_seen(self.tables, change.vod_id, change.seen))
+        """Do the conditional UPDATE."""
         if not change.new:
-            return self._apply_state(change, change_id, conditions)
-        stands = {**change.given, **change.old}
-        conditions += [self.cms.equals(column, value, dialect) for column, value in stands.items()]
-        if change.automatic:
-            conditions += permissions.conditions(
-                self.cms,
-                self.tables,
-                change.vod_id,
-                change.new,
-                restores=change.action == RESTORE,
-                respect_vod_lock=self.respect_vod_lock,
-            )
+            return self._apply_state(change, change_id)
+        write = Write(
+            change.vod_id,
+            new=change.new,
+            stands={**change.given, **change.old},
+            seen=change.seen,
+            automatic=change.automatic,
+            restores=change.action == RESTORE,
+        )
         try:
             for transaction in transactions(self.engine):
                 with transaction as connection:
-                    written = connection.execute(update(vod).where(*conditions).values(**change.new)).rowcount
+                    written = self._updates.execute(connection, write)
         except DataError as error:
             # One value that does not fit must not stop the rest; sessions are strict, so nothing was written.
             return Outcome(change, change_id, ChangeState.REFUSED, f"CMS 容纳不下要写入的值：{error.orig}")
@@ -256,11 +250,13 @@ class ChangeLog:
             return Outcome(change, change_id, ChangeState.APPLIED)
         return Outcome(change, change_id, ChangeState.REFUSED, self._why_refused(change))
 
-    def _apply_state(self, change: Change, change_id: int, conditions: Sequence[ColumnElement[bool]]) -> Outcome:
+    def _apply_state(self, change: Change, change_id: int) -> Outcome:
         """Return what becomes of a change of our state alone; `_settle` writes it."""
         if change.seen:
+            vod_id = self.cms.vod.c.vod_id
+            still = permissions.still_seen(self.tables, change.vod_id, change.seen)
             with reading(self.engine) as connection:
-                if connection.execute(select(self.cms.vod.c.vod_id).where(*conditions)).first() is None:
+                if connection.execute(select(vod_id).where(vod_id == change.vod_id, still)).first() is None:
                     return Outcome(change, change_id, ChangeState.REFUSED, self._why_refused(change))
         return Outcome(change, change_id, ChangeState.APPLIED)
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import (
+    BindParameter,
     Column,
     ColumnElement,
     Connection,
@@ -142,7 +143,7 @@ class Cms:
         return {row.type_id: Category(row.type_id, row.type_pid, row.type_name, row.type_extend or "") for row in rows}
 
     def equals(self, column: str, value: Any, dialect: str) -> ColumnElement[bool]:
-        """Return the condition that ``column`` holds exactly ``value``.
+        """Return the condition that ``column`` holds exactly ``value``, which may be a placeholder for it.
 
         The CMS's collation finds `Léon` equal to `leon `; a conditional write must not.
         """
@@ -150,7 +151,9 @@ class Cms:
         if value is None:
             return stored.is_(None)
         if isinstance(stored.type, String) and dialect in ("mysql", "mariadb"):
-            return cast(stored, BINARY) == cast(literal(value, String()), BINARY)
+            return cast(stored, BINARY) == cast(
+                value if isinstance(value, BindParameter) else literal(value, String()), BINARY
+            )
         return stored == value
 
 

@@ -18,15 +18,21 @@ SYNOPSIS_COLUMNS = frozenset({"vod_content", "vod_blurb"})
 
 
 def conditions(
-    cms: Cms, tables: OwnTables, vod_id: int, new: Mapping[str, Any], *, restores: bool, respect_vod_lock: bool
+    cms: Cms,
+    tables: OwnTables,
+    vod_id: int | ColumnElement[int],
+    new: Mapping[str, Any],
+    *,
+    restores: bool,
+    respect_vod_lock: bool,
 ) -> list[ColumnElement[bool]]:
     """Return the conditions under which automation may write the columns ``new`` of a video.
 
     Args:
         cms: The CMS's tables.
         tables: Our tables.
-        vod_id: The video.
-        new: The columns and their values.
+        vod_id: The video, or a placeholder for it.
+        new: The columns and their values, or placeholders for them.
         restores: Whether it puts back what a lock protects: then the lock must stand, else it must not.
         respect_vod_lock: Whether rows with ``vod_lock = 1`` are left alone.
     """
@@ -44,8 +50,8 @@ def conditions(
     return allowed
 
 
-def still_seen(tables: OwnTables, vod_id: int, seen: Mapping[str, Any]) -> ColumnElement[bool]:
-    """Return the condition that our state row of a video still holds what was seen of it."""
+def still_seen(tables: OwnTables, vod_id: int | ColumnElement[int], seen: Mapping[str, Any]) -> ColumnElement[bool]:
+    """Return the condition that our state row of a video still holds what was seen of it; see `conditions`."""
     video = tables.video
     alike = [video.c[name].is_(None) if value is None else video.c[name] == value for name, value in seen.items()]
     return exists().where(video.c.vod_id == vod_id, *alike).correlate(None)

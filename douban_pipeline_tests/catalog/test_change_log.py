@@ -120,6 +120,22 @@ def test_one_changed_column_of_several_stops_the_whole_write(library):
     assert library.row(7)["vod_year"] == "2024"
 
 
+@pytest.mark.parametrize("known", [None, 90.5])
+@pytest.mark.parametrize("standing", [None, 90.5])
+def test_each_write_of_a_call_is_held_to_its_own_values(library, known, standing):
+    """Both go through one statement if their values are alike in what is NULL, and through two if not."""
+    library.set_state(7, douban_id_source="manual", douban_id_confidence=None)
+    library.set_state(8, douban_id_source="manual", douban_id_confidence=standing)
+    seen = {"douban_id_source": "manual", "douban_id_confidence": None}
+    other = {**seen, "douban_id_confidence": known}
+    first, second = library.change_log().write(
+        [link(7, new={"vod_douban_id": 5}, seen=seen), link(8, new={"vod_douban_id": 6}, seen=other)]
+    )
+    agree = known == standing
+    assert (first.state, second.state) == (ChangeState.APPLIED, ChangeState.APPLIED if agree else ChangeState.REFUSED)
+    assert (library.row(7)["vod_douban_id"], library.row(8)["vod_douban_id"]) == (5, 6 if agree else 0)
+
+
 ID, SYNOPSIS, YEAR = ({"vod_douban_id": 5}, {"vod_content": "<p>新</p>"}, {"vod_year": "2023"})
 
 
