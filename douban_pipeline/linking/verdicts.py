@@ -5,11 +5,11 @@ Nothing here writes to the CMS: a CONFIRMED verdict waits for the writing step, 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, insert, select, update
+from sqlalchemy import Connection, RowMapping, bindparam, insert, select, update
 
 from douban_pipeline import RULE_VERSION
 from douban_pipeline.catalog import brakes
@@ -27,7 +27,7 @@ from douban_pipeline.linking.judging import Circumstances, judge_found
 from douban_pipeline.matching import Status, Verdict, Video
 from douban_pipeline.scheduling.tiers import next_visit_of
 from douban_pipeline.services import Services
-from douban_pipeline.upstream.douban import SubjectRecord, parse_subject
+from douban_pipeline.upstream.douban import parse_subject
 
 _KEPT_CANDIDATES = 10
 _MOST_LINKED = 500
@@ -65,6 +65,14 @@ class Bench:
         self.queue = queue
         self.run_id = run_id
         self.profile = profile_of(services.settings)
+        # Built once: putting a statement together costs more than sending it.
+        verdict = services.tables.verdict
+        self._supersede = (
+            update(verdict)
+            .where(verdict.c.vod_id == bindparam("of_vod_id"), verdict.c.state == VerdictState.PENDING)
+            .values(state=VerdictState.SUPERSEDED, state_reason="有新的判定")
+        )
+        self._keep = insert(verdict)
 
     def judge(self, tasks: Sequence[Task]) -> list[Judged]:
         """Judge ``tasks`` from the archive and store the verdicts; one transaction a video."""
@@ -77,7 +85,9 @@ class Bench:
             undone = services.change_log(self.run_id).undone_values(connection, vod_ids)
             chosen = chosen_subjects(connection, services.tables, vod_ids)
             braked = brakes.active(connection, services.tables)
-            linked = self._linked(connection, {each.douban_id for found in finds.values() for each in found.subjects})
+            fetched = [each for found in finds.values() for each in found.subjects]
+            linked = self._linked(connection, {each.douban_id for each in fetched})
+            bodies = services.archive.bodies(connection, {each.snapshot_id for each in fetched})
         judged: list[Judged] = []
         for task in tasks:
             row, state = rows.get(task.vod_id), states.get(task.vod_id)
@@ -95,7 +105,7 @@ class Bench:
                 chosen=chosen.get(task.vod_id),
                 braked=braked,
             )
-            item = self._judge_one(task, row, state, video, finds[task.task_id], circumstances)
+            item = self._judge_one(task, row, state, video, finds[task.task_id], bodies, circumstances)
             judged += [item] if item is not None else []
         return judged
 
@@ -120,11 +130,14 @@ class Bench:
         state: RowMapping,
         video: Video,
         found: Found,
+        bodies: Mapping[int, bytes],
         circumstances: Circumstances,
     ) -> Judged | None:
         """Judge a video and store its verdict; None where somebody else decided meanwhile."""
         try:
-            records = {each.douban_id: self._record(each.douban_id, each.snapshot_id) for each in found.subjects}
+            records = {
+                each.douban_id: parse_subject(bodies[each.snapshot_id], each.douban_id) for each in found.subjects
+            }
         except KeyError as error:
             return self._search_again(task, video, f"存档的应答 {error} 已不在，重新搜索")
         verdict = judge_found(video, found, records, self.profile, circumstances)
@@ -176,9 +189,6 @@ class Bench:
                 self.queue.put_back(connection, task.task_id, again, why, failed=False, stage=TaskStage.SEARCH)
         return Judged(task.vod_id, task.shard, video.title, Status.UNDECIDED, 0, None, None, why)
 
-    def _record(self, douban_id: int, snapshot_id: int) -> SubjectRecord:
-        return parse_subject(self.services.archive.get(snapshot_id).body, douban_id)
-
     def _store(
         self,
         connection: Connection,
@@ -192,38 +202,33 @@ class Bench:
     ) -> int:
         tables, now = self.services.tables, self.services.clock.now()
         best = verdict.candidates[0] if verdict.candidates else None
-        connection.execute(
-            update(tables.verdict)
-            .where(tables.verdict.c.vod_id == task.vod_id, tables.verdict.c.state == VerdictState.PENDING)
-            .values(state=VerdictState.SUPERSEDED, state_reason="有新的判定")
-        )
-        key = connection.execute(
-            insert(tables.verdict).values(
-                vod_id=task.vod_id,
-                shard=task.shard,
-                task_id=task.task_id,
-                verdict=status,
-                douban_id=verdict.douban_id or 0,
-                score=verdict.score,
-                lead=verdict.lead,
-                # A call that failed never gets here: its task goes back to the search.
-                complete=True,
-                source_healthy=True,
-                rejects=list(best.comparison.rejects) if best else [],
-                reasons=list(verdict.codes),
-                explanation=explanation[:500],
-                facts=asdict(video),
-                snapshots=[*found.snapshots, *(each.snapshot_id for each in found.subjects)],
-                fingerprint=fingerprint(row),
-                profile=verdict.profile,
-                strata=list(verdict.strata),
-                crowded=found.crowded,
-                rule_version=RULE_VERSION,
-                state=VerdictState.PENDING if status == ReviewStatus.CONFIRMED else VerdictState.APPLIED,
-                run_id=self.run_id,
-                created_at=now,
-            )
-        ).inserted_primary_key
+        connection.execute(self._supersede, {"of_vod_id": task.vod_id})
+        stored = {
+            "vod_id": task.vod_id,
+            "shard": task.shard,
+            "task_id": task.task_id,
+            "verdict": status,
+            "douban_id": verdict.douban_id or 0,
+            "score": verdict.score,
+            "lead": verdict.lead,
+            # A call that failed never gets here: its task goes back to the search.
+            "complete": True,
+            "source_healthy": True,
+            "rejects": list(best.comparison.rejects) if best else [],
+            "reasons": list(verdict.codes),
+            "explanation": explanation[:500],
+            "facts": asdict(video),
+            "snapshots": [*found.snapshots, *(each.snapshot_id for each in found.subjects)],
+            "fingerprint": fingerprint(row),
+            "profile": verdict.profile,
+            "strata": list(verdict.strata),
+            "crowded": found.crowded,
+            "rule_version": RULE_VERSION,
+            "state": VerdictState.PENDING if status == ReviewStatus.CONFIRMED else VerdictState.APPLIED,
+            "run_id": self.run_id,
+            "created_at": now,
+        }
+        key = connection.execute(self._keep, stored).inserted_primary_key
         assert key is not None
         verdict_id = int(key[0])
         snapshot_of = {each.douban_id: each.snapshot_id for each in found.subjects}

@@ -22,7 +22,9 @@ from douban_pipeline.services import Services
 from douban_pipeline.upstream.douban import parse_subject
 from douban_pipeline.upstream.errors import SourceError
 
-BATCH = 500
+BATCH = 150
+"""Verdicts read at once: of lists longer than 199, MariaDB and MySQL guess how many rows they name, from statistics
+that may be stale, and read the whole table (`eq_range_index_dive_limit`)."""
 KEPT_SUBJECTS = 20_000
 """Subjects kept in memory: the same one is a candidate of many videos, mostly of neighbours."""
 
@@ -123,39 +125,41 @@ class StoredVerdicts:
                 newest = self._newest(connection, last, size)
                 if not newest:
                     return
-                yield self._batch(connection, list(newest.values()), reverted)
-            last, left = max(newest), left - len(newest)
+                yield self._batch(connection, newest, reverted)
+            last, left = newest[-1]["vod_id"], left - len(newest)
 
     def _conditions(self) -> list[Any]:
         verdict, chosen = self.services.tables.verdict, self.selection
         conditions: list[Any] = [verdict.c.shard.in_(chosen.shards)] if chosen.shards else []
         return [*conditions, verdict.c.created_at >= chosen.since] if chosen.since else conditions
 
-    def _newest(self, connection: Connection, after: int, most: int) -> dict[int, int]:
-        verdict = self.services.tables.verdict
-        query = (
-            select(verdict.c.vod_id, func.max(verdict.c.verdict_id))
+    def _newest(self, connection: Connection, after: int, most: int) -> Sequence[RowMapping]:
+        verdict, video = self.services.tables.verdict, self.services.tables.video
+        wanted = "vod_id verdict_id verdict douban_id explanation reasons strata profile rule_version complete"
+        wanted += " source_healthy crowded facts created_at"
+        newest = (
+            select(func.max(verdict.c.verdict_id).label("verdict_id"))
             .where(verdict.c.vod_id > after, *self._conditions())
             .group_by(verdict.c.vod_id)
             .order_by(verdict.c.vod_id)
             .limit(most)
+            .subquery()
         )
-        return {row[0]: row[1] for row in connection.execute(query)} if most > 0 else {}
-
-    def _batch(
-        self, connection: Connection, verdict_ids: Sequence[int], reverted: Mapping[int, Sequence[tuple[datetime, int]]]
-    ) -> list[Stored | Lost]:
-        verdict, video = self.services.tables.verdict, self.services.tables.video
-        wanted = "vod_id verdict_id verdict douban_id explanation reasons strata profile rule_version complete"
-        wanted += " source_healthy crowded facts created_at"
         query = (
             select(*(verdict.c[name] for name in wanted.split()), video.c.vod_douban_id, video.c.douban_id_source)
+            .join(newest, newest.c.verdict_id == verdict.c.verdict_id)
             .outerjoin(video, video.c.vod_id == verdict.c.vod_id)
-            .where(verdict.c.verdict_id.in_(verdict_ids))
             .order_by(verdict.c.vod_id)
         )
-        verdicts = connection.execute(query).mappings().all()
-        candidates = self._candidates(connection, verdict_ids)
+        return connection.execute(query).mappings().all() if most > 0 else []
+
+    def _batch(
+        self,
+        connection: Connection,
+        verdicts: Sequence[RowMapping],
+        reverted: Mapping[int, Sequence[tuple[datetime, int]]],
+    ) -> list[Stored | Lost]:
+        candidates = self._candidates(connection, [row["verdict_id"] for row in verdicts])
         self._fetch(connection, candidates)
         linked = LinkedVideos.read(self.services, connection, verdicts, candidates)
         batch = [self._stored(row, candidates.get(row["verdict_id"], ()), reverted, linked) for row in verdicts]
@@ -188,12 +192,11 @@ class StoredVerdicts:
             for row in rows
             if row["fetched"] and (row["snapshot_id"], bool(row["serial"])) not in self._subjects
         }
-        snapshot_ids = sorted({snapshot_id for snapshot_id, _ in missing if snapshot_id is not None})
-        for start in range(0, len(snapshot_ids), BATCH):
-            bodies = self.services.archive.bodies(connection, snapshot_ids[start : start + BATCH])
-            for key, douban_id in missing.items():
-                if key[0] in bodies:
-                    self._subjects[key] = _parsed(bodies[key[0]], douban_id, serial=key[1])
+        snapshot_ids = {snapshot_id for snapshot_id, _ in missing if snapshot_id is not None}
+        bodies = self.services.archive.bodies(connection, snapshot_ids)
+        for key, douban_id in missing.items():
+            if key[0] in bodies:
+                self._subjects[key] = _parsed(bodies[key[0]], douban_id, serial=key[1])
 
     def _glimpse(self, facts: str) -> Subject:
         if facts not in self._glimpses:

@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy import Connection, Engine, Row, bindparam, delete, func, insert, or_, select, update
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
-from douban_pipeline.catalog.database import reading, transactions
+from douban_pipeline.catalog.database import chunks, reading, transactions
 from douban_pipeline.catalog.tables import OwnTables
 from douban_pipeline.clock import Clock
 from douban_pipeline.upstream.errors import SourceError
@@ -175,8 +175,11 @@ class Archive:
     def bodies(self, connection: Connection, snapshot_ids: Collection[int]) -> dict[int, bytes]:
         """Return the answers of those ``snapshot_ids`` that are still kept, as they came."""
         table = self._table
-        query = select(table.c.snapshot_id, table.c.body).where(table.c.snapshot_id.in_(snapshot_ids))
-        return {snapshot_id: zlib.decompress(body) for snapshot_id, body in connection.execute(query)}
+        found: dict[int, bytes] = {}
+        for some in chunks(sorted(snapshot_ids)):
+            query = select(table.c.snapshot_id, table.c.body).where(table.c.snapshot_id.in_(some))
+            found.update({snapshot_id: zlib.decompress(body) for snapshot_id, body in connection.execute(query)})
+        return found
 
     def read(self, source: str, *, other_than: str | None = None) -> Iterator[list[Snapshot]]:
         """Yield all answers of ``source`` in batches, the oldest first.
