@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import dagster as dg
 from sqlalchemy.exc import SQLAlchemyError
 
 from douban_pipeline.rig.processes import RigError
+from douban_pipeline.soak.background import Background
 from douban_pipeline.soak.disasters import Disasters
 from douban_pipeline.soak.duties import Operator
 from douban_pipeline.soak.ending import come_to_rest, drain
@@ -42,7 +42,7 @@ class Wishes:
     hurry: threading.Event = field(default_factory=threading.Event)
 
 
-class Living:
+class Living(Background):
     """Outsiders at work, on a thread of their own.
 
     Attributes:
@@ -52,15 +52,15 @@ class Living:
     """
 
     def __init__(self, life: Life, rng: Random) -> None:
+        super().__init__("life", patience=60)
         self._life, self._rng = life, rng
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._live, name="life", daemon=True)
         self.acts: Counter[str] = Counter()
         self.errors: list[str] = []
         self.pause = threading.Lock()
 
-    def _live(self) -> None:
-        while not self._ended.wait(self._rng.uniform(*STEP_SECONDS)):
+    def go_on(self) -> None:
+        """Act, and rest, until the end."""
+        while not self.ended.wait(self._rng.uniform(*STEP_SECONDS)):
             try:
                 with self.pause:
                     self.acts[self._life.step()] += 1
@@ -68,18 +68,6 @@ class Living:
                 self.acts["a launch that failed"] += 1
             except Exception as error:  # noqa: BLE001 (told in the report: a soak that broke proves nothing)
                 self.errors.append(f"{type(error).__name__}: {error}")
-
-    def __enter__(self) -> Self:
-        """Begin."""
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
-    ) -> None:
-        """End, after the act under way."""
-        self._ended.set()
-        self._thread.join(timeout=60)
 
 
 @dataclass(slots=True)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import dagster as dg
 import psutil
@@ -21,6 +19,7 @@ from douban_pipeline.catalog.database import reading
 from douban_pipeline.catalog.states import ChangeState, ReviewStatus
 from douban_pipeline.rig.processes import Process
 from douban_pipeline.services import Services
+from douban_pipeline.soak.background import Background
 from douban_pipeline.soak.slopes import DESCRIPTORS, MEMORY, Growth, Point, growth_of
 from douban_pipeline.upstream.errors import GateUnreadable
 from douban_pipeline.upstream.gate_rules import GateState
@@ -110,7 +109,7 @@ class Breakers:
         self._before[source] = state
 
 
-class Watcher:
+class Watcher(Background):
     """Takes samples on a thread of its own while it is used as a context manager.
 
     Attributes:
@@ -136,11 +135,10 @@ class Watcher:
         *,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        super().__init__("watcher", patience=30)
         self._processes, self._services, self._instance = dict(processes), services, instance
         self._scratch, self._out, self._clock = scratch, out, clock
         self._began = clock()
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._watch, name="watcher", daemon=True)
         self.samples: list[Sample] = []
         self.breakers = Breakers()
 
@@ -184,9 +182,10 @@ class Watcher:
             if count:
                 sample.runs[status.value] = count
 
-    def _watch(self) -> None:
+    def go_on(self) -> None:
+        """Take samples until the end."""
         with self._out.open("a") as lines:
-            while not self._ended.wait(INTERVAL_SECONDS):
+            while not self.ended.wait(INTERVAL_SECONDS):
                 try:
                     lines.write(json.dumps(asdict(self.look())) + "\n")
                     lines.flush()
@@ -201,18 +200,6 @@ class Watcher:
             found[f"{name} memory"] = growth_of(memory, MEMORY), "MB"
             found[f"{name} descriptors"] = growth_of(descriptors, DESCRIPTORS), "fds"
         return found
-
-    def __enter__(self) -> Self:
-        """Begin."""
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
-    ) -> None:
-        """End."""
-        self._ended.set()
-        self._thread.join(timeout=30)
 
 
 def longest_life(samples: list[Sample], service: str) -> tuple[list[Point], list[Point]]:

@@ -66,8 +66,9 @@ def no_locked_value_changed(evidence: Evidence, records: Records) -> Finding:
                 continue
             case.checked += 1
             holding = [span for span in spans if span.touched_by(change) and span.holds(change)]
-            if change.action == _RESTORE and any(span.columns and not _wrong(change, span) for span in holding):
-                # A lock that was set anew protects what stood then, not what an earlier one did.
+            # A lock that was set anew protects what stood then, not what an earlier one did.
+            newest = {span.columns: span for span in sorted(holding, key=lambda span: span.since) if span.columns}
+            if change.action == _RESTORE and newest and not any(_wrong(change, span) for span in newest.values()):
                 restored += 1
                 holding = [span for span in holding if not span.columns]
             for span in holding[:1]:
@@ -91,9 +92,13 @@ def _spans(changes: list[Change]) -> Iterator[Span]:
         ("intro_locked", _SYNOPSIS, "while the synopsis was locked"),
     ):
         values: dict[str, str] = {}
+        locked = False
         for place, change in enumerate(told):
-            values |= _values(change, columns)
-            if change.state_new.get(name):
+            written = _values(change, columns)
+            values |= written
+            locked = bool(change.state_new.get(name, locked))
+            # Under a lock a person may still write, or take a write back; then it protects that.
+            if change.state_new.get(name) or (locked and written and not change.automatic):
                 off = (each.prepared_at for each in told[place + 1 :] if each.state_new.get(name, True) is False)
                 until = next(off, None)
                 yield Span(_since(change), until, columns, f"{words} by change {change.change_id}", dict(values))
