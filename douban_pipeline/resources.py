@@ -20,7 +20,7 @@ def services_resource(settings: Settings) -> dg.ResourceDefinition:
     @dg.resource(description="Database, sources and settings, as the environment says.")
     def services(context: dg.InitResourceContext) -> Iterator[Services]:
         if context.run is not None and context.instance is not None:
-            _keep_connections(context.instance)
+            keep_connections(context.instance)
         opened = open_services(settings)
         try:
             yield opened
@@ -30,7 +30,7 @@ def services_resource(settings: Settings) -> dg.ResourceDefinition:
     return services
 
 
-def _keep_connections(instance: dg.DagsterInstance) -> None:
+def keep_connections(instance: dg.DagsterInstance) -> None:
     """Let a run write its events over connections that stay open: Dagster opens one for each event on PostgreSQL."""
     instance.optimize_for_webserver(
         statement_timeout=_STATEMENT_SECONDS * 1000, pool_recycle=_RECYCLE_SECONDS, max_overflow=_MORE_CONNECTIONS

@@ -38,7 +38,9 @@ def default_folder() -> Path:
 
 def run(
     sizes: Annotated[str, typer.Option(help="Videos in each library, with commas between.")] = f"{SMALL},{LARGE}",
-    only: Annotated[list[str] | None, typer.Option(help="A measure to do; repeat it for several.")] = None,
+    only: Annotated[
+        list[str] | None, typer.Option(help="Measures to do, with commas between; all if left out.")
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="What the libraries are generated from.")] = SEED,
     out: Annotated[Path | None, typer.Option(help="Folder for the results.")] = None,
     keep: Annotated[
@@ -56,7 +58,7 @@ def run(
     if show:
         _list()
         return
-    wanted, counts = _wanted(only or ()), _counts(sizes)
+    wanted, counts = _wanted([name.strip() for some in only or () for name in some.split(",")]), _counts(sizes)
     try:
         earlier = read_results(against) if against else None
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # whoever ends us wants the same as by Ctrl-C
@@ -125,7 +127,7 @@ def _list() -> None:
     console.print(table)
 
 
-def _wanted(names: list[str] | tuple[()]) -> list[Measure]:
+def _wanted(names: list[str]) -> list[Measure]:
     known = {_plain(measure.name): measure for measure in MEASURES}
     for name in names:
         if _plain(name) not in known:

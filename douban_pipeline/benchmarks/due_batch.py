@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import select, update
 
+from douban_pipeline.benchmarks.left_as_found import left_as_found
 from douban_pipeline.benchmarks.measuring import World
+from douban_pipeline.benchmarks.requests_seen import TimedReplay
+from douban_pipeline.benchmarks.stack_environment import pipeline_environment
 from douban_pipeline.catalog.database import chunks, reading
 from douban_pipeline.generated.videos import work_id_of
 from douban_pipeline.generated.works import known, subject_id_of, work_of
@@ -47,3 +52,34 @@ def subjects_of(world: World, vod_ids: Sequence[int]) -> list[dict[str, Any]]:
     works = {work_id_of(vod_id, world.seed) for vod_id in vod_ids}
     subjects = {subject_id_of(work): work_of(work, world.seed) for work in works if known(work, world.seed)}
     return [subjects[number] for number in sorted(subjects)]
+
+
+@contextmanager
+def due_at_upstream(
+    world: World, vod_ids: Sequence[int], home: Path, **changes: Any
+) -> Iterator[tuple[TimedReplay, dict[str, str]]]:
+    """Let videos be due and an upstream know their works; all is as before after the block.
+
+    Args:
+        world: Where.
+        vod_ids: Which.
+        home: `DOUBAN_PIPELINE_HOME` of who works on them.
+        changes: Settings of theirs that are to be others.
+
+    Yields:
+        The upstream, and the variables under which other processes work on the videos; they write.
+    """
+    with left_as_found(world.services, vod_ids), TimedReplay(subjects_of(world, vod_ids)) as upstream:
+        make_due(world, vod_ids)
+        yield (
+            upstream,
+            pipeline_environment(
+                world.services.settings,
+                home,
+                douban_url=upstream.douban_url,
+                search_url=upstream.search_url,
+                search_provider="searxng",
+                dry_run=False,
+                **changes,
+            ),
+        )

@@ -13,14 +13,12 @@ from douban_pipeline.rig.dagster_stack import LOCATION, REPOSITORY, DagsterStack
 from douban_pipeline.settings import Settings, variable
 
 FREE = {
-    "search_provider": "searxng",
     "douban_requests_per_minute": 60_000,
     "search_requests_per_minute": 60_000,
     "douban_concurrency": 5,
     "search_concurrency": 3,
-    "dry_run": False,
 }
-"""Settings under which the gate lets everything through at once, and the CMS is written to."""
+"""Settings under which the gate lets everything through at once."""
 
 _INSTIGATORS = """
     query Instigators($selector: RepositorySelector!) {

@@ -79,13 +79,13 @@ class Intake:
 
     def _plan_first_visits(self) -> _FirstVisits:
         now = self.clock.now()
-        ids, moments, tiers = array("q"), array("q"), array("b")
+        ids, moments, tiers = array("I"), array("I"), array("b")
         for rows in self.cms.stream(self.engine, ("vod_time", "vod_year"), size=10 * _BATCH):
             for row in rows:
                 year = year_of(row["vod_year"])
                 moment = updated_at(row["vod_time"], year)
                 ids.append(row["vod_id"])
-                moments.append(int(moment.timestamp()) if moment else 0)
+                moments.append(max(0, int(moment.timestamp())) if moment else 0)
                 tiers.append(tier_index(row["vod_time"], year, now))
         return _FirstVisits.evenly(np.asarray(ids), np.asarray(moments), np.asarray(tiers), now)
 
@@ -304,7 +304,7 @@ def _id_changed(douban_id: int, state: RowMapping, chosen: int | None, now: date
 
 @dataclass(frozen=True, slots=True)
 class _FirstVisits:
-    """When each video is first visited, to the second: 21 bytes a video while it is planned, 12 bytes afterwards."""
+    """When each video is first visited, to the second: 13 bytes a video while it is planned, 8 bytes afterwards."""
 
     ids: np.ndarray
     seconds: np.ndarray
@@ -316,7 +316,8 @@ class _FirstVisits:
         seconds = np.zeros(len(ids), dtype=np.float32)
         for index, tier in enumerate(TIERS):
             members = np.flatnonzero(tiers == index)
-            order = members[np.argsort(-moments[members], kind="stable")]
+            # The complement turns the order round, and keeps the size.
+            order = members[np.argsort(~moments[members], kind="stable")]
             step = tier.interval.total_seconds() / max(len(order), 1)
             seconds[order] = np.arange(len(order), dtype=np.float32) * np.float32(step)
         return cls(ids, seconds, now)

@@ -80,7 +80,7 @@ def test_a_measure_is_done_on_its_libraries_and_on_any_of_somebodys_own(sizes, g
 def test_a_tiny_library_is_made_measured_left_as_it_was_and_dropped(tmp_path):
     server, seed = server_url("mariadb"), uuid.uuid4().int % 10**9
     measures = ("initialise", "intake", "sensor_look")
-    only = [word for name in measures for word in ("--only", name)]
+    only = ["--only", measures[0], "--only", ", ".join(measures[1:])]
     code, output = invoke("--sizes", SIZE, "--seed", seed, "--out", tmp_path, *only)
     assert code == 0, output
     [path] = tmp_path.glob("*/results.json")

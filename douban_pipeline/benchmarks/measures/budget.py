@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from douban_pipeline.benchmarks.chain_runs import launch_chain, wait_for_runs
-from douban_pipeline.benchmarks.due_batch import make_due, subjects_of, videos_of_shard
-from douban_pipeline.benchmarks.left_as_found import left_as_found
+from douban_pipeline.benchmarks.due_batch import due_at_upstream, videos_of_shard
 from douban_pipeline.benchmarks.measuring import SMALL, Figure, Measure, Target, World
-from douban_pipeline.benchmarks.requests_seen import TimedReplay, most_within, used_share
+from douban_pipeline.benchmarks.requests_seen import most_within, used_share
 from douban_pipeline.benchmarks.run_phases import Step, steps_of
-from douban_pipeline.benchmarks.stack_environment import pipeline_environment, quiet_stack
+from douban_pipeline.benchmarks.stack_environment import quiet_stack
 from douban_pipeline.partitions import SHARDS_PER_RUN
 from douban_pipeline.rig.dagster_stack import DagsterStack
 from douban_pipeline.rig.processes import RigError
@@ -55,20 +54,13 @@ def _measure(world: World) -> list[Figure]:
     shards = range(_RUNS * SHARDS_PER_RUN)
     vod_ids = [n for shard in shards for n in videos_of_shard(world, shard, VIDEOS_PER_SHARD, unmatched=True)]
     world.say(f"{len(vod_ids)} unmatched videos made due in {len(shards)} shards")
-    with left_as_found(world.services, vod_ids), TimedReplay(subjects_of(world, vod_ids)) as upstream:
-        make_due(world, vod_ids)
-        environment = pipeline_environment(
-            world.services.settings,
-            world.scratch / "home",
-            douban_url=upstream.douban_url,
-            search_url=upstream.search_url,
-            search_provider="searxng",
-            douban_requests_per_minute=PER_MINUTE["/douban.php"],
-            search_requests_per_minute=PER_MINUTE["/search"],
-            batch_size=VIDEOS_PER_SHARD,
-            run_seconds=BUSY_SECONDS,
-            dry_run=False,
-        )
+    paced = {
+        "douban_requests_per_minute": PER_MINUTE["/douban.php"],
+        "search_requests_per_minute": PER_MINUTE["/search"],
+        "batch_size": VIDEOS_PER_SHARD,
+        "run_seconds": BUSY_SECONDS,
+    }
+    with due_at_upstream(world, vod_ids, world.scratch / "home", **paced) as (upstream, environment):
         with quiet_stack(world.scratch / "dagster", environment, storage="postgres") as stack:
             searches = _run_both(world, stack)
         moments = {path: [request.began for request in upstream.seen if request.path == path] for path in PER_MINUTE}

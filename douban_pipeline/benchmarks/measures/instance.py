@@ -11,11 +11,9 @@ from dagster._daemon.controller import all_daemons_healthy
 
 from douban_pipeline.benchmarks.chain_runs import CHAIN_ASSETS, launch_chain, wait_for_runs
 from douban_pipeline.benchmarks.cloned_runs import clone_runs
-from douban_pipeline.benchmarks.due_batch import make_due, subjects_of, videos_of_shard
+from douban_pipeline.benchmarks.due_batch import due_at_upstream, videos_of_shard
 from douban_pipeline.benchmarks.kept_by_dagster import bytes_of, rows_of, run_files
-from douban_pipeline.benchmarks.left_as_found import left_as_found
 from douban_pipeline.benchmarks.measuring import SMALL, Figure, Measure, Target, World
-from douban_pipeline.benchmarks.requests_seen import TimedReplay
 from douban_pipeline.benchmarks.sensor_days import let_sensors_look
 from douban_pipeline.benchmarks.stack_environment import FREE, pipeline_environment, quiet_stack
 from douban_pipeline.catalog.tables import SHARDS
@@ -64,42 +62,36 @@ def _backfill(world: World, storage: Storage) -> list[Figure]:
     shards = SHARDS if world.size >= SMALL else SHARDS_PER_RUN
     vod_ids = [n for shard in range(shards) for n in videos_of_shard(world, shard, VIDEOS_PER_SHARD)]
     world.say(f"{storage}: a backfill of {shards} shards with {len(vod_ids)} due videos")
-    with left_as_found(world.services, vod_ids), TimedReplay(subjects_of(world, vod_ids)) as upstream:
-        make_due(world, vod_ids)
-        environment = pipeline_environment(
-            world.services.settings,
-            world.scratch / storage / "home",
-            **FREE,
-            douban_url=upstream.douban_url,
-            search_url=upstream.search_url,
-            batch_size=VIDEOS_PER_SHARD,
-        )
-        with quiet_stack(world.scratch / storage / "dagster", environment, storage=storage) as stack:
-            before, began = bytes_of(stack), time.perf_counter()
-            backfill = stack.launch_backfill(CHAIN_ASSETS, [partition_key(shard) for shard in range(shards)])
-            status = stack.wait_for_backfill(backfill, seconds=_BACKFILL_SECONDS)
-            seconds = time.perf_counter() - began
-            grown = bytes_of(stack) - before
-            with stack.instance() as instance:
-                runs = instance.get_runs_count()
-            signs = ill(stack) + ([] if status == "COMPLETED_SUCCESS" else [f"the backfill is {status}"])
-            return [
-                Figure(f"backfill, {storage}", seconds, "s", note=f"{shards} shards, {runs} runs, through the daemon"),
-                Figure(
-                    f"signs of illness after it, {storage}",
-                    len(signs),
-                    "",
-                    Target(most=0),
-                    note="; ".join(signs) or "daemons report, backfill succeeded, nothing queued, stuck or failed",
-                ),
-                Figure(
-                    f"history per 1,000 videos, {storage}",
-                    grown / len(vod_ids) * 1000 / 1e6,
-                    "MB",
-                    note=f"{grown / runs / 1e3:.0f} KB a run of {len(vod_ids) // runs} videos",
-                ),
-                *_pruned(world, stack, shards),
-            ]
+    home = world.scratch / storage / "home"
+    with (
+        due_at_upstream(world, vod_ids, home, **FREE, batch_size=VIDEOS_PER_SHARD) as (_, environment),
+        quiet_stack(world.scratch / storage / "dagster", environment, storage=storage) as stack,
+    ):
+        before, began = bytes_of(stack), time.perf_counter()
+        backfill = stack.launch_backfill(CHAIN_ASSETS, [partition_key(shard) for shard in range(shards)])
+        status = stack.wait_for_backfill(backfill, seconds=_BACKFILL_SECONDS)
+        seconds = time.perf_counter() - began
+        grown = bytes_of(stack) - before
+        with stack.instance() as instance:
+            runs = instance.get_runs_count()
+        signs = ill(stack) + ([] if status == "COMPLETED_SUCCESS" else [f"the backfill is {status}"])
+        return [
+            Figure(f"backfill, {storage}", seconds, "s", note=f"{shards} shards, {runs} runs, through the daemon"),
+            Figure(
+                f"signs of illness after it, {storage}",
+                len(signs),
+                "",
+                Target(most=0),
+                note="; ".join(signs) or "daemons report, backfill succeeded, nothing queued, stuck or failed",
+            ),
+            Figure(
+                f"history per 1,000 videos, {storage}",
+                grown / len(vod_ids) * 1000 / 1e6,
+                "MB",
+                note=f"{grown / runs / 1e3:.0f} KB a run of {len(vod_ids) // runs} videos",
+            ),
+            *_pruned(world, stack, shards),
+        ]
 
 
 def _pruned(world: World, stack: DagsterStack, shards: int) -> list[Figure]:

@@ -11,11 +11,9 @@ from douban_pipeline.benchmarks.asset_pages import open_asset_graph, open_asset_
 from douban_pipeline.benchmarks.browsing import browser, chromium, seconds_to_show
 from douban_pipeline.benchmarks.chain_runs import CHAIN_ASSETS, launch_chain, wait_for_runs
 from douban_pipeline.benchmarks.cloned_runs import clone_runs
-from douban_pipeline.benchmarks.due_batch import make_due, subjects_of, videos_of_shard
-from douban_pipeline.benchmarks.left_as_found import left_as_found
+from douban_pipeline.benchmarks.due_batch import due_at_upstream, videos_of_shard
 from douban_pipeline.benchmarks.measuring import SMALL, Figure, Measure, Target, World
-from douban_pipeline.benchmarks.requests_seen import TimedReplay
-from douban_pipeline.benchmarks.stack_environment import FREE, pipeline_environment, quiet_stack
+from douban_pipeline.benchmarks.stack_environment import FREE, quiet_stack
 from douban_pipeline.catalog.tables import SHARDS
 from douban_pipeline.partitions import SHARDS_PER_RUN
 from douban_pipeline.rig.dagster_stack import DagsterStack, Storage
@@ -34,19 +32,13 @@ def _measure(world: World) -> list[Figure]:
 def _on(world: World, storage: Storage) -> list[Figure]:
     vod_ids = [n for shard in range(SHARDS) for n in videos_of_shard(world, shard, VIDEOS_PER_SHARD)]
     folder = world.scratch / storage
-    with left_as_found(world.services, vod_ids), TimedReplay(subjects_of(world, vod_ids)) as upstream:
-        make_due(world, vod_ids)
-        environment = pipeline_environment(
-            world.services.settings,
-            folder / "home",
-            **FREE,
-            douban_url=upstream.douban_url,
-            search_url=upstream.search_url,
-            batch_size=VIDEOS_PER_SHARD,
-        )
-        with quiet_stack(folder / "dagster", environment, storage=storage) as stack:
-            runs = _make_history(world, stack)
-            return [*_asked(stack, runs), *_seen(world, stack)]
+    wanted = {**FREE, "batch_size": VIDEOS_PER_SHARD}
+    with (
+        due_at_upstream(world, vod_ids, folder / "home", **wanted) as (_, environment),
+        quiet_stack(folder / "dagster", environment, storage=storage) as stack,
+    ):
+        runs = _make_history(world, stack)
+        return [*_asked(stack, runs), *_seen(world, stack)]
 
 
 def _make_history(world: World, stack: DagsterStack) -> int:

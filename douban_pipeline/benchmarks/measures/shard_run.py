@@ -16,12 +16,11 @@ import dagster as dg
 import httpx
 
 from douban_pipeline.benchmarks.chain_runs import launch_chain, wait_for_runs
-from douban_pipeline.benchmarks.due_batch import make_due, subjects_of, videos_of_shard
-from douban_pipeline.benchmarks.left_as_found import left_as_found
+from douban_pipeline.benchmarks.due_batch import due_at_upstream, videos_of_shard
 from douban_pipeline.benchmarks.measuring import Figure, Measure, Target, World
 from douban_pipeline.benchmarks.requests_seen import Request, TimedReplay, busy_seconds
 from douban_pipeline.benchmarks.run_phases import RunPhases, phases_of
-from douban_pipeline.benchmarks.stack_environment import FREE, pipeline_environment, quiet_stack
+from douban_pipeline.benchmarks.stack_environment import FREE, quiet_stack
 from douban_pipeline.rig.dagster_stack import DagsterStack
 
 VIDEOS = 100
@@ -45,16 +44,8 @@ def _measure(world: World) -> list[Figure]:
     shards = {shard: videos_of_shard(world, shard, VIDEOS) for shard in range(RUNS)}
     vod_ids = [vod_id for some in shards.values() for vod_id in some]
     world.say(f"{len(vod_ids)} videos made due in {RUNS} shards")
-    with left_as_found(world.services, vod_ids), TimedReplay(subjects_of(world, vod_ids)) as upstream:
-        make_due(world, vod_ids)
-        environment = pipeline_environment(
-            world.services.settings,
-            world.scratch / "home",
-            **FREE,
-            douban_url=upstream.douban_url,
-            search_url=upstream.search_url,
-            batch_size=VIDEOS,
-        )
+    home = world.scratch / "home"
+    with due_at_upstream(world, vod_ids, home, **FREE, batch_size=VIDEOS) as (upstream, environment):
         with quiet_stack(world.scratch / "dagster", environment, storage="postgres") as stack:
             runs = [_one_run(world, stack, upstream, shard) for shard in shards]
         bare = statistics.median(_bare_requests(upstream.url, run.requests) for run in runs)

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
 import dagster as dg
 from sqlalchemy import func, select
 
-from douban_pipeline.benchmarks.due_batch import make_due, subjects_of, videos_of_shard
-from douban_pipeline.benchmarks.left_as_found import left_as_found
+from douban_pipeline.benchmarks.due_batch import due_at_upstream, videos_of_shard
 from douban_pipeline.benchmarks.measuring import SMALL, Figure, Measure, Target, World
 from douban_pipeline.benchmarks.requests_seen import Request, TimedReplay, most_within, used_share
-from douban_pipeline.benchmarks.stack_environment import pipeline_environment, stop_instigators
+from douban_pipeline.benchmarks.stack_environment import stop_instigators
 from douban_pipeline.catalog.database import chunks, reading
 from douban_pipeline.catalog.states import TaskStatus
 from douban_pipeline.catalog.tables import SHARDS
@@ -50,27 +49,20 @@ class _Seen:
 def _measure(world: World) -> list[Figure]:
     vod_ids = [vod_id for shard in range(SHARDS) for vod_id in videos_of_shard(world, shard, PER_SHARD)]
     world.say(f"{len(vod_ids)} videos made due in {SHARDS} shards")
-    with left_as_found(world.services, vod_ids), TimedReplay(subjects_of(world, vod_ids)) as upstream:
-        make_due(world, vod_ids)
-        seen = _backfill(world, upstream)
+    paced = {
+        "douban_requests_per_minute": RATE,
+        "search_requests_per_minute": RATE,
+        "batch_size": PER_SHARD,
+        "run_seconds": 600,
+    }
+    with due_at_upstream(world, vod_ids, world.scratch / "home", **paced) as (upstream, environment):
+        seen = _backfill(world, upstream, environment)
         done = _finished_tasks(world.services, vod_ids)
     return _figures(seen, done, len(vod_ids))
 
 
-def _backfill(world: World, upstream: TimedReplay) -> _Seen:
+def _backfill(world: World, upstream: TimedReplay, environment: Mapping[str, str]) -> _Seen:
     workers = CeleryWorkers(broker_url(REDIS), concurrency=_TWO_AT_A_TIME)
-    environment = pipeline_environment(
-        world.services.settings,
-        world.scratch / "home",
-        douban_url=upstream.douban_url,
-        search_url=upstream.search_url,
-        search_provider="searxng",
-        douban_requests_per_minute=RATE,
-        search_requests_per_minute=RATE,
-        batch_size=PER_SHARD,
-        run_seconds=600,
-        dry_run=False,
-    )
     seen = _Seen()
     with ExitStack() as closing:
         stack = DagsterStack(
