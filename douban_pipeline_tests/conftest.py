@@ -30,6 +30,11 @@ SERVERS = {
 }
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the long ones; otherwise the order stays."""
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)
+
+
 def server_url(name: str) -> str:
     """Return the address of server ``name``, or skip (or fail, if it is required) when it does not answer."""
     variable, default = SERVERS[name]

@@ -84,6 +84,7 @@ def run(repository: dg.RepositoryDefinition, instance: dg.DagsterInstance, job: 
     assert result.success
 
 
+@pytest.mark.long
 def test_a_library_is_matched_synced_explained_and_restored(services: Services) -> None:
     fill_library(services.engine, ROWS)
     before = fingerprints(services.engine)

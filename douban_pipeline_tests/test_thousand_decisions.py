@@ -314,6 +314,7 @@ def _edit(scenario: Scenario, site: Site, about: dict[Do, list[int]]) -> dict[in
     return kept
 
 
+@pytest.mark.long
 def test_of_a_thousand_decisions_fifty_are_bad(stage: Callable[..., Scenario]) -> None:
     site = Site()
     about, todo = _good(site), _bad(site)

@@ -40,6 +40,7 @@ class Decided:
     row: dict[str, Any]
 
 
+@pytest.mark.long
 def test_what_a_reviewer_clicks_reaches_the_library_and_is_taken_back(dev_ui: DagsterUi, page: Page):
     judge_some(dev_ui)
     clicks.materialize(page, dev_ui.url, "review_queue")

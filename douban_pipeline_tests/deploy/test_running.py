@@ -99,6 +99,7 @@ def installation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[In
         yield installed
 
 
+@pytest.mark.long
 def test_the_services_start_as_their_units_say_and_a_check_is_green(installation: Installation):
     binary = f"{INSTALLED}/.venv/bin/douban-pipeline"
     setup = installation.run(f"{binary} setup")

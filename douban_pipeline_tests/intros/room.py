@@ -22,7 +22,7 @@ from douban_pipeline.partitions import partition_key
 from douban_pipeline.syncing import checks as syncing_checks
 from douban_pipeline_tests.clocks import FakeClock
 from douban_pipeline_tests.library import Library, dead_owner
-from douban_pipeline_tests.runs import new_run_id
+from douban_pipeline_tests.runs import new_run_id, results_of
 from douban_pipeline_tests.scenario import FAST, row_of, subject
 
 KEY = "sk-or-v1-only-for-tests"
@@ -97,11 +97,10 @@ class Room:
     def failed_guards(self, only: Sequence[Any] = (*checks.checks, *syncing_checks.checks)) -> dict[str, list[str]]:
         """Return what the guards on writes find, by guard; those that find nothing are left out."""
         found: dict[str, list[str]] = {}
-        for check in only:
-            [key] = check.check_keys
-            result = _function(check)(self.library.services)
-            if not result.passed:
-                found[key.name] = str(result.metadata["videos"].value).replace("\\", "").splitlines()[2:]
+        for guards in only:
+            for result in results_of(guards, self.library.services):
+                if not result.passed:
+                    found[result.check_name] = str(result.metadata["videos"].value).replace("\\", "").splitlines()[2:]
         return found
 
     def intros(self, vod_id: int | None = None) -> list[dict[str, Any]]:
