@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -160,6 +160,11 @@ class Library:
         with self.engine.begin() as connection:
             connection.execute(executable, values)
 
+    def insert(self, table: sa.Table, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Insert rows of the same columns."""
+        with self.engine.begin() as connection:
+            connection.execute(sa.insert(table), rows)
+
     def row(self, vod_id: int) -> dict[str, Any]:
         """Return the CMS row of a video, in the columns the pipeline knows."""
         [row] = self.query(sa.select(self.cms.vod).where(self.cms.vod.c.vod_id == vod_id))
@@ -199,7 +204,7 @@ class Library:
         plain = {"type_id": 6, "vod_time": days_ago(10), "vod_douban_id": 0, "douban_review_status": "NOT_FOUND"}
         plain |= {"douban_next_sync_at": START - timedelta(hours=1), "douban_ignore_until": None}
         rows = [plain | {"shard": shard_of(state["vod_id"])} | state for state in states]
-        self.execute(sa.insert(self.tables.video).values(rows))
+        self.insert(self.tables.video, rows)
 
     def enqueue(self, queue: TaskQueue, tasks: Iterable[NewTask]) -> int:
         """Queue tasks in a transaction of their own."""

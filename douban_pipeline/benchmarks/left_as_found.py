@@ -21,7 +21,8 @@ def left_as_found(services: Services, vod_ids: Collection[int]) -> Iterator[None
 
     What is added meanwhile to a table that only grows is told by its ids; small tables are put back whole.
     """
-    tables, began = services.tables, services.clock.now()
+    tables = services.tables
+    lately = tables.person.c.seen_at >= services.clock.now() - timedelta(seconds=1)  # times are kept in whole seconds
     growing = {
         table: next(iter(table.primary_key.columns)) for table in tables.metadata.tables.values() if _counts(table)
     }
@@ -31,6 +32,7 @@ def left_as_found(services: Services, vod_ids: Collection[int]) -> Iterator[None
     with reading(services.engine) as connection:
         last = {table: connection.execute(select(func.max(key))).scalar() or 0 for table, key in growing.items()}
         whole = {table: _rows(connection, table) for table in small}
+        people = _rows(connection, tables.person, lately)
         parts = {
             table: [row for some in chunks(sorted(vod_ids)) for row in _rows(connection, table, key.in_(some))]
             for table, key in of_videos
@@ -48,8 +50,9 @@ def left_as_found(services: Services, vod_ids: Collection[int]) -> Iterator[None
                 for some in chunks(sorted(vod_ids)):
                     connection.execute(delete(table).where(key.in_(some)))
                 _insert(connection, table, parts[table])
-            person, mark, intro = tables.person, tables.intro_mark, tables.intro
-            connection.execute(delete(person).where(person.c.seen_at >= began - timedelta(seconds=1)))
+            mark, intro = tables.intro_mark, tables.intro
+            connection.execute(delete(tables.person).where(lately))
+            _insert(connection, tables.person, people)
             connection.execute(delete(mark).where(mark.c.intro_id > last[intro]))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -16,6 +17,7 @@ from douban_pipeline.rig.waiting import wait_for
 
 STOP_SECONDS = 20.0
 _TOLD = 2_000
+_POLL_SECONDS = 0.05
 
 
 class RigError(Exception):
@@ -148,13 +150,25 @@ class Process(Part):
             except subprocess.TimeoutExpired:
                 self._process.kill()
                 self._process.wait()
-        _, left = psutil.wait_procs([process for process in family if process.is_running()], timeout=seconds)
-        for process in left:
-            process.kill()
-        psutil.wait_procs(left, timeout=seconds)
+        if not wait_for(lambda: not any(map(lives, family)), seconds=seconds, poll=_POLL_SECONDS):
+            for process in filter(lives, family):
+                with suppress(psutil.NoSuchProcess):
+                    process.kill()
+            wait_for(lambda: not any(map(lives, family)), seconds=seconds, poll=_POLL_SECONDS)
 
     def kill(self) -> None:
         """Kill it alone with -9, as a machine out of memory would; its children live on."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
+
+
+def lives(process: psutil.Process) -> bool:
+    """Return whether a process still does anything.
+
+    An orphan that has ended may stay in the system's table for long, where process 1 is slow to take note of it.
+    """
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False

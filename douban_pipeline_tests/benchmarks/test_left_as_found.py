@@ -25,12 +25,14 @@ def test_rows_that_were_added_changed_or_removed_are_put_back(sqlite_url: str) -
         _ = library.services.gate
         library.enqueue(library.queue(), [NewTask(3, TaskType.MATCH_DOUBAN_ID, TaskStage.SEARCH)])
         library.clock.advance(hours=1)
+        people = People(library.engine, tables, library.clock)
+        people.remember(["张曼玉"])
         before = contents(library)
         with left_as_found(library.services, [1, 2]):
             library.enqueue(library.queue(), [NewTask(1, TaskType.MATCH_DOUBAN_ID, TaskStage.SEARCH)])
             library.execute(sa.update(cms.vod).where(cms.vod.c.vod_id == 1).values(vod_name="other"))
             library.execute(sa.delete(tables.video).where(tables.video.c.vod_id == 2))
             library.execute(sa.update(tables.gate).values(granted=7))
-            assert People(library.engine, tables, library.clock).remember(["王家卫"]) == 1
+            assert people.remember(["王家卫"]) == 1
             assert contents(library) != before
         assert contents(library) == before

@@ -13,6 +13,7 @@ from sqlalchemy import URL, make_url
 from douban_pipeline.benchmarks.prepare import IN_USE, Place
 from douban_pipeline.benchmarks.results import Results
 from douban_pipeline.benchmarks.runner import Runner, Step
+from douban_pipeline.rig.processes import lives
 from douban_pipeline_tests.benchmarks import fakes
 
 SIZE, SEED = 0, 7
@@ -104,7 +105,7 @@ def test_what_fails_or_is_killed_is_told_and_the_rest_goes_on(bench):
 
 def running(bench):
     pids = (bench.runner.folder / fakes.PIDS).read_text().split()
-    return [pid for pid in map(int, pids) if psutil.pid_exists(pid)]
+    return [process.pid for process in psutil.process_iter() if str(process.pid) in pids and lives(process)]
 
 
 def test_ctrl_c_leaves_no_process_and_no_library_in_disorder(bench):

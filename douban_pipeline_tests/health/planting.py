@@ -37,7 +37,7 @@ def tasks(library: Library, count: int, status: TaskStatus, *, ago: timedelta = 
         }
         for vod_id in range(first, first + count)
     ]
-    library.execute(sa.insert(library.tables.task).values(rows))
+    library.insert(library.tables.task, rows)
 
 
 def verdicts(library: Library, *, at: datetime | None = None, **counts: int) -> None:
@@ -58,7 +58,7 @@ def verdicts(library: Library, *, at: datetime | None = None, **counts: int) -> 
         for status, count in counts.items()
         for _ in range(count)
     ]
-    library.execute(sa.insert(library.tables.verdict).values(rows))
+    library.insert(library.tables.verdict, rows)
 
 
 def intro(library: Library, state: IntroState, cost_usd: float, *, at: datetime | None = None) -> None:

@@ -80,7 +80,7 @@ def test_alerts_that_ended_go_after_their_days_and_those_that_last_stay(library:
         {"cause": "ended", "open_key": None, "ended_at": START, **plain},
         {"cause": "lasts", "open_key": "lasts", "ended_at": None, **plain},
     ]
-    library.execute(sa.insert(alert).values(rows))
+    library.insert(alert, rows)
     with dg.DagsterInstance.ephemeral() as instance:
         library.clock.advance(days=29)
         assert clear_away(library.services, instance, keep_run="").alerts == 0
