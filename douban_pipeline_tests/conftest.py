@@ -23,6 +23,9 @@ import pytest
 from sqlalchemy import create_engine, make_url
 from sqlalchemy.exc import OperationalError
 
+pytest_plugins = ["douban_pipeline_tests.library", "douban_pipeline_tests.scenario"]
+"""Fixtures of all rooms."""
+
 SERVERS = {
     "mariadb": ("DOUBAN_TEST_MARIADB_URL", "mysql+pymysql://root@127.0.0.1:3306/"),
     "postgres": ("DOUBAN_TEST_POSTGRES_URL", "postgresql+psycopg2://postgres@127.0.0.1:5432/postgres"),

@@ -17,7 +17,7 @@ import sqlalchemy as sa
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource
 
 from douban_pipeline.catalog.change_log import ChangeLog
-from douban_pipeline.catalog.database import open_engine, reading
+from douban_pipeline.catalog.database import open_engine, reading, transactions
 from douban_pipeline.catalog.maccms import Cms, inspect_cms
 from douban_pipeline.catalog.migrations import upgrade
 from douban_pipeline.catalog.owner import owner_name
@@ -208,8 +208,11 @@ class Library:
 
     def enqueue(self, queue: TaskQueue, tasks: Iterable[NewTask]) -> int:
         """Queue tasks in a transaction of their own."""
-        with self.engine.begin() as connection:
-            return queue.enqueue(connection, tasks, run_id="run")
+        new, wanted = 0, list(tasks)
+        for transaction in transactions(self.engine):
+            with transaction as connection:
+                new = queue.enqueue(connection, wanted, run_id="run")
+        return new
 
     def all_bytes(self) -> list[tuple[Any, ...]]:
         """Return every column of every CMS row so that a single changed byte shows."""
@@ -223,7 +226,8 @@ class Library:
     def renewed(self, videos: Iterable[Mapping[str, Any]] = (), *, taken_in: bool = True, **options: Any) -> Library:
         """Empty the database and fill it anew; tables are not created again, which is what takes time."""
         fresh = Library(self.url, self.prefix, FakeClock(), options)
-        fresh.engine, fresh.cms = self.engine, self.cms
+        fresh.engine, fresh.cms = self.engine.execution_options(), self.cms  # the same, with listeners of its own
+        fresh.tables = self.tables
         with fresh.engine.begin() as connection:
             for table in (*self.tables.metadata.sorted_tables, self.cms.vod):
                 connection.execute(sa.delete(table))
@@ -299,9 +303,9 @@ def processes() -> ForkServerContext:
     return context
 
 
-@pytest.fixture(scope="module", params=["sqlite", pytest.param("mariadb", marks=pytest.mark.mariadb)])
+@pytest.fixture(scope="session", params=["sqlite", pytest.param("mariadb", marks=pytest.mark.mariadb)])
 def shared_library(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
-    """An empty library on each engine in turn, made once a module; tests take `Library.renewed` of it."""
+    """An empty library on each engine in turn, made once; tests take `Library.renewed` of it."""
     with ExitStack() as stack:
         if request.param == "mariadb":
             url = stack.enter_context(fresh_mariadb())

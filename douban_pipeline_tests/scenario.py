@@ -256,12 +256,40 @@ def telling(rows: Iterable[Mapping[str, Any]], *columns: str) -> list[tuple[Any,
     return [tuple(row[column] for column in columns) for row in rows]
 
 
+class BlankLibraries:
+    """Libraries without videos, in files that one test after another gets.
+
+    Copying a file is quicker than making tables, and what SQLAlchemy has compiled for an engine stays compiled.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._blank = folder / "blank.sqlite"
+        with build_library(f"sqlite:///{self._blank}"):
+            pass
+        self._files: list[Library] = []
+
+    def blank(self, number: int, options: Mapping[str, Any]) -> Library:
+        """Return the library of file ``number``, which is empty again; whoever had it before must have closed it."""
+        path = self._folder / f"library-{number}.sqlite"
+        shutil.copyfile(self._blank, path.with_suffix(".new"))
+        for suffix in ("-wal", "-shm"):
+            path.with_name(path.name + suffix).unlink(missing_ok=True)
+        path.with_suffix(".new").replace(path)
+        if number == len(self._files):
+            self._files.append(Library(f"sqlite:///{path}"))
+        kept = self._files[number]
+        library = Library(kept.url, options=options)
+        # The same engine, but with listeners of its own.
+        library.engine = kept.engine.execution_options()
+        library.tables, library.cms = kept.tables, kept.cms
+        return library
+
+
 @pytest.fixture(scope="session")
-def blank_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A library without videos as a file; copying it is quicker than making another."""
-    path = tmp_path_factory.mktemp("blank") / "library.sqlite"
-    with build_library(f"sqlite:///{path}"):
-        return path
+def blank_libraries(tmp_path_factory: pytest.TempPathFactory) -> BlankLibraries:
+    """Libraries without videos."""
+    return BlankLibraries(tmp_path_factory.mktemp("blank"))
 
 
 @pytest.fixture(scope="session")
@@ -273,10 +301,10 @@ def dagster_instance() -> Iterator[dg.DagsterInstance]:
 
 @pytest.fixture
 def stage(
-    blank_library: Path, dagster_instance: dg.DagsterInstance, tmp_path: Path
+    blank_libraries: BlankLibraries, dagster_instance: dg.DagsterInstance, tmp_path: Path
 ) -> Iterator[Callable[..., Scenario]]:
     """Set a scenario: ``stage(videos, subjects, url=…, taken_in=…, **settings)``."""
-    numbers = itertools.count(1)
+    numbers = itertools.count()
     with ExitStack() as stack:
 
         def play(
@@ -295,9 +323,7 @@ def stage(
             if url:
                 library = build_library(url, videos, taken_in=taken_in, **wanted)
             else:
-                copy = tmp_path / f"library-{next(numbers)}.sqlite"
-                shutil.copyfile(blank_library, copy)
-                library = Library(f"sqlite:///{copy}", options=wanted).filled(videos, taken_in)
+                library = blank_libraries.blank(next(numbers), wanted).filled(videos, taken_in)
             stack.enter_context(library)
             return Scenario(library, upstream, dagster_instance)
 

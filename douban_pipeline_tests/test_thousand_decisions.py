@@ -22,9 +22,7 @@ from douban_pipeline.review.recording.decisions import Wish, record
 from douban_pipeline.scheduling.due import DueVideos
 from douban_pipeline_tests.intros.room import KEY
 from douban_pipeline_tests.library import fresh_mariadb, video
-from douban_pipeline_tests.scenario import Scenario, blank_library, dagster_instance, row_of, stage, subject
-
-__all__ = ["blank_library", "dagster_instance", "stage"]
+from douban_pipeline_tests.scenario import Scenario, row_of, subject
 
 pytestmark = pytest.mark.mariadb
 

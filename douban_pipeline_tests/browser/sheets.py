@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from douban_pipeline.review.reading.sheet import sheet_of
 from douban_pipeline.review.reading.sheet_html import sheet_page
 from douban_pipeline_tests.library import Library
 from douban_pipeline_tests.review.shelves import Case, shelved
+from douban_pipeline_tests.scenario import BlankLibraries
 
 HOSTILE = "</script><img src=x onerror=alert(1)><b>\"'\u202eedoc`${1}"
 STANDING, LOCKED = 90_000_999, 90_000_998
@@ -45,10 +45,9 @@ def others_of(vod_id: int) -> list[int]:
 
 
 @pytest.fixture
-def library(blank_library: Path, tmp_path: Path) -> Iterator[Library]:
+def library(blank_libraries: BlankLibraries) -> Iterator[Library]:
     """An empty library."""
-    copy = shutil.copyfile(blank_library, tmp_path / "library.sqlite")
-    with Library(f"sqlite:///{copy}", options={"ui_url": "http://127.0.0.1:9"}) as empty:
+    with blank_libraries.blank(0, {"ui_url": "http://127.0.0.1:9"}) as empty:
         yield empty
 
 

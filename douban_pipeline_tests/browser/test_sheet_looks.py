@@ -21,9 +21,8 @@ from douban_pipeline_tests.browser.sheets import (
 )
 from douban_pipeline_tests.library import Library
 from douban_pipeline_tests.review.shelves import Case
-from douban_pipeline_tests.scenario import blank_library
 
-__all__ = ["blank_library", "library", "verdicts"]
+__all__ = ["library", "verdicts"]
 
 pytestmark = pytest.mark.browser
 

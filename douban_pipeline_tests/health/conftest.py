@@ -6,10 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from douban_pipeline_tests.library import shared_library
 from douban_pipeline_tests.robot import Robot
-
-__all__ = ["shared_library"]
 
 
 @pytest.fixture

@@ -8,10 +8,8 @@ import pytest
 
 from douban_pipeline.demo.replay import ReplayServer
 from douban_pipeline_tests.intros.room import BARE, Room, room_of
-from douban_pipeline_tests.library import Library, build_library, shared_library
-from douban_pipeline_tests.scenario import FILMS, blank_library, dagster_instance, stage
-
-__all__ = ["blank_library", "dagster_instance", "shared_library", "stage"]
+from douban_pipeline_tests.library import Library, build_library
+from douban_pipeline_tests.scenario import FILMS
 
 
 @pytest.fixture(scope="module")

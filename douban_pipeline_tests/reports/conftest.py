@@ -6,10 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from douban_pipeline_tests.library import Library, shared_library
-from douban_pipeline_tests.scenario import blank_library, dagster_instance, stage
-
-__all__ = ["blank_library", "dagster_instance", "shared_library", "stage"]
+from douban_pipeline_tests.library import Library
 
 
 @pytest.fixture

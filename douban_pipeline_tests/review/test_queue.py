@@ -16,12 +16,10 @@ from douban_pipeline.review.reading.queue import review_queue_of
 from douban_pipeline.review.reading.queue_table import holders_shown, pressing_table
 from douban_pipeline_tests.clocks import START
 from douban_pipeline_tests.deciding import decide
-from douban_pipeline_tests.library import days_ago, shared_library, video
+from douban_pipeline_tests.library import days_ago, video
 from douban_pipeline_tests.review.shelves import Case, shelved
 from douban_pipeline_tests.runs import STEPS
 from douban_pipeline_tests.scenario import FILMS, RIVER, WHALE, row_of, subject
-
-__all__ = ["shared_library"]
 
 HOSTILE = "<script>alert(1)</script>|表`格`*之*\n## [点我](javascript:alert(2))"
 RIVAL = subject(90_000_203, "长河落日记事", 2021, directors=["别人"], actors=["子", "丑", "寅"])

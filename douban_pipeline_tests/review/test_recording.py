@@ -12,10 +12,8 @@ from douban_pipeline.demo.replay import ReplayServer
 from douban_pipeline.review.recording import decisions
 from douban_pipeline.review.recording.decisions import DecisionError
 from douban_pipeline.upstream.errors import SubjectMismatch
-from douban_pipeline_tests.library import Library, shared_library
+from douban_pipeline_tests.library import Library
 from douban_pipeline_tests.review.world import E, asking, decide, furnish, linked, only, stored, told, wish
-
-__all__ = ["shared_library"]
 
 FREE = 90_000_200
 """A subject nobody has."""

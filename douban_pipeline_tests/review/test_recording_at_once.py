@@ -9,10 +9,8 @@ import pytest
 import sqlalchemy as sa
 
 from douban_pipeline.review.recording import storing
-from douban_pipeline_tests.library import Library, shared_library, video
+from douban_pipeline_tests.library import Library, video
 from douban_pipeline_tests.review.world import A, asking, decide, furnish, judged, stored, wish
-
-__all__ = ["shared_library"]
 
 FREE = 90_000_200
 """A subject nobody has."""

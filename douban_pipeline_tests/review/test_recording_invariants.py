@@ -13,10 +13,8 @@ from hypothesis import strategies as st
 from douban_pipeline.catalog.decisions import LINKING, contradict
 from douban_pipeline.catalog.states import DecisionAction
 from douban_pipeline.review.recording.decisions import Wish
-from douban_pipeline_tests.library import Library, shared_library
+from douban_pipeline_tests.library import Library
 from douban_pipeline_tests.review.world import A, B, C, D, asking, decide, furnish, stored
-
-__all__ = ["shared_library"]
 
 
 @pytest.fixture(scope="module")

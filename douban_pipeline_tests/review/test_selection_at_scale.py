@@ -11,10 +11,7 @@ from douban_pipeline.catalog.states import DecisionAction, ReviewStatus
 from douban_pipeline.review.selecting.bulk import Bulk
 from douban_pipeline.review.selecting.filters import VideoFilter
 from douban_pipeline.review.selecting.selection import select_videos
-from douban_pipeline_tests.library import shared_library
 from douban_pipeline_tests.review.shelves import Case, decision_of, shelved
-
-__all__ = ["shared_library"]
 
 IGNORE = Bulk(DecisionAction.ignore)
 CONFIRM = Bulk(DecisionAction.confirm_top1)

@@ -19,10 +19,8 @@ from douban_pipeline.review.reading.queue import review_queue_of
 from douban_pipeline.review.reading.sheet import LABELS, plain, sheet_of
 from douban_pipeline.review.reading.sheet_html import sheet_page
 from douban_pipeline.review.recording.wishes import MOST_NOTE, MOST_REVIEWER
-from douban_pipeline_tests.library import Library, shared_library
+from douban_pipeline_tests.library import Library
 from douban_pipeline_tests.review.shelves import Case, shelved
-
-__all__ = ["shared_library"]
 
 HOSTILE = "</script><script>alert(1)</script><!-- \"'&amp;`${1}\u202eexe\u2028\u0000|: {x: [y]} # no"
 

@@ -6,10 +6,8 @@ import pytest
 
 from douban_pipeline.catalog.states import DecisionAction
 from douban_pipeline.upstream.errors import SourceUnavailable, SubjectMissing
-from douban_pipeline_tests.library import Library, shared_library
+from douban_pipeline_tests.library import Library
 from douban_pipeline_tests.review.world import A, B, C, D, E, asking, decide, furnish, only, told, wish
-
-__all__ = ["shared_library"]
 
 ACTIONS = {str(action) for action in DecisionAction}
 NAMING = {"set_id", "replace_and_lock"}

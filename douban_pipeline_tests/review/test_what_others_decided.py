@@ -12,11 +12,8 @@ from douban_pipeline.review.selecting.filters import VideoFilter
 from douban_pipeline.review.selecting.selection import select_videos
 from douban_pipeline_tests.clocks import START
 from douban_pipeline_tests.deciding import decide as decided
-from douban_pipeline_tests.library import shared_library
 from douban_pipeline_tests.review.shelves import Case, shelved
 from douban_pipeline_tests.review.world import A, B, asking, decide, furnish, judged, linked, only, wish
-
-__all__ = ["shared_library"]
 
 OTHER = 90_000_777
 BEST = 90_000_001

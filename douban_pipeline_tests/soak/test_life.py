@@ -20,10 +20,8 @@ from douban_pipeline.soak.outside import Outside
 from douban_pipeline.soak.site import Site
 from douban_pipeline.soak.values import canonical_row
 from douban_pipeline_tests.clocks import START
-from douban_pipeline_tests.library import Library, shared_library
+from douban_pipeline_tests.library import Library
 from douban_pipeline_tests.soak.site_source import Films
-
-__all__ = ["shared_library"]
 
 
 @pytest.fixture

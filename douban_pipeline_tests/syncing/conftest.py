@@ -6,20 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from douban_pipeline_tests.library import shared_library
-from douban_pipeline_tests.scenario import (
-    RIVER,
-    TRAM,
-    WHALE,
-    Scenario,
-    blank_library,
-    dagster_instance,
-    row_of,
-    stage,
-    subject,
-)
-
-__all__ = ["blank_library", "dagster_instance", "shared_library", "stage"]
+from douban_pipeline_tests.scenario import RIVER, TRAM, WHALE, Scenario, row_of, subject
 
 RIVAL = subject(90_000_203, "长河落日记事", 2021, directors=["别人"], actors=["子", "丑", "寅"])
 
