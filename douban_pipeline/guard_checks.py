@@ -29,16 +29,19 @@ Predicate = Callable[[Services, Connection], Iterable[Breach] | Found]
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """A blocking check of an asset that passes when ``find`` finds nothing."""
+    """A blocking check of an asset that passes when ``find`` finds nothing that concerns it.
+
+    Guards that share their ``find`` share what it finds: it is asked once a look.
+    """
 
     name: str
     description: str
     find: Predicate
+    concerns: Callable[[Any], bool] = lambda breach: True
 
-    def look(self, services: Services, connection: Connection) -> Found:
-        """Return what there is to find now."""
-        found = self.find(services, connection)
-        return found if isinstance(found, Found) else Found(list(found))
+    def of(self, found: Found) -> Found:
+        """Return what concerns this guard, of what was found."""
+        return Found([breach for breach in found.breaches if self.concerns(breach)], found.stops)
 
 
 def guard_checks(asset: dg.AssetsDefinition, guards: Sequence[Guard]) -> dg.AssetChecksDefinition:
@@ -62,11 +65,16 @@ def guard_checks(asset: dg.AssetsDefinition, guards: Sequence[Guard]) -> dg.Asse
         services.ready()
         asked = {key.name for key in context.selected_asset_check_keys}
         with reading(services.engine) as connection:
-            found = {guard.name: guard.look(services, connection) for guard in guards if guard.name in asked}
-        for name, what in found.items():
-            yield _result(asset.key, name, what)
+            wanted = [guard for guard in guards if guard.name in asked]
+            found = {find: _whole(find(services, connection)) for find in {guard.find for guard in wanted}}
+        for guard in wanted:
+            yield _result(asset.key, guard.name, guard.of(found[guard.find]))
 
     return check
+
+
+def _whole(found: Iterable[Breach] | Found) -> Found:
+    return found if isinstance(found, Found) else Found(list(found))
 
 
 def _result(asset: dg.AssetKey, name: str, found: Found) -> dg.AssetCheckResult:

@@ -7,13 +7,7 @@ from douban_pipeline.matching import guard
 
 
 def _guard(name: str, description: str, *codes: str) -> Guard:
-    return Guard(
-        name,
-        description,
-        lambda services, connection: [
-            breach for breach in breaches(services, connection) if set(codes) & set(breach.codes)
-        ],
-    )
+    return Guard(name, description, breaches, lambda breach: not set(codes).isdisjoint(breach.codes))
 
 
 checks = [
