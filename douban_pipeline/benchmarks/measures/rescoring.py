@@ -12,7 +12,7 @@ from rapidfuzz import fuzz, process
 
 from douban_pipeline.benchmarks.measuring import SMALL, Figure, Measure, Samples, Stopwatch, Target, World, stopwatch
 from douban_pipeline.benchmarks.planted_works import Searches
-from douban_pipeline.benchmarks.planting import planted_verdicts, spread
+from douban_pipeline.benchmarks.planting import planted_verdicts, spread, stretches
 from douban_pipeline.benchmarks.stack_environment import pipeline_environment
 from douban_pipeline.catalog.database import reading
 from douban_pipeline.linking.facts import video_facts
@@ -29,6 +29,9 @@ LEAST = 20_000
 SHARE = 8
 """One video in so many is judged again."""
 
+STRETCH = 500
+"""Neighbours that are judged again together: they share candidates, and so answers, as in the whole library."""
+
 CANDIDATES = 20
 """Candidates of a video that is hard to tell from others."""
 
@@ -37,7 +40,7 @@ _SAMPLES = 1_000
 
 def rescoring(world: World) -> list[Figure]:
     """Judge a share of the library again, and tell what the whole of it takes at the same rate."""
-    vod_ids = spread(world.size, max(LEAST, world.size // SHARE))
+    vod_ids = stretches(world.size, max(LEAST, world.size // SHARE), STRETCH)
     with planted_verdicts(world, vod_ids) as planted:
         world.say("judging again")
         # As a run does, in a process of its own: planting leaves hundreds of megabytes and full caches in this one.
@@ -59,9 +62,9 @@ def rescoring(world: World) -> list[Figure]:
             Target(most=120),
             bare * times,
             "rapidfuzz cdist over the titles of the same pairs",
-            f"from {planted.videos:,} of {world.size:,} videos: {planted.candidates:,} candidates, {subjects:.1f} a "
-            f"video, {planted.fetched / planted.videos:.1f} of them fetched, {planted.answers:,} answers; "
-            f"{pairs:,} pairs of titles",
+            f"from {planted.videos:,} of {world.size:,} videos in stretches of {STRETCH} neighbours: "
+            f"{planted.candidates:,} candidates, {subjects:.1f} a video, {planted.fetched / planted.videos:.1f} of "
+            f"them fetched, {planted.answers:,} answers; {pairs:,} pairs of titles",
         ),
         Figure(
             "CPU of the process",
