@@ -9,7 +9,6 @@ from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
 from sqlalchemy import func, select
 from sqlalchemy.sql import ColumnElement
 
@@ -146,20 +145,23 @@ def _equal_titles(services: Services) -> list[Sequence[int]]:
             keys.append(hash((title.form, title.number_kind, title.distinct_editions, year, kinds[type_id])))
             ids.append(vod_id)
             linked.append(row["vod_douban_id"] > 0 and vod_id not in doubtful)
-    return _equal(np.asarray(ids), np.asarray(keys), np.asarray(linked))
+    return _equal(ids, keys, linked)
 
 
-def _equal(ids: np.ndarray, keys: np.ndarray, linked: np.ndarray) -> list[Sequence[int]]:
+def _equal(ids: array[int], keys: array[int], linked: array[int]) -> list[Sequence[int]]:
     """Return the ids that share a key with another, of every key of which not all are linked."""
-    if not len(ids):
+    import numpy as np  # takes a tenth of a second to load, which no other run has to wait for
+
+    if not ids:
         return []
-    order = np.argsort(keys, kind="stable")
-    bounds = np.concatenate(([0], np.flatnonzero(np.diff(keys[order])) + 1, [len(order)]))
+    numbers, key_of, is_linked = np.asarray(ids), np.asarray(keys), np.asarray(linked)
+    order = np.argsort(key_of, kind="stable")
+    bounds = np.concatenate(([0], np.flatnonzero(np.diff(key_of[order])) + 1, [len(order)]))
     found: list[Sequence[int]] = []
     for at in np.flatnonzero(np.diff(bounds) > 1):
         places = order[bounds[at] : bounds[at + 1]]
-        if not linked[places].all():
-            found.append(ids[places].tolist())
+        if not is_linked[places].all():
+            found.append(numbers[places].tolist())
     return found
 
 

@@ -6,11 +6,11 @@ import gc
 import time
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from douban_pipeline.catalog.states import ReviewStatus
+from douban_pipeline.collector import collector_resting
 from douban_pipeline.linking.verdicts import with_choice, with_standing_id
 from douban_pipeline.matching import judge
 from douban_pipeline.matching.profiles import Profile
@@ -170,7 +170,7 @@ def replay(
     found = Replay()
     told = 0
     moment = time.perf_counter()
-    with _collector_resting():
+    with collector_resting():  # a fifth of the time
         for batch in batches:
             read = time.perf_counter()
             found.seconds_reading += read - moment
@@ -191,18 +191,6 @@ def replay(
     for kept in found.examples.values():
         kept.sort(key=lambda judged: judged.stored.vod_id)
     return found
-
-
-@contextmanager
-def _collector_resting() -> Iterator[None]:
-    """Keep the garbage collector from looking through all there is again and again: a fifth of the time of a replay."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def _count(found: Replay, judged: Judged, chosen: int, examples: int) -> None:

@@ -10,9 +10,8 @@ from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from sqlalchemy import Engine, RowMapping, bindparam, func, or_, select, update
 
 from douban_pipeline.catalog.database import insert_missing, reading, transactions
@@ -26,7 +25,10 @@ from douban_pipeline.catalog.tasks import shard_of
 from douban_pipeline.catalog.videos import GONE, fingerprint, state_rows
 from douban_pipeline.clock import Clock
 from douban_pipeline.matching.text import simplify
-from douban_pipeline.scheduling.tiers import TIERS, next_visit_of, tier_index, tier_of_row, updated_at
+from douban_pipeline.scheduling.tiers import next_visit_of, tier_index, tier_of_row, updated_at
+
+if TYPE_CHECKING:
+    from douban_pipeline.scheduling.first_visits import FirstVisits
 
 OVERLAP = timedelta(hours=1)
 """How far before the newest time seen changes are looked for, against rows that were taken in out of order."""
@@ -77,7 +79,10 @@ class Intake:
             progress(report.seen)
         return report
 
-    def _plan_first_visits(self) -> _FirstVisits:
+    def _plan_first_visits(self) -> FirstVisits:
+        # numpy takes a tenth of a second to load, which no run has to wait for that does not initialise.
+        from douban_pipeline.scheduling.first_visits import FirstVisits
+
         now = self.clock.now()
         ids, moments, tiers = array("I"), array("I"), array("b")
         for rows in self.cms.stream(self.engine, ("vod_time", "vod_year"), size=10 * _BATCH):
@@ -87,7 +92,7 @@ class Intake:
                 ids.append(row["vod_id"])
                 moments.append(max(0, int(moment.timestamp())) if moment else 0)
                 tiers.append(tier_index(row["vod_time"], year, now))
-        return _FirstVisits.evenly(np.asarray(ids), np.asarray(moments), np.asarray(tiers), now)
+        return FirstVisits.evenly(ids, moments, tiers, now)
 
     def changes(self, *, limit: int = 20_000) -> IntakeReport:
         """Take in rows that are new or whose `vod_time` changed, the oldest first, at most about ``limit``."""
@@ -162,7 +167,7 @@ class Intake:
         report.gone += len(gone)
         return report
 
-    def _take_in(self, rows: Sequence[RowMapping], report: IntakeReport, plan: _FirstVisits | None = None) -> None:
+    def _take_in(self, rows: Sequence[RowMapping], report: IntakeReport, plan: FirstVisits | None = None) -> None:
         now = self.clock.now()
         report.seen += len(rows)
         # Of all rows, not only of those that changed: the dictionary may be younger than the library.
@@ -300,31 +305,3 @@ def _id_changed(douban_id: int, state: RowMapping, chosen: int | None, now: date
         "douban_review_reason": reason,
         "douban_next_sync_at": now,
     }
-
-
-@dataclass(frozen=True, slots=True)
-class _FirstVisits:
-    """When each video is first visited, to the second: 13 bytes a video while it is planned, 8 bytes afterwards."""
-
-    ids: np.ndarray
-    seconds: np.ndarray
-    now: datetime
-
-    @classmethod
-    def evenly(cls, ids: np.ndarray, moments: np.ndarray, tiers: np.ndarray, now: datetime) -> _FirstVisits:
-        """Spread the videos of each tier over its interval, the most recently updated first."""
-        seconds = np.zeros(len(ids), dtype=np.float32)
-        for index, tier in enumerate(TIERS):
-            members = np.flatnonzero(tiers == index)
-            # The complement turns the order round, and keeps the size.
-            order = members[np.argsort(~moments[members], kind="stable")]
-            step = tier.interval.total_seconds() / max(len(order), 1)
-            seconds[order] = np.arange(len(order), dtype=np.float32) * np.float32(step)
-        return cls(ids, seconds, now)
-
-    def at(self, vod_id: int) -> datetime:
-        """Return the first visit of ``vod_id``; a video that came in meanwhile is visited at once."""
-        position = int(np.searchsorted(self.ids, vod_id))
-        if position >= len(self.ids) or self.ids[position] != vod_id:
-            return self.now
-        return self.now + timedelta(seconds=float(self.seconds[position]))

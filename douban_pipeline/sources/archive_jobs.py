@@ -8,7 +8,7 @@ from douban_pipeline.launchpad import PERSON_TAGS, problems_failure, refuse_envi
 from douban_pipeline.presentation import local_time, table
 from douban_pipeline.services import Services
 from douban_pipeline.sources.reparsing import PARSERS, Reparsed, reparse
-from douban_pipeline.sources.retention import Stock, archive_figures, prune
+from douban_pipeline.sources.stock import Stock, archive_figures
 
 _MEGABYTE = 1_000_000
 
@@ -22,6 +22,9 @@ class PruneConfig(dg.Config):
 @dg.op
 def drop_answers(context: dg.OpExecutionContext, config: PruneConfig, services: dg.ResourceParam[Services]) -> None:
     """Delete old answers that nothing rests on, or count them."""
+    # It needs numpy, which takes a tenth of a second to load and no other run has to wait for.
+    from douban_pipeline.sources.retention import prune
+
     services.ready()
     pruned = prune(services, dry_run=config.dry_run, progress=context.log.info)
     with reading(services.engine) as connection:

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sqlalchemy import Column, ColumnElement, Connection, func, select
+from sqlalchemy import Column, ColumnElement, select
 
 from douban_pipeline.catalog.database import reading
 from douban_pipeline.catalog.tables import OwnTables
@@ -63,18 +63,6 @@ class Pruned:
     def seen_again(self) -> int:
         """How many were seen again, or dropped by another run, while this one was under way."""
         return self.looked_at - self.kept - self.dropped
-
-
-@dataclass(frozen=True, slots=True)
-class Stock:
-    """What the archive holds of one source and class of HTTP status (2 for 200 to 299)."""
-
-    source: str
-    status_class: int
-    answers: int
-    bytes: int
-    oldest: datetime
-    newest: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,31 +121,6 @@ def prune(services: Services, *, dry_run: bool, progress: Callable[[str], None])
             progress(f"{dropped} of {loose.size} answers {'looked at' if dry_run else 'deleted'}")
     reasons = {holder.what: int(np.count_nonzero(held & (1 << bit))) for bit, holder in enumerate(holders)}
     return Pruned(before, int(old.size), int(old.size - loose.size), reasons, dropped, dropped_bytes)
-
-
-def archive_figures(connection: Connection, tables: OwnTables) -> list[Stock]:
-    """Return what the archive holds, by source and class of status.
-
-    Reads the whole table once, without unpacking anything: not for every few minutes.
-    """
-    table = tables.snapshot
-    status_class = (table.c.status // 100).label("status_class")
-    query = (
-        select(
-            table.c.source,
-            status_class,
-            func.count(),
-            func.sum(func.length(table.c.body)),
-            func.min(table.c.fetched_at),
-            func.max(table.c.seen_at),
-        )
-        .group_by(table.c.source, status_class)
-        .order_by(table.c.source, status_class)
-    )
-    return [
-        Stock(source, int(number), answers, int(size), oldest, newest)
-        for source, number, answers, size, oldest, newest in connection.execute(query)
-    ]
 
 
 def _holders(tables: OwnTables) -> list[_Holder]:

@@ -45,6 +45,14 @@ def test_a_fresh_clone_loads_without_any_setting() -> None:
     assert "Validation successful" in result.stdout + result.stderr
 
 
+def test_no_run_loads_what_only_heavy_rooms_need() -> None:
+    heavy = ("numpy", "douban_pipeline.evaluation", "douban_pipeline.demo", "douban_pipeline.rig")
+    code = f"import sys, douban_pipeline.definitions; print([name for name in {heavy} if name in sys.modules])"
+    command = [sys.executable, "-W", "ignore", "-c", code]
+    result = subprocess.run(command, cwd=PROJECT, env=clean_environment(), capture_output=True, text=True)
+    assert result.stdout.strip() == "[]", result.stderr
+
+
 def test_a_wrong_setting_stops_the_load_and_is_named() -> None:
     environment = clean_environment() | {f"{PREFIX}TOP_N": "many"}
     command = [sys.executable, "-W", "ignore", "-c", "import douban_pipeline.definitions"]

@@ -22,7 +22,8 @@ from douban_pipeline.matching import Subject, Video
 from douban_pipeline.rescoring.stored import Selection, Stored, StoredVerdicts
 from douban_pipeline.settings import Settings
 from douban_pipeline.sources import archive_jobs, retention
-from douban_pipeline.sources.retention import MARGIN, Pruned, Stock, archive_figures, prune
+from douban_pipeline.sources.retention import MARGIN, Pruned, prune
+from douban_pipeline.sources.stock import Stock, archive_figures
 from douban_pipeline.upstream import archive as archive_module
 from douban_pipeline.upstream.archive import LONGEST_CACHE
 from douban_pipeline_tests.library import Library
