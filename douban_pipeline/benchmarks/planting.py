@@ -56,16 +56,6 @@ def spread(size: int, count: int) -> list[int]:
     return [1 + place * size // count for place in range(count)]
 
 
-def stretches(size: int, count: int, length: int) -> list[int]:
-    """Return ``count`` videos in stretches of ``length`` neighbours, spread evenly over a library of ``size``.
-
-    All of them if there are no more, and a few less than ``count`` if that is no multiple of ``length``.
-    """
-    if count >= size:
-        return spread(size, size)
-    return [start + place for start in spread(size, count // length) for place in range(length)]
-
-
 @contextmanager
 def taken_out_again(services: Services, *tables: Table) -> Iterator[dict[str, int]]:
     """Give the highest id of each table, by its name; what has a higher one afterwards is deleted."""

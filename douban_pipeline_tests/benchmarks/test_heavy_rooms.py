@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from douban_pipeline.benchmarks.measures import archive_size, duplicates, rescoring, reverting
 from douban_pipeline.benchmarks.measuring import Measure, World
-from douban_pipeline.benchmarks.planting import planted_changes, planted_verdicts, spread, stretches
+from douban_pipeline.benchmarks.planting import planted_changes, planted_verdicts, spread
 from douban_pipeline.benchmarks.prepare import fill_library, take_in
 from douban_pipeline.rig.databases import MARIADB, scratch_database
 from douban_pipeline.services import open_services
@@ -99,12 +99,3 @@ def test_videos_are_spread_over_the_whole_library():
     assert spread(10, 5) == [1, 3, 5, 7, 9]
     assert spread(4, 9) == [1, 2, 3, 4]
     assert len(set(spread(170_000, 21_250))) == 21_250
-
-
-def test_stretches_of_neighbours_are_spread_over_the_whole_library():
-    assert stretches(20, 6, 3) == [1, 2, 3, 11, 12, 13]
-    assert stretches(20, 7, 3) == [1, 2, 3, 11, 12, 13]
-    assert stretches(4, 9, 3) == [1, 2, 3, 4]
-    found = stretches(170_000, 21_250, 500)
-    assert len(set(found)) == len(found) == 21_000
-    assert 1 <= min(found) <= max(found) <= 170_000
