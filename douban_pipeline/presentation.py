@@ -30,6 +30,12 @@ def escaped(value: Any) -> Markdown:
     return Markdown(_cell(value))
 
 
+def counted(what: str, counts: Mapping[str, int]) -> str:
+    """Return how many there are of ``what``, and of each kind: ``3 videos judged (2 REVIEW, 1 NOT_FOUND)``."""
+    kinds = ", ".join(f"{count} {kind}" for kind, count in counts.items() if count)
+    return f"{sum(counts.values())} {what}" + (f" ({kinds})" if kinds else "")
+
+
 def table(rows: Sequence[Mapping[str, Any]], *, most: int = MOST_ROWS, empty: str = "—") -> str:
     """Return ``rows`` as a Markdown table of at most ``most`` rows, and say how many were left out."""
     if not rows:

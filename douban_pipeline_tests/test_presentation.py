@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
@@ -9,7 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from douban_pipeline.presentation import Markdown, local_time, subject_link, table
+from douban_pipeline.catalog.states import ReviewStatus
+from douban_pipeline.matching import Status
+from douban_pipeline.presentation import Markdown, counted, local_time, subject_link, table
 
 
 @pytest.mark.parametrize(
@@ -67,3 +70,9 @@ def test_links_and_times():
     moment = datetime(2026, 3, 1, 20, 30, 59, tzinfo=UTC)
     assert local_time(moment, ZoneInfo("Asia/Shanghai")) == "2026-03-02\u00a004:30"
     assert local_time(None, ZoneInfo("Asia/Shanghai")) == ""
+
+
+def test_counts_are_told_by_kind() -> None:
+    kinds = Counter([ReviewStatus.REVIEW, Status.NOT_FOUND, ReviewStatus.REVIEW])
+    assert counted("videos judged", kinds) == "3 videos judged (2 REVIEW, 1 NOT_FOUND)"
+    assert counted("videos judged", Counter()) == "0 videos judged"

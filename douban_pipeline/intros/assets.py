@@ -13,7 +13,7 @@ from douban_pipeline.intros.ledger import Ledger, spent, told
 from douban_pipeline.intros.strayed import withdraw_strayed
 from douban_pipeline.intros.writer import IntroWriter, Told
 from douban_pipeline.partitions import shard_backfill, shards
-from douban_pipeline.presentation import local_time, table
+from douban_pipeline.presentation import counted, local_time, table
 from douban_pipeline.scheduling.session import Session, open_session
 from douban_pipeline.services import Services
 from douban_pipeline.syncing.assets import synced_fields
@@ -88,7 +88,7 @@ def _written(session: Session, due: DueIntros, ledger: Ledger) -> dict[str, Any]
             context.log.info(f"{len(results)} of {len(tasks)} intros handled")
     kinds = Counter(result.result for result in results)
     taken = spent(ledger.of_run(session.run_id))
-    context.log.info(f"{len(results)} intros handled: {dict(kinds)}, {taken.cost_usd:.4f} US dollars")
+    context.log.info(f"{counted('intros handled', kinds)}, {taken.cost_usd:.4f} US dollars")
     return {
         "switched_off": False,
         "dry_run": False,

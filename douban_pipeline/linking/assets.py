@@ -14,7 +14,7 @@ from douban_pipeline.linking.guards import profile_of
 from douban_pipeline.linking.idle import pass_over, why_idle
 from douban_pipeline.linking.verdicts import Bench, Judged
 from douban_pipeline.partitions import shard_backfill, shards
-from douban_pipeline.presentation import subject_link, table
+from douban_pipeline.presentation import counted, subject_link, table
 from douban_pipeline.scheduling.assets import due_videos
 from douban_pipeline.scheduling.session import open_session
 from douban_pipeline.services import Services
@@ -122,7 +122,7 @@ def scored_matches(context: dg.AssetExecutionContext, services: dg.ResourceParam
     tasks = session.queue.lease(session.shards, TaskStage.SCORE, limit=session.limit)
     judged = bench.judge(tasks)
     verdicts = Counter(item.status for item in judged)
-    context.log.info(f"{len(judged)} videos judged: {dict(verdicts)}")
+    context.log.info(counted("videos judged", verdicts))
     doubtful = sorted((item for item in judged if item.status != "CONFIRMED"), key=lambda item: -(item.score or 0.0))
     confirmed = sorted((item for item in judged if item.status == "CONFIRMED"), key=lambda item: item.score or 0.0)
     return session.result(

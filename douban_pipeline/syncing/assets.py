@@ -11,7 +11,7 @@ from douban_pipeline.catalog.decisions import WORDS
 from douban_pipeline.catalog.states import DecisionAction, DecisionState, TaskStage
 from douban_pipeline.linking.assets import scored_matches
 from douban_pipeline.partitions import shard_backfill, shards
-from douban_pipeline.presentation import subject_link, table
+from douban_pipeline.presentation import counted, subject_link, table
 from douban_pipeline.scheduling.session import open_session
 from douban_pipeline.services import Services
 from douban_pipeline.syncing.decisions import Carried, carry_out, let_wait, outcomes
@@ -65,7 +65,7 @@ def synced_fields(context: dg.AssetExecutionContext, services: dg.ResourceParam[
     columns = Counter(column for result in results for column in result.columns)
     with reading(services.engine) as connection:
         logged = changes_of_run(services, connection, session.run_id)
-    context.log.info(f"{len(results)} videos handled: {dict(kinds)}")
+    context.log.info(counted("videos handled", kinds))
     return session.result(
         {
             "dry_run": dry_run,
