@@ -12,11 +12,11 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any
 
-from sqlalchemy import Connection, Engine, Update, bindparam, case, or_, select, update
+from sqlalchemy import Connection, Engine, Update, bindparam, case, exists, or_, select, update
 
 from douban_pipeline.catalog.database import insert_missing, reading, transactions
 from douban_pipeline.catalog.owner import is_dead
-from douban_pipeline.catalog.states import DecisionState, TaskStage, TaskStatus, TaskType
+from douban_pipeline.catalog.states import ChangeState, DecisionState, TaskStage, TaskStatus, TaskType
 from douban_pipeline.catalog.tables import SHARDS, OwnTables
 from douban_pipeline.clock import Clock
 
@@ -42,6 +42,7 @@ REVIEWER = "reviewer"
 NOTE = "note"
 
 _CHUNK = 500
+_LOCKED_ONLY = "豆瓣 ID 已锁定，但未同步："
 
 
 def back_off(failures: int) -> timedelta:
@@ -93,6 +94,7 @@ class TaskQueue:
         self.engine = engine
         self.task = tables.task
         self.decision = tables.decision
+        self.log = tables.log
         self.clock = clock
         self.owner = owner
         self.lease_time = lease
@@ -212,12 +214,16 @@ class TaskQueue:
         )
 
     def finish(self, connection: Connection, task_id: int, status: TaskStatus, note: str = "") -> None:
-        """Close a task, and settle the decision that it carries out, if it does."""
-        now = self.clock.now()
+        """Close a task, and settle the decision that it carries out, if it does.
+
+        One that has written something already, a lock, is never called refused: it tells what was not done.
+        """
+        now, done = self.clock.now(), status is TaskStatus.SUCCESS
         known = {"closed_id": task_id, "said": note[:500], "at": now}
         connection.execute(self._close, {**known, "closed_as": status})
-        state = DecisionState.APPLIED if status is TaskStatus.SUCCESS else DecisionState.REFUSED
-        connection.execute(self._settle, {**known, "settled_as": state})
+        state = DecisionState.APPLIED if done else DecisionState.REFUSED
+        remark = note if done else f"{_LOCKED_ONLY}{note}"
+        connection.execute(self._settle, {**known, "settled_as": state, "remark": remark[:500]})
 
     # Built once: a run finishes tasks by the thousand, and putting a statement together costs more than sending it.
 
@@ -238,11 +244,24 @@ class TaskQueue:
 
     @cached_property
     def _settle(self) -> Update:
-        decision = self.decision
+        decision, log = self.decision, self.log
+        wrote = (
+            exists()
+            .where(
+                log.c.decision_id == decision.c.decision_id,
+                log.c.action == decision.c.action,
+                log.c.state == ChangeState.APPLIED,
+            )
+            .correlate(decision)
+        )
         return (
             update(decision)
             .where(decision.c.task_id == bindparam("closed_id"), decision.c.state == DecisionState.QUEUED)
-            .values(state=bindparam("settled_as"), state_reason=bindparam("said"), settled_at=bindparam("at"))
+            .values(
+                state=case((wrote, DecisionState.APPLIED), else_=bindparam("settled_as")),
+                state_reason=case((wrote, bindparam("remark")), else_=bindparam("said")),
+                settled_at=bindparam("at"),
+            )
         )
 
     def put_back(

@@ -23,8 +23,9 @@ def drain(
 ) -> bool:
     """Let the pipeline finish what waits; return whether it did within ``seconds``.
 
-    First everything that changed is taken in, then all shards are visited until nothing is due; last the reports are
-    renewed and eight shards are visited once more, for a run settles what dead ones left half written.
+    First everything that changed is taken in, then all shards are visited until nothing is due; last all is taken in
+    again, the reports are renewed and eight shards are visited once more, for a run settles what dead ones left half
+    written.
 
     Args:
         operator: Who launches the runs.
@@ -69,6 +70,7 @@ def _visit_all(operator: Operator) -> None:
 
 
 def _look_back(operator: Operator) -> None:
+    operator.sweep()  # once more: what was locked at the first time may have been unlocked since
     operator.launch("nightly_reports")
     operator.visit_shards(0, "sync")
 

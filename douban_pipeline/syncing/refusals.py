@@ -43,6 +43,7 @@ def why_refused(
         _why_locked(decision, action, row, state)
         or _why_moved(decision, action, row, state)
         or _why_no_link(action, state, settings)
+        or _why_no_sync(action, row, settings)
     )
 
 
@@ -87,6 +88,13 @@ def _why_no_link(action: DecisionAction, state: Mapping[Any, Any], settings: Set
     if not works_on(settings, state["type_id"]):
         remedy = "请先调整 DOUBAN_PIPELINE_INCLUDED_TYPE_IDS 或 DOUBAN_PIPELINE_EXCLUDED_TYPE_IDS"
         return f"分类 {state['type_id']} 不在处理范围内，{remedy}"
+    return ""
+
+
+def _why_no_sync(action: DecisionAction, row: Mapping[Any, Any], settings: Settings) -> str:
+    """Say before anything is written that the sync would not be: it locks the id besides, if so wanted."""
+    if action is DecisionAction.sync_now and settings.respect_vod_lock and row["vod_lock"]:
+        return "影片已在 CMS 中锁定（vod_lock），请先在 CMS 中解锁"
     return ""
 
 

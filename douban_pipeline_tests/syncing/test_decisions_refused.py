@@ -53,6 +53,8 @@ REFUSED = [
     ("sync_now", {"douban_review_status": "IGNORED"}, {}, NO_LINK),
     ("sync_now", {"vod_douban_id": 0}, {"vod_douban_id": 0}, NO_LINK),
     ("redo_intro", {}, {}, INTROS_OFF),
+    # Nothing would come of it.
+    ("sync_now", {}, {"vod_lock": 1}, "影片已在 CMS 中锁定（vod_lock），请先在 CMS 中解锁"),
 ]
 
 ALLOWED = [

@@ -106,6 +106,26 @@ def test_what_stands_in_its_way_is_told(synced, meddle, reason):
     assert decided(synced) == []
 
 
+def test_a_lock_that_was_set_besides_stands_though_the_sync_is_refused(synced):
+    library = synced.library
+    synced.upstream.faults.add("douban", "captcha")
+    decision_id = decide(library, 5, "sync_now", lock=True)
+    carried(synced, 5, queued=1)
+    library.set_cms(5, vod_lock=1)
+    library.set_cms(5, vod_douban_score=Decimal("1.0"))
+    synced.upstream.faults.clear()
+    synced.services.gate.close("douban")
+    synced.clock.advance(hours=1)
+    told = synced.play(5, steps=["synced_fields"]).metadata("synced_fields")
+    assert (told["decisions_applied"], told["decisions_refused"]) == (1, 0)
+    reason = "豆瓣 ID 已锁定，但未同步：影片已在 CMS 中锁定（vod_lock）"
+    assert decisions(library, "state", "state_reason") == [("applied", reason)]
+    assert [change["action"] for change in changes_of(synced, decision_id) if change["state"] == "applied"] == [
+        "sync_now"
+    ]
+    assert library.state(5)["douban_id_locked"] is True
+
+
 def test_a_subject_that_is_gone_is_told_and_a_person_is_asked(stage):
     scenario = stage([row_of(WHALE, 5, vod_douban_id=WHALE["id"])], [RIVER])
     scenario.library.set_state(5, douban_review_status="CONFIRMED")
