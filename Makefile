@@ -26,7 +26,7 @@ help:
 	@echo "make demo      run the whole chain over the bundled sample and print what came of it"
 	@echo "make dev       open Dagster's UI on the demo library, with sensors and schedules running"
 	@echo "make test      run the tests; those that need a server are skipped, with the reason, if it does not answer"
-	@echo "make bench     measure speed and size at 170,000 and 1,700,000 videos on a real MariaDB: most of an hour, 10 GB"
+	@echo "make bench     measure speed and size at 170,000 and 1,700,000 videos on a real MariaDB: an hour, 10 GB"
 	@echo "make soak      let a library live for MINUTES ($(MINUTES)) while everything goes wrong, and audit it"
 	@echo "make lint      check style and types"
 	@echo "make format    mend what the style check can mend"
