@@ -119,7 +119,7 @@ def play(services: Services, shards: Sequence[int], steps: Sequence[str]) -> Pla
     assets = {asset.key.to_user_string(): asset for asset in default_assets}
     for step in steps:
         given = {"config": DueConfig(scope=Scope.due, batch_size=0)} if step == "due_videos" else {}
-        told = _function(assets[step])(context, services=services, **given).metadata
+        told = function_of(assets[step])(context, services=services, **given).metadata
         played.results[step] = {
             name: value.value if isinstance(value, dg.MetadataValue) else value for name, value in told.items()
         }
@@ -138,10 +138,10 @@ def play(services: Services, shards: Sequence[int], steps: Sequence[str]) -> Pla
 def results_of(guards: dg.AssetChecksDefinition, services: Services) -> Sequence[Any]:
     """Return what an asset's guards find, called as the plain function they are."""
     context = SimpleNamespace(selected_asset_check_keys=guards.check_keys)
-    return list(_function(guards)(context, services))
+    return list(function_of(guards)(context, services))
 
 
-def _function(definition: Any) -> Any:
+def function_of(definition: Any) -> Any:
     """Return the plain function behind an asset or a check."""
     return definition.op.compute_fn.decorated_fn
 

@@ -16,6 +16,8 @@ from douban_pipeline.catalog.tables import OwnTables
 
 SYNOPSIS_COLUMNS = frozenset({"vod_content", "vod_blurb"})
 
+LOCKED_IN_CMS = "影片已在 CMS 中锁定（vod_lock）"
+
 
 def conditions(
     cms: Cms,
@@ -67,7 +69,7 @@ def why_not(
 ) -> str:
     """Return why automation may not write the columns ``new`` of a video, empty if it may; see `conditions`."""
     if respect_vod_lock and row["vod_lock"]:
-        return "影片已在 CMS 中锁定（vod_lock）"
+        return LOCKED_IN_CMS
     if state is None:
         return ""
     if state["douban_review_status"] == ReviewStatus.IGNORED:

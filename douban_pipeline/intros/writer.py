@@ -12,6 +12,7 @@ from sqlalchemy import Connection, RowMapping, select, update
 from douban_pipeline.catalog.change_log import ChangeLog, Outcome
 from douban_pipeline.catalog.database import reading, transactions
 from douban_pipeline.catalog.intro_changes import INTRO
+from douban_pipeline.catalog.permissions import LOCKED_IN_CMS
 from douban_pipeline.catalog.states import ChangeState, TaskStatus
 from douban_pipeline.catalog.tasks import DECISION, NOTE, REVIEWER, Task, TaskQueue
 from douban_pipeline.catalog.values import readable
@@ -158,7 +159,7 @@ class IntroWriter:
             elif state["intro_locked"] and not is_ordered(task):
                 yield self._skip(task, row, "简介已锁定")
             elif row["vod_lock"] and services.settings.respect_vod_lock and not is_ordered(task):
-                yield self._skip(task, row, "影片已在 CMS 中锁定（vod_lock）", rest=True)
+                yield self._skip(task, row, LOCKED_IN_CMS, rest=True)
             else:
                 yield _Work(task, row, state["vod_douban_id"], undone.get(task.vod_id, {}))
 

@@ -150,11 +150,15 @@ class Process(Part):
             except subprocess.TimeoutExpired:
                 self._process.kill()
                 self._process.wait()
-        if not wait_for(lambda: not any(map(lives, family)), seconds=seconds, poll=_POLL_SECONDS):
+
+        def gone() -> bool:
+            return not any(map(lives, family))
+
+        if not wait_for(gone, seconds=seconds, poll=_POLL_SECONDS):
             for process in filter(lives, family):
                 with suppress(psutil.NoSuchProcess):
                     process.kill()
-            wait_for(lambda: not any(map(lives, family)), seconds=seconds, poll=_POLL_SECONDS)
+            wait_for(gone, seconds=seconds, poll=_POLL_SECONDS)
 
     def kill(self) -> None:
         """Kill it alone with -9, as a machine out of memory would; its children live on."""

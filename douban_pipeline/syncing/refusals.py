@@ -11,6 +11,7 @@ from typing import Any
 from sqlalchemy import Connection, select
 
 from douban_pipeline.catalog.decisions import LINKING, WORDS, about_standing_id
+from douban_pipeline.catalog.permissions import LOCKED_IN_CMS
 from douban_pipeline.catalog.states import DecisionAction, DecisionState, ReviewStatus
 from douban_pipeline.catalog.tables import OwnTables
 from douban_pipeline.catalog.videos import fingerprint
@@ -94,7 +95,7 @@ def _why_no_link(action: DecisionAction, state: Mapping[Any, Any], settings: Set
 def _why_no_sync(action: DecisionAction, row: Mapping[Any, Any], settings: Settings) -> str:
     """Say before anything is written that the sync would not be: it locks the id besides, if so wanted."""
     if action is DecisionAction.sync_now and settings.respect_vod_lock and row["vod_lock"]:
-        return "影片已在 CMS 中锁定（vod_lock），请先在 CMS 中解锁"
+        return f"{LOCKED_IN_CMS}，请先在 CMS 中解锁"
     return ""
 
 

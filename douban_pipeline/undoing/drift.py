@@ -18,6 +18,7 @@ from sqlalchemy import ColumnElement, Connection, RowMapping, select, true
 from douban_pipeline.catalog.change_log import REVERT, SYNOPSIS_COLUMNS
 from douban_pipeline.catalog.database import reading
 from douban_pipeline.catalog.decisions import PERSON
+from douban_pipeline.catalog.permissions import LOCKED_IN_CMS
 from douban_pipeline.catalog.states import DecisionState, ReviewStatus
 from douban_pipeline.catalog.values import readable
 from douban_pipeline.services import Services
@@ -250,7 +251,7 @@ class _Piece:
     ) -> str:
         """Return why a locked value must not be put back, empty if it may be."""
         if self.services.settings.respect_vod_lock and row["vod_lock"]:
-            return "影片已在 CMS 中锁定（vod_lock）"
+            return LOCKED_IN_CMS
         if state["douban_review_status"] == ReviewStatus.IGNORED:
             return "影片已被忽略"
         if decided:

@@ -63,7 +63,7 @@ def stocked(empty: Library, cases: Sequence[Case]) -> Library:
         for rank, other in enumerate(others_of(first["vod_id"]), start=2)
     ]
     if more:
-        library.execute(sa.insert(table).values(more))
+        library.insert(table, more)
     return library
 
 

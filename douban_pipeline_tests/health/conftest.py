@@ -1,4 +1,4 @@
-"""What the tests of this folder share: a library on each engine, and a chat's robot to be told of things."""
+"""What the tests of this folder share: a chat's robot to be told of things."""
 
 from __future__ import annotations
 

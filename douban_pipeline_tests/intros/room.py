@@ -22,7 +22,7 @@ from douban_pipeline.partitions import partition_key
 from douban_pipeline.syncing import checks as syncing_checks
 from douban_pipeline_tests.clocks import FakeClock
 from douban_pipeline_tests.library import Library, dead_owner
-from douban_pipeline_tests.runs import new_run_id, results_of
+from douban_pipeline_tests.runs import function_of, new_run_id, results_of
 from douban_pipeline_tests.scenario import FAST, row_of, subject
 
 KEY = "sk-or-v1-only-for-tests"
@@ -72,7 +72,7 @@ class Room:
             log=logging.getLogger("room"),
         )
         try:
-            told = _function(ai_intros)(context, services=self.library.services).metadata
+            told = function_of(ai_intros)(context, services=self.library.services).metadata
         finally:
             self.end_process(run_id)
         return {name: value.value if isinstance(value, dg.MetadataValue) else value for name, value in told.items()}
@@ -155,8 +155,3 @@ def mark_synced(library: Library, vod_id: int, hours_ago: float = 1) -> None:
             douban_next_sync_at=now + timedelta(days=30),
         )
     )
-
-
-def _function(definition: Any) -> Any:
-    """Return the plain function behind an asset or a check."""
-    return definition.op.compute_fn.decorated_fn

@@ -1,4 +1,4 @@
-"""What the tests of this folder share: the stage that scenarios are played on, and a library on each engine."""
+"""What the tests of this folder share: a library whose reports are files of the test."""
 
 from __future__ import annotations
 

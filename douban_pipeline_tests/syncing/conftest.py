@@ -1,4 +1,4 @@
-"""What the tests of this folder share: the stage that scenarios are played on, and videos to decide about."""
+"""What the tests of this folder share: videos to decide about."""
 
 from __future__ import annotations
 
