@@ -60,10 +60,10 @@ test: $(INSTALLED)
 	$(BIN)/python -m pytest -n $(WORKERS) $(PYTEST_ARGS)
 
 bench: $(INSTALLED)
-	@$(BIN)/python -m douban_pipeline.benchmarks $(BENCH_ARGS)
+	@$(BIN)/python -m douban_pipeline_tests.harness.benchmarks $(BENCH_ARGS)
 
 soak: $(INSTALLED)
-	@$(BIN)/python -m douban_pipeline.soak --minutes $(MINUTES) $(SOAK_ARGS)
+	@$(BIN)/python -m douban_pipeline_tests.harness.soak --minutes $(MINUTES) $(SOAK_ARGS)
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .

@@ -6,7 +6,7 @@ import configparser
 import re
 from pathlib import Path
 
-from douban_pipeline.rig.dagster_stack import PROJECT
+from douban_pipeline_tests.harness.rig.dagster_stack import PROJECT
 
 DEPLOY = PROJECT / "deploy"
 UNITS = DEPLOY / "systemd"

@@ -34,13 +34,13 @@ from douban_pipeline.launching import celery_launcher
 from douban_pipeline.launching.celery_launcher import WatchfulCeleryLauncher
 from douban_pipeline.launching.chain import CHAIN, shard_range_tags
 from douban_pipeline.launching.worker_host import WorkerHostError, check_worker_host
-from douban_pipeline.rig.celery_workers import PROJECT, REDIS, CeleryWorkers, broker_url
-from douban_pipeline.rig.processes import RigError
-from douban_pipeline.rig.waiting import wait_for
 from douban_pipeline.scheduling.intake import Intake
 from douban_pipeline.services import Services, open_services
 from douban_pipeline.settings import PREFIX, load_settings
 from douban_pipeline_tests.conftest import missing
+from douban_pipeline_tests.harness.rig.celery_workers import PROJECT, REDIS, CeleryWorkers, broker_url
+from douban_pipeline_tests.harness.rig.processes import RigError
+from douban_pipeline_tests.harness.rig.waiting import wait_for
 
 CELERY = PROJECT / "deploy" / "celery"
 KUBERNETES = PROJECT / "deploy" / "kubernetes"

@@ -14,9 +14,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from douban_pipeline.rig.dagster_stack import free_port
-from douban_pipeline.rig.waiting import wait_for
 from douban_pipeline_tests.deploy.files import text_of
+from douban_pipeline_tests.harness.rig.dagster_stack import free_port
+from douban_pipeline_tests.harness.rig.waiting import wait_for
 
 NGINX = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
 pytestmark = [

@@ -46,7 +46,7 @@ def test_a_fresh_clone_loads_without_any_setting() -> None:
 
 
 def test_no_run_loads_what_only_heavy_rooms_need() -> None:
-    heavy = ("numpy", "douban_pipeline.evaluation", "douban_pipeline.demo", "douban_pipeline.rig")
+    heavy = ("numpy", "douban_pipeline.evaluation", "douban_pipeline.demo", "douban_pipeline_tests.harness.rig")
     code = f"import sys, douban_pipeline.definitions; print([name for name in {heavy} if name in sys.modules])"
     command = [sys.executable, "-W", "ignore", "-c", code]
     result = subprocess.run(command, cwd=PROJECT, env=clean_environment(), capture_output=True, text=True)

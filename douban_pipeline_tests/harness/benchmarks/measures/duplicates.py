@@ -1,0 +1,153 @@
+"""How long the report of likely duplicates takes, and the other reports that are made every night."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from rapidfuzz.utils import default_process
+from sqlalchemy import text, update
+
+from douban_pipeline.catalog.states import ReviewStatus
+from douban_pipeline.reports.duplicates import subject_groups, title_groups
+from douban_pipeline.reports.keepers import Keeper
+from douban_pipeline.reports.missing import missing_ids
+from douban_pipeline.reports.pages import sheet
+from douban_pipeline.reports.tabs.duplicates import duplicates_report
+from douban_pipeline.reports.tabs.missing import missing_report
+from douban_pipeline.review.reading.queue import review_queue_of
+from douban_pipeline.review.reading.sheet import sheet_of
+from douban_pipeline.undoing.drift import drifts
+from douban_pipeline_tests.harness.benchmarks.bare import bare_cursor
+from douban_pipeline_tests.harness.benchmarks.measuring import (
+    SMALL,
+    Figure,
+    Measure,
+    Target,
+    World,
+    peak_memory_mb,
+    stopwatch,
+)
+from douban_pipeline_tests.harness.benchmarks.planting import planted_changes, spread
+
+_SHOWN = 500
+_QUEUED = 200
+
+DRIFT_LEAST = 10_000
+"""Videos that the log tells of at least, if there are as many."""
+
+_DRIFT_SHARE = 16
+_WRITES = 4
+"""Writes of a month to a video that is linked."""
+
+
+def duplicates(world: World) -> list[Figure]:
+    """Make the report of the whole library, its sheet included, with the ids that the CMS has as links that stand."""
+    services = world.services
+    settings, clock = services.settings, services.clock
+    before = peak_memory_mb()
+    with _linked_as_the_cms_has_it(world):
+        world.say("looking for duplicates")
+        with stopwatch() as ours:
+            by_subject = subject_groups(services, Keeper.best_match, most=_SHOWN)
+            by_title = title_groups(services, Keeper.best_match, most=_SHOWN)
+            report = duplicates_report(by_subject, by_title, Keeper.best_match, settings.zone)
+            sheet(report, settings, clock.now())
+        memory = peak_memory_mb()
+        world.say("the same by the driver and rapidfuzz alone")
+        with stopwatch() as bare:
+            groups = _bare_groups(world)
+    target = world.size <= SMALL
+    found = f"{by_subject.count:,} groups by subject, {by_title.count:,} by title at {world.size:,}"
+    return [
+        Figure(
+            "the report",
+            ours.wall,
+            "s",
+            Target(most=20) if target else None,
+            bare.wall,
+            "bare SELECT, rapidfuzz's default_process, a dict",
+            f"{found}; {ours.cpu:.0f} s of CPU in this process; the bare way finds {groups:,} groups of equal names",
+        ),
+        Figure(
+            "peak memory",
+            memory,
+            "MB",
+            Target(most=600) if target else None,
+            note=f"{before:.0f} MB before it began at {world.size:,}",
+        ),
+    ]
+
+
+@contextmanager
+def _linked_as_the_cms_has_it(world: World) -> Iterator[None]:
+    """Have every id that came along in the CMS stand as a link, as it does once the library was looked through."""
+    engine, video = world.services.engine, world.services.tables.video
+    aside = f"{video.name}_aside"
+    # The copy is what is changed and dropped again: putting a table of millions back row by row takes many minutes.
+    with engine.begin() as connection:
+        connection.execute(text(f"RENAME TABLE {video.name} TO {aside}"))
+    try:
+        with engine.begin() as connection:
+            connection.execute(text(f"CREATE TABLE {video.name} LIKE {aside}"))
+            connection.execute(text(f"INSERT INTO {video.name} SELECT * FROM {aside}"))
+            linked = {"douban_review_status": str(ReviewStatus.CONFIRMED), "douban_id_source": "cms"}
+            connection.execute(update(video).where(video.c.vod_douban_id > 0).values(linked))
+        yield
+    finally:
+        with engine.begin() as connection:
+            connection.execute(text(f"DROP TABLE IF EXISTS {video.name}"))
+            connection.execute(text(f"RENAME TABLE {aside} TO {video.name}"))
+
+
+def _bare_groups(world: World) -> int:
+    """Group all videos by their names, folded by rapidfuzz, and by year and category; return how many groups."""
+    vod = world.services.cms.vod.name
+    members: dict[tuple[str, str, int], list[int]] = {}
+    with bare_cursor(world.services.engine) as cursor:
+        cursor.execute(f"SELECT vod_id, vod_name, vod_year, type_id, vod_douban_id FROM {vod}")
+        for vod_id, name, year, type_id, _ in cursor.fetchall():
+            members.setdefault((default_process(name), year, type_id), []).append(vod_id)
+    return sum(len(group) > 1 for group in members.values())
+
+
+def nightly(world: World) -> list[Figure]:
+    """Make what else is made every night: what lacks an id, the review queue, and the look for drift."""
+    services = world.services
+    made: Sequence[tuple[str, Callable[[], object]]] = (
+        ("missing ids", lambda: missing_report(missing_ids(services, most=_SHOWN))),
+        ("review queue", lambda: sheet_of(services, review_queue_of(services, most=_QUEUED))),
+    )
+    figures = []
+    for name, make in made:
+        world.say(name)
+        with stopwatch() as watch:
+            make()
+        figures.append(Figure(name, watch.wall, "s", note=f"nobody is linked yet at {world.size:,}"))
+    return [*figures, _drift(world)]
+
+
+def _drift(world: World) -> Figure:
+    vod_ids = spread(world.size, max(DRIFT_LEAST, world.size // _DRIFT_SHARE))
+    with planted_changes(world, vod_ids, writes=_WRITES):
+        world.say("looking for drift")
+        with stopwatch() as watch:
+            looks = list(drifts(world.services))
+    videos = sum(look.videos for look in looks)
+    differences = sum(len(look.found) for look in looks)
+    assert videos > 0.9 * len(vod_ids), f"{videos} of {len(vod_ids)} videos were looked at"
+    assert not differences, f"{differences} columns differ although nobody changed anything"
+    times = world.size / len(vod_ids)
+    return Figure(
+        "look for drift",
+        watch.wall * times,
+        "s",
+        note=f"from {len(vod_ids):,} of {world.size:,} videos, {_WRITES} writes of the last month each; "
+        f"{watch.cpu * times:.0f} s of CPU in this process",
+    )
+
+
+MEASURES: tuple[Measure, ...] = (
+    Measure("duplicates", "the report of likely duplicates over the whole library", duplicates),
+    Measure("nightly", "the other reports of a night", nightly, (SMALL,)),
+)

@@ -1,0 +1,152 @@
+"""How long the whole library takes to be judged again from the archive, and one video with many candidates."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+
+from rapidfuzz import fuzz, process
+
+from douban_pipeline.catalog.database import reading
+from douban_pipeline.linking.facts import video_facts
+from douban_pipeline.linking.guards import profile_of
+from douban_pipeline.matching import Subject, Video, judge
+from douban_pipeline.rescoring.replay import Replay, replay
+from douban_pipeline.rescoring.stored import Lost, Selection, Stored, StoredVerdicts
+from douban_pipeline.services import open_services
+from douban_pipeline.settings import load_settings
+from douban_pipeline_tests.harness.benchmarks.measuring import (
+    SMALL,
+    Figure,
+    Measure,
+    Samples,
+    Stopwatch,
+    Target,
+    World,
+    stopwatch,
+)
+from douban_pipeline_tests.harness.benchmarks.planted_works import Searches
+from douban_pipeline_tests.harness.benchmarks.planting import planted_verdicts, spread
+from douban_pipeline_tests.harness.benchmarks.stack_environment import pipeline_environment
+
+COMPARED = 20_000
+"""Videos whose titles rapidfuzz alone compares."""
+
+CANDIDATES = 20
+"""Candidates of a video that is hard to tell from others."""
+
+_SAMPLES = 1_000
+
+
+def rescoring(world: World) -> list[Figure]:
+    """Judge the whole library again.
+
+    A share of it would not tell: how often an answer is at hand depends on how far apart the videos are that name it.
+    """
+    with planted_verdicts(world, range(1, world.size + 1)) as planted:
+        world.say("judging again")
+        # As a run does, in a process of its own: planting leaves hundreds of megabytes and full caches in this one.
+        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as fresh:
+            environment = pipeline_environment(world.services.settings, world.scratch / "home")
+            ours, found = fresh.submit(_judge_again, environment).result()
+        assert found.replayed == planted.videos, f"{found.replayed} of {planted.videos} verdicts were judged again"
+        # A few come out otherwise: other videos carry their subject, which is not looked at when they are planted.
+        assert found.changed <= planted.videos / 50, f"{found.changed} verdicts came out otherwise by the same rules"
+        world.say("scoring the same titles by rapidfuzz alone")
+        compared = min(COMPARED, planted.videos)
+        pairs, bare = _bare_scoring(StoredVerdicts(world.services, Selection(most=compared)).batches())
+    times = planted.videos / compared
+    subjects = planted.candidates / planted.videos
+    return [
+        Figure(
+            "the whole library",
+            ours.wall,
+            "s",
+            Target(most=120),
+            bare * times,
+            "rapidfuzz cdist over the titles of the same pairs",
+            f"{planted.candidates:,} candidates, {subjects:.1f} a video, {planted.fetched / planted.videos:.1f} of "
+            f"them fetched, {planted.answers:,} answers; {pairs:,} pairs of titles compared for {compared:,} videos",
+        ),
+        Figure(
+            "CPU of the process",
+            ours.cpu,
+            "s",
+            note=f"reading {found.seconds_reading:.0f} s, judging {found.seconds_judging:.0f} s by the clock; the "
+            "database takes its own",
+        ),
+        Figure("videos", planted.videos / ours.wall, "/s", None, compared / bare, "rapidfuzz cdist"),
+    ]
+
+
+def _judge_again(environment: dict[str, str]) -> tuple[Stopwatch, Replay]:
+    """Judge all stored verdicts again under the settings that ``environment`` says."""
+    os.environ.update(environment)
+    services = open_services(load_settings())
+    try:
+        stored = StoredVerdicts(services, Selection())
+        with stopwatch() as watch:
+            found = replay(stored.batches(), profile_of(services.settings), chosen={}, examples=5)
+    finally:
+        services.close()
+    return watch, found
+
+
+def _bare_scoring(batches: Iterator[Sequence[Stored | Lost]]) -> tuple[int, float]:
+    """Compare the titles of videos and their candidates, a call a video; return how many pairs, and the seconds."""
+    pairs, seconds = 0, 0.0
+    for batch in batches:
+        titles = [
+            (_titles(each.video), [title for subject in each.subjects for title in _titles(subject)])
+            for each in batch
+            if isinstance(each, Stored)
+        ]
+        began = time.perf_counter()
+        for mine, theirs in titles:
+            process.cdist(mine, theirs, scorer=fuzz.ratio)
+        seconds += time.perf_counter() - began
+        pairs += sum(len(mine) * len(theirs) for mine, theirs in titles)
+    return pairs, seconds
+
+
+def _titles(work: Video | Subject) -> list[str]:
+    original = work.original_title if isinstance(work, Subject) else ""
+    return [title for title in dict.fromkeys((work.title, original, *work.aliases)) if title]
+
+
+def one_video(world: World) -> list[Figure]:
+    """Judge videos that have many candidates, all of them fetched, as often as there are samples."""
+    services, count = world.services, min(_SAMPLES, world.size)
+    vod_ids = spread(world.size, count)
+    searches = Searches(world.seed, spread(world.size, 20 * count))
+    with reading(services.engine) as connection:
+        rows = services.cms.rows(connection, vod_ids)
+    profile, ours, bare = profile_of(services.settings), Samples(), Samples()
+    for vod_id, row in rows.items():
+        video = video_facts(row, services.cms, services.categories)
+        subjects = [each.subject for each in searches.crowd(vod_id, CANDIDATES)]
+        with ours.one():
+            judge(video, subjects, profile=profile)
+        mine, theirs = _titles(video), [title for subject in subjects for title in _titles(subject)]
+        with bare.one():
+            process.cdist(mine, theirs, scorer=fuzz.ratio)
+    return [
+        Figure(
+            f"{CANDIDATES} candidates, p95",
+            ours.p95,
+            "ms",
+            Target(most=1),
+            bare.p95,
+            "rapidfuzz cdist over their titles",
+            f"p50 {ours.p50:.2f} ms; {len(rows):,} videos, most of the candidates never read before",
+        )
+    ]
+
+
+MEASURES: tuple[Measure, ...] = (
+    Measure("rescoring", "the library judged again from archived answers", rescoring, (SMALL,)),
+    Measure("one-video", "a video judged against 20 candidates", one_video, (SMALL,)),
+)

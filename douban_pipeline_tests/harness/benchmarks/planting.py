@@ -1,0 +1,291 @@
+"""What runs leave behind, put into our tables fast for generated videos, and taken out again.
+
+Verdicts are judged by the rules in force and stored as a run stores them, changes stand in the CMS as they were
+written: only the way here is shorter. Whatever is planted gets ids above all that are there, by which it is told.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from decimal import Decimal
+from typing import Any
+
+from sqlalchemy import Column, Table, bindparam, delete, func, insert, select, update
+
+from douban_pipeline import RULE_VERSION
+from douban_pipeline.catalog.change_log import PIPELINE, encode
+from douban_pipeline.catalog.database import reading
+from douban_pipeline.catalog.states import ChangeState, ReviewStatus, VerdictState
+from douban_pipeline.catalog.tasks import shard_of
+from douban_pipeline.catalog.videos import fingerprint
+from douban_pipeline.demo.answers import douban_answer
+from douban_pipeline.linking.facts import video_facts
+from douban_pipeline.linking.guards import profile_of
+from douban_pipeline.linking.verdicts import with_standing_id
+from douban_pipeline.matching import Verdict, Video, judge
+from douban_pipeline.services import Services
+from douban_pipeline.upstream.douban import PARSER_VERSION, SOURCE
+from douban_pipeline_tests.harness.benchmarks.left_as_found import left_as_found
+from douban_pipeline_tests.harness.benchmarks.measuring import World
+from douban_pipeline_tests.harness.benchmarks.planted_works import Candidate, Searches
+
+RUN = "planted"
+"""The run that all of it is said to be of."""
+
+_PIECE = 1_000
+"""Videos whose rows are put in at once."""
+
+
+@dataclass(slots=True)
+class Planted:
+    """How much was planted; see `planted_verdicts`."""
+
+    videos: int = 0
+    candidates: int = 0
+    fetched: int = 0
+    answers: int = 0
+
+
+def spread(size: int, count: int) -> list[int]:
+    """Return ``count`` videos, spread evenly over a library of ``size``; all of them if there are no more."""
+    count = min(size, count)
+    return [1 + place * size // count for place in range(count)]
+
+
+@contextmanager
+def taken_out_again(services: Services, *tables: Table) -> Iterator[dict[str, int]]:
+    """Give the highest id of each table, by its name; what has a higher one afterwards is deleted."""
+    keys = {table: _key(table) for table in tables}
+    with reading(services.engine) as connection:
+        last = {table: connection.execute(select(func.max(key))).scalar() or 0 for table, key in keys.items()}
+    try:
+        yield {table.name: highest for table, highest in last.items()}
+    finally:
+        for table, key in keys.items():
+            with services.engine.begin() as connection:
+                connection.execute(delete(table).where(key > last[table]))
+
+
+@contextmanager
+def planted_verdicts(world: World, vod_ids: Sequence[int]) -> Iterator[Planted]:
+    """Have verdicts of ``vod_ids`` in the library: candidates, their facts, and the answers they rest on."""
+    services, tables = world.services, world.services.tables
+    with taken_out_again(services, tables.verdict, tables.candidate, tables.snapshot) as last:
+        planted, searches = Planted(), Searches(world.seed, vod_ids)
+        snapshots = _Snapshots(services, last[tables.snapshot.name])
+        verdict_id = last[tables.verdict.name]
+        for start in range(0, len(vod_ids), _PIECE):
+            with reading(services.engine) as connection:
+                rows = services.cms.rows(connection, vod_ids[start : start + _PIECE])
+            verdicts: list[dict[str, Any]] = []
+            candidates: list[dict[str, Any]] = []
+            for vod_id, row in rows.items():
+                verdict_id += 1
+                found = searches.candidates(vod_id)
+                of_subject = {each.douban_id: snapshots.of(each) for each in found if each.fetched}
+                video = video_facts(row, services.cms, services.categories)
+                judged = judge(video, [each.subject for each in found], profile=profile_of(services.settings))
+                verdicts.append(_verdict_row(services, verdict_id, row, video, judged, list(of_subject.values())))
+                candidates += _candidate_rows(services, verdict_id, vod_id, judged, of_subject)
+                planted.fetched += len(of_subject)
+            planted.answers += snapshots.put()
+            with services.engine.begin() as connection:
+                connection.execute(insert(tables.verdict), verdicts)
+                if candidates:
+                    connection.execute(insert(tables.candidate), candidates)
+            planted.videos += len(verdicts)
+            planted.candidates += len(candidates)
+            world.say(f"{planted.videos:,} of {len(vod_ids):,} verdicts planted")
+        yield planted
+
+
+class _Snapshots:
+    """Answers that are about to be put into the archive, each once."""
+
+    def __init__(self, services: Services, last: int) -> None:
+        self._services, self._last = services, last
+        self._ids: dict[int, int] = {}
+        self._rows: list[dict[str, Any]] = []
+
+    def of(self, candidate: Candidate) -> int:
+        """Return the answer about a candidate."""
+        if candidate.douban_id not in self._ids:
+            self._last += 1
+            self._ids[candidate.douban_id] = self._last
+            body = douban_answer(candidate.work).body
+            self._rows.append(
+                snapshot_row(self._services, self._last, SOURCE, f"subject:{candidate.douban_id}", body, PARSER_VERSION)
+            )
+        return self._ids[candidate.douban_id]
+
+    def put(self) -> int:
+        """Put them in; return how many."""
+        count = len(self._rows)
+        if count:
+            with self._services.engine.begin() as connection:
+                connection.execute(insert(self._services.tables.snapshot), self._rows)
+            self._rows = []
+        return count
+
+
+def snapshot_row(
+    services: Services, snapshot_id: int, source: str, key: str, body: bytes, parser_version: str
+) -> dict[str, Any]:
+    """Return the row of an answer, as `Archive.put` writes it."""
+    now = services.clock.now()
+    return {
+        "snapshot_id": snapshot_id,
+        "source": source,
+        "key_hash": hashlib.sha256(key.encode()).hexdigest(),
+        "request_key": key[:500],
+        "status": 200,
+        "sha256": hashlib.sha256(body).hexdigest(),
+        "body": zlib.compress(body, 6),
+        "parser_version": parser_version,
+        "fetched_at": now,
+        "seen_at": now,
+    }
+
+
+def _verdict_row(
+    services: Services, verdict_id: int, row: Any, video: Video, verdict: Verdict, snapshots: Sequence[int]
+) -> dict[str, Any]:
+    status, explanation = with_standing_id(verdict, row["vod_douban_id"])
+    return {
+        "verdict_id": verdict_id,
+        "vod_id": video.vod_id,
+        "shard": shard_of(video.vod_id),
+        "task_id": 0,
+        "verdict": str(status),
+        "douban_id": verdict.douban_id or 0,
+        "score": verdict.score,
+        "lead": verdict.lead,
+        "complete": True,
+        "source_healthy": True,
+        "rejects": list(verdict.candidates[0].comparison.rejects) if verdict.candidates else [],
+        "reasons": list(verdict.codes),
+        "explanation": explanation[:500],
+        "facts": asdict(video),
+        "snapshots": list(snapshots),
+        "fingerprint": fingerprint(row),
+        "profile": verdict.profile,
+        "strata": list(verdict.strata),
+        "crowded": False,
+        "rule_version": RULE_VERSION,
+        "state": VerdictState.APPLIED,
+        "run_id": RUN,
+        "created_at": services.clock.now(),
+    }
+
+
+def _candidate_rows(
+    services: Services, verdict_id: int, vod_id: int, verdict: Verdict, snapshots: dict[int, int]
+) -> list[dict[str, Any]]:
+    now = services.clock.now()
+    return [
+        {
+            "verdict_id": verdict_id,
+            "vod_id": vod_id,
+            "rank": each.rank,
+            "douban_id": each.subject.douban_id,
+            "title": each.subject.title[:255],
+            "year": each.subject.year,
+            "score": each.score,
+            "points": [item.to_json() for item in each.comparison.items],
+            "rejects": list(each.comparison.rejects),
+            "conflicts": {finding.code: finding.text for finding in each.comparison.findings},
+            "facts": asdict(each.subject),
+            "fetched": each.subject.fetched,
+            "snapshot_id": snapshots.get(each.subject.douban_id),
+            "created_at": now,
+        }
+        for each in verdict.candidates
+    ]
+
+
+@contextmanager
+def planted_changes(world: World, vod_ids: Sequence[int], *, writes: int = 1) -> Iterator[str]:
+    """Have ``vod_ids`` linked and synced by the machine, in so many writes each; give the batch of the last of them.
+
+    The CMS holds what was last written, the log all of it. Afterwards all is as it was found.
+    """
+    services, tables, now = world.services, world.services.tables, world.services.clock.now()
+    searches, vod = Searches(world.seed, vod_ids), world.services.cms.vod
+    with left_as_found(services, vod_ids):
+        for start in range(0, len(vod_ids), _PIECE):
+            with reading(services.engine) as connection:
+                rows = services.cms.rows(connection, vod_ids[start : start + _PIECE])
+            changes: list[dict[str, Any]] = []
+            written: list[dict[str, Any]] = []
+            for vod_id, row in rows.items():
+                stands, last = _columns(row), {}
+                for number in range(1, writes + 1):
+                    new = _written(searches, vod_id, number)
+                    changes.append(_change_row(vod_id, stands, new, f"{RUN}-{number}", now))
+                    stands = last = new
+                written.append({"at": vod_id, **{f"new_{name}": value for name, value in last.items()}})
+            values: dict[str, Any] = {name: bindparam(f"new_{name}") for name in _COLUMNS}
+            linked: dict[str, Any] = {"vod_douban_id": bindparam("new_vod_douban_id")}
+            with services.engine.begin() as connection:
+                connection.execute(update(vod).where(vod.c.vod_id == bindparam("at")).values(values), written)
+                mine = update(tables.video).where(tables.video.c.vod_id == bindparam("at"))
+                connection.execute(mine.values({**linked, **_LINKED}), written)
+                connection.execute(insert(tables.log), changes)
+            world.say(f"{start + len(rows):,} of {len(vod_ids):,} videos written")
+        yield f"{RUN}-{writes}"
+
+
+_COLUMNS = ("vod_douban_id", "vod_douban_score", "vod_director", "vod_actor")
+_LINKED = {
+    "douban_id_source": "auto",
+    "douban_review_status": str(ReviewStatus.CONFIRMED),
+    "douban_id_confidence": 96.0,
+}
+
+
+def _columns(row: Any) -> dict[str, Any]:
+    return {name: row[name] for name in _COLUMNS}
+
+
+def _written(searches: Searches, vod_id: int, number: int) -> dict[str, Any]:
+    """Return what the write of that number put into a video: the link and the people, and a score that moves."""
+    found = searches.candidates(vod_id)
+    subject = found[0].subject if found else None
+    people = subject.actors if subject else ()
+    return {
+        "vod_douban_id": subject.douban_id if subject else 20_000_000 + vod_id,
+        "vod_douban_score": Decimal(50 + (vod_id + number) % 40) / 10,
+        "vod_director": ",".join(subject.directors if subject else ())[:200],
+        "vod_actor": ",".join(people)[:200],
+    }
+
+
+def _change_row(vod_id: int, old: dict[str, Any], new: dict[str, Any], batch_id: str, now: Any) -> dict[str, Any]:
+    before = {"douban_id_source": "", "douban_review_status": str(ReviewStatus.NOT_FOUND), "douban_id_confidence": None}
+    return {
+        "vod_id": vod_id,
+        "shard": shard_of(vod_id),
+        "action": "sync",
+        "old_values": encode(old),
+        "new_values": encode(new),
+        "state_old": encode({"vod_douban_id": old["vod_douban_id"], **before}),
+        "state_new": encode({"vod_douban_id": new["vod_douban_id"], **_LINKED}),
+        "reason": "同步豆瓣资料",
+        "score": 96.0,
+        "operator": PIPELINE,
+        "batch_id": batch_id,
+        "run_id": RUN,
+        "owner": "",
+        "rule_version": RULE_VERSION,
+        "state": str(ChangeState.APPLIED),
+        "prepared_at": now,
+        "applied_at": now,
+    }
+
+
+def _key(table: Table) -> Column[int]:
+    return next(iter(table.primary_key.columns))

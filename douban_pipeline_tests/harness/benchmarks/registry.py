@@ -1,0 +1,52 @@
+"""All measures, in the order in which they are done."""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+from douban_pipeline_tests.harness.benchmarks.measures import (
+    archive_size,
+    budget,
+    duplicates,
+    instance,
+    pages,
+    queueing,
+    rescoring,
+    reverting,
+    sensor_look,
+    shard_run,
+    taking_in,
+    workers,
+)
+from douban_pipeline_tests.harness.benchmarks.measuring import LARGE, SMALL, Measure
+
+MODULES: tuple[ModuleType, ...] = (
+    taking_in,  # first: what it takes in is what the others work on
+    sensor_look,
+    queueing,
+    shard_run,
+    budget,
+    duplicates,
+    rescoring,
+    reverting,
+    archive_size,
+    instance,
+    pages,
+    workers,
+)
+MEASURES: tuple[Measure, ...] = tuple(measure for module in MODULES for measure in module.MEASURES)
+
+
+def module_of(measure: Measure) -> str:
+    """Return the name of the module that holds ``measure``; its process needs to import no other."""
+    return next(module.__name__ for module in MODULES if measure in module.MEASURES)
+
+
+def sizes_for(measure: Measure, sizes: tuple[int, ...]) -> tuple[int, ...]:
+    """Return those of ``sizes`` on which ``measure`` is done: (0,) for one that needs no library.
+
+    A size of somebody's own, for a quick try, suits every measure.
+    """
+    if not measure.sizes:
+        return (0,)
+    return tuple(size for size in sizes if size in measure.sizes or size not in (SMALL, LARGE))

@@ -1,0 +1,274 @@
+"""Dagster as in production: webserver, daemon and code location as processes of their own, on loopback."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import socket
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import dagster as dg
+import httpx
+import psutil
+import yaml
+from sqlalchemy import URL
+
+from douban_pipeline.launching.pools import set_pool_limits
+from douban_pipeline_tests.harness.rig.databases import POSTGRES, scratch_database
+from douban_pipeline_tests.harness.rig.parts import Part
+from douban_pipeline_tests.harness.rig.processes import Process, RigError
+from douban_pipeline_tests.harness.rig.waiting import wait_for
+
+START_SECONDS = 90.0
+HOST = "127.0.0.1"
+_UNDER_WAY = ("REQUESTED", "CANCELING", "FAILING")
+LOCATION = "douban_pipeline"
+REPOSITORY = "__repository__"
+PROJECT = Path(__file__).resolve().parents[3]
+"""The checkout: the rig runs from one, as the demo does."""
+
+Storage = Literal["sqlite", "postgres"]
+
+
+def free_port() -> int:
+    """Return a port of loopback that nobody listens at."""
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        return int(probe.getsockname()[1])
+
+
+class DagsterStack(Part):
+    """Dagster's processes over an instance of their own.
+
+    Attributes:
+        home: Its `DAGSTER_HOME`.
+        environment: What every process of it gets as its environment.
+        code, daemon, webserver: Its processes; one that is not wanted is never started.
+
+    Args:
+        home: Folder for its instance and logs; `dagster.yaml` and `workspace.yaml` are written there.
+        settings: Environment of the pipeline (`DOUBAN_PIPELINE_…`), added to what a process needs to run at all.
+        storage: ``sqlite`` uses the project's `dagster.yaml`, ``postgres`` that of `deploy/` with a database of its
+            own, dropped at the end.
+        changes: Top-level keys of `dagster.yaml` to put in place of the file's.
+        daemon, webserver: Whether these are wanted.
+    """
+
+    def __init__(
+        self,
+        home: Path,
+        settings: Mapping[str, str],
+        *,
+        storage: Storage = "postgres",
+        changes: Mapping[str, Any] | None = None,
+        daemon: bool = True,
+        webserver: bool = True,
+    ) -> None:
+        self.home, self.storage = home, storage
+        self._changes = dict(changes or {})
+        self._wanted = (daemon, webserver)
+        kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "TMPDIR") if name in os.environ}
+        self.environment = {
+            **kept,
+            "DAGSTER_HOME": str(home),
+            "PYTHONUNBUFFERED": "1",
+            "PYTHONWARNINGS": "ignore:Parameter,ignore:Function",
+            **settings,
+        }
+        self.port, self._code_port = free_port(), free_port()
+        self._closing = ExitStack()
+        code = ["code-server", "start", "-m", "douban_pipeline.definitions", "--location-name", LOCATION]
+        self.code = self._process("code", "dagster", *code, "-h", HOST, "-p", str(self._code_port))
+        workspace = ["-w", str(home / "workspace.yaml")]
+        self.daemon = self._process("daemon", "dagster._daemon", "run", *workspace)
+        self.webserver = self._process("webserver", "dagster_webserver", "-h", HOST, "-p", str(self.port), *workspace)
+
+    def _process(self, name: str, module: str, *arguments: str) -> Process:
+        return Process(
+            name,
+            [sys.executable, "-m", module, *arguments],
+            # Not "logs": what lies in that folder of DAGSTER_HOME the webserver takes for telemetry and sends away.
+            log=self.home / "output" / f"{name}.log",
+            environment=self.environment,
+            directory=self.home,
+        )
+
+    @property
+    def url(self) -> str:
+        """Where the UI is."""
+        return f"http://{HOST}:{self.port}"
+
+    def start(self) -> Self:
+        """Start everything and wait until it answers.
+
+        Raises:
+            RigError: A part did not start.
+        """
+        self.home.mkdir(parents=True, exist_ok=True)
+        if self.storage == "postgres":
+            self._use_postgres(self._closing.enter_context(scratch_database(POSTGRES, "dagster")))
+        self._write_configuration()
+        with self.instance() as instance:
+            set_pool_limits(instance)
+        daemon, webserver = self._wanted
+        for process, wanted in ((self.code, True), (self.webserver, webserver), (self.daemon, daemon)):
+            if wanted:
+                self._closing.callback(process.stop)
+                process.start()
+        self.code.wait_until(lambda: _listens(self._code_port), seconds=START_SECONDS)
+        if webserver:
+            self.webserver.wait_until(self._answers, seconds=START_SECONDS)
+        return self
+
+    def _use_postgres(self, url: URL) -> None:
+        self.environment |= {
+            "DAGSTER_PG_HOST": url.host or HOST,
+            "DAGSTER_PG_PORT": str(url.port or 5432),
+            "DAGSTER_PG_DB": url.database or "",
+            "DAGSTER_PG_USERNAME": url.username or "",
+            "DAGSTER_PG_PASSWORD": url.password or "",
+        }
+        for process in (self.code, self.daemon, self.webserver):
+            process.give(self.environment)
+
+    def _write_configuration(self) -> None:
+        source = PROJECT / "deploy" / "dagster.yaml" if self.storage == "postgres" else PROJECT / "dagster.yaml"
+        if self._changes:
+            merged = {**yaml.safe_load(source.read_text()), **self._changes}
+            (self.home / "dagster.yaml").write_text(yaml.safe_dump(merged, allow_unicode=True))
+        else:
+            shutil.copyfile(source, self.home / "dagster.yaml")
+        server = {"host": HOST, "port": self._code_port, "location_name": LOCATION}
+        (self.home / "workspace.yaml").write_text(yaml.safe_dump({"load_from": [{"grpc_server": server}]}))
+
+    def instance(self) -> AbstractContextManager[dg.DagsterInstance]:
+        """Open its instance in this process. The variables of its storage are put into this process's environment."""
+        names = [name for name in self.environment if name.startswith("DAGSTER_")]
+        os.environ.update({name: self.environment[name] for name in names})
+        return dg.DagsterInstance.from_config(str(self.home))
+
+    def _answers(self) -> bool:
+        try:
+            found = self.ask("{ repositoriesOrError { ... on RepositoryConnection { nodes { name } } } }")
+        except (httpx.HTTPError, RigError):
+            return False
+        return bool(found["repositoriesOrError"].get("nodes"))
+
+    def ask(self, query: str, variables: Mapping[str, Any] | None = None, *, seconds: float = 60) -> dict[str, Any]:
+        """Ask the webserver by GraphQL and return its ``data``.
+
+        Raises:
+            RigError: It answered with errors.
+            httpx.HTTPError: It did not answer.
+        """
+        answer = httpx.post(
+            f"{self.url}/graphql", json={"query": query, "variables": dict(variables or {})}, timeout=seconds
+        )
+        found = answer.json()
+        if found.get("errors"):
+            raise RigError(f"GraphQL: {json.dumps(found['errors'], ensure_ascii=False)[:2000]}")
+        return dict(found["data"])
+
+    def launch(
+        self, job: str, *, config: Mapping[str, Any] | None = None, tags: Mapping[str, str] | None = None
+    ) -> str:
+        """Launch a job as the UI does; return the run's id.
+
+        Raises:
+            RigError: It was refused.
+        """
+        selector = {"repositoryLocationName": LOCATION, "repositoryName": REPOSITORY, "jobName": job}
+        query = """
+            mutation Launch($params: ExecutionParams!) {
+              launchPipelineExecution(executionParams: $params) {
+                __typename
+                ... on LaunchRunSuccess { run { runId } }
+                ... on PythonError { message }
+                ... on RunConfigValidationInvalid { errors { message } }
+              }
+            }"""
+        params = {
+            "selector": selector,
+            "runConfigData": json.dumps(config or {}),
+            "executionMetadata": {"tags": [{"key": key, "value": value} for key, value in (tags or {}).items()]},
+        }
+        found = self.ask(query, {"params": params})["launchPipelineExecution"]
+        if found["__typename"] != "LaunchRunSuccess":
+            raise RigError(f"{job} was not launched: {found}")
+        return str(found["run"]["runId"])
+
+    def launch_backfill(self, assets: Sequence[str], partitions: Sequence[str]) -> str:
+        """Launch a backfill of ``assets`` over ``partitions`` as the asset page does; return its id.
+
+        Raises:
+            RigError: It was refused.
+        """
+        query = """
+            mutation Backfill($params: LaunchBackfillParams!) {
+              launchPartitionBackfill(backfillParams: $params) {
+                __typename
+                ... on LaunchBackfillSuccess { backfillId }
+                ... on PythonError { message }
+              }
+            }"""
+        params = {"assetSelection": [{"path": [name]} for name in assets], "partitionNames": list(partitions)}
+        found = self.ask(query, {"params": params})["launchPartitionBackfill"]
+        if found["__typename"] != "LaunchBackfillSuccess":
+            raise RigError(f"the backfill was not launched: {found}")
+        return str(found["backfillId"])
+
+    def wait_for_backfill(self, backfill_id: str, *, seconds: float) -> str:
+        """Wait until a backfill has ended; return its status.
+
+        Raises:
+            RigError: It goes on after ``seconds``.
+        """
+        with self.instance() as instance:
+
+            def ended() -> str | None:
+                backfill = instance.get_backfill(backfill_id)
+                return None if backfill is None or backfill.status.name in _UNDER_WAY else backfill.status.name
+
+            status = wait_for(ended, seconds=seconds, poll=0.5)
+        if status is None:
+            raise RigError(f"backfill {backfill_id} goes on after {seconds:.0f} s")
+        return status
+
+    def run_workers(self) -> dict[str, psutil.Process]:
+        """Return the processes that are at work on runs now, by run id (those of Dagster's own launcher)."""
+        found: dict[str, psutil.Process] = {}
+        with self.instance() as instance:
+            runs = instance.get_runs(filters=dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTED]))
+            pids = {run.run_id: _pid_of(instance, run.run_id) for run in runs}
+        family = {process.pid: process for process in self.code.family()}
+        for run_id, pid in pids.items():
+            if pid in family:
+                found[run_id] = family[pid]
+        return found
+
+    def stop(self) -> None:
+        """Stop everything and drop its database; safe to repeat."""
+        self._closing.close()
+
+
+def _listens(port: int) -> bool:
+    try:
+        socket.create_connection((HOST, port), timeout=1).close()
+    except OSError:
+        return False
+    return True
+
+
+def _pid_of(instance: dg.DagsterInstance, run_id: str) -> int | None:
+    """Return the process that executes a run, as its event log tells: the code server forks it, without a name."""
+    for entry in instance.all_logs(run_id, of_type=dg.DagsterEventType.ENGINE_EVENT):
+        found = re.search(r"Started process for run \(pid: (\d+)\)", entry.message or "")
+        if found:
+            return int(found[1])
+    return None

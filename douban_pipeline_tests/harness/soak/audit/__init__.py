@@ -1,0 +1,61 @@
+"""The auditor of a soak: proves from what was left behind that the pipeline kept its promises, or shows where not.
+
+It shares no rule with the pipeline: its SQL, its reading of the log and its idea of a lock are its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from douban_pipeline_tests.harness.soak.audit.decided import every_decision_is_carried_out_once
+from douban_pipeline_tests.harness.soak.audit.explained import (
+    every_change_is_explained,
+    every_write_is_signed,
+)
+from douban_pipeline_tests.harness.soak.audit.limits import budget_is_kept, limits_are_kept
+from douban_pipeline_tests.harness.soak.audit.locked import no_locked_value_changed
+from douban_pipeline_tests.harness.soak.audit.log_rows import (
+    log_agrees_with_itself,
+    log_agrees_with_the_states,
+    references_exist,
+)
+from douban_pipeline_tests.harness.soak.audit.reachable import every_video_is_reachable
+from douban_pipeline_tests.harness.soak.audit.records import Records, read
+from douban_pipeline_tests.harness.soak.audit.reversible import batches_are_reversible
+from douban_pipeline_tests.harness.soak.audit.runs import runs_ended_well, usage_is_flat
+from douban_pipeline_tests.harness.soak.audit.tasks import no_task_is_doubled, no_task_is_lost
+from douban_pipeline_tests.harness.soak.evidence import (
+    Evidence,
+    Finding,
+    Kill,
+    RunRecord,
+    Usage,
+    runs_of,
+    snapshot_of,
+)
+
+__all__ = ["Evidence", "Finding", "Kill", "RunRecord", "Usage", "audit", "runs_of", "snapshot_of"]
+
+INVARIANTS: tuple[Callable[[Evidence, Records], Finding], ...] = (
+    every_change_is_explained,
+    every_write_is_signed,
+    no_locked_value_changed,
+    no_task_is_lost,
+    no_task_is_doubled,
+    every_video_is_reachable,
+    every_decision_is_carried_out_once,
+    limits_are_kept,
+    budget_is_kept,
+    usage_is_flat,
+    log_agrees_with_itself,
+    log_agrees_with_the_states,
+    references_exist,
+    runs_ended_well,
+    batches_are_reversible,
+)
+
+
+def audit(evidence: Evidence) -> list[Finding]:
+    """Return what became of every invariant, those that held too."""
+    records = read(evidence)
+    return [invariant(evidence, records) for invariant in INVARIANTS]

@@ -1,0 +1,119 @@
+"""Whether every difference in the CMS is one that the log or the journal tells of, and every write is signed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from douban_pipeline_tests.harness.soak.audit.found import Case
+from douban_pipeline_tests.harness.soak.audit.paths import Act, Edge, explanation
+from douban_pipeline_tests.harness.soak.audit.records import Change, Records
+from douban_pipeline_tests.harness.soak.evidence import Evidence, Finding
+from douban_pipeline_tests.harness.soak.journal import Entry
+from douban_pipeline_tests.harness.soak.snapshot import stream
+from douban_pipeline_tests.harness.soak.values import NO_ROW
+
+PERMITTED = frozenset(
+    {
+        *("vod_douban_id", "vod_douban_score", "vod_score", "vod_total", "vod_content", "vod_blurb"),
+        *("vod_name", "vod_sub", "vod_class", "vod_tag", "vod_pic", "vod_actor", "vod_director", "vod_writer"),
+        *("vod_area", "vod_lang", "vod_year", "vod_version", "vod_state", "vod_pubdate", "vod_duration"),
+    }
+)
+"""Columns that the pipeline may write at all, as its documentation promises."""
+
+
+def every_change_is_explained(evidence: Evidence, records: Records) -> Finding:
+    """Check that log and journal together lead from the first value of every column to the last."""
+    case = Case("every difference in the CMS is explained by the change log or the outsiders' journal")
+    initial, columns = evidence.initial, evidence.initial.columns
+    by_entry: dict[int, list[Entry]] = {}
+    for entry in evidence.journal.entries():
+        if entry.happened or entry.doubtful:
+            by_entry.setdefault(entry.vod_id, []).append(entry)
+    writes = 0
+    needed: list[str] = []
+    for vod_id, last in _finals(evidence, records, {*initial.rows, *by_entry, *records.by_video}):
+        case.checked += 1
+        changes, entries = records.by_video.get(vod_id, []), by_entry.get(vod_id, [])
+        first = initial.rows.get(vod_id)
+        for change in changes:
+            foreign = set(change.written) - PERMITTED
+            if foreign and change.happened:
+                case.breaks(f"video {vod_id}: {change.named} writes {', '.join(sorted(foreign))}")
+        if first == last and not changes and not entries:
+            continue
+        nowhere = (NO_ROW,) * len(columns)
+        ends = {name: (a, b) for name, a, b in zip(columns, first or nowhere, last or nowhere, strict=True)}
+        sure: list[Act] = [change.written for change in changes if change.happened and not change.doubtful]
+        sure += [_act(entry, columns) for entry in entries if entry.happened]
+        doubts: list[tuple[str, Act]] = [(change.named, change.written) for change in changes if change.doubtful]
+        doubts += [(_named(entry), _act(entry, columns)) for entry in entries if entry.doubtful]
+        # What the log says of a change whose run died is believed first.
+        doubts = [doubt for doubt in doubts if doubt[1]]
+        writes += len(sure) + len(doubts)
+        chosen, reasons = explanation(ends, sure, [act for _, act in doubts])
+        if chosen is not None:
+            needed += [f"{doubts[place][0]} of video {vod_id}" for place in chosen]
+            continue
+        told = "; ".join(f"{column}: {why}" for column, why in sorted(reasons.items())[:3])
+        case.breaks(f"video {vod_id}: {told} — {_history(changes, entries, reasons)}")
+    case.notes.append(f"{writes} writes")
+    if needed:
+        case.notes.append(f"{len(needed)} of unknown fate must have happened: {', '.join(needed[:5])}")
+    return case.finding()
+
+
+def _finals(evidence: Evidence, records: Records, known: set[int]) -> Iterator[tuple[int, tuple[str, ...] | None]]:
+    """Yield how every video stands, and None for those of ``known`` that are gone; one page is held at a time."""
+    gone = set(known)
+    for vod_id, last in stream(records.engine, records.prefix, evidence.initial.columns):
+        gone.discard(vod_id)
+        yield vod_id, last
+    for vod_id in sorted(gone):
+        yield vod_id, None
+
+
+def every_write_is_signed(_evidence: Evidence, records: Records) -> Finding:
+    """Check that every change in the log says why, who, under which rules, in which batch and run, and when."""
+    case = Case("every write has a reason, an operator, a rule version, a batch and a run")
+    for change in records.changes:
+        case.checked += 1
+        wanted = {
+            "reason": change.reason,
+            "operator": change.operator,
+            "rule version": change.rule_version,
+            "batch": change.batch_id,
+            "run": change.run_id,
+            "time": change.applied_at if change.happened else "not written",
+        }
+        missing = [name for name, value in wanted.items() if not value]
+        if missing:
+            case.breaks(f"{change.named} of video {change.vod_id} has no {', no '.join(missing)}")
+    return case.finding()
+
+
+def _act(entry: Entry, columns: tuple[str, ...]) -> dict[str, Edge]:
+    """Return what an outsider changed; a row that comes or goes does so in every column."""
+    edges = {}
+    for name, (old, new) in entry.edges().items():
+        if name in columns:
+            edges[name] = (NO_ROW if old is None else old, NO_ROW if new is None else new)
+    return edges
+
+
+def _named(entry: Entry) -> str:
+    return f"journal {entry.number} ({entry.who} {entry.what}, {entry.fate})"
+
+
+def _history(changes: list[Change], entries: list[Entry], columns: Mapping[str, str]) -> str:
+    """Return what is known to have been written into the columns in question, in order of time."""
+    found = []
+    for change in changes:
+        for name, (old, new) in change.written.items():
+            if name in columns:
+                found.append((change.prepared_at, f"{change.named}: {name} {old!r} → {new!r}"))
+    for entry in entries:
+        for name, (before, after) in entry.edges().items():
+            if name in columns:
+                found.append((entry.at, f"{_named(entry)}: {name} {before!r} → {after!r}"))
+    return " | ".join(f"{at:%H:%M:%S.%f} {told}" for at, told in sorted(found)[:12]) or "nothing was recorded"

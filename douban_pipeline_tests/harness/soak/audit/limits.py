@@ -1,0 +1,95 @@
+"""Whether the sources were asked no more than allowed: in any minute, at once, in a day, and for no more money."""
+
+from __future__ import annotations
+
+import bisect
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from douban_pipeline_tests.harness.soak.audit.found import Case
+from douban_pipeline_tests.harness.soak.audit.records import Records, known_moment
+from douban_pipeline_tests.harness.soak.evidence import SOURCES, Evidence, Finding
+
+_MINUTE = 60.0
+
+
+def limits_are_kept(evidence: Evidence, _records: Records) -> Finding:
+    """Check every request that the upstream got against what its source was allowed."""
+    case = Case("no source was asked more than allowed: in any 60 seconds, at once, or in a day")
+    zone = evidence.services.settings.zone
+    for endpoint, log in evidence.requests.items():
+        source = SOURCES.get(endpoint, endpoint)
+        moments: list[float] = sorted(log.get("times", ()))
+        if not moments:
+            continue
+        if source not in evidence.limits:
+            case.breaks(f"{endpoint} was asked {len(moments)} times, and nobody set a limit for it")
+            continue
+        per_minute, concurrency = evidence.limits[source]
+        case.checked += len(moments)
+        most, at = _busiest(moments)
+        told = f"{source}: {len(moments)} requests, at most {most} of {per_minute:g} in 60 s"
+        if most > per_minute:
+            case.breaks(f"{source}: {most} requests in the 60 s from {_shown(at)}, allowed are {per_minute:g}")
+        together = _at_once(log)
+        if together:
+            told += f", {together} of {concurrency} at once"
+            if together > concurrency:
+                case.breaks(f"{source}: {together} requests at once, allowed are {concurrency}")
+        quota = evidence.services.settings.daily_quotas.get(source)
+        days = Counter(datetime.fromtimestamp(each, zone).date() for each in moments)
+        for day, count in days.items():
+            if quota is not None and count > quota:
+                case.breaks(f"{source}: {count} requests on {day}, allowed are {quota}")
+        case.notes.append(told)
+    return case.finding()
+
+
+def budget_is_kept(evidence: Evidence, records: Records) -> Finding:
+    """Check what the language model cost, by day of the site; calls that are under way when it is spent still end."""
+    case = Case("the language model cost no more than a day's budget, but for the calls that were under way")
+    settings = evidence.services.settings
+    cost: dict[Any, float] = {}
+    tokens: Counter[Any] = Counter()
+    dearest = heaviest = 0.0
+    query = "SELECT created_at, cost_usd, prompt_tokens, completion_tokens FROM {own}intro"
+    for call in records.rows(query):
+        case.checked += 1
+        day = known_moment(call["created_at"]).astimezone(settings.zone).date()
+        used = call["prompt_tokens"] + call["completion_tokens"]
+        cost[day] = cost.get(day, 0.0) + call["cost_usd"]
+        tokens[day] += used
+        dearest, heaviest = max(dearest, call["cost_usd"]), max(heaviest, used)
+    for day, spent in cost.items():
+        case.notes.append(f"{day}: {spent:.4f} USD, {tokens[day]} tokens")
+        if spent > settings.llm_budget_usd_per_day + settings.llm_concurrency * dearest:
+            case.breaks(f"{spent:.4f} USD on {day}, allowed are {settings.llm_budget_usd_per_day:g}")
+        if tokens[day] > settings.llm_tokens_per_day + settings.llm_concurrency * heaviest:
+            case.breaks(f"{tokens[day]} tokens on {day}, allowed are {settings.llm_tokens_per_day}")
+    return case.finding()
+
+
+def _busiest(moments: Sequence[float]) -> tuple[int, float]:
+    """Return how many requests came in the busiest 60 seconds, and when these began."""
+    found = [(bisect.bisect_left(moments, each + _MINUTE) - place, each) for place, each in enumerate(moments)]
+    return max(found, key=lambda each: each[0])
+
+
+def _at_once(log: Mapping[str, Any]) -> int:
+    """Return how many requests were under way at once at most, 0 if nobody noted when they ended."""
+    steps: list[tuple[float, int]] = []
+    for began, ended in zip(log.get("times", ()), log.get("ended", ()), strict=False):
+        if ended is not None:
+            # Of an end and a beginning at the same moment the end comes first.
+            steps += [(began, 1), (ended, -1)]
+    most = now = 0
+    for _, step in sorted(steps, key=lambda each: (each[0], each[1])):
+        now += step
+        most = max(most, now)
+    return most
+
+
+def _shown(moment: float) -> str:
+    return f"{datetime.fromtimestamp(moment, UTC):%H:%M:%S}"

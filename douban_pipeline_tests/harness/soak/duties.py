@@ -1,0 +1,167 @@
+"""What a site's operator does, through Dagster as people do: closes breakers, fills gaps, reads reports, clears up."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import dagster as dg
+import httpx
+from sqlalchemy import func, select
+from sqlalchemy.exc import SQLAlchemyError
+
+from douban_pipeline.catalog.database import reading
+from douban_pipeline.catalog.states import TaskStatus
+from douban_pipeline.catalog.tables import SHARDS
+from douban_pipeline.launching.chain import CHAIN, UNDER_WAY, shard_range_tags
+from douban_pipeline.partitions import SHARDS_PER_RUN
+from douban_pipeline.scheduling.due import DueVideos
+from douban_pipeline.services import Services
+from douban_pipeline.sources.gates import not_closed
+from douban_pipeline.upstream.errors import GateUnreadable
+from douban_pipeline_tests.harness.rig.processes import RigError
+from douban_pipeline_tests.harness.rig.waiting import wait_for
+from douban_pipeline_tests.harness.soak.world import World
+
+OPERATOR = "小赵"
+TAGS = {"soak": "operator"}
+SPARED = timedelta(seconds=90)
+"""A breaker that lets a probe pass within this time is left to itself."""
+_AGAIN_SECONDS = 30.0
+_BACKFILL_EVERY, _SWEEP_EVERY = 75.0, 300.0
+_REPORTS_AT, _CLEAR_AT = 0.5, 0.7
+"""Shares of the soak after which reports are renewed and history is cleared."""
+_POLL_SECONDS = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Work that waits: shards with due videos or decisions, tasks that could be done now, runs under way."""
+
+    shards: int
+    tasks: int
+    runs: int
+
+    @property
+    def nothing(self) -> bool:
+        """Whether all is done."""
+        return not (self.shards or self.tasks or self.runs)
+
+
+class Operator:
+    """Somebody who looks after the pipeline; `step` is called every few seconds, by one thread.
+
+    Attributes:
+        launched: Runs launched, by job.
+        refused: Launches that failed, mostly because something was down.
+
+    Args:
+        world: What is looked after.
+        instance: Dagster's.
+        seconds: How long the soak is.
+    """
+
+    def __init__(self, world: World, instance: dg.DagsterInstance, seconds: float) -> None:
+        self._world, self._instance = world, instance
+        self._next_at = {
+            "backfill": _BACKFILL_EVERY / 2,
+            "sweep": _SWEEP_EVERY / 2,
+            "reports": seconds * _REPORTS_AT,
+            "clear": seconds * _CLEAR_AT,
+        }
+        self._closing: dict[str, float] = {}
+        self._first_shard = 0
+        self.launched: Counter[str] = Counter()
+        self.refused: Counter[str] = Counter()
+
+    @property
+    def _services(self) -> Services:
+        return self._world.services
+
+    def step(self, passed: float, ill: Collection[str]) -> None:
+        """Do what is to be done ``passed`` seconds after the beginning, while the sources ``ill`` are."""
+        self.close_gates(passed, ill)
+        if self._is_time("backfill", passed, _BACKFILL_EVERY):
+            self.visit_shards(self._first_shard, "backfill")
+            self._first_shard = (self._first_shard + SHARDS_PER_RUN) % SHARDS
+        if self._is_time("sweep", passed, _SWEEP_EVERY):
+            self.sweep()
+        if self._is_time("reports", passed, None):
+            self.launch("nightly_reports")
+        if self._is_time("clear", passed, None):
+            self.launch("prune_history")
+            self.launch("prune_archive", {"ops": {"drop_answers": {"config": {"dry_run": False}}}})
+
+    def _is_time(self, duty: str, passed: float, every: float | None) -> bool:
+        """Return whether ``duty`` is due, and when it is next; None is never."""
+        if passed < self._next_at.get(duty, float("inf")):
+            return False
+        self._next_at[duty] = float("inf") if every is None else passed + every
+        return True
+
+    def close_gates(self, passed: float, ill: Collection[str]) -> None:
+        """Close the breakers that would stay open long though their source is well again.
+
+        A breaker stays open for half an hour or more after a wall; nobody would wait for that in a soak.
+        """
+        try:
+            gates = not_closed(self._services.gate.status())
+        except (GateUnreadable, SQLAlchemyError):
+            return
+        now = self._services.clock.now()
+        for gate in gates:
+            long = gate.open_until is not None and gate.open_until > now + SPARED
+            if not long or gate.source in ill or passed < self._closing.get(gate.source, 0.0):
+                continue
+            self._closing[gate.source] = passed + _AGAIN_SECONDS
+            wish = {
+                "reviewer": OPERATOR,
+                "note": "对方已恢复",
+                "dry_run": False,
+                "source": gate.source,
+                "action": "close",
+            }
+            self.launch("set_gate", {"ops": {"change_gate": {"config": wish}}})
+
+    def visit_shards(self, first: int, pipeline: str) -> None:
+        """Launch the chain for eight shards from ``first`` on, in the queue of the tag ``pipeline``."""
+        self.launch(CHAIN, tags={"pipeline": pipeline, **shard_range_tags(first, first + SHARDS_PER_RUN - 1)})
+
+    def sweep(self) -> str | None:
+        """Launch a sweep over the whole library."""
+        return self.launch("sweep_library", {"ops": {"sweep": {"config": {"part": 0, "parts": 1}}}})
+
+    def launch(
+        self, job: str, config: Mapping[str, Any] | None = None, tags: Mapping[str, str] | None = None
+    ) -> str | None:
+        """Launch a job as the UI does; return the run's id, None if that failed."""
+        try:
+            run_id = self._world.stack.launch(job, config=config, tags={**TAGS, **(tags or {})})
+        except (RigError, httpx.HTTPError, ValueError):
+            self.refused[job] += 1
+            return None
+        self.launched[job] += 1
+        return run_id
+
+    def under_way(self) -> int:
+        """Return how many runs wait or are at work."""
+        return self._instance.get_runs_count(dg.RunsFilter(statuses=UNDER_WAY))
+
+    def waiting(self) -> Waiting:
+        """Return what is to be done now."""
+        services = self._services
+        shards = DueVideos(services.engine, services.tables, services.settings, services.clock).overview()
+        task, now = services.tables.task, services.clock.now()
+        pending = (task.c.status == TaskStatus.PENDING) & (task.c.run_after <= now)
+        query = select(func.count()).select_from(task).where(pending | (task.c.status == TaskStatus.RUNNING))
+        with reading(services.engine) as connection:
+            tasks = connection.execute(query).scalar_one()
+        return Waiting(len(shards), tasks, self.under_way())
+
+    def rest(self, seconds: float) -> bool:
+        """Wait until no run is at work, though some may be queued; return whether that came within ``seconds``."""
+        at_work = dg.RunsFilter(statuses=[status for status in UNDER_WAY if status is not dg.DagsterRunStatus.QUEUED])
+        return bool(wait_for(lambda: not self._instance.get_runs_count(at_work), seconds=seconds, poll=_POLL_SECONDS))

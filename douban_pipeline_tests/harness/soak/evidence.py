@@ -1,0 +1,169 @@
+"""What an audit looks at: the databases as they were left, and what the rig, the outsiders and the upstream noted."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+import dagster as dg
+
+from douban_pipeline.services import Services
+from douban_pipeline_tests.harness.soak.journal import Journal
+from douban_pipeline_tests.harness.soak.snapshot import Snapshot
+
+SOURCES: Mapping[str, str] = {
+    "douban": "douban",
+    "search": "searxng",
+    "suggest": "douban_suggest",
+    "bocha": "bocha",
+    "llm": "openrouter",
+}
+"""Gates of the replay upstream's endpoints."""
+
+_FAILED = (dg.DagsterEventType.STEP_FAILURE, dg.DagsterEventType.RUN_FAILURE)
+
+
+@dataclass(frozen=True, slots=True)
+class Kill:
+    """Something that was killed on purpose.
+
+    Attributes:
+        until: When it was back; None for what does not come back, as a run.
+    """
+
+    at: datetime
+    what: Literal["run", "database", "code", "daemon", "webserver"]
+    run_id: str = ""
+    until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunRecord:
+    """A Dagster run: times in unix seconds, None where it never came so far.
+
+    Attributes:
+        error: Class and message of what failed first, empty if nothing did.
+        killed_by_us: Whether its process was killed on purpose.
+    """
+
+    run_id: str
+    job: str
+    status: str
+    tags: Mapping[str, str] = field(default_factory=dict)
+    began: float | None = None
+    ended: float | None = None
+    error: str = ""
+    killed_by_us: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What watching says of one process: whether its memory and descriptors stayed flat, and the numbers in words.
+
+    `flat` is None where the time was too short to tell.
+    """
+
+    name: str
+    flat: bool | None
+    told: str
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """All that an audit rests on.
+
+    Attributes:
+        services: The ground floor over the database, with the settings that the pipeline ran under.
+        journal: What outsiders did.
+        initial: The CMS before anything began.
+        requests: The replay upstream's log: by endpoint ``times`` and ``keys``, and perhaps ``ended``, in unix
+            seconds; see `demo.faults.RequestLog`.
+        limits: Requests a minute and at once that each source was allowed, by gate.
+        runs: The runs of the Dagster instance.
+        kills: What was killed.
+        usage: Memory and descriptors as they were watched.
+        began, ended: First and last moment.
+        drain_began: From when on nobody did anything any more, so that what waits must be done.
+        drained: Whether the queue came to rest before the end.
+    """
+
+    services: Services
+    journal: Journal
+    initial: Snapshot
+    requests: Mapping[str, Mapping[str, Any]]
+    limits: Mapping[str, tuple[float, int]]
+    runs: Sequence[RunRecord]
+    began: datetime
+    ended: datetime
+    drain_began: datetime
+    kills: Sequence[Kill] = ()
+    usage: Sequence[Usage] = ()
+    drained: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What became of one invariant.
+
+    Attributes:
+        invariant: What must hold, in a sentence.
+        held: Whether it did.
+        checked: How many things were looked at.
+        violations: How many of them broke it.
+        examples: The first of these, in plain words.
+        note: What else is worth telling, of an invariant that held too.
+    """
+
+    invariant: str
+    held: bool
+    checked: int
+    violations: int
+    examples: tuple[str, ...] = ()
+    note: str = ""
+
+
+def snapshot_of(services: Services) -> Snapshot:
+    """Return the CMS of ``services`` as it stands."""
+    return Snapshot.take(services.engine, services.settings.table_prefix)
+
+
+def runs_of(instance: dg.DagsterInstance, killed: Collection[str] = ()) -> list[RunRecord]:
+    """Return all runs of an instance, the oldest first; ``killed`` are those whose process was killed on purpose."""
+    found = []
+    for record in reversed(instance.get_run_records()):
+        run = record.dagster_run
+        error = "" if run.status is dg.DagsterRunStatus.SUCCESS else _error_of(instance, run.run_id)
+        began = record.start_time or record.create_timestamp.astimezone(UTC).timestamp()
+        found.append(
+            RunRecord(
+                run.run_id,
+                run.job_name,
+                run.status.value,
+                dict(run.tags),
+                began,
+                record.end_time,
+                error,
+                run.run_id in killed,
+            )
+        )
+    return found
+
+
+def _error_of(instance: dg.DagsterInstance, run_id: str) -> str:
+    """Return what failed first in a run, class and message of the innermost cause with them."""
+    for kind in _FAILED:
+        for entry in instance.all_logs(run_id, of_type=kind):
+            event = entry.dagster_event
+            data = event.event_specific_data if event else None
+            error = getattr(data, "error", None)
+            told = []
+            while error is not None:
+                told.append(f"{error.cls_name}: {error.message.strip()}")
+                error = error.cause
+            if told:
+                return " ← ".join(told)[:1000]
+            if event is not None and event.message:
+                return str(event.message)[:1000]
+    return ""

@@ -1,0 +1,124 @@
+"""What a soak found and what happened in it, for the terminal, as JSON and as Markdown."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from douban_pipeline_tests.harness.soak.evidence import Finding
+
+_EXAMPLES = 3
+
+
+@dataclass(frozen=True)
+class Report:
+    """The outcome of a soak.
+
+    Attributes:
+        about: What soak it was: minutes, videos, seed, machine, versions.
+        findings: The invariants.
+        happened: What happened, by heading: how often each thing.
+        growth: How memory and descriptors of each service went, in words.
+        drained: Whether all that waited was done in the end.
+        notes: What else a reader should know.
+    """
+
+    about: Mapping[str, Any]
+    findings: Sequence[Finding]
+    happened: Mapping[str, Mapping[str, Any]]
+    growth: Mapping[str, str]
+    drained: bool
+    notes: Sequence[str] = field(default_factory=tuple)
+
+    @property
+    def violated(self) -> list[Finding]:
+        """The invariants that did not hold."""
+        return [finding for finding in self.findings if not finding.held]
+
+    @property
+    def verdict(self) -> str:
+        """The outcome in a sentence."""
+        if not self.findings:
+            return "nothing was audited"
+        broken = len(self.violated)
+        held = f"{len(self.findings) - broken} of {len(self.findings)} invariants held"
+        return held if not broken else f"{held}; VIOLATED: {'; '.join(item.invariant for item in self.violated)}"
+
+    def as_json(self) -> str:
+        """Return all of it as JSON."""
+        return json.dumps({**asdict(self), "verdict": self.verdict}, ensure_ascii=False, indent=1, default=str)
+
+    def as_markdown(self) -> str:
+        """Return it as a page."""
+        about = " · ".join(f"{name} {value}" for name, value in self.about.items())
+        lines = ["# Soak", "", about, "", f"**{self.verdict}**", "", "## Invariants", ""]
+        lines += ["| invariant | held | looked at | violations |", "|--|--|--|--|"]
+        lines += [
+            f"| {_cell(finding.invariant)} | {'yes' if finding.held else '**NO**'} "
+            f"| {finding.checked:,} | {finding.violations:,} |"
+            for finding in self.findings
+        ]
+        for finding in self.findings:
+            if finding.examples or finding.note:
+                lines += ["", f"### {finding.invariant}", ""]
+                lines += [finding.note, ""] if finding.note else []
+                lines += [f"- {example}" for example in finding.examples]
+        for heading, counts in self.happened.items():
+            lines += ["", f"## {heading.capitalize()}", "", "| what | how much |", "|--|--|"]
+            lines += [f"| {_cell(name)} | {_cell(_shown(value))} |" for name, value in counts.items()]
+        lines += ["", "## What the services hold", "", "| what | how it went |", "|--|--|"]
+        lines += [f"| {_cell(name)} | {_cell(told)} |" for name, told in self.growth.items()]
+        if self.notes:
+            lines += ["", "## Notes", "", *(f"- {note}" for note in self.notes)]
+        return "\n".join(lines) + "\n"
+
+    def write(self, folder: Path) -> tuple[Path, Path]:
+        """Write `soak.json` and `soak.md` into ``folder``; return their paths."""
+        folder.mkdir(parents=True, exist_ok=True)
+        data, page = folder / "soak.json", folder / "soak.md"
+        data.write_text(self.as_json(), encoding="utf-8")
+        page.write_text(self.as_markdown(), encoding="utf-8")
+        return data, page
+
+    def show(self, console: Console) -> None:
+        """Print it."""
+        for heading, counts in self.happened.items():
+            happened = Table(title=heading, title_justify="left", show_header=False)
+            for name, value in counts.items():
+                happened.add_row(escape(name), escape(_shown(value)))
+            console.print(happened)
+        growth = Table(title="what the services hold, runs left out", title_justify="left", show_header=False)
+        for name, told in self.growth.items():
+            growth.add_row(name, told)
+        console.print(growth)
+        table = Table("invariant", "held", "looked at", "violations", title="invariants", title_justify="left")
+        for finding in self.findings:
+            held = "[green]yes[/green]" if finding.held else "[red]NO[/red]"
+            table.add_row(escape(finding.invariant), held, f"{finding.checked:,}", f"{finding.violations:,}")
+        console.print(table)
+        for finding in self.violated:
+            console.print(f"[red]violated:[/red] {escape(finding.invariant)} {escape(finding.note)}")
+            for example in finding.examples[:_EXAMPLES]:
+                console.print(f"  {escape(example)}", soft_wrap=True)
+        for note in self.notes:
+            console.print(f"note: {escape(note)}", soft_wrap=True)
+        console.print(f"[bold]{escape(self.verdict)}[/bold]", soft_wrap=True)
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {_shown(count)}" for name, count in value.items()) or "none"
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:,.1f}" if isinstance(value, float) else str(value)

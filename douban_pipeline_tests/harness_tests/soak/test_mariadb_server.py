@@ -1,0 +1,73 @@
+"""The rig's own MariaDB: killed with -9 it comes back on its port with what was committed, MyISAM tables in order."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from sqlalchemy import create_engine
+from sqlalchemy.exc import DataError, OperationalError
+
+from douban_pipeline_tests.conftest import missing
+from douban_pipeline_tests.harness.rig import mariadb_server
+from douban_pipeline_tests.harness.rig.mariadb_server import MariaDbServer
+from douban_pipeline_tests.harness.rig.processes import RigError
+
+
+def test_a_killed_server_comes_back_on_its_port_with_its_data(tmp_path: Path):
+    try:
+        server = MariaDbServer(tmp_path / "db")
+    except RigError as error:
+        missing("mariadb", str(error))
+    with server:
+        url, first = server.create("library"), server.process.pid
+        engine = create_engine(url)
+        with engine.begin() as connection:
+            connection.exec_driver_sql("CREATE TABLE kept (id INT PRIMARY KEY) ENGINE=InnoDB")
+            connection.exec_driver_sql(
+                "CREATE TABLE vod (id INT PRIMARY KEY, name VARCHAR(20), KEY (name)) ENGINE=MyISAM"
+            )
+            connection.exec_driver_sql("INSERT INTO kept VALUES (1)")
+            connection.exec_driver_sql("INSERT INTO vod VALUES (1, '三体')")
+        with engine.connect() as connection:  # left open: the table is marked as in use when the server dies
+            connection.exec_driver_sql("INSERT INTO kept VALUES (2)")
+            connection.exec_driver_sql("INSERT INTO vod VALUES (2, '狂飙')")
+            server.kill()
+            assert not server.answers
+            with pytest.raises(OperationalError):
+                connection.exec_driver_sql("SELECT 1")
+            connection.invalidate()
+        server.start()
+        assert server.process.pid != first
+        assert server.url.port == url.port
+        with engine.connect() as connection:
+            # What was not committed is gone; MyISAM knows no commit and keeps it.
+            assert connection.exec_driver_sql("SELECT id FROM kept").scalars().all() == [1]
+            found = connection.exec_driver_sql("SELECT id FROM vod WHERE name >= '' ORDER BY id").scalars().all()
+            assert found == [1, 2]
+            with pytest.raises(DataError, match="1366"):  # strict, as a site's server is
+                connection.exec_driver_sql("INSERT INTO kept VALUES ('x')")
+        engine.dispose()
+    assert not server.process.alive
+
+
+def test_it_reads_no_configuration_of_the_machine_and_listens_on_loopback_alone(tmp_path: Path):
+    try:
+        server = MariaDbServer(tmp_path)
+    except RigError as error:
+        missing("mariadb", str(error))
+    try:
+        assert server.process.command[1] == "--no-defaults"
+        assert "--bind-address=127.0.0.1" in server.process.command
+        assert str(tmp_path / "data") in " ".join(server.process.command)
+        assert ("--user=root" in server.process.command) == (os.geteuid() == 0)
+    finally:
+        server.stop()
+
+
+def test_a_machine_without_mariadb_is_told_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(mariadb_server, "_SBIN", ())
+    with pytest.raises(RigError, match=r"mariadb.* is not installed: install MariaDB's server"):
+        MariaDbServer(tmp_path / "db")

@@ -1,0 +1,103 @@
+"""Whether memory grows: noise, bursts and a warm-up are flat; a leak is found, however noisy."""
+
+from __future__ import annotations
+
+import math
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from douban_pipeline_tests.harness.soak.slopes import (
+    DESCRIPTORS,
+    MEMORY,
+    Point,
+    growth_of,
+    theil_sen,
+    thinned,
+)
+
+MINUTES = 30
+seeds = st.integers(0, 10_000)
+some = settings(max_examples=20, deadline=None)
+
+
+def series(mb_per_hour: float, noise: float, seed: int, *, minutes: float = MINUTES, warm_up: float = 0) -> list[Point]:
+    rng = Random(seed)
+    moments = [5.0 * number for number in range(int(minutes * 12))]
+    return [
+        (at, 250 + mb_per_hour * at / 3600 + rng.gauss(0, noise) + warm_up * (1 - math.exp(-at / 90))) for at in moments
+    ]
+
+
+@some
+@given(seed=seeds, noise=st.floats(0, 15))
+def test_noise_alone_is_flat(seed: int, noise: float):
+    assert growth_of(series(0, noise, seed), MEMORY).flat is True
+
+
+@some
+@given(seed=seeds, noise=st.floats(0, 5), leak=st.floats(80, 2000))
+def test_a_leak_is_found(seed: int, noise: float, leak: float):
+    growth = growth_of(series(leak, noise, seed), MEMORY)
+    assert growth.flat is False
+    assert growth.per_hour == pytest.approx(leak, rel=0.3)
+
+
+@some
+@given(seed=seeds)
+def test_a_warm_up_is_not_a_leak(seed: int):
+    assert growth_of(series(0, 1, seed, warm_up=120), MEMORY).flat is True
+
+
+@some
+@given(seed=seeds)
+def test_memory_that_falls_is_flat(seed: int):
+    assert growth_of(series(-100, 1, seed), MEMORY).flat is True
+
+
+@some
+@given(seed=seeds)
+def test_bursts_do_not_move_the_slope(seed: int):
+    rng = Random(seed)
+    points = [(at, value + (200 if rng.random() < 0.15 else 0)) for at, value in series(0, 1, seed)]
+    assert growth_of(points, MEMORY).flat is True
+
+
+def test_a_descriptor_a_minute_is_a_leak_and_one_more_now_and_then_is_not():
+    leak = [(5.0 * number, 60.0 + number // 12) for number in range(360)]
+    steps = [(5.0 * number, 60.0 + (number > 200) + number % 3) for number in range(360)]
+    assert growth_of(leak, DESCRIPTORS).flat is False
+    assert growth_of(steps, DESCRIPTORS).flat is True
+
+
+@pytest.mark.parametrize("minutes", [0, 0.2, 5, 10])
+def test_a_short_time_is_told_but_not_judged(minutes: float):
+    growth = growth_of(series(500, 1, 1, minutes=minutes), MEMORY)
+    assert growth.flat is None
+    assert growth.told("MB").startswith("too short to judge")
+
+
+def test_what_is_told_names_slope_and_ends():
+    told = growth_of(series(120, 0, 1), MEMORY).told("MB")
+    assert told.startswith("GROWS: 270.0 → 309.8 MB in 19.9 min (+120.0 MB/h")
+
+
+@pytest.mark.parametrize(
+    ("points", "line"),
+    [
+        ([(0.0, 1.0), (1.0, 3.0), (2.0, 5.0)], (2.0, 1.0)),
+        ([(0.0, 1.0), (1.0, 2.0), (2.0, 3.0), (3.0, 99.0), (4.0, 5.0)], (1.0, 1.0)),
+        ([(1.0, 4.0), (1.0, 6.0)], (0.0, 5.0)),
+    ],
+)
+def test_the_line_is_the_median_of_all_slopes(points: list[Point], line: tuple[float, float]):
+    assert theil_sen(points) == pytest.approx(line)
+
+
+def test_many_points_become_few_medians():
+    points = [(float(number), float(number)) for number in range(1000)]
+    few = thinned(points, 100)
+    assert len(few) == 100
+    assert few[0] == (4.5, 4.5)

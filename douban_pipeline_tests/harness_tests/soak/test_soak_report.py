@@ -1,0 +1,53 @@
+"""The report of a soak: what was violated is told first and loudest, and a machine can read it."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+from rich.console import Console
+
+from douban_pipeline_tests.harness.soak.evidence import Finding
+from douban_pipeline_tests.harness.soak.report import Report
+
+HELD = Finding("no locked value changed", True, 1_200, 0, note="12 locks were tried")
+BROKEN = Finding("no task is lost", False, 300, 2, ("task 17 of video 4: RUNNING, its run is gone", "task 18 | [x]"))
+
+
+def report(*findings: Finding) -> Report:
+    happened = {"what went wrong": {"run killed": 5, "breakers opened": {"douban": 2}}}
+    growth = {"daemon memory": "flat: 150.0 → 150.2 MB in 20.0 min (+0.6 MB/h, noise ±0.1)"}
+    return Report({"minutes": "6", "seed": "1"}, findings, happened, growth, True, ["note [a]"])
+
+
+def shown(what: Report) -> str:
+    output = io.StringIO()
+    what.show(Console(file=output, width=200))
+    return output.getvalue()
+
+
+def test_a_violation_is_the_verdict():
+    assert report(HELD, BROKEN).violated == [BROKEN]
+    assert report(HELD, BROKEN).verdict == "1 of 2 invariants held; VIOLATED: no task is lost"
+    assert report(HELD).verdict == "1 of 1 invariants held"
+    assert report().verdict == "nothing was audited"
+
+
+def test_the_terminal_shows_counts_examples_and_all_that_happened():
+    text = shown(report(HELD, BROKEN))
+    for told in ("1,200", "no task is lost", "task 17 of video 4", "task 18 | [x]", "run killed", "douban 2", "flat:"):
+        assert told in text
+    assert text.rstrip().endswith("VIOLATED: no task is lost")
+
+
+def test_files_hold_the_same(tmp_path: Path):
+    data, page = report(HELD, BROKEN).write(tmp_path / "out")
+    stored = json.loads(data.read_text())
+    assert stored["verdict"] == report(HELD, BROKEN).verdict
+    assert [finding["held"] for finding in stored["findings"]] == [True, False]
+    assert stored["happened"]["what went wrong"]["run killed"] == 5
+    text = page.read_text()
+    assert "| no task is lost | **NO** | 300 | 2 |" in text
+    assert "- task 17 of video 4" in text
+    assert "note [a]" in text
