@@ -8,9 +8,9 @@ import typer
 from rich.markup import escape
 from sqlalchemy.exc import SQLAlchemyError
 
-from douban_pipeline.catalog.database import DatabaseError
 from douban_pipeline.commands import copies, demonstrating, measuring, setting_up, watching
 from douban_pipeline.commands.output import console
+from douban_pipeline.core.database import DatabaseError
 from douban_pipeline.evaluation.command import EvaluationError
 from douban_pipeline.evaluation.formats import FormatError
 from douban_pipeline.operating.client_programs import OperatingError

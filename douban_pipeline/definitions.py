@@ -1,6 +1,6 @@
 """What Dagster loads, in every process anew: the code server, and each run."""
 
-from douban_pipeline.collector import collector_resting
+from douban_pipeline.core.garbage_collection import collector_resting
 
 with collector_resting():  # a fifth of the time
     from douban_pipeline.build import build_defs

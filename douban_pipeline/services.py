@@ -11,23 +11,23 @@ from sqlalchemy import Engine
 from douban_pipeline import RULE_VERSION
 from douban_pipeline.catalog import migrations
 from douban_pipeline.catalog.change_log import ChangeLog
-from douban_pipeline.catalog.database import DatabaseError, open_engine, reading
 from douban_pipeline.catalog.maccms import Category, Cms, inspect_cms
-from douban_pipeline.catalog.owner import owner_name
 from douban_pipeline.catalog.people import People
 from douban_pipeline.catalog.tables import OwnTables, own_tables
 from douban_pipeline.catalog.tasks import TaskQueue
 from douban_pipeline.catalog.vocabulary import SiteVocabulary
-from douban_pipeline.clock import Clock, SystemClock
+from douban_pipeline.core.archive import Archive
+from douban_pipeline.core.clock import Clock, SystemClock
+from douban_pipeline.core.database import DatabaseError, open_engine, reading
+from douban_pipeline.core.gate import Gate
+from douban_pipeline.core.http import Fetcher
+from douban_pipeline.core.llm import SOURCE as LLM
+from douban_pipeline.core.llm import LanguageModel
+from douban_pipeline.core.llm import headers as llm_headers
+from douban_pipeline.core.owner import owner_name
 from douban_pipeline.settings import Settings
-from douban_pipeline.upstream.archive import Archive
 from douban_pipeline.upstream.douban import SOURCE as DOUBAN
 from douban_pipeline.upstream.douban import DoubanClient
-from douban_pipeline.upstream.gate import Gate
-from douban_pipeline.upstream.http import Fetcher
-from douban_pipeline.upstream.llm import SOURCE as LLM
-from douban_pipeline.upstream.llm import LanguageModel
-from douban_pipeline.upstream.llm import headers as llm_headers
 from douban_pipeline.upstream.search import SearchProvider
 from douban_pipeline.upstream.search_chain import search_from
 from douban_pipeline.upstream.search_providers import BochaProvider

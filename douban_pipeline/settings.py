@@ -18,7 +18,7 @@ from dotenv import dotenv_values
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from douban_pipeline.catalog.database import DatabaseError, parse_url
+from douban_pipeline.core.database import DatabaseError, parse_url
 from douban_pipeline.matching.scoring import Weights
 from douban_pipeline.setting_values import (
     ALLOWED,

@@ -15,15 +15,15 @@ import sqlalchemy as sa
 
 from douban_pipeline.catalog import migrations
 from douban_pipeline.catalog.change_log import Change
-from douban_pipeline.catalog.database import open_engine
 from douban_pipeline.catalog.states import TaskStage, TaskType
 from douban_pipeline.catalog.tasks import NewTask
-from douban_pipeline.clock import SystemClock
+from douban_pipeline.core.archive import Archive
+from douban_pipeline.core.clock import SystemClock
+from douban_pipeline.core.database import open_engine
 from douban_pipeline.operating import backup as backups
 from douban_pipeline.operating.backup_file import verify
 from douban_pipeline.operating.client_programs import OperatingError
 from douban_pipeline.operating.restore import plan_restore, restore
-from douban_pipeline.upstream.archive import Archive
 from douban_pipeline_tests.calling import caller  # noqa: F401 (a fixture)
 from douban_pipeline_tests.library import Library, build_library, fresh_mariadb, processes, video
 

@@ -17,8 +17,8 @@ from sqlalchemy import Engine, func, select, text
 
 from douban_pipeline.build import build_defs
 from douban_pipeline.catalog.change_log import decode
-from douban_pipeline.catalog.database import reading
 from douban_pipeline.catalog.states import ChangeState, ReviewStatus
+from douban_pipeline.core.database import reading
 from douban_pipeline.demo.cms_schema import VOD_COLUMNS, default_types
 from douban_pipeline.demo.environment import EXCLUDED_TYPE
 from douban_pipeline.demo.library import create_library

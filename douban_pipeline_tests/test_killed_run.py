@@ -16,9 +16,9 @@ from sqlalchemy import func, select
 from douban_pipeline.build import build_defs
 from douban_pipeline.catalog import migrations
 from douban_pipeline.catalog.change_log import decode
-from douban_pipeline.catalog.database import reading
 from douban_pipeline.catalog.states import ChangeState, ReviewStatus
 from douban_pipeline.catalog.tasks import OPEN
+from douban_pipeline.core.database import reading
 from douban_pipeline.demo.cms_schema import default_types
 from douban_pipeline.demo.library import create_library
 from douban_pipeline.demo.replay import ReplayServer

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from douban_pipeline.intervals import Interval, wilson
+from douban_pipeline.core.intervals import Interval, wilson
 from douban_pipeline.plots import WIDTH, Bar, Line, bars, curve, percent
 
 HOSTILE = '"><script>alert("x")</script>&amp;\'《》'

@@ -33,8 +33,8 @@ from sqlalchemy import (
 from sqlalchemy.exc import NoSuchTableError, OperationalError
 from sqlalchemy.types import BINARY
 
-from douban_pipeline.catalog.database import DatabaseError, reading
-from douban_pipeline.catalog.types import OneDecimal
+from douban_pipeline.core.column_types import OneDecimal
+from douban_pipeline.core.database import DatabaseError, reading
 
 _INTEGERS = (
     "type_id",

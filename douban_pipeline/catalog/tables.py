@@ -30,7 +30,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.schema import SchemaItem
 
-from douban_pipeline.catalog.types import BigId, JsonText, LongBlob, UtcDateTime
+from douban_pipeline.core.column_types import BigId, JsonText, LongBlob, UtcDateTime
 
 MYSQL_OPTIONS: dict[str, Any] = {
     "mysql_engine": "InnoDB",

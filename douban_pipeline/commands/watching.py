@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from douban_pipeline.clock import SystemClock
 from douban_pipeline.commands.output import console, plain
+from douban_pipeline.core.clock import SystemClock
 from douban_pipeline.operating.checking import Finding, database_findings
 from douban_pipeline.services import open_services
 from douban_pipeline.settings import SettingsError, load_settings

@@ -16,9 +16,9 @@ from rich.table import Table
 from sqlalchemy import func, select
 
 from douban_pipeline.build import build_defs
-from douban_pipeline.catalog.database import reading
 from douban_pipeline.catalog.states import ChangeState
 from douban_pipeline.catalog.tables import SHARDS
+from douban_pipeline.core.database import reading
 from douban_pipeline.demo.environment import demo_environment, demo_home
 from douban_pipeline.demo.replay import ReplayServer
 from douban_pipeline.demo.sample import load_subjects

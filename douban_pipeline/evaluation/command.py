@@ -14,7 +14,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from douban_pipeline.clock import Clock
+from douban_pipeline.core.clock import Clock
 from douban_pipeline.evaluation import report_html, report_markdown
 from douban_pipeline.evaluation.comparison import (
     PREDICTIONS,

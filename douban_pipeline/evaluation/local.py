@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
+from douban_pipeline.core.errors import SubjectMissing
 from douban_pipeline.evaluation.formats import CorpusSubject
 from douban_pipeline.evaluation.title_index import TitleIndex
 from douban_pipeline.upstream.douban import SubjectAnswer
-from douban_pipeline.upstream.errors import SubjectMissing
 from douban_pipeline.upstream.search import Hit, Question, SearchAnswer
 
 PAGE = 20

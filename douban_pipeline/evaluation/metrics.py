@@ -11,9 +11,9 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from douban_pipeline.core.intervals import Interval, wilson
 from douban_pipeline.evaluation.formats import HEADLINE_SOURCES, GoldRow
 from douban_pipeline.evaluation.runner import Result
-from douban_pipeline.intervals import Interval, wilson
 from douban_pipeline.matching.strata import STRATA
 
 SHOWN = 5

@@ -16,12 +16,12 @@ from urllib.parse import urlsplit
 from pydantic import SecretStr
 from sqlalchemy import Row, select, update
 
-from douban_pipeline.catalog.database import insert_missing, reading, transactions
+from douban_pipeline.core.database import insert_missing, reading, transactions
+from douban_pipeline.core.webhook import Message, WebhookError, post_alert
 from douban_pipeline.health.causes import RUN, Cause
 from douban_pipeline.presentation import local_time
 from douban_pipeline.services import Services
 from douban_pipeline.settings import Settings
-from douban_pipeline.upstream.webhook import Message, WebhookError, post_alert
 
 QUIET = timedelta(hours=30)
 """After so long without meeting it again, the cause of a failed run is taken to be gone: longer than a day, so that a

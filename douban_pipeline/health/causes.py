@@ -10,18 +10,18 @@ from datetime import timedelta
 
 from sqlalchemy import ColumnElement, case, select
 
-from douban_pipeline.catalog.database import reading
 from douban_pipeline.catalog.states import TaskStatus, TaskType
 from douban_pipeline.catalog.tasks import FAILURES_FOR_A_PERSON, OPEN
 from douban_pipeline.catalog.values import one_line, readable
+from douban_pipeline.core.database import reading
+from douban_pipeline.core.gate import GateStatus
+from douban_pipeline.core.gate_rules import GateState
 from douban_pipeline.health.metrics import DAY, Health
 from douban_pipeline.health.samples import Sample
 from douban_pipeline.presentation import local_time
 from douban_pipeline.services import Services
 from douban_pipeline.sources.gates import SOURCE_NAMES
 from douban_pipeline.state_words import word_for
-from douban_pipeline.upstream.gate import GateStatus
-from douban_pipeline.upstream.gate_rules import GateState
 
 BREAKER, FAILING, BUDGET, GUARD, RUN = "breaker", "failing", "budget", "guard", "run"
 KIND_NAMES = {BREAKER: "数据源熔断", FAILING: "连续失败", BUDGET: "预算用完", GUARD: "守卫未通过", RUN: "运行失败"}

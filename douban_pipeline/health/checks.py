@@ -6,14 +6,14 @@ from datetime import timedelta
 import dagster as dg
 from sqlalchemy import select
 
-from douban_pipeline.catalog.database import reading
 from douban_pipeline.catalog.states import TaskStatus
+from douban_pipeline.core.database import reading
+from douban_pipeline.core.gate import GateState
 from douban_pipeline.health import metrics, samples
 from douban_pipeline.health.assets import pipeline_health
 from douban_pipeline.services import Services
 from douban_pipeline.sources.gates import SOURCE_NAMES
 from douban_pipeline.state_words import TASK_TYPES, word_for
-from douban_pipeline.upstream.gate import GateState
 
 LEAST_GROWTH = 200
 """Videos by which the backlog has to grow before it is worth a warning: a small one doubles easily."""

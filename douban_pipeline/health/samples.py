@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import delete, select
 
-from douban_pipeline.catalog.database import insert_missing, reading, transactions
+from douban_pipeline.core.database import insert_missing, reading, transactions
 from douban_pipeline.health.metrics import Health, Outcomes, total
 from douban_pipeline.services import Services
 

@@ -6,12 +6,12 @@ import dagster as dg
 from dagster._utils.error import SerializableErrorInfo
 from sqlalchemy.exc import SQLAlchemyError
 
-from douban_pipeline.catalog.database import DatabaseError
+from douban_pipeline.core.database import DatabaseError
+from douban_pipeline.core.webhook import Message
 from douban_pipeline.health.alerts import raise_alert, send, send_waiting, without_secrets
 from douban_pipeline.health.causes import Cause, guard_cause, run_cause
 from douban_pipeline.launchpad import PERSON_TAGS
 from douban_pipeline.services import Services
-from douban_pipeline.upstream.webhook import Message
 
 _GUARD_ERROR = "DagsterAssetCheckFailedError"
 _MOST_SENT = 1

@@ -11,17 +11,17 @@ from random import Random
 
 from sqlalchemy import Connection, select, update
 
-from douban_pipeline.catalog.database import transactions
 from douban_pipeline.catalog.tasks import FAILURES_FOR_A_PERSON, Task, back_off
-from douban_pipeline.days import day_of
-from douban_pipeline.scheduling.attempts import Attempts, PutBack
-from douban_pipeline.upstream.errors import (
+from douban_pipeline.core.database import transactions
+from douban_pipeline.core.days import day_of
+from douban_pipeline.core.errors import (
     GateClosed,
     SourceError,
     SourceThrottled,
     SourceUnavailable,
     SourceUnpaid,
 )
+from douban_pipeline.scheduling.attempts import Attempts, PutBack
 
 THROTTLED_MINUTES = (10.0, 30.0)
 UNAVAILABLE_MINUTES = (5.0, 10.0)

@@ -15,14 +15,14 @@ from douban_pipeline.catalog.maccms import Cms
 from douban_pipeline.catalog.states import ReviewStatus
 from douban_pipeline.catalog.values import blurb, content_html, content_text, storable
 from douban_pipeline.catalog.videos import GONE
+from douban_pipeline.core.errors import QuotaSpent
+from douban_pipeline.core.llm import SOURCE, Completion, ModelAnswerUnusable, Usage
 from douban_pipeline.intros.factguard import Limits, Violation, candidates_for_people, inspect, marks
 from douban_pipeline.intros.facts import FactSheet, fact_sheet
 from douban_pipeline.intros.ledger import Ledger, Occasion
 from douban_pipeline.intros.prompt import PROMPT_VERSION, SCHEMA, SCHEMA_NAME, messages
 from douban_pipeline.linking.facts import video_facts
 from douban_pipeline.services import Services
-from douban_pipeline.upstream.errors import QuotaSpent
-from douban_pipeline.upstream.llm import SOURCE, Completion, ModelAnswerUnusable, Usage
 
 FACTS_AGE = timedelta(days=30)
 """Oldest answer of Douban's that facts are taken from; a synced video's is nearly always younger."""

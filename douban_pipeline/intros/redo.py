@@ -9,18 +9,18 @@ from dataclasses import dataclass
 from sqlalchemy import RowMapping
 
 from douban_pipeline.catalog.change_log import ChangeLog
-from douban_pipeline.catalog.database import reading
 from douban_pipeline.catalog.states import ChangeState
 from douban_pipeline.catalog.values import readable
 from douban_pipeline.catalog.videos import state_rows
+from douban_pipeline.core.database import reading
+from douban_pipeline.core.errors import SourceError
+from douban_pipeline.core.problems import ProblemsError
 from douban_pipeline.intros.author import Author, Draft, intro_change, ledger_of, why_not_told_from, why_unlinked
 from douban_pipeline.intros.factguard import marks
 from douban_pipeline.intros.facts import FactSheet
 from douban_pipeline.intros.ledger import Ledger, Occasion, told
-from douban_pipeline.problems import ProblemsError
 from douban_pipeline.scheduling.attempts import ILL
 from douban_pipeline.services import Services
-from douban_pipeline.upstream.errors import SourceError
 
 
 @dataclass(frozen=True, slots=True)

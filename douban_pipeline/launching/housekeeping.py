@@ -8,7 +8,7 @@ from typing import Any
 import dagster as dg
 from sqlalchemy import Column, ColumnElement, delete, select
 
-from douban_pipeline.catalog.database import reading, transactions
+from douban_pipeline.core.database import reading, transactions
 from douban_pipeline.launching.run_history import delete_remains, delete_runs
 from douban_pipeline.services import Services
 

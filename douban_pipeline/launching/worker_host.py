@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from sqlalchemy import func, select
 from sqlalchemy.exc import SQLAlchemyError
 
-from douban_pipeline.catalog.database import DatabaseError, reading
+from douban_pipeline.core.database import DatabaseError, reading
 from douban_pipeline.services import Services
 
 SLIGHTLY_APART = timedelta(seconds=0.5)

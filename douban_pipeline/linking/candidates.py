@@ -8,6 +8,7 @@ from datetime import timedelta
 from itertools import chain, islice, repeat
 from typing import Any, Protocol
 
+from douban_pipeline.core.errors import SourceError, SourceUnavailable, SubjectMissing
 from douban_pipeline.linking.facts import glimpsed_facts, subject_facts
 from douban_pipeline.matching import (
     Profile,
@@ -27,7 +28,6 @@ from douban_pipeline.matching import (
 from douban_pipeline.matching.profiles import PLAN
 from douban_pipeline.matching.similarity import match_titles
 from douban_pipeline.upstream.douban import SubjectAnswer
-from douban_pipeline.upstream.errors import SourceError, SourceUnavailable, SubjectMissing
 from douban_pipeline.upstream.search import Hit, Question, SearchAnswer, SearchIncomplete, SearchProvider
 
 MOST_GUESSES = 1

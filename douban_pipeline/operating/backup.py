@@ -19,8 +19,8 @@ from sqlalchemy import Connection, Engine, Table, func, inspect, select
 
 from douban_pipeline import __version__
 from douban_pipeline.catalog import migrations
-from douban_pipeline.catalog.database import reading
 from douban_pipeline.catalog.tables import OwnTables
+from douban_pipeline.core.database import reading
 from douban_pipeline.operating.backup_file import Header, written
 from douban_pipeline.operating.client_programs import DUMP, OperatingError, options_file, program, require_server
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from douban_pipeline.intervals import Interval
+from douban_pipeline.core.intervals import Interval
 from douban_pipeline.plots.svg import WIDTH, colour, frame, joined, path, point, round_up, text, ticks, width
 
 

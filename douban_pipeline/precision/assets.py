@@ -5,8 +5,8 @@ from textwrap import indent
 import dagster as dg
 
 from douban_pipeline.catalog import brakes
-from douban_pipeline.catalog.database import reading
 from douban_pipeline.catalog.values import readable
+from douban_pipeline.core.database import reading
 from douban_pipeline.precision import report
 from douban_pipeline.precision.audit import Audit, audit, decisions_to_launch, standing_links
 from douban_pipeline.precision.braking import lifted_since, name_of, pull_where_short

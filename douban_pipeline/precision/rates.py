@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from douban_pipeline.intervals import Interval, wilson
+from douban_pipeline.core.intervals import Interval, wilson
 from douban_pipeline.matching.strata import STRATA
 from douban_pipeline.precision.labels import Label, Settled
 

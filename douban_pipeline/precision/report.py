@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from douban_pipeline.catalog.brakes import Brake
-from douban_pipeline.intervals import Interval
+from douban_pipeline.core.intervals import Interval
 from douban_pipeline.matching import SENTENCES
 from douban_pipeline.plots import Bar, bars
 from douban_pipeline.precision.braking import name_of

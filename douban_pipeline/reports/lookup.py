@@ -6,9 +6,9 @@ from collections.abc import Collection
 
 from sqlalchemy import Connection, Subquery, func, select
 
-from douban_pipeline.catalog.database import chunks
 from douban_pipeline.catalog.numbers import year_of
 from douban_pipeline.catalog.values import readable
+from douban_pipeline.core.database import chunks
 from douban_pipeline.reports.words import video
 from douban_pipeline.services import Services
 

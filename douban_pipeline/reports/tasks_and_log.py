@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from douban_pipeline.catalog.database import reading
+from douban_pipeline.core.database import reading
 from douban_pipeline.reports import changes, decided, work
 from douban_pipeline.reports.lookup import Names, names_of
 from douban_pipeline.services import Services

@@ -16,12 +16,11 @@ from typing import TypeVar
 
 from sqlalchemy import Connection, select, update
 
-from douban_pipeline.catalog.database import transactions
 from douban_pipeline.catalog.states import ReviewStatus
 from douban_pipeline.catalog.tasks import FAILURES_FOR_A_PERSON, Task, TaskQueue, back_off
-from douban_pipeline.services import Services
-from douban_pipeline.upstream.archive import ArchiveError
-from douban_pipeline.upstream.errors import (
+from douban_pipeline.core.archive import ArchiveError
+from douban_pipeline.core.database import transactions
+from douban_pipeline.core.errors import (
     GateClosed,
     GateUnreadable,
     SourceError,
@@ -29,6 +28,7 @@ from douban_pipeline.upstream.errors import (
     SourceUnpaid,
     SourceWall,
 )
+from douban_pipeline.services import Services
 from douban_pipeline.upstream.search import SearchIncomplete
 
 logger = logging.getLogger(__name__)

@@ -3,7 +3,7 @@
 import dagster as dg
 from pydantic import Field
 
-from douban_pipeline.catalog.database import reading
+from douban_pipeline.core.database import reading
 from douban_pipeline.launchpad import PERSON_TAGS, problems_failure, refuse_environment
 from douban_pipeline.presentation import local_time, table
 from douban_pipeline.services import Services

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
+from douban_pipeline.core.gate import GateStatus
+from douban_pipeline.core.gate_rules import GateState
+from douban_pipeline.core.problems import ProblemsError
 from douban_pipeline.presentation import local_time
-from douban_pipeline.problems import ProblemsError
 from douban_pipeline.services import Services
-from douban_pipeline.upstream.gate import GateStatus
-from douban_pipeline.upstream.gate_rules import GateState
 
 MOST_MINUTES = 7 * 24 * 60
 """Longest time that a person may open a breaker for: a typing error must not stop a source for a year."""

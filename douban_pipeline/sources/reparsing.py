@@ -10,11 +10,11 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from douban_pipeline.core.archive import Snapshot
+from douban_pipeline.core.errors import SourceError, SubjectMissing
+from douban_pipeline.core.http import is_read
 from douban_pipeline.services import Services
 from douban_pipeline.upstream import douban
-from douban_pipeline.upstream.archive import Snapshot
-from douban_pipeline.upstream.errors import SourceError, SubjectMissing
-from douban_pipeline.upstream.http import is_read
 from douban_pipeline.upstream.search_providers import (
     BochaProvider,
     DoubanSuggestProvider,

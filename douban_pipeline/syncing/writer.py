@@ -11,12 +11,13 @@ from sqlalchemy import Connection, RowMapping, select, update
 
 from douban_pipeline.catalog import brakes
 from douban_pipeline.catalog.change_log import Change, ChangeLog
-from douban_pipeline.catalog.database import reading, transactions
 from douban_pipeline.catalog.decisions import PERSON, chosen_subjects
 from douban_pipeline.catalog.states import ChangeState, ReviewStatus, TaskStatus, TaskType, VerdictState
 from douban_pipeline.catalog.tasks import Task, TaskQueue
 from douban_pipeline.catalog.values import readable
 from douban_pipeline.catalog.videos import GONE, note_gone, refuse_pending, state_rows
+from douban_pipeline.core.database import reading, transactions
+from douban_pipeline.core.errors import SubjectMissing
 from douban_pipeline.linking.facts import subject_facts, video_facts
 from douban_pipeline.linking.guards import broken_rules, profile_of, words
 from douban_pipeline.matching import compare
@@ -26,7 +27,6 @@ from douban_pipeline.services import Services
 from douban_pipeline.syncing.fields import plan_fields
 from douban_pipeline.syncing.work import Synced, Wanted, Work
 from douban_pipeline.upstream.douban import SubjectAnswer, SubjectRecord, parse_subject
-from douban_pipeline.upstream.errors import SubjectMissing
 
 AUTO = "auto"
 """Source of an id that a confirmed verdict wrote."""

@@ -8,11 +8,11 @@ from typing import Any
 from sqlalchemy import RowMapping, select
 
 from douban_pipeline.catalog.change_log import decode
-from douban_pipeline.catalog.database import reading
 from douban_pipeline.catalog.decisions import WORDS
 from douban_pipeline.catalog.revert import RevertedChange
 from douban_pipeline.catalog.states import DecisionAction
 from douban_pipeline.catalog.values import readable
+from douban_pipeline.core.database import reading
 from douban_pipeline.presentation import local_time, table
 from douban_pipeline.services import Services
 from douban_pipeline.state_words import CHANGES, OPERATORS, word_for

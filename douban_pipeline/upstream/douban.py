@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from douban_pipeline.core.errors import SourceUnavailable, SubjectMismatch
+from douban_pipeline.core.http import Fetcher
+from douban_pipeline.core.payload import as_int, error_of_body, read_json
 from douban_pipeline.upstream import values
-from douban_pipeline.upstream.errors import SourceUnavailable, SubjectMismatch
-from douban_pipeline.upstream.http import Fetcher
-from douban_pipeline.upstream.payload import as_int, error_of_body, read_json
 from douban_pipeline.upstream.subject_urls import SMALLEST_ID, subject_ids
 
 SOURCE = "douban"

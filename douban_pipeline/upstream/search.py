@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import ClassVar, Protocol
 
-from douban_pipeline.upstream.errors import SourceError
-from douban_pipeline.upstream.http import Fetched, Fetcher
+from douban_pipeline.core.errors import SourceError
+from douban_pipeline.core.http import Fetched, Fetcher
 
 MISS_MAX_AGE = timedelta(days=1)
 """An archived answer without any subject is believed no longer than this, unless told otherwise."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
-from douban_pipeline.upstream.errors import (
+from douban_pipeline.core.errors import (
     GateClosed,
     SourceError,
     SourceThrottled,
@@ -14,7 +14,7 @@ from douban_pipeline.upstream.errors import (
     SourceUnpaid,
     SourceWall,
 )
-from douban_pipeline.upstream.http import Fetcher
+from douban_pipeline.core.http import Fetcher
 from douban_pipeline.upstream.search import MISS_MAX_AGE, Question, SearchAnswer, SearchIncomplete, SearchProvider
 from douban_pipeline.upstream.search_providers import PROVIDERS
 

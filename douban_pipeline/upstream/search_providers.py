@@ -8,10 +8,16 @@ from typing import Any
 
 import httpx
 
+from douban_pipeline.core.errors import (
+    SourceError,
+    SourceThrottled,
+    SourceUnavailable,
+    SourceUnpaid,
+    SourceWall,
+)
+from douban_pipeline.core.http import Fetched
+from douban_pipeline.core.payload import as_int, error_of_body, read_json
 from douban_pipeline.upstream import values
-from douban_pipeline.upstream.errors import SourceError, SourceThrottled, SourceUnavailable, SourceUnpaid, SourceWall
-from douban_pipeline.upstream.http import Fetched
-from douban_pipeline.upstream.payload import as_int, error_of_body, read_json
 from douban_pipeline.upstream.search import Hit, HttpSearch, Parsed, each_once
 from douban_pipeline.upstream.subject_urls import SMALLEST_ID, subject_ids
 

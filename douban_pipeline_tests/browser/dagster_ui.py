@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 import httpx
 
-from douban_pipeline.clock import SystemClock
+from douban_pipeline.core.clock import SystemClock
 from douban_pipeline.settings import PREFIX
 from douban_pipeline_tests.library import Library
 

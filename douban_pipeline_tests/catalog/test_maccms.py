@@ -7,7 +7,6 @@ from decimal import Decimal
 import pytest
 import sqlalchemy as sa
 
-from douban_pipeline.catalog.database import DatabaseError, open_engine, reading
 from douban_pipeline.catalog.maccms import (
     MATCH_COLUMNS,
     READ_COLUMNS,
@@ -16,6 +15,7 @@ from douban_pipeline.catalog.maccms import (
     inspect_cms,
     live_condition,
 )
+from douban_pipeline.core.database import DatabaseError, open_engine, reading
 from douban_pipeline.demo.cms_schema import mysql_ddl, table_columns
 from douban_pipeline_tests.library import build_library, video
 

@@ -12,7 +12,7 @@ from sqlalchemy.exc import IntegrityError, StatementError
 from sqlalchemy.schema import CreateTable
 
 from douban_pipeline.catalog.tables import SHARDS, own_tables
-from douban_pipeline.catalog.types import OneDecimal
+from douban_pipeline.core.column_types import OneDecimal
 from douban_pipeline.demo.cms_schema import table_columns
 from douban_pipeline_tests.clocks import START
 from douban_pipeline_tests.library import dead_owner

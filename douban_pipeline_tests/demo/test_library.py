@@ -7,7 +7,7 @@ import json
 import pytest
 from sqlalchemy import inspect, text
 
-from douban_pipeline.catalog.database import open_engine
+from douban_pipeline.core.database import open_engine
 from douban_pipeline.demo.cms_schema import TYPE_COLUMNS, VOD_COLUMNS, default_types
 from douban_pipeline.demo.library import LibraryError, create_library, escape_as_cms
 

@@ -24,8 +24,8 @@ from sqlalchemy import select
 
 from douban_pipeline.build import build_defs
 from douban_pipeline.catalog import migrations
-from douban_pipeline.catalog.database import reading
 from douban_pipeline.catalog.states import TaskStatus
+from douban_pipeline.core.database import reading
 from douban_pipeline.demo.cms_schema import default_types
 from douban_pipeline.demo.library import create_library
 from douban_pipeline.demo.replay import ReplayServer

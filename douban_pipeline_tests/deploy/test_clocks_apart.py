@@ -10,8 +10,8 @@ from itertools import count
 
 import pytest
 
+from douban_pipeline.core.gate_rules import SAFETY, Admitted, GateRow, Wait
 from douban_pipeline.launching.worker_host import SLIGHTLY_APART, TOO_FAR_APART
-from douban_pipeline.upstream.gate_rules import SAFETY, Admitted, GateRow, Wait
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 RATE = 30

@@ -17,7 +17,7 @@ import httpx
 import pytest
 from dagster import DagsterInstance
 
-from douban_pipeline.clock import SystemClock
+from douban_pipeline.core.clock import SystemClock
 from douban_pipeline_tests.conftest import server_url
 from douban_pipeline_tests.deploy.files import DEPLOY, INSTALLED, environment, unit
 from douban_pipeline_tests.harness.rig.dagster_stack import PROJECT, free_port

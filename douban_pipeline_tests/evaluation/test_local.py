@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from douban_pipeline.core.errors import SubjectMissing
 from douban_pipeline.evaluation.formats import CorpusSubject
 from douban_pipeline.evaluation.local import PAGE, LocalDouban, LocalSearch
 from douban_pipeline.upstream.douban import SubjectRecord
-from douban_pipeline.upstream.errors import SubjectMissing
 from douban_pipeline.upstream.search import Question
 
 CORPUS = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from douban_pipeline.core.intervals import wilson
 from douban_pipeline.evaluation.metrics import (
     Expectation,
     Held,
@@ -18,7 +19,6 @@ from douban_pipeline.evaluation.metrics import (
     workload,
 )
 from douban_pipeline.evaluation.runner import Result
-from douban_pipeline.intervals import wilson
 from douban_pipeline_tests.evaluation.rows import gold, none_row, result, trap_row
 
 

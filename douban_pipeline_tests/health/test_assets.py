@@ -14,11 +14,11 @@ import dagster as dg
 import pytest
 
 from douban_pipeline.catalog.states import TaskStatus
+from douban_pipeline.core.errors import SourceWall
 from douban_pipeline.health import alerts, samples
 from douban_pipeline.health.assets import assets, end_passed_guards
 from douban_pipeline.health.causes import guard_cause
 from douban_pipeline.health.checks import checks
-from douban_pipeline.upstream.errors import SourceWall
 from douban_pipeline_tests.clocks import START
 from douban_pipeline_tests.health import planting
 from douban_pipeline_tests.library import Library, build_library, video

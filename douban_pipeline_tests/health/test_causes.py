@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from douban_pipeline.catalog.states import IntroState, TaskStatus, TaskType
+from douban_pipeline.core.errors import SourceThrottled, SourceWall
 from douban_pipeline.health.causes import (
     Cause,
     cause_name,
@@ -21,7 +22,6 @@ from douban_pipeline.health.causes import (
 )
 from douban_pipeline.health.metrics import measure
 from douban_pipeline.health.samples import Sample
-from douban_pipeline.upstream.errors import SourceThrottled, SourceWall
 from douban_pipeline_tests.clocks import START
 from douban_pipeline_tests.health import planting
 from douban_pipeline_tests.library import Library, video

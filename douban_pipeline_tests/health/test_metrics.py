@@ -7,10 +7,10 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 
 from douban_pipeline.catalog.states import IntroState, ReviewStatus, TaskStatus, TaskType
+from douban_pipeline.core.errors import SourceUnavailable
 from douban_pipeline.health import samples
 from douban_pipeline.health.metrics import Outcomes, Spending, VerdictDay, measure, total
 from douban_pipeline.health.samples import Sample
-from douban_pipeline.upstream.errors import SourceUnavailable
 from douban_pipeline_tests.clocks import START
 from douban_pipeline_tests.health import planting
 from douban_pipeline_tests.library import Library, video

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from douban_pipeline.core.gate import GateStatus
+from douban_pipeline.core.gate_rules import GateState
+from douban_pipeline.core.gate_usage import Minute
 from douban_pipeline.health import pictures, words
 from douban_pipeline.health.metrics import ClosedTasks, Health, Outcomes, Spending, VerdictDay
 from douban_pipeline.health.samples import Sample
-from douban_pipeline.upstream.gate import GateStatus
-from douban_pipeline.upstream.gate_rules import GateState
-from douban_pipeline.upstream.gate_usage import Minute
 from douban_pipeline_tests.clocks import START
 from douban_pipeline_tests.library import GivenSettings
 from douban_pipeline_tests.test_plots import texts

@@ -12,8 +12,8 @@ from typing import Any
 import dagster as dg
 import sqlalchemy as sa
 
-from douban_pipeline.catalog.owner import owner_name
 from douban_pipeline.catalog.tasks import shard_of
+from douban_pipeline.core.owner import owner_name
 from douban_pipeline.demo.replay import ReplayServer
 from douban_pipeline.intros import checks
 from douban_pipeline.intros.assets import ai_intros

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from douban_pipeline.upstream.llm import LanguageModel
+from douban_pipeline.core.llm import LanguageModel
 from douban_pipeline_tests.clocks import START
 from douban_pipeline_tests.intros.room import linked
 from douban_pipeline_tests.scenario import RIVER, TRAM, WHALE

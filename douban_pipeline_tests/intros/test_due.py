@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 import sqlalchemy as sa
 
-from douban_pipeline.catalog.database import reading
+from douban_pipeline.core.database import reading
 from douban_pipeline.intros.due import DueIntros
 from douban_pipeline_tests.clocks import START
 from douban_pipeline_tests.intros.room import KEY, Room, linked

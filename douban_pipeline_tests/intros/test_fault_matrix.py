@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from douban_pipeline.core.gate_rules import GateState
 from douban_pipeline.demo.faults import FAULTS, MODEL_FAULTS
-from douban_pipeline.upstream.gate_rules import GateState
 from douban_pipeline_tests.intros.room import linked
 from douban_pipeline_tests.scenario import FILMS
 

@@ -8,10 +8,10 @@ from zoneinfo import ZoneInfo
 import pytest
 import sqlalchemy as sa
 
+from douban_pipeline.core.llm import Usage
 from douban_pipeline.intros.factguard import Violation
 from douban_pipeline.intros.facts import FactSheet
 from douban_pipeline.intros.ledger import Ledger, Occasion, Spent, spent
-from douban_pipeline.upstream.llm import Usage
 from douban_pipeline_tests.clocks import START
 
 SHEET = FactSheet("长河落日记事", 2021, genres=("剧情",))

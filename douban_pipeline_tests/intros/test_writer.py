@@ -12,10 +12,10 @@ from douban_pipeline.catalog.revert import Selection, revert
 from douban_pipeline.catalog.states import TaskStage, TaskType
 from douban_pipeline.catalog.tasks import NewTask
 from douban_pipeline.catalog.values import content_text
+from douban_pipeline.core.llm import LanguageModel
 from douban_pipeline.intros.ledger import Ledger
 from douban_pipeline.intros.prompt import PROMPT_VERSION
 from douban_pipeline.intros.writer import IntroWriter
-from douban_pipeline.upstream.llm import LanguageModel
 from douban_pipeline_tests.clocks import START
 from douban_pipeline_tests.intros.room import BARE, KEY, linked
 from douban_pipeline_tests.scenario import KITE, RIVER, TRAM, WHALE, telling

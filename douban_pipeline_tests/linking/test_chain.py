@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from douban_pipeline.upstream.gate_rules import GateState
+from douban_pipeline.core.gate_rules import GateState
 from douban_pipeline_tests.library import video
 from douban_pipeline_tests.scenario import FILMS, RIVER, TRAM, WHALE, row_of
 

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import pytest
 
+from douban_pipeline.core.errors import (
+    SourceError,
+    SourceThrottled,
+    SourceUnavailable,
+    SourceWall,
+    SubjectMismatch,
+)
 from douban_pipeline.demo.replay import ReplayServer
 from douban_pipeline.linking.candidates import CandidateFinder
 from douban_pipeline.linking.facts import video_facts
 from douban_pipeline.matching import Video
-from douban_pipeline.upstream.errors import SourceError, SourceThrottled, SourceUnavailable, SourceWall, SubjectMismatch
 from douban_pipeline_tests.library import video
 from douban_pipeline_tests.scenario import FILMS, RIVER, WHALE, row_of, subject
 

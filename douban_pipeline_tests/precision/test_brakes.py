@@ -10,7 +10,7 @@ import yaml
 
 from douban_pipeline.catalog import brakes
 from douban_pipeline.catalog.brakes import Brake
-from douban_pipeline.catalog.database import reading
+from douban_pipeline.core.database import reading
 from douban_pipeline.precision.braking import LiftError, lift, pull_where_short
 from douban_pipeline.precision.jobs import LiftConfig, lift_brakes
 from douban_pipeline.precision.labels import Label, Link

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from douban_pipeline.catalog.database import reading
+from douban_pipeline.core.database import reading
 from douban_pipeline.matching import Subject
 from douban_pipeline.precision.labels import (
     Act,

@@ -6,10 +6,10 @@ import dagster as dg
 import pytest
 import sqlalchemy as sa
 
+from douban_pipeline.core import http
 from douban_pipeline.matching.profiles import PLAN
 from douban_pipeline.matching.scoring import Weights
 from douban_pipeline.rescoring.jobs import RescoreConfig, config_in_force, jobs_for, problems_of, profile_from
-from douban_pipeline.upstream import http
 from douban_pipeline_tests.library import GivenSettings
 from douban_pipeline_tests.rescoring.test_replay import video_for
 from douban_pipeline_tests.scenario import FILMS, RIVER, TRAM, WHALE, row_of

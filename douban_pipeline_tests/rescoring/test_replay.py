@@ -9,6 +9,7 @@ from datetime import timedelta
 import pytest
 import sqlalchemy as sa
 
+from douban_pipeline.core import http
 from douban_pipeline.matching import Kind, Subject, Video
 from douban_pipeline.matching.profiles import PLAN, Profile
 from douban_pipeline.matching.scoring import Thresholds, Weights
@@ -24,7 +25,6 @@ from douban_pipeline.rescoring.stored import (
     subject_of,
     video_of,
 )
-from douban_pipeline.upstream import http
 from douban_pipeline_tests.library import Library
 from douban_pipeline_tests.library import video as cms_row
 from douban_pipeline_tests.scenario import KITE, RIVER, SNOW, TRAM, WHALE, subject

@@ -8,10 +8,10 @@ from datetime import timedelta
 import pytest
 
 from douban_pipeline.catalog.videos import fingerprint
+from douban_pipeline.core.errors import SubjectMismatch
 from douban_pipeline.demo.replay import ReplayServer
 from douban_pipeline.review.recording import decisions
 from douban_pipeline.review.recording.decisions import DecisionError
-from douban_pipeline.upstream.errors import SubjectMismatch
 from douban_pipeline_tests.library import Library
 from douban_pipeline_tests.review.world import E, asking, decide, furnish, linked, only, stored, told, wish
 

@@ -12,8 +12,7 @@ import pytest
 from douban_pipeline.catalog.states import TaskStage, TaskType
 from douban_pipeline.catalog.tables import SHARDS
 from douban_pipeline.catalog.tasks import NewTask
-from douban_pipeline.scheduling.attempts import PAUSE, Attempts, PutBack
-from douban_pipeline.upstream.errors import (
+from douban_pipeline.core.errors import (
     GateClosed,
     GateUnreadable,
     SourceThrottled,
@@ -22,6 +21,7 @@ from douban_pipeline.upstream.errors import (
     SubjectMismatch,
     SubjectMissing,
 )
+from douban_pipeline.scheduling.attempts import PAUSE, Attempts, PutBack
 from douban_pipeline_tests.clocks import START
 
 IN_AN_HOUR = START + timedelta(hours=1)

@@ -12,12 +12,12 @@ import dagster as dg
 import pytest
 import sqlalchemy as sa
 
+from douban_pipeline.core import archive as archive_module
+from douban_pipeline.core.archive import Snapshot
+from douban_pipeline.core.errors import SourceError
 from douban_pipeline.demo.answers import douban_answer
 from douban_pipeline.sources import archive_jobs
 from douban_pipeline.sources.reparsing import MISSING, PARSERS, READ, Parser, Refused, Reparsed, reparse
-from douban_pipeline.upstream import archive as archive_module
-from douban_pipeline.upstream.archive import Snapshot
-from douban_pipeline.upstream.errors import SourceError
 from douban_pipeline.upstream.search_providers import PROVIDERS
 from douban_pipeline_tests.clocks import START
 from douban_pipeline_tests.library import Library

@@ -6,9 +6,9 @@ import pytest
 import sqlalchemy as sa
 
 from douban_pipeline.catalog.change_log import ChangeLog
-from douban_pipeline.catalog.owner import owner_name
 from douban_pipeline.catalog.revert import Selection, revert
 from douban_pipeline.catalog.tasks import TaskQueue
+from douban_pipeline.core.owner import owner_name
 from douban_pipeline.syncing import decisions as carrying
 from douban_pipeline.syncing.naming import Naming
 from douban_pipeline.syncing.writer import Writer

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from douban_pipeline.core.errors import GateClosed, SubjectMissing
 from douban_pipeline.syncing.subject_check import conflicts_of
-from douban_pipeline.upstream.errors import GateClosed, SubjectMissing
 from douban_pipeline_tests.scenario import RIVER, TRAM, WHALE, row_of, subject
 
 FAR = subject(90_000_301, "长河落日记事", 2011, directors=["别人"], regions=["美国"])

@@ -8,14 +8,20 @@ from typing import Any
 
 import pytest
 
+from douban_pipeline.core.errors import (
+    SourceError,
+    SourceThrottled,
+    SourceUnavailable,
+    SourceUnpaid,
+    SourceWall,
+)
+from douban_pipeline.core.gate_rules import GateState
 from douban_pipeline.demo.replay import ReplayServer
-from douban_pipeline.upstream.errors import SourceError, SourceThrottled, SourceUnavailable, SourceUnpaid, SourceWall
-from douban_pipeline.upstream.gate_rules import GateState
 from douban_pipeline.upstream.search import Hit, Question, SearchAnswer, SearchProvider
 from douban_pipeline.upstream.search_chain import search_from
 from douban_pipeline.upstream.search_providers import parse_bocha
+from douban_pipeline_tests.core.conftest import House, Say, Source
 from douban_pipeline_tests.scenario import FILMS
-from douban_pipeline_tests.upstream.conftest import House, Say, Source
 
 WEEK = timedelta(days=7)
 KEY = "sk-very-secret"

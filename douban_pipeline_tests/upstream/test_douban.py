@@ -6,8 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from douban_pipeline.upstream.douban import DoubanClient, parse_subject
-from douban_pipeline.upstream.errors import (
+from douban_pipeline.core.errors import (
     GateClosed,
     SourceThrottled,
     SourceUnavailable,
@@ -15,10 +14,11 @@ from douban_pipeline.upstream.errors import (
     SubjectMismatch,
     SubjectMissing,
 )
-from douban_pipeline.upstream.gate_rules import GateState
-from douban_pipeline.upstream.gate_usage import LEAST_CALLS
+from douban_pipeline.core.gate_rules import GateState
+from douban_pipeline.core.gate_usage import LEAST_CALLS
+from douban_pipeline.upstream.douban import DoubanClient, parse_subject
 from douban_pipeline_tests.clocks import START
-from douban_pipeline_tests.upstream.conftest import House, Say, Source
+from douban_pipeline_tests.core.conftest import House, Say, Source
 
 WEEK = timedelta(days=7)
 FILM = {"code": 1, "msg": "ok", "data": {"vod_name": "肖申克的救赎", "vod_year": "1994", "vod_douban_id": 1292052}}

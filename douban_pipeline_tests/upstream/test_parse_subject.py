@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from douban_pipeline.upstream.douban import SubjectRecord, parse_subject
-from douban_pipeline.upstream.errors import (
+from douban_pipeline.core.errors import (
     SourceError,
     SourceThrottled,
     SourceUnavailable,
@@ -18,6 +17,7 @@ from douban_pipeline.upstream.errors import (
     SubjectMismatch,
     SubjectMissing,
 )
+from douban_pipeline.upstream.douban import SubjectRecord, parse_subject
 
 ASKED = 24773958
 

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from douban_pipeline.upstream.errors import SourceError, SourceThrottled, SourceUnavailable, SourceWall
-from douban_pipeline.upstream.gate_rules import GateState
+from douban_pipeline.core.errors import SourceError, SourceThrottled, SourceUnavailable, SourceWall
+from douban_pipeline.core.gate_rules import GateState
 from douban_pipeline.upstream.search import Hit, Question, SearchAnswer, SearchProvider
 from douban_pipeline.upstream.search_chain import search_from
 from douban_pipeline.upstream.search_providers import PROVIDERS, parse_bocha, parse_searxng, parse_suggestions
-from douban_pipeline_tests.upstream.conftest import House, Say, Source
+from douban_pipeline_tests.core.conftest import House, Say, Source
 
 WEEK = timedelta(days=7)
 

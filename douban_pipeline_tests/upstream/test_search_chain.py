@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from douban_pipeline.upstream.errors import (
+from douban_pipeline.core.errors import (
     GateClosed,
     GateUnreadable,
     QuotaSpent,
@@ -21,7 +21,7 @@ from douban_pipeline.upstream.errors import (
 from douban_pipeline.upstream.search import Hit, Question, SearchAnswer, SearchIncomplete
 from douban_pipeline.upstream.search_chain import Chain, search_from
 from douban_pipeline_tests.clocks import START
-from douban_pipeline_tests.upstream.conftest import House, Say, Source
+from douban_pipeline_tests.core.conftest import House, Say, Source
 
 WEEK = timedelta(days=7)
 SOON, LATER = START + timedelta(hours=1), START + timedelta(hours=9)

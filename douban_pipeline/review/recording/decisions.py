@@ -8,6 +8,7 @@ from datetime import timedelta
 
 from douban_pipeline.catalog.change_log import PIPELINE
 from douban_pipeline.catalog.decisions import NAMING, Aspect, aspect_of
+from douban_pipeline.core.errors import SourceError, SubjectMismatch, SubjectMissing
 from douban_pipeline.review.recording.elsewhere import CONFIRM_ANYWAY
 from douban_pipeline.review.recording.launch import Launch, examine
 from douban_pipeline.review.recording.rows import Row
@@ -15,7 +16,6 @@ from douban_pipeline.review.recording.storing import Signature, store
 from douban_pipeline.review.recording.wishes import MOST_NOTE, MOST_REVIEWER, DecisionError, Recorded, Recording, Wish
 from douban_pipeline.services import Services
 from douban_pipeline.syncing.subject_check import conflicts_of
-from douban_pipeline.upstream.errors import SourceError, SubjectMismatch, SubjectMissing
 
 __all__ = ["DecisionError", "Recorded", "Recording", "Wish", "record"]
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from douban_pipeline.catalog.decisions import LINKING, locks_id
 from douban_pipeline.catalog.states import DecisionAction
-from douban_pipeline.problems import ProblemsError
+from douban_pipeline.core.problems import ProblemsError
 
 MOST_NOTE = 500
 """Characters of a note; more is refused, never cut."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlalchemy import select, update
 
-from douban_pipeline.catalog.database import chunks, reading
+from douban_pipeline.core.database import chunks, reading
 from douban_pipeline_tests.harness.benchmarks.left_as_found import left_as_found
 from douban_pipeline_tests.harness.benchmarks.measuring import World
 from douban_pipeline_tests.harness.benchmarks.requests_seen import TimedReplay

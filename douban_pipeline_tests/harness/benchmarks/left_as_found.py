@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection, MetaData, Table, delete, func, insert, select
 
-from douban_pipeline.catalog.database import chunks, reading
+from douban_pipeline.core.database import chunks, reading
 from douban_pipeline.services import Services
 
 Rows = list[dict[str, Any]]

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy import inspect, text
 
-from douban_pipeline.catalog.database import open_engine
+from douban_pipeline.core.database import open_engine
 from douban_pipeline.demo.cms_schema import VOD_COLUMNS, default_types
 from douban_pipeline.demo.library import LibraryError, create_library
 from douban_pipeline_tests.harness.generated import filling

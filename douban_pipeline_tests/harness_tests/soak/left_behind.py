@@ -15,7 +15,7 @@ from typing import Any
 
 from douban_pipeline.catalog.revert import Selection, revert
 from douban_pipeline.catalog.states import DecisionAction
-from douban_pipeline.clock import SystemClock
+from douban_pipeline.core.clock import SystemClock
 from douban_pipeline.demo.replay import ReplayServer
 from douban_pipeline.review.recording.decisions import Wish, record
 from douban_pipeline.services import Services

@@ -4,7 +4,7 @@ import sqlalchemy as sa
 from alembic import context
 
 from douban_pipeline.catalog.migrations.steps import add_index, create_table
-from douban_pipeline.catalog.types import BigId, JsonText, LongBlob, UtcDateTime
+from douban_pipeline.core.column_types import BigId, JsonText, LongBlob, UtcDateTime
 
 revision = "0001"
 down_revision = None

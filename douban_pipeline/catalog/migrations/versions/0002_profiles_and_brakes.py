@@ -6,7 +6,7 @@ import sqlalchemy as sa
 from alembic import context
 
 from douban_pipeline.catalog.migrations.steps import add_columns, create_table
-from douban_pipeline.catalog.types import JsonText, UtcDateTime
+from douban_pipeline.core.column_types import JsonText, UtcDateTime
 
 revision = "0002"
 down_revision = "0001"

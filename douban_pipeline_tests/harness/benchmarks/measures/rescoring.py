@@ -10,7 +10,7 @@ from multiprocessing import get_context
 
 from rapidfuzz import fuzz, process
 
-from douban_pipeline.catalog.database import reading
+from douban_pipeline.core.database import reading
 from douban_pipeline.linking.facts import video_facts
 from douban_pipeline.linking.guards import profile_of
 from douban_pipeline.matching import Subject, Video, judge

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 from sqlalchemy import event, func, select
 
-from douban_pipeline.upstream import archive as archive_module
-from douban_pipeline.upstream.archive import LONGEST_CACHE, ArchiveError, Weight
-from douban_pipeline.upstream.errors import SubjectMissing
-from douban_pipeline.upstream.payload import error_of_body, read_json
-from douban_pipeline_tests.upstream.conftest import House, Source
+from douban_pipeline.core import archive as archive_module
+from douban_pipeline.core.archive import LONGEST_CACHE, ArchiveError, Weight
+from douban_pipeline.core.errors import SubjectMissing
+from douban_pipeline.core.payload import error_of_body, read_json
+from douban_pipeline_tests.core.conftest import House, Source
 
 WEEK = timedelta(days=7)
 

@@ -13,9 +13,7 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from douban_pipeline.demo.faults import INVENTIONS, MODEL_FAULTS
-from douban_pipeline.demo.replay import ReplayServer
-from douban_pipeline.upstream.errors import (
+from douban_pipeline.core.errors import (
     GateClosed,
     SourceError,
     SourceThrottled,
@@ -23,8 +21,8 @@ from douban_pipeline.upstream.errors import (
     SourceUnpaid,
     SourceWall,
 )
-from douban_pipeline.upstream.gate_rules import GateState
-from douban_pipeline.upstream.llm import (
+from douban_pipeline.core.gate_rules import GateState
+from douban_pipeline.core.llm import (
     SOURCE,
     Completion,
     LanguageModel,
@@ -33,8 +31,10 @@ from douban_pipeline.upstream.llm import (
     Usage,
     headers,
 )
+from douban_pipeline.demo.faults import INVENTIONS, MODEL_FAULTS
+from douban_pipeline.demo.replay import ReplayServer
 from douban_pipeline_tests.clocks import FakeClock
-from douban_pipeline_tests.upstream.conftest import House, Say, Source, build_house
+from douban_pipeline_tests.core.conftest import House, Say, Source, build_house
 
 KEY = "sk-or-v1-very-secret"
 SCHEMA = {

@@ -13,7 +13,7 @@ import httpx
 import pytest
 from sqlalchemy import select
 
-from douban_pipeline.upstream.errors import (
+from douban_pipeline.core.errors import (
     QuotaSpent,
     SourceError,
     SourceThrottled,
@@ -21,11 +21,11 @@ from douban_pipeline.upstream.errors import (
     SourceUnpaid,
     SourceWall,
 )
-from douban_pipeline.upstream.gate_rules import GateState
-from douban_pipeline.upstream.http import Fetched, Fetcher
-from douban_pipeline.upstream.payload import read_json
+from douban_pipeline.core.gate_rules import GateState
+from douban_pipeline.core.http import Fetched, Fetcher
+from douban_pipeline.core.payload import read_json
 from douban_pipeline_tests.clocks import START
-from douban_pipeline_tests.upstream.conftest import House, Say, Source
+from douban_pipeline_tests.core.conftest import House, Say, Source
 
 GOOD = {"answer": 42, "took": 812}
 PAYLOAD = {"query": "片名 豆瓣", "count": 10, "deep": {"flag": False, "none": None}}

@@ -6,8 +6,8 @@ from datetime import timedelta
 from random import Random
 from zoneinfo import ZoneInfo
 
-from douban_pipeline.upstream.errors import SourceError, SourceUnavailable
-from douban_pipeline.upstream.gate_rules import Admitted, Budget, GateRow, Wait
+from douban_pipeline.core.errors import SourceError, SourceUnavailable
+from douban_pipeline.core.gate_rules import Admitted, Budget, GateRow, Wait
 from douban_pipeline_tests.clocks import START
 
 HOLD = timedelta(seconds=60)

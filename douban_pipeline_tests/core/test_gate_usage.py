@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from douban_pipeline.upstream.gate_usage import Minute, Usage
+from douban_pipeline.core.gate_usage import Minute, Usage
 from douban_pipeline_tests.clocks import START
 
 SECOND = timedelta(seconds=1)

@@ -8,7 +8,7 @@ import re
 from typing import Any
 from urllib.parse import urlsplit
 
-from douban_pipeline.upstream.errors import (
+from douban_pipeline.core.errors import (
     SourceError,
     SourceThrottled,
     SourceUnavailable,

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 import stamina
 from sqlalchemy.exc import DataError
 
-from douban_pipeline.catalog.database import (
+from douban_pipeline.core.database import (
     LOCK_WAIT_SECONDS,
     DatabaseError,
     _write_ahead,
@@ -190,7 +190,7 @@ def test_connections_that_died_in_a_pause_are_replaced(mariadb_url, monkeypatch)
     with other.connect() as connection:
         for number in numbers:
             connection.exec_driver_sql(f"KILL {number}")
-    monkeypatch.setattr("douban_pipeline.catalog.database._FRESH_SECONDS", 0.0)
+    monkeypatch.setattr("douban_pipeline.core.database._FRESH_SECONDS", 0.0)
     with engine.connect() as first, engine.connect() as second:
         found = [each.exec_driver_sql("SELECT CONNECTION_ID()").scalar() for each in (first, second)]
     assert not set(found) & set(numbers)

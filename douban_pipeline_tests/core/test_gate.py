@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
-from douban_pipeline.upstream.errors import (
+from douban_pipeline.core.errors import (
     GateClosed,
     GateUnreadable,
     QuotaSpent,
@@ -27,10 +27,10 @@ from douban_pipeline.upstream.errors import (
     SourceWall,
     SubjectMissing,
 )
-from douban_pipeline.upstream.gate_rules import GateState
-from douban_pipeline.upstream.gate_usage import LEAST_CALLS, Minute
+from douban_pipeline.core.gate_rules import GateState
+from douban_pipeline.core.gate_usage import LEAST_CALLS, Minute
 from douban_pipeline_tests.clocks import START
-from douban_pipeline_tests.upstream.conftest import HOLD, House
+from douban_pipeline_tests.core.conftest import HOLD, House
 
 
 def call(house: House, error: BaseException | None = None) -> None:
@@ -365,7 +365,7 @@ def test_a_killed_process_frees_its_place(
     any_house: House, database_url: str, known_to_be_gone: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not known_to_be_gone:
-        monkeypatch.setattr("douban_pipeline.upstream.gate.is_dead", lambda owner: False)
+        monkeypatch.setattr("douban_pipeline.core.gate.is_dead", lambda owner: False)
     any_house.gate.configure("douban", 60, 1)
     process = start(database_url, 1, "hold")
     go(process)

@@ -13,19 +13,19 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from douban_pipeline.upstream.deadline import Deadline
-from douban_pipeline.upstream.errors import (
+from douban_pipeline.core.deadline import Deadline
+from douban_pipeline.core.errors import (
     GateClosed,
     SourceError,
     SourceThrottled,
     SourceUnavailable,
     SourceWall,
 )
-from douban_pipeline.upstream.gate_rules import GateState
-from douban_pipeline.upstream.http import Fetched, Fetcher
-from douban_pipeline.upstream.payload import read_json
+from douban_pipeline.core.gate_rules import GateState
+from douban_pipeline.core.http import Fetched, Fetcher
+from douban_pipeline.core.payload import read_json
 from douban_pipeline_tests.clocks import START
-from douban_pipeline_tests.upstream.conftest import House, Say, Source
+from douban_pipeline_tests.core.conftest import House, Say, Source
 
 GOOD = {"answer": 42}
 WALL_PAGE = "<html><title>登录豆瓣</title></html>"

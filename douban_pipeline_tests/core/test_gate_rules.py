@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from douban_pipeline.upstream.errors import (
+from douban_pipeline.core.errors import (
     GateClosed,
     GateUnreadable,
     QuotaSpent,
@@ -20,10 +20,10 @@ from douban_pipeline.upstream.errors import (
     SubjectMismatch,
     SubjectMissing,
 )
-from douban_pipeline.upstream.gate_rules import Admitted, GateRow, GateState, Refused, Wait
-from douban_pipeline.upstream.gate_usage import LEAST_CALLS
+from douban_pipeline.core.gate_rules import Admitted, GateRow, GateState, Refused, Wait
+from douban_pipeline.core.gate_usage import LEAST_CALLS
 from douban_pipeline_tests.clocks import START
-from douban_pipeline_tests.upstream.gate_rows import DOWN, HOLD, MINUTE, SECOND, called, row
+from douban_pipeline_tests.core.gate_rows import DOWN, HOLD, MINUTE, SECOND, called, row
 
 
 def test_slots_are_an_interval_apart_in_order_of_arrival() -> None:

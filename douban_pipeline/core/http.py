@@ -19,18 +19,18 @@ from urllib.parse import urljoin
 import httpx
 import stamina
 
-from douban_pipeline.clock import Clock
-from douban_pipeline.upstream.archive import Archive
-from douban_pipeline.upstream.deadline import Deadline
-from douban_pipeline.upstream.errors import (
+from douban_pipeline.core.archive import Archive
+from douban_pipeline.core.clock import Clock
+from douban_pipeline.core.deadline import Deadline
+from douban_pipeline.core.errors import (
     SourceError,
     SourceThrottled,
     SourceUnavailable,
     SourceWall,
     SubjectMissing,
 )
-from douban_pipeline.upstream.gate import Gate
-from douban_pipeline.upstream.payload import refuse_redirect, refuse_wall
+from douban_pipeline.core.gate import Gate
+from douban_pipeline.core.payload import refuse_redirect, refuse_wall
 
 T = TypeVar("T")
 Refuse = Callable[[int, httpx.Headers, bytes], None]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from douban_pipeline.intervals import Interval, wilson
+from douban_pipeline.core.intervals import Interval, wilson
 
 
 @pytest.mark.parametrize(

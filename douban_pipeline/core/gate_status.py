@@ -8,9 +8,9 @@ from typing import Any
 
 from sqlalchemy import Row
 
-from douban_pipeline.days import day_of
-from douban_pipeline.upstream.gate_rules import SAFETY, Budget, GateRow, GateState, Holder
-from douban_pipeline.upstream.gate_usage import Minute, Usage
+from douban_pipeline.core.days import day_of
+from douban_pipeline.core.gate_rules import SAFETY, Budget, GateRow, GateState, Holder
+from douban_pipeline.core.gate_usage import Minute, Usage
 
 
 @dataclass(frozen=True, slots=True)

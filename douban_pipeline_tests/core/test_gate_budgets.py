@@ -7,16 +7,16 @@ from random import Random
 
 import pytest
 
-from douban_pipeline.upstream.errors import (
+from douban_pipeline.core.errors import (
     GateUnreadable,
     SourceError,
     SourceThrottled,
     SourceUnavailable,
     SubjectMissing,
 )
-from douban_pipeline.upstream.gate_rules import Admitted, GateState, Refused, Wait
+from douban_pipeline.core.gate_rules import Admitted, GateState, Refused, Wait
 from douban_pipeline_tests.clocks import START
-from douban_pipeline_tests.upstream.gate_rows import DOWN, HOLD, MINUTE, SECOND, SHANGHAI, called, row
+from douban_pipeline_tests.core.gate_rows import DOWN, HOLD, MINUTE, SECOND, SHANGHAI, called, row
 
 
 def midnight(days: int = 0) -> datetime:

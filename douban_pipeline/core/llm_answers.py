@@ -16,14 +16,14 @@ from typing import Any, ClassVar
 
 import httpx
 
-from douban_pipeline.upstream.errors import (
+from douban_pipeline.core.errors import (
     SourceError,
     SourceThrottled,
     SourceUnavailable,
     SourceUnpaid,
     SourceWall,
 )
-from douban_pipeline.upstream.payload import as_int, read_json
+from douban_pipeline.core.payload import as_int, read_json
 
 logger = logging.getLogger(__name__)
 

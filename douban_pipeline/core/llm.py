@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from douban_pipeline.upstream.http import Fetcher
-from douban_pipeline.upstream.llm_answers import SOURCE, ModelAnswerUnusable, ModelRefused, Reader, Usage
+from douban_pipeline.core.http import Fetcher
+from douban_pipeline.core.llm_answers import SOURCE, ModelAnswerUnusable, ModelRefused, Reader, Usage
 
 __all__ = ["SOURCE", "Completion", "LanguageModel", "ModelAnswerUnusable", "ModelRefused", "Usage", "headers"]
 

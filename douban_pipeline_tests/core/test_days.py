@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from douban_pipeline.days import Day, day_of, midnight
+from douban_pipeline.core.days import Day, day_of, midnight
 from douban_pipeline_tests.clocks import START
 
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, tzinfo
 from random import Random
 
-from douban_pipeline.days import Day, day_of
-from douban_pipeline.upstream.errors import SourceError, SourceThrottled, SourceUnpaid, SourceWall
-from douban_pipeline.upstream.gate_usage import Usage
+from douban_pipeline.core.days import Day, day_of
+from douban_pipeline.core.errors import SourceError, SourceThrottled, SourceUnpaid, SourceWall
+from douban_pipeline.core.gate_usage import Usage
 
 SAFETY = 1.02
 """Slots stand this much further apart than the limit asks, so that a call sent a little late cannot make a

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from douban_pipeline.upstream.webhook import MOST_BYTES, Message, WebhookError, post_alert
+from douban_pipeline.core.webhook import MOST_BYTES, Message, WebhookError, post_alert
 from douban_pipeline_tests.clocks import START
 from douban_pipeline_tests.robot import Posted, Robot
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import httpx
 
-from douban_pipeline.upstream.deadline import Deadline
+from douban_pipeline.core.deadline import Deadline
 
 DEADLINE_SECONDS = 5.0
 """Wall-clock limit of one call: senders wait for it."""
