@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import dagster as dg
 
-from douban_pipeline.presentation import escaped
+from douban_pipeline.core.ui.presentation import escaped
 
 PERSON_TAGS = {"dagster/priority": "10", "pipeline": "person"}
 """People do not queue behind the machine."""

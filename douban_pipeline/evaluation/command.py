@@ -15,6 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from douban_pipeline.core.clock import Clock
+from douban_pipeline.core.ui.plots import percent
 from douban_pipeline.evaluation import report_html, report_markdown
 from douban_pipeline.evaluation.comparison import (
     PREDICTIONS,
@@ -31,7 +32,6 @@ from douban_pipeline.evaluation.metrics import Measures, Rate, is_headline
 from douban_pipeline.evaluation.report import Report, Run, between, make_report
 from douban_pipeline.evaluation.runner import Result, evaluate
 from douban_pipeline.matching.profiles import PROFILES, Profile
-from douban_pipeline.plots import percent
 
 BOTH = "both"
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from douban_pipeline.core.ui.page import card, chinese, escape, grid, page, subject
+from douban_pipeline.core.ui.plots import percent
 from douban_pipeline.evaluation.comparison import Change, Comparison, grade_name
 from douban_pipeline.evaluation.metrics import HIDDEN, MISSING, TRAPS, Group, Measures, Rate, Section
 from douban_pipeline.evaluation.report import (
@@ -30,8 +32,6 @@ from douban_pipeline.evaluation.report import (
 )
 from douban_pipeline.evaluation.runner import Result
 from douban_pipeline.matching.strata import STRATA
-from douban_pipeline.page import card, chinese, escape, grid, page, subject
-from douban_pipeline.plots import percent
 
 Chapter = tuple[str, str, str]
 

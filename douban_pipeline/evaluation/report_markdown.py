@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from douban_pipeline.core.ui.presentation import Markdown, subject_link, table
 from douban_pipeline.evaluation.comparison import Change, Comparison, grade_name
 from douban_pipeline.evaluation.metrics import HIDDEN, Section
 from douban_pipeline.evaluation.report import (
@@ -26,7 +27,6 @@ from douban_pipeline.evaluation.report import (
     truth_name,
 )
 from douban_pipeline.evaluation.runner import Result
-from douban_pipeline.presentation import Markdown, subject_link, table
 
 
 def render(report: Report) -> str:

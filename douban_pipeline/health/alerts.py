@@ -17,9 +17,9 @@ from pydantic import SecretStr
 from sqlalchemy import Row, select, update
 
 from douban_pipeline.core.database import insert_missing, reading, transactions
+from douban_pipeline.core.ui.presentation import local_time
 from douban_pipeline.core.webhook import Message, WebhookError, post_alert
 from douban_pipeline.health.causes import RUN, Cause
-from douban_pipeline.presentation import local_time
 from douban_pipeline.services import Services
 from douban_pipeline.settings import Settings
 

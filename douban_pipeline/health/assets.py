@@ -5,10 +5,10 @@ from datetime import timedelta
 import dagster as dg
 from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecordStatus
 
+from douban_pipeline.core.ui.presentation import as_image, local_time, table
 from douban_pipeline.health import alerts, pictures, report, samples
 from douban_pipeline.health.causes import GUARD, MEASURED, guard_of, standing_causes
 from douban_pipeline.health.metrics import Health, measure, total
-from douban_pipeline.presentation import as_image, local_time, table
 from douban_pipeline.services import Services
 from douban_pipeline.sources.gates import gate_row
 

@@ -16,9 +16,9 @@ from douban_pipeline.catalog.values import one_line, readable
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.gate import GateStatus
 from douban_pipeline.core.gate_rules import GateState
+from douban_pipeline.core.ui.presentation import local_time
 from douban_pipeline.health.metrics import DAY, Health
 from douban_pipeline.health.samples import Sample
-from douban_pipeline.presentation import local_time
 from douban_pipeline.services import Services
 from douban_pipeline.sources.gates import SOURCE_NAMES
 from douban_pipeline.state_words import word_for

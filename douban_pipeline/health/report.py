@@ -7,11 +7,11 @@ from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from douban_pipeline.core.gate import GateStatus
+from douban_pipeline.core.ui.presentation import local_time
 from douban_pipeline.health import words
 from douban_pipeline.health.alerts import Alert
 from douban_pipeline.health.causes import KIND_NAMES
 from douban_pipeline.health.metrics import Health
-from douban_pipeline.presentation import local_time
 from douban_pipeline.state_words import TASK_STATUSES, TASK_TYPES, VERDICTS, word_for
 
 

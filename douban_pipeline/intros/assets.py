@@ -6,6 +6,7 @@ from typing import Any
 import dagster as dg
 
 from douban_pipeline.catalog.states import TaskStage
+from douban_pipeline.core.ui.presentation import counted, local_time, table
 from douban_pipeline.intros.attempts import IntroAttempts
 from douban_pipeline.intros.author import ledger_of
 from douban_pipeline.intros.due import DueIntro, DueIntros
@@ -13,7 +14,6 @@ from douban_pipeline.intros.ledger import Ledger, spent, told
 from douban_pipeline.intros.strayed import withdraw_strayed
 from douban_pipeline.intros.writer import IntroWriter, Told
 from douban_pipeline.partitions import shard_backfill, shards
-from douban_pipeline.presentation import counted, local_time, table
 from douban_pipeline.scheduling.session import Session, open_session
 from douban_pipeline.services import Services
 from douban_pipeline.syncing.assets import synced_fields

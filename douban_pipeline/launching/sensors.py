@@ -10,10 +10,10 @@ import dagster as dg
 
 from douban_pipeline.core.database import DatabaseError
 from douban_pipeline.core.gate import GateStatus
+from douban_pipeline.core.ui.presentation import local_time
 from douban_pipeline.launching.chain import SYNC_TAGS, UNDER_WAY, chain_job, chain_runs_under_way
 from douban_pipeline.launching.pauses import failing_guard, shards_at_rest
 from douban_pipeline.partitions import partition_key
-from douban_pipeline.presentation import local_time
 from douban_pipeline.scheduling.demand import Demand, choose_shards
 from douban_pipeline.scheduling.due import DueVideos
 from douban_pipeline.scheduling.intake import Intake

@@ -8,13 +8,13 @@ from douban_pipeline.catalog.states import TaskStage
 from douban_pipeline.catalog.tasks import Task
 from douban_pipeline.catalog.videos import state_rows
 from douban_pipeline.core.database import reading, transactions
+from douban_pipeline.core.ui.presentation import counted, subject_link, table
 from douban_pipeline.linking.candidates import CandidateFinder, Found
 from douban_pipeline.linking.facts import video_facts
 from douban_pipeline.linking.guards import profile_of
 from douban_pipeline.linking.idle import pass_over, why_idle
 from douban_pipeline.linking.verdicts import Bench, Judged
 from douban_pipeline.partitions import shard_backfill, shards
-from douban_pipeline.presentation import counted, subject_link, table
 from douban_pipeline.scheduling.assets import due_videos
 from douban_pipeline.scheduling.session import open_session
 from douban_pipeline.services import Services

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping
 
 from douban_pipeline.catalog.brakes import Brake
 from douban_pipeline.core.intervals import Interval
+from douban_pipeline.core.ui.plots import Bar, bars
+from douban_pipeline.core.ui.presentation import Markdown
 from douban_pipeline.matching import SENTENCES
-from douban_pipeline.plots import Bar, bars
 from douban_pipeline.precision.braking import name_of
 from douban_pipeline.precision.rates import Rate, clean_labels, standing
-from douban_pipeline.presentation import Markdown
 
 _CELLS = 20
 

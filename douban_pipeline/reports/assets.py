@@ -7,7 +7,7 @@ metadata, and a sheet among the report files.
 import dagster as dg
 from pydantic import Field
 
-from douban_pipeline.report_files import ReportFileError, address_of, write_report
+from douban_pipeline.core.ui.report_files import ReportFileError, address_of, write_report
 from douban_pipeline.reports.duplicates import subject_groups, title_groups
 from douban_pipeline.reports.intros import intros
 from douban_pipeline.reports.keepers import Keeper

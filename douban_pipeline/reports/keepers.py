@@ -19,7 +19,7 @@ from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from douban_pipeline.presentation import local_time
+from douban_pipeline.core.ui.presentation import local_time
 
 
 class Keeper(enum.Enum):

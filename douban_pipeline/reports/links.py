@@ -11,8 +11,8 @@ from urllib.parse import quote
 
 from douban_pipeline import launch_links
 from douban_pipeline.catalog.states import DecisionAction
+from douban_pipeline.core.ui.launchpad_links import launch_path, op_config
 from douban_pipeline.matching import clean_title
-from douban_pipeline.playground import launch_path, op_config
 from douban_pipeline.reports.pages import Link
 
 BATCH = 100

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-from douban_pipeline import page
-from douban_pipeline.presentation import Markdown, escaped, local_time, subject_link, table
+from douban_pipeline.core.ui import page
+from douban_pipeline.core.ui.presentation import Markdown, escaped, local_time, subject_link, table
 from douban_pipeline.settings import Settings
 
 IN_UI = 50

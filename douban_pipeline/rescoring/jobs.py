@@ -8,12 +8,12 @@ from pydantic import Field
 
 from douban_pipeline.catalog.tables import SHARDS
 from douban_pipeline.core.database import reading
+from douban_pipeline.core.ui.presentation import table
 from douban_pipeline.launchpad import PERSON_TAGS, problems_failure, refuse_environment
 from douban_pipeline.linking.guards import profile_of
 from douban_pipeline.matching.profiles import PROFILES, Profile
 from douban_pipeline.matching.scoring import Weights
 from douban_pipeline.precision.labels import acts_of_people, chosen_by_people
-from douban_pipeline.presentation import table
 from douban_pipeline.rescoring import report
 from douban_pipeline.rescoring.replay import Replay, replay
 from douban_pipeline.rescoring.requeue import make_due

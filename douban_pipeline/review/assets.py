@@ -3,7 +3,7 @@
 import dagster as dg
 from pydantic import Field
 
-from douban_pipeline.report_files import ReportFileError, address_of, write_report
+from douban_pipeline.core.ui.report_files import ReportFileError, address_of, write_report
 from douban_pipeline.review.reading import sheet_html
 from douban_pipeline.review.reading.queue import review_queue_of
 from douban_pipeline.review.reading.queue_table import candidates_table, holders_shown, pressing_table

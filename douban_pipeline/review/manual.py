@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from douban_pipeline.playground import launch_path, op_config
+from douban_pipeline.core.ui.launchpad_links import launch_path, op_config
 
 _UNSIGNED = {"reviewer": "", "note": "", "dry_run": True}
 

@@ -5,8 +5,8 @@ from collections import Counter
 import dagster as dg
 from pydantic import Field
 
+from douban_pipeline.core.ui.presentation import local_time, table
 from douban_pipeline.partitions import shard_backfill, shards
-from douban_pipeline.presentation import local_time, table
 from douban_pipeline.scheduling.due import DueVideos, Scope
 from douban_pipeline.scheduling.session import open_session
 from douban_pipeline.services import Services

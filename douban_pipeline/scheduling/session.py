@@ -9,8 +9,8 @@ import dagster as dg
 
 from douban_pipeline.catalog.change_log import ChangeLog, Reconciled
 from douban_pipeline.catalog.tasks import TaskQueue
+from douban_pipeline.core.ui.presentation import local_time, table
 from douban_pipeline.partitions import shard_numbers
-from douban_pipeline.presentation import local_time, table
 from douban_pipeline.scheduling.attempts import Attempts
 from douban_pipeline.services import Services
 

@@ -2,7 +2,7 @@
 
 import dagster as dg
 
-from douban_pipeline.presentation import table
+from douban_pipeline.core.ui.presentation import table
 from douban_pipeline.services import Services
 from douban_pipeline.sources.gates import gate_row, not_closed
 

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 from douban_pipeline.core.gate import GateStatus
 from douban_pipeline.core.gate_rules import GateState
 from douban_pipeline.core.problems import ProblemsError
-from douban_pipeline.presentation import local_time
+from douban_pipeline.core.ui.presentation import local_time
 from douban_pipeline.services import Services
 
 MOST_MINUTES = 7 * 24 * 60

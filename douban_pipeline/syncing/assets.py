@@ -9,9 +9,9 @@ import dagster as dg
 from douban_pipeline.catalog.decisions import WORDS
 from douban_pipeline.catalog.states import DecisionAction, DecisionState, TaskStage
 from douban_pipeline.core.database import reading
+from douban_pipeline.core.ui.presentation import counted, subject_link, table
 from douban_pipeline.linking.assets import scored_matches
 from douban_pipeline.partitions import shard_backfill, shards
-from douban_pipeline.presentation import counted, subject_link, table
 from douban_pipeline.scheduling.session import open_session
 from douban_pipeline.services import Services
 from douban_pipeline.syncing.decisions import Carried, carry_out, let_wait, outcomes

@@ -4,7 +4,7 @@ from zoneinfo import ZoneInfo
 
 import dagster as dg
 
-from douban_pipeline.presentation import table
+from douban_pipeline.core.ui.presentation import table
 from douban_pipeline.services import Services
 from douban_pipeline.settings import variable
 from douban_pipeline.syncing.assets import synced_fields

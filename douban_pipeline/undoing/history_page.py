@@ -11,7 +11,7 @@ from douban_pipeline.catalog.decisions import LINKING
 from douban_pipeline.catalog.numbers import moment_of
 from douban_pipeline.catalog.states import ChangeState, DecisionAction
 from douban_pipeline.catalog.values import readable
-from douban_pipeline.presentation import Markdown, escaped, local_time, subject_link
+from douban_pipeline.core.ui.presentation import Markdown, escaped, local_time, subject_link
 from douban_pipeline.state_words import (
     CHANGE_STATES,
     CHANGES,

@@ -6,8 +6,8 @@ from typing import Any
 
 from douban_pipeline import launch_links
 from douban_pipeline.catalog.states import DecisionAction
-from douban_pipeline.playground import MOST_CHARACTERS
-from douban_pipeline.presentation import Markdown
+from douban_pipeline.core.ui.launchpad_links import MOST_CHARACTERS
+from douban_pipeline.core.ui.presentation import Markdown
 
 
 def take_back(text: str, **chosen: Any) -> Markdown:

@@ -13,7 +13,7 @@ from douban_pipeline.catalog.revert import RevertedChange
 from douban_pipeline.catalog.states import DecisionAction
 from douban_pipeline.catalog.values import readable
 from douban_pipeline.core.database import reading
-from douban_pipeline.presentation import local_time, table
+from douban_pipeline.core.ui.presentation import local_time, table
 from douban_pipeline.services import Services
 from douban_pipeline.state_words import CHANGES, OPERATORS, word_for
 from douban_pipeline.undoing import links

@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from douban_pipeline.presentation import local_time
+from douban_pipeline.core.ui.presentation import local_time
 
 MOST = 60
 """Characters of a text that are shown."""

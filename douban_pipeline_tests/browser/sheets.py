@@ -13,7 +13,7 @@ import sqlalchemy as sa
 import yaml
 from playwright.sync_api import Locator, Page, expect
 
-from douban_pipeline.playground import MOST_CHARACTERS, job_path
+from douban_pipeline.core.ui.launchpad_links import MOST_CHARACTERS, job_path
 from douban_pipeline.review.jobs import record_decisions
 from douban_pipeline.review.reading.queue import review_queue_of
 from douban_pipeline.review.reading.sheet import sheet_of

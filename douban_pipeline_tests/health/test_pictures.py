@@ -15,9 +15,9 @@ from douban_pipeline.health import pictures, words
 from douban_pipeline.health.metrics import ClosedTasks, Health, Outcomes, Spending, VerdictDay
 from douban_pipeline.health.samples import Sample
 from douban_pipeline_tests.clocks import START
+from douban_pipeline_tests.core.ui.test_plots import texts
+from douban_pipeline_tests.core.ui.test_timelines import blocks, drawn, lines
 from douban_pipeline_tests.library import GivenSettings
-from douban_pipeline_tests.test_plots import texts
-from douban_pipeline_tests.test_timelines import blocks, drawn, lines
 
 ZONE = GivenSettings().zone
 GATE = GateStatus("douban", GateState.CLOSED, None, "", 0, 0, 30.0, 2, 0, 0, START, START)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from douban_pipeline.catalog.brakes import Brake
 from douban_pipeline.core.intervals import wilson
+from douban_pipeline.core.ui.presentation import as_image
 from douban_pipeline.matching import SENTENCES
 from douban_pipeline.matching.strata import STRATA
 from douban_pipeline.precision import report
@@ -28,7 +29,6 @@ from douban_pipeline.precision.rates import (
     standing,
     unexplained,
 )
-from douban_pipeline.presentation import as_image
 from douban_pipeline_tests.clocks import START
 
 

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from douban_pipeline.playground import job_path
+from douban_pipeline.core.ui.launchpad_links import job_path
 from douban_pipeline.review.reading.queue import review_queue_of
 from douban_pipeline.review.reading.sheet import LABELS, plain, sheet_of
 from douban_pipeline.review.reading.sheet_html import sheet_page

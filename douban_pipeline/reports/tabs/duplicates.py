@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-from douban_pipeline.presentation import local_time
+from douban_pipeline.core.ui.presentation import local_time
 from douban_pipeline.reports import links, words
 from douban_pipeline.reports.duplicates import Group, Groups
 from douban_pipeline.reports.keepers import Keeper, Member, Standing

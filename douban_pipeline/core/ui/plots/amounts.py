@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from douban_pipeline.plots.svg import WIDTH, frame, path, round_up, text, ticks, width
+from douban_pipeline.core.ui.plots.svg import WIDTH, frame, path, round_up, text, ticks, width
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from douban_pipeline.plots.svg import WIDTH, colour, frame, joined, path, round_up, text, ticks, width
+from douban_pipeline.core.ui.plots.svg import (
+    WIDTH,
+    colour,
+    frame,
+    joined,
+    path,
+    round_up,
+    text,
+    ticks,
+    width,
+)
 
 _LEAST = 4.0
 """No axis of counts is shorter: its marks would be fractions of one."""

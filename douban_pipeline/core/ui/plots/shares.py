@@ -6,7 +6,18 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from douban_pipeline.core.intervals import Interval
-from douban_pipeline.plots.svg import WIDTH, colour, frame, joined, path, point, round_up, text, ticks, width
+from douban_pipeline.core.ui.plots.svg import (
+    WIDTH,
+    colour,
+    frame,
+    joined,
+    path,
+    point,
+    round_up,
+    text,
+    ticks,
+    width,
+)
 
 
 @dataclass(frozen=True, slots=True)

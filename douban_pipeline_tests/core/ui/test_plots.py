@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import pytest
 
 from douban_pipeline.core.intervals import Interval, wilson
-from douban_pipeline.plots import WIDTH, Bar, Line, bars, curve, percent
+from douban_pipeline.core.ui.plots import WIDTH, Bar, Line, bars, curve, percent
 
 HOSTILE = '"><script>alert("x")</script>&amp;\'《》'
 SVG = "{http://www.w3.org/2000/svg}"

@@ -3,10 +3,10 @@
 Callers pass names as they are: every text is escaped. Nothing to show is an empty string.
 """
 
-from douban_pipeline.plots.amounts import Span, spans
-from douban_pipeline.plots.shares import Bar, Line, bars, curve, percent
-from douban_pipeline.plots.svg import WIDTH
-from douban_pipeline.plots.timelines import Series, Track, columns, timeline
+from douban_pipeline.core.ui.plots.amounts import Span, spans
+from douban_pipeline.core.ui.plots.shares import Bar, Line, bars, curve, percent
+from douban_pipeline.core.ui.plots.svg import WIDTH
+from douban_pipeline.core.ui.plots.timelines import Series, Track, columns, timeline
 
 __all__ = [
     "WIDTH",
