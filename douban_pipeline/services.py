@@ -11,11 +11,11 @@ from sqlalchemy import Engine
 from douban_pipeline import RULE_VERSION
 from douban_pipeline.catalog import migrations
 from douban_pipeline.catalog.change_log import ChangeLog
-from douban_pipeline.catalog.maccms import Category, Cms, inspect_cms
-from douban_pipeline.catalog.people import People
 from douban_pipeline.catalog.tables import OwnTables, own_tables
 from douban_pipeline.catalog.tasks import TaskQueue
-from douban_pipeline.catalog.vocabulary import SiteVocabulary
+from douban_pipeline.cms.maccms import Category, Cms, inspect_cms
+from douban_pipeline.cms.people import People
+from douban_pipeline.cms.vocabulary import SiteVocabulary
 from douban_pipeline.core.archive import Archive
 from douban_pipeline.core.clock import Clock, SystemClock
 from douban_pipeline.core.database import DatabaseError, open_engine, reading

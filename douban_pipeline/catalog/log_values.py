@@ -7,7 +7,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from douban_pipeline.catalog.maccms import DECIMAL_COLUMNS
+from douban_pipeline.cms.maccms import DECIMAL_COLUMNS
 
 
 def encode(values: Mapping[str, Any]) -> dict[str, Any]:

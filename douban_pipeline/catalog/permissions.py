@@ -10,9 +10,9 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, and_, exists, true
 
-from douban_pipeline.catalog.maccms import Cms
 from douban_pipeline.catalog.states import ReviewStatus
 from douban_pipeline.catalog.tables import OwnTables
+from douban_pipeline.cms.maccms import Cms
 
 SYNOPSIS_COLUMNS = frozenset({"vod_content", "vod_blurb"})
 

@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, case, select
 
 from douban_pipeline.catalog.states import TaskStatus, TaskType
 from douban_pipeline.catalog.tasks import FAILURES_FOR_A_PERSON, OPEN
-from douban_pipeline.catalog.values import one_line, readable
+from douban_pipeline.cms.values import one_line, readable
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.gate import GateStatus
 from douban_pipeline.core.gate_rules import GateState

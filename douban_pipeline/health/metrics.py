@@ -22,7 +22,7 @@ from sqlalchemy.sql import ColumnElement
 
 from douban_pipeline.catalog.states import IntroState, ReviewStatus, TaskStatus, TaskType
 from douban_pipeline.catalog.tasks import OPEN
-from douban_pipeline.catalog.values import readable
+from douban_pipeline.cms.values import readable
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.days import day_of, midnight
 from douban_pipeline.core.gate import GateStatus

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from douban_pipeline.catalog.values import split_list
+from douban_pipeline.cms.values import split_list
 from douban_pipeline.linking.facts import subject_facts
 from douban_pipeline.matching import Video, clean_title, normalise
 from douban_pipeline.matching.people import overlap

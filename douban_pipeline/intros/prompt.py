@@ -10,7 +10,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from douban_pipeline.catalog.values import one_line
+from douban_pipeline.cms.values import one_line
 from douban_pipeline.intros.factguard import Limits, Violation
 from douban_pipeline.intros.facts import FactSheet
 

@@ -10,8 +10,8 @@ from sqlalchemy import RowMapping
 
 from douban_pipeline.catalog.change_log import ChangeLog
 from douban_pipeline.catalog.states import ChangeState
-from douban_pipeline.catalog.values import readable
 from douban_pipeline.catalog.videos import state_rows
+from douban_pipeline.cms.values import readable
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.errors import SourceError
 from douban_pipeline.core.problems import ProblemsError

@@ -14,8 +14,8 @@ from douban_pipeline.catalog.intro_changes import INTRO
 from douban_pipeline.catalog.permissions import LOCKED_IN_CMS
 from douban_pipeline.catalog.states import ChangeState, TaskStatus
 from douban_pipeline.catalog.tasks import DECISION, NOTE, REVIEWER, Task, TaskQueue
-from douban_pipeline.catalog.values import readable
 from douban_pipeline.catalog.videos import note_gone, state_rows
+from douban_pipeline.cms.values import readable
 from douban_pipeline.core.database import reading, transactions
 from douban_pipeline.core.errors import SourceError, SubjectMissing
 from douban_pipeline.intros.attempts import IntroAttempts

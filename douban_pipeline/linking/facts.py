@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from douban_pipeline.catalog.maccms import Category, Cms
-from douban_pipeline.catalog.numbers import episodes_of, minutes_of, year_of
-from douban_pipeline.catalog.values import aliases_of, people_of, readable, split_list
+from douban_pipeline.cms.maccms import Category, Cms
+from douban_pipeline.cms.numbers import episodes_of, minutes_of, year_of
+from douban_pipeline.cms.values import aliases_of, people_of, readable, split_list
 from douban_pipeline.matching import Kind, Subject, Video
 from douban_pipeline.matching.names import rejoin
 from douban_pipeline.upstream.douban import SubjectRecord

@@ -16,8 +16,8 @@ from douban_pipeline.catalog import brakes
 from douban_pipeline.catalog.decisions import chosen_subjects
 from douban_pipeline.catalog.states import ReviewStatus, TaskStage, TaskStatus, VerdictState
 from douban_pipeline.catalog.tasks import Task, TaskQueue, back_off
-from douban_pipeline.catalog.values import readable
 from douban_pipeline.catalog.videos import fingerprint, state_rows
+from douban_pipeline.cms.values import readable
 from douban_pipeline.core.database import reading, transactions
 from douban_pipeline.linking.candidates import Found
 from douban_pipeline.linking.facts import video_facts

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from douban_pipeline.catalog.vocabulary import genres_of
+from douban_pipeline.cms.vocabulary import genres_of
 
 
 @lru_cache(maxsize=16384)

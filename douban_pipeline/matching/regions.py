@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from douban_pipeline.catalog.vocabulary import Regions, compatible, regions_of
+from douban_pipeline.cms.vocabulary import Regions, compatible, regions_of
 
 
 @lru_cache(maxsize=4096)
@@ -17,7 +17,7 @@ def agree(a: tuple[str, ...], b: tuple[str, ...]) -> tuple[bool | None, bool]:
     """Compare two lists of region words.
 
     Returns:
-        True, False or None as :func:`~douban_pipeline.catalog.vocabulary.compatible` says, and whether the
+        True, False or None as :func:`~douban_pipeline.cms.vocabulary.compatible` says, and whether the
         agreement is firm: of regions named one by one. A group (欧美, 其它) agrees softly and never disagrees
         with its members.
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from douban_pipeline.catalog.vocabulary import regions_of
+from douban_pipeline.cms.vocabulary import regions_of
 from douban_pipeline.matching import genres, kinds
 from douban_pipeline.matching.facts import Subject, Video
 from douban_pipeline.matching.scoring import Comparison

@@ -5,7 +5,7 @@ from textwrap import indent
 import dagster as dg
 
 from douban_pipeline.catalog import brakes
-from douban_pipeline.catalog.values import readable
+from douban_pipeline.cms.values import readable
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.ui.presentation import as_image, subject_link, table
 from douban_pipeline.precision import report

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from sqlalchemy import func, select
 from sqlalchemy.sql import ColumnElement
 
-from douban_pipeline.catalog.numbers import year_of
 from douban_pipeline.catalog.states import ReviewStatus
-from douban_pipeline.catalog.values import readable
+from douban_pipeline.cms.numbers import year_of
+from douban_pipeline.cms.values import readable
 from douban_pipeline.core.database import chunks, reading
 from douban_pipeline.linking.facts import kind_of_category
 from douban_pipeline.matching import Kind, parse_title

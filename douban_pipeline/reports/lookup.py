@@ -6,8 +6,8 @@ from collections.abc import Collection
 
 from sqlalchemy import Connection, Subquery, func, select
 
-from douban_pipeline.catalog.numbers import year_of
-from douban_pipeline.catalog.values import readable
+from douban_pipeline.cms.numbers import year_of
+from douban_pipeline.cms.values import readable
 from douban_pipeline.core.database import chunks
 from douban_pipeline.reports.words import video
 from douban_pipeline.services import Services

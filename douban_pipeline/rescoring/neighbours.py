@@ -11,7 +11,7 @@ from sqlalchemy import Connection, select
 
 from douban_pipeline.catalog.change_log import decode
 from douban_pipeline.catalog.states import ChangeState
-from douban_pipeline.catalog.values import readable
+from douban_pipeline.cms.values import readable
 from douban_pipeline.services import Services
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from douban_pipeline.catalog.numbers import year_of
+from douban_pipeline.cms.numbers import year_of
 
 MONTH = timedelta(days=30)
 YEAR = timedelta(days=365)

@@ -8,9 +8,9 @@ from decimal import Decimal
 from typing import Any
 
 from douban_pipeline.catalog.change_log import SYNOPSIS_COLUMNS
-from douban_pipeline.catalog.maccms import Cms
-from douban_pipeline.catalog.numbers import score
-from douban_pipeline.catalog.values import (
+from douban_pipeline.cms.maccms import Cms
+from douban_pipeline.cms.numbers import score
+from douban_pipeline.cms.values import (
     blurb,
     content_html,
     content_text,
@@ -21,7 +21,7 @@ from douban_pipeline.catalog.values import (
     split_list,
     storable,
 )
-from douban_pipeline.catalog.vocabulary import SiteVocabulary
+from douban_pipeline.cms.vocabulary import SiteVocabulary
 from douban_pipeline.setting_values import FieldPolicy
 from douban_pipeline.upstream.douban import SubjectRecord
 

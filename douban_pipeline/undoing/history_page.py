@@ -8,9 +8,9 @@ from zoneinfo import ZoneInfo
 
 from douban_pipeline.catalog.change_log import decode
 from douban_pipeline.catalog.decisions import LINKING
-from douban_pipeline.catalog.numbers import moment_of
 from douban_pipeline.catalog.states import ChangeState, DecisionAction
-from douban_pipeline.catalog.values import readable
+from douban_pipeline.cms.numbers import moment_of
+from douban_pipeline.cms.values import readable
 from douban_pipeline.core.ui.presentation import Markdown, escaped, local_time, subject_link
 from douban_pipeline.state_words import (
     CHANGE_STATES,

@@ -11,7 +11,7 @@ from douban_pipeline.catalog.change_log import decode
 from douban_pipeline.catalog.decisions import WORDS
 from douban_pipeline.catalog.revert import RevertedChange
 from douban_pipeline.catalog.states import DecisionAction
-from douban_pipeline.catalog.values import readable
+from douban_pipeline.cms.values import readable
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.ui.presentation import local_time, table
 from douban_pipeline.services import Services

@@ -7,8 +7,8 @@ import re
 import unicodedata
 from functools import cache, lru_cache
 
-from douban_pipeline.catalog.numbers import minutes_of, year_of
-from douban_pipeline.catalog.values import is_placeholder
+from douban_pipeline.cms.numbers import minutes_of, year_of
+from douban_pipeline.cms.values import is_placeholder
 
 _BREAK = re.compile(r"<br\s*/?>|</p\s*>", re.IGNORECASE)
 _TAG = re.compile(r"<[a-zA-Z/!][^<>]*>")

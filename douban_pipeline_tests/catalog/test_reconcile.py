@@ -10,9 +10,9 @@ from multiprocessing.connection import Connection
 import pytest
 
 from douban_pipeline.catalog.change_log import LOST_AFTER, Change, ChangeLog, Reconciled
-from douban_pipeline.catalog.maccms import Cms
 from douban_pipeline.catalog.revert import Selection, revert
 from douban_pipeline.catalog.states import ChangeState
+from douban_pipeline.cms.maccms import Cms
 from douban_pipeline.core.clock import SystemClock
 from douban_pipeline.core.owner import is_dead
 from douban_pipeline_tests.library import Library, dead_owner, processes, video

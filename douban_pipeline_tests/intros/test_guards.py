@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 import sqlalchemy as sa
 
-from douban_pipeline.catalog.values import content_html
+from douban_pipeline.cms.values import content_html
 from douban_pipeline.intros import checks, guards
 from douban_pipeline_tests.intros.room import linked
 from douban_pipeline_tests.scenario import RIVER, WHALE

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from douban_pipeline.catalog.people import names_of_row
+from douban_pipeline.cms.people import names_of_row
 from douban_pipeline.demo.faults import Fault, inventing
 from douban_pipeline.demo.inventions import INVENTIONS
 from douban_pipeline.demo.replay import ReplayServer

@@ -6,7 +6,7 @@ import dagster as dg
 import pytest
 
 from douban_pipeline.catalog.revert import Selection, revert
-from douban_pipeline.catalog.values import content_text
+from douban_pipeline.cms.values import content_text
 from douban_pipeline.intros.jobs import RedoConfig, redo_intros
 from douban_pipeline_tests.intros.room import BARE, linked
 from douban_pipeline_tests.library import video

@@ -11,7 +11,7 @@ from douban_pipeline.catalog.change_log import ChangeLog
 from douban_pipeline.catalog.revert import Selection, revert
 from douban_pipeline.catalog.states import TaskStage, TaskType
 from douban_pipeline.catalog.tasks import NewTask
-from douban_pipeline.catalog.values import content_text
+from douban_pipeline.cms.values import content_text
 from douban_pipeline.core.llm import LanguageModel
 from douban_pipeline.intros.ledger import Ledger
 from douban_pipeline.intros.prompt import PROMPT_VERSION

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from douban_pipeline.catalog.maccms import Category, Cms
+from douban_pipeline.cms.maccms import Category, Cms
 from douban_pipeline.linking.facts import facts_of_values, glimpsed_facts, kind_of_category, subject_facts, video_facts
 from douban_pipeline.matching import Kind
 from douban_pipeline.matching.regions import agree

@@ -9,7 +9,7 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy.exc import OperationalError
 
-from douban_pipeline.catalog.maccms import Cms
+from douban_pipeline.cms.maccms import Cms
 from douban_pipeline.scheduling.intake import Intake
 from douban_pipeline.scheduling.tiers import TIERS
 from douban_pipeline_tests.clocks import START

@@ -10,8 +10,8 @@ import sqlalchemy as sa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from douban_pipeline.catalog.maccms import Cms
-from douban_pipeline.catalog.vocabulary import SiteVocabulary
+from douban_pipeline.cms.maccms import Cms
+from douban_pipeline.cms.vocabulary import SiteVocabulary
 from douban_pipeline.setting_values import DEFAULT_FIELD_POLICIES
 from douban_pipeline.syncing.fields import is_empty, plan_fields
 from douban_pipeline.upstream.douban import SubjectRecord

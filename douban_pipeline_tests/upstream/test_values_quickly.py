@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from douban_pipeline.catalog import values as stored
+from douban_pipeline.cms import values as stored
 from douban_pipeline.upstream import values
 
 LOOSE = st.text(

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from douban_pipeline.catalog.people import name_keys
+from douban_pipeline.cms.people import name_keys
 from douban_pipeline.intros.factguard import claims, copies, signs
 from douban_pipeline.intros.factguard.names_said import alien_people
 from douban_pipeline.intros.factguard.numbers_said import Number, numbers_said, ungrounded_numbers

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from douban_pipeline.catalog.people import name_key
+from douban_pipeline.cms.people import name_key
 from douban_pipeline.matching.text import HAN, narrow, simplify
 
 HAN_CHARACTER = re.compile(f"[{HAN}]")

@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 import sqlalchemy as sa
 
-from douban_pipeline.catalog.maccms import (
+from douban_pipeline.cms.maccms import (
     MATCH_COLUMNS,
     READ_COLUMNS,
     WRITABLE_COLUMNS,

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from douban_pipeline.catalog.numbers import episodes_of, minutes_of, score, year_of
-from douban_pipeline.catalog.values import (
+from douban_pipeline.cms.numbers import episodes_of, minutes_of, score, year_of
+from douban_pipeline.cms.values import (
     aliases_of,
     blurb,
     content_html,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from douban_pipeline.catalog.vocabulary import (
+from douban_pipeline.cms.vocabulary import (
     ANY,
     DEFAULT_AREAS,
     DEFAULT_LANGUAGES,

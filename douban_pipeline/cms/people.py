@@ -15,7 +15,7 @@ from typing import Any
 from sqlalchemy import Engine, select
 
 from douban_pipeline.catalog.tables import OwnTables
-from douban_pipeline.catalog.values import is_placeholder, people_of
+from douban_pipeline.cms.values import is_placeholder, people_of
 from douban_pipeline.core.clock import Clock
 from douban_pipeline.core.database import chunks, insert_missing, reading, transactions
 

@@ -7,7 +7,7 @@ import unicodedata
 from datetime import UTC, datetime
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
 
-from douban_pipeline.catalog.values import readable
+from douban_pipeline.cms.values import readable
 
 MEDIUMINT_MAX = 16_777_215
 """The largest value of an unsigned MEDIUMINT such as ``vod_total``."""

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from douban_pipeline.catalog.numbers import episodes_of, minutes_of, score, year_of
+from douban_pipeline.cms.numbers import episodes_of, minutes_of, score, year_of
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import threading
 import pytest
 import sqlalchemy as sa
 
-from douban_pipeline.catalog.people import People, name_key, name_keys, names_of_row
+from douban_pipeline.cms.people import People, name_key, name_keys, names_of_row
 from douban_pipeline_tests.clocks import START
 from douban_pipeline_tests.library import video
 

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from douban_pipeline.catalog.words import (
+from douban_pipeline.cms.vocabulary_words import (
     ANY,
     GENERIC_LANGUAGES,
     GENRES,
