@@ -8,9 +8,9 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from douban_pipeline.core.database import DatabaseError
 from douban_pipeline.core.webhook import Message
+from douban_pipeline.dagster_kit.launchpad import PERSON_TAGS
 from douban_pipeline.health.alerts import raise_alert, send, send_waiting, without_secrets
 from douban_pipeline.health.causes import Cause, guard_cause, run_cause
-from douban_pipeline.launchpad import PERSON_TAGS
 from douban_pipeline.services import Services
 
 _GUARD_ERROR = "DagsterAssetCheckFailedError"

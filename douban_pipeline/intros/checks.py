@@ -1,6 +1,6 @@
 """Guards on intros. Add one here when it reads back what a language model wrote."""
 
-from douban_pipeline.guard_checks import Guard, guard_checks
+from douban_pipeline.dagster_kit.guard_checks import Guard, guard_checks
 from douban_pipeline.intros import guards
 from douban_pipeline.intros.assets import ai_intros
 

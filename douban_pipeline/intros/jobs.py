@@ -4,10 +4,10 @@ import dagster as dg
 from pydantic import Field
 
 from douban_pipeline.core.ui.presentation import table
+from douban_pipeline.dagster_kit.launchpad import PERSON_TAGS, problems_failure, refuse_environment
 from douban_pipeline.intros.author import ledger_of
 from douban_pipeline.intros.ledger import spent
 from douban_pipeline.intros.redo import RedoError, Redone, redo
-from douban_pipeline.launchpad import PERSON_TAGS, problems_failure, refuse_environment
 from douban_pipeline.services import Services
 
 RESULTS = {"written": "已写入", "shown": "仅预览", "refused": "未通过核对", "failed": "调用失败", "skipped": "跳过"}

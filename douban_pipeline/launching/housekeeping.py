@@ -9,7 +9,7 @@ import dagster as dg
 from sqlalchemy import Column, ColumnElement, delete, select
 
 from douban_pipeline.core.database import reading, transactions
-from douban_pipeline.launching.run_history import delete_remains, delete_runs
+from douban_pipeline.dagster_kit.run_history import delete_remains, delete_runs
 from douban_pipeline.services import Services
 
 _BATCH = 500

@@ -1,6 +1,6 @@
 """Guards between verdicts and writes. The write path asks the same predicate again for every row."""
 
-from douban_pipeline.guard_checks import Guard, guard_checks
+from douban_pipeline.dagster_kit.guard_checks import Guard, guard_checks
 from douban_pipeline.linking.assets import scored_matches
 from douban_pipeline.linking.guards import breaches
 from douban_pipeline.matching import guard

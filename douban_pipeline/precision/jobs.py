@@ -4,7 +4,7 @@ import dagster as dg
 from pydantic import Field
 
 from douban_pipeline.core.ui.presentation import table
-from douban_pipeline.launchpad import PERSON_TAGS, problems_failure, refuse_environment
+from douban_pipeline.dagster_kit.launchpad import PERSON_TAGS, problems_failure, refuse_environment
 from douban_pipeline.precision.braking import LiftError, lift
 from douban_pipeline.precision.report import brake_rows
 from douban_pipeline.services import Services

@@ -4,7 +4,7 @@ import dagster as dg
 from pydantic import Field
 
 from douban_pipeline.core.ui.presentation import local_time, table
-from douban_pipeline.launchpad import PERSON_TAGS, problems_failure, refuse_environment
+from douban_pipeline.dagster_kit.launchpad import PERSON_TAGS, problems_failure, refuse_environment
 from douban_pipeline.review.manual import example, filled
 from douban_pipeline.review.outcome import conclude, teller, waits
 from douban_pipeline.review.recording.decisions import DecisionError, record

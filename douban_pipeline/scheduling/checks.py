@@ -1,6 +1,6 @@
 """Guards on `due_videos`. Add one here when it says what may be in the queue."""
 
-from douban_pipeline.guard_checks import Guard, guard_checks
+from douban_pipeline.dagster_kit.guard_checks import Guard, guard_checks
 from douban_pipeline.scheduling import guards
 from douban_pipeline.scheduling.assets import due_videos
 

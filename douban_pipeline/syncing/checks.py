@@ -2,7 +2,7 @@
 
 from sqlalchemy import Connection
 
-from douban_pipeline.guard_checks import Found, Guard, guard_checks
+from douban_pipeline.dagster_kit.guard_checks import Found, Guard, guard_checks
 from douban_pipeline.services import Services
 from douban_pipeline.syncing import guards
 from douban_pipeline.syncing.assets import synced_fields

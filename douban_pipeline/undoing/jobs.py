@@ -12,7 +12,7 @@ from pydantic import Field
 from douban_pipeline.catalog.revert import RevertedChange, Selection, TooManyError, revert
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.ui.presentation import escaped
-from douban_pipeline.launchpad import PERSON_TAGS, problems_failure, refuse_environment
+from douban_pipeline.dagster_kit.launchpad import PERSON_TAGS, problems_failure, refuse_environment
 from douban_pipeline.services import Services
 from douban_pipeline.undoing import links
 from douban_pipeline.undoing.history import histories

@@ -26,14 +26,14 @@ from douban_pipeline.build import build_defs
 from douban_pipeline.catalog import migrations
 from douban_pipeline.catalog.states import TaskStatus
 from douban_pipeline.core.database import reading
+from douban_pipeline.dagster_kit import celery_launcher
+from douban_pipeline.dagster_kit.celery_launcher import WatchfulCeleryLauncher
+from douban_pipeline.dagster_kit.worker_host import WorkerHostError, check_worker_host
 from douban_pipeline.demo.cms_schema import default_types
 from douban_pipeline.demo.library import create_library
 from douban_pipeline.demo.replay import ReplayServer
 from douban_pipeline.demo.sample import cms_columns, load_subjects, load_videos
-from douban_pipeline.launching import celery_launcher
-from douban_pipeline.launching.celery_launcher import WatchfulCeleryLauncher
 from douban_pipeline.launching.chain import CHAIN, shard_range_tags
-from douban_pipeline.launching.worker_host import WorkerHostError, check_worker_host
 from douban_pipeline.scheduling.intake import Intake
 from douban_pipeline.services import Services, open_services
 from douban_pipeline.settings import PREFIX, load_settings
@@ -89,7 +89,7 @@ def test_the_unit_lets_runs_end_before_it_kills() -> None:
     assert service["KillMode"] == "mixed", "runs must not get the signal that is meant for the worker"
     longest = parsed(CELERY / "dagster.yaml")["run_monitoring"]["max_runtime_seconds"]
     assert int(service["TimeoutStopSec"]) > longest
-    assert "-A douban_pipeline.launching.celery_app worker" in service["ExecStart"]
+    assert "-A douban_pipeline.dagster_kit.celery_app worker" in service["ExecStart"]
 
 
 def test_the_charts_values_hold_to_the_limits_of_one_machine() -> None:
@@ -177,7 +177,7 @@ def test_a_run_at_work_renews_its_state_with_a_new_sign_each_time_and_survives_a
     for name, value in {**BROKER, **POSTGRES, "DAGSTER_HOME": str(tmp_path)}.items():
         monkeypatch.setenv(name, value)
     (tmp_path / "dagster.yaml").write_bytes((CELERY / "dagster.yaml").read_bytes())
-    from douban_pipeline.launching import celery_app  # reads dagster.yaml
+    from douban_pipeline.dagster_kit import celery_app  # reads dagster.yaml
 
     stored: list[tuple[str, Any, str]] = []
     enough = threading.Event()

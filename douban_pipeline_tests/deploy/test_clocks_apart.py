@@ -11,7 +11,7 @@ from itertools import count
 import pytest
 
 from douban_pipeline.core.gate_rules import SAFETY, Admitted, GateRow, Wait
-from douban_pipeline.launching.worker_host import SLIGHTLY_APART, TOO_FAR_APART
+from douban_pipeline.dagster_kit.worker_host import SLIGHTLY_APART, TOO_FAR_APART
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 RATE = 30

@@ -14,7 +14,7 @@ from dagster._core.storage.event_log.schema import SqlEventLogStorageTable as _E
 from dagster._core.storage.event_log.sql_event_log import SqlEventLogStorage
 from sqlalchemy import Table, func, select
 
-from douban_pipeline.launching.run_history import delete_remains, delete_runs
+from douban_pipeline.dagster_kit.run_history import delete_remains, delete_runs
 from douban_pipeline_tests.harness.benchmarks.cloned_runs import clone_runs
 
 halves = dg.StaticPartitionsDefinition(["a", "b"])

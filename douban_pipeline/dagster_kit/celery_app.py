@@ -1,4 +1,4 @@
-"""The Celery app of a worker host: ``celery -A douban_pipeline.launching.celery_app worker``.
+"""The Celery app of a worker host: ``celery -A douban_pipeline.dagster_kit.celery_app worker``.
 
 Broker, backend, queue and everything else come from the `run_launcher` of ``$DAGSTER_HOME/dagster.yaml``, the file that
 the daemon launches by; `dagster_celery.app` would ignore it. Importing this module reads that file.
@@ -17,8 +17,8 @@ from celery.signals import task_postrun, task_prerun, worker_init  # type: ignor
 from dagster._core.instance.ref import InstanceRef
 from dagster_celery.tasks import create_execute_job_task, create_resume_job_task
 
-from douban_pipeline.launching.celery_launcher import WatchfulCeleryLauncher
-from douban_pipeline.launching.worker_host import WorkerHostError, check_worker_host
+from douban_pipeline.dagster_kit.celery_launcher import WatchfulCeleryLauncher
+from douban_pipeline.dagster_kit.worker_host import WorkerHostError, check_worker_host
 from douban_pipeline.services import open_services
 from douban_pipeline.settings import load_settings
 
