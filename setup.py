@@ -56,7 +56,7 @@ setup(
         "douban_pipeline": ["py.typed"],
         "douban_pipeline.demo": ["data/*"],
         "douban_pipeline.review.reading": ["sheet_files/*"],
-        "douban_pipeline.catalog.migrations": ["*.mako"],
+        "douban_pipeline.douban.store.migrations": ["*.mako"],
     },
     install_requires=RUNTIME,
     extras_require={"celery": CELERY, "dev": [*CELERY, *DEVELOPMENT]},

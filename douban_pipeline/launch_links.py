@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from douban_pipeline.catalog.states import DecisionAction
 from douban_pipeline.core.ui.launchpad_links import launch_path, op_config, row
+from douban_pipeline.douban.store.states import DecisionAction
 
 
 def decide(vod_id: int, action: DecisionAction, *, dry_run: bool, **given: Any) -> str:

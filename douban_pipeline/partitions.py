@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import dagster as dg
 
-from douban_pipeline.catalog.tables import SHARDS
+from douban_pipeline.douban.store.tables import SHARDS
 
 shards = dg.StaticPartitionsDefinition([f"{shard:02d}" for shard in range(SHARDS)])
 """``vod_id % 64``: always evenly filled, no new partitions as the library grows, readable in the UI."""

@@ -9,10 +9,7 @@ from functools import cached_property
 from sqlalchemy import Engine
 
 from douban_pipeline import RULE_VERSION
-from douban_pipeline.catalog import migrations
 from douban_pipeline.catalog.change_log import ChangeLog
-from douban_pipeline.catalog.tables import OwnTables, own_tables
-from douban_pipeline.catalog.tasks import TaskQueue
 from douban_pipeline.cms.maccms import Category, Cms, inspect_cms
 from douban_pipeline.cms.people import People
 from douban_pipeline.cms.vocabulary import SiteVocabulary
@@ -25,6 +22,9 @@ from douban_pipeline.core.llm import SOURCE as LLM
 from douban_pipeline.core.llm import LanguageModel
 from douban_pipeline.core.llm import headers as llm_headers
 from douban_pipeline.core.owner import owner_name
+from douban_pipeline.douban.store import migrations
+from douban_pipeline.douban.store.tables import OwnTables, own_tables
+from douban_pipeline.douban.store.tasks import TaskQueue
 from douban_pipeline.settings import Settings
 from douban_pipeline.upstream.douban import SOURCE as DOUBAN
 from douban_pipeline.upstream.douban import DoubanClient

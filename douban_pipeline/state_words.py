@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from douban_pipeline.catalog.change_log import PIPELINE, RESTORE, REVERT
-from douban_pipeline.catalog.decisions import PERSON, WORDS
 from douban_pipeline.catalog.intro_changes import INTRO
-from douban_pipeline.catalog.states import (
+from douban_pipeline.douban.store.decisions import PERSON, WORDS
+from douban_pipeline.douban.store.states import (
     ChangeState,
     DecisionState,
     IntroState,

@@ -6,9 +6,9 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from douban_pipeline.catalog.states import DecisionState
-from douban_pipeline.catalog.tasks import shard_of
-from douban_pipeline.catalog.videos import fingerprint
+from douban_pipeline.douban.store.states import DecisionState
+from douban_pipeline.douban.store.tasks import shard_of
+from douban_pipeline.douban.store.videos import fingerprint
 from douban_pipeline_tests.library import Library
 
 NOTE = "海报和导演一致"

@@ -9,9 +9,9 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from douban_pipeline.catalog.states import VerdictState
-from douban_pipeline.catalog.tasks import shard_of
 from douban_pipeline.demo.answers import douban_answer
+from douban_pipeline.douban.store.states import VerdictState
+from douban_pipeline.douban.store.tasks import shard_of
 from douban_pipeline.linking.facts import subject_facts
 from douban_pipeline.matching import Subject, Video, judge
 from douban_pipeline.matching.profiles import PLAN, Profile

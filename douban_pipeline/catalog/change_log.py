@@ -22,14 +22,14 @@ from douban_pipeline.catalog.conditional_update import ConditionalUpdates, Write
 from douban_pipeline.catalog.intro_changes import INTRO
 from douban_pipeline.catalog.log_values import decode, encode
 from douban_pipeline.catalog.permissions import SYNOPSIS_COLUMNS
-from douban_pipeline.catalog.states import ChangeState, DecisionAction
-from douban_pipeline.catalog.tables import OwnTables
-from douban_pipeline.catalog.tasks import shard_of
-from douban_pipeline.catalog.videos import GONE, state_rows
 from douban_pipeline.cms.maccms import WRITABLE_COLUMNS, Cms
 from douban_pipeline.core.clock import Clock
 from douban_pipeline.core.database import reading, transactions
 from douban_pipeline.core.owner import is_dead
+from douban_pipeline.douban.store.states import ChangeState, DecisionAction
+from douban_pipeline.douban.store.tables import OwnTables
+from douban_pipeline.douban.store.tasks import shard_of
+from douban_pipeline.douban.store.videos import GONE, state_rows
 
 PIPELINE = "pipeline"
 """The operator of everything automatic."""

@@ -14,8 +14,8 @@ from sqlalchemy import BindParameter, Connection, Update, bindparam, update
 from sqlalchemy.types import TypeEngine
 
 from douban_pipeline.catalog import permissions
-from douban_pipeline.catalog.tables import OwnTables
 from douban_pipeline.cms.maccms import Cms
+from douban_pipeline.douban.store.tables import OwnTables
 
 _VOD_ID = "of_vod_id"
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, select, true, update
 
 from douban_pipeline.catalog.log_values import decode
-from douban_pipeline.catalog.states import ChangeState, IntroState, ReviewStatus
-from douban_pipeline.catalog.tables import OwnTables
+from douban_pipeline.douban.store.states import ChangeState, IntroState, ReviewStatus
+from douban_pipeline.douban.store.tables import OwnTables
 
 INTRO = "intro"
 """Action of a change that wrote an intro."""

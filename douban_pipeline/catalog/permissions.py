@@ -10,9 +10,9 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, and_, exists, true
 
-from douban_pipeline.catalog.states import ReviewStatus
-from douban_pipeline.catalog.tables import OwnTables
 from douban_pipeline.cms.maccms import Cms
+from douban_pipeline.douban.store.states import ReviewStatus
+from douban_pipeline.douban.store.tables import OwnTables
 
 SYNOPSIS_COLUMNS = frozenset({"vod_content", "vod_blurb"})
 

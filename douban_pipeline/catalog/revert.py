@@ -16,9 +16,9 @@ from douban_pipeline.catalog.change_log import REVERT, Change, ChangeLog
 from douban_pipeline.catalog.intro_changes import standing_intros, withdrawn_intros
 from douban_pipeline.catalog.revert_plan import RevertedChange, Standing, Step, plan
 from douban_pipeline.catalog.revert_selection import Chosen, Selection, TooManyError, choose
-from douban_pipeline.catalog.states import ChangeState
-from douban_pipeline.catalog.videos import state_rows
 from douban_pipeline.core.database import reading
+from douban_pipeline.douban.store.states import ChangeState
+from douban_pipeline.douban.store.videos import state_rows
 
 WITH_ITS_LINK = "所依据的豆瓣关联已撤销，简介一并撤销"
 """Why an intro is taken back that nobody named."""

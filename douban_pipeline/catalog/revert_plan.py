@@ -8,8 +8,8 @@ from datetime import datetime
 from typing import Any
 
 from douban_pipeline.catalog.change_log import PIPELINE, RESTORE, SYNOPSIS_COLUMNS, decode
-from douban_pipeline.catalog.decisions import PERSON
-from douban_pipeline.catalog.states import ReviewStatus
+from douban_pipeline.douban.store.decisions import PERSON
+from douban_pipeline.douban.store.states import ReviewStatus
 
 _RHYTHM = frozenset({"douban_last_sync_at", "douban_next_sync_at", "intro_ai_last_at"})
 """State that says when work was done; a revert does not turn back time."""

@@ -8,9 +8,9 @@ from datetime import datetime
 
 from sqlalchemy import Column, ColumnElement, Connection, Select, exists, func, select
 
-from douban_pipeline.catalog.states import ChangeState
-from douban_pipeline.catalog.tables import OwnTables
 from douban_pipeline.core.database import chunks
+from douban_pipeline.douban.store.states import ChangeState
+from douban_pipeline.douban.store.tables import OwnTables
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,11 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, select, update
 
-from douban_pipeline.catalog import decisions, intro_changes
+from douban_pipeline.catalog import intro_changes
 from douban_pipeline.catalog.intro_changes import INTRO
-from douban_pipeline.catalog.states import ChangeState
-from douban_pipeline.catalog.tables import OwnTables
+from douban_pipeline.douban.store import decisions
+from douban_pipeline.douban.store.states import ChangeState
+from douban_pipeline.douban.store.tables import OwnTables
 
 _IN_PART = "部分列已撤销"
 

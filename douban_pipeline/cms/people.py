@@ -14,10 +14,10 @@ from typing import Any
 
 from sqlalchemy import Engine, select
 
-from douban_pipeline.catalog.tables import OwnTables
 from douban_pipeline.cms.values import is_placeholder, people_of
 from douban_pipeline.core.clock import Clock
 from douban_pipeline.core.database import chunks, insert_missing, reading, transactions
+from douban_pipeline.douban.store.tables import OwnTables
 
 PEOPLE_COLUMNS = ("vod_actor", "vod_director", "vod_writer")
 """The CMS's columns that hold people."""

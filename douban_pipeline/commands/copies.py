@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from douban_pipeline.catalog import migrations
 from douban_pipeline.commands.output import plain
 from douban_pipeline.core.clock import SystemClock
+from douban_pipeline.douban.store import migrations
 from douban_pipeline.operating import backup as backups
 from douban_pipeline.operating.restore import Plan, plan_restore
 from douban_pipeline.operating.restore import restore as restore_from

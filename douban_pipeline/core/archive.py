@@ -12,10 +12,10 @@ from typing import Any
 from sqlalchemy import Connection, Engine, Row, bindparam, delete, func, insert, or_, select, update
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
-from douban_pipeline.catalog.tables import OwnTables
 from douban_pipeline.core.clock import Clock
 from douban_pipeline.core.database import chunks, reading, transactions
 from douban_pipeline.core.errors import SourceError
+from douban_pipeline.douban.store.tables import OwnTables
 
 LONGEST_CACHE = timedelta(days=30)
 """Nobody takes an answer seen longer ago in place of a call: retention counts on it."""

@@ -22,13 +22,13 @@ from typing import TypeVar
 from sqlalchemy import Engine, bindparam, insert, select, update
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
-from douban_pipeline.catalog.tables import OwnTables
 from douban_pipeline.core.clock import Clock
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.errors import GateClosed, GateUnreadable, QuotaSpent, SourceError
 from douban_pipeline.core.gate_rules import SAFETY, Admitted, GateRow, GateState, Refused, Wait
 from douban_pipeline.core.gate_status import GateStatus, decode, encode, status_of
 from douban_pipeline.core.owner import is_dead
+from douban_pipeline.douban.store.tables import OwnTables
 
 __all__ = ["Gate", "GateStatus", "Slot"]
 

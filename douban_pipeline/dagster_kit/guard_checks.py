@@ -7,9 +7,9 @@ from typing import Any
 import dagster as dg
 from sqlalchemy import Connection
 
-from douban_pipeline.catalog.videos import Breach
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.ui.presentation import table
+from douban_pipeline.douban.store.videos import Breach
 from douban_pipeline.partitions import partition_key
 from douban_pipeline.services import Services
 

@@ -10,13 +10,13 @@ from datetime import timedelta
 
 from sqlalchemy import ColumnElement, case, select
 
-from douban_pipeline.catalog.states import TaskStatus, TaskType
-from douban_pipeline.catalog.tasks import FAILURES_FOR_A_PERSON, OPEN
 from douban_pipeline.cms.values import one_line, readable
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.gate import GateStatus
 from douban_pipeline.core.gate_rules import GateState
 from douban_pipeline.core.ui.presentation import local_time
+from douban_pipeline.douban.store.states import TaskStatus, TaskType
+from douban_pipeline.douban.store.tasks import FAILURES_FOR_A_PERSON, OPEN
 from douban_pipeline.health.metrics import DAY, Health
 from douban_pipeline.health.samples import Sample
 from douban_pipeline.services import Services

@@ -6,9 +6,9 @@ from datetime import timedelta
 import dagster as dg
 from sqlalchemy import select
 
-from douban_pipeline.catalog.states import TaskStatus
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.gate import GateState
+from douban_pipeline.douban.store.states import TaskStatus
 from douban_pipeline.health import metrics, samples
 from douban_pipeline.health.assets import pipeline_health
 from douban_pipeline.services import Services

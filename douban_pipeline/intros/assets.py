@@ -5,8 +5,8 @@ from typing import Any
 
 import dagster as dg
 
-from douban_pipeline.catalog.states import TaskStage
 from douban_pipeline.core.ui.presentation import counted, local_time, table
+from douban_pipeline.douban.store.states import TaskStage
 from douban_pipeline.intros.attempts import IntroAttempts
 from douban_pipeline.intros.author import ledger_of
 from douban_pipeline.intros.due import DueIntro, DueIntros

@@ -11,7 +11,6 @@ from random import Random
 
 from sqlalchemy import Connection, select, update
 
-from douban_pipeline.catalog.tasks import FAILURES_FOR_A_PERSON, Task, back_off
 from douban_pipeline.core.database import transactions
 from douban_pipeline.core.days import day_of
 from douban_pipeline.core.errors import (
@@ -21,6 +20,7 @@ from douban_pipeline.core.errors import (
     SourceUnavailable,
     SourceUnpaid,
 )
+from douban_pipeline.douban.store.tasks import FAILURES_FOR_A_PERSON, Task, back_off
 from douban_pipeline.scheduling.attempts import Attempts, PutBack
 
 THROTTLED_MINUTES = (10.0, 30.0)

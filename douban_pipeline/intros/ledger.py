@@ -14,13 +14,13 @@ from zoneinfo import ZoneInfo
 
 from sqlalchemy import Engine, RowMapping, delete, func, insert, select, update
 
-from douban_pipeline.catalog.states import IntroState
-from douban_pipeline.catalog.tables import OwnTables
-from douban_pipeline.catalog.tasks import shard_of
 from douban_pipeline.core.clock import Clock
 from douban_pipeline.core.database import reading, transactions
 from douban_pipeline.core.days import day_of, midnight
 from douban_pipeline.core.llm import Usage
+from douban_pipeline.douban.store.states import IntroState
+from douban_pipeline.douban.store.tables import OwnTables
+from douban_pipeline.douban.store.tasks import shard_of
 from douban_pipeline.intros.factguard import Violation
 from douban_pipeline.intros.facts import FactSheet
 from douban_pipeline.intros.prompt import PROMPT_VERSION

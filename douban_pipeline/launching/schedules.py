@@ -5,7 +5,7 @@ from functools import partial
 
 import dagster as dg
 
-from douban_pipeline.catalog.tables import SHARDS
+from douban_pipeline.douban.store.tables import SHARDS
 from douban_pipeline.health.assets import pipeline_health
 from douban_pipeline.launching.chain import chain_job, shard_range_tags
 from douban_pipeline.launching.housekeeping import HEALTH_TAGS, prune_history

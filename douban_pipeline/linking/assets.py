@@ -4,11 +4,11 @@ from collections import Counter
 
 import dagster as dg
 
-from douban_pipeline.catalog.states import TaskStage
-from douban_pipeline.catalog.tasks import Task
-from douban_pipeline.catalog.videos import state_rows
 from douban_pipeline.core.database import reading, transactions
 from douban_pipeline.core.ui.presentation import counted, subject_link, table
+from douban_pipeline.douban.store.states import TaskStage
+from douban_pipeline.douban.store.tasks import Task
+from douban_pipeline.douban.store.videos import state_rows
 from douban_pipeline.linking.candidates import CandidateFinder, Found
 from douban_pipeline.linking.facts import video_facts
 from douban_pipeline.linking.guards import profile_of

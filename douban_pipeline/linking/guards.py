@@ -11,10 +11,10 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
-from douban_pipeline.catalog import brakes
-from douban_pipeline.catalog.decisions import chosen_subjects
-from douban_pipeline.catalog.states import ReviewStatus, VerdictState
-from douban_pipeline.catalog.videos import Breach
+from douban_pipeline.douban.store import brakes
+from douban_pipeline.douban.store.decisions import chosen_subjects
+from douban_pipeline.douban.store.states import ReviewStatus, VerdictState
+from douban_pipeline.douban.store.videos import Breach
 from douban_pipeline.matching import Thresholds
 from douban_pipeline.matching.guard import SENTENCES, violations
 from douban_pipeline.matching.profiles import Profile, make_profile

@@ -7,10 +7,10 @@ from typing import Any
 
 from sqlalchemy import RowMapping, update
 
-from douban_pipeline.catalog.states import ReviewStatus, TaskStatus
-from douban_pipeline.catalog.tasks import Task, TaskQueue
-from douban_pipeline.catalog.videos import GONE, note_gone
 from douban_pipeline.core.database import transactions
+from douban_pipeline.douban.store.states import ReviewStatus, TaskStatus
+from douban_pipeline.douban.store.tasks import Task, TaskQueue
+from douban_pipeline.douban.store.videos import GONE, note_gone
 from douban_pipeline.scheduling.tiers import next_visit_of
 from douban_pipeline.services import Services
 

@@ -12,13 +12,13 @@ from typing import Any
 from sqlalchemy import Connection, RowMapping, bindparam, insert, select, update
 
 from douban_pipeline import RULE_VERSION
-from douban_pipeline.catalog import brakes
-from douban_pipeline.catalog.decisions import chosen_subjects
-from douban_pipeline.catalog.states import ReviewStatus, TaskStage, TaskStatus, VerdictState
-from douban_pipeline.catalog.tasks import Task, TaskQueue, back_off
-from douban_pipeline.catalog.videos import fingerprint, state_rows
 from douban_pipeline.cms.values import readable
 from douban_pipeline.core.database import reading, transactions
+from douban_pipeline.douban.store import brakes
+from douban_pipeline.douban.store.decisions import chosen_subjects
+from douban_pipeline.douban.store.states import ReviewStatus, TaskStage, TaskStatus, VerdictState
+from douban_pipeline.douban.store.tasks import Task, TaskQueue, back_off
+from douban_pipeline.douban.store.videos import fingerprint, state_rows
 from douban_pipeline.linking.candidates import Found
 from douban_pipeline.linking.facts import video_facts
 from douban_pipeline.linking.guards import VerdictBreach, breaches, profile_of

@@ -18,9 +18,9 @@ from typing import IO
 from sqlalchemy import Connection, Engine, Table, func, inspect, select
 
 from douban_pipeline import __version__
-from douban_pipeline.catalog import migrations
-from douban_pipeline.catalog.tables import OwnTables
 from douban_pipeline.core.database import reading
+from douban_pipeline.douban.store import migrations
+from douban_pipeline.douban.store.tables import OwnTables
 from douban_pipeline.operating.backup_file import Header, written
 from douban_pipeline.operating.client_programs import DUMP, OperatingError, options_file, program, require_server
 

@@ -12,11 +12,11 @@ from pathlib import Path
 from sqlalchemy import Connection, Engine, func, select
 from sqlalchemy.schema import DropTable
 
-from douban_pipeline.catalog import migrations
-from douban_pipeline.catalog.states import ChangeState, TaskStatus
-from douban_pipeline.catalog.tables import OwnTables
 from douban_pipeline.core.database import LOCK_WAIT_SECONDS, reading
 from douban_pipeline.core.owner import is_dead
+from douban_pipeline.douban.store import migrations
+from douban_pipeline.douban.store.states import ChangeState, TaskStatus
+from douban_pipeline.douban.store.tables import OwnTables
 from douban_pipeline.operating.backup import back_up, newest_write, present_tables
 from douban_pipeline.operating.backup_file import Header, pieces, verify
 from douban_pipeline.operating.client_programs import CLIENT, OperatingError, options_file, program, require_server

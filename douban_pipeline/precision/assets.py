@@ -4,10 +4,10 @@ from textwrap import indent
 
 import dagster as dg
 
-from douban_pipeline.catalog import brakes
 from douban_pipeline.cms.values import readable
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.ui.presentation import as_image, subject_link, table
+from douban_pipeline.douban.store import brakes
 from douban_pipeline.precision import report
 from douban_pipeline.precision.audit import Audit, audit, decisions_to_launch, standing_links
 from douban_pipeline.precision.braking import lifted_since, name_of, pull_where_short

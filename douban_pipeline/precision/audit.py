@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 
 from sqlalchemy import Connection, select
 
-from douban_pipeline.catalog.states import ReviewStatus, VerdictState
-from douban_pipeline.catalog.tables import OwnTables
+from douban_pipeline.douban.store.states import ReviewStatus, VerdictState
+from douban_pipeline.douban.store.tables import OwnTables
 from douban_pipeline.matching.strata import STRATA
 from douban_pipeline.precision.labels import Link
 from douban_pipeline.precision.rates import Rate, band_of

@@ -8,12 +8,12 @@ from datetime import datetime
 
 from sqlalchemy import Connection, String, func, select, type_coerce, update
 
-from douban_pipeline.catalog import brakes
-from douban_pipeline.catalog.brakes import Brake
-from douban_pipeline.catalog.states import ReviewStatus
-from douban_pipeline.catalog.tables import OwnTables
 from douban_pipeline.core.database import reading, transactions
 from douban_pipeline.core.problems import ProblemsError
+from douban_pipeline.douban.store import brakes
+from douban_pipeline.douban.store.brakes import Brake
+from douban_pipeline.douban.store.states import ReviewStatus
+from douban_pipeline.douban.store.tables import OwnTables
 from douban_pipeline.matching import Code
 from douban_pipeline.matching.strata import STRATA
 from douban_pipeline.precision.labels import Label

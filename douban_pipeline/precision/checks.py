@@ -2,9 +2,9 @@
 
 import dagster as dg
 
-from douban_pipeline.catalog import brakes
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.ui.presentation import local_time, table
+from douban_pipeline.douban.store import brakes
 from douban_pipeline.precision.assets import automatic_precision
 from douban_pipeline.precision.braking import name_of
 from douban_pipeline.precision.report import brake_rows

@@ -11,9 +11,15 @@ from typing import Any
 from sqlalchemy import Connection, RowMapping, or_, select
 
 from douban_pipeline.catalog.change_log import PIPELINE, decode
-from douban_pipeline.catalog.decisions import LINKING
-from douban_pipeline.catalog.states import ChangeState, DecisionAction, DecisionState, ReviewStatus, VerdictState
-from douban_pipeline.catalog.tables import OwnTables
+from douban_pipeline.douban.store.decisions import LINKING
+from douban_pipeline.douban.store.states import (
+    ChangeState,
+    DecisionAction,
+    DecisionState,
+    ReviewStatus,
+    VerdictState,
+)
+from douban_pipeline.douban.store.tables import OwnTables
 
 _CHUNK = 500
 _TELLING = LINKING | {DecisionAction.clear_id, DecisionAction.lock_id}

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from douban_pipeline.catalog.brakes import Brake
 from douban_pipeline.core.intervals import Interval
 from douban_pipeline.core.ui.plots import Bar, bars
 from douban_pipeline.core.ui.presentation import Markdown
+from douban_pipeline.douban.store.brakes import Brake
 from douban_pipeline.matching import SENTENCES
 from douban_pipeline.precision.braking import name_of
 from douban_pipeline.precision.rates import Rate, clean_labels, standing

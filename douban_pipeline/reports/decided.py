@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 from sqlalchemy import Connection, func, select
 from sqlalchemy.sql import ColumnElement
 
-from douban_pipeline.catalog.decisions import NAMING
-from douban_pipeline.catalog.states import DecisionState
+from douban_pipeline.douban.store.decisions import NAMING
+from douban_pipeline.douban.store.states import DecisionState
 from douban_pipeline.services import Services
 
 REFUSED_DAYS = 7

@@ -7,8 +7,8 @@ from datetime import date, timedelta
 
 from sqlalchemy import Connection, select
 
-from douban_pipeline.catalog.states import IntroState
 from douban_pipeline.core.days import day_of, midnight
+from douban_pipeline.douban.store.states import IntroState
 from douban_pipeline.services import Services
 
 DAYS = 30

@@ -10,8 +10,8 @@ from typing import Any
 from urllib.parse import quote
 
 from douban_pipeline import launch_links
-from douban_pipeline.catalog.states import DecisionAction
 from douban_pipeline.core.ui.launchpad_links import launch_path, op_config
+from douban_pipeline.douban.store.states import DecisionAction
 from douban_pipeline.matching import clean_title
 from douban_pipeline.reports.pages import Link
 

@@ -9,9 +9,9 @@ from datetime import datetime
 
 from sqlalchemy import Connection, Row, RowMapping, select, true
 
-from douban_pipeline.catalog.decisions import locks_id
-from douban_pipeline.catalog.states import ChangeState, DecisionAction, DecisionState
 from douban_pipeline.core.database import chunks, reading
+from douban_pipeline.douban.store.decisions import locks_id
+from douban_pipeline.douban.store.states import ChangeState, DecisionAction, DecisionState
 from douban_pipeline.reports.lookup import Names, names_of
 from douban_pipeline.services import Services
 

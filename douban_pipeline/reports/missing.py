@@ -13,10 +13,10 @@ from datetime import datetime
 
 from sqlalchemy import Connection, select
 
-from douban_pipeline.catalog.states import ReviewStatus
 from douban_pipeline.cms.numbers import moment_of, year_of
 from douban_pipeline.cms.values import readable
 from douban_pipeline.core.database import chunks, reading
+from douban_pipeline.douban.store.states import ReviewStatus
 from douban_pipeline.reports.lookup import newest_verdicts
 from douban_pipeline.review.reading.ordering import value_of
 from douban_pipeline.scheduling.due import DueVideos

@@ -14,9 +14,9 @@ from typing import Any
 
 from sqlalchemy import Connection, case, func, select
 
-from douban_pipeline.catalog.states import TaskStatus
-from douban_pipeline.catalog.tasks import OPEN
 from douban_pipeline.core.owner import is_dead
+from douban_pipeline.douban.store.states import TaskStatus
+from douban_pipeline.douban.store.tasks import OPEN
 from douban_pipeline.health.metrics import last_failure
 from douban_pipeline.services import Services
 

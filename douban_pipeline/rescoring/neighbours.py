@@ -10,8 +10,8 @@ from typing import Any
 from sqlalchemy import Connection, select
 
 from douban_pipeline.catalog.change_log import decode
-from douban_pipeline.catalog.states import ChangeState
 from douban_pipeline.cms.values import readable
+from douban_pipeline.douban.store.states import ChangeState
 from douban_pipeline.services import Services
 
 

@@ -6,10 +6,10 @@ from typing import Any
 import dagster as dg
 from pydantic import Field
 
-from douban_pipeline.catalog.decisions import WORDS
-from douban_pipeline.catalog.states import DecisionAction, ReviewStatus
 from douban_pipeline.core.ui.presentation import Markdown, subject_link, table
 from douban_pipeline.dagster_kit.launchpad import PERSON_TAGS, problems_failure, refuse_environment
+from douban_pipeline.douban.store.decisions import WORDS
+from douban_pipeline.douban.store.states import DecisionAction, ReviewStatus
 from douban_pipeline.review.manual import example, filled
 from douban_pipeline.review.outcome import conclude, waits
 from douban_pipeline.review.recording.decisions import DecisionError, record

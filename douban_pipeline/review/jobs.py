@@ -3,9 +3,9 @@
 import dagster as dg
 from pydantic import Field
 
-from douban_pipeline.catalog.states import DecisionAction
 from douban_pipeline.core.ui.launchpad_links import row
 from douban_pipeline.dagster_kit.launchpad import PERSON_TAGS, problems_failure, refuse_environment
+from douban_pipeline.douban.store.states import DecisionAction
 from douban_pipeline.review.manual import example, filled
 from douban_pipeline.review.outcome import conclude, teller, waits
 from douban_pipeline.review.recording.decisions import DecisionError, Wish, record

@@ -7,8 +7,8 @@ from typing import Any
 import dagster as dg
 
 from douban_pipeline import launch_links
-from douban_pipeline.catalog.decisions import WORDS
 from douban_pipeline.core.ui.presentation import subject_link, table
+from douban_pipeline.douban.store.decisions import WORDS
 from douban_pipeline.review.recording.wishes import Recorded, Recording, Result
 from douban_pipeline.services import Services
 

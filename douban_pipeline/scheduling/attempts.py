@@ -16,8 +16,6 @@ from typing import TypeVar
 
 from sqlalchemy import Connection, select, update
 
-from douban_pipeline.catalog.states import ReviewStatus
-from douban_pipeline.catalog.tasks import FAILURES_FOR_A_PERSON, Task, TaskQueue, back_off
 from douban_pipeline.core.archive import ArchiveError
 from douban_pipeline.core.database import transactions
 from douban_pipeline.core.errors import (
@@ -28,6 +26,8 @@ from douban_pipeline.core.errors import (
     SourceUnpaid,
     SourceWall,
 )
+from douban_pipeline.douban.store.states import ReviewStatus
+from douban_pipeline.douban.store.tasks import FAILURES_FOR_A_PERSON, Task, TaskQueue, back_off
 from douban_pipeline.services import Services
 from douban_pipeline.upstream.search import SearchIncomplete
 

@@ -27,12 +27,12 @@ from sqlalchemy import (
     update,
 )
 
-from douban_pipeline.catalog.states import DecisionState, ReviewStatus, TaskStage, TaskStatus, TaskType
-from douban_pipeline.catalog.tables import OwnTables
-from douban_pipeline.catalog.tasks import OPEN, NewTask, TaskQueue
-from douban_pipeline.catalog.videos import refuse_pending
 from douban_pipeline.core.clock import Clock
 from douban_pipeline.core.database import chunks, reading, transactions
+from douban_pipeline.douban.store.states import DecisionState, ReviewStatus, TaskStage, TaskStatus, TaskType
+from douban_pipeline.douban.store.tables import OwnTables
+from douban_pipeline.douban.store.tasks import OPEN, NewTask, TaskQueue
+from douban_pipeline.douban.store.videos import refuse_pending
 from douban_pipeline.scheduling.tiers import tier_of
 from douban_pipeline.settings import Settings
 

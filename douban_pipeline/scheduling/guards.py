@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from sqlalchemy import Connection, and_, func, not_, select
 
-from douban_pipeline.catalog.states import ReviewStatus
-from douban_pipeline.catalog.tasks import OPEN
-from douban_pipeline.catalog.videos import Breach
+from douban_pipeline.douban.store.states import ReviewStatus
+from douban_pipeline.douban.store.tasks import OPEN
+from douban_pipeline.douban.store.videos import Breach
 from douban_pipeline.scheduling.due import DueVideos
 from douban_pipeline.services import Services
 

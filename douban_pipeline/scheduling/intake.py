@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Engine, RowMapping, bindparam, func, or_, select, update
 
-from douban_pipeline.catalog.decisions import PERSON, chosen_subjects
-from douban_pipeline.catalog.states import ReviewStatus
-from douban_pipeline.catalog.tables import OwnTables
-from douban_pipeline.catalog.tasks import shard_of
-from douban_pipeline.catalog.videos import GONE, fingerprint, state_rows
 from douban_pipeline.cms.maccms import MATCH_COLUMNS, Cms
 from douban_pipeline.cms.numbers import year_of
 from douban_pipeline.cms.people import PEOPLE_COLUMNS, People, names_of_row
 from douban_pipeline.core.clock import Clock
 from douban_pipeline.core.database import insert_missing, reading, transactions
+from douban_pipeline.douban.store.decisions import PERSON, chosen_subjects
+from douban_pipeline.douban.store.states import ReviewStatus
+from douban_pipeline.douban.store.tables import OwnTables
+from douban_pipeline.douban.store.tasks import shard_of
+from douban_pipeline.douban.store.videos import GONE, fingerprint, state_rows
 from douban_pipeline.matching.text import simplify
 from douban_pipeline.scheduling.tiers import next_visit_of, tier_index, tier_of_row, updated_at
 

@@ -3,8 +3,8 @@
 import dagster as dg
 from pydantic import Field
 
-from douban_pipeline.catalog import migrations
 from douban_pipeline.core.ui.presentation import table
+from douban_pipeline.douban.store import migrations
 from douban_pipeline.scheduling.intake import Intake, IntakeReport
 from douban_pipeline.services import Services
 

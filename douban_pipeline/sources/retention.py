@@ -24,8 +24,8 @@ import numpy as np
 import numpy.typing as npt
 from sqlalchemy import Column, ColumnElement, select
 
-from douban_pipeline.catalog.tables import OwnTables
 from douban_pipeline.core.database import reading
+from douban_pipeline.douban.store.tables import OwnTables
 from douban_pipeline.services import Services
 
 MARGIN = timedelta(days=1)

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, func, select
 
-from douban_pipeline.catalog.tables import OwnTables
+from douban_pipeline.douban.store.tables import OwnTables
 
 
 @dataclass(frozen=True, slots=True)

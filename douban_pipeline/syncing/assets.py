@@ -6,10 +6,10 @@ from typing import Any
 
 import dagster as dg
 
-from douban_pipeline.catalog.decisions import WORDS
-from douban_pipeline.catalog.states import DecisionAction, DecisionState, TaskStage
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.ui.presentation import counted, subject_link, table
+from douban_pipeline.douban.store.decisions import WORDS
+from douban_pipeline.douban.store.states import DecisionAction, DecisionState, TaskStage
 from douban_pipeline.linking.assets import scored_matches
 from douban_pipeline.partitions import shard_backfill, shards
 from douban_pipeline.scheduling.session import open_session

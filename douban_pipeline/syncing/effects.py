@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from douban_pipeline.catalog.change_log import SYNOPSIS_COLUMNS
-from douban_pipeline.catalog.decisions import LINKING, PERSON, locks_id
-from douban_pipeline.catalog.states import DecisionAction, ReviewStatus
+from douban_pipeline.douban.store.decisions import LINKING, PERSON, locks_id
+from douban_pipeline.douban.store.states import DecisionAction, ReviewStatus
 
 
 @dataclass(frozen=True, slots=True)

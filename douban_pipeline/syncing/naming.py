@@ -7,9 +7,9 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import RowMapping, update
 
-from douban_pipeline.catalog.decisions import NAMING
 from douban_pipeline.core.database import transactions
 from douban_pipeline.core.errors import SourceError, SubjectMismatch, SubjectMissing
+from douban_pipeline.douban.store.decisions import NAMING
 from douban_pipeline.scheduling.attempts import ILL, PAUSE, worth_asking_at
 from douban_pipeline.services import Services
 from douban_pipeline.syncing.subject_check import conflicts_of

@@ -7,10 +7,16 @@ from typing import Any
 
 from sqlalchemy import Connection, select, update
 
-from douban_pipeline.catalog.decisions import LINKING, Aspect, aspect_of
-from douban_pipeline.catalog.states import DecisionAction, TaskStage, TaskStatus, TaskType, VerdictState
-from douban_pipeline.catalog.tables import OwnTables
-from douban_pipeline.catalog.tasks import DECISION, FRESH, NOTE, REVIEWER, NewTask, TaskQueue
+from douban_pipeline.douban.store.decisions import LINKING, Aspect, aspect_of
+from douban_pipeline.douban.store.states import (
+    DecisionAction,
+    TaskStage,
+    TaskStatus,
+    TaskType,
+    VerdictState,
+)
+from douban_pipeline.douban.store.tables import OwnTables
+from douban_pipeline.douban.store.tasks import DECISION, FRESH, NOTE, REVIEWER, NewTask, TaskQueue
 
 PEOPLE_FIRST = "审核决定优先"
 """Why work of automation is closed for a decision."""

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import RowMapping
 
 from douban_pipeline.catalog.change_log import Change
-from douban_pipeline.catalog.tasks import DECISION, FRESH, Task
+from douban_pipeline.douban.store.tasks import DECISION, FRESH, Task
 
 
 @dataclass(frozen=True, slots=True)

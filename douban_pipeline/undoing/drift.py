@@ -16,11 +16,11 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, RowMapping, select, true
 
 from douban_pipeline.catalog.change_log import REVERT, SYNOPSIS_COLUMNS
-from douban_pipeline.catalog.decisions import PERSON
 from douban_pipeline.catalog.permissions import LOCKED_IN_CMS
-from douban_pipeline.catalog.states import DecisionState, ReviewStatus
 from douban_pipeline.cms.values import readable
 from douban_pipeline.core.database import reading
+from douban_pipeline.douban.store.decisions import PERSON
+from douban_pipeline.douban.store.states import DecisionState, ReviewStatus
 from douban_pipeline.services import Services
 from douban_pipeline.undoing.last_writes import (
     LastWrites,

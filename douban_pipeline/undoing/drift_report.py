@@ -9,8 +9,8 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from douban_pipeline.catalog.change_log import SYNOPSIS_COLUMNS
-from douban_pipeline.catalog.states import DecisionAction
 from douban_pipeline.core.ui.presentation import Markdown, local_time, subject_link, table
+from douban_pipeline.douban.store.states import DecisionAction
 from douban_pipeline.state_words import CHANGES, OPERATORS, word_for
 from douban_pipeline.undoing import links
 from douban_pipeline.undoing.drift import SERIOUS, Drift, Kind, Look, Looks

@@ -9,11 +9,11 @@ from typing import Any
 
 from sqlalchemy import Column, Connection, RowMapping, Table, func, select
 
-from douban_pipeline.catalog.decisions import chosen_subjects
-from douban_pipeline.catalog.states import ChangeState, TaskStatus
-from douban_pipeline.catalog.tasks import OPEN
-from douban_pipeline.catalog.videos import state_rows
 from douban_pipeline.core.database import reading
+from douban_pipeline.douban.store.decisions import chosen_subjects
+from douban_pipeline.douban.store.states import ChangeState, TaskStatus
+from douban_pipeline.douban.store.tasks import OPEN
+from douban_pipeline.douban.store.videos import state_rows
 from douban_pipeline.services import Services
 
 CANDIDATES = 3

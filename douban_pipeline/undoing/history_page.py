@@ -7,11 +7,11 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from douban_pipeline.catalog.change_log import decode
-from douban_pipeline.catalog.decisions import LINKING
-from douban_pipeline.catalog.states import ChangeState, DecisionAction
 from douban_pipeline.cms.numbers import moment_of
 from douban_pipeline.cms.values import readable
 from douban_pipeline.core.ui.presentation import Markdown, escaped, local_time, subject_link
+from douban_pipeline.douban.store.decisions import LINKING
+from douban_pipeline.douban.store.states import ChangeState, DecisionAction
 from douban_pipeline.state_words import (
     CHANGE_STATES,
     CHANGES,

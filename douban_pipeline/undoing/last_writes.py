@@ -14,8 +14,8 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Select, String, func, or_, select, type_coerce
 
 from douban_pipeline.catalog.change_log import SYNOPSIS_COLUMNS, decode
-from douban_pipeline.catalog.states import ChangeState, DecisionAction, IntroState
-from douban_pipeline.catalog.tables import OwnTables
+from douban_pipeline.douban.store.states import ChangeState, DecisionAction, IntroState
+from douban_pipeline.douban.store.tables import OwnTables
 
 _WRITTEN = (ChangeState.APPLIED, ChangeState.REVERTED)
 _UNSURE = (ChangeState.PREPARED, ChangeState.CONFLICT)

@@ -8,12 +8,12 @@ from typing import Any
 from sqlalchemy import RowMapping, select
 
 from douban_pipeline.catalog.change_log import decode
-from douban_pipeline.catalog.decisions import WORDS
 from douban_pipeline.catalog.revert import RevertedChange
-from douban_pipeline.catalog.states import DecisionAction
 from douban_pipeline.cms.values import readable
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.ui.presentation import local_time, table
+from douban_pipeline.douban.store.decisions import WORDS
+from douban_pipeline.douban.store.states import DecisionAction
 from douban_pipeline.services import Services
 from douban_pipeline.state_words import CHANGES, OPERATORS, word_for
 from douban_pipeline.undoing import links

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from douban_pipeline.catalog.change_log import RESTORE, Change, ChangeLog
-from douban_pipeline.catalog.states import ChangeState
+from douban_pipeline.douban.store.states import ChangeState
 from douban_pipeline.undoing.drift import Drift, Kind
 from douban_pipeline.undoing.words import LOOKS
 

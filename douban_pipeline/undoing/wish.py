@@ -11,10 +11,10 @@ from sqlalchemy import Column, Connection, select
 
 from douban_pipeline.catalog.change_log import PIPELINE
 from douban_pipeline.catalog.revert_selection import Selection, count
-from douban_pipeline.catalog.tables import OwnTables
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.problems import ProblemsError
 from douban_pipeline.core.ui.presentation import local_time
+from douban_pipeline.douban.store.tables import OwnTables
 from douban_pipeline.services import Services
 from douban_pipeline.undoing.withdrawal import waiting_decisions
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from sqlalchemy import ColumnElement, Connection, RowMapping, select, update
 
 from douban_pipeline.catalog.revert_selection import Selection
-from douban_pipeline.catalog.states import DecisionState, TaskStatus
 from douban_pipeline.core.database import transactions
+from douban_pipeline.douban.store.states import DecisionState, TaskStatus
 from douban_pipeline.services import Services
 
 _CHUNK = 500

@@ -8,7 +8,7 @@ import pytest
 import sqlalchemy as sa
 from playwright.sync_api import Page, expect
 
-from douban_pipeline.catalog.states import DecisionAction
+from douban_pipeline.douban.store.states import DecisionAction
 from douban_pipeline.review.recording.decisions import Wish, record
 from douban_pipeline_tests.browser.sheets import (
     LOCKED,

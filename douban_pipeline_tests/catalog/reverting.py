@@ -8,7 +8,7 @@ from typing import Any
 
 from douban_pipeline.catalog.change_log import Change
 from douban_pipeline.catalog.revert import RevertedChange, Selection, revert
-from douban_pipeline.catalog.states import ChangeState, ReviewStatus
+from douban_pipeline.douban.store.states import ChangeState, ReviewStatus
 from douban_pipeline_tests.library import Library
 
 FIELDS = {

@@ -10,7 +10,7 @@ import pytest
 import sqlalchemy as sa
 
 from douban_pipeline.catalog.change_log import Change, ChangeLog, decode, encode
-from douban_pipeline.catalog.states import ChangeState, ReviewStatus
+from douban_pipeline.douban.store.states import ChangeState, ReviewStatus
 from douban_pipeline_tests.clocks import START
 from douban_pipeline_tests.library import build_library, video
 

@@ -11,10 +11,10 @@ import pytest
 
 from douban_pipeline.catalog.change_log import LOST_AFTER, Change, ChangeLog, Reconciled
 from douban_pipeline.catalog.revert import Selection, revert
-from douban_pipeline.catalog.states import ChangeState
 from douban_pipeline.cms.maccms import Cms
 from douban_pipeline.core.clock import SystemClock
 from douban_pipeline.core.owner import is_dead
+from douban_pipeline.douban.store.states import ChangeState
 from douban_pipeline_tests.library import Library, dead_owner, processes, video
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from douban_pipeline.catalog.change_log import Change, ChangeLog
 from douban_pipeline.catalog.revert import RevertedChange, Selection, revert
-from douban_pipeline.catalog.states import ChangeState
 from douban_pipeline.core.database import reading
+from douban_pipeline.douban.store.states import ChangeState
 from douban_pipeline_tests.catalog.reverting import FIELDS, altered, changed, take_back, write
 from douban_pipeline_tests.clocks import START
 from douban_pipeline_tests.library import build_library, video

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 
 from douban_pipeline.catalog.change_log import Change, ChangeLog
 from douban_pipeline.catalog.revert import BACK_WITH_ITS_LINK, WITH_ITS_LINK, Selection, revert
-from douban_pipeline.catalog.states import ChangeState, ReviewStatus
+from douban_pipeline.douban.store.states import ChangeState, ReviewStatus
 from douban_pipeline_tests.clocks import START
 from douban_pipeline_tests.library import dead_owner, video
 

@@ -10,8 +10,8 @@ import sqlalchemy as sa
 
 from douban_pipeline.catalog.change_log import Change
 from douban_pipeline.catalog.revert_selection import Selection, TooManyError, choose, count
-from douban_pipeline.catalog.states import DecisionAction
 from douban_pipeline.core.database import reading
+from douban_pipeline.douban.store.states import DecisionAction
 from douban_pipeline_tests.catalog.reverting import take_back
 from douban_pipeline_tests.clocks import START
 from douban_pipeline_tests.library import video

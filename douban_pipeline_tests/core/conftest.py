@@ -17,11 +17,11 @@ from zoneinfo import ZoneInfo
 import pytest
 from sqlalchemy import Engine
 
-from douban_pipeline.catalog.tables import OwnTables, own_tables
 from douban_pipeline.core.archive import Archive
 from douban_pipeline.core.database import open_engine
 from douban_pipeline.core.gate import Gate, GateStatus
 from douban_pipeline.core.http import Fetcher
+from douban_pipeline.douban.store.tables import OwnTables, own_tables
 from douban_pipeline_tests.clocks import FakeClock
 
 HOLD = timedelta(seconds=60)

@@ -8,11 +8,11 @@ from datetime import datetime
 from random import Random
 from typing import Any
 
-from douban_pipeline.catalog.tables import own_tables
 from douban_pipeline.core.archive import Archive
 from douban_pipeline.core.database import open_engine
 from douban_pipeline.core.gate import Gate
 from douban_pipeline.core.http import Fetcher
+from douban_pipeline.douban.store.tables import own_tables
 
 FIRST = 90_000_100
 """The subject that the first process asks for; each further process asks for the next."""

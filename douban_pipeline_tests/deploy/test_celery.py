@@ -23,8 +23,6 @@ from dagster_celery.tags import DAGSTER_CELERY_TASK_ID_TAG
 from sqlalchemy import select
 
 from douban_pipeline.build import build_defs
-from douban_pipeline.catalog import migrations
-from douban_pipeline.catalog.states import TaskStatus
 from douban_pipeline.core.database import reading
 from douban_pipeline.dagster_kit import celery_launcher
 from douban_pipeline.dagster_kit.celery_launcher import WatchfulCeleryLauncher
@@ -33,6 +31,8 @@ from douban_pipeline.demo.cms_schema import default_types
 from douban_pipeline.demo.library import create_library
 from douban_pipeline.demo.replay import ReplayServer
 from douban_pipeline.demo.sample import cms_columns, load_subjects, load_videos
+from douban_pipeline.douban.store import migrations
+from douban_pipeline.douban.store.states import TaskStatus
 from douban_pipeline.launching.chain import CHAIN, shard_range_tags
 from douban_pipeline.scheduling.intake import Intake
 from douban_pipeline.services import Services, open_services

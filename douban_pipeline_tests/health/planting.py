@@ -7,8 +7,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from douban_pipeline.catalog.states import IntroState, TaskStage, TaskStatus, TaskType
-from douban_pipeline.catalog.tasks import OPEN, shard_of
+from douban_pipeline.douban.store.states import IntroState, TaskStage, TaskStatus, TaskType
+from douban_pipeline.douban.store.tasks import OPEN, shard_of
 from douban_pipeline.health.metrics import Outcomes
 from douban_pipeline.health.samples import Sample, keep
 from douban_pipeline_tests.library import Library

@@ -13,8 +13,8 @@ from xml.etree import ElementTree
 import dagster as dg
 import pytest
 
-from douban_pipeline.catalog.states import TaskStatus
 from douban_pipeline.core.errors import SourceWall
+from douban_pipeline.douban.store.states import TaskStatus
 from douban_pipeline.health import alerts, samples
 from douban_pipeline.health.assets import assets, end_passed_guards
 from douban_pipeline.health.causes import guard_cause

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from douban_pipeline.catalog.states import IntroState, TaskStatus, TaskType
 from douban_pipeline.core.errors import SourceThrottled, SourceWall
+from douban_pipeline.douban.store.states import IntroState, TaskStatus, TaskType
 from douban_pipeline.health.causes import (
     Cause,
     cause_name,

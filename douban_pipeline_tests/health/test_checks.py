@@ -8,8 +8,8 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from douban_pipeline.catalog.states import TaskStatus, TaskType
 from douban_pipeline.core.errors import SourceWall
+from douban_pipeline.douban.store.states import TaskStatus, TaskType
 from douban_pipeline.health import checks
 from douban_pipeline_tests.clocks import START
 from douban_pipeline_tests.health import planting

@@ -6,8 +6,8 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from douban_pipeline.catalog.states import IntroState, ReviewStatus, TaskStatus, TaskType
 from douban_pipeline.core.errors import SourceUnavailable
+from douban_pipeline.douban.store.states import IntroState, ReviewStatus, TaskStatus, TaskType
 from douban_pipeline.health import samples
 from douban_pipeline.health.metrics import Outcomes, Spending, VerdictDay, measure, total
 from douban_pipeline.health.samples import Sample

@@ -12,9 +12,9 @@ from typing import Any
 import dagster as dg
 import sqlalchemy as sa
 
-from douban_pipeline.catalog.tasks import shard_of
 from douban_pipeline.core.owner import owner_name
 from douban_pipeline.demo.replay import ReplayServer
+from douban_pipeline.douban.store.tasks import shard_of
 from douban_pipeline.intros import checks
 from douban_pipeline.intros.assets import ai_intros
 from douban_pipeline.intros.jobs import redo_intros

@@ -8,8 +8,8 @@ import pytest
 
 from douban_pipeline.catalog.change_log import ChangeLog
 from douban_pipeline.catalog.revert import Selection, revert
-from douban_pipeline.catalog.states import DecisionState
 from douban_pipeline.cms.values import content_text
+from douban_pipeline.douban.store.states import DecisionState
 from douban_pipeline.intros.ledger import Ledger
 from douban_pipeline.intros.writer import IntroWriter
 from douban_pipeline.scheduling.due import DueVideos

@@ -9,8 +9,8 @@ import dagster as dg
 import pytest
 import sqlalchemy as sa
 
-from douban_pipeline.catalog.states import TaskStage, TaskStatus, TaskType
-from douban_pipeline.catalog.tasks import NewTask
+from douban_pipeline.douban.store.states import TaskStage, TaskStatus, TaskType
+from douban_pipeline.douban.store.tasks import NewTask
 from douban_pipeline.launching.housekeeping import HEALTH_DAYS, HEALTH_TAGS, clear_away
 from douban_pipeline_tests.clocks import START
 from douban_pipeline_tests.library import Library, build_library, video

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy.exc import OperationalError
 
 from douban_pipeline.build import build_defs
-from douban_pipeline.catalog.states import DecisionAction
+from douban_pipeline.douban.store.states import DecisionAction
 from douban_pipeline.launching.chain import CHAIN, chain_runs_under_way, shard_range_tags
 from douban_pipeline.launching.sensors import due_videos_sensor, intake_sensor
 from douban_pipeline.review.recording.decisions import Wish, record

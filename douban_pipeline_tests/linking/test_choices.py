@@ -7,7 +7,7 @@ from datetime import timedelta
 import dagster as dg
 import pytest
 
-from douban_pipeline.catalog.states import DecisionState
+from douban_pipeline.douban.store.states import DecisionState
 from douban_pipeline.linking.verdicts import with_choice
 from douban_pipeline_tests.deciding import decide
 from douban_pipeline_tests.library import video

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from douban_pipeline.catalog.states import TaskStatus
-from douban_pipeline.catalog.tasks import BACK_OFF
 from douban_pipeline.core.gate_rules import GateState
 from douban_pipeline.demo.faults import FAULTS
+from douban_pipeline.douban.store.states import TaskStatus
+from douban_pipeline.douban.store.tasks import BACK_OFF
 from douban_pipeline_tests.scenario import Scenario, row_of, subject
 
 NAMES = ("长河落日", "蓝鲸灯塔", "午夜电车", "麦田回声", "纸鸢旧城", "雪线村庄", "钟楼谜案", "渡口来信", "盐湖行者")

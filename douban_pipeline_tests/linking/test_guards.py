@@ -6,8 +6,8 @@ import dagster as dg
 import pytest
 import sqlalchemy as sa
 
-from douban_pipeline.catalog.states import TaskStage, TaskType
-from douban_pipeline.catalog.tasks import NewTask, shard_of
+from douban_pipeline.douban.store.states import TaskStage, TaskType
+from douban_pipeline.douban.store.tasks import NewTask, shard_of
 from douban_pipeline_tests.runs import STEPS, Run, new_run_id
 from douban_pipeline_tests.scenario import FILMS, RIVER, WHALE, Scenario, row_of
 

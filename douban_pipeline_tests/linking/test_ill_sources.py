@@ -6,8 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from douban_pipeline.catalog.tasks import BACK_OFF
 from douban_pipeline.core.gate_rules import GateState
+from douban_pipeline.douban.store.tasks import BACK_OFF
 from douban_pipeline_tests.runs import STEPS
 from douban_pipeline_tests.scenario import FILMS, RIVER, TRAM, WHALE, row_of
 

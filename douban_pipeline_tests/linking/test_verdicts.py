@@ -6,8 +6,8 @@ import pytest
 import sqlalchemy as sa
 
 from douban_pipeline import RULE_VERSION
-from douban_pipeline.catalog import brakes
-from douban_pipeline.catalog.brakes import Brake
+from douban_pipeline.douban.store import brakes
+from douban_pipeline.douban.store.brakes import Brake
 from douban_pipeline.upstream.douban import parse_subject
 from douban_pipeline_tests.library import video
 from douban_pipeline_tests.runs import STEPS

@@ -8,9 +8,9 @@ import dagster as dg
 import pytest
 import yaml
 
-from douban_pipeline.catalog import brakes
-from douban_pipeline.catalog.brakes import Brake
 from douban_pipeline.core.database import reading
+from douban_pipeline.douban.store import brakes
+from douban_pipeline.douban.store.brakes import Brake
 from douban_pipeline.precision.braking import LiftError, lift, pull_where_short
 from douban_pipeline.precision.jobs import LiftConfig, lift_brakes
 from douban_pipeline.precision.labels import Label, Link

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from douban_pipeline.catalog.brakes import Brake
 from douban_pipeline.core.intervals import wilson
 from douban_pipeline.core.ui.presentation import as_image
+from douban_pipeline.douban.store.brakes import Brake
 from douban_pipeline.matching import SENTENCES
 from douban_pipeline.matching.strata import STRATA
 from douban_pipeline.precision import report

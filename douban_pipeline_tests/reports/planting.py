@@ -13,8 +13,8 @@ import dagster as dg
 import sqlalchemy as sa
 import yaml
 
-from douban_pipeline.catalog.states import DecisionState
-from douban_pipeline.catalog.tasks import shard_of
+from douban_pipeline.douban.store.states import DecisionState
+from douban_pipeline.douban.store.tasks import shard_of
 from douban_pipeline.reports.assets import assets
 from douban_pipeline.services import Services
 from douban_pipeline_tests.clocks import START

@@ -6,8 +6,8 @@ import dagster as dg
 import pytest
 
 from douban_pipeline.build import build_defs
-from douban_pipeline.catalog.states import DecisionAction
 from douban_pipeline.core.ui.launchpad_links import MOST_CHARACTERS
+from douban_pipeline.douban.store.states import DecisionAction
 from douban_pipeline.reports import links
 from douban_pipeline_tests.library import GivenSettings
 from douban_pipeline_tests.reports.planting import HOSTILE, launched

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 import sqlalchemy as sa
 
-from douban_pipeline.catalog.tasks import shard_of
+from douban_pipeline.douban.store.tasks import shard_of
 from douban_pipeline.reports import duplicates
 from douban_pipeline.reports.duplicates import subject_groups, title_groups
 from douban_pipeline.reports.intros import intros

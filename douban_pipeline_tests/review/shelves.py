@@ -8,9 +8,9 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from douban_pipeline.catalog.states import DecisionAction
-from douban_pipeline.catalog.tasks import shard_of
-from douban_pipeline.catalog.videos import fingerprint
+from douban_pipeline.douban.store.states import DecisionAction
+from douban_pipeline.douban.store.tasks import shard_of
+from douban_pipeline.douban.store.videos import fingerprint
 from douban_pipeline.review.recording.wishes import identity
 from douban_pipeline_tests.library import Library, video
 

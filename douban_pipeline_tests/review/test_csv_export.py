@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from douban_pipeline.catalog.states import DecisionAction
+from douban_pipeline.douban.store.states import DecisionAction
 from douban_pipeline.review.reading.queue import Waiting
 from douban_pipeline.review.recording.candidates import Candidate
 from douban_pipeline.review.recording.wishes import Wish

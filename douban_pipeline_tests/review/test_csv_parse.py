@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from douban_pipeline.catalog.decisions import WORDS
-from douban_pipeline.catalog.states import DecisionAction
+from douban_pipeline.douban.store.decisions import WORDS
+from douban_pipeline.douban.store.states import DecisionAction
 from douban_pipeline.review.recording.wishes import Wish
 from douban_pipeline.review.spreadsheet import text as csv_text
 from douban_pipeline.review.spreadsheet.cells import (

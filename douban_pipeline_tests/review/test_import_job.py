@@ -11,7 +11,7 @@ import dagster as dg
 import pytest
 import yaml
 
-from douban_pipeline.catalog.decisions import WORDS
+from douban_pipeline.douban.store.decisions import WORDS
 from douban_pipeline.review.import_jobs import ImportConfig, import_decisions
 from douban_pipeline.review.reading.queue import review_queue_of
 from douban_pipeline.review.spreadsheet.files import export_csv, parse_csv

@@ -10,8 +10,8 @@ import dagster as dg
 import pytest
 import yaml
 
-from douban_pipeline.catalog.states import DecisionState
 from douban_pipeline.core.ui.launchpad_links import MOST_CHARACTERS
+from douban_pipeline.douban.store.states import DecisionState
 from douban_pipeline.review.reading.queue import review_queue_of
 from douban_pipeline.review.reading.queue_table import holders_shown, pressing_table
 from douban_pipeline_tests.clocks import START

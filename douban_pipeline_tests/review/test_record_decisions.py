@@ -13,9 +13,9 @@ import dagster as dg
 import pytest
 import yaml
 
-from douban_pipeline.catalog.decisions import WORDS
-from douban_pipeline.catalog.states import DecisionAction
 from douban_pipeline.core.ui.launchpad_links import launch_path, op_config, row
+from douban_pipeline.douban.store.decisions import WORDS
+from douban_pipeline.douban.store.states import DecisionAction
 from douban_pipeline.review.jobs import DecisionRow, DecisionsConfig, record_decisions
 from douban_pipeline.review.outcome import recorded_table, teller
 from douban_pipeline.review.recording.wishes import Recorded, Recording, Wish

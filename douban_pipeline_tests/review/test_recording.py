@@ -7,9 +7,9 @@ from datetime import timedelta
 
 import pytest
 
-from douban_pipeline.catalog.videos import fingerprint
 from douban_pipeline.core.errors import SubjectMismatch
 from douban_pipeline.demo.replay import ReplayServer
+from douban_pipeline.douban.store.videos import fingerprint
 from douban_pipeline.review.recording import decisions
 from douban_pipeline.review.recording.decisions import DecisionError
 from douban_pipeline_tests.library import Library

@@ -10,8 +10,8 @@ import sqlalchemy as sa
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from douban_pipeline.catalog.decisions import LINKING, contradict
-from douban_pipeline.catalog.states import DecisionAction
+from douban_pipeline.douban.store.decisions import LINKING, contradict
+from douban_pipeline.douban.store.states import DecisionAction
 from douban_pipeline.review.recording.decisions import Wish
 from douban_pipeline_tests.library import Library
 from douban_pipeline_tests.review.world import A, B, C, D, asking, decide, furnish, stored

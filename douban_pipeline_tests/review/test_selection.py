@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 import sqlalchemy as sa
 
-from douban_pipeline.catalog.states import DecisionAction, ReviewStatus
+from douban_pipeline.douban.store.states import DecisionAction, ReviewStatus
 from douban_pipeline.review.recording.wishes import Wish
 from douban_pipeline.review.selecting.bulk import Bulk
 from douban_pipeline.review.selecting.filters import VideoFilter

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from douban_pipeline.catalog.states import DecisionAction
 from douban_pipeline.core.errors import SourceUnavailable, SubjectMissing
+from douban_pipeline.douban.store.states import DecisionAction
 from douban_pipeline_tests.library import Library
 from douban_pipeline_tests.review.world import A, B, C, D, E, asking, decide, furnish, only, told, wish
 

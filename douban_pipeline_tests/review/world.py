@@ -10,9 +10,9 @@ from unittest.mock import patch
 
 import sqlalchemy as sa
 
-from douban_pipeline.catalog.states import DecisionAction
-from douban_pipeline.catalog.tasks import shard_of
-from douban_pipeline.catalog.videos import fingerprint
+from douban_pipeline.douban.store.states import DecisionAction
+from douban_pipeline.douban.store.tasks import shard_of
+from douban_pipeline.douban.store.videos import fingerprint
 from douban_pipeline.review.recording import decisions
 from douban_pipeline.review.recording.decisions import Recorded, Recording, Wish, record
 from douban_pipeline_tests.library import Library, video

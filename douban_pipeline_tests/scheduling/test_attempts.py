@@ -9,9 +9,6 @@ from datetime import timedelta
 
 import pytest
 
-from douban_pipeline.catalog.states import TaskStage, TaskType
-from douban_pipeline.catalog.tables import SHARDS
-from douban_pipeline.catalog.tasks import NewTask
 from douban_pipeline.core.errors import (
     GateClosed,
     GateUnreadable,
@@ -21,6 +18,9 @@ from douban_pipeline.core.errors import (
     SubjectMismatch,
     SubjectMissing,
 )
+from douban_pipeline.douban.store.states import TaskStage, TaskType
+from douban_pipeline.douban.store.tables import SHARDS
+from douban_pipeline.douban.store.tasks import NewTask
 from douban_pipeline.scheduling.attempts import PAUSE, Attempts, PutBack
 from douban_pipeline_tests.clocks import START
 

@@ -8,10 +8,10 @@ from datetime import timedelta
 import pytest
 import sqlalchemy as sa
 
-from douban_pipeline.catalog.states import TaskStage, TaskStatus, TaskType
-from douban_pipeline.catalog.tables import SHARDS
-from douban_pipeline.catalog.tasks import NewTask
 from douban_pipeline.core.database import reading
+from douban_pipeline.douban.store.states import TaskStage, TaskStatus, TaskType
+from douban_pipeline.douban.store.tables import SHARDS
+from douban_pipeline.douban.store.tasks import NewTask
 from douban_pipeline.scheduling.due import DueVideo, DueVideos, Scope, ShardDue, works_on
 from douban_pipeline_tests.clocks import START
 from douban_pipeline_tests.library import days_ago

@@ -15,10 +15,10 @@ from hypothesis import given
 from hypothesis import settings as profile
 from hypothesis import strategies as st
 
-from douban_pipeline.catalog.states import TaskStage, TaskStatus, TaskType
-from douban_pipeline.catalog.tasks import NewTask
 from douban_pipeline.core import archive as archive_module
 from douban_pipeline.core.archive import LONGEST_CACHE
+from douban_pipeline.douban.store.states import TaskStage, TaskStatus, TaskType
+from douban_pipeline.douban.store.tasks import NewTask
 from douban_pipeline.linking.candidates import Fetched, Found
 from douban_pipeline.matching import Subject, Video
 from douban_pipeline.rescoring.stored import Selection, Stored, StoredVerdicts

@@ -7,8 +7,8 @@ import sqlalchemy as sa
 
 from douban_pipeline.catalog.change_log import ChangeLog
 from douban_pipeline.catalog.revert import Selection, revert
-from douban_pipeline.catalog.tasks import TaskQueue
 from douban_pipeline.core.owner import owner_name
+from douban_pipeline.douban.store.tasks import TaskQueue
 from douban_pipeline.syncing import decisions as carrying
 from douban_pipeline.syncing.naming import Naming
 from douban_pipeline.syncing.writer import Writer

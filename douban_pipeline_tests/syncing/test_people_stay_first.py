@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 import sqlalchemy as sa
 
-from douban_pipeline.catalog.states import DecisionAction, TaskStage
+from douban_pipeline.douban.store.states import DecisionAction, TaskStage
 from douban_pipeline.linking import verdicts
 from douban_pipeline.review.recording.decisions import Wish, record
 from douban_pipeline.scheduling.attempts import Attempts

@@ -6,8 +6,8 @@ from decimal import Decimal
 
 import sqlalchemy as sa
 
-from douban_pipeline.catalog.states import TaskStage, TaskType
-from douban_pipeline.catalog.tasks import NewTask
+from douban_pipeline.douban.store.states import TaskStage, TaskType
+from douban_pipeline.douban.store.tasks import NewTask
 from douban_pipeline_tests.deciding import decide, decisions
 from douban_pipeline_tests.scenario import RIVER, TRAM, WHALE
 from douban_pipeline_tests.syncing.test_decisions import carried, changes_of

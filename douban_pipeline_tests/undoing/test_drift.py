@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from douban_pipeline.catalog.change_log import Change
-from douban_pipeline.catalog.states import ChangeState
+from douban_pipeline.douban.store.states import ChangeState
 from douban_pipeline.undoing.drift import WINDOW, Kind, Looks, drifts
 from douban_pipeline_tests.library import unix, video
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from douban_pipeline.catalog.states import DecisionAction
+from douban_pipeline.douban.store.states import DecisionAction
 from douban_pipeline_tests.scenario import FILMS, RIVER, WHALE, row_of
 
 ALONE = {"search_concurrency": 1, "douban_concurrency": 1}

@@ -6,7 +6,7 @@ import pytest
 
 from douban_pipeline.catalog.change_log import Change, ChangeLog
 from douban_pipeline.catalog.revert import Selection, revert
-from douban_pipeline.catalog.states import ChangeState
+from douban_pipeline.douban.store.states import ChangeState
 from douban_pipeline.undoing.drift import drifts
 from douban_pipeline.undoing.restore import restore
 from douban_pipeline_tests.library import unix, video

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from douban_pipeline.catalog.states import DecisionAction
+from douban_pipeline.douban.store.states import DecisionAction
 from douban_pipeline.reports import links, words
 from douban_pipeline.reports.intro_calls import DAYS, Refusals, Spending
 from douban_pipeline.reports.intros import FailedIntro, Intros, LockedIntro

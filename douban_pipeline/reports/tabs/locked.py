@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from douban_pipeline.catalog.states import DecisionAction
+from douban_pipeline.douban.store.states import DecisionAction
 from douban_pipeline.reports import links
 from douban_pipeline.reports.locked import Locked, LockedIds
 from douban_pipeline.reports.pages import Card, Cell, Chapter, Lines, Link, Report, Subject

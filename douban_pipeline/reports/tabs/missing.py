@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from douban_pipeline.catalog.states import DecisionAction, ReviewStatus
+from douban_pipeline.douban.store.states import DecisionAction, ReviewStatus
 from douban_pipeline.reports import links, words
 from douban_pipeline.reports.missing import Best, Missing, MissingIds
 from douban_pipeline.reports.pages import Card, Cell, Chapter, Lines, Note, Report, Subject

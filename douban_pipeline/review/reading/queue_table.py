@@ -10,8 +10,8 @@ from typing import Any
 from urllib.parse import quote
 
 from douban_pipeline import launch_links
-from douban_pipeline.catalog.states import DecisionAction
 from douban_pipeline.core.ui.presentation import Markdown, escaped, subject_link, table
+from douban_pipeline.douban.store.states import DecisionAction
 from douban_pipeline.review.reading.queue import ReviewQueue, Waiting
 from douban_pipeline.review.reading.sheet import held_by_others, item_label, plain
 from douban_pipeline.review.recording.candidates import Candidate

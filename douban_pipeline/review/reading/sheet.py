@@ -12,9 +12,9 @@ from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from douban_pipeline.catalog.states import ReviewStatus
 from douban_pipeline.core.ui.launchpad_links import MOST_CHARACTERS, launch_path
 from douban_pipeline.core.ui.presentation import local_time
+from douban_pipeline.douban.store.states import ReviewStatus
 from douban_pipeline.matching import Code, Kind, clean_title
 from douban_pipeline.review.reading.queue import ReviewQueue, Waiting
 from douban_pipeline.review.recording.candidates import Candidate

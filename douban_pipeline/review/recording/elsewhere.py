@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from douban_pipeline.catalog.states import ReviewStatus
+from douban_pipeline.douban.store.states import ReviewStatus
 from douban_pipeline.review.recording.pending import Pending
 from douban_pipeline.review.recording.rows import Row
 from douban_pipeline.review.recording.standing import Standing, holders_of, titles_of

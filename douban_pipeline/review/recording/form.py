@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from douban_pipeline.catalog.decisions import NAMING, may_lock
-from douban_pipeline.catalog.states import DecisionAction
+from douban_pipeline.douban.store.decisions import NAMING, may_lock
+from douban_pipeline.douban.store.states import DecisionAction
 from douban_pipeline.review.recording.wishes import MOST_NOTE, Wish
 from douban_pipeline.upstream.subject_urls import SMALLEST_ID
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from douban_pipeline.catalog.decisions import WORDS, Aspect, aspect_of, contradict
-from douban_pipeline.catalog.videos import fingerprint
 from douban_pipeline.core.database import reading
+from douban_pipeline.douban.store.decisions import WORDS, Aspect, aspect_of, contradict
+from douban_pipeline.douban.store.videos import fingerprint
 from douban_pipeline.review.recording import validation
 from douban_pipeline.review.recording.elsewhere import note_others
 from douban_pipeline.review.recording.form import faults

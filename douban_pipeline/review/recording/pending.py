@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from sqlalchemy import ColumnElement, Connection, RowMapping, select
 
-from douban_pipeline.catalog.decisions import LINKING, Aspect, aspect_of, contradict
-from douban_pipeline.catalog.states import DecisionAction, DecisionState
 from douban_pipeline.core.database import chunks
+from douban_pipeline.douban.store.decisions import LINKING, Aspect, aspect_of, contradict
+from douban_pipeline.douban.store.states import DecisionAction, DecisionState
 from douban_pipeline.review.recording.wishes import Wish, identity_of
 from douban_pipeline.services import Services
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from douban_pipeline.catalog.decisions import LINKING
+from douban_pipeline.douban.store.decisions import LINKING
 from douban_pipeline.review.recording.wishes import Recorded, Result, Wish, identity
 
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from sqlalchemy import Connection, select, update
 
-from douban_pipeline.catalog.states import DecisionState
-from douban_pipeline.catalog.tasks import shard_of
 from douban_pipeline.core.database import insert_missing, transactions
+from douban_pipeline.douban.store.states import DecisionState
+from douban_pipeline.douban.store.tasks import shard_of
 from douban_pipeline.review.recording.elsewhere import CONFIRM_ANYWAY, given_sentence
 from douban_pipeline.review.recording.pending import Pending, known_sentence, read_pending
 from douban_pipeline.review.recording.rows import Row

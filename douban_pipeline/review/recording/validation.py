@@ -7,9 +7,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from douban_pipeline.catalog.decisions import FROM_CANDIDATES, LINKING, PERSON, about_standing_id, locks_id
-from douban_pipeline.catalog.states import DecisionAction, ReviewStatus
-from douban_pipeline.catalog.videos import GONE, fingerprint
+from douban_pipeline.douban.store.decisions import (
+    FROM_CANDIDATES,
+    LINKING,
+    PERSON,
+    about_standing_id,
+    locks_id,
+)
+from douban_pipeline.douban.store.states import DecisionAction, ReviewStatus
+from douban_pipeline.douban.store.videos import GONE, fingerprint
 from douban_pipeline.review.recording.rows import Row
 from douban_pipeline.review.recording.standing import Named, Standing
 from douban_pipeline.review.recording.wishes import Wish

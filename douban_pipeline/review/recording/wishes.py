@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from douban_pipeline.catalog.decisions import LINKING, locks_id
-from douban_pipeline.catalog.states import DecisionAction
 from douban_pipeline.core.problems import ProblemsError
+from douban_pipeline.douban.store.decisions import LINKING, locks_id
+from douban_pipeline.douban.store.states import DecisionAction
 
 MOST_NOTE = 500
 """Characters of a note; more is refused, never cut."""

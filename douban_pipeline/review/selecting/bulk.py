@@ -9,8 +9,14 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from douban_pipeline.catalog.decisions import FROM_CANDIDATES, LINKING, WORDS, about_standing_id, contradict
-from douban_pipeline.catalog.states import DecisionAction
+from douban_pipeline.douban.store.decisions import (
+    FROM_CANDIDATES,
+    LINKING,
+    WORDS,
+    about_standing_id,
+    contradict,
+)
+from douban_pipeline.douban.store.states import DecisionAction
 from douban_pipeline.matching import SENTENCES
 from douban_pipeline.review.reading.ordering import Lines
 from douban_pipeline.review.recording.wishes import identity

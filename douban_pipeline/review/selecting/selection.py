@@ -12,10 +12,10 @@ from typing import Generic, NamedTuple, TypeVar
 
 from sqlalchemy import ColumnElement, Connection, select
 
-from douban_pipeline.catalog.decisions import FROM_CANDIDATES
-from douban_pipeline.catalog.states import ReviewStatus
 from douban_pipeline.core.database import chunks, reading
 from douban_pipeline.core.problems import ProblemsError
+from douban_pipeline.douban.store.decisions import FROM_CANDIDATES
+from douban_pipeline.douban.store.states import ReviewStatus
 from douban_pipeline.review.recording.form import faults
 from douban_pipeline.review.recording.wishes import Wish
 from douban_pipeline.review.selecting.bulk import Best, Bulk, why_not

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from douban_pipeline.catalog.states import ReviewStatus
 from douban_pipeline.core.ui.presentation import Markdown, counted, local_time, subject_link, table
+from douban_pipeline.douban.store.states import ReviewStatus
 from douban_pipeline.matching import Status
 
 

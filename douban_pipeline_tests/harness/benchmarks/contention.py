@@ -10,12 +10,12 @@ from datetime import timedelta
 from multiprocessing.synchronize import Barrier
 from typing import Any
 
-from douban_pipeline.catalog.states import TaskStage, TaskStatus
-from douban_pipeline.catalog.tables import SHARDS, own_tables
-from douban_pipeline.catalog.tasks import TaskQueue
 from douban_pipeline.core.clock import SystemClock
 from douban_pipeline.core.database import open_engine, transactions
 from douban_pipeline.core.owner import owner_name
+from douban_pipeline.douban.store.states import TaskStage, TaskStatus
+from douban_pipeline.douban.store.tables import SHARDS, own_tables
+from douban_pipeline.douban.store.tasks import TaskQueue
 from douban_pipeline_tests.harness.benchmarks.bare import bare_cursor
 
 _START_SECONDS = 120

@@ -13,10 +13,10 @@ import httpx
 from sqlalchemy import func, select
 from sqlalchemy.exc import SQLAlchemyError
 
-from douban_pipeline.catalog.states import TaskStatus
-from douban_pipeline.catalog.tables import SHARDS
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.errors import GateUnreadable
+from douban_pipeline.douban.store.states import TaskStatus
+from douban_pipeline.douban.store.tables import SHARDS
 from douban_pipeline.launching.chain import CHAIN, UNDER_WAY, shard_range_tags
 from douban_pipeline.partitions import SHARDS_PER_RUN
 from douban_pipeline.scheduling.due import DueVideos

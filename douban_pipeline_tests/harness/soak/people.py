@@ -15,8 +15,8 @@ import httpx
 from sqlalchemy import select
 
 from douban_pipeline.catalog.revert import TooManyError, revert
-from douban_pipeline.catalog.states import DecisionAction, ReviewStatus
 from douban_pipeline.core.database import reading
+from douban_pipeline.douban.store.states import DecisionAction, ReviewStatus
 from douban_pipeline.review.recording.decisions import DecisionError, Wish, record
 from douban_pipeline.services import Services
 from douban_pipeline.undoing.wish import RevertError, selection_of

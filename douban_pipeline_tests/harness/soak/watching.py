@@ -15,10 +15,10 @@ import psutil
 from sqlalchemy import func, select
 from sqlalchemy.exc import SQLAlchemyError
 
-from douban_pipeline.catalog.states import ChangeState, ReviewStatus
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.errors import GateUnreadable
 from douban_pipeline.core.gate_rules import GateState
+from douban_pipeline.douban.store.states import ChangeState, ReviewStatus
 from douban_pipeline.services import Services
 from douban_pipeline_tests.harness.rig.processes import Process
 from douban_pipeline_tests.harness.soak.background import Background

@@ -15,10 +15,10 @@ from typing import Any, Self
 
 from sqlalchemy import update
 
-from douban_pipeline.catalog import migrations
-from douban_pipeline.catalog.tables import SHARDS
 from douban_pipeline.core.clock import SystemClock
 from douban_pipeline.core.llm import SOURCE as LLM
+from douban_pipeline.douban.store import migrations
+from douban_pipeline.douban.store.tables import SHARDS
 from douban_pipeline.scheduling.intake import Intake
 from douban_pipeline.services import Services, open_services
 from douban_pipeline.settings import PREFIX, Settings, load_settings, variable

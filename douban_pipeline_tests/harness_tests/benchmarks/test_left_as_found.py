@@ -6,9 +6,9 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from douban_pipeline.catalog.states import TaskStage, TaskType
-from douban_pipeline.catalog.tasks import NewTask
 from douban_pipeline.cms.people import People
+from douban_pipeline.douban.store.states import TaskStage, TaskType
+from douban_pipeline.douban.store.tasks import NewTask
 from douban_pipeline_tests.harness.benchmarks.left_as_found import left_as_found
 from douban_pipeline_tests.library import Library, build_library, video
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from rapidfuzz.utils import default_process
 from sqlalchemy import text, update
 
-from douban_pipeline.catalog.states import ReviewStatus
+from douban_pipeline.douban.store.states import ReviewStatus
 from douban_pipeline.reports.duplicates import subject_groups, title_groups
 from douban_pipeline.reports.keepers import Keeper
 from douban_pipeline.reports.missing import missing_ids

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import dagster as dg
 from dagster._daemon.controller import all_daemons_healthy
 
-from douban_pipeline.catalog.tables import SHARDS
+from douban_pipeline.douban.store.tables import SHARDS
 from douban_pipeline.launching.chain import UNDER_WAY
 from douban_pipeline.launching.sensors import INTERVAL_SECONDS
 from douban_pipeline.partitions import SHARDS_PER_RUN, partition_key

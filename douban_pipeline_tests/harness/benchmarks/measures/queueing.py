@@ -7,10 +7,10 @@ from contextlib import contextmanager
 
 from sqlalchemy import delete, func, select
 
-from douban_pipeline.catalog.states import TaskStage, TaskType
-from douban_pipeline.catalog.tables import SHARDS
-from douban_pipeline.catalog.tasks import NewTask, shard_of
 from douban_pipeline.core.database import reading
+from douban_pipeline.douban.store.states import TaskStage, TaskType
+from douban_pipeline.douban.store.tables import SHARDS
+from douban_pipeline.douban.store.tasks import NewTask, shard_of
 from douban_pipeline.scheduling.due import DueVideos, Scope
 from douban_pipeline.services import Services
 from douban_pipeline_tests.harness.benchmarks.bare import bare_cursor, bare_insert

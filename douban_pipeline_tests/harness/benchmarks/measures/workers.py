@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 import dagster as dg
 from sqlalchemy import func, select
 
-from douban_pipeline.catalog.states import TaskStatus
-from douban_pipeline.catalog.tables import SHARDS
 from douban_pipeline.core.database import chunks, reading
+from douban_pipeline.douban.store.states import TaskStatus
+from douban_pipeline.douban.store.tables import SHARDS
 from douban_pipeline.partitions import partition_key
 from douban_pipeline.services import Services
 from douban_pipeline_tests.harness.benchmarks.due_batch import due_at_upstream, videos_of_shard

@@ -7,9 +7,9 @@ from collections.abc import Collection, Mapping
 
 from sqlalchemy import Connection, select, update
 
-from douban_pipeline.catalog.states import DecisionAction, DecisionState
-from douban_pipeline.catalog.tables import OwnTables
 from douban_pipeline.core.database import chunks
+from douban_pipeline.douban.store.states import DecisionAction, DecisionState
+from douban_pipeline.douban.store.tables import OwnTables
 
 LINKING = frozenset(
     {DecisionAction.confirm_top1, DecisionAction.choose, DecisionAction.set_id, DecisionAction.replace_and_lock}

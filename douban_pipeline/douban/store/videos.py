@@ -9,10 +9,10 @@ from typing import Any
 
 from sqlalchemy import Connection, RowMapping, select, update
 
-from douban_pipeline.catalog.states import VerdictState
-from douban_pipeline.catalog.tables import OwnTables
-from douban_pipeline.catalog.tasks import shard_of
 from douban_pipeline.cms.maccms import MATCH_COLUMNS
+from douban_pipeline.douban.store.states import VerdictState
+from douban_pipeline.douban.store.tables import OwnTables
+from douban_pipeline.douban.store.tasks import shard_of
 
 GONE = "影片已从 CMS 中删除"
 """What is noted of a video that was deleted."""

@@ -14,11 +14,11 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, Update, bindparam, case, exists, or_, select, update
 
-from douban_pipeline.catalog.states import ChangeState, DecisionState, TaskStage, TaskStatus, TaskType
-from douban_pipeline.catalog.tables import SHARDS, OwnTables
 from douban_pipeline.core.clock import Clock
 from douban_pipeline.core.database import insert_missing, reading, transactions
 from douban_pipeline.core.owner import is_dead
+from douban_pipeline.douban.store.states import ChangeState, DecisionState, TaskStage, TaskStatus, TaskType
+from douban_pipeline.douban.store.tables import SHARDS, OwnTables
 
 BACK_OFF = (
     timedelta(minutes=10),

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import context, op
 
-from douban_pipeline.catalog.migrations.steps import add_columns, add_index
 from douban_pipeline.core.column_types import UtcDateTime
+from douban_pipeline.douban.store.migrations.steps import add_columns, add_index
 
 revision = "0004"
 down_revision = "0003"

@@ -1,12 +1,12 @@
-"""How Alembic runs our migrations, or tells them as SQL; called by `douban_pipeline.catalog.migrations` only."""
+"""How Alembic runs our migrations, or tells them as SQL; called by `douban_pipeline.douban.store.migrations` only."""
 
 from typing import Any
 
 from alembic import context
 
-from douban_pipeline.catalog.migrations import version_table
-from douban_pipeline.catalog.migrations.steps import Shape
-from douban_pipeline.catalog.tables import own_tables
+from douban_pipeline.douban.store.migrations import version_table
+from douban_pipeline.douban.store.migrations.steps import Shape
+from douban_pipeline.douban.store.tables import own_tables
 
 attributes = context.config.attributes
 prefix = attributes["prefix"]

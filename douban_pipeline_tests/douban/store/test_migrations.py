@@ -12,11 +12,11 @@ from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
-from douban_pipeline.catalog import migrations
-from douban_pipeline.catalog.tables import own_tables
 from douban_pipeline.core.database import DatabaseError, open_engine
 from douban_pipeline.demo.cms_schema import default_types
 from douban_pipeline.demo.library import create_library
+from douban_pipeline.douban.store import migrations
+from douban_pipeline.douban.store.tables import own_tables
 from douban_pipeline_tests.library import Library, build_library, processes, video
 
 

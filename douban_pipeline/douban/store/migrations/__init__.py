@@ -16,9 +16,9 @@ from sqlalchemy import Connection, Engine, Table, column, func, inspect, select,
 from sqlalchemy import table as sql_table
 from sqlalchemy.schema import DropTable
 
-from douban_pipeline.catalog.migrations.steps import Shape
-from douban_pipeline.catalog.tables import own_tables
 from douban_pipeline.core.database import LOCK_WAIT_SECONDS, DatabaseError, reading
+from douban_pipeline.douban.store.migrations.steps import Shape
+from douban_pipeline.douban.store.tables import own_tables
 
 
 def version_table(prefix: str) -> str:

@@ -9,9 +9,9 @@ from datetime import timedelta
 import pytest
 import sqlalchemy as sa
 
-from douban_pipeline.catalog.states import TaskStage, TaskStatus, TaskType
-from douban_pipeline.catalog.tables import SHARDS
-from douban_pipeline.catalog.tasks import NewTask, back_off, shard_of
+from douban_pipeline.douban.store.states import TaskStage, TaskStatus, TaskType
+from douban_pipeline.douban.store.tables import SHARDS
+from douban_pipeline.douban.store.tasks import NewTask, back_off, shard_of
 from douban_pipeline_tests.clocks import START
 from douban_pipeline_tests.library import dead_owner
 

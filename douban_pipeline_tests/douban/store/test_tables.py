@@ -11,9 +11,9 @@ from sqlalchemy.dialects import mysql
 from sqlalchemy.exc import IntegrityError, StatementError
 from sqlalchemy.schema import CreateTable
 
-from douban_pipeline.catalog.tables import SHARDS, own_tables
 from douban_pipeline.core.column_types import OneDecimal
 from douban_pipeline.demo.cms_schema import table_columns
+from douban_pipeline.douban.store.tables import SHARDS, own_tables
 from douban_pipeline_tests.clocks import START
 from douban_pipeline_tests.library import dead_owner
 

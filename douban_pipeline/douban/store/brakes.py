@@ -11,7 +11,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, delete, insert, select, update
 
-from douban_pipeline.catalog.tables import OwnTables
+from douban_pipeline.douban.store.tables import OwnTables
 
 
 @dataclass(frozen=True, slots=True)
