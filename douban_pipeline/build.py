@@ -5,6 +5,8 @@ from typing import Any
 
 import dagster as dg
 
+from douban_pipeline.douban.writes import assets as undoing_assets
+from douban_pipeline.douban.writes import jobs as undoing_jobs
 from douban_pipeline.health import assets as health_assets
 from douban_pipeline.health import checks as health_checks
 from douban_pipeline.health import sensors as health_sensors
@@ -36,8 +38,6 @@ from douban_pipeline.sources import checks as sources_checks
 from douban_pipeline.sources import jobs as sources_jobs
 from douban_pipeline.syncing import assets as syncing_assets
 from douban_pipeline.syncing import checks as syncing_checks
-from douban_pipeline.undoing import assets as undoing_assets
-from douban_pipeline.undoing import jobs as undoing_jobs
 
 default_assets = [
     scheduling_assets.due_videos,

@@ -9,7 +9,6 @@ from functools import cached_property
 from sqlalchemy import Engine
 
 from douban_pipeline import RULE_VERSION
-from douban_pipeline.catalog.change_log import ChangeLog
 from douban_pipeline.cms.maccms import Category, Cms, inspect_cms
 from douban_pipeline.cms.people import People
 from douban_pipeline.cms.vocabulary import SiteVocabulary
@@ -25,6 +24,7 @@ from douban_pipeline.core.owner import owner_name
 from douban_pipeline.douban.store import migrations
 from douban_pipeline.douban.store.tables import OwnTables, own_tables
 from douban_pipeline.douban.store.tasks import TaskQueue
+from douban_pipeline.douban.writes.change_log import ChangeLog
 from douban_pipeline.settings import Settings
 from douban_pipeline.upstream.douban import SOURCE as DOUBAN
 from douban_pipeline.upstream.douban import DoubanClient

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from douban_pipeline.catalog.change_log import PIPELINE, RESTORE, REVERT
-from douban_pipeline.catalog.intro_changes import INTRO
 from douban_pipeline.douban.store.decisions import PERSON, WORDS
 from douban_pipeline.douban.store.states import (
     ChangeState,
@@ -17,6 +15,8 @@ from douban_pipeline.douban.store.states import (
     TaskType,
     VerdictState,
 )
+from douban_pipeline.douban.writes.change_log import PIPELINE, RESTORE, REVERT
+from douban_pipeline.douban.writes.intro_changes import INTRO
 
 CHANGES: Mapping[str, str] = {
     "link": "关联条目",

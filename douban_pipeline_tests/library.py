@@ -16,7 +16,6 @@ import pytest
 import sqlalchemy as sa
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource
 
-from douban_pipeline.catalog.change_log import ChangeLog
 from douban_pipeline.cms.maccms import Cms, inspect_cms
 from douban_pipeline.core.clock import Clock
 from douban_pipeline.core.database import open_engine, reading, transactions
@@ -26,6 +25,7 @@ from douban_pipeline.demo.library import create_library
 from douban_pipeline.douban.store.migrations import upgrade
 from douban_pipeline.douban.store.tables import OwnTables, own_tables
 from douban_pipeline.douban.store.tasks import NewTask, TaskQueue, shard_of
+from douban_pipeline.douban.writes.change_log import ChangeLog
 from douban_pipeline.scheduling.intake import Intake
 from douban_pipeline.services import Services
 from douban_pipeline.settings import Settings

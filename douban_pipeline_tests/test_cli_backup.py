@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from douban_pipeline.catalog.change_log import Change
 from douban_pipeline.core.archive import Archive
 from douban_pipeline.core.clock import SystemClock
 from douban_pipeline.core.database import open_engine
 from douban_pipeline.douban.store import migrations
 from douban_pipeline.douban.store.states import TaskStage, TaskType
 from douban_pipeline.douban.store.tasks import NewTask
+from douban_pipeline.douban.writes.change_log import Change
 from douban_pipeline.operating import backup as backups
 from douban_pipeline.operating.backup_file import verify
 from douban_pipeline.operating.client_programs import OperatingError

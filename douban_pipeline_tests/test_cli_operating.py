@@ -15,12 +15,12 @@ from alembic import command
 from dagster import DagsterInstance
 from sqlalchemy.exc import OperationalError
 
-from douban_pipeline.catalog.change_log import Change
 from douban_pipeline.core.clock import SystemClock
 from douban_pipeline.core.database import open_engine
 from douban_pipeline.douban.store import migrations
 from douban_pipeline.douban.store.states import ChangeState
 from douban_pipeline.douban.store.tables import own_tables
+from douban_pipeline.douban.writes.change_log import Change
 from douban_pipeline.launching.pools import set_pool_limits
 from douban_pipeline.operating.client_programs import CLIENT, options_file, program
 from douban_pipeline.operating.grants import missing_grants, written_columns

@@ -16,7 +16,6 @@ import pytest
 from sqlalchemy import Engine, func, select, text
 
 from douban_pipeline.build import build_defs
-from douban_pipeline.catalog.change_log import decode
 from douban_pipeline.core.database import reading
 from douban_pipeline.demo.cms_schema import VOD_COLUMNS, default_types
 from douban_pipeline.demo.environment import EXCLUDED_TYPE
@@ -24,6 +23,7 @@ from douban_pipeline.demo.library import create_library
 from douban_pipeline.demo.replay import ReplayServer
 from douban_pipeline.demo.sample import cms_columns, load_subjects, load_videos
 from douban_pipeline.douban.store.states import ChangeState, ReviewStatus
+from douban_pipeline.douban.writes.change_log import decode
 from douban_pipeline.launching.chain import CHAIN, shard_range_tags
 from douban_pipeline.services import Services, open_services
 from douban_pipeline.settings import Settings

@@ -14,7 +14,6 @@ import pytest
 from sqlalchemy import func, select
 
 from douban_pipeline.build import build_defs
-from douban_pipeline.catalog.change_log import decode
 from douban_pipeline.core.database import reading
 from douban_pipeline.demo.cms_schema import default_types
 from douban_pipeline.demo.library import create_library
@@ -23,6 +22,7 @@ from douban_pipeline.demo.sample import cms_columns, load_subjects, load_videos
 from douban_pipeline.douban.store import migrations
 from douban_pipeline.douban.store.states import ChangeState, ReviewStatus
 from douban_pipeline.douban.store.tasks import OPEN
+from douban_pipeline.douban.writes.change_log import decode
 from douban_pipeline.launching.chain import CHAIN, shard_range_tags
 from douban_pipeline.scheduling.intake import Intake
 from douban_pipeline.services import Services, open_services

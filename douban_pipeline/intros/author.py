@@ -9,14 +9,14 @@ from typing import Any
 
 from sqlalchemy import RowMapping
 
-from douban_pipeline.catalog.change_log import Change
-from douban_pipeline.catalog.intro_changes import INTRO
 from douban_pipeline.cms.maccms import Cms
 from douban_pipeline.cms.values import blurb, content_html, content_text, storable
 from douban_pipeline.core.errors import QuotaSpent
 from douban_pipeline.core.llm import SOURCE, Completion, ModelAnswerUnusable, Usage
 from douban_pipeline.douban.store.states import ReviewStatus
 from douban_pipeline.douban.store.videos import GONE
+from douban_pipeline.douban.writes.change_log import Change
+from douban_pipeline.douban.writes.intro_changes import INTRO
 from douban_pipeline.intros.factguard import Limits, Violation, candidates_for_people, inspect, marks
 from douban_pipeline.intros.facts import FactSheet, fact_sheet
 from douban_pipeline.intros.ledger import Ledger, Occasion

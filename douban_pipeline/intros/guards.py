@@ -7,11 +7,11 @@ from datetime import timedelta
 
 from sqlalchemy import ColumnElement, Connection, RowMapping, select
 
-from douban_pipeline.catalog.change_log import PIPELINE, decode
-from douban_pipeline.catalog.intro_changes import INTRO
 from douban_pipeline.cms.values import content_text
 from douban_pipeline.douban.store.states import ChangeState, IntroState
 from douban_pipeline.douban.store.videos import Breach
+from douban_pipeline.douban.writes.change_log import PIPELINE, decode
+from douban_pipeline.douban.writes.intro_changes import INTRO
 from douban_pipeline.intros.author import ledger_of, limits_of
 from douban_pipeline.intros.factguard import candidates_for_people, inspect, marks
 from douban_pipeline.intros.facts import FactSheet

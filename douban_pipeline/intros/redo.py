@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 from sqlalchemy import RowMapping
 
-from douban_pipeline.catalog.change_log import ChangeLog
 from douban_pipeline.cms.values import readable
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.errors import SourceError
 from douban_pipeline.core.problems import ProblemsError
 from douban_pipeline.douban.store.states import ChangeState
 from douban_pipeline.douban.store.videos import state_rows
+from douban_pipeline.douban.writes.change_log import ChangeLog
 from douban_pipeline.intros.author import Author, Draft, intro_change, ledger_of, why_not_told_from, why_unlinked
 from douban_pipeline.intros.factguard import marks
 from douban_pipeline.intros.facts import FactSheet

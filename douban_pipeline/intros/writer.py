@@ -9,15 +9,15 @@ from typing import Any
 
 from sqlalchemy import Connection, RowMapping, select, update
 
-from douban_pipeline.catalog.change_log import ChangeLog, Outcome
-from douban_pipeline.catalog.intro_changes import INTRO
-from douban_pipeline.catalog.permissions import LOCKED_IN_CMS
 from douban_pipeline.cms.values import readable
 from douban_pipeline.core.database import reading, transactions
 from douban_pipeline.core.errors import SourceError, SubjectMissing
 from douban_pipeline.douban.store.states import ChangeState, TaskStatus
 from douban_pipeline.douban.store.tasks import DECISION, NOTE, REVIEWER, Task, TaskQueue
 from douban_pipeline.douban.store.videos import note_gone, state_rows
+from douban_pipeline.douban.writes.change_log import ChangeLog, Outcome
+from douban_pipeline.douban.writes.intro_changes import INTRO
+from douban_pipeline.douban.writes.permissions import LOCKED_IN_CMS
 from douban_pipeline.intros.attempts import IntroAttempts
 from douban_pipeline.intros.author import Author, Draft, intro_change, ledger_of, why_not_told_from, why_unlinked
 from douban_pipeline.intros.factguard import Violation, marks

@@ -10,7 +10,6 @@ from typing import Any
 
 from sqlalchemy import Connection, RowMapping, or_, select
 
-from douban_pipeline.catalog.change_log import PIPELINE, decode
 from douban_pipeline.douban.store.decisions import LINKING
 from douban_pipeline.douban.store.states import (
     ChangeState,
@@ -20,6 +19,7 @@ from douban_pipeline.douban.store.states import (
     VerdictState,
 )
 from douban_pipeline.douban.store.tables import OwnTables
+from douban_pipeline.douban.writes.change_log import PIPELINE, decode
 
 _CHUNK = 500
 _TELLING = LINKING | {DecisionAction.clear_id, DecisionAction.lock_id}

@@ -8,10 +8,10 @@ from datetime import date, datetime, timedelta
 
 from sqlalchemy import Connection, RowMapping, case, func, select
 
-from douban_pipeline.catalog.change_log import PIPELINE, decode
 from douban_pipeline.core.days import day_of, midnight
 from douban_pipeline.douban.store.states import ChangeState, DecisionAction
 from douban_pipeline.douban.store.videos import GONE
+from douban_pipeline.douban.writes.change_log import PIPELINE, decode
 from douban_pipeline.services import Services
 
 DAYS = 30

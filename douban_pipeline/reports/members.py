@@ -8,12 +8,12 @@ from typing import Any
 
 from sqlalchemy import Connection, RowMapping, select
 
-from douban_pipeline.catalog.change_log import decode
 from douban_pipeline.cms.numbers import moment_of, year_of
 from douban_pipeline.cms.values import readable
 from douban_pipeline.core.database import chunks
 from douban_pipeline.douban.store.decisions import LINKING
 from douban_pipeline.douban.store.states import ChangeState, ReviewStatus
+from douban_pipeline.douban.writes.change_log import decode
 from douban_pipeline.reports.keepers import Member, Standing
 from douban_pipeline.reports.lookup import newest_verdicts
 from douban_pipeline.services import Services

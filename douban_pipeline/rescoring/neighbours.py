@@ -9,9 +9,9 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
-from douban_pipeline.catalog.change_log import decode
 from douban_pipeline.cms.values import readable
 from douban_pipeline.douban.store.states import ChangeState
+from douban_pipeline.douban.writes.change_log import decode
 from douban_pipeline.services import Services
 
 

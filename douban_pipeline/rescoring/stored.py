@@ -12,10 +12,10 @@ from typing import Any
 
 from sqlalchemy import Connection, RowMapping, String, case, false, func, or_, select, type_coerce
 
-from douban_pipeline.catalog.change_log import decode
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.errors import SourceError
 from douban_pipeline.douban.store.states import ChangeState, DecisionAction
+from douban_pipeline.douban.writes.change_log import decode
 from douban_pipeline.linking.facts import subject_facts
 from douban_pipeline.matching import Code, Kind, Subject, Video
 from douban_pipeline.rescoring.neighbours import LinkedVideos

@@ -7,9 +7,9 @@ from typing import Any
 
 import dagster as dg
 
-from douban_pipeline.catalog.change_log import ChangeLog, Reconciled
 from douban_pipeline.core.ui.presentation import local_time, table
 from douban_pipeline.douban.store.tasks import TaskQueue
+from douban_pipeline.douban.writes.change_log import ChangeLog, Reconciled
 from douban_pipeline.partitions import shard_numbers
 from douban_pipeline.scheduling.attempts import Attempts
 from douban_pipeline.services import Services

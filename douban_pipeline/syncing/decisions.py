@@ -12,14 +12,14 @@ from datetime import datetime
 
 from sqlalchemy import Connection, RowMapping, select, update
 
-from douban_pipeline.catalog.change_log import Change, ChangeLog
-from douban_pipeline.catalog.intro_changes import standing_intros
-from douban_pipeline.catalog.revert import WITH_ITS_LINK, Selection, revert
 from douban_pipeline.core.database import reading, transactions
 from douban_pipeline.douban.store.decisions import LINKING, Aspect, aspect_of
 from douban_pipeline.douban.store.states import ChangeState, DecisionAction, DecisionState
 from douban_pipeline.douban.store.tasks import DECISION, Task, TaskQueue
 from douban_pipeline.douban.store.videos import GONE, state_rows
+from douban_pipeline.douban.writes.change_log import Change, ChangeLog
+from douban_pipeline.douban.writes.intro_changes import standing_intros
+from douban_pipeline.douban.writes.revert import WITH_ITS_LINK, Selection, revert
 from douban_pipeline.scheduling.due import works_on
 from douban_pipeline.services import Services
 from douban_pipeline.syncing.effects import Effect, effect_of, target_of

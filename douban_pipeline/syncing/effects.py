@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from douban_pipeline.catalog.change_log import SYNOPSIS_COLUMNS
 from douban_pipeline.douban.store.decisions import LINKING, PERSON, locks_id
 from douban_pipeline.douban.store.states import DecisionAction, ReviewStatus
+from douban_pipeline.douban.writes.change_log import SYNOPSIS_COLUMNS
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from douban_pipeline.catalog.change_log import SYNOPSIS_COLUMNS
 from douban_pipeline.cms.maccms import Cms
 from douban_pipeline.cms.numbers import score
 from douban_pipeline.cms.values import (
@@ -22,6 +21,7 @@ from douban_pipeline.cms.values import (
     storable,
 )
 from douban_pipeline.cms.vocabulary import SiteVocabulary
+from douban_pipeline.douban.writes.change_log import SYNOPSIS_COLUMNS
 from douban_pipeline.setting_values import FieldPolicy
 from douban_pipeline.upstream.douban import SubjectRecord
 

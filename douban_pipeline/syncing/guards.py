@@ -9,11 +9,11 @@ from typing import Any
 
 from sqlalchemy import Connection, String, and_, func, or_, select, true, type_coerce
 
-from douban_pipeline.catalog.change_log import PIPELINE, RESTORE, SYNOPSIS_COLUMNS, decode
 from douban_pipeline.core.database import chunks
 from douban_pipeline.core.owner import is_dead
 from douban_pipeline.douban.store.states import ChangeState, ReviewStatus
 from douban_pipeline.douban.store.videos import Breach
+from douban_pipeline.douban.writes.change_log import PIPELINE, RESTORE, SYNOPSIS_COLUMNS, decode
 from douban_pipeline.services import Services
 from douban_pipeline.syncing.fields import is_empty
 from douban_pipeline.syncing.writer import AUTO

@@ -10,11 +10,11 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
-from douban_pipeline.catalog.permissions import LOCKED_IN_CMS
 from douban_pipeline.douban.store.decisions import LINKING, WORDS, about_standing_id
 from douban_pipeline.douban.store.states import DecisionAction, DecisionState, ReviewStatus
 from douban_pipeline.douban.store.tables import OwnTables
 from douban_pipeline.douban.store.videos import fingerprint
+from douban_pipeline.douban.writes.permissions import LOCKED_IN_CMS
 from douban_pipeline.scheduling.due import works_on
 from douban_pipeline.settings import Settings
 from douban_pipeline.syncing.effects import target_of

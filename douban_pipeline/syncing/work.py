@@ -8,8 +8,8 @@ from typing import Any
 
 from sqlalchemy import RowMapping
 
-from douban_pipeline.catalog.change_log import Change
 from douban_pipeline.douban.store.tasks import DECISION, FRESH, Task
+from douban_pipeline.douban.writes.change_log import Change
 
 
 @dataclass(frozen=True, slots=True)

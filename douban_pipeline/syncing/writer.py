@@ -9,7 +9,6 @@ from typing import Any
 
 from sqlalchemy import Connection, RowMapping, select, update
 
-from douban_pipeline.catalog.change_log import Change, ChangeLog
 from douban_pipeline.cms.values import readable
 from douban_pipeline.core.database import reading, transactions
 from douban_pipeline.core.errors import SubjectMissing
@@ -24,6 +23,7 @@ from douban_pipeline.douban.store.states import (
 )
 from douban_pipeline.douban.store.tasks import Task, TaskQueue
 from douban_pipeline.douban.store.videos import GONE, note_gone, refuse_pending, state_rows
+from douban_pipeline.douban.writes.change_log import Change, ChangeLog
 from douban_pipeline.linking.facts import subject_facts, video_facts
 from douban_pipeline.linking.guards import broken_rules, profile_of, words
 from douban_pipeline.matching import compare

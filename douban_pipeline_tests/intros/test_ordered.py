@@ -6,10 +6,10 @@ from datetime import timedelta
 
 import pytest
 
-from douban_pipeline.catalog.change_log import ChangeLog
-from douban_pipeline.catalog.revert import Selection, revert
 from douban_pipeline.cms.values import content_text
 from douban_pipeline.douban.store.states import DecisionState
+from douban_pipeline.douban.writes.change_log import ChangeLog
+from douban_pipeline.douban.writes.revert import Selection, revert
 from douban_pipeline.intros.ledger import Ledger
 from douban_pipeline.intros.writer import IntroWriter
 from douban_pipeline.scheduling.due import DueVideos

@@ -5,8 +5,8 @@ from __future__ import annotations
 import dagster as dg
 import pytest
 
-from douban_pipeline.catalog.revert import Selection, revert
 from douban_pipeline.cms.values import content_text
+from douban_pipeline.douban.writes.revert import Selection, revert
 from douban_pipeline.intros.jobs import RedoConfig, redo_intros
 from douban_pipeline_tests.intros.room import BARE, linked
 from douban_pipeline_tests.library import video

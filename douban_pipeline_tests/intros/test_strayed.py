@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from douban_pipeline.catalog.change_log import ChangeLog
+from douban_pipeline.douban.writes.change_log import ChangeLog
 from douban_pipeline_tests.intros.room import linked, mark_synced
 from douban_pipeline_tests.scenario import RIVER, WHALE, telling
 

@@ -7,12 +7,12 @@ from datetime import timedelta
 import pytest
 import sqlalchemy as sa
 
-from douban_pipeline.catalog.change_log import ChangeLog
-from douban_pipeline.catalog.revert import Selection, revert
 from douban_pipeline.cms.values import content_text
 from douban_pipeline.core.llm import LanguageModel
 from douban_pipeline.douban.store.states import TaskStage, TaskType
 from douban_pipeline.douban.store.tasks import NewTask
+from douban_pipeline.douban.writes.change_log import ChangeLog
+from douban_pipeline.douban.writes.revert import Selection, revert
 from douban_pipeline.intros.ledger import Ledger
 from douban_pipeline.intros.prompt import PROMPT_VERSION
 from douban_pipeline.intros.writer import IntroWriter

@@ -6,9 +6,9 @@ from datetime import date, timedelta
 
 import pytest
 
-from douban_pipeline.catalog.change_log import Change
 from douban_pipeline.core.owner import owner_name
 from douban_pipeline.douban.store.states import ChangeState, DecisionAction
+from douban_pipeline.douban.writes.change_log import Change
 from douban_pipeline.reports import changes, decided, work
 from douban_pipeline.reports.changes import DayOfChanges, remedy_of
 from douban_pipeline.reports.tabs.tasks_and_log import tasks_and_log_report

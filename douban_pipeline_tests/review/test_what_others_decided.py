@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from douban_pipeline.catalog.change_log import Change
-from douban_pipeline.catalog.intro_changes import INTRO
 from douban_pipeline.douban.store.states import DecisionAction, DecisionState
+from douban_pipeline.douban.writes.change_log import Change
+from douban_pipeline.douban.writes.intro_changes import INTRO
 from douban_pipeline.review.selecting.bulk import Bulk
 from douban_pipeline.review.selecting.filters import VideoFilter
 from douban_pipeline.review.selecting.selection import select_videos

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 import sqlalchemy as sa
 
-from douban_pipeline.catalog.revert import Selection, revert
+from douban_pipeline.douban.writes.revert import Selection, revert
 from douban_pipeline_tests.deciding import NOTE, decide, decisions
 from douban_pipeline_tests.library import video
 from douban_pipeline_tests.runs import STEPS

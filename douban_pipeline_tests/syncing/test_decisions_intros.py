@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from douban_pipeline.catalog.revert import Selection, revert
 from douban_pipeline.douban.store.states import ChangeState
-from douban_pipeline_tests.catalog.test_revert_intros import intros, states, tell
+from douban_pipeline.douban.writes.revert import Selection, revert
 from douban_pipeline_tests.deciding import decide as record
+from douban_pipeline_tests.douban.writes.test_revert_intros import intros, states, tell
 from douban_pipeline_tests.runs import STEPS
 from douban_pipeline_tests.scenario import FILMS, RIVER, TRAM, row_of
 

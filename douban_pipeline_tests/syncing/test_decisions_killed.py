@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 import sqlalchemy as sa
 
-from douban_pipeline.catalog.change_log import ChangeLog
-from douban_pipeline.catalog.revert import Selection, revert
 from douban_pipeline.core.owner import owner_name
 from douban_pipeline.douban.store.tasks import TaskQueue
+from douban_pipeline.douban.writes.change_log import ChangeLog
+from douban_pipeline.douban.writes.revert import Selection, revert
 from douban_pipeline.syncing import decisions as carrying
 from douban_pipeline.syncing.naming import Naming
 from douban_pipeline.syncing.writer import Writer

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from douban_pipeline.catalog.change_log import ChangeLog
+from douban_pipeline.douban.writes.change_log import ChangeLog
 from douban_pipeline.scheduling.due import DueVideos
 from douban_pipeline_tests.deciding import decide, decisions
 from douban_pipeline_tests.scenario import RIVER, TRAM, WHALE

@@ -8,8 +8,8 @@ import dagster as dg
 import pytest
 import sqlalchemy as sa
 
-from douban_pipeline.catalog.change_log import PIPELINE
 from douban_pipeline.douban.store.videos import Breach
+from douban_pipeline.douban.writes.change_log import PIPELINE
 from douban_pipeline.syncing.guards import Overwritten
 from douban_pipeline_tests.deciding import decide
 from douban_pipeline_tests.library import dead_owner

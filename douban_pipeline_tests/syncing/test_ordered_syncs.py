@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 import sqlalchemy as sa
 
-from douban_pipeline.catalog.revert import Selection, revert
+from douban_pipeline.douban.writes.revert import Selection, revert
 from douban_pipeline.scheduling.due import DueVideos
 from douban_pipeline_tests.deciding import decide, decisions
 from douban_pipeline_tests.runs import STEPS

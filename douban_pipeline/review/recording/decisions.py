@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
-from douban_pipeline.catalog.change_log import PIPELINE
 from douban_pipeline.core.errors import SourceError, SubjectMismatch, SubjectMissing
 from douban_pipeline.douban.store.decisions import NAMING, Aspect, aspect_of
+from douban_pipeline.douban.writes.change_log import PIPELINE
 from douban_pipeline.review.recording.elsewhere import CONFIRM_ANYWAY
 from douban_pipeline.review.recording.launch import Launch, examine
 from douban_pipeline.review.recording.rows import Row

@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, RowMapping, func, select
 
-from douban_pipeline.catalog.intro_changes import locked_by_writing
 from douban_pipeline.cms.maccms import live_condition
 from douban_pipeline.cms.values import readable
 from douban_pipeline.core.database import chunks, reading
 from douban_pipeline.douban.store.decisions import LINKING, chosen_subjects
 from douban_pipeline.douban.store.states import DecisionAction, ReviewStatus
 from douban_pipeline.douban.store.videos import state_rows
+from douban_pipeline.douban.writes.intro_changes import locked_by_writing
 from douban_pipeline.review.recording.candidates import newest_verdicts
 from douban_pipeline.review.recording.form import LARGEST_ID
 from douban_pipeline.review.recording.wishes import Wish

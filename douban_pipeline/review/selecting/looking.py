@@ -8,7 +8,6 @@ from typing import Any
 
 from sqlalchemy import Column, Connection, RowMapping, Table, func, select
 
-from douban_pipeline.catalog.change_log import undone_values
 from douban_pipeline.cms.maccms import MATCH_COLUMNS
 from douban_pipeline.cms.numbers import moment_of, year_of
 from douban_pipeline.cms.values import readable
@@ -16,6 +15,7 @@ from douban_pipeline.douban.store.decisions import chosen_subjects
 from douban_pipeline.douban.store.states import DecisionAction, ReviewStatus
 from douban_pipeline.douban.store.tasks import FAILURES_FOR_A_PERSON
 from douban_pipeline.douban.store.videos import GONE, fingerprint
+from douban_pipeline.douban.writes.change_log import undone_values
 from douban_pipeline.matching import SENTENCES
 from douban_pipeline.review.reading.ordering import Lines, doubt_of, value_of
 from douban_pipeline.review.recording.pending import read_pending

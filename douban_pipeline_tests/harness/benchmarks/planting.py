@@ -17,12 +17,12 @@ from typing import Any
 from sqlalchemy import Column, Table, bindparam, delete, func, insert, select, update
 
 from douban_pipeline import RULE_VERSION
-from douban_pipeline.catalog.change_log import PIPELINE, encode
 from douban_pipeline.core.database import reading
 from douban_pipeline.demo.answers import douban_answer
 from douban_pipeline.douban.store.states import ChangeState, ReviewStatus, VerdictState
 from douban_pipeline.douban.store.tasks import shard_of
 from douban_pipeline.douban.store.videos import fingerprint
+from douban_pipeline.douban.writes.change_log import PIPELINE, encode
 from douban_pipeline.linking.facts import video_facts
 from douban_pipeline.linking.guards import profile_of
 from douban_pipeline.linking.verdicts import with_standing_id

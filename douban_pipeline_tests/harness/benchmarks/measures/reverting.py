@@ -8,8 +8,8 @@ from typing import Any
 
 from sqlalchemy import select
 
-from douban_pipeline.catalog.revert import Selection, revert
 from douban_pipeline.core.database import reading
+from douban_pipeline.douban.writes.revert import Selection, revert
 from douban_pipeline_tests.harness.benchmarks.bare import bare_cursor
 from douban_pipeline_tests.harness.benchmarks.measuring import (
     SMALL,

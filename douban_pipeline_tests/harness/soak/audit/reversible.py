@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from douban_pipeline.catalog.revert import Selection, revert
+from douban_pipeline.douban.writes.revert import Selection, revert
 from douban_pipeline_tests.harness.soak.audit.found import Case
 from douban_pipeline_tests.harness.soak.audit.records import Records
 from douban_pipeline_tests.harness.soak.evidence import Evidence, Finding

@@ -1,0 +1,109 @@
+"""The unpartitioned report on what others wrote over our writes, which puts locked values back where that is wanted."""
+
+from zoneinfo import ZoneInfo
+
+import dagster as dg
+
+from douban_pipeline.core.ui.presentation import table
+from douban_pipeline.douban.writes import links
+from douban_pipeline.douban.writes.drift import SERIOUS, Kind, drifts
+from douban_pipeline.douban.writes.drift_report import Tally
+from douban_pipeline.douban.writes.drift_wording import KINDS
+from douban_pipeline.douban.writes.restore_locked import restore
+from douban_pipeline.services import Services
+from douban_pipeline.settings import variable
+from douban_pipeline.syncing.assets import synced_fields
+
+_LOG_EVERY = 20
+_NAMED = 20
+
+
+KEEPS = "cms_keeps_what_was_written"
+
+
+@dg.asset(
+    deps=[synced_fields],
+    group_name="reports",
+    kinds={"mysql", "python"},
+    # Its own check, not one beside it: the look goes over a month of writes, and once a night is enough.
+    check_specs=[
+        dg.AssetCheckSpec(
+            KEEPS,
+            asset="cms_drift",
+            description="Locked values and ids stand, and nothing was put back to what stood before it was written. "
+            "It warns and blocks nothing; ordinary later edits do not fail it.",
+        )
+    ],
+)
+def cms_drift(context: dg.AssetExecutionContext, services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
+    """Where the CMS no longer holds what was written: stale admin forms, collectors, other programs.
+
+    Locked ids and synopses are compared with what was locked, whenever that was; what was written into other columns
+    is followed for 30 days. What was put back to what stood before our write is lost work, an ordinary later edit is
+    not. With `DOUBAN_PIPELINE_RESTORE_LOCKED=true` (and not in a dry run) locked values are put back through the
+    change log, once a run, as a batch that `revert_changes` takes back; rows that the site locked, videos that are
+    ignored and those with a decision that waits are left alone.
+    """
+    services.ready()
+    settings = services.settings
+    restoring = settings.restore_locked and not settings.dry_run
+    change_log = services.change_log(context.run.run_id)
+    # What a killed run left half way would count as unsure.
+    change_log.reconcile()
+    tally = Tally()
+    for number, look in enumerate(drifts(services), start=1):
+        tally.add(look, restore(change_log, look.found) if restoring else None)
+        if number % _LOG_EVERY == 0:
+            context.log.info(f"{tally.videos} videos looked at, {tally.serious} serious differences so far")
+    context.log.info(f"{tally.videos} videos looked at: {dict(tally.by_kind)}, {tally.restored} restored")
+    counts = [{"类别": KINDS[kind], "处": tally.by_kind[kind]} for kind in Kind]
+    counts.append({"类别": "无法判断（写入正在进行，或中断后又被改动）", "处": tally.unsure})
+    return dg.MaterializeResult(
+        check_results=[_keeps(tally, settings.zone)],
+        metadata={
+            "videos": tally.videos,
+            "serious": tally.serious,
+            **{kind.value: tally.by_kind[kind] for kind in Kind},
+            "unsure": tally.unsure,
+            "restored": tally.restored,
+            "not_restored": tally.not_restored,
+            **({"batch": change_log.batch_id} if tally.restored else {}),
+            "restoring": dg.MetadataValue.md(_restoring(services, tally, change_log.batch_id)),
+            "counts": dg.MetadataValue.md(table(counts)),
+            "by_whom": dg.MetadataValue.md(tally.looks_table()),
+            "differences": dg.MetadataValue.md(tally.findings_table(SERIOUS, settings.zone)),
+            "later_edits": dg.MetadataValue.md(tally.findings_table([Kind.EDITED], settings.zone, most=30)),
+        },
+    )
+
+
+def _keeps(tally: Tally, zone: ZoneInfo) -> dg.AssetCheckResult:
+    left = tally.left
+    serious = sum(left[kind] for kind in SERIOUS)
+    found = {"differences": dg.MetadataValue.md(tally.findings_table(SERIOUS, zone, most=_NAMED))}
+    return dg.AssetCheckResult(
+        check_name=KEEPS,
+        passed=not serious,
+        severity=dg.AssetCheckSeverity.WARN,
+        description=tally.sentence(),
+        metadata={
+            "serious": serious,
+            **{kind.value: left[kind] for kind in Kind},
+            "unsure": tally.unsure,
+            **(found if serious else {}),
+        },
+    )
+
+
+def _restoring(services: Services, tally: Tally, batch_id: str) -> str:
+    """Return what is done about locked values, and how to have it otherwise."""
+    settings, on = services.settings, variable("restore_locked")
+    if settings.dry_run:
+        return f"演练模式（{variable('dry_run')}=true）：只报告，不恢复。"
+    if not settings.restore_locked:
+        return f"锁定的值被改动时只报告。要在每次检查时自动恢复，设置 {on}=true 并重启。"
+    undo = f" {links.take_back('撤销这批恢复', batch_id=batch_id)}" if tally.restored else ""
+    return f"自动恢复已开启（{on}）：恢复 {tally.restored} 处，未能恢复 {tally.not_restored} 处。{undo}".rstrip()
+
+
+assets = [cms_drift]

@@ -1,0 +1,271 @@
+"""Where the CMS no longer holds what was written: which column, what was written and when, and who it looks like.
+
+Locked values are compared with what was locked, whenever that was; what was written into other columns is followed
+for `WINDOW`. Videos are looked at in pieces, by index.
+"""
+
+from __future__ import annotations
+
+import enum
+import heapq
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, RowMapping, select, true
+
+from douban_pipeline.cms.values import readable
+from douban_pipeline.core.database import reading
+from douban_pipeline.douban.store.decisions import PERSON
+from douban_pipeline.douban.store.states import DecisionState, ReviewStatus
+from douban_pipeline.douban.writes.change_log import REVERT, SYNOPSIS_COLUMNS
+from douban_pipeline.douban.writes.last_writes import (
+    LastWrites,
+    Write,
+    first_change_since,
+    full_writes,
+    locked_texts,
+    new_values_since,
+)
+from douban_pipeline.douban.writes.permissions import LOCKED_IN_CMS
+from douban_pipeline.services import Services
+
+WINDOW = timedelta(days=30)
+"""How long what was written into a column is followed that is not locked."""
+
+_CHUNK = 500
+_ID = "vod_douban_id"
+
+
+class Looks(enum.StrEnum):
+    """Who it looks like that changed a value."""
+
+    STALE_FORM = "stale_form"
+    """The CMS saved the row since, with what stood there before our write."""
+    SAVED = "saved"
+    """The CMS saved or collected the row since."""
+    PROGRAM = "program"
+    """`vod_time` is older: another program wrote the table itself, or the CMS's batch edit did."""
+
+
+class Kind(enum.StrEnum):
+    """How grave a difference is, the gravest first."""
+
+    LOCKED = "locked"
+    """A value that is locked."""
+    ID = "id"
+    """The id of a video."""
+    PUT_BACK = "put_back"
+    """What stood before our write stands again: the work is lost."""
+    EDITED = "edited"
+    """An ordinary later edit."""
+
+
+SERIOUS = (Kind.LOCKED, Kind.ID, Kind.PUT_BACK)
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """A column that holds something else than was written or locked.
+
+    Attributes:
+        written: What was written, or locked.
+        stands: What the CMS holds now.
+        change: The change that wrote or noted it; None for an id that was locked as the CMS had it.
+        at: When that was.
+        douban_id: The subject that our state has the video linked to.
+        held: Why a locked value is not to be put back, empty if it may be.
+        state: Our state row.
+    """
+
+    vod_id: int
+    title: str
+    column: str
+    kind: Kind
+    looks: Looks
+    written: Any
+    stands: Any
+    change: Write | None
+    at: datetime | None
+    held: str
+    state: Mapping[Any, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """One piece of the library that was looked at: how many videos, how many unsure columns, and what was found."""
+
+    videos: int
+    unsure: int
+    found: tuple[Drift, ...]
+
+
+def drifts(services: Services) -> Iterator[Look]:
+    """Yield what differs, a piece of the library at a time, in the order of `vod_id`."""
+    with reading(services.engine) as connection:
+        first = first_change_since(connection, services.tables, services.clock.now() - WINDOW)
+    for vod_ids in _pieces(services, first):
+        with reading(services.engine) as connection:
+            yield _Piece(services, connection, vod_ids, first).look()
+
+
+def _pieces(services: Services, first: int | None) -> Iterator[list[int]]:
+    """Yield the videos that have a lock, or a change from ``first`` on."""
+    log, video = services.tables.log, services.tables.video
+    # A way each: no index serves two locks at once.
+    ways = [
+        _keys(services, video.c.vod_id, lock == true()) for lock in (video.c.douban_id_locked, video.c.intro_locked)
+    ]
+    if first is not None:
+        ways.append(_keys(services, log.c.vod_id, log.c.change_id >= first))
+    chunk: list[int] = []
+    for vod_id in heapq.merge(*ways):
+        if chunk and chunk[-1] == vod_id:
+            continue
+        if len(chunk) >= _CHUNK:
+            yield chunk
+            chunk = []
+        chunk.append(vod_id)
+    if chunk:
+        yield chunk
+
+
+def _keys(services: Services, key: ColumnElement[int], condition: ColumnElement[bool]) -> Iterator[int]:
+    last = 0
+    while True:
+        query = select(key).where(key > last, condition).distinct().order_by(key).limit(4 * _CHUNK)
+        with reading(services.engine) as connection:
+            found = list(connection.execute(query).scalars())
+        yield from found
+        if len(found) < 4 * _CHUNK:
+            return
+        last = found[-1]
+
+
+class _Piece:
+    """Some videos, looked at together."""
+
+    def __init__(self, services: Services, connection: Connection, vod_ids: Sequence[int], first: int | None) -> None:
+        self.services, self.connection, self.first = services, connection, first
+        live = services.cms.rows(connection, vod_ids)
+        self.rows = {vod_id: row for vod_id, row in live.items() if not row.get("vod_recycle_time")}
+        self.states = self._states()
+        self.writes = new_values_since(connection, services.tables, list(self.rows), first) if first else {}
+        texts = [
+            vod_id for vod_id, state in self.states.items() if state["intro_locked"] and self._text_unknown(vod_id)
+        ]
+        older = locked_texts(connection, services.tables, texts) if texts else {}
+        for vod_id, last in older.items():
+            newer = self.writes.setdefault(vod_id, LastWrites())
+            texts_of = {column: last.by_column[column] for column in SYNOPSIS_COLUMNS & set(last.by_column)}
+            newer.by_column = {**texts_of, **newer.by_column}
+            newer.unsure |= (last.unsure & SYNOPSIS_COLUMNS) - set(newer.by_column)
+
+    def _states(self) -> dict[int, RowMapping]:
+        video = self.services.tables.video
+        names = (
+            *("vod_id", _ID, "douban_id_source", "douban_review_status", "douban_review_reason"),
+            *("douban_id_locked", "douban_id_lock_time", "intro_locked", "intro_lock_time"),
+        )
+        query = select(*(video.c[name] for name in names)).where(video.c.vod_id.in_(list(self.rows)))
+        return {row["vod_id"]: row for row in self.connection.execute(query).mappings()}
+
+    def _text_unknown(self, vod_id: int) -> bool:
+        known = self.writes.get(vod_id)
+        return known is None or not set(known.by_column) >= SYNOPSIS_COLUMNS
+
+    def look(self) -> Look:
+        suspects: dict[int, set[str]] = {}
+        unsure = 0
+        for vod_id, state in self.states.items():
+            row, last = self.rows[vod_id], self.writes.get(vod_id, LastWrites())
+            different = {column for column, write in last.by_column.items() if row[column] != write.value}
+            unsure += len(last.unsure)
+            different -= last.unsure
+            if state["douban_id_locked"]:
+                # What is locked is what our state says, whatever the log last wrote.
+                different -= {_ID}
+                different |= {_ID} if row[_ID] != state[_ID] and _ID not in last.under_way else set()
+            elif state["douban_id_source"] == PERSON and row[_ID] == state[_ID]:
+                different -= {_ID}
+            if different:
+                suspects[vod_id] = different
+        if not suspects:
+            return Look(len(self.rows), unsure, ())
+        writes = full_writes(self.connection, self.services.tables, suspects, self.first)
+        waiting = self._decisions_wait(suspects)
+        found = [
+            drift
+            for vod_id, columns in sorted(suspects.items())
+            for column in sorted(columns)
+            if (drift := self._drift(vod_id, column, writes[vod_id].by_column.get(column), vod_id in waiting))
+        ]
+        return Look(len(self.rows), unsure, tuple(found))
+
+    def _decisions_wait(self, vod_ids: Collection[int]) -> set[int]:
+        decision = self.services.tables.decision
+        waits = decision.c.state.in_([DecisionState.PENDING, DecisionState.QUEUED])
+        query = select(decision.c.vod_id).where(decision.c.vod_id.in_(vod_ids), waits)
+        return set(self.connection.execute(query).scalars())
+
+    def _drift(self, vod_id: int, column: str, write: Write | None, decided: bool) -> Drift | None:
+        """Return what there is to say of a column that differs, None if it was never ours."""
+        row, state = self.rows[vod_id], self.states[vod_id]
+        lock, since = _lock_of(column, state)
+        stands, written = row[column], write.value if write else None
+        at = write.at if write else None
+        if lock and column == _ID:
+            written = state[_ID]
+            if write is None or write.value != written:
+                at = since
+        elif lock:
+            if write is None or (since is not None and write.at < since):
+                # Nobody knows what the text was when it was locked.
+                return None
+        elif write is None or write.noted:
+            return None
+        if stands == written:
+            return None
+        lost = write is not None and stands in write.before
+        saved = at is not None and row["vod_time"] > at.timestamp()
+        looks = Looks.PROGRAM if not saved else (Looks.STALE_FORM if lost else Looks.SAVED)
+        kind = Kind.EDITED
+        if lock:
+            kind = Kind.LOCKED
+        elif column == _ID:
+            kind = Kind.ID
+        elif lost:
+            kind = Kind.PUT_BACK
+        title, held = readable(row["vod_name"]), self._held(row, state, write, written, since, decided) if lock else ""
+        return Drift(vod_id, title, column, kind, looks, written, stands, write, at, held, state)
+
+    def _held(
+        self,
+        row: Mapping[Any, Any],
+        state: Mapping[Any, Any],
+        write: Write | None,
+        written: Any,
+        since: datetime | None,
+        decided: bool,
+    ) -> str:
+        """Return why a locked value must not be put back, empty if it may be."""
+        if self.services.settings.respect_vod_lock and row["vod_lock"]:
+            return LOCKED_IN_CMS
+        if state["douban_review_status"] == ReviewStatus.IGNORED:
+            return "影片已被忽略"
+        if decided:
+            return "有尚未执行的决定"
+        taken_back = write is not None and write.action == REVERT and write.value != written
+        if taken_back and write is not None and (since is None or write.at > since):
+            return f"变更 {write.change_id} 撤销了恢复；请解锁，或重新指定"
+        return ""
+
+
+def _lock_of(column: str, state: Mapping[Any, Any]) -> tuple[bool, datetime | None]:
+    """Return whether a column is locked, and since when."""
+    if column == _ID:
+        return bool(state["douban_id_locked"]), state["douban_id_lock_time"]
+    if column in SYNOPSIS_COLUMNS:
+        return bool(state["intro_locked"]), state["intro_lock_time"]
+    return False, None

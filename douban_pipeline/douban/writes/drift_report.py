@@ -1,0 +1,137 @@
+"""What differs between the CMS and what was written, summed up and told; of many findings only the first are held."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from douban_pipeline.core.ui.presentation import Markdown, local_time, subject_link, table
+from douban_pipeline.douban.store.states import DecisionAction
+from douban_pipeline.douban.writes import links
+from douban_pipeline.douban.writes.change_log import SYNOPSIS_COLUMNS
+from douban_pipeline.douban.writes.drift import SERIOUS, Drift, Kind, Look, Looks
+from douban_pipeline.douban.writes.drift_wording import KINDS, LOOKS
+from douban_pipeline.douban.writes.shown_values import shown
+from douban_pipeline.state_words import CHANGES, OPERATORS, word_for
+
+SHOWN = 100
+"""Findings of each kind that are told."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """What was found so far.
+
+    Attributes:
+        videos: Videos that were looked at.
+        unsure: Columns of which nobody knows what was written last.
+        by_kind: Findings by how grave they are.
+        by_looks: Findings by who it looks like.
+        first: The first findings of each kind, with what became of them.
+        restored: Locked values that were put back.
+        not_restored: Locked values that were not, though it was tried.
+    """
+
+    videos: int = 0
+    unsure: int = 0
+    by_kind: Counter[Kind] = field(default_factory=Counter)
+    by_looks: Counter[tuple[Kind, Looks]] = field(default_factory=Counter)
+    first: dict[Kind, list[tuple[Drift, str]]] = field(default_factory=dict)
+    restored: int = 0
+    not_restored: int = 0
+
+    def add(self, look: Look, told: Mapping[tuple[int, str], str] | None = None) -> None:
+        """Count one piece; ``told`` says what became of what was to be put back."""
+        told = told or {}
+        self.videos += look.videos
+        self.unsure += look.unsure
+        for drift in look.found:
+            became = told.get((drift.vod_id, drift.column), "")
+            self.by_kind[drift.kind] += 1
+            self.by_looks[drift.kind, drift.looks] += 1
+            first = self.first.setdefault(drift.kind, [])
+            if len(first) < SHOWN:
+                first.append((drift, became))
+            if became:
+                done = became.startswith("已恢复")
+                self.restored += done
+                self.not_restored += not done
+
+    @property
+    def serious(self) -> int:
+        """Findings that a person should know of."""
+        return sum(self.by_kind[kind] for kind in SERIOUS)
+
+    @property
+    def left(self) -> Counter[Kind]:
+        """Findings that still stand: what was restored is no difference any more."""
+        return self.by_kind - Counter({Kind.LOCKED: self.restored})
+
+    def sentence(self) -> str:
+        """Return the serious findings that still stand in a sentence; empty for none."""
+        left = self.left
+        return "，".join(f"{KINDS[kind]} {left[kind]} 处" for kind in SERIOUS if left[kind])
+
+    def looks_table(self) -> str:
+        """Return who changed how much of what, as a table."""
+        rows: list[dict[str, Any]] = [
+            {"类别": KINDS[kind], **{LOOKS[looks]: self.by_looks[kind, looks] for looks in Looks}}
+            for kind in Kind
+            if self.by_kind[kind]
+        ]
+        return table(rows)
+
+    def findings_table(self, kinds: Iterable[Kind], zone: ZoneInfo, *, most: int = SHOWN) -> str:
+        """Return findings as a table, the gravest first."""
+        of_kinds = [(drift, became) for kind in kinds for drift, became in self.first.get(kind, ())]
+        total = sum(self.by_kind[kind] for kind in kinds)
+        rows = [_row(drift, became, zone) for drift, became in of_kinds[:most]]
+        more = f"\n\n仅列出前 {len(rows)} 处，共 {total} 处。" if total > len(rows) else ""
+        return table(rows, most=most) + more
+
+
+def _row(drift: Drift, became: str, zone: ZoneInfo) -> dict[str, Any]:
+    change = drift.change
+    return {
+        "影片": drift.vod_id,
+        "片名": drift.title,
+        "列": drift.column,
+        "类别": KINDS[drift.kind],
+        "写入或锁定的值": _value(drift, drift.written, zone),
+        "现值": _value(drift, drift.stands, zone),
+        "写入": f"变更 {change.change_id} {word_for(OPERATORS, change.operator)} {word_for(CHANGES, change.action)}"
+        if change
+        else "",
+        "时间": local_time(drift.at, zone),
+        "看来是": LOOKS[drift.looks],
+        "处理": became or (f"不恢复：{drift.held}" if drift.held else ""),
+        "": Markdown(" · ".join(link for link in _links(drift) if link)),
+    }
+
+
+def _value(drift: Drift, value: Any, zone: ZoneInfo) -> str:
+    if drift.column == "vod_douban_id":
+        return subject_link(value) or "（空）"
+    return shown(value, zone)
+
+
+def _links(drift: Drift) -> list[Markdown]:
+    """Return what a person may do about it: see what happened, and decide."""
+    ways = [links.history("历史", drift.vod_id)]
+    if drift.column == "vod_douban_id":
+        if drift.written:
+            ways.append(links.decide("写回", drift.vod_id, DecisionAction.set_id, douban_id=drift.written))
+        if drift.stands:
+            replace = DecisionAction.replace_and_lock if drift.kind is Kind.LOCKED else DecisionAction.set_id
+            ways.append(links.decide("采用现值", drift.vod_id, replace, douban_id=drift.stands))
+        if drift.kind is not Kind.LOCKED:
+            ways.append(links.decide("重新匹配", drift.vod_id, DecisionAction.rematch))
+    elif drift.column in SYNOPSIS_COLUMNS and drift.kind is Kind.LOCKED:
+        ways.append(links.decide("锁定现值", drift.vod_id, DecisionAction.lock_intro))
+        ways.append(links.decide("解锁简介", drift.vod_id, DecisionAction.unlock_intro))
+    elif drift.state["vod_douban_id"]:
+        ways.append(links.decide("立即同步", drift.vod_id, DecisionAction.sync_now))
+    return ways

@@ -1,0 +1,117 @@
+"""Intros in the change log: which changes wrote one, and what a change's fate means for the intro's row.
+
+An intro is told from the facts of one subject. So it belongs to the link under which it was written, and is taken
+back with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, select, true, update
+
+from douban_pipeline.douban.store.states import ChangeState, IntroState, ReviewStatus
+from douban_pipeline.douban.store.tables import OwnTables
+from douban_pipeline.douban.writes.log_values import decode
+
+INTRO = "intro"
+"""Action of a change that wrote an intro."""
+
+_FATE = {
+    ChangeState.APPLIED: IntroState.WRITTEN,
+    ChangeState.REFUSED: IntroState.REFUSED,
+    ChangeState.CONFLICT: IntroState.REFUSED,
+    ChangeState.REVERTED: IntroState.WITHDRAWN,
+}
+"""What becomes of an intro with its change. One whose write did not happen for want of time still may be written."""
+
+
+@dataclass(frozen=True, slots=True)
+class StandingIntro:
+    """An intro whose change stands: the change, its video, and the subject it was told from."""
+
+    change_id: int
+    vod_id: int
+    douban_id: int
+
+
+def attach(connection: Connection, tables: OwnTables, intro_id: int, change_id: int) -> None:
+    """Note which change is about to write an intro."""
+    intro = tables.intro
+    connection.execute(update(intro).where(intro.c.intro_id == intro_id).values(change_id=change_id))
+
+
+def follow(connection: Connection, tables: OwnTables, change_id: int, state: ChangeState, reason: str = "") -> None:
+    """Note of the intro that a change wrote, if it wrote one, what became of the change."""
+    if state in _FATE:
+        intro = tables.intro
+        values = {"state": _FATE[state], "reason": reason[:500]}
+        connection.execute(update(intro).where(intro.c.change_id == change_id).values(**values))
+
+
+def standing_intros(connection: Connection, tables: OwnTables, vod_ids: Collection[int]) -> list[StandingIntro]:
+    """Return the intros of ``vod_ids`` whose change was applied and not taken back, the oldest first."""
+    log, intro = tables.log, tables.intro
+    query = (
+        select(log.c.change_id, log.c.vod_id, intro.c.douban_id)
+        .join(intro, intro.c.change_id == log.c.change_id)
+        .where(log.c.vod_id.in_(vod_ids), log.c.action == INTRO, log.c.state == ChangeState.APPLIED)
+        .order_by(log.c.change_id)
+    )
+    return [StandingIntro(*row) for row in connection.execute(query)]
+
+
+def withdrawn_intros(
+    connection: Connection, tables: OwnTables, vod_ids: Collection[int]
+) -> list[tuple[StandingIntro, str]]:
+    """Return the reverts of intros of ``vod_ids`` that stand, each as the intro it took back, with its batch."""
+    log, intro = tables.log, tables.intro
+    query = (
+        select(log.c.change_id, log.c.vod_id, intro.c.douban_id, log.c.batch_id)
+        .join(intro, intro.c.change_id == log.c.reverts_change_id)
+        .where(log.c.vod_id.in_(vod_ids), log.c.state == ChangeState.APPLIED)
+        .order_by(log.c.change_id)
+    )
+    return [(StandingIntro(*key), batch_id) for *key, batch_id in connection.execute(query)]
+
+
+def locked_by_writing(connection: Connection, tables: OwnTables, vod_ids: Collection[int]) -> set[int]:
+    """Return those of ``vod_ids`` whose synopsis is locked by the writing of an intro, and by no person since."""
+    log, video = tables.log, tables.video
+    query = (
+        select(log.c.vod_id, log.c.state_new, video.c.intro_lock_time)
+        .join(video, video.c.vod_id == log.c.vod_id)
+        .where(
+            log.c.vod_id.in_(vod_ids),
+            log.c.action == INTRO,
+            log.c.state == ChangeState.APPLIED,
+            video.c.intro_locked == true(),
+        )
+    )
+    return {
+        vod_id
+        for vod_id, state, since in connection.execute(query)
+        if since is not None and decode(state).get("intro_lock_time") == since
+    }
+
+
+def strayed_intros(connection: Connection, tables: OwnTables, shards: Collection[int]) -> list[StandingIntro]:
+    """Return the standing intros of ``shards`` whose video has another subject by now, or none, the oldest first.
+
+    One whose link a person is asked about has not strayed yet, nor has one whose lock somebody took off.
+    """
+    intro, video = tables.intro, tables.video
+    query = (
+        select(intro.c.change_id, intro.c.vod_id, intro.c.douban_id)
+        .join(video, video.c.vod_id == intro.c.vod_id)
+        .where(
+            video.c.shard.in_(shards),
+            video.c.intro_locked == true(),
+            video.c.douban_review_status.in_([ReviewStatus.CONFIRMED, ReviewStatus.NOT_FOUND]),
+            intro.c.state == IntroState.WRITTEN,
+            intro.c.douban_id != video.c.vod_douban_id,
+        )
+        .order_by(intro.c.change_id)
+    )
+    return [StandingIntro(*row) for row in connection.execute(query)]

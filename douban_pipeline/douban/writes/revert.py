@@ -1,0 +1,252 @@
+"""Taking writes back, through the same door as every other write; `revert_selection` says which.
+
+Only what still stands as it was written is put back. What a person or the CMS changed since, and what was locked
+since, is left alone and listed. With a link goes the intro that was told from its subject, and with a link that comes
+back comes the intro that went with it. Taking back is itself a logged batch that can be taken back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from sqlalchemy import Connection, RowMapping, select
+
+from douban_pipeline.core.database import reading
+from douban_pipeline.douban.store.states import ChangeState
+from douban_pipeline.douban.store.videos import state_rows
+from douban_pipeline.douban.writes.change_log import REVERT, Change, ChangeLog
+from douban_pipeline.douban.writes.intro_changes import standing_intros, withdrawn_intros
+from douban_pipeline.douban.writes.revert_plan import RevertedChange, Standing, Step, plan
+from douban_pipeline.douban.writes.revert_selection import Chosen, Selection, TooManyError, choose
+
+WITH_ITS_LINK = "所依据的豆瓣关联已撤销，简介一并撤销"
+"""Why an intro is taken back that nobody named."""
+
+BACK_WITH_ITS_LINK = "所依据的豆瓣关联已恢复，简介一并恢复"
+"""Why an intro comes back that nobody named."""
+
+_CHUNK = 200
+"""Changes whose texts are held at once; one video's are never torn apart."""
+
+__all__ = ["BACK_WITH_ITS_LINK", "WITH_ITS_LINK", "RevertedChange", "Selection", "TooManyError", "choose", "revert"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Order:
+    """Who takes back, and why.
+
+    Attributes:
+        change_log: The log to write through.
+        operator: The person.
+        reason: A sentence.
+        decision_id: The decision of which this is a part, if it is.
+    """
+
+    change_log: ChangeLog
+    operator: str
+    reason: str
+    decision_id: int | None
+
+
+@dataclass(slots=True)
+class _Work:
+    """The changes of one video that are to be taken back, the newest first, and why those are that nobody named."""
+
+    rows: list[RowMapping]
+    along: dict[int, str] = field(default_factory=dict)
+
+
+def revert(
+    change_log: ChangeLog,
+    selection: Selection,
+    *,
+    operator: str,
+    reason: str,
+    dry_run: bool,
+    decision_id: int | None = None,
+    most: int | None = None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> list[RevertedChange]:
+    """Take back the applied changes of ``selection``, and the intros that go with their links.
+
+    Args:
+        change_log: The log to write through; its batch names the revert.
+        selection: Which changes.
+        operator: Who takes them back.
+        reason: Why, in a sentence.
+        dry_run: Say what would happen, and write nothing.
+        decision_id: The decision of which this is a part; it is noted with every change.
+        most: How many changes may be selected.
+        progress: Told how many of how many selected changes are done.
+
+    Returns:
+        One entry a change, the newest first.
+
+    Raises:
+        ValueError: The selection is empty: everything is never meant.
+        TooManyError: More than ``most`` are selected; nothing was taken back.
+    """
+    with reading(change_log.engine) as connection:
+        chosen = choose(connection, change_log.tables, selection, most=most)
+    order = _Order(change_log, operator, reason, decision_id)
+    results: list[RevertedChange] = []
+    done = 0
+    for chunk in _chunks(chosen):
+        work = _work(change_log, chunk)
+        with reading(change_log.engine) as connection:
+            standing = _standing(connection, change_log, list(work))
+            _take_along(connection, order, work, standing)
+        results += _take_back(order, work, standing, dry_run=dry_run)
+        done += len(chunk)
+        progress(done, len(chosen))
+    return sorted(results, key=lambda result: result.change_id, reverse=True)
+
+
+def _chunks(chosen: Sequence[Chosen]) -> Iterator[list[Chosen]]:
+    """Cut what was chosen into pieces of whole videos."""
+    by_video: dict[int, list[Chosen]] = {}
+    for each in chosen:
+        by_video.setdefault(each.vod_id, []).append(each)
+    chunk: list[Chosen] = []
+    for of_video in by_video.values():
+        chunk += of_video
+        if len(chunk) >= _CHUNK:
+            yield chunk
+            chunk = []
+    if chunk:
+        yield chunk
+
+
+def _work(change_log: ChangeLog, chunk: Sequence[Chosen]) -> dict[int, _Work]:
+    log = change_log.tables.log
+    work: dict[int, _Work] = {}
+    query = select(log).where(log.c.change_id.in_([each.change_id for each in chunk]))
+    with reading(change_log.engine) as connection:
+        for row in connection.execute(query.order_by(log.c.change_id.desc())).mappings():
+            work.setdefault(row["vod_id"], _Work([])).rows.append(row)
+    return work
+
+
+def _standing(connection: Connection, change_log: ChangeLog, vod_ids: Sequence[int]) -> dict[int, Standing]:
+    """Return how the videos stand that exist."""
+    rows = change_log.cms.rows(connection, vod_ids)
+    states = state_rows(connection, change_log.tables, vod_ids)
+    return {vod_id: Standing(rows[vod_id], states[vod_id]) for vod_id in rows if vod_id in states}
+
+
+def _take_along(
+    connection: Connection, order: _Order, work: Mapping[int, _Work], standing: Mapping[int, Standing]
+) -> None:
+    """Add the changes that go with a link: what wrote the intro under it, or withdrew the one under its forerunner.
+
+    Whether a link can be put back may hang on what goes before it, so it is tried out.
+    """
+    gone: set[tuple[int, int]] = set()
+    back: set[tuple[int, int, str]] = set()
+    for vod_id, found in standing.items():
+        rows = work[vod_id].rows
+        if not any("vod_douban_id" in row["new_values"] for row in rows):
+            continue
+        for step in _steps(order, rows, found):
+            if "vod_douban_id" in step.result.restored:
+                gone.add((vod_id, step.old["vod_douban_id"]))
+                back.add((vod_id, step.new["vod_douban_id"], step.row["batch_id"]))
+    if not gone:
+        return
+    tables, vod_ids = order.change_log.tables, sorted({vod_id for vod_id, _ in gone})
+    along = {
+        intro.change_id: WITH_ITS_LINK
+        for intro in standing_intros(connection, tables, vod_ids)
+        if (intro.vod_id, intro.douban_id) in gone
+    }
+    for withdrawal, batch_id in withdrawn_intros(connection, tables, vod_ids):
+        if (withdrawal.vod_id, withdrawal.douban_id, batch_id) in back:
+            along[withdrawal.change_id] = BACK_WITH_ITS_LINK
+    for vod_id in vod_ids:
+        for row in work[vod_id].rows:
+            along.pop(row["change_id"], None)
+    if not along:
+        return
+    log = tables.log
+    for row in connection.execute(select(log).where(log.c.change_id.in_(along))).mappings():
+        item = work[row["vod_id"]]
+        item.along[row["change_id"]] = along[row["change_id"]]
+        item.rows = sorted([*item.rows, row], key=lambda each: each["change_id"], reverse=True)
+
+
+def _steps(order: _Order, rows: Sequence[RowMapping], standing: Standing) -> Iterator[Step]:
+    """Yield what becomes of each change if those before it are taken back as planned."""
+    for row in rows:
+        step = plan(row, standing, reason=order.reason, now=order.change_log.clock.now())
+        standing = standing.after(step)
+        yield step
+
+
+def _take_back(
+    order: _Order, work: Mapping[int, _Work], standing: dict[int, Standing], *, dry_run: bool
+) -> list[RevertedChange]:
+    """Take back change after change of each video, all videos side by side.
+
+    A write that was refused at the last moment leaves the video other than planned: it is looked at anew.
+    """
+    results: list[RevertedChange] = []
+    left = {vod_id: list(item.rows) for vod_id, item in work.items()}
+    while left:
+        steps: list[Step] = []
+        for vod_id, rows in left.items():
+            found = standing.get(vod_id)
+            if found is None:
+                results += [_gone(row) for row in rows]
+                rows.clear()
+                continue
+            step = plan(rows.pop(0), found, reason=order.reason, now=order.change_log.clock.now())
+            standing[vod_id] = found.after(step)
+            steps.append(step)
+        results += _write(order, steps, standing) if not dry_run else [step.result for step in steps]
+        left = {vod_id: rows for vod_id, rows in left.items() if rows}
+    return [_told(result, work[result.vod_id].along) for result in results]
+
+
+def _write(order: _Order, steps: Sequence[Step], standing: dict[int, Standing]) -> list[RevertedChange]:
+    """Write what was planned, one change of each video; return what became of it."""
+    results = {step.result.change_id: step.result for step in steps}
+    refused: list[int] = []
+    for outcome in order.change_log.write([_change(order, step) for step in steps if step.writes]):
+        if outcome.state is not ChangeState.APPLIED:
+            change, change_id = outcome.change, outcome.change.reverts_change_id or 0
+            left = tuple(change.new) or results[change_id].state
+            results[change_id] = RevertedChange(change_id, change.vod_id, (), left, outcome.reason)
+            refused.append(change.vod_id)
+    if refused:
+        with reading(order.change_log.engine) as connection:
+            anew = _standing(connection, order.change_log, refused)
+        for vod_id in refused:
+            standing.pop(vod_id)
+        standing.update(anew)
+    return list(results.values())
+
+
+def _change(order: _Order, step: Step) -> Change:
+    return Change(
+        vod_id=step.result.vod_id,
+        action=REVERT,
+        old=step.old,
+        new=step.new,
+        state=step.state,
+        seen=step.seen,
+        operator=order.operator,
+        reason=order.reason,
+        automatic=False,
+        decision_id=order.decision_id,
+        reverts_change_id=step.result.change_id,
+    )
+
+
+def _gone(row: RowMapping) -> RevertedChange:
+    return RevertedChange(row["change_id"], row["vod_id"], (), tuple(row["new_values"]), "影片已不存在")
+
+
+def _told(result: RevertedChange, along: Mapping[int, str]) -> RevertedChange:
+    why = along.get(result.change_id, "")
+    return replace(result, reason=why) if why and not result.reason else result

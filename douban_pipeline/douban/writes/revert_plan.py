@@ -1,0 +1,205 @@
+"""What taking one change back comes to, in view of how its video stands now. Pure: nothing is read or written here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from douban_pipeline.douban.store.decisions import PERSON
+from douban_pipeline.douban.store.states import ReviewStatus
+from douban_pipeline.douban.writes.change_log import PIPELINE, RESTORE, SYNOPSIS_COLUMNS, decode
+
+_RHYTHM = frozenset({"douban_last_sync_at", "douban_next_sync_at", "intro_ai_last_at"})
+"""State that says when work was done; a revert does not turn back time."""
+
+_STANDING = frozenset({"douban_review_status", "douban_review_reason", "douban_ignore_until"})
+"""State that makes sense only together."""
+
+_LOCKS = (
+    ("douban_id_locked", "douban_id_lock_time", frozenset({"vod_douban_id"})),
+    ("intro_locked", "intro_lock_time", SYNOPSIS_COLUMNS),
+)
+"""Our locks: the lock, since when, and the columns that it protects. A lock of another time is another lock."""
+
+_RESTS_ON = ("douban_id_source", *(name for lock, time, _ in _LOCKS for name in (lock, time)))
+"""State by which a later lock or a later decision is told: what was planned holds as long as it stands."""
+
+_OPEN = (ReviewStatus.NOT_FOUND, ReviewStatus.REVIEW)
+
+
+@dataclass(frozen=True, slots=True)
+class RevertedChange:
+    """What became of one change: columns put back, columns left alone, and why.
+
+    Attributes:
+        state: Columns of our state row that were put back.
+        to_review: Whether the video waits for a person now, for the link that went was the machine's.
+    """
+
+    change_id: int
+    vod_id: int
+    restored: tuple[str, ...]
+    skipped: tuple[str, ...]
+    reason: str = ""
+    state: tuple[str, ...] = ()
+    to_review: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How a video stands: its CMS row and our state row."""
+
+    row: Mapping[Any, Any]
+    state: Mapping[Any, Any]
+
+    def after(self, step: Step) -> Standing:
+        """Return how it stands once ``step`` is done."""
+        return Standing({**self.row, **step.new}, {**self.state, **step.state}) if step.writes else self
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One change to be taken back: its row, what becomes of it, and what is written for it.
+
+    Attributes:
+        old: CMS columns as they stand.
+        new: The same columns as they were before the change.
+        state: Columns of our state as they shall be.
+        seen: Columns of our state as they stand, by which it was decided.
+        writes: Whether anything is written; otherwise the change stays as it is.
+    """
+
+    row: Mapping[Any, Any]
+    result: RevertedChange
+    old: Mapping[str, Any]
+    new: Mapping[str, Any]
+    state: Mapping[str, Any]
+    seen: Mapping[str, Any]
+    writes: bool
+
+
+def plan(row: Mapping[Any, Any], standing: Standing, *, reason: str, now: datetime) -> Step:
+    """Return what taking back the change ``row`` comes to.
+
+    Args:
+        row: The change as the log has it.
+        standing: How its video stands.
+        reason: Why it is taken back.
+        now: The present moment.
+    """
+    old, new = decode(row["old_values"]), decode(row["new_values"])
+    by_machine = row["operator"] == PIPELINE and row["action"] != RESTORE
+    locked = _locked_since(row, standing.state)
+    confirmed = _confirmed_since(row, standing.state) if by_machine else set()
+    kept = locked | confirmed
+    restored = [column for column in new if standing.row[column] == new[column] and column not in kept]
+    before, moved_on = _state_before(row, standing.state)
+    # What a lock only noted is no write to be put back; but where the lock comes back, so must what it noted.
+    locks_again = bool(before.get("intro_locked"))
+    written = [column for column in new if old.get(column) != new[column]]
+    skipped = [column for column in (new if locks_again else written) if column not in restored]
+    if _state_stays(row, written, skipped, locks_again):
+        before, moved_on = {}, ()
+    put_back = tuple(name for name, value in before.items() if value != standing.state[name])
+    if written:
+        writes = not set(written).isdisjoint(restored)
+    else:
+        writes = not skipped and bool(put_back or not moved_on)
+        skipped = skipped or ([] if writes else list(moved_on))
+    why = _why_skipped(skipped, locked, confirmed, standing.row, new, old)
+    if not writes:
+        result = RevertedChange(row["change_id"], row["vod_id"], (), tuple(skipped), why)
+        return Step(row, result, {}, {}, {}, {}, writes=False)
+    state = dict(before)
+    ignored = standing.state["douban_review_status"] == ReviewStatus.IGNORED
+    doubted = "vod_douban_id" in restored and by_machine and not ignored
+    if doubted:
+        # Back to how it was would mean that the next run links it again.
+        state["douban_review_status"] = ReviewStatus.REVIEW
+        state["douban_review_reason"] = f"关联 {new['vod_douban_id']} 已被撤销：{reason}"[:500]
+        put_back = tuple(name for name in put_back if name not in _STANDING)
+    state |= _visit(standing, state, now, by_person=not doubted)
+    result = RevertedChange(
+        row["change_id"], row["vod_id"], tuple(restored), tuple(skipped), why, put_back, to_review=doubted
+    )
+    as_written = {column: new[column] for column in restored}
+    as_before = {column: old[column] for column in restored}
+    seen = {name: standing.state[name] for name in _RESTS_ON}
+    return Step(row, result, as_written, as_before, state, seen, writes=True)
+
+
+def _why_skipped(
+    skipped: Sequence[str],
+    locked: set[str],
+    confirmed: set[str],
+    row: Mapping[Any, Any],
+    new: Mapping[str, Any],
+    old: Mapping[str, Any],
+) -> str:
+    if not skipped:
+        return ""
+    if locked & set(skipped):
+        return "之后已被锁定"
+    if any(column in confirmed and row[column] == new[column] for column in skipped):
+        return "之后已由人确认"
+    if all(column in old and row[column] == old[column] for column in skipped):
+        return "已是写入之前的值"
+    return "之后已被改动"
+
+
+def _locked_since(row: Mapping[Any, Any], state: Mapping[Any, Any]) -> set[str]:
+    """Return the columns that a lock set after the change protects."""
+    by_itself = decode(row["state_new"] or {})
+    locked: set[str] = set()
+    for lock, time, columns in _LOCKS:
+        since = state[time]
+        # What was restored for the sake of a lock is not held fast by that lock.
+        restored = row["action"] == RESTORE and (since is None or since <= row["applied_at"])
+        its_own = by_itself.get(lock) and by_itself.get(time) == since
+        if state[lock] and not its_own and not restored:
+            locked |= columns
+    return locked
+
+
+def _confirmed_since(row: Mapping[Any, Any], state: Mapping[Any, Any]) -> set[str]:
+    """Return the id's column if a person confirmed since what the machine had linked; else none."""
+    before = (row["state_new"] or {}).get("douban_id_source")
+    return {"vod_douban_id"} if state["douban_id_source"] == PERSON and before != PERSON else set()
+
+
+def _state_before(row: Mapping[Any, Any], state: Mapping[Any, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Return our state before the change as far as it still is as the change left it, and what moved on since."""
+    before, after = decode(row["state_old"]), decode(row["state_new"])
+    told = {name: value for name, value in before.items() if name not in _RHYTHM and value != after.get(name)}
+    moved_on = {name for name in told if state[name] != after.get(name)}
+    if "douban_review_status" in before and state["douban_review_status"] != after.get("douban_review_status"):
+        moved_on |= _STANDING & set(told)
+    for lock, time, _ in _LOCKS:
+        if time in moved_on:
+            moved_on |= {lock} & set(told)
+    return {name: value for name, value in told.items() if name not in moved_on}, tuple(sorted(moved_on))
+
+
+def _state_stays(row: Mapping[Any, Any], written: Sequence[str], skipped: Sequence[str], locks_again: bool) -> bool:
+    """Return whether our state stays with a column that cannot be put back: the id, or the text that was locked."""
+    if "vod_douban_id" in written:
+        return "vod_douban_id" in skipped
+    if "intro_locked" not in row["state_new"]:
+        return False
+    return "vod_content" in skipped or (locks_again and bool(SYNOPSIS_COLUMNS & set(skipped)))
+
+
+def _visit(standing: Standing, state: Mapping[str, Any], now: datetime, *, by_person: bool) -> dict[str, Any]:
+    """Return when the video is looked at next, where that changes: what is open again must not be forgotten."""
+    if standing.row.get("vod_recycle_time"):
+        return {}
+    before = standing.state
+    after = {**before, **state}
+    was, status = before["douban_review_status"], after["douban_review_status"]
+    if status == ReviewStatus.IGNORED:
+        return {"douban_next_sync_at": after["douban_ignore_until"]} if was != status else {}
+    # A link that the machine made waits for a person; what else is open again waits for the machine.
+    reopened = by_person and was != status and status in _OPEN
+    return {"douban_next_sync_at": now} if before["douban_next_sync_at"] is None or reopened else {}

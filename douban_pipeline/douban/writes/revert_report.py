@@ -1,0 +1,77 @@
+"""What a launch of `revert_changes` tells: what was taken back or would be, what was left alone and why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import RowMapping, select
+
+from douban_pipeline.cms.values import readable
+from douban_pipeline.core.database import reading
+from douban_pipeline.core.ui.presentation import local_time, table
+from douban_pipeline.douban.store.decisions import WORDS
+from douban_pipeline.douban.store.states import DecisionAction
+from douban_pipeline.douban.writes import links
+from douban_pipeline.douban.writes.change_log import decode
+from douban_pipeline.douban.writes.revert import RevertedChange
+from douban_pipeline.douban.writes.shown_values import told_changes
+from douban_pipeline.services import Services
+from douban_pipeline.state_words import CHANGES, OPERATORS, word_for
+
+MOST_ROWS = 200
+
+
+def change_table(services: Services, results: Sequence[RevertedChange]) -> str:
+    """Return the changes as a table: those of which something was left alone first, then the newest first.
+
+    The texts of those that are shown are read again, so that of all the others none need be held.
+    """
+    first = sorted(results, key=lambda result: (not result.skipped, -result.change_id))
+    named = first[:MOST_ROWS]
+    log, zone = services.tables.log, services.settings.zone
+    with reading(services.engine) as connection:
+        query = select(log).where(log.c.change_id.in_([result.change_id for result in named]))
+        changes = {row["change_id"]: row for row in connection.execute(query).mappings()}
+        rows = services.cms.rows(connection, sorted({result.vod_id for result in named}))
+    shown = []
+    for result in named:
+        change, row = changes[result.change_id], rows.get(result.vod_id)
+        new, state_new = decode(change["new_values"]), decode(change["state_new"])
+        put_back = told_changes(new, decode(change["old_values"]), result.restored, zone)
+        put_back += [
+            f"状态 {text}" for text in told_changes(state_new, decode(change["state_old"]), result.state, zone)
+        ]
+        put_back += ["转入待审核"] if result.to_review else []
+        shown.append(
+            {
+                "变更": result.change_id,
+                "影片": result.vod_id,
+                "片名": readable(row["vod_name"]) if row is not None else "（已删除）",
+                "写入": word_for(CHANGES, change["action"]),
+                "写入者": word_for(OPERATORS, change["operator"]),
+                "写入时间": local_time(change["applied_at"], zone),
+                "恢复": "；".join(put_back),
+                "跳过": "、".join(result.skipped),
+                "说明": result.reason,
+                "": links.history("历史", result.vod_id),
+            }
+        )
+    left_out = f"\n\n仅列出前 {MOST_ROWS} 条，共 {len(first)} 条。" if len(first) > MOST_ROWS else ""
+    return table(shown, most=MOST_ROWS) + left_out
+
+
+def decision_table(services: Services, decisions: Sequence[RowMapping]) -> str:
+    """Return decisions that were withdrawn before they were carried out as a table."""
+    zone = services.settings.zone
+    rows: list[Mapping[str, Any]] = [
+        {
+            "决定": row["decision_id"],
+            "影片": row["vod_id"],
+            "内容": WORDS[DecisionAction(row["action"])],
+            "审核员": row["reviewer"],
+            "记录于": local_time(row["created_at"], zone),
+        }
+        for row in decisions
+    ]
+    return table(rows, most=MOST_ROWS)

@@ -1,0 +1,202 @@
+"""What a person wants taken back, as typed: read, checked against the log, and told back in words."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
+
+from sqlalchemy import Column, Connection, select
+
+from douban_pipeline.core.database import reading
+from douban_pipeline.core.problems import ProblemsError
+from douban_pipeline.core.ui.presentation import local_time
+from douban_pipeline.douban.store.tables import OwnTables
+from douban_pipeline.douban.writes.change_log import PIPELINE
+from douban_pipeline.douban.writes.revert_selection import Selection, count
+from douban_pipeline.douban.writes.withdrawal import waiting_decisions
+from douban_pipeline.services import Services
+
+MOST_NAME = 64
+"""Characters that the log keeps of a person's name."""
+
+_CHUNK = 500
+_NAMED = 20
+_FORM = "请写成 2026-11-20 08:00（站点时区）或 2026-11-20T08:00:00+08:00"
+
+
+class RevertError(ProblemsError):
+    """The launch is wrong; nothing was taken back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """A launch as typed; see `Selection` for the filters, whose times are text here."""
+
+    operator: str
+    reason: str
+    change_ids: Sequence[int] = ()
+    vod_ids: Sequence[int] = ()
+    batch_id: str = ""
+    run_id: str = ""
+    decision_ids: Sequence[int] = ()
+    reviewer: str = ""
+    rule_version: str = ""
+    since: str = ""
+    until: str = ""
+    max_changes: int = 10_000
+
+
+def selection_of(services: Services, wish: Wish) -> Selection:
+    """Return what ``wish`` selects.
+
+    Raises:
+        RevertError: Something is missing, malformed or unknown; all of it is told at once.
+    """
+    zone = services.settings.zone
+    problems = list(_plain_problems(wish))
+    moments: dict[str, datetime | None] = {}
+    for name in ("since", "until"):
+        try:
+            moments[name] = moment_of(getattr(wish, name), zone)
+        except ValueError as error:
+            problems.append(f"{name}：{error}")
+    since, until = moments.get("since"), moments.get("until")
+    if since is not None and until is not None and since >= until:
+        problems.append(f"since（{wish.since.strip()}）必须早于 until（{wish.until.strip()}，不含）")
+    selection = Selection(
+        change_ids=tuple(wish.change_ids),
+        batch_id=wish.batch_id.strip(),
+        run_id=wish.run_id.strip(),
+        vod_ids=tuple(wish.vod_ids),
+        decision_ids=tuple(wish.decision_ids),
+        reviewer=wish.reviewer.strip(),
+        rule_version=wish.rule_version.strip(),
+        since=since,
+        until=until,
+    )
+    if selection.is_empty and len(moments) == 2:
+        problems.append(
+            "请至少填写一项：change_ids、vod_ids、batch_id 或 run_id、decision_ids、reviewer、rule_version、since/until"
+        )
+    with reading(services.engine) as connection:
+        problems += _unknown(connection, services.tables, selection)
+        empty = not problems and not count(connection, services.tables, selection, standing=False)
+        if empty and not waiting_decisions(services, connection, selection):
+            problems.append(f"没有同时符合以下全部条件的变更：{looked_for(selection, zone)}")
+    if problems:
+        raise RevertError(problems)
+    return selection
+
+
+def looked_for(selection: Selection, zone: ZoneInfo) -> str:
+    """Return the filters of ``selection`` in words."""
+    parts = []
+    for words, values in (
+        ("变更", selection.change_ids),
+        ("每部影片的上一步，影片", selection.vod_ids),
+        ("决定", selection.decision_ids),
+    ):
+        if values:
+            parts.append(f"{words} {listed(values)}")
+    for words, value in (
+        ("批次", selection.batch_id),
+        ("运行", selection.run_id),
+        ("审核员", selection.reviewer),
+        ("规则版本", selection.rule_version),
+    ):
+        if value:
+            parts.append(f"{words} {value}")
+    if selection.since is not None:
+        parts.append(f"自 {_to_the_second(selection.since, zone)}")
+    if selection.until is not None:
+        parts.append(f"{_to_the_second(selection.until, zone)} 之前")
+    return "；".join(parts)
+
+
+def moment_of(text: str, zone: ZoneInfo) -> datetime | None:
+    """Return the moment that ``text`` names, None for an empty text; without an offset it is meant in ``zone``.
+
+    Raises:
+        ValueError: It names none, or none for certain; the message says why.
+    """
+    text = text.strip()
+    if not text:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError(f"“{text}” 不是时间，{_FORM}") from None
+    if ":" not in text or not set(text) & {"T", "t", " "}:
+        # A day alone, perhaps with its offset: one reads its beginning, another its end.
+        raise ValueError(f"“{text}” 没有写到分钟，{_FORM}")
+    try:
+        if moment.tzinfo is not None:
+            return moment.astimezone(UTC)
+        readings = {moment.replace(tzinfo=zone, fold=fold).astimezone(UTC) for fold in (0, 1)}
+    except OverflowError:
+        raise ValueError(f"“{text}” 不是时间，{_FORM}") from None
+    if len(readings) > 1:
+        raise ValueError(f"“{text}” 正值 {zone.key} 的时钟调整，无法确定，请写明时差，例如 {moment.isoformat()}+08:00")
+    return readings.pop()
+
+
+def _plain_problems(wish: Wish) -> Iterator[str]:
+    for name in ("operator", "reason"):
+        if not getattr(wish, name).strip():
+            yield f"请填写 {name}：撤销会以此记入日志"
+    if wish.operator.strip() == PIPELINE:
+        yield f"operator 不能是 {PIPELINE}：撤销是人的决定，请填写您的名字"
+    if len(wish.operator.strip()) > MOST_NAME:
+        yield f"operator 最多 {MOST_NAME} 个字符"
+    for name in ("change_ids", "vod_ids", "decision_ids"):
+        wrong = [value for value in getattr(wish, name) if value < 1]
+        if wrong:
+            yield f"{name} 中有不可能的编号：{listed(wrong)}"
+    if wish.max_changes < 1:
+        yield "max_changes 至少为 1"
+
+
+def _unknown(connection: Connection, tables: OwnTables, selection: Selection) -> Iterator[str]:
+    """Yield what ``selection`` names that was never there."""
+    log, decision, video = tables.log, tables.decision, tables.video
+    lists: tuple[tuple[str, Collection[int], tuple[Column[int], ...]], ...] = (
+        ("change_ids 中没有这些变更", selection.change_ids, (log.c.change_id,)),
+        ("decision_ids 中没有这些决定", selection.decision_ids, (decision.c.decision_id,)),
+        ("vod_ids 中没有这些影片", selection.vod_ids, (video.c.vod_id, log.c.vod_id)),
+    )
+    for words, values, columns in lists:
+        missing = {value for value in values if value > 0}
+        for column in columns:
+            missing -= _present(connection, column, sorted(missing))
+        if missing:
+            yield f"{words}：{listed(sorted(missing))}"
+    for name, value, found_in in (
+        ("批次", selection.batch_id, (log.c.batch_id, decision.c.batch_id)),
+        ("运行", selection.run_id, (log.c.run_id,)),
+        ("审核员", selection.reviewer, (log.c.operator, decision.c.reviewer)),
+        ("规则版本", selection.rule_version, (log.c.rule_version,)),
+    ):
+        if value and not any(
+            connection.execute(select(column).where(column == value).limit(1)).first() for column in found_in
+        ):
+            yield f"没有找到{name} {value} 的任何变更"
+
+
+def _present(connection: Connection, column: Column[int], values: Sequence[int]) -> set[int]:
+    found: set[int] = set()
+    for start in range(0, len(values), _CHUNK):
+        query = select(column).where(column.in_(values[start : start + _CHUNK])).distinct()
+        found.update(connection.execute(query).scalars())
+    return found
+
+
+def listed(values: Sequence[int]) -> str:
+    """Return numbers as a sentence names them: the first ones, and how many there are."""
+    named = "、".join(str(value) for value in values[:_NAMED])
+    return named if len(values) <= _NAMED else f"{named} 等 {len(values)} 个"
+
+
+def _to_the_second(moment: datetime, zone: ZoneInfo) -> str:
+    return f"{local_time(moment, zone)}:{moment.astimezone(zone):%S}"
