@@ -5,6 +5,10 @@ from typing import Any
 
 import dagster as dg
 
+from douban_pipeline.douban.sources import archive_jobs
+from douban_pipeline.douban.sources import assets as sources_assets
+from douban_pipeline.douban.sources import checks as sources_checks
+from douban_pipeline.douban.sources import jobs as sources_jobs
 from douban_pipeline.douban.writes import assets as undoing_assets
 from douban_pipeline.douban.writes import jobs as undoing_jobs
 from douban_pipeline.health import assets as health_assets
@@ -32,10 +36,6 @@ from douban_pipeline.scheduling import assets as scheduling_assets
 from douban_pipeline.scheduling import checks as scheduling_checks
 from douban_pipeline.scheduling import jobs as scheduling_jobs
 from douban_pipeline.settings import Settings, load_settings
-from douban_pipeline.sources import archive_jobs
-from douban_pipeline.sources import assets as sources_assets
-from douban_pipeline.sources import checks as sources_checks
-from douban_pipeline.sources import jobs as sources_jobs
 from douban_pipeline.syncing import assets as syncing_assets
 from douban_pipeline.syncing import checks as syncing_checks
 

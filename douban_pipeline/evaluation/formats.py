@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from douban_pipeline.douban.sources.douban_php import SubjectRecord
 from douban_pipeline.linking.facts import facts_of_values
 from douban_pipeline.matching import Kind, Video
-from douban_pipeline.upstream.douban import SubjectRecord
 
 HEADLINE_SOURCES = ("bangumi", "tencent_video", "tmdb-zh", "cbo", "crosscrawl", "rank4douban", "imdb")
 """Sources of real records with labels of their own; the others test the cleaning of titles only."""

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
 from douban_pipeline.core.errors import SubjectMissing
+from douban_pipeline.douban.sources.douban_php import SubjectAnswer
+from douban_pipeline.douban.sources.search import Hit, Question, SearchAnswer
 from douban_pipeline.evaluation.formats import CorpusSubject
 from douban_pipeline.evaluation.title_index import TitleIndex
-from douban_pipeline.upstream.douban import SubjectAnswer
-from douban_pipeline.upstream.search import Hit, Question, SearchAnswer
 
 PAGE = 20
 """Hits of one answer."""

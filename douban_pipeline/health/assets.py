@@ -6,11 +6,11 @@ import dagster as dg
 from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecordStatus
 
 from douban_pipeline.core.ui.presentation import as_image, local_time, table
+from douban_pipeline.douban.sources.gates import gate_row
 from douban_pipeline.health import alerts, pictures, report, samples
 from douban_pipeline.health.causes import GUARD, MEASURED, guard_of, standing_causes
 from douban_pipeline.health.metrics import Health, measure, total
 from douban_pipeline.services import Services
-from douban_pipeline.sources.gates import gate_row
 
 MOST_SENT = 5
 """Alerts sent by one measurement, a call of at most five seconds each; the others wait for the next."""

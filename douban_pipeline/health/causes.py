@@ -15,12 +15,12 @@ from douban_pipeline.core.database import reading
 from douban_pipeline.core.gate import GateStatus
 from douban_pipeline.core.gate_rules import GateState
 from douban_pipeline.core.ui.presentation import local_time
+from douban_pipeline.douban.sources.gates import SOURCE_NAMES
 from douban_pipeline.douban.store.states import TaskStatus, TaskType
 from douban_pipeline.douban.store.tasks import FAILURES_FOR_A_PERSON, OPEN
 from douban_pipeline.health.metrics import DAY, Health
 from douban_pipeline.health.samples import Sample
 from douban_pipeline.services import Services
-from douban_pipeline.sources.gates import SOURCE_NAMES
 from douban_pipeline.state_words import word_for
 
 BREAKER, FAILING, BUDGET, GUARD, RUN = "breaker", "failing", "budget", "guard", "run"

@@ -8,11 +8,11 @@ from sqlalchemy import select
 
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.gate import GateState
+from douban_pipeline.douban.sources.gates import SOURCE_NAMES
 from douban_pipeline.douban.store.states import TaskStatus
 from douban_pipeline.health import metrics, samples
 from douban_pipeline.health.assets import pipeline_health
 from douban_pipeline.services import Services
-from douban_pipeline.sources.gates import SOURCE_NAMES
 from douban_pipeline.state_words import TASK_TYPES, word_for
 
 LEAST_GROWTH = 200

@@ -8,10 +8,10 @@ from zoneinfo import ZoneInfo
 
 from douban_pipeline.core.gate import GateStatus
 from douban_pipeline.core.ui.plots import Series, Span, Track, columns, spans, timeline
+from douban_pipeline.douban.sources.gates import SOURCE_NAMES
 from douban_pipeline.health import words
 from douban_pipeline.health.metrics import DAYS, Health, Outcomes
 from douban_pipeline.health.samples import Sample
-from douban_pipeline.sources.gates import SOURCE_NAMES
 from douban_pipeline.state_words import TASK_STATUSES, TASK_TYPES, VERDICTS, word_for
 
 BACKLOG_SHOWN = timedelta(hours=48)

@@ -11,6 +11,7 @@ import dagster as dg
 from douban_pipeline.core.database import DatabaseError
 from douban_pipeline.core.gate import GateStatus
 from douban_pipeline.core.ui.presentation import local_time
+from douban_pipeline.douban.sources.douban_php import SOURCE as DOUBAN
 from douban_pipeline.launching.chain import SYNC_TAGS, UNDER_WAY, chain_job, chain_runs_under_way
 from douban_pipeline.launching.pauses import failing_guard, shards_at_rest
 from douban_pipeline.partitions import partition_key
@@ -19,7 +20,6 @@ from douban_pipeline.scheduling.due import DueVideos
 from douban_pipeline.scheduling.intake import Intake
 from douban_pipeline.scheduling.jobs import take_in_changes
 from douban_pipeline.services import Services
-from douban_pipeline.upstream.douban import SOURCE as DOUBAN
 
 INTERVAL_SECONDS = 30
 INTAKE_INTERVAL_SECONDS = 60

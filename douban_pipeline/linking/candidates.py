@@ -9,6 +9,14 @@ from itertools import chain, islice, repeat
 from typing import Any, Protocol
 
 from douban_pipeline.core.errors import SourceError, SourceUnavailable, SubjectMissing
+from douban_pipeline.douban.sources.douban_php import SubjectAnswer
+from douban_pipeline.douban.sources.search import (
+    Hit,
+    Question,
+    SearchAnswer,
+    SearchIncomplete,
+    SearchProvider,
+)
 from douban_pipeline.linking.facts import glimpsed_facts, subject_facts
 from douban_pipeline.matching import (
     Profile,
@@ -27,8 +35,6 @@ from douban_pipeline.matching import (
 )
 from douban_pipeline.matching.profiles import PLAN
 from douban_pipeline.matching.similarity import match_titles
-from douban_pipeline.upstream.douban import SubjectAnswer
-from douban_pipeline.upstream.search import Hit, Question, SearchAnswer, SearchIncomplete, SearchProvider
 
 MOST_GUESSES = 1
 """Subjects asked about although they are not named like the video: their other names may be."""

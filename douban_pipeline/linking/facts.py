@@ -9,10 +9,10 @@ from typing import Any
 from douban_pipeline.cms.maccms import Category, Cms
 from douban_pipeline.cms.numbers import episodes_of, minutes_of, year_of
 from douban_pipeline.cms.values import aliases_of, people_of, readable, split_list
+from douban_pipeline.douban.sources.douban_php import SubjectRecord
+from douban_pipeline.douban.sources.search import Hit
 from douban_pipeline.matching import Kind, Subject, Video
 from douban_pipeline.matching.names import rejoin
-from douban_pipeline.upstream.douban import SubjectRecord
-from douban_pipeline.upstream.search import Hit
 
 # Words in category names, the telling ones first: 纪录片 under 电影 is a documentary, 动画片 an animation.
 _KIND_WORDS: tuple[tuple[str, Kind], ...] = (

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from douban_pipeline.douban.sources.douban_php import SubjectRecord
 from douban_pipeline.linking.candidates import Found
 from douban_pipeline.linking.facts import glimpsed_facts, subject_facts
 from douban_pipeline.matching import Verdict, Video, judge
 from douban_pipeline.matching.profiles import Profile
-from douban_pipeline.upstream.douban import SubjectRecord
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from sqlalchemy import Connection, RowMapping, bindparam, insert, select, update
 from douban_pipeline import RULE_VERSION
 from douban_pipeline.cms.values import readable
 from douban_pipeline.core.database import reading, transactions
+from douban_pipeline.douban.sources.douban_php import parse_subject
 from douban_pipeline.douban.store import brakes
 from douban_pipeline.douban.store.decisions import chosen_subjects
 from douban_pipeline.douban.store.states import ReviewStatus, TaskStage, TaskStatus, VerdictState
@@ -27,7 +28,6 @@ from douban_pipeline.linking.judging import Circumstances, judge_found
 from douban_pipeline.matching import Status, Verdict, Video
 from douban_pipeline.scheduling.tiers import next_visit_of
 from douban_pipeline.services import Services
-from douban_pipeline.upstream.douban import parse_subject
 
 _KEPT_CANDIDATES = 10
 _MOST_LINKED = 500

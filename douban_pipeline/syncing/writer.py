@@ -12,6 +12,7 @@ from sqlalchemy import Connection, RowMapping, select, update
 from douban_pipeline.cms.values import readable
 from douban_pipeline.core.database import reading, transactions
 from douban_pipeline.core.errors import SubjectMissing
+from douban_pipeline.douban.sources.douban_php import SubjectAnswer, SubjectRecord, parse_subject
 from douban_pipeline.douban.store import brakes
 from douban_pipeline.douban.store.decisions import PERSON, chosen_subjects
 from douban_pipeline.douban.store.states import (
@@ -32,7 +33,6 @@ from douban_pipeline.scheduling.tiers import next_visit_of
 from douban_pipeline.services import Services
 from douban_pipeline.syncing.fields import plan_fields
 from douban_pipeline.syncing.work import Synced, Wanted, Work
-from douban_pipeline.upstream.douban import SubjectAnswer, SubjectRecord, parse_subject
 
 AUTO = "auto"
 """Source of an id that a confirmed verdict wrote."""

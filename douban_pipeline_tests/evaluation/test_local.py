@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from douban_pipeline.core.errors import SubjectMissing
+from douban_pipeline.douban.sources.douban_php import SubjectRecord
+from douban_pipeline.douban.sources.search import Question
 from douban_pipeline.evaluation.formats import CorpusSubject
 from douban_pipeline.evaluation.local import PAGE, LocalDouban, LocalSearch
-from douban_pipeline.upstream.douban import SubjectRecord
-from douban_pipeline.upstream.search import Question
 
 CORPUS = {
     1: CorpusSubject("movie", SubjectRecord(1, "长河落日记事", original_title="Sunset River", year=2021)),

@@ -6,10 +6,10 @@ import json
 
 import pytest
 
+from douban_pipeline.douban.sources.douban_php import SubjectRecord
 from douban_pipeline.evaluation.formats import CorpusSubject, GoldRow
 from douban_pipeline.evaluation.runner import evaluate
 from douban_pipeline.matching import PROFILES, Kind, Status, Video, make_profile
-from douban_pipeline.upstream.douban import SubjectRecord
 from douban_pipeline_tests.evaluation.rows import FIELDS, TRUTH, gold, none_row, result, trap_row
 
 PEOPLE = {"directors": ("长河导",), "actors": ("甲一", "乙二", "丙三")}

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from douban_pipeline.douban.sources.douban_php import SubjectRecord
 from douban_pipeline.intros.facts import FactSheet, fact_sheet
 from douban_pipeline.matching import Kind, Video
-from douban_pipeline.upstream.douban import SubjectRecord
 from douban_pipeline_tests.intros.sheets import BARE, FILM, SERIES, TRANSLATED, VARIETY
 
 LOCAL = Video(

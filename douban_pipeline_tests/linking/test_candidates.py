@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from douban_pipeline.core.errors import GateClosed, SourceUnavailable, SubjectMissing
+from douban_pipeline.douban.sources.douban_php import SubjectAnswer, SubjectRecord
+from douban_pipeline.douban.sources.search import Hit, SearchAnswer, SearchIncomplete
+from douban_pipeline.douban.sources.search_chain import Chain
 from douban_pipeline.linking.candidates import SHOWN, CandidateFinder, Fetched, Found
 from douban_pipeline.matching import Kind, Profile, Thresholds, Video
-from douban_pipeline.upstream.douban import SubjectAnswer, SubjectRecord
-from douban_pipeline.upstream.search import Hit, SearchAnswer, SearchIncomplete
-from douban_pipeline.upstream.search_chain import Chain
 from douban_pipeline_tests.clocks import START
 
 TITLE = "长河落日记事"

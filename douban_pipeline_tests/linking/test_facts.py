@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from douban_pipeline.cms.maccms import Category, Cms
+from douban_pipeline.douban.sources.douban_php import SubjectRecord
+from douban_pipeline.douban.sources.search import Hit
 from douban_pipeline.linking.facts import facts_of_values, glimpsed_facts, kind_of_category, subject_facts, video_facts
 from douban_pipeline.matching import Kind
 from douban_pipeline.matching.regions import agree
-from douban_pipeline.upstream.douban import SubjectRecord
-from douban_pipeline.upstream.search import Hit
 
 METADATA = sa.MetaData()
 WIDTHS = {"vod_sub": 255, "vod_director": 12, "vod_actor": 255, "vod_class": 20}

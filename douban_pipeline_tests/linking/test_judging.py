@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from douban_pipeline.douban.sources.douban_php import SubjectRecord
+from douban_pipeline.douban.sources.search import Hit
 from douban_pipeline.linking.candidates import Fetched, Found
 from douban_pipeline.linking.facts import glimpsed_facts, subject_facts
 from douban_pipeline.linking.judging import NONE, Circumstances, judge_found
 from douban_pipeline.matching import PROFILES, Status, Video, judge, make_profile
-from douban_pipeline.upstream.douban import SubjectRecord
-from douban_pipeline.upstream.search import Hit
 
 TITLE = "长河落日记事"
 VIDEO = Video(7, TITLE, year=2021, regions=("大陆",), directors=("长河导",), actors=("甲一", "乙二"))

@@ -6,9 +6,9 @@ import pytest
 import sqlalchemy as sa
 
 from douban_pipeline import RULE_VERSION
+from douban_pipeline.douban.sources.douban_php import parse_subject
 from douban_pipeline.douban.store import brakes
 from douban_pipeline.douban.store.brakes import Brake
-from douban_pipeline.upstream.douban import parse_subject
 from douban_pipeline_tests.library import video
 from douban_pipeline_tests.runs import STEPS
 from douban_pipeline_tests.scenario import FILMS, RIVER, TRAM, WHALE, row_of, subject, telling

@@ -14,6 +14,7 @@ from zoneinfo import ZoneInfo
 
 from douban_pipeline.core.ui.launchpad_links import MOST_CHARACTERS, launch_path
 from douban_pipeline.core.ui.presentation import local_time
+from douban_pipeline.douban.sources.subject_urls import SMALLEST_ID
 from douban_pipeline.douban.store.states import ReviewStatus
 from douban_pipeline.matching import Code, Kind, clean_title
 from douban_pipeline.review.reading.queue import ReviewQueue, Waiting
@@ -22,7 +23,6 @@ from douban_pipeline.review.recording.form import LARGEST_ID
 from douban_pipeline.review.recording.standing import Holders, holders_of, titles_of
 from douban_pipeline.services import Services
 from douban_pipeline.state_words import REVIEW_STATUSES, word_for
-from douban_pipeline.upstream.subject_urls import SMALLEST_ID
 
 LABELS: Mapping[str, str] = {
     "title": "片名",

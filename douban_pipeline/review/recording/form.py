@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from douban_pipeline.douban.sources.subject_urls import SMALLEST_ID
 from douban_pipeline.douban.store.decisions import NAMING, may_lock
 from douban_pipeline.douban.store.states import DecisionAction
 from douban_pipeline.review.recording.wishes import MOST_NOTE, Wish
-from douban_pipeline.upstream.subject_urls import SMALLEST_ID
 
 LARGEST_ID = 2**32 - 1
 """The CMS's columns of ids hold no more."""

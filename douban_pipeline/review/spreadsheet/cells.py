@@ -6,9 +6,9 @@ import difflib
 import re
 import unicodedata
 
+from douban_pipeline.douban.sources.subject_urls import subject_ids
 from douban_pipeline.douban.store.decisions import WORDS
 from douban_pipeline.douban.store.states import DecisionAction
-from douban_pipeline.upstream.subject_urls import subject_ids
 
 _INVISIBLE = re.compile(r"[\u200b-\u200f\u202a-\u202e\u2060\ufeff]")
 _AS_TEXT = re.compile(r'="([^"]*)"')

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from douban_pipeline.cms import values as stored
-from douban_pipeline.upstream import values
+from douban_pipeline.douban.sources import answer_values as values
 
 LOOSE = st.text(
     alphabet=" ,，、|/;；&#<>ltamp()（）[]【】《》内详未知无暂N/anA0-.…*bB\u200b\n\t39quot更多待定不其他", max_size=24

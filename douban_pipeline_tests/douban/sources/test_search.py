@@ -12,9 +12,14 @@ from hypothesis import strategies as st
 
 from douban_pipeline.core.errors import SourceError, SourceThrottled, SourceUnavailable, SourceWall
 from douban_pipeline.core.gate_rules import GateState
-from douban_pipeline.upstream.search import Hit, Question, SearchAnswer, SearchProvider
-from douban_pipeline.upstream.search_chain import search_from
-from douban_pipeline.upstream.search_providers import PROVIDERS, parse_bocha, parse_searxng, parse_suggestions
+from douban_pipeline.douban.sources.search import Hit, Question, SearchAnswer, SearchProvider
+from douban_pipeline.douban.sources.search_chain import search_from
+from douban_pipeline.douban.sources.search_providers import (
+    PROVIDERS,
+    parse_bocha,
+    parse_searxng,
+    parse_suggestions,
+)
 from douban_pipeline_tests.core.conftest import House, Say, Source
 
 WEEK = timedelta(days=7)

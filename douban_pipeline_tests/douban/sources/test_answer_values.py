@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from douban_pipeline.upstream import values
+from douban_pipeline.douban.sources import answer_values as values
 
 
 @pytest.mark.parametrize(

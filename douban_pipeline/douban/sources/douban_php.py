@@ -13,8 +13,8 @@ from typing import Any
 from douban_pipeline.core.errors import SourceUnavailable, SubjectMismatch
 from douban_pipeline.core.http import Fetcher
 from douban_pipeline.core.payload import as_int, error_of_body, read_json
-from douban_pipeline.upstream import values
-from douban_pipeline.upstream.subject_urls import SMALLEST_ID, subject_ids
+from douban_pipeline.douban.sources import answer_values as values
+from douban_pipeline.douban.sources.subject_urls import SMALLEST_ID, subject_ids
 
 SOURCE = "douban"
 PARSER_VERSION = "douban-1"

@@ -16,9 +16,17 @@ from douban_pipeline.core import archive as archive_module
 from douban_pipeline.core.archive import Snapshot
 from douban_pipeline.core.errors import SourceError
 from douban_pipeline.demo.answers import douban_answer
-from douban_pipeline.sources import archive_jobs
-from douban_pipeline.sources.reparsing import MISSING, PARSERS, READ, Parser, Refused, Reparsed, reparse
-from douban_pipeline.upstream.search_providers import PROVIDERS
+from douban_pipeline.douban.sources import archive_jobs
+from douban_pipeline.douban.sources.reparsing import (
+    MISSING,
+    PARSERS,
+    READ,
+    Parser,
+    Refused,
+    Reparsed,
+    reparse,
+)
+from douban_pipeline.douban.sources.search_providers import PROVIDERS
 from douban_pipeline_tests.clocks import START
 from douban_pipeline_tests.library import Library
 from douban_pipeline_tests.runs import Run

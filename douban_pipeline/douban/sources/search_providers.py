@@ -17,9 +17,9 @@ from douban_pipeline.core.errors import (
 )
 from douban_pipeline.core.http import Fetched
 from douban_pipeline.core.payload import as_int, error_of_body, read_json
-from douban_pipeline.upstream import values
-from douban_pipeline.upstream.search import Hit, HttpSearch, Parsed, each_once
-from douban_pipeline.upstream.subject_urls import SMALLEST_ID, subject_ids
+from douban_pipeline.douban.sources import answer_values as values
+from douban_pipeline.douban.sources.search import Hit, HttpSearch, Parsed, each_once
+from douban_pipeline.douban.sources.subject_urls import SMALLEST_ID, subject_ids
 
 _BOCHA_KEY_HINT = "is BOCHA_API_KEY right?"
 _BOCHA_MONEY = re.compile(r"enough money|余额|欠费", re.IGNORECASE)

@@ -18,8 +18,8 @@ from douban_pipeline.core.errors import (
     SourceUnpaid,
     SourceWall,
 )
-from douban_pipeline.upstream.search import Hit, Question, SearchAnswer, SearchIncomplete
-from douban_pipeline.upstream.search_chain import Chain, search_from
+from douban_pipeline.douban.sources.search import Hit, Question, SearchAnswer, SearchIncomplete
+from douban_pipeline.douban.sources.search_chain import Chain, search_from
 from douban_pipeline_tests.clocks import START
 from douban_pipeline_tests.core.conftest import House, Say, Source
 

@@ -16,7 +16,7 @@ from douban_pipeline.core.errors import (
 )
 from douban_pipeline.core.gate_rules import GateState
 from douban_pipeline.core.gate_usage import LEAST_CALLS
-from douban_pipeline.upstream.douban import DoubanClient, parse_subject
+from douban_pipeline.douban.sources.douban_php import DoubanClient, parse_subject
 from douban_pipeline_tests.clocks import START
 from douban_pipeline_tests.core.conftest import House, Say, Source
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from douban_pipeline.upstream.subject_urls import subject_ids
+from douban_pipeline.douban.sources.subject_urls import subject_ids
 
 FILM_URLS = [
     "https://movie.douban.com/subject/1292052/",

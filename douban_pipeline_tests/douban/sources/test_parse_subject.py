@@ -17,7 +17,7 @@ from douban_pipeline.core.errors import (
     SubjectMismatch,
     SubjectMissing,
 )
-from douban_pipeline.upstream.douban import SubjectRecord, parse_subject
+from douban_pipeline.douban.sources.douban_php import SubjectRecord, parse_subject
 
 ASKED = 24773958
 

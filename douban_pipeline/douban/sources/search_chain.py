@@ -15,8 +15,14 @@ from douban_pipeline.core.errors import (
     SourceWall,
 )
 from douban_pipeline.core.http import Fetcher
-from douban_pipeline.upstream.search import MISS_MAX_AGE, Question, SearchAnswer, SearchIncomplete, SearchProvider
-from douban_pipeline.upstream.search_providers import PROVIDERS
+from douban_pipeline.douban.sources.search import (
+    MISS_MAX_AGE,
+    Question,
+    SearchAnswer,
+    SearchIncomplete,
+    SearchProvider,
+)
+from douban_pipeline.douban.sources.search_providers import PROVIDERS
 
 _NEXT = (GateClosed, SourceUnpaid, SourceThrottled, SourceWall, SourceUnavailable)
 """What makes the chain ask the next provider: this one is closed, out of quota or money, slowed down, or ill."""

@@ -17,9 +17,9 @@ from douban_pipeline.core.errors import (
 )
 from douban_pipeline.core.gate_rules import GateState
 from douban_pipeline.demo.replay import ReplayServer
-from douban_pipeline.upstream.search import Hit, Question, SearchAnswer, SearchProvider
-from douban_pipeline.upstream.search_chain import search_from
-from douban_pipeline.upstream.search_providers import parse_bocha
+from douban_pipeline.douban.sources.search import Hit, Question, SearchAnswer, SearchProvider
+from douban_pipeline.douban.sources.search_chain import search_from
+from douban_pipeline.douban.sources.search_providers import parse_bocha
 from douban_pipeline_tests.core.conftest import House, Say, Source
 from douban_pipeline_tests.scenario import FILMS
 

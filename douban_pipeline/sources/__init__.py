@@ -1,1 +1,0 @@
-"""Outside sources as people look after them: their gates, and the archive of their answers."""
