@@ -5,6 +5,17 @@ from typing import Any
 
 import dagster as dg
 
+from douban_pipeline.douban.chain.due import assets as scheduling_assets
+from douban_pipeline.douban.chain.due import checks as scheduling_checks
+from douban_pipeline.douban.chain.due import jobs as scheduling_jobs
+from douban_pipeline.douban.chain.jobs import chain_job
+from douban_pipeline.douban.chain.linking import assets as linking_assets
+from douban_pipeline.douban.chain.linking import checks as linking_checks
+from douban_pipeline.douban.chain.syncing import assets as syncing_assets
+from douban_pipeline.douban.chain.syncing import checks as syncing_checks
+from douban_pipeline.douban.housekeeping import prune_history
+from douban_pipeline.douban.schedules import health_job, reports_job, schedules_for
+from douban_pipeline.douban.sensors import sensors
 from douban_pipeline.douban.sources import archive_jobs
 from douban_pipeline.douban.sources import assets as sources_assets
 from douban_pipeline.douban.sources import checks as sources_checks
@@ -17,12 +28,6 @@ from douban_pipeline.health import sensors as health_sensors
 from douban_pipeline.intros import assets as intros_assets
 from douban_pipeline.intros import checks as intros_checks
 from douban_pipeline.intros import jobs as intros_jobs
-from douban_pipeline.launching.chain import chain_job
-from douban_pipeline.launching.housekeeping import prune_history
-from douban_pipeline.launching.schedules import health_job, reports_job, schedules_for
-from douban_pipeline.launching.sensors import sensors
-from douban_pipeline.linking import assets as linking_assets
-from douban_pipeline.linking import checks as linking_checks
 from douban_pipeline.precision import assets as precision_assets
 from douban_pipeline.precision import checks as precision_checks
 from douban_pipeline.precision import jobs as precision_jobs
@@ -32,12 +37,7 @@ from douban_pipeline.resources import services_resource
 from douban_pipeline.review import assets as review_assets
 from douban_pipeline.review import batch_jobs, import_jobs
 from douban_pipeline.review import jobs as review_jobs
-from douban_pipeline.scheduling import assets as scheduling_assets
-from douban_pipeline.scheduling import checks as scheduling_checks
-from douban_pipeline.scheduling import jobs as scheduling_jobs
 from douban_pipeline.settings import Settings, load_settings
-from douban_pipeline.syncing import assets as syncing_assets
-from douban_pipeline.syncing import checks as syncing_checks
 
 default_assets = [
     scheduling_assets.due_videos,

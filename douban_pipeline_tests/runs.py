@@ -12,9 +12,9 @@ from typing import Any
 import dagster as dg
 
 from douban_pipeline.build import default_assets, default_checks
+from douban_pipeline.douban.chain.due.assets import DueConfig
+from douban_pipeline.douban.chain.due.due_videos import Scope
 from douban_pipeline.partitions import partition_key
-from douban_pipeline.scheduling.assets import DueConfig
-from douban_pipeline.scheduling.due import Scope
 from douban_pipeline.services import Services
 
 STEPS = ("due_videos", "search_candidates", "scored_matches", "synced_fields", "ai_intros")

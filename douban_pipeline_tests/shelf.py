@@ -10,10 +10,10 @@ from typing import Any
 import sqlalchemy as sa
 
 from douban_pipeline.demo.answers import douban_answer
+from douban_pipeline.douban.chain.linking.facts import subject_facts
 from douban_pipeline.douban.sources.douban_php import PARSER_VERSION, parse_subject
 from douban_pipeline.douban.store.states import VerdictState
 from douban_pipeline.douban.store.tasks import shard_of
-from douban_pipeline.linking.facts import subject_facts
 from douban_pipeline.matching import Subject, Video, judge
 from douban_pipeline.matching.profiles import PLAN, Profile
 from douban_pipeline_tests.library import Library

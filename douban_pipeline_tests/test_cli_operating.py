@@ -17,11 +17,11 @@ from sqlalchemy.exc import OperationalError
 
 from douban_pipeline.core.clock import SystemClock
 from douban_pipeline.core.database import open_engine
+from douban_pipeline.douban.pools import set_pool_limits
 from douban_pipeline.douban.store import migrations
 from douban_pipeline.douban.store.states import ChangeState
 from douban_pipeline.douban.store.tables import own_tables
 from douban_pipeline.douban.writes.change_log import Change
-from douban_pipeline.launching.pools import set_pool_limits
 from douban_pipeline.operating.client_programs import CLIENT, options_file, program
 from douban_pipeline.operating.grants import missing_grants, written_columns
 from douban_pipeline_tests.calling import caller  # noqa: F401 (a fixture)

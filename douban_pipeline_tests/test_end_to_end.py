@@ -22,9 +22,9 @@ from douban_pipeline.demo.environment import EXCLUDED_TYPE
 from douban_pipeline.demo.library import create_library
 from douban_pipeline.demo.replay import ReplayServer
 from douban_pipeline.demo.sample import cms_columns, load_subjects, load_videos
+from douban_pipeline.douban.chain.jobs import CHAIN, shard_range_tags
 from douban_pipeline.douban.store.states import ChangeState, ReviewStatus
 from douban_pipeline.douban.writes.change_log import decode
-from douban_pipeline.launching.chain import CHAIN, shard_range_tags
 from douban_pipeline.services import Services, open_services
 from douban_pipeline.settings import Settings
 

@@ -19,12 +19,12 @@ from douban_pipeline.demo.cms_schema import default_types
 from douban_pipeline.demo.library import create_library
 from douban_pipeline.demo.replay import ReplayServer
 from douban_pipeline.demo.sample import cms_columns, load_subjects, load_videos
+from douban_pipeline.douban.chain.due.intake import Intake
+from douban_pipeline.douban.chain.jobs import CHAIN, shard_range_tags
 from douban_pipeline.douban.store import migrations
 from douban_pipeline.douban.store.states import ChangeState, ReviewStatus
 from douban_pipeline.douban.store.tasks import OPEN
 from douban_pipeline.douban.writes.change_log import decode
-from douban_pipeline.launching.chain import CHAIN, shard_range_tags
-from douban_pipeline.scheduling.intake import Intake
 from douban_pipeline.services import Services, open_services
 from douban_pipeline.settings import PREFIX, load_settings
 

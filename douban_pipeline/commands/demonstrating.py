@@ -21,7 +21,7 @@ from douban_pipeline.demo.replay import ReplayServer
 from douban_pipeline.demo.replay import serve as serve_replay
 from douban_pipeline.demo.sample import load_subjects
 from douban_pipeline.demo.setup import apply_states, make_library, prepare_home, spread_visits
-from douban_pipeline.scheduling.intake import Intake
+from douban_pipeline.douban.chain.due.intake import Intake
 from douban_pipeline.services import open_services
 from douban_pipeline.settings import load_settings
 
@@ -46,7 +46,7 @@ def dev(
     port: Annotated[int, typer.Option(help="Port of Dagster's UI, on 127.0.0.1.")] = 3000,
 ) -> None:
     """Open Dagster's UI on the demo library, with sensors and schedules running."""
-    from douban_pipeline.launching.pools import set_pool_limits
+    from douban_pipeline.douban.pools import set_pool_limits
 
     project, home = _project(), demo_home()
     prepare_home(home, project)

@@ -19,7 +19,7 @@ from douban_pipeline.settings import Settings, load_settings, variable
 
 def set_up() -> None:
     """Check the settings and the CMS's database, create or upgrade our tables, set Dagster's pool limits."""
-    from douban_pipeline.launching.pools import POOL_LIMITS, set_pool_limits  # the whole code location
+    from douban_pipeline.douban.pools import POOL_LIMITS, set_pool_limits  # the whole code location
 
     services = open_services(load_settings())
     if "DAGSTER_HOME" not in os.environ:

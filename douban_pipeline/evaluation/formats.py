@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from douban_pipeline.douban.chain.linking.facts import facts_of_values
 from douban_pipeline.douban.sources.douban_php import SubjectRecord
-from douban_pipeline.linking.facts import facts_of_values
 from douban_pipeline.matching import Kind, Video
 
 HEADLINE_SOURCES = ("bangumi", "tencent_video", "tmdb-zh", "cbo", "crosscrawl", "rank4douban", "imdb")

@@ -6,6 +6,8 @@ from typing import Any
 import dagster as dg
 
 from douban_pipeline.core.ui.presentation import counted, local_time, table
+from douban_pipeline.douban.chain.session import Session, open_session
+from douban_pipeline.douban.chain.syncing.assets import synced_fields
 from douban_pipeline.douban.store.states import TaskStage
 from douban_pipeline.intros.attempts import IntroAttempts
 from douban_pipeline.intros.author import ledger_of
@@ -14,9 +16,7 @@ from douban_pipeline.intros.ledger import Ledger, spent, told
 from douban_pipeline.intros.strayed import withdraw_strayed
 from douban_pipeline.intros.writer import IntroWriter, Told
 from douban_pipeline.partitions import shard_backfill, shards
-from douban_pipeline.scheduling.session import Session, open_session
 from douban_pipeline.services import Services
-from douban_pipeline.syncing.assets import synced_fields
 
 LLM_POOL = "llm_api"
 

@@ -20,8 +20,8 @@ from douban_pipeline.core.errors import (
     SourceUnavailable,
     SourceUnpaid,
 )
+from douban_pipeline.douban.chain.attempts import Attempts, PutBack
 from douban_pipeline.douban.store.tasks import FAILURES_FOR_A_PERSON, Task, back_off
-from douban_pipeline.scheduling.attempts import Attempts, PutBack
 
 THROTTLED_MINUTES = (10.0, 30.0)
 UNAVAILABLE_MINUTES = (5.0, 10.0)

@@ -13,6 +13,7 @@ from douban_pipeline.cms.maccms import Cms
 from douban_pipeline.cms.values import blurb, content_html, content_text, storable
 from douban_pipeline.core.errors import QuotaSpent
 from douban_pipeline.core.llm import SOURCE, Completion, ModelAnswerUnusable, Usage
+from douban_pipeline.douban.chain.linking.facts import video_facts
 from douban_pipeline.douban.store.states import ReviewStatus
 from douban_pipeline.douban.store.videos import GONE
 from douban_pipeline.douban.writes.change_log import Change
@@ -21,7 +22,6 @@ from douban_pipeline.intros.factguard import Limits, Violation, candidates_for_p
 from douban_pipeline.intros.facts import FactSheet, fact_sheet
 from douban_pipeline.intros.ledger import Ledger, Occasion
 from douban_pipeline.intros.prompt import PROMPT_VERSION, SCHEMA, SCHEMA_NAME, messages
-from douban_pipeline.linking.facts import video_facts
 from douban_pipeline.services import Services
 
 FACTS_AGE = timedelta(days=30)

@@ -8,6 +8,7 @@ from datetime import timedelta
 from sqlalchemy import ColumnElement, Connection, RowMapping, select
 
 from douban_pipeline.cms.values import content_text
+from douban_pipeline.douban.chain.syncing.guards import WINDOW
 from douban_pipeline.douban.store.states import ChangeState, IntroState
 from douban_pipeline.douban.store.videos import Breach
 from douban_pipeline.douban.writes.change_log import PIPELINE, decode
@@ -17,7 +18,6 @@ from douban_pipeline.intros.factguard import candidates_for_people, inspect, mar
 from douban_pipeline.intros.facts import FactSheet
 from douban_pipeline.intros.ledger import told
 from douban_pipeline.services import Services
-from douban_pipeline.syncing.guards import WINDOW
 
 READ_BACK = timedelta(hours=1)
 """How far back intros are read back: longer than a run takes, so that each is read by the run that wrote it."""

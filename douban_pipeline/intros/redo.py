@@ -12,6 +12,7 @@ from douban_pipeline.cms.values import readable
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.errors import SourceError
 from douban_pipeline.core.problems import ProblemsError
+from douban_pipeline.douban.chain.attempts import ILL
 from douban_pipeline.douban.store.states import ChangeState
 from douban_pipeline.douban.store.videos import state_rows
 from douban_pipeline.douban.writes.change_log import ChangeLog
@@ -19,7 +20,6 @@ from douban_pipeline.intros.author import Author, Draft, intro_change, ledger_of
 from douban_pipeline.intros.factguard import marks
 from douban_pipeline.intros.facts import FactSheet
 from douban_pipeline.intros.ledger import Ledger, Occasion, told
-from douban_pipeline.scheduling.attempts import ILL
 from douban_pipeline.services import Services
 
 

@@ -7,6 +7,7 @@ import dagster as dg
 from douban_pipeline.cms.values import readable
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.ui.presentation import as_image, subject_link, table
+from douban_pipeline.douban.chain.syncing.assets import synced_fields
 from douban_pipeline.douban.store import brakes
 from douban_pipeline.precision import report
 from douban_pipeline.precision.audit import Audit, audit, decisions_to_launch, standing_links
@@ -14,7 +15,6 @@ from douban_pipeline.precision.braking import lifted_since, name_of, pull_where_
 from douban_pipeline.precision.labels import Label, acts_of_people, labels, settled_by_people
 from douban_pipeline.precision.rates import by_band, by_stratum, overall, overruled_rules, unexplained
 from douban_pipeline.services import Services
-from douban_pipeline.syncing.assets import synced_fields
 
 _MOST_WRONG = 50
 

@@ -8,6 +8,7 @@ import dagster as dg
 from pydantic import Field
 
 from douban_pipeline.core.ui.report_files import ReportFileError, address_of, write_report
+from douban_pipeline.douban.chain.syncing.assets import synced_fields
 from douban_pipeline.reports.duplicates import subject_groups, title_groups
 from douban_pipeline.reports.intros import intros
 from douban_pipeline.reports.keepers import Keeper
@@ -21,7 +22,6 @@ from douban_pipeline.reports.tabs.missing import missing_report
 from douban_pipeline.reports.tabs.tasks_and_log import tasks_and_log_report
 from douban_pipeline.reports.tasks_and_log import tasks_and_log_of
 from douban_pipeline.services import Services
-from douban_pipeline.syncing.assets import synced_fields
 
 _MOST = 5000
 """Entries of a sheet that a telephone still opens."""

@@ -15,8 +15,8 @@ from sqlalchemy.sql import ColumnElement
 from douban_pipeline.cms.numbers import year_of
 from douban_pipeline.cms.values import readable
 from douban_pipeline.core.database import chunks, reading
+from douban_pipeline.douban.chain.linking.facts import kind_of_category
 from douban_pipeline.douban.store.states import ReviewStatus
-from douban_pipeline.linking.facts import kind_of_category
 from douban_pipeline.matching import Kind, parse_title
 from douban_pipeline.reports.keepers import Keeper, Member, Standing, ranked, why_kept
 from douban_pipeline.reports.members import members_of

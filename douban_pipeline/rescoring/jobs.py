@@ -9,8 +9,8 @@ from pydantic import Field
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.ui.presentation import table
 from douban_pipeline.dagster_kit.launchpad import PERSON_TAGS, problems_failure, refuse_environment
+from douban_pipeline.douban.chain.linking.guards import profile_of
 from douban_pipeline.douban.store.tables import SHARDS
-from douban_pipeline.linking.guards import profile_of
 from douban_pipeline.matching.profiles import PROFILES, Profile
 from douban_pipeline.matching.scoring import Weights
 from douban_pipeline.precision.labels import acts_of_people, chosen_by_people

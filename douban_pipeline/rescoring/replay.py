@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from douban_pipeline.core.garbage_collection import collector_resting
+from douban_pipeline.douban.chain.linking.verdicts import with_choice, with_standing_id
 from douban_pipeline.douban.store.states import ReviewStatus
-from douban_pipeline.linking.verdicts import with_choice, with_standing_id
 from douban_pipeline.matching import judge
 from douban_pipeline.matching.profiles import Profile
 from douban_pipeline.rescoring.stored import Lost, Stored

@@ -4,6 +4,7 @@ import dagster as dg
 from pydantic import Field
 
 from douban_pipeline.core.ui.report_files import ReportFileError, address_of, write_report
+from douban_pipeline.douban.chain.syncing.assets import synced_fields
 from douban_pipeline.review.reading import sheet_html
 from douban_pipeline.review.reading.queue import review_queue_of
 from douban_pipeline.review.reading.queue_table import candidates_table, holders_shown, pressing_table
@@ -11,7 +12,6 @@ from douban_pipeline.review.reading.sheet import sheet_of
 from douban_pipeline.review.spreadsheet.files import export_csv
 from douban_pipeline.services import Services
 from douban_pipeline.settings import Settings
-from douban_pipeline.syncing.assets import synced_fields
 
 CSV_NAME = "review_queue.csv"
 

@@ -7,13 +7,13 @@ from datetime import timedelta
 import pytest
 
 from douban_pipeline.cms.values import content_text
+from douban_pipeline.douban.chain.due.due_videos import DueVideos
+from douban_pipeline.douban.chain.syncing.decisions import carry_out
 from douban_pipeline.douban.store.states import DecisionState
 from douban_pipeline.douban.writes.change_log import ChangeLog
 from douban_pipeline.douban.writes.revert import Selection, revert
 from douban_pipeline.intros.ledger import Ledger
 from douban_pipeline.intros.writer import IntroWriter
-from douban_pipeline.scheduling.due import DueVideos
-from douban_pipeline.syncing.decisions import carry_out
 from douban_pipeline_tests.clocks import START
 from douban_pipeline_tests.deciding import decide, decisions
 from douban_pipeline_tests.intros.room import BARE, linked

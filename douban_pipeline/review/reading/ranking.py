@@ -14,10 +14,10 @@ from douban_pipeline.cms.maccms import live_condition
 from douban_pipeline.cms.numbers import moment_of
 from douban_pipeline.cms.values import readable
 from douban_pipeline.core.database import chunks
+from douban_pipeline.douban.chain.linking.facts import kind_of_category
 from douban_pipeline.douban.store.decisions import Aspect, aspect_of
 from douban_pipeline.douban.store.states import DecisionAction, DecisionState, ReviewStatus
 from douban_pipeline.douban.store.tasks import FAILURES_FOR_A_PERSON
-from douban_pipeline.linking.facts import kind_of_category
 from douban_pipeline.matching import Kind, parse_title
 from douban_pipeline.review.reading.ordering import Lines, doubt_of, value_of
 from douban_pipeline.services import Services

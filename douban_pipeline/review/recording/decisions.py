@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from douban_pipeline.core.errors import SourceError, SubjectMismatch, SubjectMissing
+from douban_pipeline.douban.chain.syncing.subject_check import conflicts_of
 from douban_pipeline.douban.store.decisions import NAMING, Aspect, aspect_of
 from douban_pipeline.douban.writes.change_log import PIPELINE
 from douban_pipeline.review.recording.elsewhere import CONFIRM_ANYWAY
@@ -15,7 +16,6 @@ from douban_pipeline.review.recording.rows import Row
 from douban_pipeline.review.recording.storing import Signature, store
 from douban_pipeline.review.recording.wishes import MOST_NOTE, MOST_REVIEWER, DecisionError, Recorded, Recording, Wish
 from douban_pipeline.services import Services
-from douban_pipeline.syncing.subject_check import conflicts_of
 
 __all__ = ["DecisionError", "Recorded", "Recording", "Wish", "record"]
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from douban_pipeline.douban.chain.syncing.effects import effect_of
+from douban_pipeline.douban.chain.syncing.refusals import why_refused
 from douban_pipeline.douban.store.decisions import (
     FROM_CANDIDATES,
     LINKING,
@@ -20,8 +22,6 @@ from douban_pipeline.review.recording.rows import Row
 from douban_pipeline.review.recording.standing import Named, Standing
 from douban_pipeline.review.recording.wishes import Wish
 from douban_pipeline.services import Services
-from douban_pipeline.syncing.effects import effect_of
-from douban_pipeline.syncing.refusals import why_refused
 
 _SHOWN_CANDIDATES = 10
 

@@ -8,9 +8,9 @@ from typing import Any
 from zlib import crc32
 
 from douban_pipeline.demo.answers import douban_answer
+from douban_pipeline.douban.chain.linking.facts import glimpsed_facts, subject_facts
 from douban_pipeline.douban.sources.douban_php import parse_subject
 from douban_pipeline.douban.sources.search import Hit
-from douban_pipeline.linking.facts import glimpsed_facts, subject_facts
 from douban_pipeline.matching import Subject
 from douban_pipeline_tests.harness.generated.works import known, subject_id_of, work_id_of, work_of
 

@@ -19,7 +19,7 @@ import psutil
 import yaml
 from sqlalchemy import URL
 
-from douban_pipeline.launching.pools import set_pool_limits
+from douban_pipeline.douban.pools import set_pool_limits
 from douban_pipeline_tests.harness.rig.databases import POSTGRES, scratch_database
 from douban_pipeline_tests.harness.rig.parts import Part
 from douban_pipeline_tests.harness.rig.processes import Process, RigError

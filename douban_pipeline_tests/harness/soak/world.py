@@ -17,10 +17,10 @@ from sqlalchemy import update
 
 from douban_pipeline.core.clock import SystemClock
 from douban_pipeline.core.llm import SOURCE as LLM
+from douban_pipeline.douban.chain.due.intake import Intake
 from douban_pipeline.douban.sources.douban_php import SOURCE as DOUBAN
 from douban_pipeline.douban.store import migrations
 from douban_pipeline.douban.store.tables import SHARDS
-from douban_pipeline.scheduling.intake import Intake
 from douban_pipeline.services import Services, open_services
 from douban_pipeline.settings import PREFIX, Settings, load_settings, variable
 from douban_pipeline_tests.harness.generated.filling import fill

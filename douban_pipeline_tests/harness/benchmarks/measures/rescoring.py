@@ -11,8 +11,8 @@ from multiprocessing import get_context
 from rapidfuzz import fuzz, process
 
 from douban_pipeline.core.database import reading
-from douban_pipeline.linking.facts import video_facts
-from douban_pipeline.linking.guards import profile_of
+from douban_pipeline.douban.chain.linking.facts import video_facts
+from douban_pipeline.douban.chain.linking.guards import profile_of
 from douban_pipeline.matching import Subject, Video, judge
 from douban_pipeline.rescoring.replay import Replay, replay
 from douban_pipeline.rescoring.stored import Lost, Selection, Stored, StoredVerdicts

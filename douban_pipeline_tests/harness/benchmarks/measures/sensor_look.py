@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from douban_pipeline.scheduling.due import DueVideos
-from douban_pipeline.scheduling.intake import Intake
+from douban_pipeline.douban.chain.due.due_videos import DueVideos
+from douban_pipeline.douban.chain.due.intake import Intake
 from douban_pipeline.services import Services
 from douban_pipeline_tests.harness.benchmarks.bare import bare_cursor
 from douban_pipeline_tests.harness.benchmarks.clocks import when_due

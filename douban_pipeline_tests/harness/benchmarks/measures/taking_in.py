@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from sqlalchemy import BindParameter, Connection, Table, bindparam, delete, insert, select, text, update
 
 from douban_pipeline.core.database import reading
-from douban_pipeline.scheduling.intake import Intake
+from douban_pipeline.douban.chain.due.intake import Intake
 from douban_pipeline_tests.harness.benchmarks.bare import bare_cursor, bare_insert
 from douban_pipeline_tests.harness.benchmarks.measuring import (
     SMALL,

@@ -1,0 +1,74 @@
+"""The first link of the chain: due videos become tasks. Assets that decide when work is done belong here."""
+
+from collections import Counter
+
+import dagster as dg
+from pydantic import Field
+
+from douban_pipeline.core.ui.presentation import local_time, table
+from douban_pipeline.douban.chain.due.due_videos import DueVideos, Scope
+from douban_pipeline.douban.chain.session import open_session
+from douban_pipeline.partitions import shard_backfill, shards
+from douban_pipeline.services import Services
+
+
+class DueConfig(dg.Config):
+    """Which videos a run takes on."""
+
+    scope: Scope = Field(
+        Scope.due,
+        description="due: whose next visit has come. unmatched: also every video without a confirmed subject. "
+        "everything: all videos of the shard, for a backfill that re-does the library.",
+    )
+    batch_size: int = Field(0, description="Videos a shard; 0 takes the setting DOUBAN_PIPELINE_BATCH_SIZE.")
+
+
+@dg.asset(
+    partitions_def=shards,
+    backfill_policy=shard_backfill,
+    group_name="chain",
+    kinds={"mysql", "python"},
+)
+def due_videos(
+    context: dg.AssetExecutionContext, config: DueConfig, services: dg.ResourceParam[Services]
+) -> dg.MaterializeResult:
+    """Puts the videos of a shard that are due into the task queue.
+
+    A video is due when `mac_douban_video.douban_next_sync_at` has come. Without a confirmed subject it gets a
+    MATCH_DOUBAN_ID task in `mac_douban_task`, with one a SYNC_DOUBAN task; never two open tasks of a type. Excluded
+    categories, ignored videos and videos that wait for a reviewer's decision get none. Found by index; makes no
+    request.
+    """
+    session = open_session(context, services)
+    due = DueVideos(services.engine, services.tables, services.settings, services.clock)
+    dropped = due.drop_out_of_scope(session.queue)
+    report = due.take(
+        session.queue,
+        session.shards,
+        scope=config.scope,
+        limit=config.batch_size or services.settings.batch_size,
+        run_id=session.run_id,
+    )
+    context.log.info(f"{len(report.taken)} videos taken on, {report.left} left for later runs")
+    kinds = Counter(str(video.task_type) for video in report.taken)
+    waiting = sorted((video for video in report.taken if video.due_since), key=lambda video: str(video.due_since))
+    rows = [
+        {
+            "vod_id": video.vod_id,
+            "task": video.task_type,
+            "status": video.status,
+            "due since": local_time(video.due_since, services.settings.zone),
+        }
+        for video in waiting
+    ]
+    return session.result(
+        {
+            "due": len(report.taken),
+            "to_match": kinds["MATCH_DOUBAN_ID"],
+            "to_sync": kinds["SYNC_DOUBAN"],
+            "new_tasks": report.new_tasks,
+            "left_for_later": report.left,
+            "dropped_out_of_scope": dropped,
+            "waiting_longest": dg.MetadataValue.md(table(rows)),
+        }
+    )

@@ -1,0 +1,60 @@
+"""Which shards deserve a run now. Pure functions behind the due sensor."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from douban_pipeline.douban.chain.due.due_videos import ShardDue
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """What is worth a run: how many due videos in a shard, or how long one has waited, and how many runs at once."""
+
+    min_due: int
+    max_wait: timedelta
+    max_runs: int
+
+
+def choose_shards(
+    due: Sequence[ShardDue],
+    running: Collection[int],
+    resting: Collection[int],
+    runs_under_way: int,
+    demand: Demand,
+    now: datetime,
+) -> tuple[list[int], str]:
+    """Return the shards to run now, the most pressing first, and why there are none.
+
+    Args:
+        due: Shards with due videos, the one that waits longest first.
+        running: Shards that a run is at work on.
+        resting: Shards that rest after a failed run.
+        runs_under_way: Chain runs queued or started, whoever launched them.
+        demand: What is worth a run.
+        now: The present.
+    """
+    room = demand.max_runs - runs_under_way
+    if not due:
+        return [], "nothing is due"
+    if room <= 0:
+        return [], f"{runs_under_way} chain runs are under way, which is as many as allowed ({demand.max_runs})"
+    idle = [shard for shard in due if shard.shard not in running]
+    if not idle:
+        return [], f"videos are due in {len(due)} shard(s), all of which are running"
+    free = [shard for shard in idle if shard.shard not in resting]
+    worth = [
+        shard
+        for shard in free
+        if shard.decided or shard.lately >= demand.min_due or now - shard.oldest >= demand.max_wait
+    ]
+    if worth:
+        return [shard.shard for shard in worth[:room]], ""
+    if not free:
+        return [], f"videos are due in {len(idle)} shard(s), whose last run failed: they rest for some minutes"
+    return [], (
+        f"{sum(shard.lately for shard in free)} videos are due in {len(free)} shard(s): too few for a run until "
+        f"one of them has waited {int(demand.max_wait.total_seconds() // 60)} min"
+    )

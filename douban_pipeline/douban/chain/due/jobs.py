@@ -1,0 +1,118 @@
+"""Jobs that keep the state table in step with the CMS. Jobs that take in videos belong here."""
+
+import dagster as dg
+from pydantic import Field
+
+from douban_pipeline.core.ui.presentation import table
+from douban_pipeline.douban.chain.due.intake import Intake, IntakeReport
+from douban_pipeline.douban.store import migrations
+from douban_pipeline.services import Services
+
+INTAKE_TAGS = {"pipeline": "intake"}
+
+
+class InitialiseConfig(dg.Config):
+    """How a library is taken in."""
+
+    spread: bool = Field(
+        True,
+        description="Spread first visits evenly over each tier's interval, the most recent videos first. "
+        "false makes every new video due at once: for small libraries only.",
+    )
+
+
+class SweepConfig(dg.Config):
+    """Which slice of the library is swept."""
+
+    part: int = Field(0, description="The slice, counted from 0.")
+    parts: int = Field(1, description="Into how many slices the ids are divided; 1 sweeps everything.")
+
+
+def _intake(services: Services) -> Intake:
+    return Intake(services.engine, services.tables, services.cms, services.clock)
+
+
+def _too_early(context: dg.OpExecutionContext, services: Services) -> bool:
+    """Return whether the library was never taken in, and say what to do."""
+    early = not _intake(services).has_begun()
+    if early:
+        context.log.warning("the library was not taken in yet: launch the job initialise_library")
+    return early
+
+
+def _metadata(report: IntakeReport) -> dict[str, dg.MetadataValue]:
+    tiers = [{"tier": tier, "new videos": count} for tier, count in report.by_tier.items()]
+    return {
+        "seen": dg.MetadataValue.int(report.seen),
+        "new": dg.MetadataValue.int(report.new),
+        "changed": dg.MetadataValue.int(report.changed),
+        "gone": dg.MetadataValue.int(report.gone),
+        "tiers": dg.MetadataValue.md(table(tiers)),
+    }
+
+
+@dg.op
+def initialise(context: dg.OpExecutionContext, config: InitialiseConfig, services: dg.ResourceParam[Services]) -> None:
+    """Create or upgrade our tables, then take in every video of the CMS."""
+    before, after = migrations.upgrade(services.engine, services.settings.table_prefix)
+    context.log.info(f"our tables: version {before or 'none'} → {after}")
+    steps = 10_000
+    told = 0
+
+    def progress(seen: int) -> None:
+        nonlocal told
+        if seen // steps > told:
+            told = seen // steps
+            context.log.info(f"{seen} videos looked at")
+
+    report = _intake(services).initialise(spread=config.spread, progress=progress)
+    context.log.info(f"{report.seen} videos looked at, {report.new} taken in, {report.changed} changed")
+    context.add_output_metadata(_metadata(report))
+
+
+@dg.job(config=dg.RunConfig(ops={"initialise": InitialiseConfig(spread=True)}), tags=INTAKE_TAGS)
+def initialise_library() -> None:
+    """Set the pipeline up beside a CMS: our tables, and a state row for every video.
+
+    Videos without a Douban id start as NOT_FOUND, those with one as CONFIRMED (of source `cms`: the id is checked
+    against its subject before anything is written). Nothing in the CMS's own tables is changed. Safe to repeat:
+    known videos keep their state, and an upgraded release brings its tables up to date.
+    """
+    initialise()
+
+
+@dg.op
+def take_in(context: dg.OpExecutionContext, services: dg.ResourceParam[Services]) -> None:
+    """Take in new rows, and rows whose `vod_time` changed."""
+    services.ready()
+    if _too_early(context, services):
+        return
+    report = _intake(services).changes()
+    context.log.info(f"{report.new} new, {report.changed} changed")
+    context.add_output_metadata(_metadata(report))
+
+
+@dg.job(tags=INTAKE_TAGS)
+def take_in_changes() -> None:
+    """Take in what is new or changed in the CMS since the last time. Launched by the sensor `intake_sensor`."""
+    take_in()
+
+
+@dg.op
+def sweep(context: dg.OpExecutionContext, config: SweepConfig, services: dg.ResourceParam[Services]) -> None:
+    """Look at one slice of all ids, whatever `vod_time` says."""
+    services.ready()
+    if _too_early(context, services):
+        return
+    report = _intake(services).sweep(config.part, config.parts)
+    context.log.info(f"{report.seen} looked at, {report.new} new, {report.changed} changed, {report.gone} gone")
+    context.add_output_metadata(_metadata(report))
+
+
+@dg.job(config=dg.RunConfig(ops={"sweep": SweepConfig(part=0, parts=1)}), tags=INTAKE_TAGS)
+def sweep_library() -> None:
+    """Find what `vod_time` does not tell: batch edits, deletions, ids written by hand. A slice an hour by schedule."""
+    sweep()
+
+
+jobs = [initialise_library, take_in_changes, sweep_library]

@@ -1,0 +1,160 @@
+"""The middle of the chain: candidates from outside, verdicts from within."""
+
+from collections import Counter
+
+import dagster as dg
+
+from douban_pipeline.core.database import reading, transactions
+from douban_pipeline.core.ui.presentation import counted, subject_link, table
+from douban_pipeline.douban.chain.due.assets import due_videos
+from douban_pipeline.douban.chain.linking.candidates import CandidateFinder, Found
+from douban_pipeline.douban.chain.linking.facts import video_facts
+from douban_pipeline.douban.chain.linking.guards import profile_of
+from douban_pipeline.douban.chain.linking.idle import pass_over, why_idle
+from douban_pipeline.douban.chain.linking.verdicts import Bench, Judged
+from douban_pipeline.douban.chain.session import open_session
+from douban_pipeline.douban.store.states import TaskStage
+from douban_pipeline.douban.store.tasks import Task
+from douban_pipeline.douban.store.videos import state_rows
+from douban_pipeline.partitions import shard_backfill, shards
+from douban_pipeline.services import Services
+
+SEARCH_POOL = "search_api"
+PATIENCE = 3
+"""Times that nothing found while engines kept silent is tried again before it is believed."""
+
+
+@dg.asset(
+    deps=[due_videos],
+    partitions_def=shards,
+    backfill_policy=shard_backfill,
+    group_name="chain",
+    kinds={"python", "mysql"},
+    pool=SEARCH_POOL,
+)
+def search_candidates(context: dg.AssetExecutionContext, services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
+    """Finds the subjects each MATCH task's video might be, and fetches what is needed to judge them.
+
+    Asks the search provider in up to three forms and douban.php for the details of at most `TOP_N` hits, all
+    paced by `mac_douban_gate` and kept in `mac_douban_snapshot`, so that nothing is asked twice. A source that is
+    ill or closed defers tasks instead of failing the run: an empty answer and a failed call are never mixed up.
+    """
+    session = open_session(context, services)
+    settings = services.settings
+    tasks = session.queue.lease(session.shards, TaskStage.SEARCH, limit=session.limit)
+    with reading(services.engine) as connection:
+        vod_ids = [task.vod_id for task in tasks]
+        rows = services.cms.rows(connection, vod_ids)
+        states = state_rows(connection, services.tables, vod_ids)
+    finder = CandidateFinder(
+        services.search,
+        services.douban,
+        top_n=settings.top_n,
+        search_age=settings.search_cache_age,
+        subject_age=settings.subject_cache_age,
+        profile=profile_of(settings),
+    )
+    attempts = session.attempts()
+    wanted: list[Task] = []
+    for task in tasks:
+        idle = why_idle(rows.get(task.vod_id), states.get(task.vod_id))
+        if idle:
+            pass_over(services, session.queue, task, rows.get(task.vod_id), idle)
+        else:
+            wanted.append(task)
+    videos = {task.vod_id: video_facts(rows[task.vod_id], services.cms, services.categories) for task in wanted}
+    found: dict[int, Found] = {}
+
+    def find(task: Task) -> Found:
+        return finder.find(videos[task.vod_id], patience=PATIENCE - task.attempts)
+
+    workers = max(settings.search_concurrency, settings.douban_concurrency)
+    for task, result in attempts.run(wanted, find, workers=workers):
+        for transaction in transactions(services.engine):
+            with transaction as connection:
+                session.queue.advance(connection, task, TaskStage.SCORE, result.to_payload())
+        found[task.vod_id] = result
+        if len(found) % 25 == 0:
+            context.log.info(f"{len(found)} of {len(wanted)} videos searched")
+    rows_shown = [
+        {
+            "vod_id": vod_id,
+            "title": videos[vod_id].title,
+            "candidates": len(result.subjects),
+            "requests": result.requests,
+            "first": subject_link(result.subjects[0].douban_id if result.subjects else 0),
+        }
+        for vod_id, result in sorted(found.items(), key=lambda pair: -pair[1].requests)
+    ]
+    requests = sum(result.requests for result in found.values())
+    return session.result(
+        {
+            "searched": len(found),
+            "without_candidates": sum(not result.subjects for result in found.values()),
+            "requests": requests,
+            "requests_per_video": round(requests / len(found), 2) if found else 0.0,
+            "most_requests": dg.MetadataValue.md(table(rows_shown)),
+            **session.attempts_metadata(attempts),
+        }
+    )
+
+
+@dg.asset(
+    deps=[search_candidates],
+    partitions_def=shards,
+    backfill_policy=shard_backfill,
+    group_name="chain",
+    kinds={"python", "mysql"},
+)
+def scored_matches(context: dg.AssetExecutionContext, services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
+    """Judges each searched video from the archived answers and stores the verdict with all it rests on.
+
+    CONFIRMED needs the score, the lead and the acceptance gate; it waits in `mac_douban_verdict` for
+    `synced_fields` and for the guards between. REVIEW and NOT_FOUND settle the video's state at once. Every
+    candidate's points and conflicts are in `mac_douban_review_candidate`. Writes nothing to the CMS and makes no
+    request.
+    """
+    session = open_session(context, services)
+    bench = Bench(services, session.queue, session.run_id)
+    withdrawn = bench.quarantine()
+    for breach in withdrawn:
+        context.log.warning(f"withdrew the verdict on video {breach.vod_id}: {breach.what}")
+    tasks = session.queue.lease(session.shards, TaskStage.SCORE, limit=session.limit)
+    judged = bench.judge(tasks)
+    verdicts = Counter(item.status for item in judged)
+    context.log.info(counted("videos judged", verdicts))
+    doubtful = sorted((item for item in judged if item.status != "CONFIRMED"), key=lambda item: -(item.score or 0.0))
+    confirmed = sorted((item for item in judged if item.status == "CONFIRMED"), key=lambda item: item.score or 0.0)
+    return session.result(
+        {
+            "judged": len(judged),
+            "confirmed": verdicts["CONFIRMED"],
+            "review": verdicts["REVIEW"],
+            "not_found": verdicts["NOT_FOUND"],
+            "withdrawn": len(withdrawn),
+            "closest_confirmed": dg.MetadataValue.md(table([_confirmed(item) for item in confirmed])),
+            "most_doubtful": dg.MetadataValue.md(table([_doubtful(item) for item in doubtful])),
+        }
+    )
+
+
+def _confirmed(item: Judged) -> dict[str, object]:
+    return {
+        "vod_id": item.vod_id,
+        "title": item.title,
+        "subject": subject_link(item.douban_id),
+        "score": item.score,
+        "lead": item.lead,
+        "points": item.points,
+    }
+
+
+def _doubtful(item: Judged) -> dict[str, object]:
+    return {
+        "vod_id": item.vod_id,
+        "title": item.title,
+        "verdict": item.status,
+        "best": subject_link(item.douban_id),
+        "points": item.points,
+        "why": item.explanation,
+    }

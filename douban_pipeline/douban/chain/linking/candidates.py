@@ -1,0 +1,294 @@
+"""Finding the subjects a video might be, with as few requests as the verdict allows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from datetime import timedelta
+from itertools import chain, islice, repeat
+from typing import Any, Protocol
+
+from douban_pipeline.core.errors import SourceError, SourceUnavailable, SubjectMissing
+from douban_pipeline.douban.chain.linking.facts import glimpsed_facts, subject_facts
+from douban_pipeline.douban.sources.douban_php import SubjectAnswer
+from douban_pipeline.douban.sources.search import (
+    Hit,
+    Question,
+    SearchAnswer,
+    SearchIncomplete,
+    SearchProvider,
+)
+from douban_pipeline.matching import (
+    Profile,
+    Promise,
+    Status,
+    Subject,
+    Thresholds,
+    Video,
+    cache_key,
+    judge,
+    may_be_too,
+    promise,
+    search_queries,
+    settles,
+    suggest_queries,
+)
+from douban_pipeline.matching.profiles import PLAN
+from douban_pipeline.matching.similarity import match_titles
+
+MOST_GUESSES = 1
+"""Subjects asked about although they are not named like the video: their other names may be."""
+
+
+SHOWN = 5
+"""Candidates a reviewer is shown at least, if the search found as many; beyond these only those named alike."""
+
+
+class SubjectSource(Protocol):
+    """Who describes subjects: douban.php, or a corpus."""
+
+    def subject(self, douban_id: int, *, max_age: timedelta | None) -> SubjectAnswer:
+        """Return one subject; raises a `SourceError`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """A candidate Douban was asked about: its archived answer, and the kind the search told of it."""
+
+    douban_id: int
+    snapshot_id: int
+    kind: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The candidates of one video.
+
+    Attributes:
+        subjects: Candidates with their archived answers, in the order asked.
+        hits: Candidates that nobody asked about, because what the search says of them rules them out or leaves
+            them behind.
+        crowded: Whether a whole page of answers was named like the video, so that there may be more of them.
+        snapshots: The search answers that named them.
+        requests: Calls made; answers from the archive cost none.
+    """
+
+    subjects: tuple[Fetched, ...]
+    hits: tuple[Hit, ...]
+    crowded: bool
+    snapshots: tuple[int, ...]
+    requests: int
+
+    def to_payload(self) -> dict[str, Any]:
+        """Return what the task carries on to the verdict."""
+        return {
+            "subjects": [[each.douban_id, each.snapshot_id, each.kind] for each in self.subjects],
+            # An excerpt tells nothing that a verdict rests on.
+            "hits": [
+                {name: value for name, value in asdict(replace(hit, snippet="")).items() if value} for hit in self.hits
+            ],
+            "crowded": self.crowded,
+            "snapshots": list(self.snapshots),
+            "requests": self.requests,
+        }
+
+    @classmethod
+    def from_payload(cls, payload: Mapping[str, Any]) -> Found:
+        """Read what `to_payload` wrote, or an earlier release, which kept less."""
+        return cls(
+            tuple(Fetched(*each) for each in payload["subjects"]),
+            tuple(Hit(**{"title": "", "url": "", **hit}) for hit in payload.get("hits", ())),
+            payload.get("crowded", False),
+            tuple(payload["snapshots"]),
+            payload["requests"],
+        )
+
+
+@dataclass(slots=True)
+class _Hunt:
+    """What is known of one video's candidates so far.
+
+    Attributes:
+        video: The video.
+        thresholds: Where candidates are rejected.
+        hits: What the searches named, by id.
+        crowded: Whether a whole page of answers was named like the video.
+        snapshots: Archived search answers.
+        silent: Engines that did not answer.
+        incomplete: Why a provider that should have been asked gave no answer.
+        requests: Calls made.
+        subjects: Subjects Douban told of.
+        facts: What it told of them.
+        asked: Ids Douban was asked about, also those it does not have.
+        namesakes: Subjects told of that are named like the video.
+        indexed: Whether an index of titles named some that are; it names all at once.
+        guesses: Subjects asked about although they are not.
+        settled: The subject that people speak for.
+    """
+
+    video: Video
+    thresholds: Thresholds
+    hits: dict[int, Hit] = field(default_factory=dict)
+    crowded: bool = False
+    snapshots: list[int] = field(default_factory=list)
+    silent: set[str] = field(default_factory=set)
+    incomplete: SourceError | None = None
+    requests: int = 0
+    subjects: list[Fetched] = field(default_factory=list)
+    facts: list[Subject] = field(default_factory=list)
+    asked: set[int] = field(default_factory=set)
+    namesakes: int = 0
+    indexed: bool = False
+    guesses: int = 0
+    settled: Subject | None = None
+
+    def promise(self, subject: Subject) -> Promise:
+        """Return what is to be expected of a subject."""
+        return promise(self.video, subject, self.thresholds)
+
+    def take(self, answer: SearchAnswer) -> bool:
+        """Take in a search answer; return whether any of its hits is named like the video."""
+        self.snapshots.extend(answer.snapshots)
+        self.requests += answer.requests
+        self.silent.update(answer.silent)
+        self.incomplete = answer.incomplete or self.incomplete
+        for hit in answer.hits:
+            self.hits.setdefault(hit.douban_id, hit)
+        likes = [self.promise(glimpsed_facts(hit)) is Promise.NAMESAKE for hit in answer.hits]
+        self.crowded |= answer.full and all(likes)
+        self.indexed |= answer.of_titles and any(likes)
+        return any(likes)
+
+    def worth_asking(self) -> list[tuple[Promise, Hit]]:
+        """Return the hits nobody asked about, the most promising first; the engine's order decides among equals."""
+        ranked = [
+            (self.promise(glimpsed_facts(hit)), hit) for hit in self.hits.values() if hit.douban_id not in self.asked
+        ]
+        return sorted((pair for pair in ranked if pair[0] is not Promise.NONE), key=lambda pair: pair[0])
+
+    def learn(self, answer: SubjectAnswer, hit: Hit, worth: Promise) -> None:
+        """Take in what Douban told of a hit."""
+        self.requests += not answer.from_cache
+        self.subjects.append(Fetched(hit.douban_id, answer.snapshot_id, hit.kind))
+        facts = subject_facts(answer.record, hit.kind)
+        self.facts.append(facts)
+        self.namesakes += self.promise(facts) is Promise.NAMESAKE
+        self.guesses += worth is Promise.GUESS
+        if self.settled is None and settles(self.video, facts):
+            self.settled = facts
+
+    def found(self) -> Found:
+        """Return the candidates: those told of, and the other hits that are worth showing."""
+        shown: list[Hit] = []
+        for hit in self.hits.values():
+            few = len(self.subjects) + len(shown) < SHOWN
+            if hit.douban_id not in self.asked and (few or self._alike(hit)):
+                shown.append(hit)
+        return Found(tuple(self.subjects), tuple(shown), self.crowded, tuple(self.snapshots), self.requests)
+
+    def _alike(self, hit: Hit) -> bool:
+        return match_titles(self.video, glimpsed_facts(hit)).similarity >= self.thresholds.title_floor
+
+
+class CandidateFinder:
+    """Finds and fetches candidates through one search provider and one source of subjects.
+
+    Args:
+        search: Who finds them.
+        douban: Who describes them.
+        top_n: How many are asked about at most.
+        search_age: Age at which a search is made anew.
+        subject_age: Age at which a subject is asked for anew.
+        profile: How candidates are judged: what is out anyway is not asked about.
+    """
+
+    def __init__(
+        self,
+        search: SearchProvider,
+        douban: SubjectSource,
+        *,
+        top_n: int,
+        search_age: timedelta,
+        subject_age: timedelta,
+        profile: Profile = PLAN,
+    ) -> None:
+        self.search = search
+        self.douban = douban
+        self.top_n = top_n
+        self.search_age = search_age
+        self.subject_age = subject_age
+        self.profile = profile
+
+    def find(self, video: Video, *, patience: int = 0) -> Found:
+        """Search for ``video`` and fetch what is needed to judge it.
+
+        Args:
+            video: The video. One without a title is not searched for.
+            patience: While above 0, finding nothing although an engine behind the provider kept silent counts as a
+                failed call. An engine that is always silent must not keep a verdict off for ever.
+
+        Raises:
+            SearchIncomplete: Nothing that was found fits, and not everybody could be asked.
+            SourceError: A call failed. Nothing may be concluded from the rest.
+        """
+        hunt = _Hunt(video, self.profile.thresholds)
+        questions = iter(_questions(video, titles_only=self.search.titles_only))
+        for question in questions:
+            if self._search(hunt, question):
+                break
+        if patience > 0 and hunt.silent and not hunt.hits:
+            silent = ", ".join(sorted(hunt.silent))
+            raise SourceUnavailable(self.search.name, f"nothing found, but silent engines: {silent}"[:300])
+        self._ask(hunt)
+        if hunt.namesakes and hunt.settled is None and not hunt.indexed:
+            # A web search names few subjects. Before nobody else is believed to bear the name, it is asked once more.
+            for question in islice(questions, 1):
+                self._search(hunt, question)
+                self._ask(hunt)
+        found = hunt.found()
+        if hunt.incomplete is not None and self._nothing_fits(hunt, found):
+            raise SearchIncomplete(self.search.name, hunt.incomplete)
+        return found
+
+    def _nothing_fits(self, hunt: _Hunt, found: Found) -> bool:
+        subjects = [*hunt.facts, *map(glimpsed_facts, found.hits)]
+        return judge(hunt.video, subjects, profile=self.profile, crowded=found.crowded).status is Status.NOT_FOUND
+
+    def _search(self, hunt: _Hunt, question: Question) -> bool:
+        return hunt.take(self.search.search(question, max_age=self.search_age))
+
+    def _ask(self, hunt: _Hunt) -> None:
+        """Ask Douban about the hits, as long as an answer can change the verdict."""
+        for worth, hit in hunt.worth_asking():
+            if len(hunt.subjects) >= self.top_n or (hunt.namesakes and worth is not Promise.NAMESAKE):
+                return
+            if worth is Promise.GUESS and hunt.guesses >= MOST_GUESSES:
+                return
+            if hunt.settled is not None and not may_be_too(hunt.video, hunt.settled, glimpsed_facts(hit)):
+                continue
+            hunt.asked.add(hit.douban_id)
+            try:
+                answer = self.douban.subject(hit.douban_id, max_age=self.subject_age)
+            except SubjectMissing:
+                # The engine's index is older than Douban; the source itself is well.
+                hunt.requests += 1
+                continue
+            hunt.learn(answer, hit, worth)
+
+
+def _questions(video: Video, *, titles_only: bool) -> list[Question]:
+    """Return what to ask.
+
+    Videos of one title and year share the answers to the forms that hold no more than these; a form with people in
+    it has no name, so that only the same words share its answer. Each form for the web comes with a title, as long as
+    there are any, for those of a chain that know nothing else.
+    """
+    if not video.title.strip():
+        return []
+    about = f"{cache_key(video.title)}:{video.year or ''}"
+    titles = suggest_queries(video)
+    if titles_only:
+        return [Question(about, title=title) for title in titles]
+    worded = zip(search_queries(video), chain(("plain", "site"), repeat("")), chain(titles, repeat("")), strict=False)
+    return [Question(about, words, title, form) for words, form, title in worded]

@@ -1,0 +1,320 @@
+"""Judging videos from archived answers, and storing every verdict with all it rests on.
+
+Nothing here writes to the CMS: a CONFIRMED verdict waits for the writing step, the others settle our own state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from sqlalchemy import Connection, RowMapping, bindparam, insert, select, update
+
+from douban_pipeline import RULE_VERSION
+from douban_pipeline.cms.values import readable
+from douban_pipeline.core.database import reading, transactions
+from douban_pipeline.douban.chain.linking.candidates import Found
+from douban_pipeline.douban.chain.linking.facts import video_facts
+from douban_pipeline.douban.chain.linking.guards import VerdictBreach, breaches, profile_of
+from douban_pipeline.douban.chain.linking.idle import pass_over, why_idle
+from douban_pipeline.douban.chain.linking.judging import Circumstances, judge_found
+from douban_pipeline.douban.chain.tiers import next_visit_of
+from douban_pipeline.douban.sources.douban_php import parse_subject
+from douban_pipeline.douban.store import brakes
+from douban_pipeline.douban.store.decisions import chosen_subjects
+from douban_pipeline.douban.store.states import ReviewStatus, TaskStage, TaskStatus, VerdictState
+from douban_pipeline.douban.store.tasks import Task, TaskQueue, back_off
+from douban_pipeline.douban.store.videos import fingerprint, state_rows
+from douban_pipeline.matching import Status, Verdict, Video
+from douban_pipeline.services import Services
+
+_KEPT_CANDIDATES = 10
+_MOST_LINKED = 500
+_LINK = ("vod_douban_id", "douban_review_status", "douban_id_source", "douban_id_locked")
+_DECIDED_MEANWHILE = "判定期间影片的关联已有变化"
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A verdict as it was stored, for the run's report; subject, score and points are the best candidate's."""
+
+    vod_id: int
+    shard: int
+    title: str
+    status: str
+    douban_id: int
+    score: float | None
+    lead: float | None
+    explanation: str
+    points: str = ""
+    candidates: int = 0
+
+
+class Bench:
+    """Judges the tasks of one run.
+
+    Args:
+        services: Database, archive and settings.
+        queue: The run's view of the tasks.
+        run_id: The Dagster run, stored with every verdict.
+    """
+
+    def __init__(self, services: Services, queue: TaskQueue, run_id: str) -> None:
+        self.services = services
+        self.queue = queue
+        self.run_id = run_id
+        self.profile = profile_of(services.settings)
+        # Built once: putting a statement together costs more than sending it.
+        verdict = services.tables.verdict
+        self._supersede = (
+            update(verdict)
+            .where(verdict.c.vod_id == bindparam("of_vod_id"), verdict.c.state == VerdictState.PENDING)
+            .values(state=VerdictState.SUPERSEDED, state_reason="有新的判定")
+        )
+        self._keep = insert(verdict)
+
+    def judge(self, tasks: Sequence[Task]) -> list[Judged]:
+        """Judge ``tasks`` from the archive and store the verdicts; one transaction a video."""
+        vod_ids = [task.vod_id for task in tasks]
+        services = self.services
+        finds = {task.task_id: Found.from_payload(task.payload) for task in tasks}
+        with reading(services.engine) as connection:
+            rows = services.cms.rows(connection, vod_ids)
+            states = state_rows(connection, services.tables, vod_ids)
+            undone = services.change_log(self.run_id).undone_values(connection, vod_ids)
+            chosen = chosen_subjects(connection, services.tables, vod_ids)
+            braked = brakes.active(connection, services.tables)
+            fetched = [each for found in finds.values() for each in found.subjects]
+            linked = self._linked(connection, {each.douban_id for each in fetched})
+            bodies = services.archive.bodies(connection, {each.snapshot_id for each in fetched})
+        judged: list[Judged] = []
+        for task in tasks:
+            row, state = rows.get(task.vod_id), states.get(task.vod_id)
+            idle = why_idle(row, state)
+            if idle or row is None or state is None:
+                pass_over(services, self.queue, task, row, idle)
+                continue
+            video = video_facts(row, services.cms, services.categories)
+            circumstances = Circumstances(
+                reverted=frozenset(undone.get(task.vod_id, {}).get("vod_douban_id", ())),
+                linked={
+                    douban_id: [title for vod_id, title in others if vod_id != task.vod_id]
+                    for douban_id, others in linked.items()
+                },
+                chosen=chosen.get(task.vod_id),
+                braked=braked,
+            )
+            item = self._judge_one(task, row, state, video, finds[task.task_id], bodies, circumstances)
+            judged += [item] if item is not None else []
+        return judged
+
+    def _linked(self, connection: Connection, douban_ids: Collection[int]) -> dict[int, list[tuple[int, str]]]:
+        """Return the videos that are linked to these subjects, with their titles."""
+        states = self.services.tables.video
+        linked_to = states.c.vod_douban_id.in_(douban_ids)
+        # Some converters write one id into every record: a few of them tell as much as all.
+        query = select(states.c.vod_id, states.c.vod_douban_id).where(linked_to).limit(_MOST_LINKED)
+        found = [(row.vod_id, row.vod_douban_id) for row in connection.execute(query)]
+        titles = self.services.cms.rows(connection, [vod_id for vod_id, _ in found])
+        linked: dict[int, list[tuple[int, str]]] = {}
+        for vod_id, douban_id in found:
+            if vod_id in titles:
+                linked.setdefault(douban_id, []).append((vod_id, readable(titles[vod_id]["vod_name"])))
+        return linked
+
+    def _judge_one(
+        self,
+        task: Task,
+        row: RowMapping,
+        state: RowMapping,
+        video: Video,
+        found: Found,
+        bodies: Mapping[int, bytes],
+        circumstances: Circumstances,
+    ) -> Judged | None:
+        """Judge a video and store its verdict; None where somebody else decided meanwhile."""
+        try:
+            records = {
+                each.douban_id: parse_subject(bodies[each.snapshot_id], each.douban_id) for each in found.subjects
+            }
+        except KeyError as error:
+            return self._search_again(task, video, f"存档的应答 {error} 已不在，重新搜索")
+        verdict = judge_found(video, found, records, self.profile, circumstances)
+        status, explanation = with_standing_id(verdict, row["vod_douban_id"])
+        status, explanation = with_choice(status, explanation, circumstances.chosen, row["vod_douban_id"])
+        if status == Status.UNDECIDED:
+            return self._search_again(task, video, explanation)
+        for transaction in transactions(self.services.engine):
+            with transaction as connection:
+                if self._overtaken(connection, task, state):
+                    return None
+                verdict_id = self._store(connection, task, row, found, video, verdict, status, explanation)
+                if status == ReviewStatus.CONFIRMED:
+                    self.queue.advance(connection, task, TaskStage.SYNC, {**task.payload, "verdict_id": verdict_id})
+                else:
+                    self._settle(connection, task, row, status, explanation)
+        best = verdict.best
+        return Judged(
+            task.vod_id,
+            task.shard,
+            video.title,
+            status,
+            best.subject.douban_id if best else 0,
+            verdict.score,
+            verdict.lead,
+            explanation,
+            " ".join(f"{item.name} {item.points:g}" for item in best.comparison.items) if best else "",
+            len(verdict.candidates),
+        )
+
+    def _overtaken(self, connection: Connection, task: Task, seen: RowMapping) -> bool:
+        """Return whether the link was decided on since it was looked at: what another run carried out stands.
+
+        Our state row is locked, so that it stays as it is until the verdict is stored.
+        """
+        now = state_rows(connection, self.services.tables, [task.vod_id], lock=True).get(task.vod_id)
+        held = self.queue.holds(connection, task.task_id)
+        if held and now is not None and all(now[name] == seen[name] for name in _LINK):
+            return False
+        if held:
+            self.queue.finish(connection, task.task_id, TaskStatus.SKIP, _DECIDED_MEANWHILE)
+        return True
+
+    def _search_again(self, task: Task, video: Video, why: str) -> Judged:
+        """Return a task without a verdict to the search."""
+        again = self.services.clock.now() + back_off(1)
+        for transaction in transactions(self.services.engine):
+            with transaction as connection:
+                self.queue.put_back(connection, task.task_id, again, why, failed=False, stage=TaskStage.SEARCH)
+        return Judged(task.vod_id, task.shard, video.title, Status.UNDECIDED, 0, None, None, why)
+
+    def _store(
+        self,
+        connection: Connection,
+        task: Task,
+        row: RowMapping,
+        found: Found,
+        video: Video,
+        verdict: Verdict,
+        status: str,
+        explanation: str,
+    ) -> int:
+        tables, now = self.services.tables, self.services.clock.now()
+        best = verdict.candidates[0] if verdict.candidates else None
+        connection.execute(self._supersede, {"of_vod_id": task.vod_id})
+        stored = {
+            "vod_id": task.vod_id,
+            "shard": task.shard,
+            "task_id": task.task_id,
+            "verdict": status,
+            "douban_id": verdict.douban_id or 0,
+            "score": verdict.score,
+            "lead": verdict.lead,
+            # A call that failed never gets here: its task goes back to the search.
+            "complete": True,
+            "source_healthy": True,
+            "rejects": list(best.comparison.rejects) if best else [],
+            "reasons": list(verdict.codes),
+            "explanation": explanation[:500],
+            "facts": asdict(video),
+            "snapshots": [*found.snapshots, *(each.snapshot_id for each in found.subjects)],
+            "fingerprint": fingerprint(row),
+            "profile": verdict.profile,
+            "strata": list(verdict.strata),
+            "crowded": found.crowded,
+            "rule_version": RULE_VERSION,
+            "state": VerdictState.PENDING if status == ReviewStatus.CONFIRMED else VerdictState.APPLIED,
+            "run_id": self.run_id,
+            "created_at": now,
+        }
+        key = connection.execute(self._keep, stored).inserted_primary_key
+        assert key is not None
+        verdict_id = int(key[0])
+        snapshot_of = {each.douban_id: each.snapshot_id for each in found.subjects}
+        rows: list[dict[str, Any]] = [
+            {
+                "verdict_id": verdict_id,
+                "vod_id": task.vod_id,
+                "rank": candidate.rank,
+                "douban_id": candidate.subject.douban_id,
+                "title": candidate.subject.title[:255],
+                "year": candidate.subject.year,
+                "score": candidate.score,
+                "points": [item.to_json() for item in candidate.comparison.items],
+                "rejects": list(candidate.comparison.rejects),
+                "conflicts": {finding.code: finding.text for finding in candidate.comparison.findings},
+                "facts": asdict(candidate.subject),
+                "fetched": candidate.subject.fetched,
+                "snapshot_id": snapshot_of.get(candidate.subject.douban_id),
+                "created_at": now,
+            }
+            for candidate in verdict.candidates[:_KEPT_CANDIDATES]
+        ]
+        if rows:
+            connection.execute(insert(tables.candidate), rows)
+        return verdict_id
+
+    def _settle(self, connection: Connection, task: Task, row: RowMapping, status: str, explanation: str) -> None:
+        """Note a verdict that writes nothing to the CMS, and when to look again."""
+        now = self.services.clock.now()
+        video = self.services.tables.video
+        connection.execute(
+            update(video)
+            .where(video.c.vod_id == task.vod_id)
+            .values(
+                douban_review_status=status,
+                douban_review_reason=explanation[:500],
+                douban_last_sync_at=now,
+                douban_next_sync_at=next_visit_of(row, now),
+                douban_sync_fail_count=0,
+                douban_last_fail_reason="",
+            )
+        )
+        self.queue.finish(connection, task.task_id, TaskStatus.SUCCESS, explanation)
+
+    def quarantine(self) -> list[VerdictBreach]:
+        """Withdraw verdicts of earlier runs that must not be written any more; return them.
+
+        A run whose guard failed leaves its verdict behind. The failure was shown once; here the verdict is refused
+        and the video judged anew, so that one bad row does not stop all later runs.
+        """
+        tables = self.services.tables
+        with reading(self.services.engine) as connection:
+            found = [breach for breach in breaches(self.services, connection) if breach.run_id != self.run_id]
+        for breach in found:
+            for transaction in transactions(self.services.engine):
+                with transaction as connection:
+                    connection.execute(
+                        update(tables.verdict)
+                        .where(tables.verdict.c.verdict_id == breach.verdict_id)
+                        .values(state=VerdictState.REFUSED, state_reason=breach.what[:500])
+                    )
+                    self.queue.finish(connection, breach.task_id, TaskStatus.SKIP, breach.what)
+        return found
+
+
+def with_standing_id(verdict: Verdict, standing: int) -> tuple[str, str]:
+    """Return status and explanation in view of an id that already stands in the CMS.
+
+    Automation fills an empty id. Another one was put there by somebody, and only a person replaces it; a video is
+    matched in spite of one because it is in doubt, and that doubt is not settled by finding nothing.
+    """
+    if not standing or verdict.status is Status.UNDECIDED or verdict.douban_id == standing:
+        return verdict.status, verdict.explanation
+    if verdict.status is Status.CONFIRMED:
+        return ReviewStatus.REVIEW, f"CMS 中已有豆瓣 ID {standing}，匹配结果为 {verdict.douban_id}，需人工确认"
+    return ReviewStatus.REVIEW, f"CMS 中的豆瓣 ID {standing} 存疑；{verdict.explanation}"
+
+
+def with_choice(status: str, explanation: str, chosen: int | None, standing: int) -> tuple[str, str]:
+    """Return status and explanation in view of the subject that a person chose for the video, if one did.
+
+    Such a video is matched again because somebody else changed the id, or because the subject is gone. Unless the
+    match agrees with the person, a person is asked, and never told that nothing was found.
+    """
+    if chosen is None or status in (Status.UNDECIDED, ReviewStatus.CONFIRMED):
+        return status, explanation
+    if chosen == standing:
+        return ReviewStatus.REVIEW, explanation
+    return ReviewStatus.REVIEW, f"审核员选定的是 {chosen}，CMS 中现为 {standing or '空'}；{explanation}"

@@ -1,0 +1,168 @@
+"""What must hold after a run has written, asked of the database over all shards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Connection, String, and_, func, or_, select, true, type_coerce
+
+from douban_pipeline.core.database import chunks
+from douban_pipeline.core.owner import is_dead
+from douban_pipeline.douban.chain.syncing.fields import is_empty
+from douban_pipeline.douban.chain.syncing.writer import AUTO
+from douban_pipeline.douban.store.states import ChangeState, ReviewStatus
+from douban_pipeline.douban.store.videos import Breach
+from douban_pipeline.douban.writes.change_log import PIPELINE, RESTORE, SYNOPSIS_COLUMNS, decode
+from douban_pipeline.services import Services
+
+_MANY, _SHARE = 10, 0.2
+"""From how many videos on, and from what share of those written, differences are more than single edits."""
+
+WINDOW = timedelta(hours=24)
+"""How far back writes are looked at: far enough for every run to be seen by the next ones, near enough to be cheap."""
+
+
+def blanked(services: Services, connection: Connection) -> Iterator[Breach]:
+    """Find automatic writes of the window that emptied a column."""
+    for row in _writes(services, connection):
+        old, new = decode(row["old_values"]), decode(row["new_values"])
+        for column, value in new.items():
+            if is_empty(column, value) and not is_empty(column, old[column]):
+                yield Breach(row["vod_id"], f"变更 {row['change_id']} 把 {column} 清空")
+
+
+def locked_touched(services: Services, connection: Connection) -> Iterator[Breach]:
+    """Find automatic writes of the window to an id or a synopsis that was locked at the time.
+
+    Putting back what a lock protects is no such write.
+    """
+    video, log = services.tables.video, services.tables.log
+    of_change = (log.c.change_id, log.c.vod_id, log.c.new_values, log.c.state_old, log.c.state_new, log.c.applied_at)
+    query = (
+        select(*of_change, video)
+        .join(video, video.c.vod_id == log.c.vod_id)
+        .where(
+            log.c.state == ChangeState.APPLIED,
+            log.c.operator == PIPELINE,
+            log.c.action != RESTORE,
+            log.c.applied_at >= services.clock.now() - WINDOW,
+            or_(video.c.douban_id_locked == true(), video.c.intro_locked == true()),
+        )
+    )
+    for row in connection.execute(query).mappings():
+        if "vod_douban_id" in row["new_values"] and _was_locked(row, "douban_id_locked", row["douban_id_lock_time"]):
+            yield Breach(row["vod_id"], f"变更 {row['change_id']} 改写了已锁定的豆瓣 ID")
+        synopsis = SYNOPSIS_COLUMNS & set(row["new_values"])
+        if synopsis and _was_locked(row, "intro_locked", row["intro_lock_time"]):
+            yield Breach(row["vod_id"], f"变更 {row['change_id']} 改写了已锁定的简介")
+
+
+def log_disagrees(services: Services, connection: Connection) -> Iterator[Breach]:
+    """Find writes that the log does not tell whole.
+
+    - a change that is still `prepared` although its run is gone;
+    - an automatic id without an applied change that wrote it.
+    """
+    log, video = services.tables.log, services.tables.video
+    prepared = select(log.c.change_id, log.c.vod_id, log.c.owner).where(log.c.state == ChangeState.PREPARED)
+    for row in connection.execute(prepared):
+        if is_dead(row.owner):
+            yield Breach(row.vod_id, f"变更 {row.change_id} 停在 prepared，而其运行已结束")
+    since = services.clock.now() - WINDOW
+    wrote_id = type_coerce(log.c.new_values, String).contains('"vod_douban_id":')
+    unlogged = (
+        select(video.c.vod_id, video.c.vod_douban_id)
+        .outerjoin(log, and_(log.c.vod_id == video.c.vod_id, log.c.state == ChangeState.APPLIED, wrote_id))
+        .where(video.c.douban_last_sync_at >= since, video.c.douban_id_source == AUTO, log.c.change_id.is_(None))
+    )
+    for row in connection.execute(unlogged):
+        yield Breach(row.vod_id, f"豆瓣 ID {row.vod_douban_id} 没有对应的变更记录")
+
+
+@dataclass(frozen=True, slots=True)
+class Overwritten:
+    """What does not stand any more of what was written: which columns, and of how many videos written in all."""
+
+    found: list[Breach]
+    written: int
+
+    @property
+    def widespread(self) -> bool:
+        """Whether it is more than single rows that somebody edited: what is written does not take hold here."""
+        videos = len({breach.vod_id for breach in self.found})
+        return videos >= _MANY and videos > _SHARE * self.written
+
+
+def overwritten(services: Services, connection: Connection) -> Overwritten:
+    """Find columns that no longer hold what their newest applied change of the window wrote.
+
+    Unless the CMS itself saved the row since (its `vod_time`, in whole seconds, is not earlier). A change that only
+    notes what stood, as one that locks a synopsis does, wrote nothing.
+    """
+    newest: dict[int, dict[str, tuple[Any, Any]]] = {}
+    times: dict[int, int] = {}
+    for change in _writes(services, connection, automatic=False):
+        vod_id = change["vod_id"]
+        times[vod_id] = int(change["applied_at"].timestamp())
+        old, known = decode(change["old_values"]), newest.setdefault(vod_id, {})
+        for column, value in decode(change["new_values"]).items():
+            known[column] = (change["change_id"], value)
+            if old.get(column) == value:
+                del known[column]
+    found = []
+    for vod_ids in chunks(sorted(newest)):
+        for vod_id, row in services.cms.rows(connection, vod_ids).items():
+            if row["vod_time"] >= times[vod_id]:
+                continue
+            found += [
+                Breach(vod_id, f"{column} 与变更 {change_id} 写入的值不一致")
+                for column, (change_id, value) in newest[vod_id].items()
+                if row[column] != value
+            ]
+    return Overwritten(found, len(newest))
+
+
+def visit_not_ahead(services: Services, connection: Connection) -> Iterator[Breach]:
+    """Find videos handled in the window whose next visit does not lie after it."""
+    video = services.tables.video
+    query = select(video.c.vod_id).where(
+        video.c.douban_last_sync_at >= services.clock.now() - WINDOW,
+        video.c.douban_next_sync_at <= video.c.douban_last_sync_at,
+        video.c.douban_review_status != ReviewStatus.IGNORED,
+    )
+    for vod_id in connection.execute(query).scalars():
+        yield Breach(vod_id, "下次同步时间不在未来")
+
+
+def changes_of_run(services: Services, connection: Connection, run_id: str) -> dict[str, int]:
+    """Return how many changes a run logged, by state."""
+    log = services.tables.log
+    query = select(log.c.state, func.count()).where(log.c.run_id == run_id).group_by(log.c.state)
+    return {row[0]: row[1] for row in connection.execute(query)}
+
+
+def _writes(services: Services, connection: Connection, *, automatic: bool = True) -> Iterator[Any]:
+    """Yield the applied changes of the window, the oldest first.
+
+    Putting back what a lock protects counts as no automatic write: a lock may protect that there is nothing.
+    """
+    log = services.tables.log
+    # A day holds tens of thousands: only what is needed is read.
+    told = (log.c.change_id, log.c.vod_id, log.c.old_values, log.c.new_values, log.c.applied_at)
+    query = select(*told).where(log.c.state == ChangeState.APPLIED, log.c.applied_at >= services.clock.now() - WINDOW)
+    if automatic:
+        query = query.where(log.c.operator == PIPELINE, log.c.action != RESTORE)
+    yield from connection.execute(query.order_by(log.c.change_id)).mappings()
+
+
+def _was_locked(change: Mapping[Any, Any], lock: str, lock_time: datetime | None) -> bool:
+    """Return whether ``lock`` stood before a change was written; a lock without a time always did.
+
+    A change that sets the lock itself says in its old state whether there was one.
+    """
+    if lock in change["state_new"]:
+        return bool(change["state_old"].get(lock))
+    return bool(change[lock]) and (lock_time is None or lock_time < change["applied_at"])

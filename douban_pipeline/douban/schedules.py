@@ -1,0 +1,79 @@
+"""What runs by the clock, in the site's time zone. Add schedules here; what they launch lives in its own room."""
+
+from collections.abc import Iterator
+from functools import partial
+
+import dagster as dg
+
+from douban_pipeline.douban.chain.due.jobs import SweepConfig, sweep_library
+from douban_pipeline.douban.chain.jobs import chain_job, shard_range_tags
+from douban_pipeline.douban.housekeeping import HEALTH_TAGS, prune_history
+from douban_pipeline.douban.sources.archive_jobs import PruneConfig, prune_archive
+from douban_pipeline.douban.sources.assets import source_gates
+from douban_pipeline.douban.store.tables import SHARDS
+from douban_pipeline.health.assets import pipeline_health
+from douban_pipeline.partitions import SHARDS_PER_RUN
+
+HOURS = 24
+
+reports_job = dg.define_asset_job(
+    "nightly_reports",
+    selection=dg.AssetSelection.groups("reports"),
+    tags={"pipeline": "reports"},
+    description="Renews what people read: the review queue, the reports, precision of automatic links, and drift.",
+)
+
+health_job = dg.define_asset_job(
+    "watch_health",
+    selection=dg.AssetSelection.assets(source_gates, pipeline_health),
+    tags=HEALTH_TAGS,
+    description="Measures the pipeline and its sources, warns by the checks, and sends the alerts that wait.",
+)
+
+
+def schedules_for(time_zone: str) -> list[dg.ScheduleDefinition]:
+    """Return the schedules, on the clock of ``time_zone``."""
+    running = dg.DefaultScheduleStatus.RUNNING
+
+    @dg.schedule(job=chain_job, cron_schedule="0 4 * * 0", execution_timezone=time_zone, default_status=running)
+    def weekly_backfill(context: dg.ScheduleEvaluationContext) -> Iterator[dg.RunRequest]:
+        """Visits all 64 shards on Sunday morning, eight a run, for what the sensor left: nothing stays due for ever."""
+        day = f"{context.scheduled_execution_time:%Y-%m-%d}"
+        for first in range(0, SHARDS, SHARDS_PER_RUN):
+            tags = {"pipeline": "backfill", **shard_range_tags(first, first + SHARDS_PER_RUN - 1)}
+            yield dg.RunRequest(run_key=f"{day}:{first:02d}", tags=tags)
+
+    @dg.schedule(job=sweep_library, cron_schedule="17 * * * *", execution_timezone=time_zone, default_status=running)
+    def hourly_sweep(context: dg.ScheduleEvaluationContext) -> dg.RunRequest:
+        """Sweeps one twenty-fourth of the library an hour, so that every id is looked at once a day."""
+        hour = context.scheduled_execution_time.hour
+        config = dg.RunConfig(ops={"sweep": SweepConfig(part=hour, parts=HOURS)})
+        return dg.RunRequest(run_config=config)
+
+    by_clock = partial(dg.ScheduleDefinition, execution_timezone=time_zone, default_status=running)
+    nightly_reports = by_clock(
+        name="nightly_reports_schedule",
+        job=reports_job,
+        cron_schedule="30 3 * * *",
+        description="Renews the reports for people before they come to work.",
+    )
+    nightly_prune = by_clock(
+        name="nightly_prune",
+        job=prune_history,
+        cron_schedule="50 4 * * *",
+        description="Clears away finished runs and closed tasks past their days.",
+    )
+    frequent_health = by_clock(
+        name="frequent_health",
+        job=health_job,
+        cron_schedule="*/5 * * * *",
+        description="Renews the health report every five minutes.",
+    )
+    weekly_archive = by_clock(
+        name="weekly_archive",
+        job=prune_archive,
+        cron_schedule="30 5 * * 1",
+        run_config=dg.RunConfig(ops={"drop_answers": PruneConfig(dry_run=False)}),
+        description="Drops archived answers past their days on which nothing rests.",
+    )
+    return [weekly_backfill, hourly_sweep, nightly_reports, nightly_prune, frequent_health, weekly_archive]

@@ -1,0 +1,58 @@
+"""A run is started where it is worth one, and no more of them than allowed."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from douban_pipeline.douban.chain.due.demand import Demand, choose_shards
+from douban_pipeline.douban.chain.due.due_videos import ShardDue
+from douban_pipeline_tests.clocks import START
+
+DEMAND = Demand(min_due=10, max_wait=timedelta(minutes=10), max_runs=2)
+
+
+def due(shard, count=10, minutes=1.0):
+    return ShardDue(shard, count, START - timedelta(minutes=minutes))
+
+
+@pytest.mark.parametrize(
+    ("shards", "running", "resting", "under_way", "chosen"),
+    [
+        ([due(3), due(5)], (), (), 0, [3, 5]),
+        ([due(3), due(5), due(6)], (), (), 0, [3, 5]),
+        ([due(3), due(5)], (), (), 1, [3]),
+        ([due(3), due(5)], (3,), (), 1, [5]),
+        ([due(3, 9), due(5, 10)], (), (), 0, [5]),
+        ([due(3, 1, 10), due(5, 9, 9.99)], (), (), 0, [3]),
+        ([due(3, 1, 600)], (), (), 0, [3]),
+        ([due(3), due(5)], (), (3,), 0, [5]),
+    ],
+)
+def test_shards_worth_a_run_the_most_pressing_first(shards, running, resting, under_way, chosen):
+    assert choose_shards(shards, running, resting, under_way, DEMAND, START) == (chosen, "")
+
+
+@pytest.mark.parametrize(
+    ("shards", "running", "resting", "under_way", "reason"),
+    [
+        ([], (), (), 0, "nothing is due"),
+        ([due(3)], (7, 8), (), 2, "2 chain runs are under way, which is as many as allowed (2)"),
+        ([due(3)], (7,), (), 5, "5 chain runs are under way, which is as many as allowed (2)"),
+        ([due(3, 4), due(5, 6)], (3, 5), (), 1, "videos are due in 2 shard(s), all of which are running"),
+        (
+            [due(3, 4), due(5, 5)],
+            (),
+            (),
+            0,
+            "9 videos are due in 2 shard(s): too few for a run until one of them has waited 10 min",
+        ),
+        ([due(3, 40), due(5, 5)], (3,), (), 1, "5 videos are due in 1 shard(s): too few for a run"),
+        ([due(3), due(5)], (3,), (5,), 1, "videos are due in 1 shard(s), whose last run failed: they rest"),
+    ],
+)
+def test_why_there_is_no_run_now(shards, running, resting, under_way, reason):
+    chosen, told = choose_shards(shards, running, resting, under_way, DEMAND, START)
+    assert chosen == []
+    assert told.startswith(reason)

@@ -1,0 +1,350 @@
+"""What is due is found by index, taken on once, and only if it is to be worked on."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from datetime import timedelta
+
+import pytest
+import sqlalchemy as sa
+
+from douban_pipeline.core.database import reading
+from douban_pipeline.douban.chain.due.due_videos import DueVideo, DueVideos, Scope, ShardDue, works_on
+from douban_pipeline.douban.store.states import TaskStage, TaskStatus, TaskType
+from douban_pipeline.douban.store.tables import SHARDS
+from douban_pipeline.douban.store.tasks import NewTask
+from douban_pipeline_tests.clocks import START
+from douban_pipeline_tests.library import days_ago
+
+MINUTE = timedelta(minutes=1)
+HOUR = timedelta(hours=1)
+
+
+@pytest.fixture
+def library(shared_library):
+    return shared_library.renewed()
+
+
+def due_of(library):
+    return DueVideos(library.engine, library.tables, library.settings, library.clock)
+
+
+def take(library, shards=range(SHARDS), scope=Scope.due, limit=50, run_id="run"):
+    return due_of(library).take(library.queue(run_id), shards, scope=scope, limit=limit, run_id=run_id)
+
+
+def taken(library, **given):
+    return [video.vod_id for video in take(library, **given).taken]
+
+
+def decide(library, vod_id, state="pending"):
+    row = {"vod_id": vod_id, "shard": vod_id % SHARDS, "action": "set_id", "reviewer": "王", "run_id": "r"}
+    library.execute(sa.insert(library.tables.decision).values(**row, state=state, created_at=START))
+
+
+def test_the_overview_counts_by_shard_who_waits_longest_first(library):
+    library.add_states(
+        {"vod_id": 1, "douban_next_sync_at": START - 9 * MINUTE},
+        {"vod_id": 65, "douban_next_sync_at": START - 2 * HOUR},
+        {"vod_id": 2, "douban_next_sync_at": START - 3 * HOUR},
+        {"vod_id": 3, "douban_next_sync_at": START},
+        {"vod_id": 4, "douban_next_sync_at": START + timedelta(seconds=1)},
+        {"vod_id": 5, "douban_next_sync_at": None},
+    )
+    assert due_of(library).overview() == [
+        ShardDue(2, 0, START - 3 * HOUR),
+        ShardDue(1, 1, START - 2 * HOUR),
+        ShardDue(3, 1, START),
+    ]
+
+
+def test_what_is_due_gets_the_task_it_needs(library):
+    library.add_states(
+        {"vod_id": 1},
+        {"vod_id": 2, "vod_douban_id": 5, "douban_review_status": "CONFIRMED", "vod_time": days_ago(1000)},
+        {"vod_id": 3, "vod_douban_id": 6, "douban_review_status": "REVIEW"},
+        {"vod_id": 4, "douban_next_sync_at": START + HOUR},
+    )
+    report = take(library)
+    due = START - HOUR
+    assert report.taken == [
+        DueVideo(1, 1, TaskType.MATCH_DOUBAN_ID, due, "NOT_FOUND", 50),
+        DueVideo(2, 2, TaskType.SYNC_DOUBAN, due, "CONFIRMED", 10),
+        DueVideo(3, 3, TaskType.MATCH_DOUBAN_ID, due, "REVIEW", 50),
+    ]
+    assert (report.new_tasks, report.left) == (3, 0)
+    found = [(task["vod_id"], task["task_type"], task["stage"], task["priority"]) for task in library.tasks()]
+    assert found == [
+        (1, "MATCH_DOUBAN_ID", "search", 50),
+        (2, "SYNC_DOUBAN", "sync", 10),
+        (3, "MATCH_DOUBAN_ID", "search", 50),
+    ]
+
+
+def test_what_is_in_the_queue_is_not_queued_again(library):
+    library.add_states({"vod_id": 1}, {"vod_id": 2})
+    assert take(library).new_tasks == 2
+    again = take(library, run_id="other")
+    assert ([video.vod_id for video in again.taken], again.new_tasks) == ([1, 2], 0)
+    assert len(library.tasks()) == 2
+
+
+def test_a_limit_is_a_shards_and_who_waits_longest_comes_first(library):
+    library.add_states(*({"vod_id": 1 + 64 * n, "douban_next_sync_at": START - n * HOUR} for n in range(5)))
+    library.add_states(*({"vod_id": 2 + 64 * n, "douban_next_sync_at": START - n * HOUR} for n in range(3)))
+    report = take(library, shards=[2, 1, 3], limit=2)
+    assert [video.vod_id for video in report.taken] == [257, 193, 130, 66]
+    assert (report.new_tasks, report.left) == (4, 4)
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({}, [1, 2, 3]),
+        ({"excluded_type_ids": {24}}, [1, 3]),
+        ({"included_type_ids": {6, 24}}, [1, 2]),
+        ({"included_type_ids": {6, 24}, "excluded_type_ids": {24}}, [1]),
+        ({"included_type_ids": {99}}, []),
+    ],
+)
+def test_only_categories_in_scope_are_seen_and_taken(shared_library, options, expected):
+    library = shared_library.renewed(**options)
+    library.add_states({"vod_id": 1, "type_id": 6}, {"vod_id": 2, "type_id": 24}, {"vod_id": 3, "type_id": 13})
+    assert sorted(due.shard for due in due_of(library).overview()) == expected
+    for scope in Scope:
+        assert taken(library, scope=scope) == expected
+
+
+def test_open_tasks_of_a_category_that_fell_out_of_scope_are_closed(shared_library):
+    library = shared_library.renewed(excluded_type_ids={24})
+    library.add_states({"vod_id": 1, "type_id": 6}, *({"vod_id": vod_id, "type_id": 24} for vod_id in (2, 3, 4)))
+    queue = library.queue()
+    library.enqueue(queue, [NewTask(n, TaskType.MATCH_DOUBAN_ID, TaskStage.SEARCH) for n in (1, 2, 3, 4)])
+    with library.engine.begin() as connection:
+        queue.finish(connection, library.tasks()[3]["task_id"], TaskStatus.SUCCESS, "完成")
+    queue.lease([3], TaskStage.SEARCH, limit=1)
+    assert due_of(library).drop_out_of_scope(queue) == 2
+    assert [(task["status"], task["last_error"]) for task in library.tasks()] == [
+        ("PENDING", ""),
+        ("SKIP", "分类不在处理范围内"),
+        ("SKIP", "分类不在处理范围内"),
+        ("SUCCESS", "完成"),
+    ]
+    assert due_of(library).drop_out_of_scope(queue) == 0
+    library.settings = library.settings.model_copy(update={"excluded_type_ids": frozenset()})
+    assert due_of(library).drop_out_of_scope(queue) == 0
+
+
+def test_a_pending_decision_comes_before_automation(library):
+    library.add_states({"vod_id": 1}, {"vod_id": 2}, {"vod_id": 3})
+    decide(library, 1)
+    decide(library, 2, "applied")
+    decide(library, 3, "refused")
+    for scope in Scope:
+        assert taken(library, scope=scope) == [2, 3]
+    library.execute("UPDATE mac_douban_decision SET state = 'applied'")
+    assert taken(library) == [1, 2, 3]
+
+
+def decided(library):
+    return [(due.shard, due.oldest) for due in due_of(library).overview() if due.decided]
+
+
+def test_a_decision_that_waits_for_its_source_launches_nothing_before_its_time(library):
+    decide(library, 1)
+    decide(library, 2)
+    assert decided(library) == [(1, START), (2, START)]
+    library.execute(
+        sa.update(library.tables.decision).where(sa.text("vod_id = 2")).values(run_after=START + timedelta(minutes=5))
+    )
+    assert decided(library) == [(1, START)]
+    library.clock.advance(minutes=5)
+    assert decided(library) == [(1, START), (2, START)]
+    library.settings = library.settings.model_copy(update={"dry_run": True})
+    assert decided(library) == []
+
+
+def test_a_task_that_carries_a_decision_out_launches_a_run_when_its_time_has_come(library):
+    queue, decision = library.queue("run"), library.tables.decision
+    library.enqueue(queue, [NewTask(n, TaskType.AI_INTRO, TaskStage.INTRO) for n in (1, 2)])
+    task_id = library.tasks()[0]["task_id"]
+    decide(library, 1, "queued")
+    library.execute(sa.update(decision).values(task_id=task_id))
+    assert decided(library) == [(1, START)], "not for a task that nobody ordered"
+    with library.engine.begin() as connection:
+        queue.put_back(connection, task_id, START + HOUR, "预算已用完", failed=False)
+    assert decided(library) == []
+    library.clock.advance(hours=1)
+    assert decided(library) == [(1, START)]
+    queue.lease([1], TaskStage.INTRO, limit=10)
+    assert decided(library) == [], "a run is at work on it"
+    library.clock.advance(hours=1)
+    assert decided(library) == [(1, START)], "that run has died"
+    with library.engine.begin() as connection:
+        queue.finish(connection, task_id, TaskStatus.SKIP, "算了")
+    assert decided(library) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "worked_on"),
+    [
+        ({}, {6, 24, 13}),
+        ({"excluded_type_ids": {24}}, {6, 13}),
+        ({"included_type_ids": {6, 24}, "excluded_type_ids": {24}}, {6}),
+    ],
+)
+def test_which_categories_are_worked_on(shared_library, options, worked_on):
+    settings = shared_library.renewed(**options).settings
+    assert {type_id for type_id in (6, 24, 13) if works_on(settings, type_id)} == worked_on
+
+
+def test_what_waits_out_a_failure_is_not_overtaken(library):
+    library.add_states({"vod_id": 1}, {"vod_id": 2})
+    take(library)
+    with library.engine.begin() as connection:
+        library.queue().put_back(connection, library.tasks()[0]["task_id"], START + HOUR, "", failed=True)
+    for scope in Scope:
+        assert taken(library, scope=scope) == [2]
+    library.clock.advance(hours=1)
+    assert taken(library) == [1, 2]
+
+
+def test_an_intro_that_waits_delays_nothing_else(library):
+    library.add_states({"vod_id": 1}, {"vod_id": 2, "vod_douban_id": 5, "douban_review_status": "CONFIRMED"})
+    queue = library.queue()
+    library.enqueue(queue, [NewTask(n, TaskType.AI_INTRO, TaskStage.INTRO) for n in (1, 2)])
+    with library.engine.begin() as connection:
+        for task in library.tasks():
+            queue.put_back(connection, task["task_id"], START + HOUR, "预算已用完", failed=False)
+    assert [(due.shard, due.oldest) for due in due_of(library).overview()] == [(1, START - HOUR), (2, START - HOUR)]
+    assert [(video.vod_id, video.task_type) for video in take(library).taken] == [
+        (1, TaskType.MATCH_DOUBAN_ID),
+        (2, TaskType.SYNC_DOUBAN),
+    ]
+    assert {state["douban_next_sync_at"] for state in library.states().values()} == {START - HOUR}
+
+
+def test_a_video_that_came_due_while_its_task_waits_rests_with_it(library):
+    # Otherwise the sensor launches a run every half minute that finds nothing to take on.
+    library.add_states({"vod_id": 1})
+    assert taken(library) == [1]
+    with library.engine.begin() as connection:
+        library.queue("run").put_back(connection, library.tasks()[0]["task_id"], START + HOUR, "HTTP 500", failed=True)
+    assert due_of(library).overview() != []
+    assert taken(library) == []
+    assert due_of(library).overview() == []
+    assert library.state(1)["douban_next_sync_at"] == START + HOUR
+
+
+def test_an_ignored_video_rests_until_its_time_is_over(library):
+    ignored = {"douban_review_status": "IGNORED"}
+    library.add_states(
+        {"vod_id": 1, **ignored, "douban_ignore_until": START},
+        {"vod_id": 2, **ignored, "douban_ignore_until": START, "vod_douban_id": 5},
+        {"vod_id": 3, **ignored, "douban_ignore_until": START + HOUR},
+        {"vod_id": 4, **ignored},
+        {"vod_id": 5, **ignored, "douban_next_sync_at": None},
+    )
+    assert taken(library) == [1, 2]
+    states = library.states()
+    assert [states[n]["douban_review_status"] for n in (1, 2)] == ["NOT_FOUND", "CONFIRMED"]
+    assert {states[n]["douban_review_reason"] for n in (1, 2)} == {"忽略期已过"}
+    assert {states[n]["douban_review_status"] for n in (3, 4, 5)} == {"IGNORED"}
+    assert [task["task_type"] for task in library.tasks()] == ["MATCH_DOUBAN_ID", "SYNC_DOUBAN"]
+    # What rests must not look due for ever, or the sensor would start a run for it every time it looks.
+    assert {due.shard for due in due_of(library).overview()} == {1, 2}
+    for scope in Scope:
+        assert not {3, 4, 5} & set(taken(library, scope=scope))
+    library.clock.advance(hours=1)
+    assert 3 in taken(library)
+
+
+def test_how_much_a_scope_takes_in(library):
+    library.add_states(
+        {"vod_id": 1},
+        {"vod_id": 2, "douban_next_sync_at": START + HOUR},
+        {"vod_id": 3, "douban_next_sync_at": START + HOUR, "douban_review_status": "REVIEW"},
+        {"vod_id": 4, "douban_next_sync_at": START + HOUR, "douban_review_status": "CONFIRMED", "vod_douban_id": 5},
+        {"vod_id": 5, "douban_review_status": "CONFIRMED", "vod_douban_id": 5},
+        {"vod_id": 6, "douban_next_sync_at": None},
+        {"vod_id": 7, "douban_next_sync_at": START + HOUR, "douban_review_status": "IGNORED"},
+    )
+    assert taken(library) == [1, 5]
+    assert taken(library, scope=Scope.unmatched) == [1, 2, 3, 5]
+    assert taken(library, scope=Scope.everything) == [1, 2, 3, 4, 5]
+
+
+def test_a_backfill_goes_round(library):
+    library.add_states(*({"vod_id": 1 + 64 * n, "douban_next_sync_at": START + HOUR} for n in range(6)))
+    rounds = []
+    for _ in range(3):
+        found = taken(library, shards=[1], scope=Scope.everything, limit=2)
+        rounds += found
+        library.clock.advance(minutes=1)
+        for vod_id in found:
+            library.set_state(vod_id, douban_last_sync_at=library.clock.now())
+    assert sorted(rounds) == [1 + 64 * n for n in range(6)]
+    assert taken(library, shards=[1], scope=Scope.everything, limit=2) == rounds[:2]
+
+
+@contextmanager
+def statements(engine):
+    """Collect what is sent to the database, with its parameters."""
+    sent = []
+
+    def note(_connection, _cursor, statement, parameters, _context, _many):
+        sent.append((statement, parameters))
+
+    sa.event.listen(engine, "before_cursor_execute", note)
+    try:
+        yield sent
+    finally:
+        sa.event.remove(engine, "before_cursor_execute", note)
+
+
+@pytest.fixture(params=[50, 2], ids=["few are due", "half are due"])
+def large(request, shared_library):
+    """Five thousand videos of which some are due, and a queue with a history."""
+    every = request.param
+    library = shared_library.renewed(excluded_type_ids={24})
+    library.add_states(
+        *(
+            {
+                "vod_id": vod_id,
+                "type_id": 24 if vod_id % 10 == 0 else 6,
+                "douban_next_sync_at": START + (-HOUR if vod_id % every == 0 or vod_id % 50 == 7 else vod_id * HOUR),
+                "douban_review_status": "CONFIRMED" if vod_id % 3 else "NOT_FOUND",
+            }
+            for vod_id in range(1, 5001)
+        )
+    )
+    if library.mysql:
+        library.query("ANALYZE TABLE mac_douban_video")
+    return library
+
+
+def test_nothing_is_found_by_reading_the_whole_library(large):
+    due = due_of(large)
+    with statements(large.engine) as sent:
+        assert len(due.overview()) > 20
+        found = [take(large, shards=[shard]).taken for shard in (1, 7, 14)]
+        assert any(found)
+        due.drop_out_of_scope(large.queue())
+    seen = 0
+    for statement, parameters in sent:
+        if statement.split()[0] not in ("SELECT", "UPDATE") or "mac_douban_video" not in statement:
+            continue
+        with reading(large.engine) as connection:
+            if large.mysql:
+                plan = connection.exec_driver_sql(f"EXPLAIN {statement}", parameters).mappings().all()
+                steps = [dict(row) for row in plan if row["table"] == "mac_douban_video"]
+                for step in steps:
+                    assert step["key"], (statement, step)
+                    assert step["type"] not in ("ALL", "index"), (statement, step)
+                    assert int(step["rows"]) < 1000, (statement, step)
+            else:
+                plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters).mappings().all()
+                steps = [row["detail"] for row in plan if "mac_douban_video" in row["detail"]]
+                assert all(" USING " in step for step in steps), (statement, steps)
+        seen += len(steps)
+    assert seen >= 8

@@ -1,0 +1,173 @@
+"""A run may die between any two steps of a decision: the next one goes on, and nothing is done twice."""
+
+from __future__ import annotations
+
+import pytest
+import sqlalchemy as sa
+
+from douban_pipeline.core.owner import owner_name
+from douban_pipeline.douban.chain.syncing import decisions as carrying
+from douban_pipeline.douban.chain.syncing.naming import Naming
+from douban_pipeline.douban.chain.syncing.writer import Writer
+from douban_pipeline.douban.store.tasks import TaskQueue
+from douban_pipeline.douban.writes.change_log import ChangeLog
+from douban_pipeline.douban.writes.revert import Selection, revert
+from douban_pipeline_tests.deciding import decide, decisions
+from douban_pipeline_tests.douban.chain.syncing.test_decisions import carried, changes_of
+from douban_pipeline_tests.library import dead_owner
+from douban_pipeline_tests.runs import new_run_id, play
+from douban_pipeline_tests.scenario import FILMS, TRAM, WHALE, row_of
+
+
+class Killed(BaseException):
+    """The process is gone: nothing that follows in it happens."""
+
+
+def before(owner, name):
+    def never(*_given, **_named):
+        raise Killed
+
+    return owner, name, never
+
+
+def after(owner, name):
+    real = getattr(owner, name)
+
+    def last(*given, **named):
+        real(*given, **named)
+        raise Killed
+
+    return owner, name, last
+
+
+POINTS = [
+    pytest.param(after(Naming, "_note_checked"), id="checked"),
+    pytest.param(after(ChangeLog, "_prepare"), id="logged"),
+    pytest.param(after(ChangeLog, "_apply"), id="written"),
+    pytest.param(after(ChangeLog, "_settle"), id="within what settles the change"),
+    pytest.param(after(ChangeLog, "write"), id="settled"),
+    pytest.param(before(carrying, "close_in_hand"), id="before what follows"),
+    pytest.param(after(carrying, "order"), id="within what follows"),
+    pytest.param(after(carrying._Carrier, "_complete"), id="carried out"),
+    pytest.param(before(Writer, "sync"), id="before its sync"),
+    pytest.param(before(TaskQueue, "finish"), id="synced, not told"),
+]
+
+ACTIONS = [
+    ("set_id", TRAM["id"], {"lock": True}),
+    ("clear_id", 0, {}),
+    ("lock_intro", 0, {}),
+    ("sync_now", 0, {"lock": True}),
+    ("sync_now", 0, {}),
+]
+
+
+def a_linked_video(stage, url=""):
+    scenario = stage([row_of(WHALE, 5, vod_douban_id=WHALE["id"])], FILMS, url=url, douban_concurrency=1)
+    assert scenario.play().success
+    scenario.clock.advance(minutes=1)
+    return scenario
+
+
+@pytest.fixture
+def linked(stage):
+    """Video 5 is linked, and its synopsis as the CMS brought it in."""
+    return a_linked_video(stage)
+
+
+def die(scenario, monkeypatch, point):
+    """Let a run die at a point; say whether it came there. Its tasks and changes belong to nobody from then on."""
+    with monkeypatch.context() as patch:
+        patch.setattr(*point)
+        run_id = new_run_id()
+        patch.setattr("douban_pipeline_tests.runs.new_run_id", lambda: run_id)
+        try:
+            play(scenario.services, [5], ["synced_fields"])
+            died = False
+        except Killed:
+            died = True
+    for table, column in ((scenario.library.tables.task, "lease_owner"), (scenario.library.tables.log, "owner")):
+        mine = table.c[column] == owner_name(run_id)
+        scenario.library.execute(sa.update(table).where(mine).values({column: dead_owner(run_id)}))
+    return died
+
+
+@pytest.mark.parametrize("point", POINTS)
+@pytest.mark.parametrize(("action", "douban_id", "more"), ACTIONS)
+def test_a_decision_is_carried_out_once(linked, monkeypatch, point, action, douban_id, more):
+    unchecked = {"checked_at": None, "accept_conflicts": True} if action == "set_id" else {}
+    decision_id = decide(linked.library, 5, action, douban_id, **unchecked, **more)
+    died = die(linked, monkeypatch, point)
+    assert died or action != "set_id", "a decision that does everything passes every point"
+    linked.clock.advance(seconds=10)
+    run = linked.play(5, steps=["synced_fields"])
+    assert (run.success, run.failed_guards) == (True, set())
+    assert decisions(linked.library, "state", "state_reason") == [("applied", "")]
+    applied = [change for change in changes_of(linked, decision_id) if change["state"] == "applied"]
+    written = [change for change in applied if change["action"] == action]
+    assert len(written) == (0 if (action, more) == ("sync_now", {}) else 1)
+    assert {change["state"] for change in linked.library.log()} <= {"applied", "abandoned"}
+    state = linked.library.state(5)
+    target = {"set_id": TRAM["id"], "clear_id": 0}.get(action, WHALE["id"])
+    assert (state["vod_douban_id"], *linked.cms(5, "vod_douban_id")) == (target, target)
+    assert state["douban_id_locked"] is more.get("lock", False)
+    assert state["intro_locked"] is (action == "lock_intro")
+    tasks = [task for task in linked.library.tasks() if (task["payload"] or {}).get("decision_id")]
+    assert len(tasks) == (action in ("set_id", "sync_now")), "ordered once"
+    assert not [task for task in linked.library.tasks() if task["open_key"]]
+    assert len([change for change in applied if change["action"] == "sync"]) <= 1
+
+
+@pytest.mark.mariadb
+@pytest.mark.parametrize("point", [POINTS[2], POINTS[3], POINTS[6], POINTS[9]])
+def test_a_decision_is_carried_out_once_on_the_cms_s_real_tables(stage, mariadb_url, monkeypatch, point):
+    test_a_decision_is_carried_out_once(
+        a_linked_video(stage, mariadb_url), monkeypatch, point, "set_id", TRAM["id"], {"lock": True}
+    )
+
+
+def test_what_was_taken_back_before_it_was_told_stays_taken_back(linked, monkeypatch):
+    decision_id = decide(linked.library, 5, "set_id", TRAM["id"])
+    assert die(linked, monkeypatch, after(ChangeLog, "write"))
+    [change] = changes_of(linked, decision_id)
+    log = linked.library.change_log("undo")
+    revert(log, Selection((change["change_id"],)), operator="小李", reason="认错了", dry_run=False)
+    told = linked.play(5, steps=["synced_fields"]).metadata("synced_fields")
+    assert (told["decisions_applied"], told["decisions_refused"]) == (0, 0)
+    assert linked.cms(5, "vod_douban_id") == (WHALE["id"],)
+    assert decisions(linked.library, "state", "state_reason") == [("reverted", "执行之后已被撤销")]
+
+
+def test_what_changed_after_the_write_stops_nobody(linked, monkeypatch):
+    """The rules were asked before the write; a run that goes on does not ask them of what the write made."""
+    decide(linked.library, 5, "replace_and_lock", TRAM["id"])
+    assert die(linked, monkeypatch, after(ChangeLog, "write"))
+    linked.library.set_cms(5, vod_name="站长改了名")
+    carried(linked, 5, applied=1)
+    assert linked.library.state(5)["douban_id_locked"] is True
+
+
+@pytest.mark.parametrize("halfway", [False, True])
+def test_two_runs_at_once_carry_a_decision_out_once(linked, monkeypatch, halfway):
+    decision_id = decide(linked.library, 5, "set_id", TRAM["id"])
+    real = ChangeLog.write
+    turns = iter([True])
+
+    def write(self, changes):
+        if next(turns, False):
+            monkeypatch.setattr(ChangeLog, "write", real)
+            if halfway:
+                assert die(linked, monkeypatch, before(carrying, "close_in_hand"))
+            else:
+                carried(linked, 5, applied=1)
+        return real(self, changes)
+
+    monkeypatch.setattr(ChangeLog, "write", write)
+    play(linked.services, [5], ["synced_fields"])
+    assert linked.cms(5, "vod_douban_id") == (TRAM["id"],)
+    assert decisions(linked.library, "state", "state_reason") == [("applied", "")]
+    applied = [change["action"] for change in changes_of(linked, decision_id) if change["state"] == "applied"]
+    assert applied.count("set_id") == 1
+    assert applied.count("sync") <= 1
+    ordered = [task for task in linked.library.tasks() if (task["payload"] or {}).get("decision_id")]
+    assert len(ordered) == 1

@@ -1,0 +1,272 @@
+"""Ids and fields reach the CMS only where every rule holds at the moment of writing."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from types import SimpleNamespace
+
+import pytest
+
+from douban_pipeline.demo.sample import CONSTANT_WRONG_ID
+from douban_pipeline.douban.chain.jobs import CHAIN
+from douban_pipeline_tests.library import video
+from douban_pipeline_tests.runs import STEPS
+from douban_pipeline_tests.scenario import FILMS, RIVER, SNOW, TRAM, WHALE, row_of, subject, telling
+
+
+def linked(entry, vod_id, **columns):
+    return row_of(entry, vod_id, vod_douban_id=entry["id"], **columns)
+
+
+def meddle(scenario, act):
+    """Let somebody ``act`` on the CMS after the writing step has read its rows, while Douban is asked."""
+    real = scenario.services.douban
+
+    def ask(douban_id, **given):
+        act()
+        return real.subject(douban_id, **given)
+
+    vars(scenario.services)["douban"] = SimpleNamespace(subject=ask)
+
+
+def test_a_link_is_written_with_all_that_explains_it(stage):
+    scenario = stage([row_of(RIVER, 4, vod_actor="内详", vod_content="")], FILMS)
+    run = scenario.run()
+    [verdict], [change] = scenario.verdicts(), scenario.library.log()
+    assert (change["action"], change["state"], change["operator"]) == ("link", "applied", "pipeline")
+    assert (change["run_id"], change["verdict_id"], change["score"]) == (
+        run.run_id,
+        verdict["verdict_id"],
+        verdict["score"],
+    )
+    assert (change["reason"], change["batch_id"]) == (verdict["explanation"], run.metadata("synced_fields")["batch"])
+    assert change["snapshot_id"] == scenario.candidates()[0]["snapshot_id"]
+    assert verdict["state"] == "applied"
+    row = scenario.library.row(4)
+    for column, value in change["new_values"].items():
+        assert row[column] == (Decimal(value) if column == "vod_douban_score" else value)
+    assert (row["vod_actor"], row["vod_content"]) == ("长河甲,长河乙,长河丙", "关于长河落日记事的故事。")
+    assert change["old_values"]["vod_actor"] == "内详"
+    state = scenario.library.state(4)
+    assert (state["vod_douban_id"], state["douban_id_source"]) == (90_000_101, "auto")
+    assert (state["douban_id_confidence"], state["douban_review_status"]) == (verdict["score"], "CONFIRMED")
+    assert state["douban_next_sync_at"] > scenario.clock.now()
+    assert scenario.task(4)["status"] == "SUCCESS"
+
+
+def test_a_second_visit_writes_only_what_differs(stage):
+    scenario = stage([linked(RIVER, 4), linked(WHALE, 5)], FILMS)
+    assert scenario.play().metadata("synced_fields")["written"] == 2
+    scenario.library.set_cms(5, vod_douban_score=Decimal("1.0"))
+    scenario.clock.advance(days=5)
+    before = scenario.library.row(4)
+    run = scenario.play()
+    found = run.metadata("synced_fields")
+    assert (run.success, found["written"], found["unchanged"]) == (True, 1, 1)
+    assert scenario.library.row(4) == before
+    assert scenario.library.log()[-1]["new_values"] == {"vod_douban_score": "7.9"}
+    assert len(scenario.library.log()) == 3
+
+
+def test_the_constant_id_of_public_converters_is_found_out(stage):
+    stranger = subject(CONSTANT_WRONG_ID, "某部毫不相干的电视剧", 2024, episodes=30)
+    scenario = stage([row_of(RIVER, 4, vod_douban_id=CONSTANT_WRONG_ID), linked(WHALE, 5)], [*FILMS, stranger])
+    before = scenario.library.row(4)
+    run = scenario.play()
+    assert (run.success, run.metadata("synced_fields")["sent_to_review"]) == (True, 1)
+    assert scenario.library.row(4) == before
+    state = scenario.library.state(4)
+    assert state["douban_review_status"] == "REVIEW"
+    assert state["douban_review_reason"].startswith(
+        f"已有豆瓣 ID {CONSTANT_WRONG_ID}（某部毫不相干的电视剧）与影片不符：片名相差太远"
+    )
+    assert [change["vod_id"] for change in scenario.library.log()] == [5]
+    # Candidates are looked for meanwhile, for a person to choose from.
+    scenario.clock.advance(minutes=2)
+    assert scenario.play(4).success
+    assert telling(scenario.candidates(4), "douban_id") == [(90_000_101,)]
+    assert scenario.library.state(4)["douban_review_reason"].endswith("匹配结果为 90000101，需人工确认")
+    assert scenario.library.row(4) == before
+
+
+@pytest.mark.parametrize("known", [FILMS, ()])
+def test_a_doubtful_id_stays_with_a_person_when_nothing_else_is_found(stage, known):
+    scenario = stage([video(4, vod_name="查无此片之谜", vod_douban_id=90_000_101)], known)
+    assert scenario.play().success
+    assert scenario.library.state(4)["douban_review_status"] == "REVIEW"
+    scenario.clock.advance(minutes=2)
+    assert scenario.play().metadata("scored_matches")["judged"] == 1
+    state = scenario.library.state(4)
+    assert (state["douban_review_status"], scenario.cms(4, "vod_douban_id")) == ("REVIEW", (90_000_101,))
+    assert state["douban_review_reason"] == "CMS 中的豆瓣 ID 90000101 存疑；没有找到候选。"
+
+
+@pytest.mark.parametrize("trust", [{"douban_id_source": "person"}, {"douban_id_locked": True}])
+def test_an_id_that_a_person_chose_is_not_questioned(stage, trust):
+    scenario = stage([video(4, vod_name="同一部片的另一个名字", vod_year="1990", vod_douban_id=90_000_101)], FILMS)
+    scenario.library.set_state(4, **trust)
+    run = scenario.play()
+    assert run.metadata("synced_fields")["written"] == 1
+    assert scenario.cms(4, "vod_douban_id", "vod_director", "vod_name") == (
+        90_000_101,
+        "长河导",
+        "同一部片的另一个名字",
+    )
+    assert scenario.library.state(4)["douban_review_status"] == "CONFIRMED"
+
+
+def test_a_subject_that_douban_deleted_goes_to_a_person(stage):
+    scenario = stage([linked(RIVER, 4), linked(WHALE, 5)], [WHALE])
+    before = scenario.library.row(4)
+    assert scenario.play().metadata("synced_fields")["written"] == 1
+    state = scenario.library.state(4)
+    assert (state["douban_review_status"], state["douban_review_reason"]) == ("REVIEW", "豆瓣条目 90000101 已不存在")
+    assert scenario.library.row(4) == before
+    assert state["douban_sync_fail_count"] == 0, "the source is well"
+
+
+def test_a_dry_run_writes_nothing_and_says_what_it_would(stage):
+    scenario = stage([row_of(RIVER, 4), linked(WHALE, 5), video(6, vod_name="查无此片之谜")], FILMS, dry_run=True)
+    before = scenario.library.all_bytes()
+    run = scenario.play()
+    found = run.metadata("synced_fields")
+    assert (run.success, run.failed_guards) == (True, set())
+    assert (found["dry_run"], found["planned"], found["written"], found["linked"]) == (True, 2, 0, 1)
+    assert (found["changes_logged"], scenario.library.log(), scenario.library.all_bytes()) == (0, [], before)
+    told = found["most_telling"].replace("\\", "")
+    assert "planned (new link)" in told
+    assert "vod_writer" in told
+    assert "演练模式：未写入" in told
+    assert telling(scenario.verdicts(4), "state") == [("dry_run",)]
+    assert scenario.library.state(4)["douban_review_status"] == "NOT_FOUND"
+    # A day later the site goes live: the same videos are written.
+    scenario.clock.advance(days=1, minutes=1)
+    assert scenario.under(dry_run=False).play().metadata("synced_fields")["written"] == 2
+    assert scenario.cms(4, "vod_douban_id") == (90_000_101,)
+
+
+def test_a_row_that_is_locked_in_the_cms_is_left_alone(stage):
+    rows = [row_of(RIVER, 4, vod_lock=1), linked(WHALE, 5, vod_lock=1), row_of(TRAM, 6)]
+    scenario = stage(rows, FILMS)
+    before = scenario.library.row(4), scenario.library.row(5)
+    run = scenario.play()
+    found = run.metadata("synced_fields")
+    assert (run.success, found["refused"], found["written"]) == (True, 2, 1)
+    assert (scenario.library.row(4), scenario.library.row(5)) == before
+    refused = [change for change in scenario.library.log() if change["state"] == "refused"]
+    assert {change["state_reason"] for change in refused} == {"影片已在 CMS 中锁定（vod_lock）"}
+    assert telling(scenario.verdicts(4), "state") == [("refused",)]
+    scenario.clock.advance(hours=2)
+    # A lock lasts: nobody asks again before the next regular visit.
+    assert scenario.play().metadata("due_videos")["due"] == 0
+    scenario.clock.advance(days=100)
+    assert scenario.under(respect_vod_lock=False).play().metadata("synced_fields")["written"] >= 2
+    assert scenario.cms(4, "vod_douban_id") == (90_000_101,)
+
+
+def test_what_somebody_changed_meanwhile_is_not_lost(stage):
+    scenario = stage([linked(RIVER, 4), linked(WHALE, 5)], FILMS)
+    meddle(scenario, lambda: scenario.library.set_cms(4, vod_writer="站长刚填的"))
+    run = scenario.play()
+    found = run.metadata("synced_fields")
+    assert (run.success, found["refused"], found["written"]) == (True, 1, 1)
+    assert scenario.cms(4, "vod_writer", "vod_tag") == ("站长刚填的", ""), "all of it or nothing"
+    [refused] = [change for change in scenario.library.log() if change["state"] == "refused"]
+    assert (refused["vod_id"], refused["state_reason"]) == (4, "读取之后 CMS 中的值已被改动：vod_writer")
+    assert "vod\\_writer" in found["most_telling"]
+    scenario.clock.advance(hours=2)
+    assert scenario.play().metadata("synced_fields")["written"] == 1
+    assert scenario.cms(4, "vod_writer", "vod_tag") == ("站长刚填的", "剧情")
+
+
+@pytest.mark.parametrize("stands", [90_000_102, 0])
+def test_an_id_that_was_changed_in_the_cms_is_not_synced_from_the_old_subject(stage, stands):
+    scenario = stage([linked(RIVER, 4)], FILMS)
+    scenario.library.set_cms(4, vod_douban_id=stands)  # a batch edit, which intake has not noticed yet
+    before = scenario.library.row(4)
+    run = scenario.play()
+    assert (run.success, run.metadata("synced_fields")["refused"]) == (True, 1)
+    assert scenario.library.row(4) == before
+    assert scenario.library.log() == []
+    assert f"CMS 中的豆瓣 ID 已变为 {stands}" in run.metadata("synced_fields")["most_telling"]
+    scenario.library.intake.sweep(0, 1)
+    assert scenario.library.state(4)["vod_douban_id"] == stands
+
+
+def test_a_video_with_two_tasks_is_written_once(stage):
+    scenario = stage([row_of(RIVER, 4), row_of(WHALE, 5)], FILMS)
+    assert scenario.play(steps=STEPS[:3]).success
+    # The site's own people linked it meanwhile, so that it is due for a sync too.
+    scenario.library.set_cms(4, vod_douban_id=90_000_101)
+    scenario.library.intake.sweep(0, 1)
+    run = scenario.play()
+    assert (run.success, run.failed_guards) == (True, set())
+    assert sorted(telling(scenario.library.log(), "vod_id", "action", "state")) == [
+        (4, "sync", "applied"),
+        (5, "link", "applied"),
+    ]
+    assert {task["open_key"] for task in scenario.library.tasks()} == {None}
+    assert telling(scenario.verdicts(), "vod_id", "state") == [(4, "applied"), (5, "applied")]
+
+
+def test_what_a_person_took_back_is_not_written_again(stage):
+    scenario = stage([linked(RIVER, 4), row_of(WHALE, 5)], FILMS)
+    before = scenario.library.all_bytes()
+    batch = scenario.play().metadata("synced_fields")["batch"]
+    wish = {"operator": "小王", "reason": "认错了", "dry_run": False, "change_ids": [], "batch_id": batch, "run_id": ""}
+    assert scenario.launch("revert_changes", {"take_back": {"config": wish}}).success
+    assert scenario.library.all_bytes() == before
+    scenario.clock.advance(days=5)
+    later = scenario.play()
+    assert (later.success, later.failed_guards, scenario.library.all_bytes()) == (True, set(), before)
+    assert later.metadata("synced_fields")["unchanged"] == 1
+    [first, second] = scenario.verdicts(5)
+    assert (first["verdict"], second["verdict"]) == ("CONFIRMED", "REVIEW")
+    assert "REVERTED_BEFORE" in second["reasons"]
+
+
+def test_one_run_over_several_shards_does_the_same_work_as_a_run_for_each(stage):
+    rows = [
+        row_of(entry, vod_id, vod_actor="内详") for entry, vod_id in ((RIVER, 4), (WHALE, 5), (TRAM, 6), (SNOW, 68))
+    ]
+    together, apart = stage(rows, FILMS), stage(rows, FILMS)
+    run = together.run(4, 6)
+    assert (run.success, run.metadata("synced_fields")["written"]) == (True, 4)
+    shown = [event.partition for event in run.result.all_events if event.is_step_materialization]
+    assert sorted(shown) == sorted(["04", "05", "06"] * len(STEPS)), "every shard of the run counts as done"
+    for shard, written in (("04", 2), ("05", 1), ("06", 1)):
+        single = apart.launch(CHAIN, partition_key=shard)
+        assert (single.success, single.metadata("synced_fields")["written"]) == (True, written)
+    assert together.library.all_bytes() == apart.library.all_bytes()
+    columns = ("vod_id", "verdict", "douban_id", "score", "lead", "reasons", "facts", "state")
+    both = (together.verdicts(), apart.verdicts())
+    first, second = (telling(sorted(found, key=lambda verdict: verdict["vod_id"]), *columns) for found in both)
+    assert first == second
+
+
+@pytest.mark.mariadb
+def test_on_the_cms_s_real_tables(stage, mariadb_url):
+    entry = subject(
+        90_000_101, "长河落日记事", 2021, actors=["𠮷田", "张三"], summary="好看😀的'片'", writers=["O'Brien"]
+    )
+    rows = [
+        row_of(entry, 4, vod_actor="张三", vod_content="", vod_director="内详"),
+        row_of(WHALE, 5, vod_douban_id=90_000_102, vod_name="蓝鲸与灯塔守望者 "),
+    ]
+    scenario = stage(rows, [entry, WHALE], url=mariadb_url)
+    before = scenario.library.all_bytes()
+    run = scenario.run()
+    assert (run.success, run.failed_guards, run.metadata("synced_fields")["written"]) == (True, set(), 2)
+    assert scenario.cms(4, "vod_douban_id", "vod_content") == (90_000_101, "好看的&#039;片&#039;")
+    assert scenario.cms(4, "vod_writer", "vod_director", "vod_actor") == ("O&#039;Brien", "长河导", "张三")
+    wish = {
+        "operator": "小王",
+        "reason": "试",
+        "dry_run": False,
+        "change_ids": [],
+        "batch_id": "",
+        "run_id": run.run_id,
+    }
+    assert scenario.launch("revert_changes", {"take_back": {"config": wish}}).success
+    assert scenario.library.all_bytes() == before
+    assert scenario.check().failed_guards == set()

@@ -1,0 +1,244 @@
+"""What launches runs, and why it does not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import dagster as dg
+import pytest
+from sqlalchemy.exc import OperationalError
+
+from douban_pipeline.build import build_defs
+from douban_pipeline.douban.chain.jobs import CHAIN, chain_runs_under_way, shard_range_tags
+from douban_pipeline.douban.sensors import due_videos_sensor, intake_sensor
+from douban_pipeline.douban.store.states import DecisionAction
+from douban_pipeline.review.recording.decisions import Wish, record
+from douban_pipeline.services import open_services
+from douban_pipeline_tests.clocks import START
+from douban_pipeline_tests.library import GivenSettings, Library, build_library, video
+
+
+@pytest.fixture
+def instance() -> Iterator[dg.DagsterInstance]:
+    with dg.DagsterInstance.ephemeral() as instance:
+        yield instance
+
+
+@pytest.fixture
+def library(sqlite_url: str) -> Iterator[Library]:
+    """Twelve videos, all due: ten in shard 5, one each in the shards 6 and 7."""
+    ids = [5 + 64 * number for number in range(10)] + [6, 7]
+    with build_library(sqlite_url, [video(vod_id) for vod_id in ids]) as library:
+        for vod_id in ids:
+            library.set_state(vod_id, douban_next_sync_at=START)
+        yield library
+
+
+def tick(sensor: dg.SensorDefinition, library: Library, instance: dg.DagsterInstance) -> list[dg.RunRequest] | str:
+    """Return the runs a tick asks for, or why it asks for none."""
+    context = dg.build_sensor_context(instance=instance, resources={"services": library.services})
+    result = sensor(context)
+    if isinstance(result, dg.SkipReason):
+        return result.skip_message or ""
+    if isinstance(result, dg.RunRequest):
+        return [result]
+    assert isinstance(result, dg.SensorResult)
+    return list(result.run_requests or [])
+
+
+def start(instance: dg.DagsterInstance, tags: dict[str, str], status: dg.DagsterRunStatus) -> None:
+    """Let a chain run be under way."""
+    job = build_defs(settings=GivenSettings()).get_repository_def().get_job(CHAIN)
+    instance.create_run_for_job(job, tags=tags, status=status)
+
+
+def test_a_shard_with_enough_due_videos_is_run(library: Library, instance: dg.DagsterInstance) -> None:
+    requests = tick(due_videos_sensor, library, instance)
+    assert [request.partition_key for request in requests] == ["05"]
+    assert requests[0].tags["pipeline"] == "sync"
+
+
+def test_the_same_tick_again_asks_for_the_same_run_and_a_later_one_for_another(
+    library: Library, instance: dg.DagsterInstance
+) -> None:
+    first, again = tick(due_videos_sensor, library, instance), tick(due_videos_sensor, library, instance)
+    library.clock.advance(seconds=30)
+    later = tick(due_videos_sensor, library, instance)
+    assert first[0].run_key == again[0].run_key
+    assert later[0].run_key != first[0].run_key
+
+
+def test_a_few_videos_wait_until_one_has_waited_long_enough(library: Library, instance: dg.DagsterInstance) -> None:
+    for vod_id in range(5, 640, 64):
+        library.set_state(vod_id, douban_next_sync_at=START + timedelta(days=1))
+    reason = tick(due_videos_sensor, library, instance)
+    assert reason == "2 videos are due in 2 shard(s): too few for a run until one of them has waited 10 min"
+    library.clock.advance(minutes=10)
+    assert [request.partition_key for request in tick(due_videos_sensor, library, instance)] == ["06", "07"]
+
+
+def test_nothing_due_is_said(library: Library, instance: dg.DagsterInstance) -> None:
+    library.clock.advance(days=-1)
+    assert tick(due_videos_sensor, library, instance) == "nothing is due"
+
+
+@pytest.mark.parametrize("tags", [{"dagster/partition": "05"}, shard_range_tags(0, 7)])
+@pytest.mark.parametrize("status", [dg.DagsterRunStatus.NOT_STARTED, dg.DagsterRunStatus.STARTED])
+def test_a_running_shard_is_left_alone(
+    library: Library, instance: dg.DagsterInstance, tags: dict[str, str], status: dg.DagsterRunStatus
+) -> None:
+    start(instance, tags, status)
+    reason = tick(due_videos_sensor, library, instance)
+    assert isinstance(reason, str)
+    assert "are due in" in reason
+
+
+def test_a_finished_run_does_not_count(library: Library, instance: dg.DagsterInstance) -> None:
+    start(instance, {"dagster/partition": "05"}, dg.DagsterRunStatus.SUCCESS)
+    assert len(tick(due_videos_sensor, library, instance)) == 1
+
+
+def test_no_more_runs_than_allowed(library: Library, instance: dg.DagsterInstance) -> None:
+    for shard in ("40", "41"):
+        start(instance, {"dagster/partition": shard}, dg.DagsterRunStatus.STARTED)
+    assert "2 chain runs are under way" in tick(due_videos_sensor, library, instance)
+    assert sorted(chain_runs_under_way(instance)) == [[40], [41]]
+
+
+def test_a_failing_guard_is_said_and_when_the_next_run_is_tried(library: Library, instance: dg.DagsterInstance) -> None:
+    library.clock.advance(seconds=(datetime.now(UTC) - library.clock.now()).total_seconds())
+    instance.report_runless_asset_event(
+        dg.AssetCheckEvaluation(
+            asset_key=dg.AssetKey("scored_matches"),
+            check_name="confirmed_reach_thresholds",
+            passed=False,
+            severity=dg.AssetCheckSeverity.ERROR,
+            metadata={},
+        )
+    )
+    reason = tick(due_videos_sensor, library, instance)
+    assert isinstance(reason, str)
+    assert reason.startswith("the guard confirmed_reach_thresholds of scored_matches failed")
+    library.clock.advance(minutes=11)
+    assert isinstance(tick(due_videos_sensor, library, instance), list)
+
+
+def test_a_shard_whose_run_failed_rests(library: Library, instance: dg.DagsterInstance) -> None:
+    start(instance, {"dagster/partition": "05"}, dg.DagsterRunStatus.FAILURE)
+    library.clock.advance(seconds=(datetime.now(UTC) - library.clock.now()).total_seconds())
+    assert [request.partition_key for request in tick(due_videos_sensor, library, instance)] == ["06", "07"]
+
+
+def test_a_closed_gate_is_said_and_until_when(library: Library, instance: dg.DagsterInstance) -> None:
+    library.services.gate.open("douban", START + timedelta(minutes=45), "验证码页面")
+    reason = tick(due_videos_sensor, library, instance)
+    assert "the gate of douban is closed until" in reason
+    assert "验证码页面" in reason
+    library.clock.advance(minutes=46)
+    assert isinstance(tick(due_videos_sensor, library, instance), list)
+
+
+@pytest.mark.parametrize("source", ["searxng", "openrouter"])
+def test_while_another_source_is_closed_links_are_still_synced(
+    library: Library, instance: dg.DagsterInstance, source: str
+) -> None:
+    library.services.gate.configure(source, 60, 1)
+    library.services.gate.open(source, START + timedelta(minutes=45), "验证码页面")
+    assert [request.partition_key for request in tick(due_videos_sensor, library, instance)] == ["05"]
+
+
+def test_excluded_categories_launch_nothing(sqlite_url: str, instance: dg.DagsterInstance) -> None:
+    rows = [video(5 + 64 * number, type_id=20) for number in range(20)]
+    with build_library(sqlite_url, rows, excluded_type_ids="20") as library:
+        for row in rows:
+            library.set_state(row["vod_id"], douban_next_sync_at=START)
+        assert tick(due_videos_sensor, library, instance) == "nothing is due"
+
+
+@pytest.mark.parametrize("sensor", [due_videos_sensor, intake_sensor])
+def test_before_the_library_is_set_up_the_tick_says_what_to_do(
+    sensor: dg.SensorDefinition, sqlite_url: str, instance: dg.DagsterInstance
+) -> None:
+    services = open_services(GivenSettings(database_url=sqlite_url))
+    context = dg.build_sensor_context(instance=instance, resources={"services": services})
+    result = sensor(context)
+    services.close()
+    assert isinstance(result, dg.SkipReason)
+    assert "douban-pipeline setup" in (result.skip_message or "")
+    assert "initialise_library" in (result.skip_message or "")
+
+
+def test_a_database_that_does_not_answer_fails_the_tick(instance: dg.DagsterInstance) -> None:
+    # A failed read must not look like "nothing is due".
+    services = open_services(GivenSettings(database_url="mysql+pymysql://nobody@127.0.0.1:1/nowhere"))
+    context = dg.build_sensor_context(instance=instance, resources={"services": services})
+    with pytest.raises(OperationalError):
+        due_videos_sensor(context)
+    services.close()
+
+
+def test_intake_is_launched_for_new_rows_and_only_once(library: Library, instance: dg.DagsterInstance) -> None:
+    assert tick(intake_sensor, library, instance) == "no new or changed rows in the CMS"
+    library.add(video(5000))
+    assert len(tick(intake_sensor, library, instance)) == 1
+    repository = build_defs(settings=GivenSettings()).get_repository_def()
+    instance.create_run_for_job(repository.get_job("take_in_changes"), status=dg.DagsterRunStatus.STARTED)
+    assert tick(intake_sensor, library, instance) == "an intake run is under way"
+
+
+def test_before_the_library_is_taken_in_no_intake_begins(sqlite_url: str, instance: dg.DagsterInstance) -> None:
+    # Else every video of the library would be due at once, instead of spread over its tier's interval.
+    with build_library(sqlite_url, [video(1)], taken_in=False) as library:
+        assert "initialise_library" in tick(intake_sensor, library, instance)
+
+
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_a_decision_of_a_person_is_worth_a_run_at_once_unless_nothing_is_written(
+    sqlite_url: str, instance: dg.DagsterInstance, dry_run: bool
+) -> None:
+    with build_library(sqlite_url, [video(7)], dry_run=dry_run) as library:
+        record(library.services, [Wish(7, DecisionAction.ignore)], reviewer="王", note="", run_id="r", dry_run=False)
+        library.set_state(7, douban_next_sync_at=START + timedelta(days=1))
+        found = tick(due_videos_sensor, library, instance)
+    assert found == "nothing is due" if dry_run else [request.partition_key for request in found] == ["07"]
+
+
+def test_the_cursor_is_versioned(library: Library, instance: dg.DagsterInstance) -> None:
+    context = dg.build_sensor_context(
+        instance=instance, resources={"services": library.services}, cursor="not what we wrote"
+    )
+    result = due_videos_sensor(context)
+    assert isinstance(result, dg.SensorResult)
+    assert json.loads(result.cursor or "")["v"] == 1
+
+
+def schedule(name: str) -> dg.ScheduleDefinition:
+    repository = build_defs(settings=GivenSettings()).get_repository_def()
+    return next(item for item in repository.schedule_defs if item.name == name)
+
+
+def test_the_weekly_backfill_visits_every_shard_once() -> None:
+    data = schedule("weekly_backfill").evaluate_tick(dg.build_schedule_context(scheduled_execution_time=START))
+    requests = list(data.run_requests or [])
+    covered = [
+        shard
+        for request in requests
+        for shard in range(
+            int(request.tags["dagster/asset_partition_range_start"]),
+            int(request.tags["dagster/asset_partition_range_end"]) + 1,
+        )
+    ]
+    assert covered == list(range(64))
+    assert len({request.run_key for request in requests}) == 8
+
+
+def test_the_hourly_sweeps_of_a_day_cover_every_id() -> None:
+    parts = []
+    for hour in range(24):
+        moment = START.replace(hour=hour)
+        data = schedule("hourly_sweep").evaluate_tick(dg.build_schedule_context(scheduled_execution_time=moment))
+        [request] = data.run_requests or []
+        parts.append(request.run_config["ops"]["sweep"]["config"])
+    assert parts == [{"part": hour, "parts": 24} for hour in range(24)]
