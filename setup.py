@@ -55,7 +55,7 @@ setup(
     package_data={
         "douban_pipeline": ["py.typed"],
         "douban_pipeline.demo": ["data/*"],
-        "douban_pipeline.review.reading": ["sheet_files/*"],
+        "douban_pipeline.douban.review.reading": ["sheet_files/*"],
         "douban_pipeline.douban.store.migrations": ["*.mako"],
     },
     install_requires=RUNTIME,

@@ -14,6 +14,12 @@ from douban_pipeline.douban.chain.linking import checks as linking_checks
 from douban_pipeline.douban.chain.syncing import assets as syncing_assets
 from douban_pipeline.douban.chain.syncing import checks as syncing_checks
 from douban_pipeline.douban.housekeeping import prune_history
+from douban_pipeline.douban.intros import assets as intros_assets
+from douban_pipeline.douban.intros import checks as intros_checks
+from douban_pipeline.douban.intros import jobs as intros_jobs
+from douban_pipeline.douban.review import assets as review_assets
+from douban_pipeline.douban.review import batch_jobs, import_jobs
+from douban_pipeline.douban.review import jobs as review_jobs
 from douban_pipeline.douban.schedules import health_job, reports_job, schedules_for
 from douban_pipeline.douban.sensors import sensors
 from douban_pipeline.douban.sources import archive_jobs
@@ -25,18 +31,12 @@ from douban_pipeline.douban.writes import jobs as undoing_jobs
 from douban_pipeline.health import assets as health_assets
 from douban_pipeline.health import checks as health_checks
 from douban_pipeline.health import sensors as health_sensors
-from douban_pipeline.intros import assets as intros_assets
-from douban_pipeline.intros import checks as intros_checks
-from douban_pipeline.intros import jobs as intros_jobs
 from douban_pipeline.precision import assets as precision_assets
 from douban_pipeline.precision import checks as precision_checks
 from douban_pipeline.precision import jobs as precision_jobs
 from douban_pipeline.reports import assets as reports_assets
 from douban_pipeline.rescoring import jobs as rescoring_jobs
 from douban_pipeline.resources import services_resource
-from douban_pipeline.review import assets as review_assets
-from douban_pipeline.review import batch_jobs, import_jobs
-from douban_pipeline.review import jobs as review_jobs
 from douban_pipeline.settings import Settings, load_settings
 
 default_assets = [

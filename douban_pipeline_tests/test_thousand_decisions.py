@@ -17,10 +17,10 @@ import pytest
 import sqlalchemy as sa
 
 from douban_pipeline.douban.chain.due.due_videos import DueVideos
+from douban_pipeline.douban.review.recording.decisions import Wish, record
 from douban_pipeline.douban.store.states import DecisionAction as Do
 from douban_pipeline.douban.writes.revert import Selection, revert
-from douban_pipeline.review.recording.decisions import Wish, record
-from douban_pipeline_tests.intros.room import KEY
+from douban_pipeline_tests.douban.intros.room import KEY
 from douban_pipeline_tests.library import fresh_mariadb, video
 from douban_pipeline_tests.scenario import Scenario, row_of, subject
 

@@ -4,7 +4,7 @@ import dagster as dg
 
 from douban_pipeline.douban.chain.linking.assets import SEARCH_POOL
 from douban_pipeline.douban.chain.syncing.assets import DOUBAN_POOL
-from douban_pipeline.intros.assets import LLM_POOL
+from douban_pipeline.douban.intros.assets import LLM_POOL
 
 POOL_LIMITS = {SEARCH_POOL: 2, DOUBAN_POOL: 2, LLM_POOL: 2}
 """Every pool of the code location. `pools.default_limit` of dagster.yaml does not hold at a pool's first use, so each

@@ -10,10 +10,10 @@ from sqlalchemy import Connection, case, func, select, true
 from sqlalchemy.sql import ColumnElement
 
 from douban_pipeline.core.database import chunks, reading
+from douban_pipeline.douban.intros.due import DueIntros
 from douban_pipeline.douban.store.states import TaskStatus, TaskType
 from douban_pipeline.douban.store.tables import SHARDS
 from douban_pipeline.douban.store.tasks import OPEN
-from douban_pipeline.intros.due import DueIntros
 from douban_pipeline.reports.intro_calls import DAYS, Refusals, Spending, calls
 from douban_pipeline.reports.lookup import Names, names_of
 from douban_pipeline.services import Services

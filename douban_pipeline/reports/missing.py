@@ -17,9 +17,9 @@ from douban_pipeline.cms.numbers import moment_of, year_of
 from douban_pipeline.cms.values import readable
 from douban_pipeline.core.database import chunks, reading
 from douban_pipeline.douban.chain.due.due_videos import DueVideos
+from douban_pipeline.douban.review.reading.ordering import value_of
 from douban_pipeline.douban.store.states import ReviewStatus
 from douban_pipeline.reports.lookup import newest_verdicts
-from douban_pipeline.review.reading.ordering import value_of
 from douban_pipeline.services import Services
 
 _SEARCHED = (ReviewStatus.NOT_FOUND, ReviewStatus.REVIEW)

@@ -14,12 +14,12 @@ import yaml
 from playwright.sync_api import Locator, Page, expect
 
 from douban_pipeline.core.ui.launchpad_links import MOST_CHARACTERS, job_path
-from douban_pipeline.review.jobs import record_decisions
-from douban_pipeline.review.reading.queue import review_queue_of
-from douban_pipeline.review.reading.sheet import sheet_of
-from douban_pipeline.review.reading.sheet_html import sheet_page
+from douban_pipeline.douban.review.jobs import record_decisions
+from douban_pipeline.douban.review.reading.queue import review_queue_of
+from douban_pipeline.douban.review.reading.sheet import sheet_of
+from douban_pipeline.douban.review.reading.sheet_html import sheet_page
+from douban_pipeline_tests.douban.review.shelves import Case, shelved
 from douban_pipeline_tests.library import Library
-from douban_pipeline_tests.review.shelves import Case, shelved
 from douban_pipeline_tests.scenario import BlankLibraries
 
 HOSTILE = "</script><img src=x onerror=alert(1)><b>\"'\u202eedoc`${1}"

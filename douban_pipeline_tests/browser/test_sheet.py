@@ -8,8 +8,8 @@ import pytest
 import sqlalchemy as sa
 from playwright.sync_api import Page, expect
 
+from douban_pipeline.douban.review.recording.decisions import Wish, record
 from douban_pipeline.douban.store.states import DecisionAction
-from douban_pipeline.review.recording.decisions import Wish, record
 from douban_pipeline_tests.browser.sheets import (
     LOCKED,
     SIX,
@@ -25,8 +25,8 @@ from douban_pipeline_tests.browser.sheets import (
     stocked,
     verdicts,
 )
+from douban_pipeline_tests.douban.review.shelves import Case
 from douban_pipeline_tests.library import Library
-from douban_pipeline_tests.review.shelves import Case
 
 __all__ = ["library", "verdicts"]
 

@@ -19,8 +19,8 @@ from douban_pipeline_tests.browser.sheets import (
     stocked,
     verdicts,
 )
+from douban_pipeline_tests.douban.review.shelves import Case
 from douban_pipeline_tests.library import Library
-from douban_pipeline_tests.review.shelves import Case
 
 __all__ = ["library", "verdicts"]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from douban_pipeline.intros.factguard import inspection
+from douban_pipeline.douban.intros.factguard import inspection
 from douban_pipeline.reports.intro_calls import Spending
 from douban_pipeline.reports.intros import FailedIntro, Waiting, intros
 from douban_pipeline.reports.tabs.intros import intros_report

@@ -11,8 +11,8 @@ from douban_pipeline.douban.chain.attempts import Attempts
 from douban_pipeline.douban.chain.linking import verdicts
 from douban_pipeline.douban.chain.syncing.decisions import carry_out
 from douban_pipeline.douban.chain.syncing.writer import Writer
+from douban_pipeline.douban.review.recording.decisions import Wish, record
 from douban_pipeline.douban.store.states import DecisionAction, TaskStage
-from douban_pipeline.review.recording.decisions import Wish, record
 from douban_pipeline_tests.deciding import decide, decisions
 from douban_pipeline_tests.douban.chain.syncing.conftest import RIVAL
 from douban_pipeline_tests.runs import STEPS

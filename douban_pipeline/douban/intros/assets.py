@@ -1,0 +1,156 @@
+"""The last link of the chain: synced videos get an intro. Assets that ask the language model belong here."""
+
+from collections import Counter
+from typing import Any
+
+import dagster as dg
+
+from douban_pipeline.core.ui.presentation import counted, local_time, table
+from douban_pipeline.douban.chain.session import Session, open_session
+from douban_pipeline.douban.chain.syncing.assets import synced_fields
+from douban_pipeline.douban.intros.attempts import IntroAttempts
+from douban_pipeline.douban.intros.author import ledger_of
+from douban_pipeline.douban.intros.due import DueIntro, DueIntros
+from douban_pipeline.douban.intros.ledger import Ledger, spent, told
+from douban_pipeline.douban.intros.strayed import withdraw_strayed
+from douban_pipeline.douban.intros.writer import IntroWriter, Told
+from douban_pipeline.douban.store.states import TaskStage
+from douban_pipeline.partitions import shard_backfill, shards
+from douban_pipeline.services import Services
+
+LLM_POOL = "llm_api"
+
+SWITCHED_OFF = "AI 简介未开启"
+_SHOWN = 60
+"""Characters of a text in the table."""
+
+
+@dg.asset(
+    deps=[synced_fields],
+    partitions_def=shards,
+    backfill_policy=shard_backfill,
+    group_name="chain",
+    kinds={"mysql", "python"},
+    pool=LLM_POOL,
+)
+def ai_intros(context: dg.AssetExecutionContext, services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
+    """Has a language model rewrite the synopses of linked videos, and locks what it wrote.
+
+    What reviewers ordered comes first, over locks too; then videos synced in this run, then those not tried for
+    `DOUBAN_PIPELINE_INTRO_INTERVAL_DAYS`. The model is given a fact sheet and nothing else; what it answers must pass
+    a guard without a model (length, names, numbers, titles, links, claims, copies), is tried once more if it does not,
+    and is then written to `vod_content` and `vod_blurb` through the change log. An intro whose video has another
+    subject by now is taken back. Every call and its price is in `mac_douban_intro`; the budget of the day
+    (`DOUBAN_PIPELINE_LLM_BUDGET_USD_PER_DAY`) ends it.
+    Asks nobody unless `DOUBAN_PIPELINE_AI_INTROS=true`; with `DOUBAN_PIPELINE_DRY_RUN=true` nobody is asked either,
+    and the table shows whose turn it would be.
+    """
+    session = open_session(context, services)
+    due = DueIntros(services)
+    if not services.settings.ai_intros:
+        # What waits from before would look like work that nobody does.
+        dropped = due.drop(session.queue, session.shards, SWITCHED_OFF)
+        context.log.info("AI intros are switched off (DOUBAN_PIPELINE_AI_INTROS)")
+        withdrawn = 0 if services.settings.dry_run else _withdrawn(session)
+        return session.result({"switched_off": True, "dropped": dropped, "withdrawn": withdrawn})
+    ledger = ledger_of(services)
+    if services.settings.dry_run:
+        found = [item for shard in session.shards for item in due.find(shard, limit=services.settings.intros_per_run)]
+        context.log.warning("dry run: the model is not asked (DOUBAN_PIPELINE_DRY_RUN)")
+        return session.result(
+            {
+                "switched_off": False,
+                "dry_run": True,
+                "planned": len(found),
+                "texts": dg.MetadataValue.md(table([_planned(item, services) for item in found])),
+                **_money(ledger, services),
+            }
+        )
+    return session.result(_written(session, due, ledger))
+
+
+def _written(session: Session, due: DueIntros, ledger: Ledger) -> dict[str, Any]:
+    services, context = session.services, session.context
+    limit = services.settings.intros_per_run
+    if ledger.spent_today() < services.settings.llm_budget_usd_per_day:
+        due.take(session.queue, session.shards, limit=limit, run_id=session.run_id)
+    else:
+        context.log.warning(
+            "the budget of the day is spent: no intros are begun (DOUBAN_PIPELINE_LLM_BUDGET_USD_PER_DAY)"
+        )
+    tasks = session.queue.lease(session.shards, TaskStage.INTRO, limit=limit * len(session.shards))
+    attempts = IntroAttempts(services, session.queue, session.deadline)
+    writer = IntroWriter(services, session.queue, session.change_log, attempts)
+    results: list[Told] = []
+    for result in writer.write(tasks):
+        results.append(result)
+        if len(results) % 10 == 0:
+            context.log.info(f"{len(results)} of {len(tasks)} intros handled")
+    kinds = Counter(result.result for result in results)
+    taken = spent(ledger.of_run(session.run_id))
+    context.log.info(f"{counted('intros handled', kinds)}, {taken.cost_usd:.4f} US dollars")
+    return {
+        "switched_off": False,
+        "dry_run": False,
+        "asked": taken.calls,
+        "written": kinds["written"],
+        "refused_by_guard": kinds["refused"],
+        "skipped": kinds["skipped"],
+        "ordered": sum(bool(result.reviewer) for result in results),
+        # Last, so that a link which changed while the model wrote is seen too.
+        "withdrawn": _withdrawn(session),
+        "cost_usd": round(taken.cost_usd, 6),
+        "tokens": taken.tokens,
+        "batch": session.change_log.batch_id,
+        "texts": dg.MetadataValue.md(table([_shown(result) for result in sorted(results, key=_telling)])),
+        **_money(ledger, services),
+        **session.attempts_metadata(attempts),
+    }
+
+
+def _withdrawn(session: Session) -> int:
+    withdrawn = withdraw_strayed(session.services, session.change_log, session.shards)
+    if withdrawn:
+        session.context.log.warning(f"{withdrawn} intros taken back: their videos have another subject by now")
+    return withdrawn
+
+
+_ORDER = ("refused", "written", "skipped")
+
+
+def _telling(result: Told) -> tuple[int, int]:
+    """Sort what the guard refused first."""
+    return _ORDER.index(result.result), result.vod_id
+
+
+def _shown(result: Told) -> dict[str, object]:
+    return {
+        "vod_id": result.vod_id,
+        "shard": result.shard,
+        "title": result.title,
+        "result": result.result,
+        "change": result.change_id,
+        "ordered by": result.reviewer,
+        "text": result.text[:_SHOWN],
+        "violations": told(result.violations),
+        "why": "" if result.violations else result.reason,
+    }
+
+
+def _planned(item: DueIntro, services: Services) -> dict[str, object]:
+    return {
+        "vod_id": item.vod_id,
+        "shard": item.shard,
+        "result": "planned",
+        "synced at": local_time(item.synced_at, services.settings.zone),
+    }
+
+
+def _money(ledger: Ledger, services: Services) -> dict[str, float]:
+    return {
+        "cost_today_usd": round(ledger.spent_today(), 6),
+        "budget_today_usd": services.settings.llm_budget_usd_per_day,
+    }
+
+
+assets = [ai_intros]

@@ -1,0 +1,232 @@
+"""Having an intro written: the facts, the model, the guard, and one more try that names what was wrong."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from threading import Lock
+from typing import Any
+
+from sqlalchemy import RowMapping
+
+from douban_pipeline.cms.maccms import Cms
+from douban_pipeline.cms.values import blurb, content_html, content_text, storable
+from douban_pipeline.core.errors import QuotaSpent
+from douban_pipeline.core.llm import SOURCE, Completion, ModelAnswerUnusable, Usage
+from douban_pipeline.douban.chain.linking.facts import video_facts
+from douban_pipeline.douban.intros.factguard import Limits, Violation, candidates_for_people, inspect, marks
+from douban_pipeline.douban.intros.facts import FactSheet, fact_sheet
+from douban_pipeline.douban.intros.ledger import Ledger, Occasion
+from douban_pipeline.douban.intros.prompt import PROMPT_VERSION, SCHEMA, SCHEMA_NAME, messages
+from douban_pipeline.douban.store.states import ReviewStatus
+from douban_pipeline.douban.store.videos import GONE
+from douban_pipeline.douban.writes.change_log import Change
+from douban_pipeline.douban.writes.intro_changes import INTRO
+from douban_pipeline.services import Services
+
+FACTS_AGE = timedelta(days=30)
+"""Oldest answer of Douban's that facts are taken from; a synced video's is nearly always younger."""
+
+TRIES = 2
+"""A text that the guard refused is written once more, its faults named."""
+
+_BLURB_WIDTH = 255
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What came of asking for an intro.
+
+    Attributes:
+        intro_id: Its row in the ledger.
+        text: The text as it is read back from the CMS.
+        violations: What the guard has against it; empty if it passed.
+        sheet: The facts it was told from.
+        model: The model that wrote it.
+        snapshot_id: The archived answer.
+    """
+
+    intro_id: int
+    text: str
+    violations: tuple[Violation, ...]
+    sheet: FactSheet
+    model: str
+    snapshot_id: int | None
+
+
+def limits_of(services: Services) -> Limits:
+    """Return how long an intro may be."""
+    return Limits(services.settings.intro_min_han, services.settings.intro_max_han)
+
+
+def why_not_told_from(row: RowMapping | None, state: RowMapping | None, douban_id: int) -> str:
+    """Return why an intro told from a subject must not be written to a video, empty if it may."""
+    reason = why_unlinked(row, state)
+    if not reason and state is not None and state["vod_douban_id"] != douban_id:
+        return f"豆瓣关联已变为 {state['vod_douban_id']}"
+    return reason
+
+
+def ledger_of(services: Services) -> Ledger:
+    """Return the ledger of this site."""
+    return Ledger(services.engine, services.tables, services.clock, services.settings.zone)
+
+
+def why_unlinked(row: RowMapping | None, state: RowMapping | None) -> str:
+    """Return why a video has no subject to tell an intro from, empty if it has one."""
+    if row is None or state is None:
+        return GONE
+    if state["douban_review_status"] != ReviewStatus.CONFIRMED or not state["vod_douban_id"]:
+        return "影片不是已确认状态"
+    if row["vod_douban_id"] != state["vod_douban_id"] and not state["douban_id_locked"]:
+        # Changed in the CMS, and not taken in yet: the subject we know of may be another work.
+        return f"CMS 中的豆瓣 ID 已变为 {row['vod_douban_id']}"
+    return ""
+
+
+@dataclass(slots=True)
+class Author:
+    """Has intros written, and asks the guard. Safe to share between threads.
+
+    Attributes:
+        services: Database, sources and settings.
+        ledger: Where every answer is noted.
+    """
+
+    services: Services
+    ledger: Ledger
+    _accepted: dict[int, tuple[frozenset[int], str]] = field(default_factory=dict)
+    _lock: Lock = field(default_factory=Lock)
+
+    def facts(self, row: RowMapping, douban_id: int) -> FactSheet:
+        """Return the fact sheet of a linked video, and have its people remembered.
+
+        Raises:
+            SourceError: Douban's answer is not in the archive any more, and asking again failed.
+        """
+        services = self.services
+        answer = services.douban.subject(douban_id, max_age=FACTS_AGE)
+        sheet = fact_sheet(video_facts(row, services.cms, services.categories), answer.record, douban_id)
+        services.people.remember(sheet.people)
+        return sheet
+
+    def write(self, occasion: Occasion, sheet: FactSheet, *, max_age: timedelta | None) -> Draft:
+        """Ask for an intro, and once more if the guard refuses it.
+
+        Args:
+            occasion: What it is for.
+            sheet: The facts.
+            max_age: Oldest archived answer on this occasion to accept, so that a killed run does not pay twice.
+
+        Raises:
+            QuotaSpent: The day's budget is spent.
+            SourceError: No usable answer came; what it cost is noted.
+        """
+        key = f"intro:{occasion.vod_id}:{occasion.task_id or occasion.run_id}:{sheet.hash}:{PROMPT_VERSION}"
+        violations: tuple[Violation, ...] = ()
+        for number in range(1, TRIES + 1):
+            completion = self._ask(occasion, sheet, violations, f"{key}:{number}", max_age)
+            written = str(completion.content["intro"])
+            intro_id = self.ledger.record(
+                occasion, sheet, _usage(completion), text=written, snapshot_id=completion.snapshot_id
+            )
+            text, violations = self.check(occasion.vod_id, sheet, written)
+            self.ledger.judge(intro_id, text, violations)
+            draft = Draft(intro_id, text, violations, sheet, completion.model, completion.snapshot_id)
+            if not violations:
+                break
+        return draft
+
+    def check(self, vod_id: int, sheet: FactSheet, text: str) -> tuple[str, tuple[Violation, ...]]:
+        """Return a text as the CMS would hold it, and what the guard has against it, as it is and as it would be."""
+        stored = as_stored(text, self.services.cms)
+        # One at a time: of two texts that are much alike the second must see the first.
+        with self._lock:
+            for form in dict.fromkeys((text.strip(), stored)):
+                violations = self._violations(vod_id, sheet, form)
+                if violations:
+                    return stored, violations
+            self._accepted[vod_id] = (frozenset(marks(stored, sheet)), stored)
+        return stored, ()
+
+    def _violations(self, vod_id: int, sheet: FactSheet, text: str) -> tuple[Violation, ...]:
+        found = frozenset(marks(text, sheet))
+        unwritten = [
+            other for other_id, (shared, other) in self._accepted.items() if other_id != vod_id and shared & found
+        ]
+        others = [*self.ledger.texts_near(found, vod_id=vod_id), *unwritten]
+        known = self.services.people.known(candidates_for_people(text))
+        return tuple(inspect(text, sheet, known_people=known, others=others, limits=limits_of(self.services)))
+
+    def _ask(
+        self,
+        occasion: Occasion,
+        sheet: FactSheet,
+        violations: tuple[Violation, ...],
+        key: str,
+        max_age: timedelta | None,
+    ) -> Completion:
+        budget = self.services.settings.llm_budget_usd_per_day
+        if self.ledger.spent_today() >= budget:
+            raise QuotaSpent(SOURCE, f"今日预算 {budget:g} 美元已用完", self.ledger.day_ends())
+        asked = messages(sheet, limits_of(self.services), violations)
+        try:
+            return self.services.llm.complete(asked, SCHEMA, name=SCHEMA_NAME, key=key, max_age=max_age)
+        except ModelAnswerUnusable as error:
+            self.ledger.record(occasion, sheet, error.usage, reason=str(error))
+            raise
+
+
+def as_stored(text: str, cms: Cms) -> str:
+    """Return a text as it is read back from ``vod_content`` of this site."""
+    return content_text(content_html(_storable(text, cms)))
+
+
+def intro_change(row: RowMapping, draft: Draft, cms: Cms, now: datetime, **given: Any) -> Change:
+    """Return the change that writes a draft over what ``row`` holds, and locks it.
+
+    Args:
+        row: The CMS row as it was read before the draft was written.
+        draft: A draft that passed.
+        cms: Character sets and widths of this site.
+        now: When it is written and locked.
+        given: Further fields of the change; ``reason`` is put before what is said of the model.
+    """
+    new = {
+        "vod_content": content_html(_storable(draft.text, cms)),
+        "vod_blurb": blurb(_storable(draft.text, cms, "vod_blurb"), column=cms.widths.get("vod_blurb", _BLURB_WIDTH)),
+    }
+    source = f"AI 简介：模型 {draft.model}，提示词 {PROMPT_VERSION}，事实表 {draft.sheet.hash}"
+    why = "；".join(filter(None, (given.pop("reason", ""), source)))
+    return Change(
+        vod_id=row["vod_id"],
+        action=INTRO,
+        old={column: row[column] for column in new},
+        new=new,
+        state={
+            "intro_locked": True,
+            "intro_lock_time": now,
+            "intro_ai_source": draft.model[:64],
+            "intro_ai_last_at": now,
+            "intro_ai_fail_count": 0,
+            "intro_ai_last_fail_reason": "",
+        },
+        reason=why,
+        snapshot_id=draft.snapshot_id,
+        intro_id=draft.intro_id,
+        **given,
+    )
+
+
+def _storable(text: str, cms: Cms, column: str = "vod_content") -> str:
+    return storable(text, "utf8mb3" if column in cms.utf8mb3 else "utf8mb4").text
+
+
+def _usage(completion: Completion) -> Usage:
+    return Usage(
+        completion.model,
+        completion.provider,
+        completion.cost_usd,
+        completion.prompt_tokens,
+        completion.completion_tokens,
+    )

@@ -1,0 +1,28 @@
+"""Guards on intros. Add one here when it reads back what a language model wrote."""
+
+from douban_pipeline.dagster_kit.guard_checks import Guard, guard_checks
+from douban_pipeline.douban.intros import guards
+from douban_pipeline.douban.intros.assets import ai_intros
+
+checks = [
+    guard_checks(
+        ai_intros,
+        (
+            Guard(
+                "intros_pass_guard",
+                "Every intro of the last hour passes the fact guard again when it is read back from the CMS.",
+                guards.intros_unfit,
+            ),
+            Guard(
+                "intros_logged",
+                "Every intro of the last 24 hours has an applied row in the log, and every such row its intro.",
+                guards.intros_unlogged,
+            ),
+            Guard(
+                "locked_intros_untouched",
+                "No automatic intro of the last 24 hours was written over a locked one.",
+                guards.locked_intros_touched,
+            ),
+        ),
+    )
+]

@@ -1,0 +1,234 @@
+"""The table of intros: every call of the language model with what it cost, what it wrote, and what became of it.
+
+A row is stored as soon as an answer came, before anything is written to the CMS, so that no cost is lost with a run
+that dies. From then on its state follows the change that writes it (`catalog.intro_changes`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from sqlalchemy import Engine, RowMapping, delete, func, insert, select, update
+
+from douban_pipeline.core.clock import Clock
+from douban_pipeline.core.database import reading, transactions
+from douban_pipeline.core.days import day_of, midnight
+from douban_pipeline.core.llm import Usage
+from douban_pipeline.douban.intros.factguard import Violation
+from douban_pipeline.douban.intros.facts import FactSheet
+from douban_pipeline.douban.intros.prompt import PROMPT_VERSION
+from douban_pipeline.douban.store.states import IntroState
+from douban_pipeline.douban.store.tables import OwnTables
+from douban_pipeline.douban.store.tasks import shard_of
+
+UNJUDGED = "尚未核对"
+"""What is noted of an answer until the guard has read it."""
+
+UNWRITTEN = "通过核对，尚未写入"
+"""What is noted of a text that passed the guard, until it is written."""
+
+PREVIEW_AGE = timedelta(days=1)
+"""How long a text that a person was shown may be written as it is."""
+
+_MOST_OTHERS = 20
+"""Other intros that a text is compared with in full: those it shares most with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Occasion:
+    """On what occasion the model is asked: for which video and subject, in which run, for which task if any."""
+
+    vod_id: int
+    douban_id: int
+    run_id: str
+    task_id: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What calls took: how many, US dollars, and tokens asked and answered."""
+
+    calls: int = 0
+    cost_usd: float = 0.0
+    tokens: int = 0
+
+
+class Ledger:
+    """The intros as the table keeps them.
+
+    Args:
+        engine: Database of our tables.
+        tables: Our tables.
+        clock: Time.
+        zone: The site's time zone, in which days begin.
+    """
+
+    def __init__(self, engine: Engine, tables: OwnTables, clock: Clock, zone: ZoneInfo) -> None:
+        self.engine = engine
+        self.intro = tables.intro
+        self.mark = tables.intro_mark
+        self.clock = clock
+        self.zone = zone
+
+    def record(
+        self,
+        occasion: Occasion,
+        sheet: FactSheet,
+        usage: Usage,
+        *,
+        reason: str = UNJUDGED,
+        text: str | None = None,
+        snapshot_id: int | None = None,
+    ) -> int:
+        """Store an answer of the model, unusable until it is judged, and return its id; the same one only once."""
+        intro = self.intro
+        for transaction in transactions(self.engine):
+            with transaction as connection:
+                if snapshot_id is not None:
+                    # Of a run that died after it had paid: the archive gave the same answer again.
+                    known = (intro.c.vod_id == occasion.vod_id, intro.c.snapshot_id == snapshot_id)
+                    found = connection.execute(select(intro.c.intro_id).where(*known)).scalar()
+                    if found is not None:
+                        return int(found)
+                values = {
+                    "vod_id": occasion.vod_id,
+                    "shard": shard_of(occasion.vod_id),
+                    "douban_id": occasion.douban_id,
+                    "task_id": occasion.task_id,
+                    "run_id": occasion.run_id,
+                    "state": IntroState.FAILED,
+                    "reason": reason[:500],
+                    "intro_text": text,
+                    "model": usage.model[:128],
+                    "provider": usage.provider[:64],
+                    "prompt_version": PROMPT_VERSION,
+                    "fact_sheet": sheet.to_payload(),
+                    "fact_sheet_hash": sheet.hash,
+                    "cost_usd": usage.cost_usd,
+                    "prompt_tokens": usage.prompt_tokens,
+                    "completion_tokens": usage.completion_tokens,
+                    "snapshot_id": snapshot_id,
+                    "created_at": self.clock.now(),
+                }
+                key = connection.execute(insert(intro).values(values)).inserted_primary_key
+                assert key is not None
+                return int(key[0])
+        raise AssertionError("unreachable")
+
+    def judge(self, intro_id: int, text: str, violations: Sequence[Violation]) -> None:
+        """Note what the guard has against a text, as the CMS would hold it."""
+        values = {
+            "state": IntroState.REFUSED if violations else IntroState.PREVIEW,
+            "reason": told(violations)[:500] or UNWRITTEN,
+            "violations": [{"code": item.code, "text": item.text} for item in violations],
+            "intro_text": text,
+        }
+        self._set(intro_id, values)
+
+    def refuse(self, intro_id: int, reason: str) -> None:
+        """Note that a text which passed the guard is not written after all, and why."""
+        self._set(intro_id, {"state": IntroState.REFUSED, "reason": reason[:500]})
+
+    def _set(self, intro_id: int, values: Mapping[str, Any]) -> None:
+        for transaction in transactions(self.engine):
+            with transaction as connection:
+                connection.execute(update(self.intro).where(self.intro.c.intro_id == intro_id).values(**values))
+
+    def keep_marks(self, marks: Mapping[int, Collection[int]]) -> None:
+        """Store the marks of intros that are about to be written, by intro; safe to repeat."""
+        rows = [{"mark": mark, "intro_id": intro_id} for intro_id, kept in marks.items() for mark in sorted(set(kept))]
+        for transaction in transactions(self.engine):
+            with transaction as connection:
+                connection.execute(delete(self.mark).where(self.mark.c.intro_id.in_(list(marks))))
+                if rows:
+                    connection.execute(insert(self.mark), rows)
+
+    def texts_near(self, marks: Collection[int], *, vod_id: int, before: int | None = None) -> list[str]:
+        """Return other videos' written intros that share marks, those that share most first.
+
+        Args:
+            marks: The marks of the text to compare.
+            vod_id: Its video.
+            before: Only intros with a smaller id than this.
+        """
+        intro, mark = self.intro, self.mark
+        conditions = [
+            mark.c.mark.in_(sorted(marks)),
+            intro.c.state == IntroState.WRITTEN,
+            intro.c.vod_id != vod_id,
+        ]
+        if before is not None:
+            conditions.append(intro.c.intro_id < before)
+        query = (
+            select(intro.c.intro_id)
+            .join(mark, mark.c.intro_id == intro.c.intro_id)
+            .where(*conditions)
+            .group_by(intro.c.intro_id)
+            .order_by(func.count().desc(), intro.c.intro_id)
+            .limit(_MOST_OTHERS)
+        )
+        with reading(self.engine) as connection:
+            near = list(connection.execute(query).scalars())
+            texts = connection.execute(select(intro.c.intro_text).where(intro.c.intro_id.in_(near)))
+            return [text for text in texts.scalars() if text]
+
+    def previewed(self, vod_id: int, sheet: FactSheet) -> RowMapping | None:
+        """Return the newest text that passed the guard and was only shown of late, if the facts are still the same."""
+        intro = self.intro
+        query = (
+            select(intro)
+            .where(
+                intro.c.vod_id == vod_id,
+                intro.c.task_id.is_(None),
+                intro.c.created_at >= self.clock.now() - PREVIEW_AGE,
+            )
+            .order_by(intro.c.intro_id.desc())
+            .limit(1)
+        )
+        with reading(self.engine) as connection:
+            row = connection.execute(query).mappings().one_or_none()
+        same = row is not None and (row["fact_sheet_hash"], row["prompt_version"]) == (sheet.hash, PROMPT_VERSION)
+        return row if row is not None and same and row["state"] == IntroState.PREVIEW else None
+
+    def spent_today(self) -> float:
+        """Return the US dollars spent since the site's day began, by all runs."""
+        query = select(func.coalesce(func.sum(self.intro.c.cost_usd), 0.0)).where(
+            self.intro.c.created_at >= self.day_began()
+        )
+        with reading(self.engine) as connection:
+            return float(connection.execute(query).scalar_one())
+
+    def day_began(self) -> datetime:
+        """Return when the site's day began (UTC)."""
+        return midnight(day_of(self.clock.now(), self.zone).date, self.zone)
+
+    def day_ends(self) -> datetime:
+        """Return when the site's next day begins (UTC)."""
+        return day_of(self.clock.now(), self.zone).ends_at
+
+    def of_run(self, run_id: str) -> list[RowMapping]:
+        """Return the answers that a run got, the oldest first."""
+        query = select(self.intro).where(
+            self.intro.c.run_id == run_id, self.intro.c.created_at >= self.clock.now() - timedelta(days=2)
+        )
+        with reading(self.engine) as connection:
+            return list(connection.execute(query.order_by(self.intro.c.intro_id)).mappings())
+
+
+def told(violations: Iterable[Violation]) -> str:
+    """Return violations as one line for people."""
+    return "；".join(violation.text for violation in violations)
+
+
+def spent(rows: Iterable[RowMapping]) -> Spent:
+    """Return what the calls of ``rows`` took."""
+    listed = list(rows)
+    return Spent(
+        len(listed),
+        sum(row["cost_usd"] for row in listed),
+        sum(row["prompt_tokens"] + row["completion_tokens"] for row in listed),
+    )

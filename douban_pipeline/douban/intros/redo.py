@@ -1,0 +1,180 @@
+"""Intros that a person orders: shown first, then written even over a lock, and locked again."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import RowMapping
+
+from douban_pipeline.cms.values import readable
+from douban_pipeline.core.database import reading
+from douban_pipeline.core.errors import SourceError
+from douban_pipeline.core.problems import ProblemsError
+from douban_pipeline.douban.chain.attempts import ILL
+from douban_pipeline.douban.intros.author import (
+    Author,
+    Draft,
+    intro_change,
+    ledger_of,
+    why_not_told_from,
+    why_unlinked,
+)
+from douban_pipeline.douban.intros.factguard import marks
+from douban_pipeline.douban.intros.facts import FactSheet
+from douban_pipeline.douban.intros.ledger import Ledger, Occasion, told
+from douban_pipeline.douban.store.states import ChangeState
+from douban_pipeline.douban.store.videos import state_rows
+from douban_pipeline.douban.writes.change_log import ChangeLog
+from douban_pipeline.services import Services
+
+
+@dataclass(frozen=True, slots=True)
+class Redone:
+    """What became of one video.
+
+    Attributes:
+        result: ``written``, ``shown`` (dry run), ``refused`` (by the guard, twice), ``failed`` or ``skipped``.
+        text: What the model wrote.
+        reason: What stands against it, or why it was not asked.
+    """
+
+    vod_id: int
+    title: str
+    result: str
+    text: str = ""
+    reason: str = ""
+    change_id: int | None = None
+
+
+class RedoError(ProblemsError):
+    """The order cannot be carried out as it is; ``problems`` holds a sentence for each reason."""
+
+
+def redo(
+    services: Services, vod_ids: Sequence[int], *, reviewer: str, note: str, run_id: str, dry_run: bool
+) -> list[Redone]:
+    """Have the intros of ``vod_ids`` written anew.
+
+    A text that passed and was shown within a day is what is written, as long as the facts are the same; otherwise
+    the model is asked.
+
+    Args:
+        services: Database, sources and settings.
+        vod_ids: The videos.
+        reviewer: Who orders it; noted with every write.
+        note: Why, for the log.
+        run_id: The Dagster run.
+        dry_run: Ask and show, but write nothing.
+
+    Raises:
+        RedoError: Anything is wrong with the order; all problems are told at once, and nobody is asked.
+    """
+    problems = list(_problems(services, vod_ids, reviewer, dry_run))
+    if problems:
+        raise RedoError(problems)
+    ledger = ledger_of(services)
+    order = _Order(services, services.change_log(run_id), ledger, Author(services, ledger), reviewer, note, dry_run)
+    results: list[Redone] = []
+    closed = ""
+    for vod_id in vod_ids:
+        if closed:
+            results.append(Redone(vod_id, "", "skipped", reason=closed))
+            continue
+        try:
+            results.append(order.redo(vod_id))
+        except SourceError as error:
+            results.append(Redone(vod_id, "", "failed", reason=str(error)))
+            closed = str(error) if isinstance(error, ILL) else ""
+    return results
+
+
+def _problems(services: Services, vod_ids: Sequence[int], reviewer: str, dry_run: bool) -> Iterator[str]:
+    settings = services.settings
+    if not settings.ai_intros:
+        yield "AI 简介未开启：请设置 DOUBAN_PIPELINE_AI_INTROS=true 和 OPENROUTER_API_KEY"
+    if settings.dry_run and not dry_run:
+        yield "DOUBAN_PIPELINE_DRY_RUN=true 时不写入：请保留 dry_run: true，或关闭演练模式"
+    if not reviewer.strip():
+        yield "reviewer: 请填写你的名字"
+    if not vod_ids:
+        yield "vod_ids: 至少填写一部影片"
+    for vod_id, times in Counter(vod_ids).items():
+        if times > 1:
+            yield f"影片 {vod_id}：写了 {times} 次"
+    with reading(services.engine) as connection:
+        rows = services.cms.rows(connection, list(vod_ids))
+        states = state_rows(connection, services.tables, vod_ids)
+    for vod_id in dict.fromkeys(vod_ids):
+        row, state = rows.get(vod_id), states.get(vod_id)
+        reason = "没有这部影片，请填写真实的 vod_id" if row is None else why_unlinked(row, state)
+        if reason:
+            yield f"影片 {vod_id}：{reason}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Order:
+    """One launch of the job."""
+
+    services: Services
+    change_log: ChangeLog
+    ledger: Ledger
+    author: Author
+    reviewer: str
+    note: str
+    dry_run: bool
+
+    def redo(self, vod_id: int) -> Redone:
+        row, state = self._look(vod_id)
+        reason = why_unlinked(row, state)
+        if reason or row is None or state is None:
+            return Redone(vod_id, "", "skipped", reason=reason)
+        title = readable(row["vod_name"])
+        sheet = self.author.facts(row, state["vod_douban_id"])
+        if not sheet.enough:
+            return Redone(vod_id, title, "skipped", reason="资料不足：至少需要片名和类型")
+        draft = self._draft(vod_id, sheet, state["vod_douban_id"])
+        if draft.violations:
+            return Redone(vod_id, title, "refused", draft.text, told(draft.violations))
+        if self.dry_run:
+            return Redone(vod_id, title, "shown", draft.text)
+        return self._write(row, draft, title, state["vod_douban_id"])
+
+    def _draft(self, vod_id: int, sheet: FactSheet, douban_id: int) -> Draft:
+        shown = None if self.dry_run else self.ledger.previewed(vod_id, sheet)
+        if shown is not None:
+            # What passed when it was shown may be like an intro that was written since.
+            text, violations = self.author.check(vod_id, sheet, shown["intro_text"])
+            draft = Draft(shown["intro_id"], text, violations, sheet, shown["model"], shown["snapshot_id"])
+            if not violations:
+                return draft
+            self.ledger.refuse(draft.intro_id, told(violations))
+        occasion = Occasion(vod_id, douban_id, self.change_log.run_id)
+        return self.author.write(occasion, sheet, max_age=None)
+
+    def _write(self, row: RowMapping, draft: Draft, title: str, douban_id: int) -> Redone:
+        vod_id = row["vod_id"]
+        reason = why_not_told_from(*self._look(vod_id), douban_id)
+        if reason:
+            self.ledger.refuse(draft.intro_id, reason)
+            return Redone(vod_id, title, "skipped", draft.text, reason)
+        self.ledger.keep_marks({draft.intro_id: marks(draft.text, draft.sheet)})
+        change = intro_change(
+            row,
+            draft,
+            self.services.cms,
+            self.services.clock.now(),
+            reason=self.note.strip()[:200] or "重写简介",
+            operator=self.reviewer.strip()[:64],
+            automatic=False,
+        )
+        [outcome] = self.change_log.write([change])
+        if outcome.state is ChangeState.APPLIED:
+            return Redone(vod_id, title, "written", draft.text, change_id=outcome.change_id)
+        return Redone(vod_id, title, "skipped", draft.text, outcome.reason)
+
+    def _look(self, vod_id: int) -> tuple[RowMapping | None, RowMapping | None]:
+        with reading(self.services.engine) as connection:
+            row = self.services.cms.rows(connection, [vod_id]).get(vod_id)
+            return row, state_rows(connection, self.services.tables, [vod_id]).get(vod_id)

@@ -1,0 +1,280 @@
+"""Writing intros for the tasks of one run: the last look at every rule, then the change log."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+from sqlalchemy import Connection, RowMapping, select, update
+
+from douban_pipeline.cms.values import readable
+from douban_pipeline.core.database import reading, transactions
+from douban_pipeline.core.errors import SourceError, SubjectMissing
+from douban_pipeline.douban.intros.attempts import IntroAttempts
+from douban_pipeline.douban.intros.author import (
+    Author,
+    Draft,
+    intro_change,
+    ledger_of,
+    why_not_told_from,
+    why_unlinked,
+)
+from douban_pipeline.douban.intros.factguard import Violation, marks
+from douban_pipeline.douban.intros.ledger import Ledger, Occasion, told
+from douban_pipeline.douban.store.states import ChangeState, TaskStatus
+from douban_pipeline.douban.store.tasks import DECISION, NOTE, REVIEWER, Task, TaskQueue
+from douban_pipeline.douban.store.videos import note_gone, state_rows
+from douban_pipeline.douban.writes.change_log import ChangeLog, Outcome
+from douban_pipeline.douban.writes.intro_changes import INTRO
+from douban_pipeline.douban.writes.permissions import LOCKED_IN_CMS
+from douban_pipeline.services import Services
+
+ARCHIVE_AGE = timedelta(days=30)
+"""How long a task may take up an answer that was paid for before its run died. A new task asks anew."""
+
+_MOST_NOTE = 200
+
+_CHUNK = 5
+"""Writes that share the transactions around them; few, for a text took seconds to come."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What became of one video, for the run's report.
+
+    Attributes:
+        result: ``written``, ``refused`` (by the guard, twice) or ``skipped``.
+        text: The text that was written or refused.
+        violations: What the guard had against it.
+        reason: Why nothing was written.
+        reviewer: Who ordered it, empty if nobody did.
+    """
+
+    vod_id: int
+    shard: int
+    title: str
+    result: str
+    text: str = ""
+    violations: tuple[Violation, ...] = ()
+    reason: str = ""
+    change_id: int | None = None
+    reviewer: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """One task with everything it needs."""
+
+    task: Task
+    row: RowMapping
+    douban_id: int
+    undone: Mapping[str, Sequence[Any]]
+
+    def signature(self) -> dict[str, Any]:
+        """Return who writes: the pipeline by itself, or a person whose order stands above locks and what was undone."""
+        given: dict[str, Any] = {"task_id": self.task.task_id}
+        if is_ordered(self.task):
+            given |= {
+                "operator": self.task.payload[REVIEWER],
+                # Room is left for what is said of the model.
+                "reason": self.task.payload.get(NOTE, "")[:_MOST_NOTE] or "重写简介",
+                "automatic": False,
+                "decision_id": self.task.payload[DECISION],
+            }
+        return given
+
+
+@dataclass(frozen=True, slots=True)
+class _Nothing:
+    """No intro can be written, and why."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Unasked:
+    """Douban's answer is missing, so that the model was not asked."""
+
+    error: SourceError
+
+
+_Answer = Draft | _Nothing | _Unasked
+
+
+@dataclass(slots=True)
+class IntroWriter:
+    """Writes intros for the tasks of one run."""
+
+    services: Services
+    queue: TaskQueue
+    change_log: ChangeLog
+    attempts: IntroAttempts
+    ledger: Ledger = field(init=False)
+    author: Author = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Prepare the ledger and the author."""
+        self.ledger = ledger_of(self.services)
+        self.author = Author(self.services, self.ledger)
+
+    def write(self, tasks: Sequence[Task]) -> Iterator[Told]:
+        """Yield what became of each task; those whose source fails go back into the queue."""
+        by_task: dict[int, _Work] = {}
+        for item in self._prepare(tasks):
+            if isinstance(item, Told):
+                yield item
+            else:
+                by_task[item.task.task_id] = item
+        workers = self.services.settings.llm_concurrency
+        ready = [work.task for work in by_task.values()]
+        wanted: list[tuple[_Work, Draft]] = []
+        for task, answer in self.attempts.run(ready, self._answer_for(by_task), workers=workers):
+            work = by_task[task.task_id]
+            match answer:
+                case _Unasked(error):
+                    # Douban's trouble: the others' facts may well be in the archive.
+                    self.attempts.put_back(task, error)
+                case _Nothing(reason):
+                    yield self._skip(task, work.row, reason, rest=True)
+                case Draft(violations=()):
+                    wanted.append((work, answer))
+                case Draft():
+                    yield self._refuse(work, answer)
+            if len(wanted) >= _CHUNK:
+                yield from self._write(wanted)
+                wanted = []
+        yield from self._write(wanted)
+
+    def _prepare(self, tasks: Sequence[Task]) -> Iterator[_Work | Told]:
+        vod_ids = [task.vod_id for task in tasks]
+        services = self.services
+        with reading(services.engine) as connection:
+            rows = services.cms.rows(connection, vod_ids)
+            states = state_rows(connection, services.tables, vod_ids)
+            undone = self.change_log.undone_values(connection, vod_ids)
+            done = self._done(connection, tasks)
+        for task in tasks:
+            row, state = rows.get(task.vod_id), states.get(task.vod_id)
+            if task.payload.get(DECISION) in done:
+                yield self._conclude(task, row)
+                continue
+            reason = why_unlinked(row, state)
+            if reason or row is None or state is None:
+                yield self._skip(task, row, reason)
+            elif state["intro_locked"] and not is_ordered(task):
+                yield self._skip(task, row, "简介已锁定")
+            elif row["vod_lock"] and services.settings.respect_vod_lock and not is_ordered(task):
+                yield self._skip(task, row, LOCKED_IN_CMS, rest=True)
+            else:
+                yield _Work(task, row, state["vod_douban_id"], undone.get(task.vod_id, {}))
+
+    def _done(self, connection: Connection, tasks: Sequence[Task]) -> set[int]:
+        """Return the decisions whose intro was written already: their run died before it closed the task.
+
+        What nobody ordered needs no such look: it is locked since.
+        """
+        log = self.services.tables.log
+        wanted = [task.payload[DECISION] for task in tasks if is_ordered(task)]
+        written = (log.c.action == INTRO, log.c.state.in_((ChangeState.APPLIED, ChangeState.REVERTED)))
+        query = select(log.c.decision_id).where(log.c.decision_id.in_(wanted), *written)
+        return set(connection.execute(query).scalars()) if wanted else set()
+
+    def _conclude(self, task: Task, row: RowMapping | None) -> Told:
+        """Close a task whose intro was written by a run that died right after."""
+        self._close(task, TaskStatus.SUCCESS, "")
+        return _told(task, row, "skipped", "", reason="已由中断的运行写入")
+
+    def _answer_for(self, by_task: Mapping[int, _Work]) -> Callable[[Task], _Answer]:
+        def call(task: Task) -> _Answer:
+            work = by_task[task.task_id]
+            try:
+                sheet = self.author.facts(work.row, work.douban_id)
+            except SubjectMissing:
+                return _Nothing(f"豆瓣条目 {work.douban_id} 已不存在")
+            except SourceError as error:
+                return _Unasked(error)
+            if not sheet.enough:
+                return _Nothing("资料不足：至少需要片名和类型")
+            occasion = Occasion(task.vod_id, work.douban_id, self.change_log.run_id, task.task_id)
+            return self.author.write(occasion, sheet, max_age=ARCHIVE_AGE)
+
+        return call
+
+    def _write(self, wanted: Sequence[tuple[_Work, Draft]]) -> Iterator[Told]:
+        """Write what passed the guard, where everything still is as it was when the model was asked."""
+        if not wanted:
+            return
+        vod_ids = [work.task.vod_id for work, _ in wanted]
+        with reading(self.services.engine) as connection:
+            rows = self.services.cms.rows(connection, vod_ids)
+            states = state_rows(connection, self.services.tables, vod_ids)
+        ready: list[tuple[_Work, Draft]] = []
+        changes = []
+        now = self.services.clock.now()
+        for work, draft in wanted:
+            vod_id = work.task.vod_id
+            change = intro_change(work.row, draft, self.services.cms, now, **work.signature())
+            reason = why_not_told_from(rows.get(vod_id), states.get(vod_id), work.douban_id)
+            if not reason and change.automatic and change.new["vod_content"] in work.undone.get("vod_content", ()):
+                reason = "同样的简介曾被人工撤销"
+            if reason:
+                self.ledger.refuse(draft.intro_id, reason)
+                yield self._skip(work.task, work.row, reason, rest=True, text=draft.text)
+                continue
+            ready.append((work, draft))
+            changes.append(change)
+        self.ledger.keep_marks({draft.intro_id: marks(draft.text, draft.sheet) for _, draft in ready})
+        outcomes = self.change_log.write(changes)
+        yield from self._settle(ready, outcomes)
+
+    def _settle(self, written: Sequence[tuple[_Work, Draft]], outcomes: Sequence[Outcome]) -> Iterator[Told]:
+        """Close the tasks whose intro stands; say why the others were refused at the last moment."""
+        applied = [outcome.state is ChangeState.APPLIED for outcome in outcomes]
+        for transaction in transactions(self.services.engine):
+            with transaction as connection:
+                for (work, _), stands in zip(written, applied, strict=True):
+                    if stands:
+                        self.queue.finish(connection, work.task.task_id, TaskStatus.SUCCESS)
+        for (work, draft), stands, outcome in zip(written, applied, outcomes, strict=True):
+            if not stands:
+                yield self._skip(work.task, work.row, outcome.reason, rest=True, text=draft.text)
+                continue
+            yield _told(work.task, work.row, "written", draft.text, change_id=outcome.change_id)
+
+    def _refuse(self, work: _Work, draft: Draft) -> Told:
+        """Count a text that the guard refused twice; the video's turn comes again after the interval."""
+        reason = told(draft.violations)
+        failures = self.services.tables.video.c.intro_ai_fail_count + 1
+        self._close(work.task, TaskStatus.FAIL, reason, rest=True, intro_ai_fail_count=failures)
+        return _told(work.task, work.row, "refused", draft.text, violations=draft.violations, reason=reason)
+
+    def _skip(self, task: Task, row: RowMapping | None, reason: str, *, rest: bool = False, text: str = "") -> Told:
+        """Close a task without an intro; with ``rest`` the video's turn comes again after the interval."""
+        self._close(task, TaskStatus.SKIP, reason, rest=rest, gone=row is None)
+        return _told(task, row, "skipped", text, reason=reason)
+
+    def _close(
+        self, task: Task, status: TaskStatus, reason: str, *, rest: bool = False, gone: bool = False, **state: Any
+    ) -> None:
+        video = self.services.tables.video
+        if rest:
+            state |= {"intro_ai_last_fail_at": self.services.clock.now(), "intro_ai_last_fail_reason": reason[:500]}
+        for transaction in transactions(self.services.engine):
+            with transaction as connection:
+                if gone:
+                    note_gone(connection, self.services.tables, task.vod_id)
+                if state:
+                    connection.execute(update(video).where(video.c.vod_id == task.vod_id).values(**state))
+                self.queue.finish(connection, task.task_id, status, reason)
+
+
+def is_ordered(task: Task) -> bool:
+    """Return whether a person's decision queued a task."""
+    return DECISION in task.payload
+
+
+def _told(task: Task, row: RowMapping | None, result: str, text: str, **more: Any) -> Told:
+    title = readable(row["vod_name"]) if row is not None else ""
+    return Told(task.vod_id, task.shard, title, result, text, reviewer=task.payload.get(REVIEWER, ""), **more)

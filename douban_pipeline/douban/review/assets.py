@@ -1,0 +1,68 @@
+"""Unpartitioned assets for reviewers. What people read in order to decide belongs here."""
+
+import dagster as dg
+from pydantic import Field
+
+from douban_pipeline.core.ui.report_files import ReportFileError, address_of, write_report
+from douban_pipeline.douban.chain.syncing.assets import synced_fields
+from douban_pipeline.douban.review.reading import sheet_html
+from douban_pipeline.douban.review.reading.queue import review_queue_of
+from douban_pipeline.douban.review.reading.queue_table import (
+    candidates_table,
+    holders_shown,
+    pressing_table,
+)
+from douban_pipeline.douban.review.reading.sheet import sheet_of
+from douban_pipeline.douban.review.spreadsheet.files import export_csv
+from douban_pipeline.services import Services
+from douban_pipeline.settings import Settings
+
+CSV_NAME = "review_queue.csv"
+
+
+class ReviewQueueConfig(dg.Config):
+    """How much of the queue is shown."""
+
+    most: int = Field(200, ge=1, le=2000, description="Videos on the review sheet and in the CSV file.")
+
+
+@dg.asset(deps=[synced_fields], group_name="reports", kinds={"mysql", "python"})
+def review_queue(config: ReviewQueueConfig, services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
+    """What waits for a person: doubtful matches, doubtful ids that stand, and videos that failed five times in a row.
+
+    The most valuable and most doubtful come first, seasons of one work together. Settle them with the links of
+    `most_pressing`; on the review sheet, one HTML file with all that is known of both sides, whose choices become the
+    config of `record_decisions`; or in the CSV file, which `import_decisions` reads. The next run of the shard carries
+    the decisions out; until then the videos are left out here.
+    """
+    services.ready()
+    settings = services.settings
+    queue = review_queue_of(services, most=config.most)
+    try:
+        write_report(settings, sheet_html.NAME, sheet_html.sheet_page(sheet_of(services, queue)))
+        write_report(settings, CSV_NAME, export_csv(queue.first))
+    except ReportFileError as error:
+        raise dg.Failure(str(error), allow_retries=False) from error
+    holders = holders_shown(services, queue)
+    # What people click comes first: the UI shows the rest further down.
+    return dg.MaterializeResult(
+        metadata={
+            "most_pressing": dg.MetadataValue.md(pressing_table(queue, holders)),
+            "sheet": _place(settings, sheet_html.NAME),
+            "csv": _place(settings, CSV_NAME),
+            "waiting": queue.length,
+            **{f"status_{status.lower()}": count for status, count in queue.by_status.items()},
+            "decided": queue.decided,
+            "shown": len(queue.first),
+            "candidates": dg.MetadataValue.md(candidates_table(queue, holders)),
+        }
+    )
+
+
+def _place(settings: Settings, name: str) -> dg.MetadataValue:
+    """Return where people open a report: a link where the folder is served, its path otherwise."""
+    address = address_of(settings, name)
+    return dg.MetadataValue.url(address) if settings.reports_url else dg.MetadataValue.path(address)
+
+
+assets = [review_queue]

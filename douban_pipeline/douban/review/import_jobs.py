@@ -1,0 +1,170 @@
+"""A job that records the decisions of a CSV file, filled in with Excel or typed. The job's text is the manual."""
+
+import dagster as dg
+from pydantic import Field
+
+from douban_pipeline.core.ui.presentation import local_time, table
+from douban_pipeline.dagster_kit.launchpad import PERSON_TAGS, problems_failure, refuse_environment
+from douban_pipeline.douban.review.manual import example, filled
+from douban_pipeline.douban.review.outcome import conclude, teller, waits
+from douban_pipeline.douban.review.recording.decisions import DecisionError, record
+from douban_pipeline.douban.review.recording.wishes import Recording
+from douban_pipeline.douban.review.spreadsheet.files import Parsed, parse_csv
+from douban_pipeline.douban.review.spreadsheet.inbox import InboxError, read_inbox_file
+from douban_pipeline.douban.review.spreadsheet.text import CsvError
+from douban_pipeline.services import Services
+
+_NOTHING = "未记录任何决定"
+_SHOWN = 500
+
+
+class ImportConfig(dg.Config):
+    """Who decided, and where it is written down. Either ``file`` or ``text``."""
+
+    reviewer: str = Field("", description="Your name; it is noted with every write that follows.")
+    note: str = Field("", description="Why; for lines that have no note of their own.")
+    dry_run: bool = Field(True, description="true only checks and shows; set false to record.")
+    file: str = Field("", description="Name of a file in the folder inbox of HOME, without a path.")
+    text: str = Field("", description="Or the CSV itself.")
+
+
+@dg.op
+def read_and_record(context: dg.OpExecutionContext, config: ImportConfig, services: dg.ResourceParam[Services]) -> None:
+    """Read the decisions, record the good ones, and tell of the other lines."""
+    refuse_environment(context)
+    services.ready()
+    parsed = _parsed(config, services)
+    unread = [f"第 {line} 行：{why}" for line, why in parsed.refused[:_SHOWN]]
+    unread += [f"…… 其余 {len(parsed.refused) - _SHOWN} 行"] if len(parsed.refused) > _SHOWN else []
+    context.log.info(
+        f"{len(parsed.wishes)} decisions, {len(parsed.refused)} lines not readable, {parsed.undecided} without decision"
+    )
+    if not parsed.wishes:
+        nothing = unread or [f"没有一行填写了决定（共 {parsed.undecided} 行）"]
+        raise problems_failure(_NOTHING, [*_unsigned(config), *nothing])
+    try:
+        recording = record(
+            services,
+            parsed.wishes,
+            reviewer=config.reviewer,
+            note=config.note,
+            run_id=context.run_id,
+            dry_run=config.dry_run,
+            progress=teller(context, services, len(parsed.wishes)),
+        )
+    except DecisionError as error:
+        raise problems_failure(_NOTHING, [*error.problems, *unread]) from error
+    refused = _refused(parsed, recording)
+    conclude(
+        context,
+        recording,
+        config.dry_run,
+        [sentence for _, sentence in refused],
+        undecided=parsed.undecided,
+        ignored_columns="、".join(parsed.ignored),
+        refused_lines=dg.MetadataValue.md(
+            table([{"行": line, "原因": sentence} for line, sentence in refused], most=_SHOWN)
+        ),
+        **waits(services),
+    )
+
+
+def _parsed(config: ImportConfig, services: Services) -> Parsed:
+    name, text = config.file.strip(), config.text
+    if bool(name) == bool(text.strip()):
+        given = "都填写了，请只留其一" if name else "都是空的，请填写其一"
+        raise problems_failure(_NOTHING, [*_unsigned(config), f"file、text: {given}"])
+    try:
+        data = read_inbox_file(services.settings, name) if name else text.encode(errors="replace")
+        return parse_csv(data)
+    except InboxError as error:
+        raise _not_there(error, services) from error
+    except CsvError as error:
+        raise problems_failure(_NOTHING, [*_unsigned(config), *error.problems]) from error
+
+
+def _unsigned(config: ImportConfig) -> list[str]:
+    return [] if config.reviewer.strip() else ["reviewer: 请填写审核员的名字"]
+
+
+def _not_there(error: InboxError, services: Services) -> dg.Failure:
+    zone = services.settings.zone
+    files = [
+        {"文件": letter.name, "字节": letter.size, "修改时间": local_time(letter.changed, zone)}
+        for letter in error.files
+    ]
+    names = "、".join(repr(letter.name) for letter in error.files) or "（空）"
+    return dg.Failure(
+        f"{_NOTHING}：\n- {error}；收件夹里现有：{names}",
+        metadata={"files": dg.MetadataValue.md(table(files, most=_SHOWN))},
+        allow_retries=False,
+    )
+
+
+def _refused(parsed: Parsed, recording: Recording) -> list[tuple[int, str]]:
+    """Return the lines that were refused, for whatever reason, in the order of the file."""
+    unread = [(line, f"第 {line} 行：{why}") for line, why in parsed.refused]
+    recorded = zip(parsed.lines, recording.items, strict=True)
+    return sorted(unread + [(line, item.sentence) for line, item in recorded if item.outcome == "refused"])
+
+
+_FILE = {"reviewer": "小王", "note": "本周审核", "dry_run": False, "file": "review.csv", "text": ""}
+_MANUAL = f"""\
+从 CSV 导入审核决定 · Import decisions from a CSV file, filled in with Excel, WPS or an editor.
+
+{filled("打开填好的启动页", "import_decisions", "read_and_record", _FILE)}：
+填写 `reviewer`，看过结果再把 `dry_run` 改为 `false`。
+
+把填好的文件放进 HOME 下的 `inbox`，在 `file` 填写文件名；或把内容粘贴到 `text`。两者填其一。
+
+**列**
+
+- `vod_id`：影片；必须有
+- `决定`：如 `确认首选候选` 或 `confirm_top1`，见 `record_decisions`；必须有，空着的行不处理
+- `豆瓣ID`：`set_id`、`replace_and_lock`、`choose` 用；数字或条目网址
+- `候选序号`：`choose` 用，候选前面的数字
+- `天数`：`ignore` 用，空或 0 为永久
+- `锁定`、`接受冲突`：是 / 否
+- `备注`：原因；空着则用启动页的 `note`
+- `verdict_id`：导出时的判定，请保留：此后有了新判定则拒绝
+
+其余的列（片名、候选等）只供阅读，不读回。列名也可以用英文（`action`、`douban_id`、`rank`……），顺序不限。
+
+**格式。** UTF-8、Excel 的“Unicode 文本”（UTF-16）或 GB18030，以逗号、分号或制表符分隔。请存为“CSV UTF-8”，
+不要存成 xlsx。Excel 写成 1.23E+07 的 ID 已丢失末尾的数字，会被拒绝。
+
+**检查与记录。** 与 `record_decisions` 相同：`dry_run: true`（默认）只检查；有误的行按文件中的行号逐行说明
+（`refused_lines`），其余照常记录。只要有一行被拒绝，运行就显示为失败，而“已记录”的都已记录。改好之后整个文件再导入一次即可，
+重复的决定无害。
+
+**示例** · Examples:
+
+{example("read_and_record", _FILE)}
+
+```yaml
+ops:
+  read_and_record:
+    config:
+      reviewer: 小王
+      note: ""
+      dry_run: true
+      file: ""
+      text: |
+        vod_id,决定,豆瓣ID,备注
+        1024,指定豆瓣 ID,1292052,海报一致
+        2048,忽略,,
+```
+"""
+
+
+@dg.job(
+    config=dg.RunConfig(ops={"read_and_record": ImportConfig(reviewer="", note="", dry_run=True, file="", text="")}),
+    description=_MANUAL,
+    tags=PERSON_TAGS,
+)
+def import_decisions() -> None:
+    """Import the decisions of a CSV file."""
+    read_and_record()
+
+
+jobs = [import_decisions]

@@ -1,0 +1,225 @@
+"""What the review sheet shows, as plain data: every field in words, both sides of it, and how the matcher read them.
+
+`sheet_html` puts it into a page. Nothing here decides: what a reviewer chooses is checked when it is recorded.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from douban_pipeline.core.ui.launchpad_links import MOST_CHARACTERS, launch_path
+from douban_pipeline.core.ui.presentation import local_time
+from douban_pipeline.douban.review.reading.queue import ReviewQueue, Waiting
+from douban_pipeline.douban.review.recording.candidates import Candidate
+from douban_pipeline.douban.review.recording.form import LARGEST_ID
+from douban_pipeline.douban.review.recording.standing import Holders, holders_of, titles_of
+from douban_pipeline.douban.sources.subject_urls import SMALLEST_ID
+from douban_pipeline.douban.store.states import ReviewStatus
+from douban_pipeline.matching import Code, Kind, clean_title
+from douban_pipeline.services import Services
+from douban_pipeline.state_words import REVIEW_STATUSES, word_for
+
+LABELS: Mapping[str, str] = {
+    "title": "片名",
+    "aliases": "别名",
+    "year": "年份",
+    "kind": "类别",
+    "region": "地区",
+    "language": "语言",
+    "director": "导演",
+    "actors": "主演",
+    "genre": "类型",
+    "length": "片长 / 集数",
+    "rating": "豆瓣评分",
+    "remarks": "备注",
+}
+"""The rows of the comparison, in their order; those that the matcher gives points for are named as its items."""
+
+_ITEM_ROWS = {"tie_break": "rating"}
+_AGAINST: Mapping[str, str] = {
+    Code.SEASON_CONFLICT: "title",
+    Code.EDITION_CONFLICT: "title",
+    Code.MERGED_RECORD: "title",
+    Code.ORIGINALS_DIFFER: "title",
+    Code.KIND_CONFLICT: "kind",
+    Code.MEDIUM_CONFLICT: "kind",
+}
+"""Rows that a conflict speaks against although no item says so: the names may be equal and the seasons not."""
+
+_KINDS: Mapping[str | None, str] = {
+    Kind.FILM: "电影",
+    Kind.SERIES: "剧集",
+    Kind.VARIETY: "综艺",
+    Kind.ANIMATION: "动画",
+    Kind.DOCUMENTARY: "纪录片",
+    Kind.SHORT: "短片",
+}
+_MOST_NAMES, _MOST_ALIASES = 10, 6
+_MOST_LETTERS = 200
+
+
+def sheet_of(services: Services, queue: ReviewQueue) -> dict[str, Any]:
+    """Return all that the sheet shows of ``queue``, ready for JSON."""
+    settings, now = services.settings, services.clock.now()
+    subjects = {candidate.douban_id for entry in queue.first for candidate in entry.candidates}
+    holders = holders_of(services, subjects)
+    titles = titles_of(services, {vod_id for each in holders.values() for vod_id in each.ends})
+    return {
+        # Of this library, whoever makes the sheet and when: choices wait in the browser until they are launched.
+        "id": hashlib.sha256(f"{settings.shown_library_url} {settings.table_prefix}".encode()).hexdigest()[:16],
+        "made": f"{local_time(now, settings.zone)}（{settings.site_timezone}）",
+        "waiting": queue.length,
+        "decided": queue.decided,
+        "confirm": settings.confirm_score,
+        "lead": settings.lead_score,
+        "launch": settings.ui_url.rstrip("/") + launch_path("record_decisions", ""),
+        "most": MOST_CHARACTERS,
+        "ids": [SMALLEST_ID, LARGEST_ID],
+        "labels": [[row, label] for row, label in LABELS.items()],
+        "groups": [
+            {"name": _name(group), "cards": [_card(entry, holders, titles, settings.zone) for entry in group]}
+            for group in queue.groups
+        ],
+    }
+
+
+def plain(text: object) -> str:
+    """Return outside text as one line that cannot turn the page around: no control signs, no marks of direction."""
+    line = "".join(sign if unicodedata.category(sign) not in ("Cc", "Cf", "Cs") else " " for sign in str(text))
+    return " ".join(line.split())[:_MOST_LETTERS]
+
+
+def _name(group: Sequence[Waiting]) -> str:
+    """Return what a franchise is called: the shortest title tells it best."""
+    return min((plain(clean_title(entry.title)) for entry in group), key=len)
+
+
+def _card(entry: Waiting, holders: Mapping[int, Holders], titles: Mapping[int, str], zone: ZoneInfo) -> dict[str, Any]:
+    return {
+        "vod": entry.vod_id,
+        "title": plain(entry.title),
+        "year": plain(entry.year),
+        "category": plain(entry.category),
+        "hits": entry.hits,
+        "updated": _day(entry.updated, zone),
+        "id": entry.douban_id,
+        "locked": entry.locked,
+        "status": word_for(REVIEW_STATUSES, entry.status),
+        "reason": plain(entry.reason),
+        "verdict": entry.verdict_id,
+        "stale": entry.stale,
+        "score": entry.score,
+        "lead": entry.lead,
+        "search": plain(clean_title(entry.title)),
+        "facts": _local(entry),
+        "candidates": [
+            _candidate(candidate) | _held(entry, candidate.douban_id, holders, titles) for candidate in entry.candidates
+        ],
+    }
+
+
+def _day(moment: datetime | None, zone: ZoneInfo) -> str:
+    return f"{moment.astimezone(zone):%Y-%m-%d}" if moment else ""
+
+
+def _local(entry: Waiting) -> dict[str, list[str]]:
+    facts = entry.facts
+    return _filled(
+        {
+            "title": [entry.title],
+            "aliases": facts["aliases"][:_MOST_ALIASES],
+            # As it stands in the CMS, where that is no year at all.
+            "year": [facts["year"] or entry.year],
+            "kind": dict.fromkeys([entry.category, _KINDS.get(facts.get("kind"), "")]),
+            "region": facts["regions"],
+            "language": facts["languages"],
+            "director": facts["directors"][:_MOST_NAMES],
+            "actors": facts["actors"][:_MOST_NAMES],
+            "genre": facts["genres"],
+            "length": _length(facts),
+            "remarks": [facts["remarks"]],
+        }
+    )
+
+
+def item_label(name: str) -> str:
+    """Return how an item of the matcher's points is called here."""
+    return LABELS.get(_ITEM_ROWS.get(name, name), name)
+
+
+def held_by_others(entry: Waiting, douban_id: int, holders: Mapping[int, Holders]) -> tuple[int, tuple[int, ...]]:
+    """Return how many other videos have a subject, and one or two of these."""
+    found = holders.get(douban_id)
+    if found is None:
+        return 0, ()
+    carries = (entry.douban_id, entry.status) == (douban_id, ReviewStatus.CONFIRMED)
+    return found.others(entry.vod_id, carries=carries)
+
+
+def _held(entry: Waiting, douban_id: int, holders: Mapping[int, Holders], titles: Mapping[int, str]) -> dict[str, Any]:
+    count, others = held_by_others(entry, douban_id, holders)
+    return {"holders": count, "held": [[vod_id, plain(titles.get(vod_id, ""))] for vod_id in others]}
+
+
+def _candidate(candidate: Candidate) -> dict[str, Any]:
+    facts = candidate.facts
+    original = facts.get("original_title", "")
+    years = [facts.get("year"), *facts.get("release_years", ())]
+    return {
+        "rank": candidate.rank,
+        "id": candidate.douban_id,
+        "title": plain(candidate.title),
+        "year": candidate.year,
+        "score": candidate.score,
+        "most": sum(item.get("weight", 0) for item in candidate.items),
+        "fetched": candidate.fetched,
+        "rejected": bool(candidate.rejects),
+        "conflicts": [plain(text) for text in candidate.conflicts.values()],
+        "marks": _marks(candidate),
+        "facts": _filled(
+            {
+                "title": dict.fromkeys([candidate.title, original]),
+                "aliases": facts.get("aliases", ())[:_MOST_ALIASES],
+                "year": dict.fromkeys(years),
+                "kind": [_KINDS.get(facts.get("kind"), "")],
+                "region": facts.get("regions", ()),
+                "language": facts.get("languages", ()),
+                "director": facts.get("directors", ())[:_MOST_NAMES],
+                "actors": facts.get("actors", ())[:_MOST_NAMES],
+                "genre": facts.get("genres", ()),
+                "length": _length(facts),
+                "rating": [facts.get("rating")],
+            }
+        ),
+    }
+
+
+def _marks(candidate: Candidate) -> dict[str, list[Any]]:
+    """Return outcome, points and most points of every row of the comparison that the matcher looked at."""
+    marks: dict[str, list[Any]] = {}
+    for item in candidate.items:
+        row = _ITEM_ROWS.get(item["name"], item["name"])
+        # To have a rating at all earns a point or two; it agrees with nothing.
+        outcome = "" if row == "rating" else item.get("outcome", "")
+        marks[row] = [outcome, item["points"], item.get("weight", 0)]
+    for code in candidate.conflicts:
+        if code in _AGAINST:
+            row = _AGAINST[code]
+            marks[row] = ["disagree", *marks.get(row, ["", None, None])[1:]]
+    return marks
+
+
+def _length(facts: Mapping[str, Any]) -> list[str]:
+    minutes, episodes = facts.get("duration_minutes"), facts.get("episodes")
+    return [*([f"{minutes} 分钟"] if minutes else []), *([f"{episodes} 集"] if episodes else [])]
+
+
+def _filled(rows: Mapping[str, Iterable[Any]]) -> dict[str, list[str]]:
+    """Return the rows that something is known of, each as its words."""
+    told = {row: [word for each in values if (word := plain(each or ""))] for row, values in rows.items()}
+    return {row: words for row, words in told.items() if words}

@@ -1,0 +1,204 @@
+"""An intro that a person orders: over a lock, in the person's name, and never lost without a word."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from douban_pipeline.cms.values import content_text
+from douban_pipeline.douban.chain.due.due_videos import DueVideos
+from douban_pipeline.douban.chain.syncing.decisions import carry_out
+from douban_pipeline.douban.intros.ledger import Ledger
+from douban_pipeline.douban.intros.writer import IntroWriter
+from douban_pipeline.douban.store.states import DecisionState
+from douban_pipeline.douban.writes.change_log import ChangeLog
+from douban_pipeline.douban.writes.revert import Selection, revert
+from douban_pipeline_tests.clocks import START
+from douban_pipeline_tests.deciding import decide, decisions
+from douban_pipeline_tests.douban.intros.room import BARE, linked
+from douban_pipeline_tests.douban.intros.test_writer import Killed, dies_after, dies_before, meanwhile
+from douban_pipeline_tests.scenario import RIVER, TRAM, WHALE, telling
+
+HOUR = timedelta(hours=1)
+
+
+def order(house, vod_id=4, state=DecisionState.QUEUED, **columns):
+    """Order an intro, and have the decision carried out as far as the step that writes fields does; return its id."""
+    decision_id = decide(house.library, vod_id, "redo_intro", note="原简介剧透", **columns)
+    services, run_id = house.library.services, f"order-{decision_id}"
+    deadline = house.clock.now() + HOUR
+    log = services.change_log(run_id)
+    [item] = carry_out(services, services.queue(run_id), log, [vod_id % 64], deadline=deadline)
+    assert item.state is state, item.reason
+    return decision_id
+
+
+def decided(house):
+    """Return the shards that the sensor would launch a run for, for a decision's sake."""
+    services = house.library.services
+    overview = DueVideos(services.engine, services.tables, services.settings, services.clock).overview()
+    return [shard.shard for shard in overview if shard.decided]
+
+
+LOCKED = {"intro_locked": True, "intro_lock_time": START, "intro_ai_last_at": START, "intro_ai_last_fail_at": START}
+
+
+def test_an_order_is_carried_out_over_locks_and_whatever_was_tried_lately(room_everywhere):
+    house = room_everywhere(linked(RIVER, 4, vod_lock=1))
+    house.library.set_state(4, **LOCKED)
+    assert house.run()["asked"] == 0, "nobody ordered it"
+    decision_id = order(house)
+    assert decided(house) == [4]
+    house.clock.advance(minutes=5)
+    told = house.run()
+    assert (told["written"], told["ordered"], told["asked"]) == (1, 1, 1)
+    [change], [intro] = house.changes(), house.intros()
+    assert (change["operator"], change["decision_id"], change["state"]) == ("小王", decision_id, "applied")
+    assert change["reason"].startswith("原简介剧透；AI 简介：模型 ")
+    assert content_text(house.content(4)) == intro["intro_text"]
+    state = house.library.state(4)
+    assert (state["intro_locked"], state["intro_lock_time"]) == (True, house.clock.now())
+    [task] = house.library.tasks()
+    assert (task["status"], task["task_id"]) == ("SUCCESS", intro["task_id"])
+    assert decisions(house.library, "state", "state_reason", "task_id") == [("applied", "", task["task_id"])]
+    assert decided(house) == []
+    assert house.failed_guards() == {}
+    # Another order is another text, and taking it back says so of the decision.
+    house.clock.advance(minutes=5)
+    order(house)
+    assert house.run()["asked"] == 1
+    log = house.library.change_log("undo")
+    revert(log, Selection((house.changes()[-1]["change_id"],)), operator="王", reason="不好", dry_run=False)
+    assert decisions(house.library, "state") == ["applied", "reverted"]
+    assert content_text(house.content(4)) == intro["intro_text"]
+
+
+def test_an_order_comes_before_what_is_merely_due(room):
+    house = room(linked(RIVER, 4), linked(WHALE, 68), linked(TRAM, 132), intros_per_run=1)
+    house.library.set_state(68, **LOCKED)
+    order(house, 68)
+    assert (house.run(4)["written"], telling(house.intros(), "vod_id")) == (1, [(68,)])
+
+
+def test_where_intros_are_off_an_order_is_refused(room):
+    house = room(linked(RIVER, 4), ai_intros=False, openrouter_api_key="")
+    order(house, state=DecisionState.REFUSED)
+    why = "AI 简介未开启：请设置 DOUBAN_PIPELINE_AI_INTROS=true 和 OPENROUTER_API_KEY"
+    assert decisions(house.library, "state_reason") == [why]
+    assert house.library.tasks() == []
+
+
+def test_an_order_is_not_lost_when_intros_are_switched_off_meanwhile(room):
+    house = room(linked(RIVER, 4))
+    order(house)
+    told = house.under(ai_intros=False, openrouter_api_key="").run()
+    assert (told["switched_off"], told["dropped"]) == (True, 1)
+    assert decisions(house.library, "state", "state_reason") == [("refused", "AI 简介未开启")]
+
+
+def test_a_spent_budget_lets_an_order_wait_for_the_next_day(room):
+    house = room(linked(RIVER, 4), llm_budget_usd_per_day=0, site_timezone="Asia/Shanghai")
+    order(house)
+    told = house.run()
+    assert (told["deferred"], told["asked"], house.calls) == (1, 0, 0)
+    assert decisions(house.library, "state") == ["queued"]
+    assert decided(house) == [], "or the sensor would launch a run every half minute"
+    house.clock.advance(hours=12, minutes=1)
+    rich = house.under(llm_budget_usd_per_day=1)
+    assert decided(rich) == [4]
+    assert rich.run()["written"] == 1
+    assert decisions(house.library, "state") == ["applied"]
+
+
+@pytest.mark.parametrize("fault", ["login_redirect", "unpaid", "throttled", "server_error"])
+def test_an_ill_source_lets_an_order_wait(room, fault):
+    house = room(linked(RIVER, 4))
+    house.upstream.faults.add("llm", fault)
+    order(house)
+    before = house.library.all_bytes()
+    assert house.run()["written"] == 0
+    assert (decisions(house.library, "state"), house.library.all_bytes()) == (["queued"], before)
+    assert decided(house) == []
+    house.upstream.faults.clear()
+    house.library.services.gate.close("openrouter")
+    house.clock.advance(days=1)
+    assert decided(house) == [4]
+    assert house.run()["written"] == 1
+    assert decisions(house.library, "state") == ["applied"]
+
+
+def test_a_text_that_the_guard_refuses_twice_is_not_written_and_that_is_told(room_everywhere):
+    house = room_everywhere(linked(RIVER, 4))
+    house.library.set_state(4, **LOCKED)
+    house.upstream.faults.add("llm", "invented_link", stubborn=True)
+    order(house)
+    before = house.library.all_bytes()
+    told = house.run()
+    assert (told["refused_by_guard"], told["asked"], house.library.all_bytes()) == (1, 2, before)
+    [(state, reason)] = decisions(house.library, "state", "state_reason")
+    assert (state, reason) == ("refused", house.intros()[-1]["reason"])
+    assert reason
+    assert house.library.state(4)["intro_locked"] is True
+
+
+@pytest.mark.parametrize(
+    ("state", "cms", "reason"),
+    [
+        ({"douban_review_status": "REVIEW"}, {}, "影片不是已确认状态"),
+        ({}, {"vod_douban_id": WHALE["id"]}, f"CMS 中的豆瓣 ID 已变为 {WHALE['id']}"),
+    ],
+)
+def test_what_changed_while_the_order_waited_is_told(room, state, cms, reason):
+    house = room(linked(RIVER, 4))
+    order(house)
+    if state:
+        house.library.set_state(4, **state)
+    if cms:
+        house.library.set_cms(4, **cms)
+    assert house.run()["skipped"] == 1
+    assert decisions(house.library, "state", "state_reason") == [("refused", reason)]
+
+
+def test_an_order_about_a_video_of_which_too_little_is_known_is_told(room):
+    house = room(linked(BARE, 5, vod_class=""))
+    order(house, 5)
+    assert (house.run()["skipped"], house.calls) == (1, 0)
+    assert decisions(house.library, "state", "state_reason") == [("refused", "资料不足：至少需要片名和类型")]
+
+
+def test_what_somebody_writes_while_the_model_does_comes_first(room, monkeypatch):
+    house = room(linked(RIVER, 4))
+    order(house)
+    meanwhile(monkeypatch, lambda: house.library.set_cms(4, vod_content="站长写的"))
+    assert house.run()["skipped"] == 1
+    assert house.content(4) == "站长写的"
+    reason = "读取之后 CMS 中的值已被改动：vod_content"
+    assert decisions(house.library, "state", "state_reason") == [("refused", reason)]
+
+
+@pytest.mark.parametrize(
+    "point",
+    [
+        pytest.param(dies_after(Ledger, "record"), id="noted, not judged"),
+        pytest.param(dies_after(ChangeLog, "_prepare"), id="prepared"),
+        pytest.param(dies_after(ChangeLog, "_apply"), id="written, not settled"),
+        pytest.param(dies_before(IntroWriter, "_settle"), id="settled, task open"),
+    ],
+)
+def test_a_killed_run_carries_an_order_out_once(room_everywhere, monkeypatch, point):
+    house = room_everywhere(linked(RIVER, 4))
+    house.library.set_state(4, **LOCKED)
+    order(house)
+    with monkeypatch.context() as patch:
+        patch.setattr(*point)
+        with pytest.raises(Killed):
+            house.run()
+    house.run()
+    [change] = [change for change in house.changes() if change["state"] == "applied"]
+    assert (house.calls, len(house.intros())) == (1, 1), "no answer was paid for twice"
+    assert content_text(house.content(4)) == house.intros()[0]["intro_text"]
+    assert house.intros()[0]["change_id"] == change["change_id"]
+    assert decisions(house.library, "state") == ["applied"]
+    assert not [task for task in house.library.tasks() if task["open_key"]]
+    assert house.failed_guards() == {}
