@@ -17,6 +17,14 @@ from douban_pipeline.douban.housekeeping import prune_history
 from douban_pipeline.douban.intros import assets as intros_assets
 from douban_pipeline.douban.intros import checks as intros_checks
 from douban_pipeline.douban.intros import jobs as intros_jobs
+from douban_pipeline.douban.reports.health import assets as health_assets
+from douban_pipeline.douban.reports.health import checks as health_checks
+from douban_pipeline.douban.reports.health import sensors as health_sensors
+from douban_pipeline.douban.reports.pages import assets as reports_assets
+from douban_pipeline.douban.reports.precision import assets as precision_assets
+from douban_pipeline.douban.reports.precision import checks as precision_checks
+from douban_pipeline.douban.reports.precision import jobs as precision_jobs
+from douban_pipeline.douban.reports.rescoring import jobs as rescoring_jobs
 from douban_pipeline.douban.review import assets as review_assets
 from douban_pipeline.douban.review import batch_jobs, import_jobs
 from douban_pipeline.douban.review import jobs as review_jobs
@@ -28,14 +36,6 @@ from douban_pipeline.douban.sources import checks as sources_checks
 from douban_pipeline.douban.sources import jobs as sources_jobs
 from douban_pipeline.douban.writes import assets as undoing_assets
 from douban_pipeline.douban.writes import jobs as undoing_jobs
-from douban_pipeline.health import assets as health_assets
-from douban_pipeline.health import checks as health_checks
-from douban_pipeline.health import sensors as health_sensors
-from douban_pipeline.precision import assets as precision_assets
-from douban_pipeline.precision import checks as precision_checks
-from douban_pipeline.precision import jobs as precision_jobs
-from douban_pipeline.reports import assets as reports_assets
-from douban_pipeline.rescoring import jobs as rescoring_jobs
 from douban_pipeline.resources import services_resource
 from douban_pipeline.settings import Settings, load_settings
 

@@ -8,16 +8,16 @@ from contextlib import contextmanager
 from rapidfuzz.utils import default_process
 from sqlalchemy import text, update
 
+from douban_pipeline.douban.reports.pages.duplicates import subject_groups, title_groups
+from douban_pipeline.douban.reports.pages.keepers import Keeper
+from douban_pipeline.douban.reports.pages.missing import missing_ids
+from douban_pipeline.douban.reports.pages.pages import sheet
+from douban_pipeline.douban.reports.pages.tabs.duplicates import duplicates_report
+from douban_pipeline.douban.reports.pages.tabs.missing import missing_report
 from douban_pipeline.douban.review.reading.queue import review_queue_of
 from douban_pipeline.douban.review.reading.sheet import sheet_of
 from douban_pipeline.douban.store.states import ReviewStatus
 from douban_pipeline.douban.writes.drift import drifts
-from douban_pipeline.reports.duplicates import subject_groups, title_groups
-from douban_pipeline.reports.keepers import Keeper
-from douban_pipeline.reports.missing import missing_ids
-from douban_pipeline.reports.pages import sheet
-from douban_pipeline.reports.tabs.duplicates import duplicates_report
-from douban_pipeline.reports.tabs.missing import missing_report
 from douban_pipeline_tests.harness.benchmarks.bare import bare_cursor
 from douban_pipeline_tests.harness.benchmarks.measuring import (
     SMALL,

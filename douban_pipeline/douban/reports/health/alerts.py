@@ -1,0 +1,215 @@
+"""Telling people: each cause once for as long as it lasts, however many runs meet it.
+
+An alert stands in our table from the first time its cause is met until the cause is gone; while it stands it is sent
+once. What could not be sent is tried again at the next call. Two calls at the same moment may both send an alert: a
+message too many does less harm than one that is lost.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from urllib.parse import urlsplit
+
+from pydantic import SecretStr
+from sqlalchemy import Row, select, update
+
+from douban_pipeline.core.database import insert_missing, reading, transactions
+from douban_pipeline.core.ui.presentation import local_time
+from douban_pipeline.core.webhook import Message, WebhookError, post_alert
+from douban_pipeline.douban.reports.health.causes import RUN, Cause
+from douban_pipeline.services import Services
+from douban_pipeline.settings import Settings
+
+QUIET = timedelta(hours=30)
+"""After so long without meeting it again, the cause of a failed run is taken to be gone: longer than a day, so that a
+nightly job that fails every night is told of once."""
+_QUERY = re.compile(r"(https?://[^\s?#]+)[?#]\S*")
+_LEAST_SECRET = 6
+"""A shorter value may well stand in a text by chance."""
+
+
+@dataclass(frozen=True, slots=True)
+class Alert:
+    """An alert whose cause lasts.
+
+    Attributes:
+        alert_id: Its key.
+        cause: Name of its cause.
+        kind: What sort of cause it is.
+        title: One line.
+        detail: Lines of plain text.
+        times: How often the cause was met.
+        first_at: When first (UTC).
+        last_at: When last (UTC).
+        sent_at: When it was sent (UTC); None while it waits.
+        send_error: Why the last try to send it failed.
+    """
+
+    alert_id: int
+    cause: str
+    kind: str
+    title: str
+    detail: str
+    times: int
+    first_at: datetime
+    last_at: datetime
+    sent_at: datetime | None
+    send_error: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sending:
+    """How many alerts a call sent, and how many it could not."""
+
+    sent: int = 0
+    failed: int = 0
+
+
+def raise_alert(services: Services, cause: Cause) -> None:
+    """Note that ``cause`` was met: the first time it opens an alert, later it counts."""
+    _note(services, _clean(services.settings, cause), again=1)
+
+
+def end_alert(services: Services, name: str) -> None:
+    """Note that the cause ``name`` is gone; the next time it is met, it is news."""
+    table = services.tables.alert
+    for transaction in transactions(services.engine):
+        with transaction as connection:
+            connection.execute(
+                update(table).where(table.c.open_key == name).values(open_key=None, ended_at=services.clock.now())
+            )
+
+
+def settle(services: Services, kinds: Collection[str], causes: Iterable[Cause]) -> None:
+    """Make the open alerts of ``kinds`` those of ``causes``: new ones are opened, others ended.
+
+    A cause that merely lasts is not counted again.
+    """
+    present = {cause.name: cause for cause in (_clean(services.settings, cause) for cause in causes)}
+    standing = {alert.cause for alert in open_alerts(services) if alert.kind in kinds}
+    for name, cause in present.items():
+        _note(services, cause, again=0 if name in standing else 1)
+    for name in standing - present.keys():
+        end_alert(services, name)
+
+
+def end_quiet_runs(services: Services) -> None:
+    """End the alerts of failed runs whose cause was not met again for `QUIET`."""
+    for alert in open_alerts(services):
+        if alert.kind == RUN and services.clock.now() - alert.last_at > QUIET:
+            end_alert(services, alert.cause)
+
+
+def open_alerts(services: Services) -> list[Alert]:
+    """Return the alerts whose cause lasts, the oldest first."""
+    table = services.tables.alert
+    query = select(table).where(table.c.open_key.is_not(None)).order_by(table.c.alert_id)
+    with reading(services.engine) as connection:
+        return [_alert(row) for row in connection.execute(query)]
+
+
+def send_waiting(services: Services, *, most: int) -> Sending:
+    """Send up to ``most`` alerts that were not sent yet; without a webhook nothing is.
+
+    Those never tried come first. When the webhook cannot be reached the others are left for the next call.
+    """
+    if not services.settings.alert_webhook_url.get_secret_value():
+        return Sending()
+    waiting = [alert for alert in open_alerts(services) if alert.sent_at is None]
+    sent = failed = 0
+    for alert in sorted(waiting, key=lambda alert: bool(alert.send_error))[:most]:
+        try:
+            send(services, _message(services, alert))
+        except WebhookError as error:
+            failed += 1
+            _mark(services, alert, None, str(error))
+            if not error.reached:
+                break
+        else:
+            sent += 1
+            _mark(services, alert, services.clock.now(), "")
+    return Sending(sent, failed)
+
+
+def send(services: Services, message: Message) -> None:
+    """Send a message to the webhook of the settings, which must be set.
+
+    Raises:
+        WebhookError: It was not taken.
+    """
+    settings = services.settings
+    post_alert(
+        settings.alert_webhook_kind,
+        settings.alert_webhook_url.get_secret_value(),
+        settings.alert_webhook_secret.get_secret_value(),
+        message,
+        now=services.clock.now(),
+    )
+
+
+def without_secrets(settings: Settings, text: str) -> str:
+    """Return ``text`` without the values of secret settings and without the queries of addresses."""
+    values = [getattr(settings, name) for name in type(settings).model_fields]
+    secrets = [value.get_secret_value() for value in values if isinstance(value, SecretStr)]
+    passwords = [urlsplit(secret).password or "" for secret in secrets]
+    for secret in (*secrets, *passwords):
+        if len(secret) >= _LEAST_SECRET:
+            text = text.replace(secret, "…")
+    return _QUERY.sub(r"\1", text)
+
+
+def _clean(settings: Settings, cause: Cause) -> Cause:
+    name, title, detail = (without_secrets(settings, text) for text in (cause.name, cause.title, cause.detail))
+    return Cause(name, cause.kind, title, detail)
+
+
+def _note(services: Services, cause: Cause, *, again: int) -> None:
+    table, now = services.tables.alert, services.clock.now()
+    told = {"title": cause.title[:200], "detail": cause.detail}
+    named = {"cause": cause.name, "open_key": cause.name, "kind": cause.kind}
+    row = {**named, "times": 0, "first_at": now, "last_at": now, **told}
+    for transaction in transactions(services.engine):
+        with transaction as connection:
+            # Two processes may meet it at once: the unique key decides, and both count.
+            insert_missing(connection, table, [row], key="open_key")
+            connection.execute(
+                update(table)
+                .where(table.c.open_key == cause.name)
+                .values(times=table.c.times + again, last_at=now, **told)
+            )
+
+
+def _mark(services: Services, alert: Alert, sent_at: datetime | None, error: str) -> None:
+    table = services.tables.alert
+    for transaction in transactions(services.engine):
+        with transaction as connection:
+            connection.execute(
+                update(table)
+                .where(table.c.alert_id == alert.alert_id, table.c.sent_at.is_(None))
+                .values(sent_at=sent_at, send_error=error[:500])
+            )
+
+
+def _message(services: Services, alert: Alert) -> Message:
+    zone = services.settings.zone
+    when = f"开始于 {local_time(alert.first_at, zone)}".replace("\u00a0", " ")
+    times = f"，已出现 {alert.times} 次" if alert.times > 1 else ""
+    return Message(alert.title, f"{alert.detail}\n{when}{times}", alert.kind, alert.cause, alert.first_at)
+
+
+def _alert(row: Row[tuple[object, ...]]) -> Alert:
+    return Alert(
+        row.alert_id,
+        row.cause,
+        row.kind,
+        row.title,
+        row.detail or "",
+        row.times,
+        row.first_at,
+        row.last_at,
+        row.sent_at,
+        row.send_error,
+    )

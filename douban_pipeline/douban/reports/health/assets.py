@@ -1,0 +1,114 @@
+"""The unpartitioned asset that measures the pipeline itself, and from which people are told."""
+
+from datetime import timedelta
+
+import dagster as dg
+from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecordStatus
+
+from douban_pipeline.core.ui.presentation import as_image, local_time, table
+from douban_pipeline.douban.reports.health import alerts, pictures, report, samples
+from douban_pipeline.douban.reports.health.causes import GUARD, MEASURED, guard_of, standing_causes
+from douban_pipeline.douban.reports.health.metrics import Health, measure, total
+from douban_pipeline.douban.sources.gates import gate_row
+from douban_pipeline.services import Services
+
+MOST_SENT = 5
+"""Alerts sent by one measurement, a call of at most five seconds each; the others wait for the next."""
+_RECENT = timedelta(minutes=30)
+_SECONDS_PER_HOUR = 3600
+
+
+@dg.asset(group_name="health", kinds={"mysql", "python"})
+def pipeline_health(context: dg.AssetExecutionContext, services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
+    """How the pipeline is: queue, failures, durations, sources, verdicts and costs, refreshed every few minutes.
+
+    Cheap: every number is found by an index. Each measurement is kept in `mac_douban_health` for 15 days, for the
+    plots and for the checks, which warn before people notice. It also keeps the alerts (`mac_douban_alert`): an
+    opened breaker, videos that failed five times in a row, a used-up budget, a failed guard and a failed run are each
+    told once for as long as they last, at the webhook `DOUBAN_PIPELINE_ALERT_WEBHOOK_URL` if there is one. A task that
+    was put back after a failure counts as failed; one that waits for a closed source does not.
+    """
+    services.ready()
+    zone = services.settings.zone
+    before = samples.newest_before(services, services.clock.now(), within=_RECENT)
+    health = measure(services)
+    samples.keep(services, samples.Sample.of(health))
+    alerts.settle(services, MEASURED, standing_causes(services, health, before))
+    alerts.end_quiet_runs(services)
+    end_passed_guards(services, context.instance)
+    sending = alerts.send_waiting(services, most=MOST_SENT)
+    if sending.failed:
+        context.log.warning(f"{sending.failed} alerts could not be sent; they are tried again")
+    past = samples.between(services, health.at - pictures.BACKLOG_SHOWN, health.at + timedelta(microseconds=1))
+    open_alerts = alerts.open_alerts(services)
+    drawn = {
+        "积压": pictures.backlog(past, health.at, zone),
+        "结果": pictures.outcomes(past, health.at, zone),
+        **{f"{gate.source} 的请求": pictures.requests(gate, health.at, zone) for gate in health.gates},
+        "判定": pictures.verdicts(health),
+        "耗时": pictures.durations(health),
+    }
+    # In one value: the UI shows what is this long only after a click.
+    plots = "\n\n".join(as_image(svg, name) for name, svg in drawn.items() if svg)
+    tables = {
+        "alerts": table(report.alert_rows(open_alerts, zone)),
+        "sources": table([gate_row(gate, health.at, zone) for gate in health.gates]),
+        "outcomes": table(report.outcome_rows(health)),
+        "queue": table(report.queue_rows(health, zone)),
+        "closed_tasks": table(report.closed_rows(health)),
+        "verdicts": table(report.verdict_rows(health)),
+    }
+    return dg.MaterializeResult(
+        metadata={
+            "plots": dg.MetadataValue.md(plots or "—"),
+            **{name: dg.MetadataValue.md(text) for name, text in tables.items()},
+            **_numbers(health),
+            "oldest_due": _oldest_due(services, health),
+            "open_alerts": len(open_alerts),
+            "alerts_sent": sending.sent,
+        }
+    )
+
+
+def end_passed_guards(services: Services, instance: dg.DagsterInstance) -> None:
+    """End the alerts of guards that passed when they were last asked."""
+    for alert in alerts.open_alerts(services):
+        if alert.kind == GUARD:
+            asset, check = guard_of(alert.cause)
+            key = dg.AssetCheckKey(dg.AssetKey.from_user_string(asset), check)
+            newest = instance.get_latest_asset_check_evaluation_record(key)
+            if newest is not None and newest.status is AssetCheckExecutionRecordStatus.SUCCEEDED:
+                alerts.end_alert(services, alert.cause)
+
+
+def _oldest_due(services: Services, health: Health) -> str:
+    oldest = health.oldest_due
+    if oldest is None:
+        return "—"
+    return f"{oldest.vod_id} {oldest.title} · {local_time(oldest.since, services.settings.zone)}"
+
+
+def _numbers(health: Health) -> dict[str, int | float]:
+    """Return what Dagster draws over time by itself; what is not known now is left out."""
+    hour, oldest, today = total(health.last_hour), health.oldest_due, health.verdict_days[-1]
+    numbers: dict[str, int | float | None] = {
+        "due": health.due,
+        "oldest_due_hours": round((health.at - oldest.since).total_seconds() / _SECONDS_PER_HOUR, 2) if oldest else 0.0,
+        "in_review": health.in_review,
+        "open_tasks": sum(item.count for item in health.open_tasks),
+        "succeeded_last_hour": hour.succeeded,
+        "failed_last_hour": hour.failed,
+        "failure_share_last_hour": hour.failure_share,
+        "failure_share_last_day": total(health.last_day).failure_share,
+        **{f"requests_last_hour_{gate.source}": report.granted_last_hour(gate) for gate in health.gates},
+        "verdicts_today": sum(today.counts.values()),
+        "review_share_today": today.review_share,
+        "spent_usd_today": health.spending.usd,
+        "budget_usd_per_day": health.spending.budget_usd,
+        "intros_written_today": health.spending.written,
+        "intros_failed_today": health.spending.failed,
+    }
+    return {name: round(value, 4) for name, value in numbers.items() if value is not None}
+
+
+assets = [pipeline_health]

@@ -1,0 +1,228 @@
+"""What people are told of: each cause by a name that stays the same for as long as it is the same cause."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from sqlalchemy import ColumnElement, case, select
+
+from douban_pipeline.cms.values import one_line, readable
+from douban_pipeline.core.database import reading
+from douban_pipeline.core.gate import GateStatus
+from douban_pipeline.core.gate_rules import GateState
+from douban_pipeline.core.ui.presentation import local_time
+from douban_pipeline.douban.reports.health.metrics import DAY, Health
+from douban_pipeline.douban.reports.health.samples import Sample
+from douban_pipeline.douban.sources.gates import SOURCE_NAMES
+from douban_pipeline.douban.store.states import TaskStatus, TaskType
+from douban_pipeline.douban.store.tasks import FAILURES_FOR_A_PERSON, OPEN
+from douban_pipeline.services import Services
+from douban_pipeline.state_words import word_for
+
+BREAKER, FAILING, BUDGET, GUARD, RUN = "breaker", "failing", "budget", "guard", "run"
+KIND_NAMES = {BREAKER: "数据源熔断", FAILING: "连续失败", BUDGET: "预算用完", GUARD: "守卫未通过", RUN: "运行失败"}
+"""The kinds of causes, and their names for people."""
+MEASURED = frozenset({BREAKER, FAILING, BUDGET})
+"""Kinds that a measurement finds, and finds gone."""
+SHORT_PAUSE = timedelta(minutes=2)
+"""A source that answers 429 without saying for how long is left alone for a minute: that is pacing, not news."""
+_MOST_NAMED = 10
+_MOST_FAILING = 1000
+_LONGEST_NAME = 190
+_VARIABLE = re.compile(
+    r"""《[^》]*》|(?<!\w)'[^']*'|"[^"]*"|“[^”]*”|https?://\S+"""
+    r"|\b[0-9a-f]{8}-[0-9a-f-]{27}\b|\b0x[0-9a-f]+|\b(?=[0-9a-f]*\d)[0-9a-f]{8,}\b"
+    # A status is what happened, not what differs.
+    r"|(?<!HTTP )(?<!\d)\d+(?:[.,:]\d+)*",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Something that people are told of once.
+
+    Attributes:
+        name: The same for the same cause; at most 190 characters.
+        kind: One of `KIND_NAMES`.
+        title: One line.
+        detail: Lines of plain text.
+    """
+
+    name: str
+    kind: str
+    title: str
+    detail: str
+
+
+def standing_causes(services: Services, health: Health, before: Sample | None) -> list[Cause]:
+    """Return what is the matter now, of the kinds `MEASURED`.
+
+    Args:
+        services: Where failed tasks are looked up.
+        health: How things are.
+        before: The measurement before this one, if it is not long past.
+    """
+    return [*_breakers(services, health, before), *_failing(services, health), *_budget(services, health)]
+
+
+def run_cause(job: str, step: str, error: str) -> Cause:
+    """Return the cause of a run that failed.
+
+    Args:
+        job: The run's job.
+        step: The step that failed; empty if none did.
+        error: What it said; its first line, without what differs from run to run, tells causes apart.
+    """
+    line = first_line(error)
+    where = f"{job} / {step}" if step else job
+    return Cause(
+        cause_name(RUN, job, step, normalised(line)),
+        RUN,
+        f"运行失败：{where}",
+        f"{line}\n同一原因只提醒一次；查看 Dagster 中该作业最近失败的运行，修正后重新启动",
+    )
+
+
+def guard_cause(asset: str, check: str, said: str, shards: str) -> Cause:
+    """Return the cause of a blocking guard that failed.
+
+    Args:
+        asset: What it guards.
+        check: Its name.
+        said: What it found.
+        shards: The shards it names; may be empty.
+    """
+    where = f"，分片 {shards}" if shards else ""
+    return Cause(
+        cause_name(GUARD, asset, check),
+        GUARD,
+        f"守卫未通过：{asset} / {check}",
+        f"{one_line(said) or '没有说明'}{where}\n后续步骤已停止，不会写入；在 Dagster 中打开该检查查看所列影片",
+    )
+
+
+def guard_of(name: str) -> tuple[str, str]:
+    """Return asset and check of a guard's cause."""
+    _, asset, check = name.split(":", 2)
+    return asset, check
+
+
+def cause_name(*parts: str) -> str:
+    """Return the name of a cause; a long one ends with a digest of the whole."""
+    name = ":".join(parts).strip()
+    if len(name) <= _LONGEST_NAME:
+        return name
+    return f"{name[: _LONGEST_NAME - 17]}:{hashlib.sha256(name.encode()).hexdigest()[:16]}"
+
+
+def normalised(text: str) -> str:
+    """Return ``text`` without what differs from case to case: numbers, ids, addresses, titles and quoted names."""
+    return " ".join(_VARIABLE.sub("#", one_line(text)).split())
+
+
+def first_line(text: str) -> str:
+    """Return the first line of ``text`` that says anything, as plain text of at most 300 characters."""
+    lines = (one_line(line) for line in text.splitlines())
+    return next(filter(None, lines), "")[:300]
+
+
+def _breakers(services: Services, health: Health, before: Sample | None) -> Iterable[Cause]:
+    zone = services.settings.zone
+    # The row of a source that is no longer asked stays as it was left.
+    for gate in health.gates:
+        if gate.source not in services.sources_in_use or not _is_news(gate, health, before):
+            continue
+        name = word_for(SOURCE_NAMES, gate.source)
+        until = f"，到 {local_time(gate.open_until, zone)} 再试探" if gate.open_until else ""
+        yield Cause(
+            cause_name(BREAKER, gate.source),
+            BREAKER,
+            f"数据源已熔断：{name}",
+            f"{one_line(gate.reason) or '没有说明'}{until}\n期间任务自动延后，不丢失、不误判；恢复后自动继续，"
+            "也可用作业 set_gate 手动关闭熔断",
+        )
+
+
+def _is_news(gate: GateStatus, health: Health, before: Sample | None) -> bool:
+    """Return whether a gate is closed to calls by itself, and not for a moment only."""
+    if gate.state is GateState.CLOSED or gate.changed_by:
+        return False
+    lasting = gate.open_until is not None and gate.open_until > health.at + SHORT_PAUSE
+    return lasting or (before is not None and before.gates.get(gate.source, GateState.CLOSED) != GateState.CLOSED)
+
+
+@dataclass(frozen=True, slots=True)
+class _Failing:
+    """A video whose work failed again and again, and why the last time."""
+
+    vod_id: int
+    intro: bool
+    failures: int
+    reason: str
+
+
+def _failing(services: Services, health: Health) -> Iterable[Cause]:
+    groups: dict[str, list[_Failing]] = {}
+    for item in _failing_videos(services, health):
+        what = "intro" if item.intro else "sync"
+        groups.setdefault(cause_name(FAILING, what, normalised(item.reason)), []).append(item)
+    if not groups:
+        return
+    named = {item.vod_id for items in groups.values() for item in items[:_MOST_NAMED]}
+    with reading(services.engine) as connection:
+        rows = services.cms.rows(connection, sorted(named))
+    titles = {vod_id: readable(row["vod_name"]) for vod_id, row in rows.items()}
+    for name, items in groups.items():
+        first = items[0]
+        listed = "、".join(f"{item.vod_id}《{titles.get(item.vod_id, '')}》" for item in items[:_MOST_NAMED])
+        more = f" 等 {len(items)} 部" if len(items) > _MOST_NAMED else ""
+        what = "的 AI 简介" if first.intro else ""
+        yield Cause(
+            name,
+            FAILING,
+            f"{len(items)} 部影片{what}连续失败 {FAILURES_FOR_A_PERSON} 次以上",
+            f"最近一次：{one_line(first.reason) or '没有说明'}\n影片：{listed}{more}\n"
+            "每 24 小时仍会再试一次；查看审核队列 review_queue，或修正影片资料",
+        )
+
+
+def _failing_videos(services: Services, health: Health) -> Sequence[_Failing]:
+    """Return the videos that failed too often in a row and have a task that says so, open or closed of late."""
+    task, video = services.tables.task, services.tables.video
+    intro = task.c.task_type == TaskType.AI_INTRO
+
+    def of(intro_column: ColumnElement[object], sync_column: ColumnElement[object]) -> ColumnElement[object]:
+        return case((intro, intro_column), else_=sync_column)
+
+    failures = of(video.c.intro_ai_fail_count, video.c.douban_sync_fail_count)
+    reason = of(video.c.intro_ai_last_fail_reason, video.c.douban_last_fail_reason)
+    query = select(task.c.vod_id, intro, failures, reason).join(video, video.c.vod_id == task.c.vod_id)
+    # Two queries, each by an index of its own.
+    tried_again = (task.c.status.in_(OPEN), task.c.attempts > 0)
+    given_up = (task.c.finished_at >= health.at - DAY, task.c.status == TaskStatus.FAIL)
+    found: dict[tuple[int, bool], _Failing] = {}
+    with reading(services.engine) as connection:
+        for conditions in (tried_again, given_up):
+            rows = connection.execute(
+                query.where(*conditions, failures >= FAILURES_FOR_A_PERSON).order_by(task.c.vod_id).limit(_MOST_FAILING)
+            )
+            for vod_id, is_intro, count, why in rows:
+                found[vod_id, bool(is_intro)] = _Failing(vod_id, bool(is_intro), count, why)
+    return list(found.values())
+
+
+def _budget(services: Services, health: Health) -> Iterable[Cause]:
+    spending = health.spending
+    if services.settings.ai_intros and 0 < spending.budget_usd <= spending.usd:
+        yield Cause(
+            BUDGET,
+            BUDGET,
+            "AI 简介今日预算已用完",
+            f"已花 {spending.usd:.4f} 美元，预算 {spending.budget_usd:g} 美元，写成 {spending.written} 篇\n"
+            "明天自动继续，或调高 DOUBAN_PIPELINE_LLM_BUDGET_USD_PER_DAY",
+        )

@@ -1,0 +1,164 @@
+"""Warnings on `pipeline_health`. They block nothing, and each looks for itself, so that it may be run alone."""
+
+import math
+from datetime import timedelta
+
+import dagster as dg
+from sqlalchemy import select
+
+from douban_pipeline.core.database import reading
+from douban_pipeline.core.gate import GateState
+from douban_pipeline.douban.reports.health import metrics, samples
+from douban_pipeline.douban.reports.health.assets import pipeline_health
+from douban_pipeline.douban.sources.gates import SOURCE_NAMES
+from douban_pipeline.douban.store.states import TaskStatus
+from douban_pipeline.services import Services
+from douban_pipeline.state_words import TASK_TYPES, word_for
+
+LEAST_GROWTH = 200
+"""Videos by which the backlog has to grow before it is worth a warning: a small one doubles easily."""
+LEAST_TASKS = 20
+"""Fewer tasks in an hour say nothing of their failure rate."""
+WAITED = timedelta(hours=1)
+"""Work that came only now has no success yet."""
+LEAST_VERDICTS = 50
+LEAST_POINTS = 0.10
+STANDARD_ERRORS = 3.0
+_NEAR = timedelta(hours=2)
+
+
+def _result(passed: bool, said: str, **numbers: float | None) -> dg.AssetCheckResult:
+    return dg.AssetCheckResult(
+        passed=passed,
+        severity=dg.AssetCheckSeverity.WARN,
+        description=said,
+        metadata={name: round(value, 4) for name, value in numbers.items() if value is not None},
+    )
+
+
+@dg.asset_check(
+    asset=pipeline_health,
+    description="The due videos did not grow by more than `DOUBAN_PIPELINE_WARN_BACKLOG_GROWTH` within a day.",
+)
+def backlog_steady(services: dg.ResourceParam[Services]) -> dg.AssetCheckResult:
+    """Compare the due videos with those of 24 hours ago; passes while there is no measurement of then."""
+    services.ready()
+    then = samples.newest_before(services, services.clock.now() - metrics.DAY, within=_NEAR)
+    with reading(services.engine) as connection:
+        due = metrics.due_count(connection, services)
+    if then is None:
+        return _result(True, f"到期影片 {due:,} 部；还没有 24 小时前的记录可比", due=due)
+    growth = due - then.due
+    allowed = services.settings.warn_backlog_growth
+    if growth > LEAST_GROWTH and growth > allowed * then.due:
+        share = f"（+{growth / then.due:.0%}）" if then.due else ""
+        said = (
+            f"积压在增长：到期影片 24 小时内从 {then.due:,} 部增到 {due:,} 部{share}，警戒线 +{allowed:.0%}。"
+            "请看数据源是否熔断、失败率是否过高；都正常则提高请求上限，或拉长更新间隔、排除不需要的分类"
+        )
+        return _result(False, said, due=due, due_a_day_ago=then.due)
+    return _result(True, f"到期影片 {due:,} 部，24 小时前 {then.due:,} 部", due=due, due_a_day_ago=then.due)
+
+
+@dg.asset_check(
+    asset=pipeline_health,
+    description="Of the last hour's tasks no larger share failed than `DOUBAN_PIPELINE_WARN_FAILURE_RATE`; tasks put "
+    "back after a failure count, those that wait for a closed source do not.",
+)
+def failures_rare(services: dg.ResourceParam[Services]) -> dg.AssetCheckResult:
+    """Look at the last hour; passes while too few tasks ended in it."""
+    services.ready()
+    with reading(services.engine) as connection:
+        by_type = metrics.outcomes_since(connection, services, services.clock.now() - metrics.HOUR)
+    hour = metrics.total(by_type)
+    share, allowed = hour.failure_share, services.settings.warn_failure_rate
+    if share is None or hour.judged < LEAST_TASKS:
+        return _result(True, f"最近 1 小时只有 {hour.judged} 个任务有结果，不足 {LEAST_TASKS} 个", failed=hour.failed)
+    said = f"最近 1 小时失败 {hour.failed} / {hour.judged} 个任务（{share:.0%}）"
+    if share <= allowed:
+        return _result(True, said, failed=hour.failed, failure_share=share)
+    worst = max(by_type.items(), key=lambda item: item[1].failed)
+    said += (
+        f"，警戒线 {allowed:.0%}，以{word_for(TASK_TYPES, worst[0])}最多（{worst[1].failed} 个）。"
+        "请看 source_gates 中数据源的失败原因，以及最近运行的 put_back 表"
+    )
+    return _result(False, said, failed=hour.failed, failure_share=share)
+
+
+@dg.asset_check(
+    asset=pipeline_health,
+    description="While work waits, some task succeeded within `DOUBAN_PIPELINE_WARN_NO_SUCCESS_HOURS`. In a dry run a "
+    "skipped task counts; a source that a person closed excuses.",
+)
+def work_succeeds(services: dg.ResourceParam[Services]) -> dg.AssetCheckResult:
+    """Look for a success; passes while nothing has waited for an hour, or a person closed a source."""
+    services.ready()
+    hours = services.settings.warn_no_success_hours
+    if _has_succeeded(services, timedelta(hours=hours)):
+        return _result(True, f"最近 {hours} 小时内有任务完成")
+    due, waiting = _waiting(services)
+    if not due and not waiting:
+        return _result(True, "没有等待已久的工作")
+    closed = [gate for gate in services.gate.status() if gate.state is not GateState.CLOSED]
+    by_people = [gate for gate in closed if gate.changed_by]
+    if by_people:
+        named = "、".join(f"{word_for(SOURCE_NAMES, gate.source)}（{gate.changed_by}）" for gate in by_people)
+        return _result(True, f"最近 {hours} 小时没有任务完成；数据源由人工关闭：{named}", due=due, open_tasks=waiting)
+    named = "、".join(word_for(SOURCE_NAMES, gate.source) for gate in closed)
+    why = (
+        f"熔断中的数据源：{named}，见 source_gates" if closed else "请看调度与传感器是否在运行、最近的运行为何没有结果"
+    )
+    said = f"最近 {hours} 小时没有任何任务完成，而有 {due:,} 部到期影片、{waiting:,} 个任务在等待。{why}"
+    return _result(False, said, due=due, open_tasks=waiting)
+
+
+@dg.asset_check(
+    asset=pipeline_health,
+    description="Today's share of verdicts that go to a person is near that of the last 14 days: not both 10 points "
+    "and 3 standard errors away.",
+)
+def review_share_usual(services: dg.ResourceParam[Services]) -> dg.AssetCheckResult:
+    """Compare today with the days before; passes while either has too few verdicts."""
+    services.ready()
+    with reading(services.engine) as connection:
+        *before, today = metrics.verdict_days(connection, services)
+    past = [day for day in before if day.judged]
+    judged = sum(day.judged for day in past)
+    share = today.review_share
+    if share is None or today.judged < LEAST_VERDICTS or judged < LEAST_VERDICTS:
+        return _result(True, f"今日 {today.judged} 条、此前 {judged} 条判定，不足以比较", review_share=share)
+    usual = sum(day.counts.get("REVIEW", 0) for day in past) / judged
+    # Both shares are of samples; days are not told apart further.
+    both = (usual * judged + share * today.judged) / (judged + today.judged)
+    error = math.sqrt(both * (1 - both) * (1 / today.judged + 1 / judged))
+    far = abs(share - usual) >= LEAST_POINTS and abs(share - usual) > STANDARD_ERRORS * error
+    said = f"今日待审核占 {share:.1%}（{today.judged:,} 条判定），前 {len(past)} 天平均 {usual:.1%}"
+    if far:
+        said += (
+            "。偏高通常是资料或搜索结果变差、数据源返回残缺，偏低可能是规则放宽；"
+            "请抽查今日判定的原因，必要时暂停写入（DOUBAN_PIPELINE_DRY_RUN）"
+        )
+    return _result(not far, said, review_share=share, usual_review_share=usual)
+
+
+def _has_succeeded(services: Services, within: timedelta) -> bool:
+    task = services.tables.task
+    good = [TaskStatus.SUCCESS, *([TaskStatus.SKIP] if services.settings.dry_run else [])]
+    query = select(task.c.task_id).where(
+        task.c.finished_at >= services.clock.now() - within, task.c.open_key.is_(None), task.c.status.in_(good)
+    )
+    with reading(services.engine) as connection:
+        return connection.execute(query.limit(1)).first() is not None
+
+
+def _waiting(services: Services) -> tuple[int, int]:
+    """Return the due videos and the open tasks, of each sort none if its oldest came within `WAITED`."""
+    long_ago = services.clock.now() - WAITED
+    with reading(services.engine) as connection:
+        oldest = metrics.oldest_due(connection, services)
+        due = metrics.due_count(connection, services) if oldest is not None and oldest.since <= long_ago else 0
+        tasks = metrics.open_tasks(connection, services)
+    return due, sum(item.count for item in tasks) if any(item.created <= long_ago for item in tasks) else 0
+
+
+checks = [backlog_steady, failures_rare, work_succeeds, review_share_usual]

@@ -1,0 +1,132 @@
+"""What was measured, drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from douban_pipeline.core.gate import GateStatus
+from douban_pipeline.core.ui.plots import Series, Span, Track, columns, spans, timeline
+from douban_pipeline.douban.reports.health import words
+from douban_pipeline.douban.reports.health.metrics import DAYS, Health, Outcomes
+from douban_pipeline.douban.reports.health.samples import Sample
+from douban_pipeline.douban.sources.gates import SOURCE_NAMES
+from douban_pipeline.state_words import TASK_STATUSES, TASK_TYPES, VERDICTS, word_for
+
+BACKLOG_SHOWN = timedelta(hours=48)
+_GAP = timedelta(minutes=30)
+"""Measurements further apart are not joined."""
+_MOST_POINTS = 200
+_HOURS = 24
+_MINUTES = 60
+_VERDICT_COLOURS = {"CONFIRMED": 3, "REVIEW": 2, "NOT_FOUND": 1, "UNDECIDED": 4}
+
+
+def backlog(samples: Sequence[Sample], now: datetime, zone: ZoneInfo) -> str:
+    """Return how the due videos and the open tasks went up and down; empty without samples."""
+    start = now - BACKLOG_SHOWN
+    # As many as can be told apart, the newest among them: every plot is stored with its run.
+    every = -(-len(samples) // _MOST_POINTS) or 1
+    shown = samples[(len(samples) - 1) % every :: every]
+    tracks = [
+        Track("到期影片", [(sample.at, sample.due) for sample in shown], 1),
+        Track("未完成任务", [(sample.at, sample.open_tasks) for sample in shown], 2),
+    ]
+    marks = list(_half_days(start, now, zone))
+    return timeline(tracks, title="积压（最近 48 小时）", start=start, end=now, marks=marks, gap=_GAP)
+
+
+def requests(gate: GateStatus, now: datetime, zone: ZoneInfo) -> str:
+    """Return the calls to a source in each of the last 60 minutes, against what it is allowed."""
+    last = now.replace(second=0, microsecond=0)
+    moments = [last - timedelta(minutes=back) for back in range(_MINUTES - 1, -1, -1)]
+    found = {minute.start: minute for minute in gate.minutes}
+    granted = [found[moment].granted if moment in found else 0 for moment in moments]
+    # A call may fail in the minute after the one it was let through in.
+    failed = [min(found[moment].failed, granted[at]) if moment in found else 0 for at, moment in enumerate(moments)]
+    local = [moment.astimezone(zone) for moment in moments]
+    return columns(
+        [
+            Series("请求", [all_ - bad for all_, bad in zip(granted, failed, strict=True)], 1),
+            Series("其中失败", failed, 2),
+        ],
+        title=f"{word_for(SOURCE_NAMES, gate.source)}：每分钟请求（最近 1 小时）",
+        marks=[f"{moment:%H:%M}" if moment.minute % 15 == 0 else "" for moment in local],
+        limit=gate.requests_per_minute,
+        limit_name=f"上限 {gate.requests_per_minute:g}",
+        height=80,
+    )
+
+
+def verdicts(health: Health) -> str:
+    """Return the mix of verdicts by day; empty if there were none."""
+    days = health.verdict_days
+    if not any(day.counts for day in days):
+        return ""
+    return columns(
+        [
+            Series(word_for(VERDICTS, status), [day.counts.get(status, 0) for day in days], colour)
+            for status, colour in _VERDICT_COLOURS.items()
+        ],
+        title=f"每日判定（最近 {DAYS} 天和今天）",
+        marks=["" if at % 2 else f"{day.day.month}-{day.day.day}" for at, day in enumerate(days)],
+    )
+
+
+def outcomes(samples: Sequence[Sample], now: datetime, zone: ZoneInfo) -> str:
+    """Return how many tasks succeeded and failed in each of the last 24 hours; empty without samples.
+
+    Args:
+        samples: With the one made ``now``.
+        now: The end of the last hour.
+        zone: In which hours are told.
+    """
+    if not samples:
+        return ""
+    ends = [now - timedelta(hours=back) for back in range(_HOURS - 1, -1, -1)]
+    found = [_hour_up_to(samples, end) for end in ends]
+    return columns(
+        [
+            Series("成功", [hour.succeeded for hour in found], 3),
+            Series("失败", [hour.failed for hour in found], 2),
+        ],
+        title="每小时任务结果（最近 24 小时）",
+        marks=["" if at % 4 else f"{end.astimezone(zone):%H:%M}" for at, end in enumerate(reversed(ends))][::-1],
+    )
+
+
+def durations(health: Health) -> str:
+    """Return how long tasks took in the last 24 hours; empty if of none the beginning is known."""
+    rows = [
+        Span(
+            f"{word_for(TASK_TYPES, item.task_type)} · {word_for(TASK_STATUSES, item.status)}",
+            item.mean_seconds,
+            item.p95_seconds,
+        )
+        for item in health.closed_tasks
+        if item.mean_seconds is not None and item.p95_seconds is not None
+    ]
+    return spans(
+        rows,
+        title="任务耗时（最近 24 小时）",
+        usual="平均",
+        reach="95% 不超过",
+        tell=words.duration,
+        unit=words.time_unit(max((row.reach for row in rows), default=0.0)),
+    )
+
+
+def _half_days(start: datetime, end: datetime, zone: ZoneInfo) -> Iterator[tuple[datetime, str]]:
+    moment = start.astimezone(zone).replace(hour=0, minute=0, second=0, microsecond=0)
+    while moment <= end:
+        if moment >= start:
+            yield moment, f"{moment.month}-{moment.day}" if moment.hour == 0 else f"{moment:%H:%M}"
+        # By the clock on the wall, whatever it was set to meanwhile.
+        moment = (moment + timedelta(hours=12)).replace(hour=0 if moment.hour else 12)
+
+
+def _hour_up_to(samples: Sequence[Sample], end: datetime) -> Outcomes:
+    """Return the outcomes of the hour that ends about ``end``, as the newest sample up to then knows them."""
+    near = [sample for sample in samples if end - _GAP < sample.at <= end]
+    return near[-1].last_hour if near else Outcomes()

@@ -1,0 +1,94 @@
+"""Measurements that are kept: for plots over time, and for warnings that need to know how it was before."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import delete, select
+
+from douban_pipeline.core.database import insert_missing, reading, transactions
+from douban_pipeline.douban.reports.health.metrics import Health, Outcomes, total
+from douban_pipeline.services import Services
+
+KEPT = timedelta(days=15)
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """What is kept of a measurement.
+
+    Attributes:
+        at: When it was made (UTC).
+        due: Videos that were due.
+        open_tasks: Tasks that were open.
+        in_review: Videos that waited for a person.
+        last_hour: How the tasks of the hour before ended.
+        gates: The state of every source's gate, by name.
+        spent_usd: What intros had cost that day.
+    """
+
+    at: datetime
+    due: int
+    open_tasks: int
+    in_review: int
+    last_hour: Outcomes
+    gates: Mapping[str, str]
+    spent_usd: float
+
+    def figures(self) -> dict[str, Any]:
+        """Return what is stored beside the moment."""
+        figures = asdict(self)
+        del figures["at"]
+        return figures
+
+    @classmethod
+    def of(cls, health: Health) -> Sample:
+        """Return what is kept of ``health``."""
+        return cls(
+            at=health.at,
+            due=health.due,
+            open_tasks=sum(item.count for item in health.open_tasks),
+            in_review=health.in_review,
+            last_hour=total(health.last_hour),
+            gates={gate.source: gate.state.value for gate in health.gates},
+            spent_usd=health.spending.usd,
+        )
+
+
+def keep(services: Services, sample: Sample) -> None:
+    """Store ``sample``, and forget what is older than `KEPT`."""
+    table = services.tables.health
+    row = {"sampled_at": sample.at, "figures": sample.figures()}
+    for transaction in transactions(services.engine):
+        with transaction as connection:
+            insert_missing(connection, table, [row], key="sampled_at")
+            connection.execute(delete(table).where(table.c.sampled_at < sample.at - KEPT))
+
+
+def between(services: Services, start: datetime, end: datetime) -> list[Sample]:
+    """Return the samples from ``start`` to before ``end``, the oldest first."""
+    table = services.tables.health
+    query = select(table).where(table.c.sampled_at >= start, table.c.sampled_at < end).order_by(table.c.sampled_at)
+    with reading(services.engine) as connection:
+        return [_sample(row.sampled_at, row.figures) for row in connection.execute(query)]
+
+
+def newest_before(services: Services, end: datetime, *, within: timedelta) -> Sample | None:
+    """Return the newest sample before ``end`` that is at most ``within`` older than that."""
+    table = services.tables.health
+    query = (
+        select(table)
+        .where(table.c.sampled_at >= end - within, table.c.sampled_at < end)
+        .order_by(table.c.sampled_at.desc())
+        .limit(1)
+    )
+    with reading(services.engine) as connection:
+        row = connection.execute(query).first()
+    return _sample(row.sampled_at, row.figures) if row else None
+
+
+def _sample(at: datetime, figures: Mapping[str, Any]) -> Sample:
+    return Sample(at=at, **{**figures, "last_hour": Outcomes(**figures["last_hour"])})

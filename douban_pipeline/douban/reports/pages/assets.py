@@ -1,0 +1,119 @@
+"""Unpartitioned reports for people. Assets that compare across shards and write nothing to the CMS belong here.
+
+What a report finds is in the modules beside, what it shows in `tabs`; here it is published: numbers and tables as
+metadata, and a sheet among the report files.
+"""
+
+import dagster as dg
+from pydantic import Field
+
+from douban_pipeline.core.ui.report_files import ReportFileError, address_of, write_report
+from douban_pipeline.douban.chain.syncing.assets import synced_fields
+from douban_pipeline.douban.reports.pages.duplicates import subject_groups, title_groups
+from douban_pipeline.douban.reports.pages.intros import intros
+from douban_pipeline.douban.reports.pages.keepers import Keeper
+from douban_pipeline.douban.reports.pages.locked import locked_ids
+from douban_pipeline.douban.reports.pages.missing import missing_ids
+from douban_pipeline.douban.reports.pages.pages import Report, markdown, sheet
+from douban_pipeline.douban.reports.pages.tabs.duplicates import duplicates_report
+from douban_pipeline.douban.reports.pages.tabs.intros import intros_report
+from douban_pipeline.douban.reports.pages.tabs.locked import locked_report
+from douban_pipeline.douban.reports.pages.tabs.missing import missing_report
+from douban_pipeline.douban.reports.pages.tabs.tasks_and_log import tasks_and_log_report
+from douban_pipeline.douban.reports.pages.tasks_and_log import tasks_and_log_of
+from douban_pipeline.services import Services
+
+_MOST = 5000
+"""Entries of a sheet that a telephone still opens."""
+
+
+class MissingConfig(dg.Config):
+    """How much is listed."""
+
+    most: int = Field(500, ge=1, le=_MOST, description="Videos in the sheet, the most valuable first.")
+
+
+class DuplicatesConfig(dg.Config):
+    """What is proposed, and how much is listed."""
+
+    keeper: Keeper = Field(
+        Keeper.best_match, description="Which of a group is proposed to be kept: best_match, earliest_link, popularity."
+    )
+    most: int = Field(500, ge=1, le=_MOST, description="Groups of each sort in the sheet, the largest first.")
+
+
+@dg.asset(deps=[synced_fields], group_name="reports", kinds={"mysql", "python"})
+def missing_douban_ids(config: MissingConfig, services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
+    """Live videos without a confirmed Douban id: not found, or with candidates that nobody confirmed yet.
+
+    The most watched and most recently updated come first (`review.ordering.value_of`), each with the reason, the best
+    candidate so far, a link to Douban's own search, and links that open `record_decisions` to set the id or to ignore
+    the video. Ignored videos and categories out of scope are left out.
+    """
+    services.ready()
+    return _published(services, missing_report(missing_ids(services, most=config.most)))
+
+
+@dg.asset(deps=[synced_fields], group_name="reports", kinds={"mysql", "python"})
+def duplicate_reports(config: DuplicatesConfig, services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
+    """Groups of videos that may be one: by shared Douban id, and by equal name, number, year and kind.
+
+    Each with the one that is proposed to be kept, by the rule `keeper` of the config, and why; and with a link that
+    opens `record_batch_decisions` to clear the id of the others, or to ignore those without one. The link's batch is
+    a dry run first. Nothing is ever merged or deleted by the machine, and locked videos are named.
+    """
+    services.ready()
+    by_subject = subject_groups(services, config.keeper, most=config.most)
+    by_title = title_groups(services, config.keeper, most=config.most)
+    return _published(services, duplicates_report(by_subject, by_title, config.keeper, services.settings.zone))
+
+
+@dg.asset(deps=[synced_fields], group_name="reports", kinds={"mysql", "python"})
+def locked_douban_ids(services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
+    """Douban ids that no automatic run may change: whose word each is, since when, who locked it and why.
+
+    Those that the CMS has otherwise come first: somebody changed them there after they were locked. Each with a link
+    that opens `record_decisions` to unlock it, and to lock what the CMS has instead.
+    """
+    services.ready()
+    return _published(services, locked_report(locked_ids(services)))
+
+
+@dg.asset(deps=[synced_fields], group_name="reports", kinds={"mysql", "python"})
+def intro_reports(services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
+    """Intros: which are locked, which fail and why, how many wait, what the fact guard refuses, what they cost.
+
+    Failures, refusals and costs are of the last 30 days. Each video with links that open `record_decisions` to have
+    its intro written anew, and to lock or unlock it.
+    """
+    services.ready()
+    return _published(services, intros_report(intros(services)))
+
+
+@dg.asset(deps=[synced_fields], group_name="reports", kinds={"mysql", "python"})
+def tasks_and_log(services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
+    """Tasks, decisions and changes: what does not move and why, what was not carried out, what was written by whom.
+
+    Open tasks by stage, who holds them, why they were put off, and the failures of seven days by reason; decisions
+    that wait or were refused; changes that were refused or are in conflict, each with what to do about it; the newest
+    changes, each with a link that opens `revert_changes` for its batch; and the changes of 30 days by day, action and
+    operator. How fast and how well the pipeline works is told by `pipeline_health`.
+    """
+    services.ready()
+    return _published(services, tasks_and_log_report(tasks_and_log_of(services)))
+
+
+def _published(services: Services, report: Report) -> dg.MaterializeResult:
+    """Write the sheet of a report, and tell it as metadata."""
+    settings = services.settings
+    try:
+        write_report(settings, report.file, sheet(report, settings, services.clock.now()))
+    except ReportFileError as error:
+        raise dg.Failure(str(error), allow_retries=False) from error
+    address = address_of(settings, report.file)
+    place = dg.MetadataValue.url(address) if settings.reports_url else dg.MetadataValue.path(address)
+    tables = {chapter.key: dg.MetadataValue.md(markdown(chapter, settings.zone)) for chapter in report.chapters}
+    return dg.MaterializeResult(metadata={"sheet": place, **report.counts, **tables})
+
+
+assets = [missing_douban_ids, duplicate_reports, locked_douban_ids, intro_reports, tasks_and_log]

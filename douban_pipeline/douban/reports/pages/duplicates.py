@@ -1,0 +1,186 @@
+"""Videos that may be one: by subject, and by name. Reported only; a duplicate is never merged by the machine.
+
+Over the whole library only keys are held, 17 bytes a video; everything else is read for the groups that are shown.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import func, select
+from sqlalchemy.sql import ColumnElement
+
+from douban_pipeline.cms.numbers import year_of
+from douban_pipeline.cms.values import readable
+from douban_pipeline.core.database import chunks, reading
+from douban_pipeline.douban.chain.linking.facts import kind_of_category
+from douban_pipeline.douban.reports.pages.keepers import Keeper, Member, Standing, ranked, why_kept
+from douban_pipeline.douban.reports.pages.members import members_of
+from douban_pipeline.douban.store.states import ReviewStatus
+from douban_pipeline.matching import Kind, parse_title
+from douban_pipeline.services import Services
+
+_KEY_COLUMNS = ("vod_name", "vod_year", "type_id", "vod_douban_id")
+_READ = 5000
+"""Rows of `mac_vod` read at once. It is MyISAM: a long read keeps the site from counting its visitors."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Videos that may be one.
+
+    Attributes:
+        by: ``subject`` (they carry one Douban id) or ``title`` (equal name, number, year and kind).
+        key: The id or the name they share.
+        members: The videos, the one to keep first.
+        why: Why that one.
+    """
+
+    by: str
+    key: str
+    members: tuple[Member, ...]
+    why: str
+
+    @property
+    def keep(self) -> Member:
+        """The one to keep."""
+        return self.members[0]
+
+    @property
+    def others(self) -> tuple[Member, ...]:
+        """The others."""
+        return self.members[1:]
+
+    @property
+    def unlinked(self) -> tuple[Member, ...]:
+        """The others that nobody linked; linked ones are a group by subject, or other works."""
+        return tuple(member for member in self.others if member.standing is Standing.NONE)
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """Groups of one sort: how many there are, how many videos are in them, and the first of them, the largest first."""
+
+    count: int
+    videos: int
+    shown: tuple[Group, ...]
+
+
+def subject_groups(services: Services, keeper: Keeper, *, most: int) -> Groups:
+    """Return the groups of videos that carry one confirmed id, the first ``most`` in full."""
+    video = services.tables.video
+    size = func.count()
+    query = (
+        select(video.c.vod_douban_id, size)
+        .where(*_linked(services))
+        .group_by(video.c.vod_douban_id)
+        .having(size > 1)
+        .order_by(size.desc(), video.c.vod_douban_id)
+    )
+    with reading(services.engine) as connection:
+        sizes = [(douban_id, count) for douban_id, count in connection.execute(query)]
+        shown = [douban_id for douban_id, _ in sizes[:most]]
+        vod_ids: dict[int, list[int]] = {douban_id: [] for douban_id in shown}
+        for chunk in chunks(shown):
+            carried = select(video.c.vod_douban_id, video.c.vod_id).where(
+                video.c.vod_douban_id.in_(chunk), *_linked(services)
+            )
+            for douban_id, vod_id in connection.execute(carried):
+                vod_ids[douban_id].append(vod_id)
+        every = members_of(services, connection, [vod_id for group in vod_ids.values() for vod_id in group])
+    groups = []
+    for douban_id, group in vod_ids.items():
+        # The id is what a batch will go by: who has another one meanwhile is none of them.
+        members = [every[each] for each in group if each in every and every[each].douban_id == douban_id]
+        groups.append(_group(services, "subject", str(douban_id), members, keeper))
+    return Groups(len(sizes), sum(count for _, count in sizes), tuple(filter(None, groups)))
+
+
+def _linked(services: Services) -> list[ColumnElement[bool]]:
+    video = services.tables.video
+    return [
+        video.c.vod_douban_id > 0,
+        # An id that is in doubt says nothing of who shares it.
+        video.c.douban_review_status == ReviewStatus.CONFIRMED,
+        video.c.douban_next_sync_at.is_not(None),
+    ]
+
+
+def title_groups(services: Services, keeper: Keeper, *, most: int) -> Groups:
+    """Return the groups of videos with equal name, number, year and kind, the first ``most`` in full.
+
+    Left out are videos that are ignored: somebody looked at them; and groups of which every video is linked: with one
+    subject they are a group by subject, with several they are known to be different works.
+    """
+    groups = _equal_titles(services)
+    groups.sort(key=lambda vod_ids: (-len(vod_ids), vod_ids[0]))
+    with reading(services.engine) as connection:
+        every = members_of(services, connection, [vod_id for group in groups[:most] for vod_id in group])
+    shown = []
+    for group in groups[:most]:
+        shown.append(_group(services, "title", "", [every[each] for each in group if each in every], keeper))
+    return Groups(len(groups), sum(map(len, groups)), tuple(filter(None, shown)))
+
+
+def _equal_titles(services: Services) -> list[Sequence[int]]:
+    """Return the ids of every group by title, each in ascending order."""
+    ignored, doubtful = (_of_status(services, status) for status in (ReviewStatus.IGNORED, ReviewStatus.REVIEW))
+    ids, keys, linked = array("q"), array("q"), array("b")
+    kinds: dict[int, Kind | None] = {}
+    columns = (*_KEY_COLUMNS, *(["vod_recycle_time"] if services.cms.has_recycle_bin else []))
+    for rows in services.cms.stream(services.engine, columns, size=_READ):
+        for row in rows:
+            vod_id, type_id = row["vod_id"], row["type_id"]
+            if row.get("vod_recycle_time") or vod_id in ignored:
+                continue
+            if type_id not in kinds:
+                kinds[type_id] = kind_of_category(services.categories, type_id)
+            title = parse_title(readable(row["vod_name"]))
+            if not title.base:
+                continue
+            year = year_of(row["vod_year"]) or title.year
+            # Two different ones have the same 64 bits about once in a thousand million libraries.
+            keys.append(hash((title.form, title.number_kind, title.distinct_editions, year, kinds[type_id])))
+            ids.append(vod_id)
+            linked.append(row["vod_douban_id"] > 0 and vod_id not in doubtful)
+    return _equal(ids, keys, linked)
+
+
+def _equal(ids: array[int], keys: array[int], linked: array[int]) -> list[Sequence[int]]:
+    """Return the ids that share a key with another, of every key of which not all are linked."""
+    import numpy as np  # takes a tenth of a second to load, which no other run has to wait for
+
+    if not ids:
+        return []
+    numbers, key_of, is_linked = np.asarray(ids), np.asarray(keys), np.asarray(linked)
+    order = np.argsort(key_of, kind="stable")
+    bounds = np.concatenate(([0], np.flatnonzero(np.diff(key_of[order])) + 1, [len(order)]))
+    found: list[Sequence[int]] = []
+    for at in np.flatnonzero(np.diff(bounds) > 1):
+        places = order[bounds[at] : bounds[at + 1]]
+        if not is_linked[places].all():
+            found.append(numbers[places].tolist())
+    return found
+
+
+def _of_status(services: Services, status: ReviewStatus) -> frozenset[int]:
+    video = services.tables.video
+    with reading(services.engine) as connection:
+        rows = connection.execute(select(video.c.vod_id).where(video.c.douban_review_status == status))
+        return frozenset(rows.scalars())
+
+
+def _group(services: Services, by: str, key: str, members: Sequence[Member], keeper: Keeper) -> Group | None:
+    """Return a group; None for one of which only one is left."""
+    if len(members) < 2:
+        return None
+    best, next_best, *others = ranked(members, keeper)
+    why = why_kept(best, next_best, keeper, services.settings.zone)
+    return Group(by, key or _name_of(best), (best, next_best, *others), why)
+
+
+def _name_of(member: Member) -> str:
+    title = parse_title(member.title)
+    return f"{title.form} {member.year or title.year or ''}".strip()

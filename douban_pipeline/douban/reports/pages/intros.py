@@ -1,0 +1,197 @@
+"""Intros as people look after them: what is locked, what fails, what waits, what the guard refuses, what it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+
+from sqlalchemy import Connection, case, func, select, true
+from sqlalchemy.sql import ColumnElement
+
+from douban_pipeline.core.database import chunks, reading
+from douban_pipeline.douban.intros.due import DueIntros
+from douban_pipeline.douban.reports.pages.intro_calls import DAYS, Refusals, Spending, calls
+from douban_pipeline.douban.reports.pages.lookup import Names, names_of
+from douban_pipeline.douban.store.states import TaskStatus, TaskType
+from douban_pipeline.douban.store.tables import SHARDS
+from douban_pipeline.douban.store.tasks import OPEN
+from douban_pipeline.services import Services
+
+MOST = 100
+_ALL = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class LockedIntro:
+    """A locked intro: whose it is (the model's name, empty for a person's), and since when (UTC)."""
+
+    vod_id: int
+    model: str
+    since: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class FailedIntro:
+    """A video whose intro failed in the last `DAYS` days and has not come since: how often, when last, and why."""
+
+    vod_id: int
+    times: int
+    last: datetime | None
+    reason: str
+    until: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Queued:
+    """Open tasks of one status: how many, how many of them may not be taken on yet, and when the first was queued."""
+
+    status: str
+    count: int
+    later: int
+    oldest: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Videos that shall get an intro and have no task yet: how many, and since when the first could have had one."""
+
+    count: int
+    oldest: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Intros:
+    """Everything that is told.
+
+    Attributes:
+        on: Whether intros are written at all.
+        locked_by_model: How many the model wrote and locked.
+        locked_by_people: How many a person locked.
+        locked: The newest of both sorts, a person's first.
+        failed: The newest failures.
+        failed_count: How many there are.
+        queued: Open tasks.
+        waiting: Videos without a task; None where intros are switched off.
+        refusals: By kind of violation, the most frequent first.
+        days: Spending by day, the newest first.
+        names: The videos told of.
+    """
+
+    on: bool
+    locked_by_model: int
+    locked_by_people: int
+    locked: Sequence[LockedIntro]
+    failed: Sequence[FailedIntro]
+    failed_count: int
+    queued: Sequence[Queued]
+    waiting: Waiting | None
+    refusals: Mapping[str, Refusals]
+    days: Mapping[date, Spending]
+    names: Names
+
+    @property
+    def usd(self) -> float:
+        """US dollars of all days."""
+        return sum(day.usd for day in self.days.values())
+
+
+def intros(services: Services) -> Intros:
+    """Return what is to be told of intros."""
+    on = services.settings.ai_intros
+    with reading(services.engine) as connection:
+        by_model, by_people = _locked_counts(services, connection)
+        locked = [*_locked(services, connection, of_people=True), *_locked(services, connection, of_people=False)]
+        failing = _failing(services, connection)
+        failed = sorted(failing, key=lambda item: (-item.last.timestamp() if item.last else 0.0, item.vod_id))[:MOST]
+        refusals, days = calls(services, connection)
+        names = names_of(services, connection, [item.vod_id for item in locked] + [item.vod_id for item in failed])
+        return Intros(
+            on=on,
+            locked_by_model=by_model,
+            locked_by_people=by_people,
+            locked=locked,
+            failed=failed,
+            failed_count=len(failing),
+            queued=_queued(services, connection),
+            waiting=_waiting(services) if on else None,
+            refusals=dict(sorted(refusals.items(), key=lambda item: (-item[1].times, item[0]))),
+            days=dict(sorted(days.items(), reverse=True)),
+            names=names,
+        )
+
+
+def _locked_counts(services: Services, connection: Connection) -> tuple[int, int]:
+    video = services.tables.video  # compared by =, here and below: for IS TRUE no server uses an index
+    of_people = func.sum(case((_of_people(services), 1), else_=0))
+    row = connection.execute(select(func.count(), of_people).where(video.c.intro_locked == true())).one()
+    people = int(row[1] or 0)
+    return row[0] - people, people
+
+
+def _of_people(services: Services) -> ColumnElement[bool]:
+    # The model's are signed when they are written; an unsigned one was locked as it stood.
+    return services.tables.video.c.intro_ai_source == ""
+
+
+def _locked(services: Services, connection: Connection, *, of_people: bool) -> list[LockedIntro]:
+    """Return the newest locked intros of one sort."""
+    video = services.tables.video
+    # Of the model's there may be as many as videos: their order is that of an index.
+    moment = video.c.intro_lock_time if of_people else video.c.intro_ai_last_at
+    query = (
+        select(video.c.vod_id, video.c.intro_ai_source, video.c.intro_lock_time)
+        .where(video.c.intro_locked == true(), _of_people(services) if of_people else ~_of_people(services))
+        .order_by(moment.desc())
+        .limit(MOST)
+    )
+    return [LockedIntro(row[0], row[1], row[2]) for row in connection.execute(query)]
+
+
+def _failing(services: Services, connection: Connection) -> list[FailedIntro]:
+    """Return the videos whose task failed lately, if the failure stands.
+
+    Asked of the tasks, which have an index by time; the states are read of those alone.
+    """
+    task, video = services.tables.task, services.tables.video
+    since = services.clock.now() - timedelta(days=DAYS)
+    of_intros = task.c.task_type == TaskType.AI_INTRO
+    closed = select(task.c.vod_id).where(
+        task.c.finished_at >= since, task.c.open_key.is_(None), of_intros, task.c.status == TaskStatus.FAIL
+    )
+    put_back = select(task.c.vod_id, task.c.run_after).where(task.c.status.in_(OPEN), of_intros, task.c.attempts > 0)
+    until: dict[int, datetime | None] = dict.fromkeys(connection.execute(closed).scalars())
+    until.update((vod_id, run_after) for vod_id, run_after in connection.execute(put_back))
+    found: list[FailedIntro] = []
+    for chunk in chunks(sorted(until)):
+        query = select(
+            video.c.vod_id,
+            video.c.intro_ai_fail_count,
+            video.c.intro_ai_last_fail_at,
+            video.c.intro_ai_last_fail_reason,
+        ).where(video.c.vod_id.in_(chunk), video.c.intro_ai_fail_count > 0)
+        found += [FailedIntro(row[0], row[1], row[2], row[3], until[row[0]]) for row in connection.execute(query)]
+    return found
+
+
+def _queued(services: Services, connection: Connection) -> list[Queued]:
+    task = services.tables.task
+    later = func.sum(case((task.c.run_after > services.clock.now(), 1), else_=0))
+    query = (
+        select(task.c.status, func.count(), later, func.min(task.c.created_at))
+        .where(task.c.status.in_(OPEN), task.c.task_type == TaskType.AI_INTRO)
+        .group_by(task.c.status)
+        .order_by(task.c.status)
+    )
+    return [Queued(status, count, int(put_off), oldest) for status, count, put_off, oldest in connection.execute(query)]
+
+
+def _waiting(services: Services) -> Waiting:
+    """Count the due videos by the very rule that queues them, a shard at a time."""
+    due = DueIntros(services)
+    count, oldest = 0, None
+    for shard in range(SHARDS):
+        for item in due.find(shard, limit=_ALL):
+            count += 1
+            oldest = min(oldest or item.synced_at, item.synced_at)
+    return Waiting(count, oldest)

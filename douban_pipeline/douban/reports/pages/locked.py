@@ -1,0 +1,161 @@
+"""Locked Douban ids: whose word each is, who locked it and why, and whether the CMS still has it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection, Row, RowMapping, select, true
+
+from douban_pipeline.core.database import chunks, reading
+from douban_pipeline.douban.reports.pages.lookup import Names, names_of
+from douban_pipeline.douban.store.decisions import locks_id
+from douban_pipeline.douban.store.states import ChangeState, DecisionAction, DecisionState
+from douban_pipeline.services import Services
+
+MOST = 500
+_DONE = (DecisionState.APPLIED, DecisionState.QUEUED)
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """Who locked something, and why."""
+
+    operator: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Locked:
+    """A locked id.
+
+    Attributes:
+        name: The video, as it is named in a table.
+        douban_id: The id that is locked; 0 is locked too: none is to be linked.
+        source: Whose word it is.
+        since: When it was locked (UTC).
+        standing: What the CMS has; None for a deleted video.
+        status: The video's status.
+        act: Who locked it and why, as far as it is known.
+    """
+
+    vod_id: int
+    name: str
+    douban_id: int
+    source: str
+    since: datetime | None
+    standing: int | None
+    status: str
+    act: Act | None
+
+    @property
+    def differs(self) -> bool:
+        """Whether the CMS has something else."""
+        return self.standing is not None and self.standing != self.douban_id
+
+
+@dataclass(frozen=True, slots=True)
+class LockedIds:
+    """All of them by source, how many the CMS has otherwise or not at all, and the first: these, then the newest."""
+
+    by_source: dict[str, int]
+    differing: int
+    gone: int
+    first: tuple[Locked, ...]
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return sum(self.by_source.values())
+
+
+def locked_ids(services: Services, *, most: int = MOST) -> LockedIds:
+    """Return the locked ids, the ``most`` pressing in full."""
+    video = services.tables.video
+    query = select(
+        video.c.vod_id,
+        video.c.vod_douban_id,
+        video.c.douban_id_source,
+        video.c.douban_id_lock_time,
+        video.c.douban_review_status,
+    ).where(video.c.douban_id_locked == true())
+    with reading(services.engine) as connection:
+        rows = connection.execute(query).all()
+        standing = _standing(services, connection, [row.vod_id for row in rows])
+        differing = {row.vod_id for row in rows if standing.get(row.vod_id, row.vod_douban_id) != row.vod_douban_id}
+        first = sorted(rows, key=lambda row: (row.vod_id not in differing, *_newest_first(row)))[:most]
+        shown = [row.vod_id for row in first]
+        acts = _acts(services, connection, shown)
+        names = names_of(services, connection, shown)
+    return LockedIds(
+        dict(Counter(row.douban_id_source for row in rows)),
+        len(differing),
+        len(rows) - len(standing),
+        tuple(_locked(row, names, standing, acts) for row in first),
+    )
+
+
+def _newest_first(row: Row) -> tuple[float, int]:
+    since = row.douban_id_lock_time
+    return (-since.timestamp() if since else 0.0, row.vod_id)
+
+
+def _locked(row: Row, names: Names, standing: dict[int, int], acts: dict[int, Act]) -> Locked:
+    return Locked(
+        row.vod_id,
+        names[row.vod_id],
+        row.vod_douban_id,
+        row.douban_id_source,
+        row.douban_id_lock_time,
+        standing.get(row.vod_id),
+        row.douban_review_status,
+        acts.get(row.vod_id),
+    )
+
+
+def _standing(services: Services, connection: Connection, vod_ids: Sequence[int]) -> dict[int, int]:
+    """Return the ids that the CMS has, of the videos that exist."""
+    vod = services.cms.vod
+    found: dict[int, int] = {}
+    for chunk in chunks(vod_ids):
+        rows = connection.execute(select(vod.c.vod_id, vod.c.vod_douban_id).where(vod.c.vod_id.in_(chunk)))
+        found.update((vod_id, douban_id) for vod_id, douban_id in rows)
+    return found
+
+
+def _acts(services: Services, connection: Connection, vod_ids: Sequence[int]) -> dict[int, Act]:
+    """Return who locked each id: the newest decision that was carried out, or else the newest change that did."""
+    acts: dict[int, Act] = {}
+    for chunk in chunks(vod_ids):
+        acts.update(_decided(services, connection, chunk))
+        acts.update(_logged(services, connection, [vod_id for vod_id in chunk if vod_id not in acts]))
+    return acts
+
+
+def _decided(services: Services, connection: Connection, vod_ids: Collection[int]) -> Iterator[tuple[int, Act]]:
+    decision = services.tables.decision
+    query = (
+        select(decision)
+        .where(decision.c.vod_id.in_(vod_ids), decision.c.state.in_(_DONE))
+        .order_by(decision.c.decision_id)
+    )
+    for row in connection.execute(query).mappings():
+        if locks_id(DecisionAction(row["action"]), row["lock"]):
+            yield row["vod_id"], Act(row["reviewer"], row["note"])
+
+
+def _logged(services: Services, connection: Connection, vod_ids: Collection[int]) -> Iterator[tuple[int, Act]]:
+    log = services.tables.log
+    wanted = (log.c.vod_id, log.c.state_new, log.c.operator, log.c.reason)
+    query = (
+        select(*wanted).where(log.c.vod_id.in_(vod_ids), log.c.state == ChangeState.APPLIED).order_by(log.c.change_id)
+    )
+    for row in connection.execute(query).mappings():
+        if _locks(row):
+            yield row["vod_id"], Act(row["operator"], row["reason"])
+
+
+def _locks(change: RowMapping) -> bool:
+    return bool(change["state_new"].get("douban_id_locked"))

@@ -1,0 +1,39 @@
+"""What several reports look up of given videos, some hundred at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from sqlalchemy import Connection, Subquery, func, select
+
+from douban_pipeline.cms.numbers import year_of
+from douban_pipeline.cms.values import readable
+from douban_pipeline.core.database import chunks
+from douban_pipeline.douban.reports.pages.words import video
+from douban_pipeline.services import Services
+
+
+def newest_verdicts(services: Services, vod_ids: Collection[int]) -> Subquery:
+    """Return the ids of the newest verdict of each of ``vod_ids``, to be joined."""
+    verdict = services.tables.verdict
+    newest = func.max(verdict.c.verdict_id).label("verdict_id")
+    return select(newest).where(verdict.c.vod_id.in_(vod_ids)).group_by(verdict.c.vod_id).subquery()
+
+
+class Names(dict[int, str]):
+    """Videos as they are named in a table, by id; one that was deleted goes by its id."""
+
+    def __missing__(self, vod_id: int) -> str:
+        """Return the name of a video that is not there any more."""
+        return f"{vod_id}（已删除）"
+
+
+def names_of(services: Services, connection: Connection, vod_ids: Collection[int]) -> Names:
+    """Return how videos are named in a table."""
+    vod = services.cms.vod
+    names = Names()
+    for chunk in chunks(sorted(set(vod_ids))):
+        query = select(vod.c.vod_id, vod.c.vod_name, vod.c.vod_year).where(vod.c.vod_id.in_(chunk))
+        for vod_id, title, year in connection.execute(query):
+            names[vod_id] = video(vod_id, readable(title), year_of(year))
+    return names

@@ -1,0 +1,155 @@
+"""Live videos without a confirmed Douban id: those worth most to the site's visitors first.
+
+Worth is `review.ordering.value_of`: how often a video was watched, and how recently the CMS changed it.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection, select
+
+from douban_pipeline.cms.numbers import moment_of, year_of
+from douban_pipeline.cms.values import readable
+from douban_pipeline.core.database import chunks, reading
+from douban_pipeline.douban.chain.due.due_videos import DueVideos
+from douban_pipeline.douban.reports.pages.lookup import newest_verdicts
+from douban_pipeline.douban.review.reading.ordering import value_of
+from douban_pipeline.douban.store.states import ReviewStatus
+from douban_pipeline.services import Services
+
+_SEARCHED = (ReviewStatus.NOT_FOUND, ReviewStatus.REVIEW)
+
+
+@dataclass(frozen=True, slots=True)
+class Best:
+    """The best candidate of a video's newest verdict."""
+
+    douban_id: int
+    title: str
+    year: int | None
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A video without a confirmed id.
+
+    Attributes:
+        year: As its row has it.
+        hits: How often it was watched.
+        updated: When the CMS last changed it (UTC).
+        reason: Why there is none, in Chinese.
+        looked_at: When it was last looked at (UTC).
+        visit: When it is looked at next (UTC).
+        best: The best candidate, if there was any.
+    """
+
+    vod_id: int
+    title: str
+    year: int | None
+    hits: int
+    updated: datetime | None
+    status: str
+    reason: str
+    looked_at: datetime | None
+    visit: datetime | None
+    best: Best | None
+
+
+@dataclass(frozen=True, slots=True)
+class MissingIds:
+    """All of them by status, those nobody looked at yet, and the first in their order."""
+
+    by_status: dict[str, int]
+    unseen: int
+    first: tuple[Missing, ...]
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return sum(self.by_status.values())
+
+
+def missing_ids(services: Services, *, most: int) -> MissingIds:
+    """Return the videos without a confirmed id, the ``most`` valuable in full."""
+    by_status: Counter[str] = Counter()
+    unseen = 0
+    with reading(services.engine) as connection:
+        waiting = _waiting(services, connection)
+    vod_ids = []
+    for vod_id, status, looked_at in waiting:
+        by_status[status] += 1
+        unseen += looked_at is None
+        vod_ids.append(vod_id)
+    del waiting
+    first = heapq.nsmallest(most, _places(services, sorted(vod_ids)))
+    with reading(services.engine) as connection:
+        details = _details(services, connection, [vod_id for _, vod_id in first])
+    found = tuple(details[vod_id] for _, vod_id in first if vod_id in details)
+    return MissingIds(dict(sorted(by_status.items())), unseen, found)
+
+
+def _waiting(services: Services, connection: Connection) -> Sequence[tuple[int, str, datetime | None]]:
+    """Return id, status and last look of every live video in scope that has no id."""
+    video = services.tables.video
+    due = DueVideos(services.engine, services.tables, services.settings, services.clock)
+    query = select(video.c.vod_id, video.c.douban_review_status, video.c.douban_last_sync_at).where(
+        video.c.douban_review_status.in_(_SEARCHED),
+        video.c.douban_next_sync_at.is_not(None),
+        video.c.vod_douban_id == 0,
+        *due.in_scope(),
+    )
+    return [(row[0], row[1], row[2]) for row in connection.execute(query)]
+
+
+def _places(services: Services, vod_ids: Sequence[int]) -> Iterator[tuple[float, int]]:
+    """Yield what each video is sorted by, some at a time: a long read of `mac_vod` would keep the site from writing."""
+    vod, now = services.cms.vod, services.clock.now()
+    for chunk in chunks(vod_ids):
+        query = select(vod.c.vod_id, vod.c.vod_hits, vod.c.vod_time).where(vod.c.vod_id.in_(chunk))
+        with reading(services.engine) as connection:
+            for vod_id, hits, moment in connection.execute(query):
+                yield -value_of(hits, moment_of(moment), now), vod_id
+
+
+def _details(services: Services, connection: Connection, vod_ids: Sequence[int]) -> dict[int, Missing]:
+    vod, video = services.cms.vod, services.tables.video
+    found: dict[int, Missing] = {}
+    for chunk in chunks(vod_ids):
+        best = _best(services, connection, chunk)
+        query = (
+            select(vod.c.vod_id, vod.c.vod_name, vod.c.vod_year, vod.c.vod_hits, vod.c.vod_time)
+            .add_columns(video.c.douban_review_status, video.c.douban_review_reason)
+            .add_columns(video.c.douban_last_sync_at, video.c.douban_next_sync_at)
+            .join(video, video.c.vod_id == vod.c.vod_id)
+            .where(vod.c.vod_id.in_(chunk))
+        )
+        for row in connection.execute(query):
+            found[row.vod_id] = Missing(
+                row.vod_id,
+                readable(row.vod_name),
+                year_of(row.vod_year),
+                row.vod_hits,
+                moment_of(row.vod_time),
+                row.douban_review_status,
+                row.douban_review_reason,
+                row.douban_last_sync_at,
+                row.douban_next_sync_at,
+                best.get(row.vod_id),
+            )
+    return found
+
+
+def _best(services: Services, connection: Connection, vod_ids: Sequence[int]) -> dict[int, Best]:
+    candidate, newest = services.tables.candidate, newest_verdicts(services, vod_ids)
+    query = (
+        select(candidate.c.vod_id, candidate.c.douban_id, candidate.c.title, candidate.c.year, candidate.c.score)
+        .join(newest, newest.c.verdict_id == candidate.c.verdict_id)
+        .where(candidate.c.rank == 1)
+    )
+    return {row[0]: Best(*row[1:]) for row in connection.execute(query)}

@@ -1,0 +1,123 @@
+"""The tab of intros."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from douban_pipeline.douban.reports.pages import links, words
+from douban_pipeline.douban.reports.pages.intro_calls import DAYS, Refusals, Spending
+from douban_pipeline.douban.reports.pages.intros import FailedIntro, Intros, LockedIntro
+from douban_pipeline.douban.reports.pages.pages import Card, Cell, Chapter, Lines, Link, Report
+from douban_pipeline.douban.store.states import DecisionAction
+from douban_pipeline.state_words import TASK_STATUSES, word_for
+
+
+def intros_report(found: Intros) -> Report:
+    """Return the report of intros."""
+    queued = sum(item.count for item in found.queued)
+    waiting = found.waiting.count if found.waiting else 0
+    locked = found.locked_by_model + found.locked_by_people
+    refused = sum(refusals.times for refusals in found.refusals.values())
+    switched_off = "" if found.on else "AI 简介未开启（DOUBAN_PIPELINE_AI_INTROS），不会写入新的简介。"
+    return Report(
+        name="intro_reports",
+        title="简介",
+        told=f"{switched_off}锁定的简介不会被任何自动运行改动。",
+        counts={
+            "locked_by_model": found.locked_by_model,
+            "locked_by_people": found.locked_by_people,
+            "failed": found.failed_count,
+            "waiting": waiting,
+            "queued": queued,
+            "violations": refused,
+            "spent_usd": round(found.usd, 4),
+        },
+        cards=[
+            Card("模型写入并锁定", f"{found.locked_by_model:,}", "部影片"),
+            Card("人工锁定", f"{found.locked_by_people:,}", "部影片"),
+            Card("失败", f"{found.failed_count:,}", f"最近 {DAYS} 天", "bad" if found.failed_count else "good"),
+            Card("等待生成", f"{waiting + queued:,}", f"其中 {queued:,} 部已排队" if found.on else "未开启"),
+            Card("费用", f"${found.usd:,.2f}", f"最近 {DAYS} 天"),
+        ],
+        chapters=[
+            Chapter(
+                "failures",
+                "失败的",
+                [_failed(item, found) for item in found.failed],
+                f"最近 {DAYS} 天没有写成、至今仍无简介的影片，最近的在前。",
+                total=found.failed_count,
+            ),
+            Chapter(
+                "queue", "等待中", list(_waiting(found)), "到期的影片在下次运行时排队，每分片每次不超过设定的数目。"
+            ),
+            Chapter(
+                "refusals",
+                "核对未通过的原因",
+                [_refusal(code, refusals) for code, refusals in found.refusals.items()],
+                f"最近 {DAYS} 天，最常见的在前；一篇可有多条。",
+            ),
+            Chapter("spending", "每天的调用与费用", [_day(str(day), spent) for day, spent in found.days.items()]),
+            Chapter(
+                "locked_intros",
+                "锁定的",
+                [_locked(item, found) for item in found.locked],
+                "人工锁定的在前，各按最近排列。",
+                total=locked,
+            ),
+        ],
+    )
+
+
+def _rewrite(vod_id: int) -> Link:
+    return links.decision("重写", vod_id, DecisionAction.redo_intro)
+
+
+def _locked(item: LockedIntro, found: Intros) -> dict[str, Cell]:
+    return {
+        "影片": found.names[item.vod_id],
+        "由谁": item.model or "人工",
+        "锁定时间": item.since,
+        "操作": Lines((links.decision("解锁", item.vod_id, DecisionAction.unlock_intro), _rewrite(item.vod_id))),
+    }
+
+
+def _failed(item: FailedIntro, found: Intros) -> dict[str, Cell]:
+    return {
+        "影片": found.names[item.vod_id],
+        "失败次数": item.times,
+        "最近一次": item.last,
+        "原因": item.reason,
+        "下次": item.until or "间隔期满后",
+        "操作": Lines((_rewrite(item.vod_id), links.decision("锁定现有简介", item.vod_id, DecisionAction.lock_intro))),
+    }
+
+
+def _waiting(found: Intros) -> Iterator[dict[str, Cell]]:
+    if found.waiting is not None and found.waiting.count:
+        oldest = Lines((found.waiting.oldest, "同步字段"))
+        yield {"什么": "到期，尚未排队", "数量": found.waiting.count, "其中未到时间": 0, "最早": oldest}
+    for item in found.queued:
+        told = f"任务：{word_for(TASK_STATUSES, item.status)}"
+        oldest = Lines((item.oldest, "入队"))
+        yield {"什么": told, "数量": item.count, "其中未到时间": item.later, "最早": oldest}
+
+
+def _refusal(code: str, refusals: Refusals) -> dict[str, Cell]:
+    return {
+        "类别": word_for(words.VIOLATIONS, code),
+        "次数": refusals.times,
+        "影片数": len(refusals.videos),
+        "例": refusals.example,
+    }
+
+
+def _day(day: str, spent: Spending) -> dict[str, Cell]:
+    return {
+        "日期": day,
+        "调用": spent.calls,
+        "写成": spent.written,
+        "核对未通过": spent.refused,
+        "无可用回答": spent.failed,
+        "费用（美元）": f"{spent.usd:.4f}",
+        "token": spent.tokens,
+    }

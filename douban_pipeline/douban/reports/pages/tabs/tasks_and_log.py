@@ -1,0 +1,208 @@
+"""The tab of tasks, decisions and changes: what does not move, what was not carried out, what was written."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import datetime
+
+from douban_pipeline.douban.reports.pages import links
+from douban_pipeline.douban.reports.pages.changes import DAYS, TROUBLE_DAYS, DayOfChanges, Logged, remedy_of
+from douban_pipeline.douban.reports.pages.decided import REFUSED_DAYS, Decided
+from douban_pipeline.douban.reports.pages.lookup import Names
+from douban_pipeline.douban.reports.pages.pages import Card, Cell, Chapter, Lines, Note, Report, Subject
+from douban_pipeline.douban.reports.pages.tasks_and_log import TasksAndLog
+from douban_pipeline.douban.reports.pages.work import FAILURE_DAYS, MOST, Holder, OpenTasks, Reason
+from douban_pipeline.state_words import (
+    CHANGE_STATES,
+    CHANGES,
+    DECISION_STATES,
+    OPERATORS,
+    TASK_STAGES,
+    TASK_STATUSES,
+    TASK_TYPES,
+    word_for,
+)
+
+_HASHES = re.compile(r"\b[0-9a-f]{32,}\b")
+
+
+def tasks_and_log_report(found: TasksAndLog) -> Report:
+    """Return the report of tasks, decisions and changes."""
+    failed = sum(reason.count for reason in found.failures)
+    open_tasks = sum(tasks.count for tasks in found.open_tasks)
+    waiting, refused, troubled = found.open_decisions[0], found.refused_decisions[0], found.troubled[0]
+    put_off = sum(reason.count for reason in found.put_off)
+    written = sum(day.count for day in found.days)
+    return Report(
+        name="tasks_and_log",
+        title="任务、决定与变更",
+        told="什么没有进展、为什么，以及写入了什么。总体的快慢与成败见 pipeline_health。",
+        counts={
+            "open_tasks": open_tasks,
+            "put_off": put_off,
+            "failed_7_days": failed,
+            "decisions_open": waiting,
+            "decisions_refused_7_days": refused,
+            "changes_troubled_7_days": troubled,
+            "changes_30_days": written,
+        },
+        cards=[
+            Card("未完成的任务", f"{open_tasks:,}", f"其中 {put_off:,} 个推迟"),
+            Card("失败", f"{failed:,}", f"最近 {FAILURE_DAYS} 天", _bad(failed)),
+            Card("待执行的决定", f"{waiting:,}", "由下次运行执行"),
+            Card("被拒绝的决定", f"{refused:,}", f"最近 {REFUSED_DAYS} 天", _bad(refused)),
+            Card("未写入的变更", f"{troubled:,}", f"被拒绝或有冲突，最近 {TROUBLE_DAYS} 天", _bad(troubled)),
+            Card("写入的变更", f"{written:,}", f"最近 {DAYS} 天"),
+        ],
+        chapters=[*_of_tasks(found), *_of_decisions(found), *_of_changes(found)],
+    )
+
+
+def _bad(count: int) -> str:
+    return "bad" if count else "good"
+
+
+def _of_tasks(found: TasksAndLog) -> Sequence[Chapter]:
+    return (
+        Chapter("tasks_by_stage", "未完成的任务", [_tasks(item) for item in found.open_tasks]),
+        Chapter("tasks_held", "正由运行持有", [_holder(item, found.now) for item in found.holders]),
+        Chapter(
+            "tasks_put_off",
+            "推迟的任务",
+            [_put_off(item, found.names) for item in found.put_off[:MOST]],
+            "来源不可用、时间用完等，不算失败；到时自动继续。",
+        ),
+        Chapter(
+            "failures_by_reason",
+            f"最近 {FAILURE_DAYS} 天的失败",
+            [_failure(item, found.names) for item in found.failures[:MOST]],
+            "按原因归并（其中的数字不计），最多的在前。",
+        ),
+    )
+
+
+def _tasks(item: OpenTasks) -> dict[str, Cell]:
+    return {
+        "任务": word_for(TASK_TYPES, item.task_type),
+        "阶段": word_for(TASK_STAGES, item.stage),
+        "状态": word_for(TASK_STATUSES, item.status),
+        "数量": item.count,
+        "其中未到时间": item.later,
+        "最早入队": item.oldest,
+    }
+
+
+def _holder(item: Holder, now: datetime) -> dict[str, Cell]:
+    states = (("进程已结束，下次运行会接手", item.dead), ("已过期，下次运行会接手", item.until < now), ("进行中", True))
+    told = next(told for told, holds in states if holds)
+    return {"运行": links.run(item.run_id), "任务数": item.count, "持有至": item.until, "情况": told}
+
+
+def _put_off(item: Reason, names: Names) -> dict[str, Cell]:
+    return {
+        "任务": word_for(TASK_TYPES, item.task_type),
+        "原因": item.reason,
+        "数量": item.count,
+        "例": names[item.vod_id],
+        "最早继续": item.until,
+    }
+
+
+def _failure(item: Reason, names: Names) -> dict[str, Cell]:
+    return {
+        "任务": word_for(TASK_TYPES, item.task_type),
+        "原因": item.reason or "未说明",
+        "次数": item.count,
+        "其中会重试": item.open,
+        "最近一次": item.last,
+        "例": names[item.vod_id],
+    }
+
+
+def _of_decisions(found: TasksAndLog) -> Sequence[Chapter]:
+    names = found.names
+    (waiting, first), (refused, newest) = found.open_decisions, found.refused_decisions
+    return (
+        Chapter("pending_decisions", "待执行的决定", [_decision(item, names) for item in first], total=waiting),
+        Chapter(
+            "refused_decisions",
+            f"最近 {REFUSED_DAYS} 天被拒绝的决定",
+            [_decision(item, names) for item in newest],
+            "按原因改正后重新记录。",
+            total=refused,
+        ),
+    )
+
+
+def _decision(item: Decided, names: Names) -> dict[str, Cell]:
+    told = word_for(DECISION_STATES, item.state)
+    waits = "条目尚未核对" if item.unchecked else ""
+    return {
+        "影片": names[item.vod_id],
+        "决定": word_for(CHANGES, item.action),
+        "条目": Subject(item.douban_id),
+        "审核员": item.reviewer,
+        "理由": item.note,
+        "状态": "：".join(filter(None, (told, item.state_reason or waits))),
+        "记录于": item.at,
+    }
+
+
+def _of_changes(found: TasksAndLog) -> Sequence[Chapter]:
+    troubled, first = found.troubled
+    return (
+        Chapter(
+            "changes_not_written",
+            f"最近 {TROUBLE_DAYS} 天未写入的变更",
+            [_troubled(item, found.names) for item in first],
+            total=troubled,
+        ),
+        Chapter(
+            "newest_changes",
+            f"最新的 {MOST} 次变更",
+            [_change(item, found.names) for item in found.newest],
+            "撤销以批为单位，链接只演练；确认后改 dry_run 为 false。",
+        ),
+        Chapter("changes_by_day", f"最近 {DAYS} 天的变更", [_day(item) for item in found.days]),
+    )
+
+
+def _change(item: Logged, names: Names) -> dict[str, Cell]:
+    return {
+        "影片": names[item.vod_id],
+        "变更": word_for(CHANGES, item.action),
+        "内容": item.what,
+        "为什么": _HASHES.sub(lambda found: f"{found[0][:8]}…", item.reason),
+        "谁": word_for(OPERATORS, item.operator),
+        "时间": item.at,
+        "状态": "：".join(filter(None, (word_for(CHANGE_STATES, item.state), item.state_reason))),
+        "批次": Note(item.batch_id),
+        "操作": Lines((links.take_back("撤销整批", item.batch_id), links.history("历史", item.vod_id))),
+    }
+
+
+def _troubled(item: Logged, names: Names) -> dict[str, Cell]:
+    remedy = remedy_of(item)
+    actions = tuple(links.decision(CHANGES[action], item.vod_id, action) for action in remedy.actions)
+    return {
+        "影片": names[item.vod_id],
+        "变更": word_for(CHANGES, item.action),
+        "内容": item.what,
+        "谁": word_for(OPERATORS, item.operator),
+        "时间": item.at,
+        "状态": word_for(CHANGE_STATES, item.state),
+        "原因": item.state_reason,
+        "怎么办": remedy.told,
+        "操作": Lines(actions),
+    }
+
+
+def _day(item: DayOfChanges) -> dict[str, Cell]:
+    return {
+        "日期": str(item.day),
+        "变更": word_for(CHANGES, item.action),
+        "谁": word_for(OPERATORS, item.operator),
+        "次数": item.count,
+        "其中已撤销": item.reverted,
+    }

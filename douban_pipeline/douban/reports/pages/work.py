@@ -1,0 +1,156 @@
+"""The queue as somebody looks at it who wants to know why something does not move: where open tasks stand, who holds
+them, why they were put off, and what failed.
+
+How many tasks there are and how they ended is what `pipeline_health` measures; here are the reasons.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Connection, case, func, select
+
+from douban_pipeline.core.owner import is_dead
+from douban_pipeline.douban.reports.health.metrics import last_failure
+from douban_pipeline.douban.store.states import TaskStatus
+from douban_pipeline.douban.store.tasks import OPEN
+from douban_pipeline.services import Services
+
+FAILURE_DAYS = 7
+MOST = 100
+_NUMBERS = re.compile(r"\d{4,}")
+
+
+@dataclass(frozen=True, slots=True)
+class OpenTasks:
+    """Open tasks of one type, stage and status; ``later`` of them may not be taken on yet."""
+
+    task_type: str
+    stage: str
+    status: str
+    count: int
+    later: int
+    oldest: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """A run that holds tasks.
+
+    Attributes:
+        owner: Its name, see `catalog.owner`.
+        run_id: The run.
+        dead: Whether its process is known to be gone: the next run takes the tasks over.
+        until: When the first of its leases runs out (UTC).
+    """
+
+    owner: str
+    run_id: str
+    dead: bool
+    count: int
+    until: datetime
+
+
+@dataclass(slots=True)
+class Reason:
+    """Tasks of one type with one reason, but for numbers in it.
+
+    Attributes:
+        reason: As the newest of them has it.
+        closed: Given up.
+        open: In the queue again.
+        vod_id: The video of the newest of them.
+        last: When that was (UTC).
+        until: When the first of those in the queue goes on (UTC).
+    """
+
+    task_type: str
+    reason: str
+    closed: int = 0
+    open: int = 0
+    vod_id: int = 0
+    last: datetime | None = None
+    until: datetime | None = None
+
+    @property
+    def count(self) -> int:
+        """All of them."""
+        return self.closed + self.open
+
+
+def open_tasks(services: Services, connection: Connection) -> list[OpenTasks]:
+    """Return the open tasks by type, stage and status."""
+    task = services.tables.task
+    kind = (task.c.task_type, task.c.stage, task.c.status)
+    later = func.sum(case((task.c.run_after > services.clock.now(), 1), else_=0))
+    query = (
+        select(*kind, func.count(), later, func.min(task.c.created_at))
+        .where(task.c.status.in_(OPEN))
+        .group_by(*kind)
+        .order_by(*kind)
+    )
+    return [OpenTasks(row[0], row[1], row[2], row[3], int(row[4]), row[5]) for row in connection.execute(query)]
+
+
+def holders(services: Services, connection: Connection) -> list[Holder]:
+    """Return the runs that hold tasks, those whose leases run out first first."""
+    task = services.tables.task
+    query = (
+        select(task.c.lease_owner, func.count(), func.min(task.c.lease_until))
+        .where(task.c.lease_owner.is_not(None))
+        .group_by(task.c.lease_owner)
+    )
+    found = [
+        Holder(owner, _run_of(owner), is_dead(owner), count, until)
+        for owner, count, until in connection.execute(query)
+        if until is not None
+    ]
+    return sorted(found, key=lambda holder: holder.until)
+
+
+def _run_of(owner: str) -> str:
+    return owner.rpartition("@")[0]
+
+
+def put_off(services: Services, connection: Connection) -> list[Reason]:
+    """Return why tasks wait that did not fail: a source is closed, a run's time was over."""
+    task = services.tables.task
+    query = select(task.c.task_type, task.c.last_error, task.c.vod_id, task.c.created_at, task.c.run_after).where(
+        task.c.status == TaskStatus.PENDING, task.c.attempts == 0, task.c.last_error != ""
+    )
+    return _by_reason((row[0], row[1], row[2], row[3], row[4], False) for row in connection.execute(query))
+
+
+def failures(services: Services, connection: Connection) -> list[Reason]:
+    """Return why tasks failed in the last `FAILURE_DAYS` days: given up, or in the queue again."""
+    task, video = services.tables.task, services.tables.video
+    since = services.clock.now() - timedelta(days=FAILURE_DAYS)
+    closed = select(task.c.task_type, task.c.last_error, task.c.vod_id, task.c.finished_at).where(
+        task.c.finished_at >= since, task.c.open_key.is_(None), task.c.status == TaskStatus.FAIL
+    )
+    again = (
+        select(task.c.task_type, task.c.last_error, task.c.vod_id, last_failure(services), task.c.run_after)
+        .join(video, video.c.vod_id == task.c.vod_id)
+        .where(task.c.status.in_(OPEN), task.c.attempts > 0, last_failure(services) >= since)
+    )
+    rows: list[tuple[Any, ...]] = [(*row, None, True) for row in connection.execute(closed)]
+    rows += [(*row, False) for row in connection.execute(again)]
+    return _by_reason(rows)
+
+
+def _by_reason(rows: Iterable[tuple[Any, ...]]) -> list[Reason]:
+    """Put tasks together whose reasons differ in nothing but numbers, the most frequent first."""
+    found: dict[tuple[str, str], Reason] = {}
+    for task_type, reason, vod_id, moment, until, is_closed in rows:
+        entry = found.setdefault((task_type, _NUMBERS.sub("…", reason)), Reason(task_type, reason))
+        entry.closed += is_closed
+        entry.open += not is_closed
+        if entry.last is None or (moment, vod_id) > (entry.last, entry.vod_id):
+            entry.reason, entry.vod_id, entry.last = reason, vod_id, moment
+        if until is not None:
+            entry.until = min(entry.until or until, until)
+    return sorted(found.values(), key=lambda entry: (-entry.count, entry.task_type, entry.reason))

@@ -1,0 +1,129 @@
+"""The unpartitioned asset that measures automation by what people decide. Reports on labels belong here."""
+
+from textwrap import indent
+
+import dagster as dg
+
+from douban_pipeline.cms.values import readable
+from douban_pipeline.core.database import reading
+from douban_pipeline.core.ui.presentation import as_image, subject_link, table
+from douban_pipeline.douban.chain.syncing.assets import synced_fields
+from douban_pipeline.douban.reports.precision import report
+from douban_pipeline.douban.reports.precision.audit import Audit, audit, decisions_to_launch, standing_links
+from douban_pipeline.douban.reports.precision.braking import lifted_since, name_of, pull_where_short
+from douban_pipeline.douban.reports.precision.labels import Label, acts_of_people, labels, settled_by_people
+from douban_pipeline.douban.reports.precision.rates import (
+    by_band,
+    by_stratum,
+    overall,
+    overruled_rules,
+    unexplained,
+)
+from douban_pipeline.douban.store import brakes
+from douban_pipeline.services import Services
+
+_MOST_WRONG = 50
+
+
+@dg.asset(deps=[synced_fields], group_name="reports", kinds={"mysql", "python"})
+def automatic_precision(
+    context: dg.AssetExecutionContext, services: dg.ResourceParam[Services]
+) -> dg.MaterializeResult:
+    """How often automatic links are right, by what people decided afterwards; by stratum and by score.
+
+    A decision for the same subject, or a lock on it, agrees with a link; another subject, `clear_id` or a revert
+    overrules it; the newest counts. Strata overlap, so a link that one brake holds back does not count against the
+    others. A stratum whose lower bound is under `DOUBAN_PIPELINE_PRECISION_TARGET` has its
+    brake pulled: nothing of it is confirmed without a person until the job `lift_brakes` lifts it. Rules that people
+    overrule most are too strict. `to_check` is a random sample of links nobody looked at yet; the config beside it is
+    for the job `record_decisions`. Writes nothing to the CMS.
+    """
+    services.ready()
+    settings, tables = services.settings, services.tables
+    day = f"{services.clock.now().astimezone(settings.zone):%Y-%m-%d}"
+    with reading(services.engine) as connection:
+        acts = acts_of_people(connection, tables)
+        judged = labels(connection, tables, acts)
+        settled = settled_by_people(connection, tables, acts)
+        newest = brakes.newest(connection, tables)
+        since = lifted_since(newest)
+        rates = by_stratum(judged, since)
+        checked = {label.link.verdict_id for label in judged}
+        sample = audit(standing_links(connection, tables), checked, rates, day=day)
+    pulled = pull_where_short(services, judged, newest)
+    for brake in pulled:
+        context.log.warning(f"nothing of stratum {brake.stratum} is confirmed from now on: {brake.reason}")
+    with reading(services.engine) as connection:
+        newest = brakes.newest(connection, tables)
+        rows = services.cms.rows(connection, [link.vod_id for link in sample.picks])
+    titles = {vod_id: readable(row["vod_name"]) for vod_id, row in rows.items()}
+    whole, bands, rules = overall(judged), by_band(judged), overruled_rules(settled)
+    target, least = settings.precision_target, settings.precision_least_labels
+    first_right = sum(item.top_right for item in settled)
+    on = [brake for brake in newest.values() if brake.on]
+    counted = unexplained(judged, since, {brake.stratum for brake in on})
+    svg = report.plot(rates, bands, whole, target=target)
+    strata = report.stratum_rows(rates, counted, newest, sample.by_stratum, target=target, least=least)
+    return dg.MaterializeResult(
+        metadata={
+            "links": sample.links,
+            "labels": whole.total,
+            "overruled": whole.total - whole.right,
+            **(
+                {"precision": round(whole.right / whole.total, 4), "lower_bound": round(whole.interval.low, 4)}
+                if whole.total
+                else {}
+            ),
+            **{f"lower_bound_{name}": round(rate.interval.low, 4) for name, rate in rates.items() if rate.total},
+            "settled_by_people": len(settled),
+            "first_candidate_right": first_right,
+            "brakes_on": len(on),
+            "brakes_pulled": len(pulled),
+            "target": target,
+            "plot": dg.MetadataValue.md(as_image(svg, "自动关联的正确率")),
+            "by_stratum": dg.MetadataValue.md(table(strata, most=len(strata))),
+            "by_score": dg.MetadataValue.md(table(report.band_rows(bands, sample.by_band))),
+            "brakes": dg.MetadataValue.md(table(report.brake_rows(on))),
+            "overruled_links": dg.MetadataValue.md(table(_wrong(judged), most=_MOST_WRONG)),
+            "overruled_rules": dg.MetadataValue.md(table(report.rule_rows(rules))),
+            "to_check": dg.MetadataValue.md(table(_to_check(sample, titles), most=len(sample.picks))),
+            "decisions_to_launch": dg.MetadataValue.md(_launchpad(sample, titles, day)),
+        }
+    )
+
+
+def _wrong(judged: list[Label]) -> list[dict[str, object]]:
+    """Return the links that people overruled, the newest first."""
+    wrong = sorted((label for label in judged if not label.right), key=lambda label: label.judged_at, reverse=True)
+    return [
+        {
+            "影片": label.link.vod_id,
+            "自动关联": subject_link(label.link.douban_id),
+            "得分": label.link.score,
+            "类别": "、".join(map(name_of, label.link.strata)),
+            "审核员": label.person,
+            "判定": label.link.verdict_id,
+        }
+        for label in wrong
+    ]
+
+
+def _to_check(sample: Audit, titles: dict[int, str]) -> list[dict[str, object]]:
+    return [
+        {
+            "影片": link.vod_id,
+            "片名": titles.get(link.vod_id, ""),
+            "自动关联": subject_link(link.douban_id),
+            "得分": link.score,
+            "类别": "、".join(map(name_of, link.strata)),
+        }
+        for link in sample.picks
+    ]
+
+
+def _launchpad(sample: Audit, titles: dict[int, str], day: str) -> str:
+    # Set in by four: code to Markdown, and still a config where the whole of it is copied into a launchpad.
+    return indent(decisions_to_launch(sample.picks, titles, day=day), "    ") if sample.picks else "—"
+
+
+assets = [automatic_precision]

@@ -1,0 +1,120 @@
+"""Which automatic links a person should look at next, so that labels come to exist where they are wanting."""
+
+from __future__ import annotations
+
+import heapq
+import zlib
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from sqlalchemy import Connection, select
+
+from douban_pipeline.douban.reports.precision.labels import Link
+from douban_pipeline.douban.reports.precision.rates import Rate, band_of
+from douban_pipeline.douban.store.states import ReviewStatus, VerdictState
+from douban_pipeline.douban.store.tables import OwnTables
+from douban_pipeline.matching.strata import STRATA
+
+PER_STRATUM = 4
+MOST = 30
+
+
+@dataclass(slots=True)
+class Audit:
+    """Automatic links that stand: how many, and those to look at.
+
+    Attributes:
+        links: All of them.
+        by_stratum: How many by stratum.
+        by_band: How many by score band.
+        picks: Those to look at, none of them looked at before.
+    """
+
+    links: int = 0
+    by_stratum: Counter[str] = field(default_factory=Counter)
+    by_band: Counter[str] = field(default_factory=Counter)
+    picks: list[Link] = field(default_factory=list)
+
+
+def standing_links(connection: Connection, tables: OwnTables) -> Iterator[Link]:
+    """Yield the automatic links that stand: confirmed, written, and neither locked nor replaced by a person."""
+    verdict, video = tables.verdict, tables.video
+    names = ("verdict_id", "vod_id", "douban_id", "score", "strata", "created_at")
+    query = (
+        select(*(verdict.c[name] for name in names))
+        .join(video, video.c.vod_id == verdict.c.vod_id)
+        .where(
+            verdict.c.state == VerdictState.APPLIED,
+            verdict.c.verdict == ReviewStatus.CONFIRMED,
+            video.c.vod_douban_id == verdict.c.douban_id,
+            video.c.douban_review_status == ReviewStatus.CONFIRMED,
+            video.c.douban_next_sync_at.is_not(None),
+            video.c.douban_id_locked.is_(False),
+        )
+    )
+    for row in connection.execution_options(yield_per=2000).execute(query):
+        yield Link(row.verdict_id, row.vod_id, row.douban_id, row.score or 0.0, tuple(row.strata or ()), row.created_at)
+
+
+def audit(
+    links: Iterable[Link], labelled: Collection[int], rates: Mapping[str, Rate], *, day: str, most: int = MOST
+) -> Audit:
+    """Count the standing links, and draw a sample of those without a label.
+
+    The sample is drawn by stratum, `PER_STRATUM` each, and is the same all day: strata with the fewest labels come
+    first. Drawn at random, so that it does not consist of what people stumbled over.
+
+    Args:
+        links: The standing links.
+        labelled: Verdicts that people have judged.
+        rates: What is known by stratum.
+        day: Seeds the sample.
+        most: How many links at most.
+    """
+    found = Audit()
+    drawn: dict[str, list[tuple[int, int, Link]]] = {}
+    for link in links:
+        found.links += 1
+        found.by_band[band_of(link.score)] += 1
+        found.by_stratum.update(link.strata)
+        if link.verdict_id in labelled:
+            continue
+        # The largest of the smallest check sums is what leaves a heap of negated ones first.
+        entry = (-zlib.crc32(f"{day}:{link.vod_id}".encode()), link.verdict_id, link)
+        for name in link.strata or ("",):
+            heap = drawn.setdefault(name, [])
+            if len(heap) < PER_STRATUM:
+                heapq.heappush(heap, entry)
+            elif entry > heap[0]:
+                heapq.heapreplace(heap, entry)
+    order = sorted(drawn, key=lambda name: (rates.get(name, Rate(0, 0)).total, [*STRATA, name].index(name)))
+    picks: dict[int, Link] = {}
+    for place in range(PER_STRATUM):
+        for name in order:
+            ranked = sorted(drawn[name], reverse=True)
+            if place < len(ranked) and len(picks) < most:
+                link = ranked[place][2]
+                picks.setdefault(link.vod_id, link)
+    found.picks = list(picks.values())
+    return found
+
+
+def decisions_to_launch(picks: Iterable[Link], titles: Mapping[int, str], *, day: str) -> str:
+    """Return the config of `record_decisions` that agrees with every pick, for a person to correct and launch."""
+    lines = [
+        "# 逐条核对后，在 record_decisions 中启动：错的改为 clear_id（douban_id: 0）或正确的条目，没核对的删去。",
+        "ops:",
+        "  store_decisions:",
+        "    config:",
+        '      reviewer: ""',
+        f"      note: 抽样核对 {day}",
+        "      dry_run: true",
+        "      decisions:",
+    ]
+    for link in picks:
+        title = " ".join("".join(sign for sign in titles.get(link.vod_id, "") if sign.isprintable()).split())
+        lines.append(
+            f"        - {{vod_id: {link.vod_id}, action: set_id, douban_id: {link.douban_id}}}  # {title}".rstrip()
+        )
+    return "\n".join(lines)

@@ -1,0 +1,34 @@
+"""Whether measured precision holds. The check blocks nothing: brakes do, wherever links are judged and written."""
+
+import dagster as dg
+
+from douban_pipeline.core.database import reading
+from douban_pipeline.core.ui.presentation import local_time, table
+from douban_pipeline.douban.reports.precision.assets import automatic_precision
+from douban_pipeline.douban.reports.precision.braking import name_of
+from douban_pipeline.douban.reports.precision.report import brake_rows
+from douban_pipeline.douban.store import brakes
+from douban_pipeline.services import Services
+
+
+@dg.asset_check(
+    asset=automatic_precision,
+    description="No stratum's automatic confirming is suspended for want of precision; the job `lift_brakes` lifts it.",
+)
+def precision_holds(services: dg.ResourceParam[Services]) -> dg.AssetCheckResult:
+    """Fail while a brake is on, whether this run pulled it or an earlier one."""
+    services.ready()
+    with reading(services.engine) as connection:
+        on = [brake for brake in brakes.newest(connection, services.tables).values() if brake.on]
+    zone = services.settings.zone
+    rows = [{**row, "暂停于": local_time(brake.pulled_at, zone)} for row, brake in zip(brake_rows(on), on, strict=True)]
+    names = "、".join(name_of(brake.stratum) for brake in on)
+    return dg.AssetCheckResult(
+        passed=not on,
+        severity=dg.AssetCheckSeverity.ERROR,
+        description=f"以下类别的自动确认已暂停，转人工审核：{names}" if on else "",
+        metadata={"brakes_on": len(on), **({"strata": dg.MetadataValue.md(table(rows))} if on else {})},
+    )
+
+
+checks = [precision_holds]

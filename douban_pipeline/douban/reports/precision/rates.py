@@ -1,0 +1,152 @@
+"""Precision of automatic links from labels, by stratum and score band, and what follows from it. Pure functions."""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from douban_pipeline.core.intervals import Interval, wilson
+from douban_pipeline.douban.reports.precision.labels import Label, Settled
+from douban_pipeline.matching.strata import STRATA
+
+_Z = 1.96
+BANDS: tuple[tuple[str, float], ...] = (("96+", 96.0), ("92–96", 92.0), ("88–92", 88.0), ("85–88", 85.0))
+"""Score bands with their lower ends, best first."""
+LOWEST_BAND = "<85"
+
+
+class Standing(enum.StrEnum):
+    """What the labels of a stratum say of its target."""
+
+    TOO_FEW = "样本不足"
+    HOLDS = "达标"
+    FAILS = "低于目标"
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """How often something was right."""
+
+    right: int
+    total: int
+
+    @property
+    def share(self) -> float | None:
+        """The share, None of nothing."""
+        return self.right / self.total if self.total else None
+
+    @property
+    def interval(self) -> Interval:
+        """How sure it is."""
+        return wilson(self.right, self.total, _Z)
+
+
+def clean_labels(target: float) -> int:
+    """Return the fewest labels whose lower bound reaches ``target`` when all of them are right."""
+    # The Wilson bound of n out of n is n / (n + z²).
+    wanted = math.ceil(target * _Z**2 / (1 - target) - 1e-9)
+    return wanted if wilson(wanted, wanted, _Z).low >= target else wanted + 1
+
+
+def standing(rate: Rate, *, target: float, least: int) -> Standing:
+    """Say whether a stratum is known to reach its target, known or feared not to, or hardly known at all.
+
+    A lower bound says nothing before a clean record could pass (`clean_labels`); until then only a rate whose *upper*
+    bound is under the target is known to fail.
+    """
+    if rate.total < least:
+        return Standing.TOO_FEW
+    if rate.interval.high < target:
+        return Standing.FAILS
+    if rate.total < clean_labels(target):
+        return Standing.TOO_FEW
+    return Standing.HOLDS if rate.interval.low >= target else Standing.FAILS
+
+
+def band_of(score: float) -> str:
+    """Return the band of a score."""
+    return next((name for name, low in BANDS if score >= low), LOWEST_BAND)
+
+
+def overall(labels: Collection[Label]) -> Rate:
+    """Return the rate of all labels."""
+    return Rate(sum(label.right for label in labels), len(labels))
+
+
+def by_band(labels: Iterable[Label]) -> dict[str, Rate]:
+    """Return the rate of every score band that has labels, the best band first."""
+    found = _grouped(labels, lambda label: (band_of(label.link.score),))
+    return {name: found[name] for name in (*(name for name, _ in BANDS), LOWEST_BAND) if name in found}
+
+
+def by_stratum(labels: Iterable[Label], since: Mapping[str, datetime] | None = None) -> dict[str, Rate]:
+    """Return the rate of every stratum, of those without labels too.
+
+    Args:
+        labels: What people said.
+        since: Moments from which a stratum is judged afresh; labels up to then do not count in it.
+    """
+    since = since or {}
+
+    def counted(label: Label) -> Collection[str]:
+        return [name for name in label.link.strata if name not in since or label.judged_at > since[name]]
+
+    return _of_every_stratum(_grouped(labels, counted))
+
+
+def unexplained(labels: Iterable[Label], since: Mapping[str, datetime], held: Collection[str]) -> dict[str, Rate]:
+    """Return the rate of every stratum without the links that a brake holds back, or held back when they were judged.
+
+    Strata overlap: what makes one of them fail must not pull down the wide ones around it. What would still be
+    confirmed is what counts.
+    """
+
+    def counted(label: Label) -> Collection[str]:
+        strata = label.link.strata
+        spent = any(name in held or (name in since and label.judged_at <= since[name]) for name in strata)
+        return () if spent else strata
+
+    return _of_every_stratum(_grouped(labels, counted))
+
+
+def shortfalls(
+    labels: Collection[Label], since: Mapping[str, datetime], held: Collection[str], *, target: float, least: int
+) -> dict[str, Rate]:
+    """Return the strata to hold back beside those that are, with their rates: the worst first, then what is left."""
+    found: dict[str, Rate] = {}
+    while True:
+        rates = unexplained(labels, since, {*held, *found})
+        failing = [name for name, rate in rates.items() if standing(rate, target=target, least=least) is Standing.FAILS]
+        if not failing:
+            return found
+        worst = min(failing, key=lambda name: (rates[name].right / rates[name].total, rates[name].total))
+        found[worst] = rates[worst]
+
+
+def _of_every_stratum(rates: Mapping[str, Rate]) -> dict[str, Rate]:
+    return {name: rates.get(name, Rate(0, 0)) for name in STRATA}
+
+
+def _grouped(labels: Iterable[Label], groups: Callable[[Label], Collection[str]]) -> dict[str, Rate]:
+    right: Counter[str] = Counter()
+    total: Counter[str] = Counter()
+    for label in labels:
+        for name in groups(label):
+            total[name] += 1
+            right[name] += label.right
+    return {name: Rate(right[name], count) for name, count in total.items()}
+
+
+def overruled_rules(settled: Iterable[Settled]) -> dict[str, Rate]:
+    """Return, by code, how often the first candidate was right although the code stood in its way; the worst first."""
+    right: Counter[str] = Counter()
+    total: Counter[str] = Counter()
+    for item in settled:
+        for code in item.codes:
+            total[code] += 1
+            right[code] += item.top_right
+    return {code: Rate(right[code], total[code]) for code in sorted(total, key=lambda code: (-right[code], code))}

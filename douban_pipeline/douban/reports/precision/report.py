@@ -1,0 +1,124 @@
+"""Precision as people read it: tables, bars and a plot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from douban_pipeline.core.intervals import Interval
+from douban_pipeline.core.ui.plots import Bar, bars
+from douban_pipeline.core.ui.presentation import Markdown
+from douban_pipeline.douban.reports.precision.braking import name_of
+from douban_pipeline.douban.reports.precision.rates import Rate, clean_labels, standing
+from douban_pipeline.douban.store.brakes import Brake
+from douban_pipeline.matching import SENTENCES
+
+_CELLS = 20
+
+
+def rate_row(rate: Rate) -> dict[str, object]:
+    """Return what is told of every rate."""
+    return {
+        "核对": rate.total,
+        "有误": rate.total - rate.right,
+        "正确率": percent(rate.share),
+        "95% 区间": f"{rate.interval.low:.1%}–{rate.interval.high:.1%}" if rate.total else "",
+    }
+
+
+def stratum_rows(
+    rates: Mapping[str, Rate],
+    counted: Mapping[str, Rate],
+    brakes: Mapping[str, Brake],
+    links: Mapping[str, int],
+    *,
+    target: float,
+    least: int,
+) -> list[dict[str, object]]:
+    """Return a row for every stratum: what is known of it, what that says, and whether it is held back.
+
+    Args:
+        rates: By all labels.
+        counted: By those that no other stratum's brake explains.
+        brakes: The newest ones.
+        links: How many automatic links stand, by stratum.
+        target: What a lower bound has to reach.
+        least: Fewest labels to judge by.
+    """
+    return [
+        {
+            "类别": f"{name_of(name)}（{name}）",
+            "自动关联": links.get(name, 0),
+            **rate_row(rate),
+            "50% … 100%": bar(rate),
+            "结论": _conclusion(rate, counted[name], brakes.get(name), target, least),
+        }
+        for name, rate in rates.items()
+    ]
+
+
+def _conclusion(rate: Rate, counted: Rate, brake: Brake | None, target: float, least: int) -> str:
+    if brake is not None and brake.on:
+        return "自动确认已暂停"
+    wanting = max(least, clean_labels(target)) - counted.total
+    notes = [f"全对也还差 {wanting} 条"] if wanting > 0 else []
+    notes += [f"{rate.total - counted.total} 条已由其他类别的暂停解释"] if counted.total < rate.total else []
+    said = str(standing(counted, target=target, least=least))
+    return f"{said}（{'；'.join(notes)}）" if notes else said
+
+
+def band_rows(rates: Mapping[str, Rate], links: Mapping[str, int]) -> list[dict[str, object]]:
+    """Return a row for every score band that has labels."""
+    return [
+        {"得分": name, "自动关联": links.get(name, 0), **rate_row(rate), "50% … 100%": bar(rate)}
+        for name, rate in rates.items()
+    ]
+
+
+def rule_rows(rules: Mapping[str, Rate]) -> list[dict[str, object]]:
+    """Return a row for every rule that stood in the way of a verdict people settled."""
+    return [
+        {
+            "规则": code,
+            "含义": SENTENCES.get(code, ""),
+            "被推翻": rate.right,
+            "成立": rate.total - rate.right,
+            "推翻率": percent(rate.share),
+            "95% 区间": f"{rate.interval.low:.1%}–{rate.interval.high:.1%}",
+        }
+        for code, rate in rules.items()
+    ]
+
+
+def brake_rows(brakes: Iterable[Brake]) -> list[dict[str, object]]:
+    """Return a row for every brake."""
+    return [{"类别": f"{name_of(brake.stratum)}（{brake.stratum}）", "原因": brake.reason} for brake in brakes]
+
+
+def percent(share: float | None) -> str:
+    """Return a share for people; nothing for None."""
+    return "" if share is None else f"{share:.1%}"
+
+
+def bar(rate: Rate) -> Markdown:
+    """Return a bar from 50 % to 100 %: dark up to the lower bound, light up to the upper one."""
+    if not rate.total:
+        return Markdown("")
+
+    def cell(number: int) -> str:
+        middle = 0.5 + 0.5 * (number + 0.5) / _CELLS
+        return "█" if middle < rate.interval.low else "▒" if middle < rate.interval.high else "·"
+
+    return Markdown("`" + "".join(map(cell, range(_CELLS))) + "`")
+
+
+def plot(rates: Mapping[str, Rate], bands: Mapping[str, Rate], whole: Rate, *, target: float) -> str:
+    """Return the precision of everything that has labels as SVG; empty without labels."""
+    named = {"全部": whole, **{name_of(name): rate for name, rate in rates.items()}}
+    named |= {f"得分 {name}": rate for name, rate in bands.items()}
+    rows = [
+        Bar(name, rate.share, Interval(*rate.interval), f"{rate.right}/{rate.total}")
+        for name, rate in named.items()
+        if rate.total
+    ]
+    lowest = min((bar.interval.low for bar in rows if bar.interval), default=1.0)
+    return bars(rows, title="自动关联的正确率", low=min(int(lowest * 10) / 10, 0.8), high=1.0, goal=target)

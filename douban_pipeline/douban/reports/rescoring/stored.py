@@ -1,0 +1,313 @@
+"""Reading stored verdicts back as they were judged: the video's facts, and its candidates from archived answers."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from datetime import datetime
+from itertools import islice
+from typing import Any
+
+from sqlalchemy import Connection, RowMapping, String, case, false, func, or_, select, type_coerce
+
+from douban_pipeline.core.database import reading
+from douban_pipeline.core.errors import SourceError
+from douban_pipeline.douban.chain.linking.facts import subject_facts
+from douban_pipeline.douban.reports.rescoring.neighbours import LinkedVideos
+from douban_pipeline.douban.sources.douban_php import parse_subject
+from douban_pipeline.douban.store.states import ChangeState, DecisionAction
+from douban_pipeline.douban.writes.change_log import decode
+from douban_pipeline.matching import Code, Kind, Subject, Video
+from douban_pipeline.services import Services
+
+BATCH = 150
+"""Verdicts read at once: of lists longer than 199, MariaDB and MySQL guess how many rows they name, from statistics
+that may be stale, and read the whole table (`eq_range_index_dive_limit`)."""
+KEPT_SUBJECTS = 20_000
+"""Subjects kept in memory: the same one is a candidate of many videos, mostly of neighbours."""
+
+NO_FACTS = "没有保存影片的事实"
+NO_ANSWER = "存档的应答已不在"
+UNREADABLE = "存档的应答无法解析"
+
+_VIDEO_FIELDS = frozenset(item.name for item in fields(Video))
+_SUBJECT_FIELDS = frozenset(item.name for item in fields(Subject))
+_STANDING = re.compile(r"CMS 中(?:已有|的)豆瓣 ID (\d+)")
+_CHOSEN = re.compile(r"审核员选定的是 (\d+)")
+_FROM_CMS = "cms"
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A stored verdict with all it rests on.
+
+    Attributes:
+        status: What was stored.
+        douban_id: The subject, confirmed or not; 0 without candidates.
+        standing: The id that stood in the CMS then, 0 for none.
+        chosen: The subject that a person had chosen; None if nobody had, or the choice stood in nobody's way.
+        braked: Strata that were held back then.
+        reverted: Subjects whose link to the video had been taken back by then.
+        linked: Titles of the other videos that were linked to a candidate by then, by subject.
+    """
+
+    verdict_id: int
+    vod_id: int
+    status: str
+    douban_id: int
+    explanation: str
+    codes: tuple[str, ...]
+    strata: tuple[str, ...]
+    profile: str
+    rule_version: str
+    complete: bool
+    source_healthy: bool
+    crowded: bool
+    standing: int
+    chosen: int | None
+    braked: frozenset[str]
+    reverted: frozenset[int]
+    linked: Mapping[int, Sequence[str]]
+    video: Video
+    subjects: tuple[Subject, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """A verdict that cannot be judged again, and why."""
+
+    vod_id: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which videos are judged again; what is left empty does not restrict.
+
+    Attributes:
+        shards: Only these.
+        since: Only videos judged at this time or later.
+        most: At most so many, those of the smallest ids.
+    """
+
+    shards: tuple[int, ...] = ()
+    since: datetime | None = None
+    most: int = 0
+
+
+@dataclass(slots=True)
+class StoredVerdicts:
+    """The newest verdict of every selected video, read in batches; see `batches`."""
+
+    services: Services
+    selection: Selection
+    _subjects: dict[tuple[int, bool], Subject | None] = field(default_factory=dict)
+    _glimpses: dict[str, Subject] = field(default_factory=dict)
+
+    def count(self) -> int:
+        """Return how many videos are selected."""
+        verdict = self.services.tables.verdict
+        query = select(func.count(verdict.c.vod_id.distinct())).where(*self._conditions())
+        with reading(self.services.engine) as connection:
+            found = int(connection.execute(query).scalar_one())
+        return min(found, self.selection.most) if self.selection.most else found
+
+    def batches(self) -> Iterator[list[Stored | Lost]]:
+        """Yield the newest verdicts by `vod_id`; every batch is read in a few queries, and only from the database."""
+        with reading(self.services.engine) as connection:
+            reverted = _reverts(self.services, connection)
+        last, left = -1, self.selection.most
+        while True:
+            size = min(BATCH, left) if self.selection.most else BATCH
+            with reading(self.services.engine) as connection:
+                newest = self._newest(connection, last, size)
+                if not newest:
+                    return
+                yield self._batch(connection, newest, reverted)
+            last, left = newest[-1]["vod_id"], left - len(newest)
+
+    def _conditions(self) -> list[Any]:
+        verdict, chosen = self.services.tables.verdict, self.selection
+        conditions: list[Any] = [verdict.c.shard.in_(chosen.shards)] if chosen.shards else []
+        return [*conditions, verdict.c.created_at >= chosen.since] if chosen.since else conditions
+
+    def _newest(self, connection: Connection, after: int, most: int) -> Sequence[RowMapping]:
+        verdict, video = self.services.tables.verdict, self.services.tables.video
+        wanted = "vod_id verdict_id verdict douban_id explanation reasons strata profile rule_version complete"
+        wanted += " source_healthy crowded facts created_at"
+        newest = (
+            select(func.max(verdict.c.verdict_id).label("verdict_id"))
+            .where(verdict.c.vod_id > after, *self._conditions())
+            .group_by(verdict.c.vod_id)
+            .order_by(verdict.c.vod_id)
+            .limit(most)
+            .subquery()
+        )
+        query = (
+            select(*(verdict.c[name] for name in wanted.split()), video.c.vod_douban_id, video.c.douban_id_source)
+            .join(newest, newest.c.verdict_id == verdict.c.verdict_id)
+            .outerjoin(video, video.c.vod_id == verdict.c.vod_id)
+            .order_by(verdict.c.vod_id)
+        )
+        return connection.execute(query).mappings().all() if most > 0 else []
+
+    def _batch(
+        self,
+        connection: Connection,
+        verdicts: Sequence[RowMapping],
+        reverted: Mapping[int, Sequence[tuple[datetime, int]]],
+    ) -> list[Stored | Lost]:
+        candidates = self._candidates(connection, [row["verdict_id"] for row in verdicts])
+        self._fetch(connection, candidates)
+        linked = LinkedVideos.read(self.services, connection, verdicts, candidates)
+        batch = [self._stored(row, candidates.get(row["verdict_id"], ()), reverted, linked) for row in verdicts]
+        _forget(self._subjects)
+        _forget(self._glimpses)
+        return batch
+
+    def _candidates(self, connection: Connection, verdict_ids: Sequence[int]) -> dict[int, list[RowMapping]]:
+        table = self.services.tables.candidate
+        query = (
+            select(
+                *(table.c[name] for name in ("verdict_id", "douban_id", "snapshot_id", "fetched")),
+                # Whole facts of the others need not be read: their answers are. As text, by which they are kept.
+                case((table.c.fetched == false(), type_coerce(table.c.facts, String)), else_=None).label("facts"),
+                type_coerce(table.c.facts, String).contains('"serial": true').label("serial"),
+            )
+            .where(table.c.verdict_id.in_(verdict_ids))
+            .order_by(table.c.verdict_id, table.c.rank)
+        )
+        found: dict[int, list[RowMapping]] = {}
+        for row in connection.execute(query).mappings():
+            found.setdefault(row["verdict_id"], []).append(row)
+        return found
+
+    def _fetch(self, connection: Connection, candidates: Mapping[int, Sequence[RowMapping]]) -> None:
+        """Read and parse the answers that are not in memory; None marks one that the parser refuses."""
+        missing = {
+            (row["snapshot_id"], bool(row["serial"])): row["douban_id"]
+            for rows in candidates.values()
+            for row in rows
+            if row["fetched"] and (row["snapshot_id"], bool(row["serial"])) not in self._subjects
+        }
+        snapshot_ids = {snapshot_id for snapshot_id, _ in missing if snapshot_id is not None}
+        bodies = self.services.archive.bodies(connection, snapshot_ids)
+        for key, douban_id in missing.items():
+            if key[0] in bodies:
+                self._subjects[key] = _parsed(bodies[key[0]], douban_id, serial=key[1])
+
+    def _glimpse(self, facts: str) -> Subject:
+        if facts not in self._glimpses:
+            self._glimpses[facts] = subject_of(json.loads(facts))
+        return self._glimpses[facts]
+
+    def _stored(
+        self,
+        row: RowMapping,
+        candidates: Sequence[RowMapping],
+        reverted: Mapping[int, Sequence[tuple[datetime, int]]],
+        linked: LinkedVideos,
+    ) -> Stored | Lost:
+        if not row["facts"]:
+            return Lost(row["vod_id"], NO_FACTS)
+        subjects: list[Subject] = []
+        for each in candidates:
+            if not each["fetched"]:
+                if not each["facts"]:
+                    return Lost(row["vod_id"], NO_FACTS)
+                subjects.append(self._glimpse(each["facts"]))
+                continue
+            key = (each["snapshot_id"], bool(each["serial"]))
+            subject = self._subjects.get(key)
+            if subject is None:
+                return Lost(row["vod_id"], UNREADABLE if key in self._subjects else NO_ANSWER)
+            subjects.append(subject)
+        codes, strata = tuple(row["reasons"] or ()), tuple(row["strata"] or ())
+        return Stored(
+            verdict_id=row["verdict_id"],
+            vod_id=row["vod_id"],
+            status=row["verdict"],
+            douban_id=row["douban_id"] or (candidates[0]["douban_id"] if candidates else 0),
+            explanation=row["explanation"],
+            codes=codes,
+            strata=strata,
+            profile=row["profile"],
+            rule_version=row["rule_version"],
+            complete=row["complete"],
+            source_healthy=row["source_healthy"],
+            crowded=row["crowded"],
+            standing=_standing(row),
+            chosen=_chosen(row, codes),
+            braked=frozenset(strata if Code.STRATUM_BRAKED in codes else ()),
+            reverted=frozenset(
+                subject for moment, subject in reverted.get(row["vod_id"], ()) if moment <= row["created_at"]
+            ),
+            linked=linked.of(row, candidates),
+            video=video_of(row["facts"]),
+            subjects=tuple(subjects),
+        )
+
+
+def _forget(kept: dict[Any, Any]) -> None:
+    """Drop the oldest of what is kept, beyond `KEPT_SUBJECTS`."""
+    for key in list(islice(kept, max(0, len(kept) - KEPT_SUBJECTS))):
+        del kept[key]
+
+
+def video_of(facts: Mapping[str, Any]) -> Video:
+    """Return a video from its stored facts; what a release before this one did not know is unknown."""
+    return Video(**_values(facts, _VIDEO_FIELDS))
+
+
+def subject_of(facts: Mapping[str, Any]) -> Subject:
+    """Return a subject from its stored facts, see `video_of`."""
+    return Subject(**_values(facts, _SUBJECT_FIELDS))
+
+
+def _values(facts: Mapping[str, Any], known: Collection[str]) -> dict[str, Any]:
+    values: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in facts.items() if name in known
+    }
+    if values.get("kind") is not None:
+        values["kind"] = Kind(values["kind"])
+    return values
+
+
+def _parsed(body: bytes, douban_id: int, *, serial: bool) -> Subject | None:
+    try:
+        return subject_facts(parse_subject(body, douban_id), "tv" if serial else "")
+    except SourceError:
+        return None
+
+
+def _standing(row: RowMapping) -> int:
+    """Return the id that stood in the CMS when the verdict was reached: as it says itself, or one that came along."""
+    named = _STANDING.search(row["explanation"])
+    if named:
+        return int(named[1])
+    return int(row["vod_douban_id"] or 0) if row["douban_id_source"] == _FROM_CMS else 0
+
+
+def _chosen(row: RowMapping, codes: Sequence[str]) -> int | None:
+    """Return the subject that a person had chosen, as the verdict says itself, or else the one that stood."""
+    named = _CHOSEN.search(row["explanation"])
+    if named:
+        return int(named[1])
+    return _standing(row) if Code.PERSON_CHOSE_OTHER in codes else None
+
+
+def _reverts(services: Services, connection: Connection) -> dict[int, list[tuple[datetime, int]]]:
+    """Return when people took back which link of which video; see `ChangeLog.undone_values`."""
+    log = services.tables.log
+    query = select(log.c.vod_id, log.c.applied_at, log.c.old_values).where(
+        or_(log.c.reverts_change_id.is_not(None), log.c.action == DecisionAction.clear_id),
+        log.c.state == ChangeState.APPLIED,
+    )
+    found: dict[int, list[tuple[datetime, int]]] = {}
+    for vod_id, moment, values in connection.execute(query):
+        subject = decode(values).get("vod_douban_id")
+        if subject:
+            found.setdefault(vod_id, []).append((moment, subject))
+    return found

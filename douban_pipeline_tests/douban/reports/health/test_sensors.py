@@ -1,0 +1,233 @@
+"""A failed run is told of by its cause, a failed guard by its name, and both once."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import pytest
+from sqlalchemy.exc import OperationalError
+
+from douban_pipeline.core.webhook import WebhookError
+from douban_pipeline.dagster_kit.launchpad import PERSON_TAGS, problems_failure
+from douban_pipeline.douban.reports.health.alerts import open_alerts
+from douban_pipeline.douban.reports.health.sensors import alert_on_run_failure, causes_of
+from douban_pipeline.resources import services_resource
+from douban_pipeline.services import open_services
+from douban_pipeline_tests.library import GivenSettings, Library, build_library
+from douban_pipeline_tests.robot import Robot
+
+NOWHERE = "mysql+pymysql://cms:s3cret-pass@127.0.0.1:1/nowhere"
+
+
+class Trouble(dg.Config):
+    """What goes wrong in a run."""
+
+    error: str = ""
+    found: int = 0
+
+
+@dg.asset
+def films(config: Trouble) -> dg.MaterializeResult:
+    if config.error:
+        raise ValueError(config.error)
+    return dg.MaterializeResult(metadata={"found": config.found})
+
+
+@dg.asset(deps=[films])
+def shelf() -> dg.MaterializeResult:
+    return dg.MaterializeResult()
+
+
+@dg.asset_check(asset=films, blocking=True)
+def films_hold(context: dg.AssetCheckExecutionContext) -> dg.AssetCheckResult:
+    found = context.instance.get_latest_materialization_event(films.key)
+    assert found is not None
+    assert found.asset_materialization is not None
+    count = found.asset_materialization.metadata["found"].value
+    return dg.AssetCheckResult(
+        passed=not count, description=f"{count} 处不符合", metadata={"shards": "05, 17", "violations": count}
+    )
+
+
+@dg.asset_check(asset=films)
+def films_please(context: dg.AssetCheckExecutionContext) -> dg.AssetCheckResult:
+    return dg.AssetCheckResult(passed=False)
+
+
+JOB = "make_films"
+
+
+@pytest.fixture(scope="module")
+def instance() -> Iterator[dg.DagsterInstance]:
+    with dg.DagsterInstance.ephemeral() as instance:
+        yield instance
+
+
+@pytest.fixture(scope="module")
+def job() -> dg.JobDefinition:
+    definitions = dg.Definitions(
+        assets=[films, shelf],
+        asset_checks=[films_hold, films_please],
+        jobs=[dg.define_asset_job(JOB, selection="*")],
+        executor=dg.in_process_executor,
+    )
+    return definitions.resolve_job_def(JOB)
+
+
+@pytest.fixture
+def library(tmp_path: Path, robot: Robot) -> Iterator[Library]:
+    options = {"alert_webhook_url": robot.url, "alert_webhook_kind": "generic"}
+    with build_library(f"sqlite:///{tmp_path / 'library.sqlite'}", **options) as library:
+        yield library
+
+
+def fail(job: dg.JobDefinition, instance: dg.DagsterInstance, **trouble: Any) -> dg.ExecuteInProcessResult:
+    config = {
+        "loggers": {"console": {"config": {"log_level": "CRITICAL"}}},
+        "ops": {"films": {"config": {"error": "", "found": 0, **trouble}}},
+    }
+    result = job.execute_in_process(run_config=config, instance=instance, raise_on_error=False)
+    assert not result.success
+    return result
+
+
+def tick(result: dg.ExecuteInProcessResult, instance: dg.DagsterInstance, services: Any) -> None:
+    """Evaluate the sensor for one failed run."""
+    context = dg.build_run_status_sensor_context(
+        sensor_name="alert_on_run_failure",
+        dagster_instance=instance,
+        dagster_run=result.dagster_run,
+        dagster_event=result.get_run_failure_event(),
+        resources={"services": services},
+    )
+    alert_on_run_failure(context)
+
+
+def told(robot: Robot) -> list[str]:
+    return [posted.json["title"] for posted in robot.posted]
+
+
+def test_many_failed_runs_of_one_cause_are_one_message(
+    library: Library, instance: dg.DagsterInstance, job: dg.JobDefinition, robot: Robot
+) -> None:
+    for number in (17, 170_231, 4):
+        tick(fail(job, instance, error=f"video {number} is odd\nand more"), instance, library.services)
+    assert told(robot) == ["运行失败：make_films / films"]
+    assert robot.posted[0].json["text"].startswith("ValueError: video 17 is odd\n同一原因只提醒一次")
+    [alert] = open_alerts(library.services)
+    assert (alert.cause, alert.times) == ("run:make_films:films:ValueError: video # is odd", 3)
+    tick(fail(job, instance, error="another thing"), instance, library.services)
+    assert len(robot.posted) == 2
+
+
+@pytest.mark.parametrize(
+    ("error", "messages"), [(problems_failure("未记录任何决定", ["reviewer: 请填写"]), 0), (KeyError(), 1)]
+)
+def test_what_a_job_refuses_a_person_it_tells_that_person_alone(
+    library: Library, instance: dg.DagsterInstance, robot: Robot, error: Exception, messages: int
+) -> None:
+    @dg.op
+    def decide() -> None:
+        raise error
+
+    @dg.job(tags=PERSON_TAGS)
+    def decisions() -> None:
+        decide()
+
+    quiet = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+    result = decisions.execute_in_process(run_config=quiet, instance=instance, raise_on_error=False)
+    tick(result, instance, library.services)
+    assert len(robot.posted) == messages
+
+
+def test_a_failed_guard_is_told_of_in_place_of_its_run(
+    library: Library, instance: dg.DagsterInstance, job: dg.JobDefinition, robot: Robot
+) -> None:
+    for found in (3, 4):
+        tick(fail(job, instance, found=found), instance, library.services)
+    assert told(robot) == ["守卫未通过：films / films_hold"], "neither the run nor the warning is told of"
+    assert robot.posted[0].json["text"].startswith("3 处不符合，分片 05, 17\n")
+    [alert] = open_alerts(library.services)
+    assert (alert.cause, alert.kind, alert.times) == ("guard:films:films_hold", "guard", 2)
+
+
+def test_a_run_that_ended_outside_of_any_step_is_told_of_as_a_whole(
+    instance: dg.DagsterInstance, job: dg.JobDefinition
+) -> None:
+    run = instance.create_run_for_job(job)
+    failure = instance.report_run_failed(run, "This run has timed out after 600 seconds.")
+    [cause] = causes_of(instance, run, failure)
+    assert cause.name == "run:make_films::This run has timed out after # seconds."
+    assert cause.title == "运行失败：make_films"
+
+
+def test_what_cannot_be_sent_waits(
+    library: Library, instance: dg.DagsterInstance, job: dg.JobDefinition, robot: Robot
+) -> None:
+    robot.status = 502
+    tick(fail(job, instance, error="odd"), instance, library.services)
+    [alert] = open_alerts(library.services)
+    assert (alert.sent_at, alert.send_error) == (None, "HTTP 502")
+
+
+def test_without_the_database_people_are_told_all_the_same(
+    instance: dg.DagsterInstance, job: dg.JobDefinition, robot: Robot
+) -> None:
+    options = {"alert_webhook_url": robot.url, "alert_webhook_kind": "generic", "database_url": NOWHERE}
+    services = open_services(GivenSettings(**options))
+    failed = fail(job, instance, error="cannot log in with s3cret-pass")
+    for _ in range(2):
+        tick(failed, instance, services)
+    services.close()
+    assert told(robot) == ["运行失败：make_films / films（数据库不可用，可能重复提醒）"] * 2
+    assert all(b"s3cret-pass" not in posted.body for posted in robot.posted)
+
+
+@pytest.mark.parametrize(("webhook", "error"), [(False, OperationalError), (True, WebhookError)])
+def test_without_the_database_and_the_webhook_the_tick_fails(
+    instance: dg.DagsterInstance, job: dg.JobDefinition, robot: Robot, webhook: bool, error: type[Exception]
+) -> None:
+    robot.status = 500
+    url = robot.url if webhook else ""
+    services = open_services(GivenSettings(alert_webhook_url=url, database_url=NOWHERE))
+    with pytest.raises(error) as caught:
+        tick(fail(job, instance, error="odd"), instance, services)
+    services.close()
+    assert robot.url not in str(caught.value)
+
+
+def test_before_our_tables_exist_people_are_told_all_the_same(
+    tmp_path: Path, instance: dg.DagsterInstance, job: dg.JobDefinition, robot: Robot
+) -> None:
+    options = {"alert_webhook_url": robot.url, "database_url": f"sqlite:///{tmp_path / 'none.sqlite'}"}
+    services = open_services(GivenSettings(**options))
+    tick(fail(job, instance, error="odd"), instance, services)
+    services.close()
+    assert len(robot.posted) == 1
+
+
+def test_the_daemon_gives_it_every_failed_run_of_the_code_location(
+    library: Library, job: dg.JobDefinition, robot: Robot
+) -> None:
+    assert alert_on_run_failure.default_status is dg.DefaultSensorStatus.RUNNING
+    # The resource is one that is closed after each use, as in production.
+    resources = {"services": services_resource(library.settings)}
+    repository = dg.Definitions(sensors=[alert_on_run_failure], resources=resources).get_repository_def()
+    with dg.DagsterInstance.ephemeral() as instance:
+
+        def evaluate(cursor: str | None) -> str:
+            with dg.build_sensor_context(
+                instance=instance, cursor=cursor, repository_def=repository, resources=resources
+            ) as context:
+                data = alert_on_run_failure.evaluate_tick(context)
+            assert data.cursor is not None
+            return data.cursor
+
+        cursor = evaluate(None)  # the first tick only notes where events end
+        for number in (1, 2):
+            fail(job, instance, error=f"odd {number}")
+        while (moved := evaluate(cursor)) != cursor:
+            cursor = moved
+    assert told(robot) == ["运行失败：make_films / films"]
+    assert [alert.times for alert in open_alerts(library.services)] == [2]

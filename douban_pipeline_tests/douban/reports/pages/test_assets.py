@@ -1,0 +1,138 @@
+"""The five reports as Dagster publishes them: numbers, tables and a sheet; nothing is written to the CMS."""
+
+from __future__ import annotations
+
+import html
+import re
+
+import dagster as dg
+import pytest
+
+from douban_pipeline.build import build_defs
+from douban_pipeline_tests.douban.reports.pages.planting import (
+    ASSETS,
+    HOSTILE,
+    change,
+    decision,
+    intro,
+    launched,
+    linked,
+    publish,
+    task,
+    verdict,
+)
+from douban_pipeline_tests.library import Library, video
+
+RIVER = 90_000_101
+UI = "https://dagster.example.org"
+
+
+@pytest.fixture
+def populated(library: Library) -> Library:
+    """A library in which every table of every report has a row, and everything from outside is hostile."""
+    options = {"ai_intros": True, "openrouter_api_key": "key", "ui_url": UI, **library.options}
+    library = library.renewed(
+        [video(n, vod_name=f"{HOSTILE}{n // 4}", vod_area=HOSTILE) for n in range(1, 12)], **options
+    )
+    now = library.clock.now()
+    for vod_id in (1, 2, 8):
+        linked(library, vod_id, RIVER, douban_last_sync_at=now)
+    library.set_state(8, douban_id_locked=True, intro_locked=True, intro_ai_source=HOSTILE[:60])
+    library.set_cms(8, vod_douban_id=RIVER + 1)
+    library.set_state(3, douban_review_status="REVIEW", douban_review_reason=HOSTILE)
+    verdict(library, 3, (RIVER, 71.0))
+    decision(library, 8, "lock_id", note=HOSTILE, reviewer=HOSTILE[:60])
+    decision(library, 4, "set_id", douban_id=RIVER, note=HOSTILE, state="pending", pending_key="a")
+    decision(library, 4, "choose", note=HOSTILE, state="refused", state_reason=HOSTILE)
+    change(library, 5, "sync", reason=HOSTILE, operator=HOSTILE[:60], new_values={"vod_pic": HOSTILE})
+    change(library, 5, "sync", state="conflict", state_reason=HOSTILE)
+    change(library, 5, "link", state="refused", state_reason=f"豆瓣 ID 已锁定{HOSTILE}")
+    task(library, 6, "AI_INTRO", "intro", "PENDING", attempts=1, last_error=HOSTILE)
+    task(library, 7, "SYNC_DOUBAN", "sync", "PENDING", last_error=HOSTILE)
+    task(library, 9, "SYNC_DOUBAN", "sync", "RUNNING", lease_owner="run@elsewhere:1", lease_until=now)
+    library.set_state(6, intro_ai_fail_count=1, intro_ai_last_fail_at=now, intro_ai_last_fail_reason=HOSTILE)
+    intro(library, 6, "refused", violations=[{"code": "person", "text": HOSTILE}], cost_usd=0.01)
+    return library
+
+
+@pytest.mark.parametrize("name", ASSETS)
+def test_everything_is_told_escaped_with_links_that_work(name: str, populated: Library) -> None:
+    before = populated.all_bytes()
+    published = publish(populated.services, name)
+    repository = build_defs(settings=populated.settings).get_repository_def()
+    tables = {key: value for key, value in published.metadata.items() if isinstance(value, str) and key != "sheet"}
+    assert tables
+    assert "—" not in tables.values(), "a table without a row proves nothing"
+    for text in (*tables.values(), published.sheet):
+        assert "<img" not in text
+    assert not re.search(r"(?<!\\)\]\(javascript", "".join(tables.values()))
+    assert "`乙`*丙*[丁](javascript:alert(2))" in published.sheet, "it is told as what it is"
+    paths = {
+        *(path for text in tables.values() for path in re.findall(r"\]\((/[^)]*)\)", text)),
+        *(html.unescape(path) for path in re.findall(rf'href="{UI}(/[^"]*)"', published.sheet)),
+    }
+    jobs = [path for path in paths if path.startswith("/locations/")]
+    assert jobs
+    for path in jobs:
+        job, config = launched(path)
+        assert dg.validate_run_config(repository.get_job(job), config), path
+    assert populated.all_bytes() == before
+
+
+@pytest.mark.parametrize("name", ASSETS)
+def test_an_empty_library_is_told_too(name: str, library: Library) -> None:
+    published = publish(library.services, name)
+    numbers = [value for value in published.metadata.values() if isinstance(value, int | float)]
+    assert numbers
+    assert set(numbers) == {0}
+    assert set(map(str, published.metadata.values())) == {*map(str, numbers), "—", published.metadata["sheet"]}
+    assert "没有" in published.sheet
+
+
+@pytest.mark.parametrize("name", ASSETS)
+def test_the_sheet_is_where_its_metadata_says(name: str, library: Library) -> None:
+    path = library.settings.home.absolute() / "reports" / f"{name}.html"
+    assert publish(library.services, name).metadata["sheet"] == str(path)
+    assert path.stat().st_mode & 0o777 == 0o644
+    served = library.renewed(**library.options, reports_url="https://site.example.org/reports/")
+    assert publish(served.services, name).metadata["sheet"] == f"https://site.example.org/reports/{name}.html"
+
+
+@pytest.mark.parametrize("name", ASSETS)
+def test_a_sheet_that_cannot_be_written_fails_the_run_once(name: str, library: Library) -> None:
+    library.settings.home.mkdir()
+    (library.settings.home / "reports").write_text("in the way")
+    with pytest.raises(dg.Failure, match="cannot be written") as failure:
+        publish(library.services, name)
+    assert failure.value.allow_retries is False
+    assert "DOUBAN_PIPELINE_HOME" in str(failure.value)
+
+
+def test_how_much_is_listed_and_who_is_kept_is_config(library: Library) -> None:
+    library = library.renewed([video(n, vod_hits=n) for n in range(1, 6)], **library.options)
+    listed = publish(library.services, "missing_douban_ids", {"most": 2})
+    assert listed.metadata["missing"] == 5
+    assert [title in listed.sheet for title in ("影片5", "影片4", "影片3")] == [True, True, False]
+    for vod_id in (1, 2):
+        linked(library, vod_id, RIVER, douban_id_confidence=90.0 + vod_id)
+    assert "匹配得分最高：92.0" in publish(library.services, "duplicate_reports").sheet
+    chosen = publish(library.services, "duplicate_reports", {"keeper": "popularity"})
+    assert "播放最多：2（其次 1）" in chosen.sheet
+
+
+def test_a_wrong_rule_is_refused_before_anything_is_read(library: Library) -> None:
+    with pytest.raises(dg.DagsterInvalidConfigError, match="keeper"):
+        publish(library.services, "duplicate_reports", {"keeper": "newest"})
+
+
+@pytest.mark.parametrize("name", ["missing_douban_ids", "duplicate_reports"])
+def test_the_launchpad_of_a_report_has_defaults(name: str) -> None:
+    fields = ASSETS[name].op.config_schema.config_type.fields
+    assert not [field for field in fields.values() if field.is_required]
+
+
+def test_the_reports_compare_across_shards_and_hang_on_what_was_written() -> None:
+    for name, asset in ASSETS.items():
+        assert asset.partitions_def is None, name
+        assert {key.to_user_string() for key in asset.keys_by_input_name.values()} == {"synced_fields"}, name
+        assert [spec.group_name for spec in asset.specs] == ["reports"], name

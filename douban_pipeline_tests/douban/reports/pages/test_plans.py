@@ -1,0 +1,116 @@
+"""However large the library is, every report goes by an index, or through keys in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+import sqlalchemy as sa
+
+from douban_pipeline.douban.reports.pages import duplicates
+from douban_pipeline.douban.reports.pages.duplicates import subject_groups, title_groups
+from douban_pipeline.douban.reports.pages.intros import intros
+from douban_pipeline.douban.reports.pages.keepers import Keeper
+from douban_pipeline.douban.reports.pages.locked import locked_ids
+from douban_pipeline.douban.reports.pages.missing import missing_ids
+from douban_pipeline.douban.reports.pages.tasks_and_log import tasks_and_log_of
+from douban_pipeline.douban.store.tasks import shard_of
+from douban_pipeline_tests.clocks import START
+from douban_pipeline_tests.library import Library, build_library, days_ago, fresh_mariadb, video
+
+SIZE = 4000
+LOOKS = {
+    "subjects": lambda services: subject_groups(services, Keeper.best_match, most=50),
+    "titles": lambda services: title_groups(services, Keeper.best_match, most=50),
+    "missing": lambda services: missing_ids(services, most=50),
+    "locked": locked_ids,
+    "intros": intros,
+    "tasks_and_log": tasks_and_log_of,
+}
+
+
+@pytest.fixture(scope="module")
+def crowd() -> Iterator[Library]:
+    """A library of which one in forty is linked, locked, missing, failed or refused; the servers know how many."""
+    options = {"ai_intros": True, "openrouter_api_key": "key"}
+    with fresh_mariadb() as url, build_library(url, **options) as library:
+        _fill(library)
+        yield library
+
+
+def _fill(library: Library) -> None:
+    every = range(1, SIZE + 1)
+    library.add(*(video(n, vod_name=f"影片{n % 900}号", vod_year=str(1990 + n % 30)) for n in every))
+    at = START - timedelta(days=20)
+    library.add_states(
+        *(
+            {
+                "vod_id": n,
+                "vod_time": days_ago(10),
+                "vod_douban_id": 90_000_000 + n // 80 if n % 40 == 0 else 0,
+                "douban_review_status": ("CONFIRMED" if n % 40 == 0 else "NOT_FOUND" if n % 40 == 1 else "IGNORED"),
+                "douban_id_locked": n % 40 == 2,
+                "intro_locked": n % 40 == 3,
+            }
+            for n in every
+        )
+    )
+    tables = library.tables
+    log = {"action": "sync", "old_values": {}, "new_values": {}, "state_old": {}, "state_new": {}, "batch_id": "b"}
+    log |= {"operator": "pipeline", "run_id": "r", "state": "applied"}
+    task = {"task_type": "AI_INTRO", "stage": "intro", "status": "SUCCESS", "run_after": at, "created_at": at}
+    decision = {"action": "lock_id", "reviewer": "小王", "run_id": "r", "state": "applied"}
+    verdict = {"task_id": 1, "verdict": "NOT_FOUND", "complete": True, "source_healthy": True, "rule_version": "t"}
+    verdict |= {"state": "applied", "run_id": "r", "created_at": at}
+    candidate = {"rank": 1, "douban_id": 90_000_001, "score": 50.0, "created_at": at}
+    hours = {n: at - timedelta(hours=n) for n in every}
+    for planted, rows in (
+        (tables.log, [{**log, "prepared_at": hours[n], "applied_at": hours[n]} for n in every]),
+        (tables.task, [{**task, "finished_at": hours[n]} for n in every]),
+        (tables.decision, [{**decision, "created_at": hours[n]} for n in every]),
+        (tables.verdict, [verdict for _ in every]),
+        (tables.candidate, [{**candidate, "verdict_id": n} for n in every]),
+    ):
+        numbered = [{**row, "vod_id": n} for n, row in enumerate(rows, start=1)]
+        if "shard" in planted.c:
+            numbered = [{**row, "shard": shard_of(row["vod_id"])} for row in numbered]
+        with library.engine.begin() as connection:
+            connection.execute(sa.insert(planted), numbered)
+    with library.engine.connect() as connection:
+        for name in (library.cms.vod.name, *(table.name for table in tables.metadata.sorted_tables)):
+            connection.exec_driver_sql(f"ANALYZE TABLE {name}")
+
+
+@pytest.mark.mariadb
+@pytest.mark.parametrize("look", LOOKS)
+def test_no_table_is_read_from_end_to_end(look: str, crowd: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    # As small a part of this library as it is of a real one.
+    monkeypatch.setattr(duplicates, "_READ", 50)
+    asked: dict[str, object] = {}
+
+    def note(_connection, _cursor, statement, parameters, _context, _many):
+        if statement.startswith("SELECT"):
+            asked.setdefault(statement, parameters)
+
+    services = crowd.services
+    services.ready()
+    _ = services.cms, services.categories
+    sa.event.listen(crowd.engine, "before_cursor_execute", note)
+    try:
+        assert LOOKS[look](services)
+    finally:
+        sa.event.remove(crowd.engine, "before_cursor_execute", note)
+    assert asked
+    for statement, parameters in asked.items():
+        for step in _plan(crowd, statement, parameters):
+            # Tables made up on the way are as small as what was asked for.
+            if step["table"] is None or step["table"].startswith("<"):
+                continue
+            assert step["type"] != "ALL", (statement, step)
+            assert step["type"] != "index" or int(step["rows"]) <= 500, (statement, step)
+
+
+def _plan(library: Library, statement: str, parameters: object) -> list[dict[str, object]]:
+    with library.engine.connect() as connection:
+        return [dict(row) for row in connection.exec_driver_sql(f"EXPLAIN {statement}", parameters).mappings()]
