@@ -11,10 +11,10 @@ from sqlalchemy.exc import SQLAlchemyError
 from douban_pipeline.commands import copies, demonstrating, measuring, setting_up, watching
 from douban_pipeline.commands.output import console
 from douban_pipeline.core.database import DatabaseError
+from douban_pipeline.douban.settings import SettingsError
 from douban_pipeline.evaluation.command import EvaluationError
 from douban_pipeline.evaluation.formats import FormatError
 from douban_pipeline.operating.client_programs import OperatingError
-from douban_pipeline.settings import SettingsError
 
 app = typer.Typer(
     help="Keeps the metadata of a maccms10 library true to Douban. Its work runs in Dagster.",

@@ -3,7 +3,7 @@
 from douban_pipeline.core.garbage_collection import collector_resting
 
 with collector_resting():  # a fifth of the time
-    from douban_pipeline.build import build_defs
+    from douban_pipeline.douban.definitions import build_defs
 
     defs = build_defs()
     """The code location."""

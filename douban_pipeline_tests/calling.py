@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pytest
 
 from douban_pipeline.cli import main
-from douban_pipeline.settings import PREFIX
+from douban_pipeline.douban.settings import PREFIX
 
 
 @dataclass(frozen=True, slots=True)

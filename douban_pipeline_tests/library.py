@@ -23,12 +23,12 @@ from douban_pipeline.core.owner import owner_name
 from douban_pipeline.demo.cms_schema import Form, default_types
 from douban_pipeline.demo.library import create_library
 from douban_pipeline.douban.chain.due.intake import Intake
+from douban_pipeline.douban.services import Services
+from douban_pipeline.douban.settings import Settings
 from douban_pipeline.douban.store.migrations import upgrade
 from douban_pipeline.douban.store.tables import OwnTables, own_tables
 from douban_pipeline.douban.store.tasks import NewTask, TaskQueue, shard_of
 from douban_pipeline.douban.writes.change_log import ChangeLog
-from douban_pipeline.services import Services
-from douban_pipeline.settings import Settings
 from douban_pipeline_tests.clocks import START, FakeClock
 from douban_pipeline_tests.conftest import server_url
 

@@ -11,11 +11,11 @@ from typing import Any
 
 import dagster as dg
 
-from douban_pipeline.build import default_assets, default_checks
 from douban_pipeline.douban.chain.due.assets import DueConfig
 from douban_pipeline.douban.chain.due.due_videos import Scope
-from douban_pipeline.partitions import partition_key
-from douban_pipeline.services import Services
+from douban_pipeline.douban.definitions import default_assets, default_checks
+from douban_pipeline.douban.partitions import partition_key
+from douban_pipeline.douban.services import Services
 
 STEPS = ("due_videos", "search_candidates", "scored_matches", "synced_fields", "ai_intros")
 

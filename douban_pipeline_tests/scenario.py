@@ -19,13 +19,13 @@ import dagster as dg
 import pytest
 import sqlalchemy as sa
 
-from douban_pipeline.build import build_defs
 from douban_pipeline.core.owner import owner_name
 from douban_pipeline.demo.replay import ReplayServer
 from douban_pipeline.douban.chain.jobs import CHAIN, shard_range_tags
+from douban_pipeline.douban.definitions import build_defs
+from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import TaskStage, TaskType, VerdictState
 from douban_pipeline.douban.store.tasks import NewTask, shard_of
-from douban_pipeline.services import Services
 from douban_pipeline_tests.clocks import FakeClock
 from douban_pipeline_tests.library import Library, build_library, dead_owner, video
 from douban_pipeline_tests.runs import STEPS, Play, Run, play

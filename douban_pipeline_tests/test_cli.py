@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from douban_pipeline.demo.environment import demo_environment
+from douban_pipeline.douban.settings import PREFIX, Settings, load_settings, variable
 from douban_pipeline.douban.store import migrations
-from douban_pipeline.settings import PREFIX, Settings, load_settings, variable
 from douban_pipeline_tests.library import build_library, video
 
 

@@ -8,12 +8,12 @@ import typer
 
 from douban_pipeline.commands.output import plain
 from douban_pipeline.core.clock import SystemClock
+from douban_pipeline.douban.services import open_services
+from douban_pipeline.douban.settings import load_settings
 from douban_pipeline.douban.store import migrations
 from douban_pipeline.operating import backup as backups
 from douban_pipeline.operating.restore import Plan, plan_restore
 from douban_pipeline.operating.restore import restore as restore_from
-from douban_pipeline.services import open_services
-from douban_pipeline.settings import load_settings
 
 
 def backup(

@@ -22,8 +22,8 @@ from douban_pipeline.demo.replay import serve as serve_replay
 from douban_pipeline.demo.sample import load_subjects
 from douban_pipeline.demo.setup import apply_states, make_library, prepare_home, spread_visits
 from douban_pipeline.douban.chain.due.intake import Intake
-from douban_pipeline.services import open_services
-from douban_pipeline.settings import load_settings
+from douban_pipeline.douban.services import open_services
+from douban_pipeline.douban.settings import load_settings
 
 DEMO_SPREAD = timedelta(minutes=30)
 GRACE_SECONDS = 15

@@ -10,11 +10,11 @@ from rich.table import Column, Table
 
 from douban_pipeline.commands.output import console, plain
 from douban_pipeline.core.database import parse_url
+from douban_pipeline.douban.services import open_services
+from douban_pipeline.douban.settings import Settings, load_settings, variable
 from douban_pipeline.douban.store import migrations
 from douban_pipeline.douban.store.tables import own_tables
 from douban_pipeline.operating.grants import grant_statements
-from douban_pipeline.services import open_services
-from douban_pipeline.settings import Settings, load_settings, variable
 
 
 def set_up() -> None:

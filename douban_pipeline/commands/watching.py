@@ -10,9 +10,9 @@ from rich.markup import escape
 
 from douban_pipeline.commands.output import console, plain
 from douban_pipeline.core.clock import SystemClock
+from douban_pipeline.douban.services import open_services
+from douban_pipeline.douban.settings import SettingsError, load_settings
 from douban_pipeline.operating.checking import Finding, database_findings
-from douban_pipeline.services import open_services
-from douban_pipeline.settings import SettingsError, load_settings
 
 _COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
 

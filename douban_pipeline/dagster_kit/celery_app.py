@@ -19,8 +19,8 @@ from dagster_celery.tasks import create_execute_job_task, create_resume_job_task
 
 from douban_pipeline.dagster_kit.celery_launcher import WatchfulCeleryLauncher
 from douban_pipeline.dagster_kit.worker_host import WorkerHostError, check_worker_host
-from douban_pipeline.services import open_services
-from douban_pipeline.settings import load_settings
+from douban_pipeline.douban.services import open_services
+from douban_pipeline.douban.settings import load_settings
 
 BEAT_SECONDS = 15.0
 """How often a run gives a sign of life; well below the launcher's `silent_seconds`."""

@@ -9,9 +9,9 @@ from sqlalchemy import Connection
 
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.ui.presentation import table
+from douban_pipeline.douban.partitions import partition_key
+from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.videos import Breach
-from douban_pipeline.partitions import partition_key
-from douban_pipeline.services import Services
 
 _MOST_NAMED = 20
 

@@ -8,7 +8,7 @@ from sqlalchemy import func, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from douban_pipeline.core.database import DatabaseError, reading
-from douban_pipeline.services import Services
+from douban_pipeline.douban.services import Services
 
 SLIGHTLY_APART = timedelta(seconds=0.5)
 """Clocks that agree this well cannot make a minute hold more requests than allowed: the gate's slots stand 2 % further

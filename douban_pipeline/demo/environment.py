@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from douban_pipeline.settings import PREFIX
+from douban_pipeline.douban.settings import PREFIX
 
 EXCLUDED_TYPE = 20
 """伦理片: left alone in the demo, to show that a category can be."""

@@ -15,19 +15,19 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from sqlalchemy import func, select
 
-from douban_pipeline.build import build_defs
 from douban_pipeline.core.database import reading
 from douban_pipeline.demo.environment import demo_environment, demo_home
 from douban_pipeline.demo.replay import ReplayServer
 from douban_pipeline.demo.sample import load_subjects
 from douban_pipeline.demo.setup import apply_states, make_library, prepare_home
 from douban_pipeline.douban.chain.jobs import CHAIN, SYNC_TAGS, shard_range_tags
+from douban_pipeline.douban.definitions import build_defs
+from douban_pipeline.douban.partitions import SHARDS_PER_RUN, partition_key
 from douban_pipeline.douban.pools import set_pool_limits
+from douban_pipeline.douban.services import Services, open_services
+from douban_pipeline.douban.settings import Settings, load_settings
 from douban_pipeline.douban.store.states import ChangeState
 from douban_pipeline.douban.store.tables import SHARDS
-from douban_pipeline.partitions import SHARDS_PER_RUN, partition_key
-from douban_pipeline.services import Services, open_services
-from douban_pipeline.settings import Settings, load_settings
 
 
 @dataclass(slots=True)

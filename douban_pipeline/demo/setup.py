@@ -12,9 +12,9 @@ from sqlalchemy import update
 from douban_pipeline.demo.cms_schema import default_types
 from douban_pipeline.demo.library import create_library
 from douban_pipeline.demo.sample import SampleVideo, cms_columns, load_videos
+from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store import migrations
 from douban_pipeline.douban.store.states import ReviewStatus
-from douban_pipeline.services import Services
 
 
 def prepare_home(home: Path, project: Path) -> None:

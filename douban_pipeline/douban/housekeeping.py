@@ -10,7 +10,7 @@ from sqlalchemy import Column, ColumnElement, delete, select
 
 from douban_pipeline.core.database import reading, transactions
 from douban_pipeline.dagster_kit.run_history import delete_remains, delete_runs
-from douban_pipeline.services import Services
+from douban_pipeline.douban.services import Services
 
 _BATCH = 500
 HEALTH_TAGS = {"pipeline": "health"}

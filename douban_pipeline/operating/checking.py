@@ -14,9 +14,9 @@ from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 
 from douban_pipeline.core.database import DatabaseError, reading
+from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store import migrations
 from douban_pipeline.operating.grants import missing_grants
-from douban_pipeline.services import Services
 
 State = Literal["ok", "warn", "fail"]
 

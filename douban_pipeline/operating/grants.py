@@ -8,10 +8,10 @@ from sqlalchemy.sql.dml import UpdateBase
 
 from douban_pipeline.cms.maccms import Cms
 from douban_pipeline.core.database import reading
+from douban_pipeline.douban.settings import Settings
 from douban_pipeline.douban.store import migrations
 from douban_pipeline.douban.store.tables import OwnTables
 from douban_pipeline.douban.writes.permissions import SYNOPSIS_COLUMNS
-from douban_pipeline.settings import Settings
 
 _DENIED = (1044, 1142, 1143)
 

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import httpx
 
 from douban_pipeline.core.clock import SystemClock
-from douban_pipeline.settings import PREFIX
+from douban_pipeline.douban.settings import PREFIX
 from douban_pipeline_tests.library import Library
 
 START_SECONDS = 120

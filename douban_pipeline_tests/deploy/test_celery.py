@@ -22,7 +22,6 @@ from dagster._core.launcher import LaunchRunContext, WorkerStatus
 from dagster_celery.tags import DAGSTER_CELERY_TASK_ID_TAG
 from sqlalchemy import select
 
-from douban_pipeline.build import build_defs
 from douban_pipeline.core.database import reading
 from douban_pipeline.dagster_kit import celery_launcher
 from douban_pipeline.dagster_kit.celery_launcher import WatchfulCeleryLauncher
@@ -33,10 +32,11 @@ from douban_pipeline.demo.replay import ReplayServer
 from douban_pipeline.demo.sample import cms_columns, load_subjects, load_videos
 from douban_pipeline.douban.chain.due.intake import Intake
 from douban_pipeline.douban.chain.jobs import CHAIN, shard_range_tags
+from douban_pipeline.douban.definitions import build_defs
+from douban_pipeline.douban.services import Services, open_services
+from douban_pipeline.douban.settings import PREFIX, load_settings
 from douban_pipeline.douban.store import migrations
 from douban_pipeline.douban.store.states import TaskStatus
-from douban_pipeline.services import Services, open_services
-from douban_pipeline.settings import PREFIX, load_settings
 from douban_pipeline_tests.conftest import missing
 from douban_pipeline_tests.harness.rig.celery_workers import PROJECT, REDIS, CeleryWorkers, broker_url
 from douban_pipeline_tests.harness.rig.processes import RigError

@@ -13,9 +13,9 @@ import pytest
 import yaml
 from dagster._core.instance.config import dagster_instance_config
 
-from douban_pipeline.build import build_defs
+from douban_pipeline.douban.definitions import build_defs
 from douban_pipeline.douban.pools import POOL_LIMITS, set_pool_limits
-from douban_pipeline.settings import PREFIX
+from douban_pipeline.douban.settings import PREFIX
 from douban_pipeline_tests.conftest import server_url
 from douban_pipeline_tests.library import GivenSettings
 

@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 from urllib.parse import quote
 
-from douban_pipeline.settings import Settings, variable
+from douban_pipeline.douban.settings import Settings, variable
 
 
 class ReportFileError(Exception):

@@ -26,10 +26,10 @@ from douban_pipeline.core.errors import (
     SourceUnpaid,
     SourceWall,
 )
+from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.sources.search import SearchIncomplete
 from douban_pipeline.douban.store.states import ReviewStatus
 from douban_pipeline.douban.store.tasks import FAILURES_FOR_A_PERSON, Task, TaskQueue, back_off
-from douban_pipeline.services import Services
 
 logger = logging.getLogger(__name__)
 

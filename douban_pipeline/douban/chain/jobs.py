@@ -11,7 +11,7 @@ from douban_pipeline.douban.chain.due.assets import due_videos
 from douban_pipeline.douban.chain.linking.assets import scored_matches, search_candidates
 from douban_pipeline.douban.chain.syncing.assets import synced_fields
 from douban_pipeline.douban.intros.assets import ai_intros
-from douban_pipeline.partitions import partition_key
+from douban_pipeline.douban.partitions import partition_key
 
 CHAIN = "douban_chain"
 SYNC_TAGS = {"pipeline": "sync"}

@@ -9,10 +9,10 @@ import dagster as dg
 
 from douban_pipeline.core.ui.presentation import local_time, table
 from douban_pipeline.douban.chain.attempts import Attempts
+from douban_pipeline.douban.partitions import shard_numbers
+from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.tasks import TaskQueue
 from douban_pipeline.douban.writes.change_log import ChangeLog, Reconciled
-from douban_pipeline.partitions import shard_numbers
-from douban_pipeline.services import Services
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ from douban_pipeline.douban.intros.due import DueIntro, DueIntros
 from douban_pipeline.douban.intros.ledger import Ledger, spent, told
 from douban_pipeline.douban.intros.strayed import withdraw_strayed
 from douban_pipeline.douban.intros.writer import IntroWriter, Told
+from douban_pipeline.douban.partitions import shard_backfill, shards
+from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import TaskStage
-from douban_pipeline.partitions import shard_backfill, shards
-from douban_pipeline.services import Services
 
 LLM_POOL = "llm_api"
 

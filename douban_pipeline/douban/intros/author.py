@@ -18,11 +18,11 @@ from douban_pipeline.douban.intros.factguard import Limits, Violation, candidate
 from douban_pipeline.douban.intros.facts import FactSheet, fact_sheet
 from douban_pipeline.douban.intros.ledger import Ledger, Occasion
 from douban_pipeline.douban.intros.prompt import PROMPT_VERSION, SCHEMA, SCHEMA_NAME, messages
+from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import ReviewStatus
 from douban_pipeline.douban.store.videos import GONE
 from douban_pipeline.douban.writes.change_log import Change
 from douban_pipeline.douban.writes.intro_changes import INTRO
-from douban_pipeline.services import Services
 
 FACTS_AGE = timedelta(days=30)
 """Oldest answer of Douban's that facts are taken from; a synced video's is nearly always younger."""

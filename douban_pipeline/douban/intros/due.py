@@ -10,9 +10,9 @@ from sqlalchemy import ColumnElement, exists, or_, select
 
 from douban_pipeline.core.database import reading, transactions
 from douban_pipeline.douban.chain.due.due_videos import DueVideos
+from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import ReviewStatus, TaskStage, TaskStatus, TaskType
 from douban_pipeline.douban.store.tasks import OPEN, NewTask, TaskQueue
-from douban_pipeline.services import Services
 
 
 @dataclass(frozen=True, slots=True)

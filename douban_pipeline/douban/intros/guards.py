@@ -13,11 +13,11 @@ from douban_pipeline.douban.intros.author import ledger_of, limits_of
 from douban_pipeline.douban.intros.factguard import candidates_for_people, inspect, marks
 from douban_pipeline.douban.intros.facts import FactSheet
 from douban_pipeline.douban.intros.ledger import told
+from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import ChangeState, IntroState
 from douban_pipeline.douban.store.videos import Breach
 from douban_pipeline.douban.writes.change_log import PIPELINE, decode
 from douban_pipeline.douban.writes.intro_changes import INTRO
-from douban_pipeline.services import Services
 
 READ_BACK = timedelta(hours=1)
 """How far back intros are read back: longer than a run takes, so that each is read by the run that wrote it."""

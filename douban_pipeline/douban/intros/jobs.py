@@ -8,7 +8,7 @@ from douban_pipeline.dagster_kit.launchpad import PERSON_TAGS, problems_failure,
 from douban_pipeline.douban.intros.author import ledger_of
 from douban_pipeline.douban.intros.ledger import spent
 from douban_pipeline.douban.intros.redo import RedoError, Redone, redo
-from douban_pipeline.services import Services
+from douban_pipeline.douban.services import Services
 
 RESULTS = {"written": "已写入", "shown": "仅预览", "refused": "未通过核对", "failed": "调用失败", "skipped": "跳过"}
 

@@ -24,10 +24,10 @@ from douban_pipeline.douban.intros.author import (
 from douban_pipeline.douban.intros.factguard import marks
 from douban_pipeline.douban.intros.facts import FactSheet
 from douban_pipeline.douban.intros.ledger import Ledger, Occasion, told
+from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import ChangeState
 from douban_pipeline.douban.store.videos import state_rows
 from douban_pipeline.douban.writes.change_log import ChangeLog
-from douban_pipeline.services import Services
 
 
 @dataclass(frozen=True, slots=True)

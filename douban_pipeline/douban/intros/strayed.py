@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from douban_pipeline.core.database import reading
+from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.writes.change_log import ChangeLog
 from douban_pipeline.douban.writes.intro_changes import strayed_intros
 from douban_pipeline.douban.writes.revert import WITH_ITS_LINK, Selection, revert
-from douban_pipeline.services import Services
 
 BY_CMS = "cms"
 """Operator of what follows from an id that was changed in the CMS: it was not our doing."""

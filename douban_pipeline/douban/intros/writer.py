@@ -23,13 +23,13 @@ from douban_pipeline.douban.intros.author import (
 )
 from douban_pipeline.douban.intros.factguard import Violation, marks
 from douban_pipeline.douban.intros.ledger import Ledger, Occasion, told
+from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import ChangeState, TaskStatus
 from douban_pipeline.douban.store.tasks import DECISION, NOTE, REVIEWER, Task, TaskQueue
 from douban_pipeline.douban.store.videos import note_gone, state_rows
 from douban_pipeline.douban.writes.change_log import ChangeLog, Outcome
 from douban_pipeline.douban.writes.intro_changes import INTRO
 from douban_pipeline.douban.writes.permissions import LOCKED_IN_CMS
-from douban_pipeline.services import Services
 
 ARCHIVE_AGE = timedelta(days=30)
 """How long a task may take up an answer that was paid for before its run died. A new task asks anew."""

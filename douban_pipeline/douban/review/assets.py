@@ -14,8 +14,8 @@ from douban_pipeline.douban.review.reading.queue_table import (
 )
 from douban_pipeline.douban.review.reading.sheet import sheet_of
 from douban_pipeline.douban.review.spreadsheet.files import export_csv
-from douban_pipeline.services import Services
-from douban_pipeline.settings import Settings
+from douban_pipeline.douban.services import Services
+from douban_pipeline.douban.settings import Settings
 
 CSV_NAME = "review_queue.csv"
 

@@ -19,9 +19,9 @@ from douban_pipeline.douban.review.selecting.selection import (
     select_videos,
     wishes_of,
 )
+from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.decisions import WORDS
 from douban_pipeline.douban.store.states import DecisionAction, ReviewStatus
-from douban_pipeline.services import Services
 
 _SHOWN = 500
 _EVERY = 100

@@ -12,7 +12,7 @@ from douban_pipeline.douban.review.recording.wishes import Recording
 from douban_pipeline.douban.review.spreadsheet.files import Parsed, parse_csv
 from douban_pipeline.douban.review.spreadsheet.inbox import InboxError, read_inbox_file
 from douban_pipeline.douban.review.spreadsheet.text import CsvError
-from douban_pipeline.services import Services
+from douban_pipeline.douban.services import Services
 
 _NOTHING = "未记录任何决定"
 _SHOWN = 500

@@ -8,8 +8,8 @@ from douban_pipeline.dagster_kit.launchpad import PERSON_TAGS, problems_failure,
 from douban_pipeline.douban.review.manual import example, filled
 from douban_pipeline.douban.review.outcome import conclude, teller, waits
 from douban_pipeline.douban.review.recording.decisions import DecisionError, Wish, record
+from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import DecisionAction
-from douban_pipeline.services import Services
 
 
 class DecisionRow(dg.Config):

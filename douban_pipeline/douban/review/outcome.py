@@ -6,11 +6,11 @@ from typing import Any
 
 import dagster as dg
 
-from douban_pipeline import launch_links
 from douban_pipeline.core.ui.presentation import subject_link, table
+from douban_pipeline.douban import links as launch_links
 from douban_pipeline.douban.review.recording.wishes import Recorded, Recording, Result
+from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.decisions import WORDS
-from douban_pipeline.services import Services
 
 _SHOWN = 500
 _IN_MESSAGE = 30

@@ -6,9 +6,9 @@ from pydantic import Field
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.ui.presentation import local_time, table
 from douban_pipeline.dagster_kit.launchpad import PERSON_TAGS, problems_failure, refuse_environment
+from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.sources.reparsing import PARSERS, Reparsed, reparse
 from douban_pipeline.douban.sources.stock import Stock, archive_figures
-from douban_pipeline.services import Services
 
 _MEGABYTE = 1_000_000
 

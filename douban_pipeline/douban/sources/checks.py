@@ -3,9 +3,9 @@
 import dagster as dg
 
 from douban_pipeline.core.ui.presentation import table
+from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.sources.assets import source_gates
 from douban_pipeline.douban.sources.gates import gate_row, not_closed, why_not_closed
-from douban_pipeline.services import Services
 
 
 @dg.asset_check(

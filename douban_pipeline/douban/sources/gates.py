@@ -12,7 +12,7 @@ from douban_pipeline.core.gate import GateStatus
 from douban_pipeline.core.gate_rules import GateState
 from douban_pipeline.core.problems import ProblemsError
 from douban_pipeline.core.ui.presentation import local_time
-from douban_pipeline.services import Services
+from douban_pipeline.douban.services import Services
 
 MOST_MINUTES = 7 * 24 * 60
 """Longest time that a person may open a breaker for: a typing error must not stop a source for a year."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from douban_pipeline.core.archive import Snapshot
 from douban_pipeline.core.errors import SourceError, SubjectMissing
 from douban_pipeline.core.http import is_read
+from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.sources import douban_php as douban
 from douban_pipeline.douban.sources.search_providers import (
     BochaProvider,
@@ -22,7 +23,6 @@ from douban_pipeline.douban.sources.search_providers import (
     parse_searxng,
     parse_suggestions,
 )
-from douban_pipeline.services import Services
 
 READ = "读出"
 MISSING = "条目不存在"

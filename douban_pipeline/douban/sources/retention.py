@@ -25,8 +25,8 @@ import numpy.typing as npt
 from sqlalchemy import Column, ColumnElement, select
 
 from douban_pipeline.core.database import reading
+from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.tables import OwnTables
-from douban_pipeline.services import Services
 
 MARGIN = timedelta(days=1)
 """Longer than anybody takes from reading a cached answer to storing a row that names it."""

@@ -6,13 +6,13 @@ import dagster as dg
 
 from douban_pipeline.core.ui.presentation import table
 from douban_pipeline.douban.chain.syncing.assets import synced_fields
+from douban_pipeline.douban.services import Services
+from douban_pipeline.douban.settings import variable
 from douban_pipeline.douban.writes import links
 from douban_pipeline.douban.writes.drift import SERIOUS, Kind, drifts
 from douban_pipeline.douban.writes.drift_report import Tally
 from douban_pipeline.douban.writes.drift_wording import KINDS
 from douban_pipeline.douban.writes.restore_locked import restore
-from douban_pipeline.services import Services
-from douban_pipeline.settings import variable
 
 _LOG_EVERY = 20
 _NAMED = 20

@@ -17,6 +17,7 @@ from sqlalchemy import ColumnElement, Connection, RowMapping, select, true
 
 from douban_pipeline.cms.values import readable
 from douban_pipeline.core.database import reading
+from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.decisions import PERSON
 from douban_pipeline.douban.store.states import DecisionState, ReviewStatus
 from douban_pipeline.douban.writes.change_log import REVERT, SYNOPSIS_COLUMNS
@@ -29,7 +30,6 @@ from douban_pipeline.douban.writes.last_writes import (
     new_values_since,
 )
 from douban_pipeline.douban.writes.permissions import LOCKED_IN_CMS
-from douban_pipeline.services import Services
 
 WINDOW = timedelta(days=30)
 """How long what was written into a column is followed that is not locked."""

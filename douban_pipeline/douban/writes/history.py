@@ -10,11 +10,11 @@ from typing import Any
 from sqlalchemy import Column, Connection, RowMapping, Table, func, select
 
 from douban_pipeline.core.database import reading
+from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.decisions import chosen_subjects
 from douban_pipeline.douban.store.states import ChangeState, TaskStatus
 from douban_pipeline.douban.store.tasks import OPEN
 from douban_pipeline.douban.store.videos import state_rows
-from douban_pipeline.services import Services
 
 CANDIDATES = 3
 """Candidates of a verdict that are told."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from douban_pipeline import launch_links
 from douban_pipeline.core.ui.launchpad_links import MOST_CHARACTERS
 from douban_pipeline.core.ui.presentation import Markdown
+from douban_pipeline.douban import links as launch_links
 from douban_pipeline.douban.store.states import DecisionAction
 
 

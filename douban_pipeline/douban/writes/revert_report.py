@@ -10,14 +10,14 @@ from sqlalchemy import RowMapping, select
 from douban_pipeline.cms.values import readable
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.ui.presentation import local_time, table
+from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.decisions import WORDS
 from douban_pipeline.douban.store.states import DecisionAction
+from douban_pipeline.douban.wording import CHANGES, OPERATORS, word_for
 from douban_pipeline.douban.writes import links
 from douban_pipeline.douban.writes.change_log import decode
 from douban_pipeline.douban.writes.revert import RevertedChange
 from douban_pipeline.douban.writes.shown_values import told_changes
-from douban_pipeline.services import Services
-from douban_pipeline.state_words import CHANGES, OPERATORS, word_for
 
 MOST_ROWS = 200
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from sqlalchemy import ColumnElement, Connection, RowMapping, select, update
 
 from douban_pipeline.core.database import transactions
+from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import DecisionState, TaskStatus
 from douban_pipeline.douban.writes.revert_selection import Selection
-from douban_pipeline.services import Services
 
 _CHUNK = 500
 

@@ -8,7 +8,6 @@ from datetime import UTC, datetime, timedelta
 import dagster as dg
 import pytest
 
-from douban_pipeline.build import build_defs, default_checks
 from douban_pipeline.douban.chain.jobs import CHAIN, shard_range_tags
 from douban_pipeline.douban.chain.pauses import (
     CHAIN_GUARDS,
@@ -17,6 +16,7 @@ from douban_pipeline.douban.chain.pauses import (
     failing_guard,
     shards_at_rest,
 )
+from douban_pipeline.douban.definitions import build_defs, default_checks
 from douban_pipeline_tests.library import GivenSettings
 
 GUARD = CHAIN_GUARDS[0]

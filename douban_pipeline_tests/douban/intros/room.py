@@ -18,8 +18,8 @@ from douban_pipeline.douban.chain.syncing import checks as syncing_checks
 from douban_pipeline.douban.intros import checks
 from douban_pipeline.douban.intros.assets import ai_intros
 from douban_pipeline.douban.intros.jobs import redo_intros
+from douban_pipeline.douban.partitions import partition_key
 from douban_pipeline.douban.store.tasks import shard_of
-from douban_pipeline.partitions import partition_key
 from douban_pipeline_tests.clocks import FakeClock
 from douban_pipeline_tests.library import Library, dead_owner
 from douban_pipeline_tests.runs import function_of, new_run_id, results_of

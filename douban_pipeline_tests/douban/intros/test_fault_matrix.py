@@ -15,7 +15,7 @@ VIDEOS = [linked(film, number) for number, film in enumerate(FILMS, start=4)]
 @pytest.mark.parametrize("fault", [*FAULTS, *MODEL_FAULTS])
 def test_an_ill_model_costs_time_and_nothing_else(room, monkeypatch, fault):
     if fault == "timeout":
-        monkeypatch.setattr("douban_pipeline.services.LLM_SECONDS", 0.05)
+        monkeypatch.setattr("douban_pipeline.douban.services.LLM_SECONDS", 0.05)
     house = room(*VIDEOS)
     states = house.library.states()
     before = house.library.all_bytes()

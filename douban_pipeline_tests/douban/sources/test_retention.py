@@ -19,13 +19,13 @@ from douban_pipeline.core import archive as archive_module
 from douban_pipeline.core.archive import LONGEST_CACHE
 from douban_pipeline.douban.chain.linking.candidates import Fetched, Found
 from douban_pipeline.douban.reports.rescoring.stored import Selection, Stored, StoredVerdicts
+from douban_pipeline.douban.settings import Settings
 from douban_pipeline.douban.sources import archive_jobs, retention
 from douban_pipeline.douban.sources.retention import MARGIN, Pruned, prune
 from douban_pipeline.douban.sources.stock import Stock, archive_figures
 from douban_pipeline.douban.store.states import TaskStage, TaskStatus, TaskType
 from douban_pipeline.douban.store.tasks import NewTask
 from douban_pipeline.matching import Subject, Video
-from douban_pipeline.settings import Settings
 from douban_pipeline_tests.library import Library
 from douban_pipeline_tests.runs import Run
 from douban_pipeline_tests.scenario import RIVER, WHALE

@@ -14,8 +14,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from douban_pipeline.services import open_services
-from douban_pipeline.settings import load_settings
+from douban_pipeline.douban.services import open_services
+from douban_pipeline.douban.settings import load_settings
 from douban_pipeline_tests.harness.benchmarks.measuring import Measure, World
 from douban_pipeline_tests.harness.benchmarks.prepare import fill_library, take_in
 

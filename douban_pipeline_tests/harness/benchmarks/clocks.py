@@ -8,7 +8,7 @@ from datetime import datetime
 from sqlalchemy import select
 
 from douban_pipeline.core.database import reading
-from douban_pipeline.services import Services
+from douban_pipeline.douban.services import Services
 from douban_pipeline_tests.harness.benchmarks.measuring import World
 
 

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from douban_pipeline.settings import PREFIX
+from douban_pipeline.douban.settings import PREFIX
 from douban_pipeline_tests.harness.benchmarks import machine
 from douban_pipeline_tests.harness.benchmarks.measuring import LARGE, SMALL, Measure
 from douban_pipeline_tests.harness.benchmarks.prepare import Place

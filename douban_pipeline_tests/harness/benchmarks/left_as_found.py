@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Connection, MetaData, Table, delete, func, insert, select
 
 from douban_pipeline.core.database import chunks, reading
-from douban_pipeline.services import Services
+from douban_pipeline.douban.services import Services
 
 Rows = list[dict[str, Any]]
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from douban_pipeline.services import Services
+from douban_pipeline.douban.services import Services
 
 SMALL, LARGE = 170_000, 1_700_000
 """Videos of the two libraries."""

@@ -22,13 +22,13 @@ from douban_pipeline.demo.answers import douban_answer
 from douban_pipeline.douban.chain.linking.facts import video_facts
 from douban_pipeline.douban.chain.linking.guards import profile_of
 from douban_pipeline.douban.chain.linking.verdicts import with_standing_id
+from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.sources.douban_php import PARSER_VERSION, SOURCE
 from douban_pipeline.douban.store.states import ChangeState, ReviewStatus, VerdictState
 from douban_pipeline.douban.store.tasks import shard_of
 from douban_pipeline.douban.store.videos import fingerprint
 from douban_pipeline.douban.writes.change_log import PIPELINE, encode
 from douban_pipeline.matching import Verdict, Video, judge
-from douban_pipeline.services import Services
 from douban_pipeline_tests.harness.benchmarks.left_as_found import left_as_found
 from douban_pipeline_tests.harness.benchmarks.measuring import World
 from douban_pipeline_tests.harness.benchmarks.planted_works import Candidate, Searches

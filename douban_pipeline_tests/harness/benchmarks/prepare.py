@@ -12,9 +12,9 @@ from sqlalchemy import URL, Connection, Engine, create_engine, inspect, text
 from douban_pipeline.demo.cms_schema import default_types
 from douban_pipeline.demo.library import create_library
 from douban_pipeline.douban.chain.due.intake import Intake
+from douban_pipeline.douban.services import Services
+from douban_pipeline.douban.settings import PREFIX
 from douban_pipeline.douban.store import migrations
-from douban_pipeline.services import Services
-from douban_pipeline.settings import PREFIX
 from douban_pipeline_tests.harness.generated.filling import fill
 from douban_pipeline_tests.harness.rig.databases import MARIADB, create_database, drop_database, server_url
 from douban_pipeline_tests.harness.rig.processes import RigError

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import SecretStr
 
-from douban_pipeline.settings import Settings, variable
+from douban_pipeline.douban.settings import Settings, variable
 from douban_pipeline_tests.harness.rig.dagster_stack import LOCATION, REPOSITORY, DagsterStack, Storage
 
 FREE = {

@@ -17,11 +17,11 @@ from douban_pipeline.core.database import reading
 from douban_pipeline.core.errors import GateUnreadable
 from douban_pipeline.douban.chain.due.due_videos import DueVideos
 from douban_pipeline.douban.chain.jobs import CHAIN, UNDER_WAY, shard_range_tags
+from douban_pipeline.douban.partitions import SHARDS_PER_RUN
+from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.sources.gates import not_closed
 from douban_pipeline.douban.store.states import TaskStatus
 from douban_pipeline.douban.store.tables import SHARDS
-from douban_pipeline.partitions import SHARDS_PER_RUN
-from douban_pipeline.services import Services
 from douban_pipeline_tests.harness.rig.processes import RigError
 from douban_pipeline_tests.harness.rig.waiting import wait_for
 from douban_pipeline_tests.harness.soak.world import World

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from sqlalchemy.exc import SQLAlchemyError
 
+from douban_pipeline.douban.partitions import SHARDS_PER_RUN
 from douban_pipeline.douban.store.tables import SHARDS
-from douban_pipeline.partitions import SHARDS_PER_RUN
 from douban_pipeline_tests.harness.soak.duties import Operator
 
 DRAIN_SECONDS = 600.0

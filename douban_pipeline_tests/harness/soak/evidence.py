@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import dagster as dg
 
-from douban_pipeline.services import Services
+from douban_pipeline.douban.services import Services
 from douban_pipeline_tests.harness.soak.journal import Journal
 from douban_pipeline_tests.harness.soak.snapshot import Snapshot
 

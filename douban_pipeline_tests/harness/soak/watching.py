@@ -18,8 +18,8 @@ from sqlalchemy.exc import SQLAlchemyError
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.errors import GateUnreadable
 from douban_pipeline.core.gate_rules import GateState
+from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import ChangeState, ReviewStatus
-from douban_pipeline.services import Services
 from douban_pipeline_tests.harness.rig.processes import Process
 from douban_pipeline_tests.harness.soak.background import Background
 from douban_pipeline_tests.harness.soak.slopes import DESCRIPTORS, MEMORY, Growth, Point, growth_of

@@ -18,11 +18,11 @@ from sqlalchemy import update
 from douban_pipeline.core.clock import SystemClock
 from douban_pipeline.core.llm import SOURCE as LLM
 from douban_pipeline.douban.chain.due.intake import Intake
+from douban_pipeline.douban.services import Services, open_services
+from douban_pipeline.douban.settings import PREFIX, Settings, load_settings, variable
 from douban_pipeline.douban.sources.douban_php import SOURCE as DOUBAN
 from douban_pipeline.douban.store import migrations
 from douban_pipeline.douban.store.tables import SHARDS
-from douban_pipeline.services import Services, open_services
-from douban_pipeline.settings import PREFIX, Settings, load_settings, variable
 from douban_pipeline_tests.harness.generated.filling import fill
 from douban_pipeline_tests.harness.generated.videos import work_id_of
 from douban_pipeline_tests.harness.generated.works import known, work_of

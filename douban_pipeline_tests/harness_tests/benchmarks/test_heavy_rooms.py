@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from douban_pipeline.services import open_services
+from douban_pipeline.douban.services import open_services
 from douban_pipeline_tests.conftest import server_url
 from douban_pipeline_tests.harness.benchmarks.measures import archive_size, duplicates, rescoring, reverting
 from douban_pipeline_tests.harness.benchmarks.measuring import Measure, World

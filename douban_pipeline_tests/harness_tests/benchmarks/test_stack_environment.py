@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from douban_pipeline.douban.sensors import INTERVAL_SECONDS
-from douban_pipeline.settings import load_settings
+from douban_pipeline.douban.settings import load_settings
 from douban_pipeline_tests.harness.benchmarks.measures.instance import THINNED, looks
 from douban_pipeline_tests.harness.benchmarks.stack_environment import FREE, pipeline_environment
 

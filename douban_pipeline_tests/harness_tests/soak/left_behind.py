@@ -16,9 +16,9 @@ from typing import Any
 from douban_pipeline.core.clock import SystemClock
 from douban_pipeline.demo.replay import ReplayServer
 from douban_pipeline.douban.review.recording.decisions import Wish, record
+from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import DecisionAction
 from douban_pipeline.douban.writes.revert import Selection, revert
-from douban_pipeline.services import Services
 from douban_pipeline_tests.harness.soak.audit import audit
 from douban_pipeline_tests.harness.soak.evidence import Evidence, Finding, snapshot_of
 from douban_pipeline_tests.harness.soak.journal import Journal

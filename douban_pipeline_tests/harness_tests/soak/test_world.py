@@ -7,8 +7,8 @@ from datetime import timedelta
 
 import pytest
 
+from douban_pipeline.douban.settings import PREFIX, load_settings, variable
 from douban_pipeline.douban.store.tables import SHARDS
-from douban_pipeline.settings import PREFIX, load_settings, variable
 from douban_pipeline_tests.harness.generated.videos import work_id_of
 from douban_pipeline_tests.harness.generated.works import known, subject_id_of
 from douban_pipeline_tests.harness.soak.world import (

@@ -8,8 +8,8 @@ from pydantic import Field
 from douban_pipeline.core.ui.presentation import local_time, table
 from douban_pipeline.douban.chain.due.due_videos import DueVideos, Scope
 from douban_pipeline.douban.chain.session import open_session
-from douban_pipeline.partitions import shard_backfill, shards
-from douban_pipeline.services import Services
+from douban_pipeline.douban.partitions import shard_backfill, shards
+from douban_pipeline.douban.services import Services
 
 
 class DueConfig(dg.Config):

@@ -30,11 +30,11 @@ from sqlalchemy import (
 from douban_pipeline.core.clock import Clock
 from douban_pipeline.core.database import chunks, reading, transactions
 from douban_pipeline.douban.chain.tiers import tier_of
+from douban_pipeline.douban.settings import Settings
 from douban_pipeline.douban.store.states import DecisionState, ReviewStatus, TaskStage, TaskStatus, TaskType
 from douban_pipeline.douban.store.tables import OwnTables
 from douban_pipeline.douban.store.tasks import OPEN, NewTask, TaskQueue
 from douban_pipeline.douban.store.videos import refuse_pending
-from douban_pipeline.settings import Settings
 
 _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 """Before every visit; asking for what is later passes over those that have none."""

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from sqlalchemy import Connection, and_, func, not_, select
 
 from douban_pipeline.douban.chain.due.due_videos import DueVideos
+from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import ReviewStatus
 from douban_pipeline.douban.store.tasks import OPEN
 from douban_pipeline.douban.store.videos import Breach
-from douban_pipeline.services import Services
 
 
 def excluded_types(services: Services, connection: Connection) -> Iterator[Breach]:

@@ -5,8 +5,8 @@ from pydantic import Field
 
 from douban_pipeline.core.ui.presentation import table
 from douban_pipeline.douban.chain.due.intake import Intake, IntakeReport
+from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store import migrations
-from douban_pipeline.services import Services
 
 INTAKE_TAGS = {"pipeline": "intake"}
 

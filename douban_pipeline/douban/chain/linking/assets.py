@@ -13,11 +13,11 @@ from douban_pipeline.douban.chain.linking.guards import profile_of
 from douban_pipeline.douban.chain.linking.idle import pass_over, why_idle
 from douban_pipeline.douban.chain.linking.verdicts import Bench, Judged
 from douban_pipeline.douban.chain.session import open_session
+from douban_pipeline.douban.partitions import shard_backfill, shards
+from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import TaskStage
 from douban_pipeline.douban.store.tasks import Task
 from douban_pipeline.douban.store.videos import state_rows
-from douban_pipeline.partitions import shard_backfill, shards
-from douban_pipeline.services import Services
 
 SEARCH_POOL = "search_api"
 PATIENCE = 3

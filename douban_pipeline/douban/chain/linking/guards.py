@@ -11,6 +11,8 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
+from douban_pipeline.douban.services import Services
+from douban_pipeline.douban.settings import Settings
 from douban_pipeline.douban.store import brakes
 from douban_pipeline.douban.store.decisions import chosen_subjects
 from douban_pipeline.douban.store.states import ReviewStatus, VerdictState
@@ -18,8 +20,6 @@ from douban_pipeline.douban.store.videos import Breach
 from douban_pipeline.matching import Thresholds
 from douban_pipeline.matching.guard import SENTENCES, violations
 from douban_pipeline.matching.profiles import Profile, make_profile
-from douban_pipeline.services import Services
-from douban_pipeline.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)

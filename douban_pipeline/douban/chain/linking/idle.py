@@ -9,10 +9,10 @@ from sqlalchemy import RowMapping, update
 
 from douban_pipeline.core.database import transactions
 from douban_pipeline.douban.chain.tiers import next_visit_of
+from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import ReviewStatus, TaskStatus
 from douban_pipeline.douban.store.tasks import Task, TaskQueue
 from douban_pipeline.douban.store.videos import GONE, note_gone
-from douban_pipeline.services import Services
 
 LINKED = "影片已有确认的关联"
 

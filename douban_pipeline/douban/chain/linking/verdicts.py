@@ -20,6 +20,7 @@ from douban_pipeline.douban.chain.linking.guards import VerdictBreach, breaches,
 from douban_pipeline.douban.chain.linking.idle import pass_over, why_idle
 from douban_pipeline.douban.chain.linking.judging import Circumstances, judge_found
 from douban_pipeline.douban.chain.tiers import next_visit_of
+from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.sources.douban_php import parse_subject
 from douban_pipeline.douban.store import brakes
 from douban_pipeline.douban.store.decisions import chosen_subjects
@@ -27,7 +28,6 @@ from douban_pipeline.douban.store.states import ReviewStatus, TaskStage, TaskSta
 from douban_pipeline.douban.store.tasks import Task, TaskQueue, back_off
 from douban_pipeline.douban.store.videos import fingerprint, state_rows
 from douban_pipeline.matching import Status, Verdict, Video
-from douban_pipeline.services import Services
 
 _KEPT_CANDIDATES = 10
 _MOST_LINKED = 500

@@ -14,10 +14,10 @@ from douban_pipeline.douban.chain.syncing.decisions import Carried, carry_out, l
 from douban_pipeline.douban.chain.syncing.guards import changes_of_run
 from douban_pipeline.douban.chain.syncing.work import Synced
 from douban_pipeline.douban.chain.syncing.writer import DRY_RUN_VISIT, Writer
+from douban_pipeline.douban.partitions import shard_backfill, shards
+from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.decisions import WORDS
 from douban_pipeline.douban.store.states import DecisionAction, DecisionState, TaskStage
-from douban_pipeline.partitions import shard_backfill, shards
-from douban_pipeline.services import Services
 
 DOUBAN_POOL = "douban_api"
 

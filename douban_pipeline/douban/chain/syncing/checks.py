@@ -5,7 +5,7 @@ from sqlalchemy import Connection
 from douban_pipeline.dagster_kit.guard_checks import Found, Guard, guard_checks
 from douban_pipeline.douban.chain.syncing import guards
 from douban_pipeline.douban.chain.syncing.assets import synced_fields
-from douban_pipeline.services import Services
+from douban_pipeline.douban.services import Services
 
 
 def _overwritten(services: Services, connection: Connection) -> Found:

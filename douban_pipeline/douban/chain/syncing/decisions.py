@@ -18,6 +18,7 @@ from douban_pipeline.douban.chain.syncing.effects import Effect, effect_of, targ
 from douban_pipeline.douban.chain.syncing.naming import Naming, Wait
 from douban_pipeline.douban.chain.syncing.orders import close_in_hand, order, task_of
 from douban_pipeline.douban.chain.syncing.refusals import why_refused, why_without_link
+from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.decisions import LINKING, Aspect, aspect_of
 from douban_pipeline.douban.store.states import ChangeState, DecisionAction, DecisionState
 from douban_pipeline.douban.store.tasks import DECISION, Task, TaskQueue
@@ -25,7 +26,6 @@ from douban_pipeline.douban.store.videos import GONE, state_rows
 from douban_pipeline.douban.writes.change_log import Change, ChangeLog
 from douban_pipeline.douban.writes.intro_changes import standing_intros
 from douban_pipeline.douban.writes.revert import WITH_ITS_LINK, Selection, revert
-from douban_pipeline.services import Services
 
 _TAKEN_BACK = "执行之后已被撤销"
 _REPLACED_AFTER = "执行的同时有了更新的决定"

@@ -13,10 +13,10 @@ from douban_pipeline.core.database import chunks
 from douban_pipeline.core.owner import is_dead
 from douban_pipeline.douban.chain.syncing.fields import is_empty
 from douban_pipeline.douban.chain.syncing.writer import AUTO
+from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import ChangeState, ReviewStatus
 from douban_pipeline.douban.store.videos import Breach
 from douban_pipeline.douban.writes.change_log import PIPELINE, RESTORE, SYNOPSIS_COLUMNS, decode
-from douban_pipeline.services import Services
 
 _MANY, _SHARE = 10, 0.2
 """From how many videos on, and from what share of those written, differences are more than single edits."""

@@ -11,8 +11,8 @@ from douban_pipeline.core.database import transactions
 from douban_pipeline.core.errors import SourceError, SubjectMismatch, SubjectMissing
 from douban_pipeline.douban.chain.attempts import ILL, PAUSE, worth_asking_at
 from douban_pipeline.douban.chain.syncing.subject_check import conflicts_of
+from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.decisions import NAMING
-from douban_pipeline.services import Services
 
 LONGEST_WAIT = timedelta(hours=6)
 """A decision whose subject cannot be asked for is tried at least this often."""

@@ -12,12 +12,12 @@ from sqlalchemy import Connection, select
 
 from douban_pipeline.douban.chain.due.due_videos import works_on
 from douban_pipeline.douban.chain.syncing.effects import target_of
+from douban_pipeline.douban.settings import Settings
 from douban_pipeline.douban.store.decisions import LINKING, WORDS, about_standing_id
 from douban_pipeline.douban.store.states import DecisionAction, DecisionState, ReviewStatus
 from douban_pipeline.douban.store.tables import OwnTables
 from douban_pipeline.douban.store.videos import fingerprint
 from douban_pipeline.douban.writes.permissions import LOCKED_IN_CMS
-from douban_pipeline.settings import Settings
 
 _CHANGED = "记录决定之后影片资料已改变（片名、别名、年份、地区、导演、主演或分类），请核对后重新决定"
 _OVERRIDING = (DecisionAction.replace_and_lock,)

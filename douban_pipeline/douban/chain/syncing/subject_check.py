@@ -9,8 +9,8 @@ from typing import Any
 
 from douban_pipeline.douban.chain.linking.facts import subject_facts, video_facts
 from douban_pipeline.douban.chain.linking.guards import profile_of
+from douban_pipeline.douban.services import Services
 from douban_pipeline.matching import HARD_REJECTS, compare
-from douban_pipeline.services import Services
 
 
 def conflicts_of(services: Services, row: Mapping[Any, Any], douban_id: int) -> str:

@@ -18,6 +18,7 @@ from douban_pipeline.douban.chain.linking.guards import broken_rules, profile_of
 from douban_pipeline.douban.chain.syncing.fields import plan_fields
 from douban_pipeline.douban.chain.syncing.work import Synced, Wanted, Work
 from douban_pipeline.douban.chain.tiers import next_visit_of
+from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.sources.douban_php import SubjectAnswer, SubjectRecord, parse_subject
 from douban_pipeline.douban.store import brakes
 from douban_pipeline.douban.store.decisions import PERSON, chosen_subjects
@@ -32,7 +33,6 @@ from douban_pipeline.douban.store.tasks import Task, TaskQueue
 from douban_pipeline.douban.store.videos import GONE, note_gone, refuse_pending, state_rows
 from douban_pipeline.douban.writes.change_log import Change, ChangeLog
 from douban_pipeline.matching import compare
-from douban_pipeline.services import Services
 
 AUTO = "auto"
 """Source of an id that a confirmed verdict wrote."""

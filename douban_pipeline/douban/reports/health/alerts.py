@@ -20,8 +20,8 @@ from douban_pipeline.core.database import insert_missing, reading, transactions
 from douban_pipeline.core.ui.presentation import local_time
 from douban_pipeline.core.webhook import Message, WebhookError, post_alert
 from douban_pipeline.douban.reports.health.causes import RUN, Cause
-from douban_pipeline.services import Services
-from douban_pipeline.settings import Settings
+from douban_pipeline.douban.services import Services
+from douban_pipeline.douban.settings import Settings
 
 QUIET = timedelta(hours=30)
 """After so long without meeting it again, the cause of a failed run is taken to be gone: longer than a day, so that a

@@ -17,11 +17,11 @@ from douban_pipeline.core.gate_rules import GateState
 from douban_pipeline.core.ui.presentation import local_time
 from douban_pipeline.douban.reports.health.metrics import DAY, Health
 from douban_pipeline.douban.reports.health.samples import Sample
+from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.sources.gates import SOURCE_NAMES
 from douban_pipeline.douban.store.states import TaskStatus, TaskType
 from douban_pipeline.douban.store.tasks import FAILURES_FOR_A_PERSON, OPEN
-from douban_pipeline.services import Services
-from douban_pipeline.state_words import word_for
+from douban_pipeline.douban.wording import word_for
 
 BREAKER, FAILING, BUDGET, GUARD, RUN = "breaker", "failing", "budget", "guard", "run"
 KIND_NAMES = {BREAKER: "数据源熔断", FAILING: "连续失败", BUDGET: "预算用完", GUARD: "守卫未通过", RUN: "运行失败"}

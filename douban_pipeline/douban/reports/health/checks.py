@@ -10,10 +10,10 @@ from douban_pipeline.core.database import reading
 from douban_pipeline.core.gate import GateState
 from douban_pipeline.douban.reports.health import metrics, samples
 from douban_pipeline.douban.reports.health.assets import pipeline_health
+from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.sources.gates import SOURCE_NAMES
 from douban_pipeline.douban.store.states import TaskStatus
-from douban_pipeline.services import Services
-from douban_pipeline.state_words import TASK_TYPES, word_for
+from douban_pipeline.douban.wording import TASK_TYPES, word_for
 
 LEAST_GROWTH = 200
 """Videos by which the backlog has to grow before it is worth a warning: a small one doubles easily."""

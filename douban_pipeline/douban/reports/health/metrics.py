@@ -25,9 +25,9 @@ from douban_pipeline.core.database import reading
 from douban_pipeline.core.days import day_of, midnight
 from douban_pipeline.core.gate import GateStatus
 from douban_pipeline.douban.chain.due.due_videos import DueVideos
+from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import IntroState, ReviewStatus, TaskStatus, TaskType
 from douban_pipeline.douban.store.tasks import OPEN
-from douban_pipeline.services import Services
 
 HOUR = timedelta(hours=1)
 DAY = timedelta(hours=24)

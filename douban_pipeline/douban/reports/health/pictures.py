@@ -12,7 +12,7 @@ from douban_pipeline.douban.reports.health import words
 from douban_pipeline.douban.reports.health.metrics import DAYS, Health, Outcomes
 from douban_pipeline.douban.reports.health.samples import Sample
 from douban_pipeline.douban.sources.gates import SOURCE_NAMES
-from douban_pipeline.state_words import TASK_STATUSES, TASK_TYPES, VERDICTS, word_for
+from douban_pipeline.douban.wording import TASK_STATUSES, TASK_TYPES, VERDICTS, word_for
 
 BACKLOG_SHOWN = timedelta(hours=48)
 _GAP = timedelta(minutes=30)

@@ -12,7 +12,7 @@ from douban_pipeline.douban.reports.health import words
 from douban_pipeline.douban.reports.health.alerts import Alert
 from douban_pipeline.douban.reports.health.causes import KIND_NAMES
 from douban_pipeline.douban.reports.health.metrics import Health
-from douban_pipeline.state_words import TASK_STATUSES, TASK_TYPES, VERDICTS, word_for
+from douban_pipeline.douban.wording import TASK_STATUSES, TASK_TYPES, VERDICTS, word_for
 
 
 def queue_rows(health: Health, zone: ZoneInfo) -> list[dict[str, object]]:

@@ -11,7 +11,7 @@ from sqlalchemy import delete, select
 
 from douban_pipeline.core.database import insert_missing, reading, transactions
 from douban_pipeline.douban.reports.health.metrics import Health, Outcomes, total
-from douban_pipeline.services import Services
+from douban_pipeline.douban.services import Services
 
 KEPT = timedelta(days=15)
 

@@ -11,7 +11,7 @@ from douban_pipeline.core.webhook import Message
 from douban_pipeline.dagster_kit.launchpad import PERSON_TAGS
 from douban_pipeline.douban.reports.health.alerts import raise_alert, send, send_waiting, without_secrets
 from douban_pipeline.douban.reports.health.causes import Cause, guard_cause, run_cause
-from douban_pipeline.services import Services
+from douban_pipeline.douban.services import Services
 
 _GUARD_ERROR = "DagsterAssetCheckFailedError"
 _MOST_SENT = 1

@@ -21,7 +21,7 @@ from douban_pipeline.douban.reports.pages.tabs.locked import locked_report
 from douban_pipeline.douban.reports.pages.tabs.missing import missing_report
 from douban_pipeline.douban.reports.pages.tabs.tasks_and_log import tasks_and_log_report
 from douban_pipeline.douban.reports.pages.tasks_and_log import tasks_and_log_of
-from douban_pipeline.services import Services
+from douban_pipeline.douban.services import Services
 
 _MOST = 5000
 """Entries of a sheet that a telephone still opens."""

@@ -9,10 +9,10 @@ from datetime import date, datetime, timedelta
 from sqlalchemy import Connection, RowMapping, case, func, select
 
 from douban_pipeline.core.days import day_of, midnight
+from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import ChangeState, DecisionAction
 from douban_pipeline.douban.store.videos import GONE
 from douban_pipeline.douban.writes.change_log import PIPELINE, decode
-from douban_pipeline.services import Services
 
 DAYS = 30
 TROUBLE_DAYS = 7

@@ -9,9 +9,9 @@ from datetime import datetime, timedelta
 from sqlalchemy import Connection, func, select
 from sqlalchemy.sql import ColumnElement
 
+from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.decisions import NAMING
 from douban_pipeline.douban.store.states import DecisionState
-from douban_pipeline.services import Services
 
 REFUSED_DAYS = 7
 MOST = 100

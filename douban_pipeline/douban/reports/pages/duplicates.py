@@ -18,9 +18,9 @@ from douban_pipeline.core.database import chunks, reading
 from douban_pipeline.douban.chain.linking.facts import kind_of_category
 from douban_pipeline.douban.reports.pages.keepers import Keeper, Member, Standing, ranked, why_kept
 from douban_pipeline.douban.reports.pages.members import members_of
+from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import ReviewStatus
 from douban_pipeline.matching import Kind, parse_title
-from douban_pipeline.services import Services
 
 _KEY_COLUMNS = ("vod_name", "vod_year", "type_id", "vod_douban_id")
 _READ = 5000

@@ -8,8 +8,8 @@ from datetime import date, timedelta
 from sqlalchemy import Connection, select
 
 from douban_pipeline.core.days import day_of, midnight
+from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import IntroState
-from douban_pipeline.services import Services
 
 DAYS = 30
 """How many days back failures, refusals and costs are told of."""

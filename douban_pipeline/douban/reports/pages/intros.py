@@ -13,10 +13,10 @@ from douban_pipeline.core.database import chunks, reading
 from douban_pipeline.douban.intros.due import DueIntros
 from douban_pipeline.douban.reports.pages.intro_calls import DAYS, Refusals, Spending, calls
 from douban_pipeline.douban.reports.pages.lookup import Names, names_of
+from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import TaskStatus, TaskType
 from douban_pipeline.douban.store.tables import SHARDS
 from douban_pipeline.douban.store.tasks import OPEN
-from douban_pipeline.services import Services
 
 MOST = 100
 _ALL = 1_000_000

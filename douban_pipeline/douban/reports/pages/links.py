@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
 
-from douban_pipeline import launch_links
 from douban_pipeline.core.ui.launchpad_links import launch_path, op_config
+from douban_pipeline.douban import links as launch_links
 from douban_pipeline.douban.reports.pages.pages import Link
 from douban_pipeline.douban.store.states import DecisionAction
 from douban_pipeline.matching import clean_title

@@ -11,9 +11,9 @@ from sqlalchemy import Connection, Row, RowMapping, select, true
 
 from douban_pipeline.core.database import chunks, reading
 from douban_pipeline.douban.reports.pages.lookup import Names, names_of
+from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.decisions import locks_id
 from douban_pipeline.douban.store.states import ChangeState, DecisionAction, DecisionState
-from douban_pipeline.services import Services
 
 MOST = 500
 _DONE = (DecisionState.APPLIED, DecisionState.QUEUED)

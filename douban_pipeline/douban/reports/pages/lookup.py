@@ -10,7 +10,7 @@ from douban_pipeline.cms.numbers import year_of
 from douban_pipeline.cms.values import readable
 from douban_pipeline.core.database import chunks
 from douban_pipeline.douban.reports.pages.words import video
-from douban_pipeline.services import Services
+from douban_pipeline.douban.services import Services
 
 
 def newest_verdicts(services: Services, vod_ids: Collection[int]) -> Subquery:

@@ -19,8 +19,8 @@ from douban_pipeline.core.database import chunks, reading
 from douban_pipeline.douban.chain.due.due_videos import DueVideos
 from douban_pipeline.douban.reports.pages.lookup import newest_verdicts
 from douban_pipeline.douban.review.reading.ordering import value_of
+from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import ReviewStatus
-from douban_pipeline.services import Services
 
 _SEARCHED = (ReviewStatus.NOT_FOUND, ReviewStatus.REVIEW)
 

@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 
 from douban_pipeline.core.ui import page
 from douban_pipeline.core.ui.presentation import Markdown, escaped, local_time, subject_link, table
-from douban_pipeline.settings import Settings
+from douban_pipeline.douban.settings import Settings
 
 IN_UI = 50
 """Rows of a chapter in Dagster's UI; the sheet has all of them."""

@@ -9,7 +9,7 @@ from datetime import datetime
 from douban_pipeline.core.database import reading
 from douban_pipeline.douban.reports.pages import changes, decided, work
 from douban_pipeline.douban.reports.pages.lookup import Names, names_of
-from douban_pipeline.services import Services
+from douban_pipeline.douban.services import Services
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,9 +16,9 @@ from sqlalchemy import Connection, case, func, select
 
 from douban_pipeline.core.owner import is_dead
 from douban_pipeline.douban.reports.health.metrics import last_failure
+from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import TaskStatus
 from douban_pipeline.douban.store.tasks import OPEN
-from douban_pipeline.services import Services
 
 FAILURE_DAYS = 7
 MOST = 100

@@ -19,8 +19,8 @@ from douban_pipeline.douban.reports.precision.rates import (
     overruled_rules,
     unexplained,
 )
+from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store import brakes
-from douban_pipeline.services import Services
 
 _MOST_WRONG = 50
 

@@ -12,13 +12,13 @@ from douban_pipeline.core.database import reading, transactions
 from douban_pipeline.core.problems import ProblemsError
 from douban_pipeline.douban.reports.precision.labels import Label
 from douban_pipeline.douban.reports.precision.rates import Rate, shortfalls
+from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store import brakes
 from douban_pipeline.douban.store.brakes import Brake
 from douban_pipeline.douban.store.states import ReviewStatus
 from douban_pipeline.douban.store.tables import OwnTables
 from douban_pipeline.matching import Code
 from douban_pipeline.matching.strata import STRATA
-from douban_pipeline.services import Services
 
 _CHUNK = 500
 

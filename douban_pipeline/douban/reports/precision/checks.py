@@ -7,8 +7,8 @@ from douban_pipeline.core.ui.presentation import local_time, table
 from douban_pipeline.douban.reports.precision.assets import automatic_precision
 from douban_pipeline.douban.reports.precision.braking import name_of
 from douban_pipeline.douban.reports.precision.report import brake_rows
+from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store import brakes
-from douban_pipeline.services import Services
 
 
 @dg.asset_check(

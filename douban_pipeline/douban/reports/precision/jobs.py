@@ -7,7 +7,7 @@ from douban_pipeline.core.ui.presentation import table
 from douban_pipeline.dagster_kit.launchpad import PERSON_TAGS, problems_failure, refuse_environment
 from douban_pipeline.douban.reports.precision.braking import LiftError, lift
 from douban_pipeline.douban.reports.precision.report import brake_rows
-from douban_pipeline.services import Services
+from douban_pipeline.douban.services import Services
 
 
 class LiftConfig(dg.Config):

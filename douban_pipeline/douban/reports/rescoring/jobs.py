@@ -15,11 +15,11 @@ from douban_pipeline.douban.reports.rescoring import report
 from douban_pipeline.douban.reports.rescoring.replay import Replay, replay
 from douban_pipeline.douban.reports.rescoring.requeue import make_due
 from douban_pipeline.douban.reports.rescoring.stored import Selection, StoredVerdicts
+from douban_pipeline.douban.services import Services
+from douban_pipeline.douban.settings import Settings
 from douban_pipeline.douban.store.tables import SHARDS
 from douban_pipeline.matching.profiles import PROFILES, Profile
 from douban_pipeline.matching.scoring import Weights
-from douban_pipeline.services import Services
-from douban_pipeline.settings import Settings
 
 _MOST_POINTS = 1000.0
 _MOST_EXAMPLES = 50

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from douban_pipeline.core.ui.presentation import subject_link
 from douban_pipeline.douban.reports.rescoring.replay import Judged, Replay
+from douban_pipeline.douban.wording import VERDICTS, word_for
 from douban_pipeline.matching import SENTENCES
 from douban_pipeline.matching.strata import STRATA
-from douban_pipeline.state_words import VERDICTS, word_for
 
 _ORDER = list(VERDICTS)
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from sqlalchemy import false, update
 
 from douban_pipeline.core.database import transactions
+from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import ReviewStatus
-from douban_pipeline.services import Services
 
 _CHUNK = 500
 

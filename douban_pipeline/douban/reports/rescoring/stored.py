@@ -16,11 +16,11 @@ from douban_pipeline.core.database import reading
 from douban_pipeline.core.errors import SourceError
 from douban_pipeline.douban.chain.linking.facts import subject_facts
 from douban_pipeline.douban.reports.rescoring.neighbours import LinkedVideos
+from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.sources.douban_php import parse_subject
 from douban_pipeline.douban.store.states import ChangeState, DecisionAction
 from douban_pipeline.douban.writes.change_log import decode
 from douban_pipeline.matching import Code, Kind, Subject, Video
-from douban_pipeline.services import Services
 
 BATCH = 150
 """Verdicts read at once: of lists longer than 199, MariaDB and MySQL guess how many rows they name, from statistics

@@ -15,8 +15,8 @@ from douban_pipeline.core.database import chunks, reading
 from douban_pipeline.douban.chain.linking.facts import video_facts
 from douban_pipeline.douban.review.reading.ranking import Place, first_of, grouped, places_of
 from douban_pipeline.douban.review.recording.candidates import Candidate, newest_candidates
+from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.videos import fingerprint
-from douban_pipeline.services import Services
 
 
 @dataclass(frozen=True, slots=True)

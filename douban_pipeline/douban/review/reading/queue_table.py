@@ -9,14 +9,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import quote
 
-from douban_pipeline import launch_links
 from douban_pipeline.core.ui.presentation import Markdown, escaped, subject_link, table
+from douban_pipeline.douban import links as launch_links
 from douban_pipeline.douban.review.reading.queue import ReviewQueue, Waiting
 from douban_pipeline.douban.review.reading.sheet import held_by_others, item_label, plain
 from douban_pipeline.douban.review.recording.candidates import Candidate
 from douban_pipeline.douban.review.recording.standing import Holders, holders_of
+from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import DecisionAction
-from douban_pipeline.services import Services
 
 SHOWN = 16
 """Videos in Dagster's UI, whose dialog opens scrolled to its end: the first should be in sight. More on the sheet."""

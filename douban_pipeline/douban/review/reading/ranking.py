@@ -16,11 +16,11 @@ from douban_pipeline.cms.values import readable
 from douban_pipeline.core.database import chunks
 from douban_pipeline.douban.chain.linking.facts import kind_of_category
 from douban_pipeline.douban.review.reading.ordering import Lines, doubt_of, value_of
+from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.decisions import Aspect, aspect_of
 from douban_pipeline.douban.store.states import DecisionAction, DecisionState, ReviewStatus
 from douban_pipeline.douban.store.tasks import FAILURES_FOR_A_PERSON
 from douban_pipeline.matching import Kind, parse_title
-from douban_pipeline.services import Services
 
 _LARGEST_GROUP = 12
 """Members of a franchise that one look takes in; further ones stand as a group of their own."""

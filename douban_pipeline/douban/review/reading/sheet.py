@@ -18,11 +18,11 @@ from douban_pipeline.douban.review.reading.queue import ReviewQueue, Waiting
 from douban_pipeline.douban.review.recording.candidates import Candidate
 from douban_pipeline.douban.review.recording.form import LARGEST_ID
 from douban_pipeline.douban.review.recording.standing import Holders, holders_of, titles_of
+from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.sources.subject_urls import SMALLEST_ID
 from douban_pipeline.douban.store.states import ReviewStatus
+from douban_pipeline.douban.wording import REVIEW_STATUSES, word_for
 from douban_pipeline.matching import Code, Kind, clean_title
-from douban_pipeline.services import Services
-from douban_pipeline.state_words import REVIEW_STATUSES, word_for
 
 LABELS: Mapping[str, str] = {
     "title": "片名",

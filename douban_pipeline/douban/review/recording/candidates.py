@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection, RowMapping, func, select
 
-from douban_pipeline.services import Services
+from douban_pipeline.douban.services import Services
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,9 +20,9 @@ from douban_pipeline.douban.review.recording.wishes import (
     Recording,
     Wish,
 )
+from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.decisions import NAMING, Aspect, aspect_of
 from douban_pipeline.douban.writes.change_log import PIPELINE
-from douban_pipeline.services import Services
 
 __all__ = ["DecisionError", "Recorded", "Recording", "Wish", "record"]
 

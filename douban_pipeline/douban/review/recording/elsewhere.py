@@ -7,8 +7,8 @@ from collections.abc import Collection, Mapping, Sequence
 from douban_pipeline.douban.review.recording.pending import Pending
 from douban_pipeline.douban.review.recording.rows import Row
 from douban_pipeline.douban.review.recording.standing import Standing, holders_of, titles_of
+from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import ReviewStatus
-from douban_pipeline.services import Services
 
 CONFIRM_ANYWAY = "请核对；确认无误请加 accept_conflicts: true"
 """The remedy wherever something speaks against a subject."""

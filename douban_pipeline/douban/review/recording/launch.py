@@ -13,9 +13,9 @@ from douban_pipeline.douban.review.recording.pending import Pending, known_sente
 from douban_pipeline.douban.review.recording.rows import Row
 from douban_pipeline.douban.review.recording.standing import Standing, look
 from douban_pipeline.douban.review.recording.wishes import Wish
+from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.decisions import WORDS, Aspect, aspect_of, contradict
 from douban_pipeline.douban.store.videos import fingerprint
-from douban_pipeline.services import Services
 
 ALREADY = "已经如此，无需记录"
 

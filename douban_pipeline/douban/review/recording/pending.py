@@ -9,9 +9,9 @@ from sqlalchemy import ColumnElement, Connection, RowMapping, select
 
 from douban_pipeline.core.database import chunks
 from douban_pipeline.douban.review.recording.wishes import Wish, identity_of
+from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.decisions import LINKING, Aspect, aspect_of, contradict
 from douban_pipeline.douban.store.states import DecisionAction, DecisionState
-from douban_pipeline.services import Services
 
 _OPEN = (DecisionState.PENDING, DecisionState.QUEUED)
 

@@ -14,11 +14,11 @@ from douban_pipeline.core.database import chunks, reading
 from douban_pipeline.douban.review.recording.candidates import newest_verdicts
 from douban_pipeline.douban.review.recording.form import LARGEST_ID
 from douban_pipeline.douban.review.recording.wishes import Wish
+from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.decisions import LINKING, chosen_subjects
 from douban_pipeline.douban.store.states import DecisionAction, ReviewStatus
 from douban_pipeline.douban.store.videos import state_rows
 from douban_pipeline.douban.writes.intro_changes import locked_by_writing
-from douban_pipeline.services import Services
 
 
 class Named(NamedTuple):

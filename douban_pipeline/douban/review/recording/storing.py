@@ -14,9 +14,9 @@ from douban_pipeline.douban.review.recording.elsewhere import CONFIRM_ANYWAY, gi
 from douban_pipeline.douban.review.recording.pending import Pending, known_sentence, read_pending
 from douban_pipeline.douban.review.recording.rows import Row
 from douban_pipeline.douban.review.recording.wishes import MOST_NOTE, Result
+from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import DecisionState
 from douban_pipeline.douban.store.tasks import shard_of
-from douban_pipeline.services import Services
 
 REPLACED = "被更新的决定取代"
 _LARGEST = 2**63 - 1

@@ -12,6 +12,7 @@ from douban_pipeline.douban.chain.syncing.refusals import why_refused
 from douban_pipeline.douban.review.recording.rows import Row
 from douban_pipeline.douban.review.recording.standing import Named, Standing
 from douban_pipeline.douban.review.recording.wishes import Wish
+from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.decisions import (
     FROM_CANDIDATES,
     LINKING,
@@ -21,7 +22,6 @@ from douban_pipeline.douban.store.decisions import (
 )
 from douban_pipeline.douban.store.states import DecisionAction, ReviewStatus
 from douban_pipeline.douban.store.videos import GONE, fingerprint
-from douban_pipeline.services import Services
 
 _SHOWN_CANDIDATES = 10
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, select
 
 from douban_pipeline.core.database import chunks
+from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.sources.subject_urls import SMALLEST_ID
 from douban_pipeline.douban.store.states import ReviewStatus
 from douban_pipeline.matching import Code
-from douban_pipeline.services import Services
 
 MOST_ROWS = 5000
 """Videos that one launch decides about."""

@@ -16,13 +16,13 @@ from douban_pipeline.douban.review.recording.pending import read_pending
 from douban_pipeline.douban.review.recording.wishes import identity_of
 from douban_pipeline.douban.review.selecting.bulk import Best, Standing, Video
 from douban_pipeline.douban.review.selecting.filters import VideoFilter
+from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.decisions import chosen_subjects
 from douban_pipeline.douban.store.states import DecisionAction, ReviewStatus
 from douban_pipeline.douban.store.tasks import FAILURES_FOR_A_PERSON
 from douban_pipeline.douban.store.videos import GONE, fingerprint
 from douban_pipeline.douban.writes.change_log import undone_values
 from douban_pipeline.matching import SENTENCES
-from douban_pipeline.services import Services
 
 _RECYCLED = "影片在 CMS 的回收站里"
 _STATE = "vod_id vod_douban_id douban_review_status douban_id_locked intro_locked douban_sync_fail_count"

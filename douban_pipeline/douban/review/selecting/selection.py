@@ -19,9 +19,9 @@ from douban_pipeline.douban.review.recording.wishes import Wish
 from douban_pipeline.douban.review.selecting.bulk import Best, Bulk, why_not
 from douban_pipeline.douban.review.selecting.filters import VideoFilter, problems_of
 from douban_pipeline.douban.review.selecting.looking import Looked, best_candidates, lines_of, look
+from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.decisions import FROM_CANDIDATES
 from douban_pipeline.douban.store.states import ReviewStatus
-from douban_pipeline.services import Services
 
 MOST_LEFT_OUT = 500
 """Videos left out that are named; further ones are only counted."""

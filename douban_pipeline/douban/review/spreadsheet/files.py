@@ -24,7 +24,7 @@ from douban_pipeline.douban.review.spreadsheet.cells import (
     yes_or_no,
 )
 from douban_pipeline.douban.review.spreadsheet.text import CsvError, Row, rows_of
-from douban_pipeline.state_words import REVIEW_STATUSES, word_for
+from douban_pipeline.douban.wording import REVIEW_STATUSES, word_for
 
 SHOWN_CANDIDATES = 5
 

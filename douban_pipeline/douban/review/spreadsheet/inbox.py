@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from douban_pipeline.douban.review.spreadsheet.text import MOST_BYTES, too_large
-from douban_pipeline.settings import Settings
+from douban_pipeline.douban.settings import Settings
 
 _MOST_SHOWN = 50
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from douban_pipeline.cms.maccms import Cms
 from douban_pipeline.cms.vocabulary import SiteVocabulary
 from douban_pipeline.douban.chain.syncing.fields import is_empty, plan_fields
+from douban_pipeline.douban.setting_values import DEFAULT_FIELD_POLICIES
 from douban_pipeline.douban.sources.douban_php import SubjectRecord
-from douban_pipeline.setting_values import DEFAULT_FIELD_POLICIES
 
 WIDTHS = {
     "vod_name": 255, "vod_sub": 255, "vod_actor": 255, "vod_director": 255, "vod_writer": 100, "vod_class": 255,

@@ -12,8 +12,8 @@ from douban_pipeline.core.webhook import WebhookError
 from douban_pipeline.dagster_kit.launchpad import PERSON_TAGS, problems_failure
 from douban_pipeline.douban.reports.health.alerts import open_alerts
 from douban_pipeline.douban.reports.health.sensors import alert_on_run_failure, causes_of
-from douban_pipeline.resources import services_resource
-from douban_pipeline.services import open_services
+from douban_pipeline.douban.resources import services_resource
+from douban_pipeline.douban.services import open_services
 from douban_pipeline_tests.library import GivenSettings, Library, build_library
 from douban_pipeline_tests.robot import Robot
 

@@ -14,9 +14,9 @@ import sqlalchemy as sa
 import yaml
 
 from douban_pipeline.douban.reports.pages.assets import assets
+from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import DecisionState
 from douban_pipeline.douban.store.tasks import shard_of
-from douban_pipeline.services import Services
 from douban_pipeline_tests.clocks import START
 from douban_pipeline_tests.library import Library
 

@@ -8,7 +8,7 @@ import re
 import dagster as dg
 import pytest
 
-from douban_pipeline.build import build_defs
+from douban_pipeline.douban.definitions import build_defs
 from douban_pipeline_tests.douban.reports.pages.planting import (
     ASSETS,
     HOSTILE,

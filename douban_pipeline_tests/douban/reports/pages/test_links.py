@@ -5,8 +5,8 @@ from __future__ import annotations
 import dagster as dg
 import pytest
 
-from douban_pipeline.build import build_defs
 from douban_pipeline.core.ui.launchpad_links import MOST_CHARACTERS
+from douban_pipeline.douban.definitions import build_defs
 from douban_pipeline.douban.reports.pages import links
 from douban_pipeline.douban.store.states import DecisionAction
 from douban_pipeline_tests.douban.reports.pages.planting import HOSTILE, launched

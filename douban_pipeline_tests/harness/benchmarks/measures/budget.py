@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from douban_pipeline.partitions import SHARDS_PER_RUN
+from douban_pipeline.douban.partitions import SHARDS_PER_RUN
 from douban_pipeline_tests.harness.benchmarks.chain_runs import launch_chain, wait_for_runs
 from douban_pipeline_tests.harness.benchmarks.due_batch import due_at_upstream, videos_of_shard
 from douban_pipeline_tests.harness.benchmarks.measuring import SMALL, Figure, Measure, Target, World

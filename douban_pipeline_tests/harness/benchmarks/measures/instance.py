@@ -10,9 +10,9 @@ import dagster as dg
 from dagster._daemon.controller import all_daemons_healthy
 
 from douban_pipeline.douban.chain.jobs import UNDER_WAY
+from douban_pipeline.douban.partitions import SHARDS_PER_RUN, partition_key
 from douban_pipeline.douban.sensors import INTERVAL_SECONDS
 from douban_pipeline.douban.store.tables import SHARDS
-from douban_pipeline.partitions import SHARDS_PER_RUN, partition_key
 from douban_pipeline_tests.harness.benchmarks.chain_runs import CHAIN_ASSETS, launch_chain, wait_for_runs
 from douban_pipeline_tests.harness.benchmarks.cloned_runs import clone_runs
 from douban_pipeline_tests.harness.benchmarks.due_batch import due_at_upstream, videos_of_shard

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
+from douban_pipeline.douban.partitions import SHARDS_PER_RUN
 from douban_pipeline.douban.store.tables import SHARDS
-from douban_pipeline.partitions import SHARDS_PER_RUN
 from douban_pipeline_tests.harness.benchmarks.asset_pages import open_asset_graph, open_asset_page
 from douban_pipeline_tests.harness.benchmarks.browsing import browser, chromium, seconds_to_show
 from douban_pipeline_tests.harness.benchmarks.chain_runs import CHAIN_ASSETS, launch_chain, wait_for_runs

@@ -9,10 +9,10 @@ from sqlalchemy import delete, func, select
 
 from douban_pipeline.core.database import reading
 from douban_pipeline.douban.chain.due.due_videos import DueVideos, Scope
+from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import TaskStage, TaskType
 from douban_pipeline.douban.store.tables import SHARDS
 from douban_pipeline.douban.store.tasks import NewTask, shard_of
-from douban_pipeline.services import Services
 from douban_pipeline_tests.harness.benchmarks.bare import bare_cursor, bare_insert
 from douban_pipeline_tests.harness.benchmarks.clocks import when_due
 from douban_pipeline_tests.harness.benchmarks.contention import Workload, bare_updates, lease_and_finish

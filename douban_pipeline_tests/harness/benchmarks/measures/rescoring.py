@@ -15,9 +15,9 @@ from douban_pipeline.douban.chain.linking.facts import video_facts
 from douban_pipeline.douban.chain.linking.guards import profile_of
 from douban_pipeline.douban.reports.rescoring.replay import Replay, replay
 from douban_pipeline.douban.reports.rescoring.stored import Lost, Selection, Stored, StoredVerdicts
+from douban_pipeline.douban.services import open_services
+from douban_pipeline.douban.settings import load_settings
 from douban_pipeline.matching import Subject, Video, judge
-from douban_pipeline.services import open_services
-from douban_pipeline.settings import load_settings
 from douban_pipeline_tests.harness.benchmarks.measuring import (
     SMALL,
     Figure,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from douban_pipeline.douban.chain.due.due_videos import DueVideos
 from douban_pipeline.douban.chain.due.intake import Intake
-from douban_pipeline.services import Services
+from douban_pipeline.douban.services import Services
 from douban_pipeline_tests.harness.benchmarks.bare import bare_cursor
 from douban_pipeline_tests.harness.benchmarks.clocks import when_due
 from douban_pipeline_tests.harness.benchmarks.measuring import Figure, Measure, Samples, Target, World

@@ -12,10 +12,10 @@ import dagster as dg
 from sqlalchemy import func, select
 
 from douban_pipeline.core.database import chunks, reading
+from douban_pipeline.douban.partitions import partition_key
+from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import TaskStatus
 from douban_pipeline.douban.store.tables import SHARDS
-from douban_pipeline.partitions import partition_key
-from douban_pipeline.services import Services
 from douban_pipeline_tests.harness.benchmarks.due_batch import due_at_upstream, videos_of_shard
 from douban_pipeline_tests.harness.benchmarks.measuring import SMALL, Figure, Measure, Target, World
 from douban_pipeline_tests.harness.benchmarks.requests_seen import (

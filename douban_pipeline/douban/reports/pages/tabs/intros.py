@@ -9,7 +9,7 @@ from douban_pipeline.douban.reports.pages.intro_calls import DAYS, Refusals, Spe
 from douban_pipeline.douban.reports.pages.intros import FailedIntro, Intros, LockedIntro
 from douban_pipeline.douban.reports.pages.pages import Card, Cell, Chapter, Lines, Link, Report
 from douban_pipeline.douban.store.states import DecisionAction
-from douban_pipeline.state_words import TASK_STATUSES, word_for
+from douban_pipeline.douban.wording import TASK_STATUSES, word_for
 
 
 def intros_report(found: Intros) -> Report:

@@ -6,7 +6,7 @@ from douban_pipeline.douban.reports.pages import links
 from douban_pipeline.douban.reports.pages.locked import Locked, LockedIds
 from douban_pipeline.douban.reports.pages.pages import Card, Cell, Chapter, Lines, Link, Report, Subject
 from douban_pipeline.douban.store.states import DecisionAction
-from douban_pipeline.state_words import ID_SOURCES, OPERATORS, word_for
+from douban_pipeline.douban.wording import ID_SOURCES, OPERATORS, word_for
 
 
 def locked_report(found: LockedIds) -> Report:

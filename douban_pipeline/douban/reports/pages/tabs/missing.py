@@ -6,7 +6,7 @@ from douban_pipeline.douban.reports.pages import links, words
 from douban_pipeline.douban.reports.pages.missing import Best, Missing, MissingIds
 from douban_pipeline.douban.reports.pages.pages import Card, Cell, Chapter, Lines, Note, Report, Subject
 from douban_pipeline.douban.store.states import DecisionAction, ReviewStatus
-from douban_pipeline.state_words import REVIEW_STATUSES
+from douban_pipeline.douban.wording import REVIEW_STATUSES
 
 _ORDER = "按价值排列：0.65 × 播放量（log₁₀，百万次为满）＋ 0.30 × 新近程度（CMS 更新后每 90 天减半）＋ 0.05。"
 

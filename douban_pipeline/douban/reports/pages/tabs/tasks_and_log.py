@@ -13,7 +13,7 @@ from douban_pipeline.douban.reports.pages.lookup import Names
 from douban_pipeline.douban.reports.pages.pages import Card, Cell, Chapter, Lines, Note, Report, Subject
 from douban_pipeline.douban.reports.pages.tasks_and_log import TasksAndLog
 from douban_pipeline.douban.reports.pages.work import FAILURE_DAYS, MOST, Holder, OpenTasks, Reason
-from douban_pipeline.state_words import (
+from douban_pipeline.douban.wording import (
     CHANGE_STATES,
     CHANGES,
     DECISION_STATES,

@@ -21,6 +21,7 @@ from douban_pipeline.core.llm import SOURCE as LLM
 from douban_pipeline.core.llm import LanguageModel
 from douban_pipeline.core.llm import headers as llm_headers
 from douban_pipeline.core.owner import owner_name
+from douban_pipeline.douban.settings import Settings
 from douban_pipeline.douban.sources.douban_php import SOURCE as DOUBAN
 from douban_pipeline.douban.sources.douban_php import DoubanClient
 from douban_pipeline.douban.sources.search import SearchProvider
@@ -30,7 +31,6 @@ from douban_pipeline.douban.store import migrations
 from douban_pipeline.douban.store.tables import OwnTables, own_tables
 from douban_pipeline.douban.store.tasks import TaskQueue
 from douban_pipeline.douban.writes.change_log import ChangeLog
-from douban_pipeline.settings import Settings
 
 LLM_SECONDS = 90.0
 """Wall-clock limit of one call of the language model, which takes its time."""

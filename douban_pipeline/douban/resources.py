@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import dagster as dg
 
-from douban_pipeline.services import Services, open_services
-from douban_pipeline.settings import Settings
+from douban_pipeline.douban.services import Services, open_services
+from douban_pipeline.douban.settings import Settings
 
 _STATEMENT_SECONDS, _RECYCLE_SECONDS, _MORE_CONNECTIONS = 60, 300, 5
 

@@ -15,7 +15,6 @@ import dagster as dg
 import pytest
 from sqlalchemy import Engine, func, select, text
 
-from douban_pipeline.build import build_defs
 from douban_pipeline.core.database import reading
 from douban_pipeline.demo.cms_schema import VOD_COLUMNS, default_types
 from douban_pipeline.demo.environment import EXCLUDED_TYPE
@@ -23,10 +22,11 @@ from douban_pipeline.demo.library import create_library
 from douban_pipeline.demo.replay import ReplayServer
 from douban_pipeline.demo.sample import cms_columns, load_subjects, load_videos
 from douban_pipeline.douban.chain.jobs import CHAIN, shard_range_tags
+from douban_pipeline.douban.definitions import build_defs
+from douban_pipeline.douban.services import Services, open_services
+from douban_pipeline.douban.settings import Settings
 from douban_pipeline.douban.store.states import ChangeState, ReviewStatus
 from douban_pipeline.douban.writes.change_log import decode
-from douban_pipeline.services import Services, open_services
-from douban_pipeline.settings import Settings
 
 ROWS = int(os.environ.get("DOUBAN_TEST_ROWS", "640"))
 SHARDS_A_RUN = 16

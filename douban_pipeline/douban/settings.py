@@ -19,8 +19,7 @@ from pydantic import Field, SecretStr, ValidationError, field_validator, model_v
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from douban_pipeline.core.database import DatabaseError, parse_url
-from douban_pipeline.matching.scoring import Weights
-from douban_pipeline.setting_values import (
+from douban_pipeline.douban.setting_values import (
     ALLOWED,
     CHAIN,
     DEFAULT_FIELD_POLICIES,
@@ -37,6 +36,7 @@ from douban_pipeline.setting_values import (
     split_list,
     split_pairs,
 )
+from douban_pipeline.matching.scoring import Weights
 
 PREFIX = "DOUBAN_PIPELINE_"
 PUBLIC_REQUESTS_PER_MINUTE = 60

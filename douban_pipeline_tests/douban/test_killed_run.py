@@ -13,7 +13,6 @@ import dagster as dg
 import pytest
 from sqlalchemy import func, select
 
-from douban_pipeline.build import build_defs
 from douban_pipeline.core.database import reading
 from douban_pipeline.demo.cms_schema import default_types
 from douban_pipeline.demo.library import create_library
@@ -21,12 +20,13 @@ from douban_pipeline.demo.replay import ReplayServer
 from douban_pipeline.demo.sample import cms_columns, load_subjects, load_videos
 from douban_pipeline.douban.chain.due.intake import Intake
 from douban_pipeline.douban.chain.jobs import CHAIN, shard_range_tags
+from douban_pipeline.douban.definitions import build_defs
+from douban_pipeline.douban.services import Services, open_services
+from douban_pipeline.douban.settings import PREFIX, load_settings
 from douban_pipeline.douban.store import migrations
 from douban_pipeline.douban.store.states import ChangeState, ReviewStatus
 from douban_pipeline.douban.store.tasks import OPEN
 from douban_pipeline.douban.writes.change_log import decode
-from douban_pipeline.services import Services, open_services
-from douban_pipeline.settings import PREFIX, load_settings
 
 LAST_SHARD = 3
 """Four shards are enough to have several in one run."""

@@ -25,19 +25,19 @@ from douban_pipeline.douban.reports.precision import assets as precision_assets
 from douban_pipeline.douban.reports.precision import checks as precision_checks
 from douban_pipeline.douban.reports.precision import jobs as precision_jobs
 from douban_pipeline.douban.reports.rescoring import jobs as rescoring_jobs
+from douban_pipeline.douban.resources import services_resource
 from douban_pipeline.douban.review import assets as review_assets
 from douban_pipeline.douban.review import batch_jobs, import_jobs
 from douban_pipeline.douban.review import jobs as review_jobs
 from douban_pipeline.douban.schedules import health_job, reports_job, schedules_for
 from douban_pipeline.douban.sensors import sensors
+from douban_pipeline.douban.settings import Settings, load_settings
 from douban_pipeline.douban.sources import archive_jobs
 from douban_pipeline.douban.sources import assets as sources_assets
 from douban_pipeline.douban.sources import checks as sources_checks
 from douban_pipeline.douban.sources import jobs as sources_jobs
 from douban_pipeline.douban.writes import assets as undoing_assets
 from douban_pipeline.douban.writes import jobs as undoing_jobs
-from douban_pipeline.resources import services_resource
-from douban_pipeline.settings import Settings, load_settings
 
 default_assets = [
     scheduling_assets.due_videos,
