@@ -9,7 +9,7 @@ def main() -> None:
     """Run the command line."""
     # Beta features are used on purpose; their warnings are for us, not for who runs the command.
     warnings.simplefilter("ignore", BetaWarning)
-    from douban_pipeline.cli import main as run
+    from douban_pipeline.ops.cli import main as run
 
     run()
 

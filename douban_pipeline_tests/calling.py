@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from douban_pipeline.cli import main
 from douban_pipeline.douban.settings import PREFIX
+from douban_pipeline.ops.cli import main
 
 
 @dataclass(frozen=True, slots=True)

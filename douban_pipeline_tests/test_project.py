@@ -20,12 +20,12 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from douban_pipeline import __version__
-from douban_pipeline.cli import app
 from douban_pipeline.demo.sample import load_videos
 from douban_pipeline.douban.definitions import build_defs
 from douban_pipeline.douban.setting_values import DEFAULT_FIELD_POLICIES, SOURCES
 from douban_pipeline.douban.settings import PREFIX, Settings, variable
 from douban_pipeline.douban.store.tables import own_tables
+from douban_pipeline.ops.cli import app
 from douban_pipeline_tests.conftest import SERVERS
 from douban_pipeline_tests.library import GivenSettings
 

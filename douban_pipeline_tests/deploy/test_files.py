@@ -11,9 +11,9 @@ import pytest
 import typer.main
 import yaml
 
-from douban_pipeline.cli import app
 from douban_pipeline.douban.settings import PREFIX, Settings
 from douban_pipeline.douban.store.tables import own_tables
+from douban_pipeline.ops.cli import app
 from douban_pipeline_tests.deploy.files import (
     COMMON,
     DEPLOY,

@@ -20,7 +20,7 @@ from douban_pipeline.evaluation.runner import Result, evaluate
 from douban_pipeline.matching.profiles import PROFILES, Profile, make_profile
 from douban_pipeline_tests.clocks import FakeClock
 from douban_pipeline_tests.evaluation.rows import FIELDS, result
-from douban_pipeline_tests.test_cli import run as run_cli
+from douban_pipeline_tests.ops.test_cli import run as run_cli
 
 SUBJECTS = [
     {"id": "100", "title": "青石巷", "aka": ["Bluestone Lane"], "year": 2015, "kind": "movie", "regions": ["中国大陆"]}

@@ -16,7 +16,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from douban_pipeline.core.database import DatabaseError, reading
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store import migrations
-from douban_pipeline.operating.grants import missing_grants
+from douban_pipeline.ops.grants import missing_grants
 
 State = Literal["ok", "warn", "fail"]
 

@@ -6,14 +6,14 @@ from typing import Annotated
 
 import typer
 
-from douban_pipeline.commands.output import plain
 from douban_pipeline.core.clock import SystemClock
 from douban_pipeline.douban.services import open_services
 from douban_pipeline.douban.settings import load_settings
 from douban_pipeline.douban.store import migrations
-from douban_pipeline.operating import backup as backups
-from douban_pipeline.operating.restore import Plan, plan_restore
-from douban_pipeline.operating.restore import restore as restore_from
+from douban_pipeline.ops import backup as backups
+from douban_pipeline.ops.commands.output import plain
+from douban_pipeline.ops.restore import Plan, plan_restore
+from douban_pipeline.ops.restore import restore as restore_from
 
 
 def backup(

@@ -22,8 +22,8 @@ from douban_pipeline.douban.store import migrations
 from douban_pipeline.douban.store.states import ChangeState
 from douban_pipeline.douban.store.tables import own_tables
 from douban_pipeline.douban.writes.change_log import Change
-from douban_pipeline.operating.client_programs import CLIENT, options_file, program
-from douban_pipeline.operating.grants import missing_grants, written_columns
+from douban_pipeline.ops.client_programs import CLIENT, options_file, program
+from douban_pipeline.ops.grants import missing_grants, written_columns
 from douban_pipeline_tests.calling import caller  # noqa: F401 (a fixture)
 from douban_pipeline_tests.library import GivenSettings, Library, build_library, video
 

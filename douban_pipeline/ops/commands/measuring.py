@@ -5,12 +5,12 @@ from typing import Annotated
 
 import typer
 
-from douban_pipeline.commands.output import console
 from douban_pipeline.core.clock import SystemClock
 from douban_pipeline.douban.chain.linking.guards import profile_of
 from douban_pipeline.douban.settings import load_settings
 from douban_pipeline.evaluation.command import Limits, Request, profile_names
 from douban_pipeline.evaluation.command import run as run_evaluation
+from douban_pipeline.ops.commands.output import console
 
 
 def evaluate_matcher(

@@ -11,7 +11,7 @@ from dagster._core.storage.runs import SqliteRunStorage
 from sqlalchemy.exc import SQLAlchemyError
 
 from douban_pipeline.douban.pools import POOL_LIMITS
-from douban_pipeline.operating.checking import Finding
+from douban_pipeline.ops.checking import Finding
 
 HEARTBEAT_SECONDS = 120
 """Age from which a heartbeat is stale; a daemon that lives sends one every 30 s."""

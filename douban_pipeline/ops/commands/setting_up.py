@@ -8,13 +8,13 @@ import typer
 from pydantic import SecretStr
 from rich.table import Column, Table
 
-from douban_pipeline.commands.output import console, plain
 from douban_pipeline.core.database import parse_url
 from douban_pipeline.douban.services import open_services
 from douban_pipeline.douban.settings import Settings, load_settings, variable
 from douban_pipeline.douban.store import migrations
 from douban_pipeline.douban.store.tables import own_tables
-from douban_pipeline.operating.grants import grant_statements
+from douban_pipeline.ops.commands.output import console, plain
+from douban_pipeline.ops.grants import grant_statements
 
 
 def set_up() -> None:

@@ -8,11 +8,11 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from douban_pipeline.commands.output import console, plain
 from douban_pipeline.core.clock import SystemClock
 from douban_pipeline.douban.services import open_services
 from douban_pipeline.douban.settings import SettingsError, load_settings
-from douban_pipeline.operating.checking import Finding, database_findings
+from douban_pipeline.ops.checking import Finding, database_findings
+from douban_pipeline.ops.commands.output import console, plain
 
 _COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
 
@@ -44,7 +44,7 @@ def _findings(dagster: bool) -> Iterator[Finding]:
     yield from database_findings(services)
     services.close()
     if dagster:
-        from douban_pipeline.operating.dagster_checks import dagster_findings  # the whole code location
+        from douban_pipeline.ops.dagster_checks import dagster_findings  # the whole code location
 
         yield from dagster_findings(SystemClock().now())
 

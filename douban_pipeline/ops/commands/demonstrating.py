@@ -15,7 +15,6 @@ import dagster as dg
 import typer
 from dagster._core.errors import DagsterExecutionInterruptedError
 
-from douban_pipeline.commands.output import console
 from douban_pipeline.demo.environment import demo_environment, demo_home
 from douban_pipeline.demo.replay import ReplayServer
 from douban_pipeline.demo.replay import serve as serve_replay
@@ -24,6 +23,7 @@ from douban_pipeline.demo.setup import apply_states, make_library, prepare_home,
 from douban_pipeline.douban.chain.due.intake import Intake
 from douban_pipeline.douban.services import open_services
 from douban_pipeline.douban.settings import load_settings
+from douban_pipeline.ops.commands.output import console
 
 DEMO_SPREAD = timedelta(minutes=30)
 GRACE_SECONDS = 15

@@ -8,13 +8,13 @@ import typer
 from rich.markup import escape
 from sqlalchemy.exc import SQLAlchemyError
 
-from douban_pipeline.commands import copies, demonstrating, measuring, setting_up, watching
-from douban_pipeline.commands.output import console
 from douban_pipeline.core.database import DatabaseError
 from douban_pipeline.douban.settings import SettingsError
 from douban_pipeline.evaluation.command import EvaluationError
 from douban_pipeline.evaluation.formats import FormatError
-from douban_pipeline.operating.client_programs import OperatingError
+from douban_pipeline.ops.client_programs import OperatingError
+from douban_pipeline.ops.commands import copies, demonstrating, measuring, setting_up, watching
+from douban_pipeline.ops.commands.output import console
 
 app = typer.Typer(
     help="Keeps the metadata of a maccms10 library true to Douban. Its work runs in Dagster.",

@@ -17,9 +17,15 @@ from douban_pipeline.core.owner import is_dead
 from douban_pipeline.douban.store import migrations
 from douban_pipeline.douban.store.states import ChangeState, TaskStatus
 from douban_pipeline.douban.store.tables import OwnTables
-from douban_pipeline.operating.backup import back_up, newest_write, present_tables
-from douban_pipeline.operating.backup_file import Header, pieces, verify
-from douban_pipeline.operating.client_programs import CLIENT, OperatingError, options_file, program, require_server
+from douban_pipeline.ops.backup import back_up, newest_write, present_tables
+from douban_pipeline.ops.backup_file import Header, pieces, verify
+from douban_pipeline.ops.client_programs import (
+    CLIENT,
+    OperatingError,
+    options_file,
+    program,
+    require_server,
+)
 
 _SHOWN = 1_000
 

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO
 
-from douban_pipeline.operating.client_programs import OperatingError
+from douban_pipeline.ops.client_programs import OperatingError
 
 _FIRST = b"-- douban_pipeline backup "
 _LAST = b"-- douban_pipeline end of backup\n"

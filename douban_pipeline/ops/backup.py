@@ -21,8 +21,8 @@ from douban_pipeline import __version__
 from douban_pipeline.core.database import reading
 from douban_pipeline.douban.store import migrations
 from douban_pipeline.douban.store.tables import OwnTables
-from douban_pipeline.operating.backup_file import Header, written
-from douban_pipeline.operating.client_programs import DUMP, OperatingError, options_file, program, require_server
+from douban_pipeline.ops.backup_file import Header, written
+from douban_pipeline.ops.client_programs import DUMP, OperatingError, options_file, program, require_server
 
 _OPTIONS = (
     "--single-transaction",  # one moment of all tables, and nobody waits

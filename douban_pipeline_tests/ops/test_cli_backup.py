@@ -20,10 +20,10 @@ from douban_pipeline.douban.store import migrations
 from douban_pipeline.douban.store.states import TaskStage, TaskType
 from douban_pipeline.douban.store.tasks import NewTask
 from douban_pipeline.douban.writes.change_log import Change
-from douban_pipeline.operating import backup as backups
-from douban_pipeline.operating.backup_file import verify
-from douban_pipeline.operating.client_programs import OperatingError
-from douban_pipeline.operating.restore import plan_restore, restore
+from douban_pipeline.ops import backup as backups
+from douban_pipeline.ops.backup_file import verify
+from douban_pipeline.ops.client_programs import OperatingError
+from douban_pipeline.ops.restore import plan_restore, restore
 from douban_pipeline_tests.calling import caller  # noqa: F401 (a fixture)
 from douban_pipeline_tests.library import Library, build_library, fresh_mariadb, processes, video
 

@@ -1,0 +1,1 @@
+"""The commands of `douban-pipeline`, joined in `douban_pipeline.ops.cli`."""
