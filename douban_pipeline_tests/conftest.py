@@ -23,7 +23,7 @@ import pytest
 from sqlalchemy import create_engine, make_url
 from sqlalchemy.exc import OperationalError
 
-pytest_plugins = ["douban_pipeline_tests.library", "douban_pipeline_tests.scenario"]
+pytest_plugins = ["douban_pipeline_tests.harness.fixtures.library", "douban_pipeline_tests.harness.fixtures.scenario"]
 """Fixtures of all rooms."""
 
 SERVERS = {

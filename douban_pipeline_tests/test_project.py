@@ -27,7 +27,7 @@ from douban_pipeline.douban.settings import PREFIX, Settings, variable
 from douban_pipeline.douban.store.tables import own_tables
 from douban_pipeline.ops.cli import app
 from douban_pipeline_tests.conftest import SERVERS
-from douban_pipeline_tests.library import GivenSettings
+from douban_pipeline_tests.harness.fixtures.library import GivenSettings
 
 PROJECT = Path(__file__).resolve().parents[1]
 VARIABLE = f"(?:{PREFIX}|(?=[A-Z]+_API_KEY))[A-Z_]+"

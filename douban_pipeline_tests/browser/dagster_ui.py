@@ -18,7 +18,7 @@ import httpx
 
 from douban_pipeline.core.clock import SystemClock
 from douban_pipeline.douban.settings import PREFIX
-from douban_pipeline_tests.library import Library
+from douban_pipeline_tests.harness.fixtures.library import Library
 
 START_SECONDS = 120
 STOP_SECONDS = 40

@@ -19,8 +19,8 @@ from douban_pipeline.douban.review.reading.queue import review_queue_of
 from douban_pipeline.douban.review.reading.sheet import sheet_of
 from douban_pipeline.douban.review.reading.sheet_html import sheet_page
 from douban_pipeline_tests.douban.review.shelves import Case, shelved
-from douban_pipeline_tests.library import Library
-from douban_pipeline_tests.scenario import BlankLibraries
+from douban_pipeline_tests.harness.fixtures.library import Library
+from douban_pipeline_tests.harness.fixtures.scenario import BlankLibraries
 
 HOSTILE = "</script><img src=x onerror=alert(1)><b>\"'\u202eedoc`${1}"
 STANDING, LOCKED = 90_000_999, 90_000_998

@@ -20,7 +20,7 @@ from douban_pipeline_tests.browser.sheets import (
     verdicts,
 )
 from douban_pipeline_tests.douban.review.shelves import Case
-from douban_pipeline_tests.library import Library
+from douban_pipeline_tests.harness.fixtures.library import Library
 
 __all__ = ["library", "verdicts"]
 

@@ -17,7 +17,7 @@ from douban_pipeline.cms.maccms import (
 )
 from douban_pipeline.core.database import DatabaseError, open_engine, reading
 from douban_pipeline.demo.cms_schema import mysql_ddl, table_columns
-from douban_pipeline_tests.library import build_library, video
+from douban_pipeline_tests.harness.fixtures.library import build_library, video
 
 OTHERS = {"vod_id", "vod_time", "vod_status", "vod_lock", "vod_play_url", "vod_hits", "vod_remarks", "vod_serial"}
 

@@ -8,8 +8,8 @@ import pytest
 import sqlalchemy as sa
 
 from douban_pipeline.cms.people import People, name_key, name_keys, names_of_row
-from douban_pipeline_tests.clocks import START
-from douban_pipeline_tests.library import video
+from douban_pipeline_tests.harness.fixtures.clocks import START
+from douban_pipeline_tests.harness.fixtures.library import video
 
 
 @pytest.fixture

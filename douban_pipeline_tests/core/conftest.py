@@ -22,7 +22,7 @@ from douban_pipeline.core.database import open_engine
 from douban_pipeline.core.gate import Gate, GateStatus
 from douban_pipeline.core.http import Fetcher
 from douban_pipeline.douban.store.tables import OwnTables, own_tables
-from douban_pipeline_tests.clocks import FakeClock
+from douban_pipeline_tests.harness.fixtures.clocks import FakeClock
 
 HOLD = timedelta(seconds=60)
 

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 from douban_pipeline.core.errors import SourceError, SourceUnavailable
 from douban_pipeline.core.gate_rules import Admitted, Budget, GateRow, Wait
-from douban_pipeline_tests.clocks import START
+from douban_pipeline_tests.harness.fixtures.clocks import START
 
 HOLD = timedelta(seconds=60)
 SECOND = timedelta(seconds=1)

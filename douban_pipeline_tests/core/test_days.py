@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from douban_pipeline.core.days import Day, day_of, midnight
-from douban_pipeline_tests.clocks import START
+from douban_pipeline_tests.harness.fixtures.clocks import START
 
 
 def utc(text: str) -> datetime:

@@ -29,8 +29,8 @@ from douban_pipeline.core.errors import (
 )
 from douban_pipeline.core.gate_rules import GateState
 from douban_pipeline.core.gate_usage import LEAST_CALLS, Minute
-from douban_pipeline_tests.clocks import START
 from douban_pipeline_tests.core.conftest import HOLD, House
+from douban_pipeline_tests.harness.fixtures.clocks import START
 
 
 def call(house: House, error: BaseException | None = None) -> None:

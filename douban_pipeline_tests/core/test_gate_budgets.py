@@ -15,8 +15,8 @@ from douban_pipeline.core.errors import (
     SubjectMissing,
 )
 from douban_pipeline.core.gate_rules import Admitted, GateState, Refused, Wait
-from douban_pipeline_tests.clocks import START
 from douban_pipeline_tests.core.gate_rows import DOWN, HOLD, MINUTE, SECOND, SHANGHAI, called, row
+from douban_pipeline_tests.harness.fixtures.clocks import START
 
 
 def midnight(days: int = 0) -> datetime:

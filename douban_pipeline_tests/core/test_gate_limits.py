@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from douban_pipeline.core.errors import SourceUnavailable
 from douban_pipeline.core.gate_rules import SAFETY, Admitted, Budget, GateRow, Refused, Wait
 from douban_pipeline.core.gate_usage import Usage
-from douban_pipeline_tests.clocks import START
 from douban_pipeline_tests.core.gate_rows import HOLD, SHANGHAI
+from douban_pipeline_tests.harness.fixtures.clocks import START
 
 LONGEST_CALL = 20.0
 LAST_MINUTE = 59.999

@@ -20,9 +20,9 @@ from douban_pipeline.core.database import open_engine
 from douban_pipeline.core.gate import Gate
 from douban_pipeline.demo.replay import ReplayServer
 from douban_pipeline.douban.store.tables import own_tables
-from douban_pipeline_tests.clocks import START, ClockManager
 from douban_pipeline_tests.core.gate_worker import FIRST, work
-from douban_pipeline_tests.library import processes
+from douban_pipeline_tests.harness.fixtures.clocks import START, ClockManager
+from douban_pipeline_tests.harness.fixtures.library import processes
 
 WORKERS = 6
 

@@ -22,8 +22,8 @@ from douban_pipeline.core.errors import (
 )
 from douban_pipeline.core.gate_rules import Admitted, GateRow, GateState, Refused, Wait
 from douban_pipeline.core.gate_usage import LEAST_CALLS
-from douban_pipeline_tests.clocks import START
 from douban_pipeline_tests.core.gate_rows import DOWN, HOLD, MINUTE, SECOND, called, row
+from douban_pipeline_tests.harness.fixtures.clocks import START
 
 
 def test_slots_are_an_interval_apart_in_order_of_arrival() -> None:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from douban_pipeline.core.gate_usage import Minute, Usage
-from douban_pipeline_tests.clocks import START
+from douban_pipeline_tests.harness.fixtures.clocks import START
 
 SECOND = timedelta(seconds=1)
 MINUTE = timedelta(minutes=1)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from douban_pipeline.core.owner import is_dead, owner_name
-from douban_pipeline_tests.library import DEAD_PID
+from douban_pipeline_tests.harness.fixtures.library import DEAD_PID
 
 HERE = socket.gethostname()
 

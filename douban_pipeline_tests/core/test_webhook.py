@@ -14,8 +14,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from douban_pipeline.core.webhook import MOST_BYTES, Message, WebhookError, post_alert
-from douban_pipeline_tests.clocks import START
-from douban_pipeline_tests.robot import Posted, Robot
+from douban_pipeline_tests.harness.fixtures.clocks import START
+from douban_pipeline_tests.harness.fixtures.robot import Posted, Robot
 
 SECRET = "SEC-of-the-robot-42"
 TOLD = Message("豆瓣已熔断", "出现验证码\n45 分钟后再试", "breaker", "breaker:douban", START - timedelta(hours=1))

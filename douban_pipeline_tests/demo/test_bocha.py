@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from douban_pipeline.demo.replay import ReplayServer
-from douban_pipeline_tests.scenario import FILMS
+from douban_pipeline_tests.harness.fixtures.scenario import FILMS
 
 QUERY = "长河落日记事 豆瓣"
 

@@ -25,7 +25,7 @@ from douban_pipeline_tests.deploy.files import (
     text_of,
     unit,
 )
-from douban_pipeline_tests.library import GivenSettings
+from douban_pipeline_tests.harness.fixtures.library import GivenSettings
 
 GUIDES = ("README.md", "README.zh-CN.md")
 FENCE = re.compile(r"^( *)```(\w*)\n(.*?)^ *```$", re.DOTALL | re.MULTILINE)

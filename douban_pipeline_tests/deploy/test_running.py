@@ -20,11 +20,11 @@ from dagster import DagsterInstance
 from douban_pipeline.core.clock import SystemClock
 from douban_pipeline_tests.conftest import server_url
 from douban_pipeline_tests.deploy.files import DEPLOY, INSTALLED, environment, unit
+from douban_pipeline_tests.harness.fixtures.library import build_library, fresh_mariadb, video
 from douban_pipeline_tests.harness.rig.dagster_stack import PROJECT, free_port
 from douban_pipeline_tests.harness.rig.databases import POSTGRES, scratch_database
 from douban_pipeline_tests.harness.rig.processes import Process
 from douban_pipeline_tests.harness.rig.waiting import wait_for
-from douban_pipeline_tests.library import build_library, fresh_mariadb, video
 
 pytestmark = [pytest.mark.mariadb, pytest.mark.postgres]
 SECONDS = 180

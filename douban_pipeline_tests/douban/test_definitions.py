@@ -17,7 +17,7 @@ from douban_pipeline.douban.definitions import build_defs
 from douban_pipeline.douban.pools import POOL_LIMITS, set_pool_limits
 from douban_pipeline.douban.settings import PREFIX
 from douban_pipeline_tests.conftest import server_url
-from douban_pipeline_tests.library import GivenSettings
+from douban_pipeline_tests.harness.fixtures.library import GivenSettings
 
 PROJECT = Path(__file__).resolve().parents[2]
 REPORTS = ("automatic_precision", "source_gates", "pipeline_health", "cms_drift")

@@ -12,8 +12,8 @@ import sqlalchemy as sa
 from douban_pipeline.douban.housekeeping import HEALTH_DAYS, HEALTH_TAGS, clear_away
 from douban_pipeline.douban.store.states import TaskStage, TaskStatus, TaskType
 from douban_pipeline.douban.store.tasks import NewTask
-from douban_pipeline_tests.clocks import START
-from douban_pipeline_tests.library import Library, build_library, video
+from douban_pipeline_tests.harness.fixtures.clocks import START
+from douban_pipeline_tests.harness.fixtures.library import Library, build_library, video
 
 
 @pytest.fixture

@@ -16,8 +16,8 @@ from douban_pipeline.douban.review.recording.decisions import Wish, record
 from douban_pipeline.douban.sensors import due_videos_sensor, intake_sensor
 from douban_pipeline.douban.services import open_services
 from douban_pipeline.douban.store.states import DecisionAction
-from douban_pipeline_tests.clocks import START
-from douban_pipeline_tests.library import GivenSettings, Library, build_library, video
+from douban_pipeline_tests.harness.fixtures.clocks import START
+from douban_pipeline_tests.harness.fixtures.library import GivenSettings, Library, build_library, video
 
 
 @pytest.fixture

@@ -21,8 +21,8 @@ from douban_pipeline.douban.review.recording.decisions import Wish, record
 from douban_pipeline.douban.store.states import DecisionAction as Do
 from douban_pipeline.douban.writes.revert import Selection, revert
 from douban_pipeline_tests.douban.intros.room import KEY
-from douban_pipeline_tests.library import fresh_mariadb, video
-from douban_pipeline_tests.scenario import Scenario, row_of, subject
+from douban_pipeline_tests.harness.fixtures.library import fresh_mariadb, video
+from douban_pipeline_tests.harness.fixtures.scenario import Scenario, row_of, subject
 
 pytestmark = pytest.mark.mariadb
 

@@ -18,8 +18,8 @@ from douban_pipeline.evaluation.command import EvaluationError, Limits, Request,
 from douban_pipeline.evaluation.formats import FormatError, GoldRow, read_corpus, read_gold
 from douban_pipeline.evaluation.runner import Result, evaluate
 from douban_pipeline.matching.profiles import PROFILES, Profile, make_profile
-from douban_pipeline_tests.clocks import FakeClock
 from douban_pipeline_tests.evaluation.rows import FIELDS, result
+from douban_pipeline_tests.harness.fixtures.clocks import FakeClock
 from douban_pipeline_tests.ops.test_cli import run as run_cli
 
 SUBJECTS = [

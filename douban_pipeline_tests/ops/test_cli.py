@@ -12,7 +12,7 @@ import pytest
 from douban_pipeline.demo.environment import demo_environment
 from douban_pipeline.douban.settings import PREFIX, Settings, load_settings, variable
 from douban_pipeline.douban.store import migrations
-from douban_pipeline_tests.library import build_library, video
+from douban_pipeline_tests.harness.fixtures.library import build_library, video
 
 
 def run(*arguments: str, cwd: Path, **variables: str) -> subprocess.CompletedProcess[str]:

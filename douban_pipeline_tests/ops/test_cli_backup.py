@@ -24,8 +24,14 @@ from douban_pipeline.ops import backup as backups
 from douban_pipeline.ops.backup_file import verify
 from douban_pipeline.ops.client_programs import OperatingError
 from douban_pipeline.ops.restore import plan_restore, restore
-from douban_pipeline_tests.calling import caller  # noqa: F401 (a fixture)
-from douban_pipeline_tests.library import Library, build_library, fresh_mariadb, processes, video
+from douban_pipeline_tests.harness.fixtures.calling import caller  # noqa: F401 (a fixture)
+from douban_pipeline_tests.harness.fixtures.library import (
+    Library,
+    build_library,
+    fresh_mariadb,
+    processes,
+    video,
+)
 
 pytestmark = pytest.mark.mariadb
 PASSWORD = "p'\"\\ #;=%40 x"

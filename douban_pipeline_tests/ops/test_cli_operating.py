@@ -24,8 +24,8 @@ from douban_pipeline.douban.store.tables import own_tables
 from douban_pipeline.douban.writes.change_log import Change
 from douban_pipeline.ops.client_programs import CLIENT, options_file, program
 from douban_pipeline.ops.grants import missing_grants, written_columns
-from douban_pipeline_tests.calling import caller  # noqa: F401 (a fixture)
-from douban_pipeline_tests.library import GivenSettings, Library, build_library, video
+from douban_pipeline_tests.harness.fixtures.calling import caller  # noqa: F401 (a fixture)
+from douban_pipeline_tests.harness.fixtures.library import GivenSettings, Library, build_library, video
 
 HEAD = migrations.head("mac_")
 

@@ -9,8 +9,8 @@ from xml.etree import ElementTree
 import pytest
 
 from douban_pipeline.core.ui.plots import WIDTH, Series, Span, Track, columns, spans, timeline
-from douban_pipeline_tests.clocks import START
 from douban_pipeline_tests.core.ui.test_plots import HOSTILE, SVG, texts
+from douban_pipeline_tests.harness.fixtures.clocks import START
 
 END = START + timedelta(hours=10)
 GAP = timedelta(hours=2)

@@ -22,7 +22,7 @@ from douban_pipeline.douban.chain.attempts import PAUSE, Attempts, PutBack
 from douban_pipeline.douban.store.states import TaskStage, TaskType
 from douban_pipeline.douban.store.tables import SHARDS
 from douban_pipeline.douban.store.tasks import NewTask
-from douban_pipeline_tests.clocks import START
+from douban_pipeline_tests.harness.fixtures.clocks import START
 
 IN_AN_HOUR = START + timedelta(hours=1)
 BACK_OFF = [

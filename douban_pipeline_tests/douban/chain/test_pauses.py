@@ -17,7 +17,7 @@ from douban_pipeline.douban.chain.pauses import (
     shards_at_rest,
 )
 from douban_pipeline.douban.definitions import build_defs, default_checks
-from douban_pipeline_tests.library import GivenSettings
+from douban_pipeline_tests.harness.fixtures.library import GivenSettings
 
 GUARD = CHAIN_GUARDS[0]
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from douban_pipeline.douban.chain.tiers import JITTER, TIERS, next_visit, tier_index, tier_of, updated_at
-from douban_pipeline_tests.clocks import START
-from douban_pipeline_tests.library import days_ago, unix
+from douban_pipeline_tests.harness.fixtures.clocks import START
+from douban_pipeline_tests.harness.fixtures.library import days_ago, unix
 
 MOMENTS = st.integers(unix(START) - 10**9, unix(START) + 10**9).map(
     lambda seconds: datetime.fromtimestamp(seconds, UTC)

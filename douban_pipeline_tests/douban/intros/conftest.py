@@ -8,8 +8,8 @@ import pytest
 
 from douban_pipeline.demo.replay import ReplayServer
 from douban_pipeline_tests.douban.intros.room import BARE, Room, room_of
-from douban_pipeline_tests.library import Library, build_library
-from douban_pipeline_tests.scenario import FILMS
+from douban_pipeline_tests.harness.fixtures.library import Library, build_library
+from douban_pipeline_tests.harness.fixtures.scenario import FILMS
 
 
 @pytest.fixture(scope="module")

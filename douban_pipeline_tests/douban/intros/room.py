@@ -20,10 +20,10 @@ from douban_pipeline.douban.intros.assets import ai_intros
 from douban_pipeline.douban.intros.jobs import redo_intros
 from douban_pipeline.douban.partitions import partition_key
 from douban_pipeline.douban.store.tasks import shard_of
-from douban_pipeline_tests.clocks import FakeClock
-from douban_pipeline_tests.library import Library, dead_owner
-from douban_pipeline_tests.runs import function_of, new_run_id, results_of
-from douban_pipeline_tests.scenario import FAST, row_of, subject
+from douban_pipeline_tests.harness.fixtures.clocks import FakeClock
+from douban_pipeline_tests.harness.fixtures.library import Library, dead_owner
+from douban_pipeline_tests.harness.fixtures.runs import function_of, new_run_id, results_of
+from douban_pipeline_tests.harness.fixtures.scenario import FAST, row_of, subject
 
 KEY = "sk-or-v1-only-for-tests"
 

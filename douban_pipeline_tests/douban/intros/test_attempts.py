@@ -7,9 +7,9 @@ from datetime import timedelta
 import pytest
 
 from douban_pipeline.core.llm import LanguageModel
-from douban_pipeline_tests.clocks import START
 from douban_pipeline_tests.douban.intros.room import linked
-from douban_pipeline_tests.scenario import RIVER, TRAM, WHALE
+from douban_pipeline_tests.harness.fixtures.clocks import START
+from douban_pipeline_tests.harness.fixtures.scenario import RIVER, TRAM, WHALE
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ import sqlalchemy as sa
 
 from douban_pipeline.core.database import reading
 from douban_pipeline.douban.intros.due import DueIntros
-from douban_pipeline_tests.clocks import START
 from douban_pipeline_tests.douban.intros.room import KEY, Room, linked
-from douban_pipeline_tests.scenario import FILMS, RIVER, WHALE, row_of
+from douban_pipeline_tests.harness.fixtures.clocks import START
+from douban_pipeline_tests.harness.fixtures.scenario import FILMS, RIVER, WHALE, row_of
 
 DAY = timedelta(days=1)
 READY = {

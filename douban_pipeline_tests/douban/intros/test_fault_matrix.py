@@ -7,7 +7,7 @@ import pytest
 from douban_pipeline.core.gate_rules import GateState
 from douban_pipeline.demo.faults import FAULTS, MODEL_FAULTS
 from douban_pipeline_tests.douban.intros.room import linked
-from douban_pipeline_tests.scenario import FILMS
+from douban_pipeline_tests.harness.fixtures.scenario import FILMS
 
 VIDEOS = [linked(film, number) for number, film in enumerate(FILMS, start=4)]
 

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from douban_pipeline.cms.values import content_html
 from douban_pipeline.douban.intros import checks, guards
 from douban_pipeline_tests.douban.intros.room import linked
-from douban_pipeline_tests.scenario import RIVER, WHALE
+from douban_pipeline_tests.harness.fixtures.scenario import RIVER, WHALE
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from douban_pipeline.demo.inventions import INVENTIONS
 from douban_pipeline.demo.replay import ReplayServer
 from douban_pipeline.demo.sample import load_subjects
 from douban_pipeline_tests.douban.intros.room import Room, linked, room_of
-from douban_pipeline_tests.library import build_library
+from douban_pipeline_tests.harness.fixtures.library import build_library
 
 SHARE, STUBBORN = 0.5, 0.3
 FAITHFUL = 0.95

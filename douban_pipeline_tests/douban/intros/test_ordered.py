@@ -14,11 +14,11 @@ from douban_pipeline.douban.intros.writer import IntroWriter
 from douban_pipeline.douban.store.states import DecisionState
 from douban_pipeline.douban.writes.change_log import ChangeLog
 from douban_pipeline.douban.writes.revert import Selection, revert
-from douban_pipeline_tests.clocks import START
-from douban_pipeline_tests.deciding import decide, decisions
 from douban_pipeline_tests.douban.intros.room import BARE, linked
 from douban_pipeline_tests.douban.intros.test_writer import Killed, dies_after, dies_before, meanwhile
-from douban_pipeline_tests.scenario import RIVER, TRAM, WHALE, telling
+from douban_pipeline_tests.harness.fixtures.clocks import START
+from douban_pipeline_tests.harness.fixtures.deciding import decide, decisions
+from douban_pipeline_tests.harness.fixtures.scenario import RIVER, TRAM, WHALE, telling
 
 HOUR = timedelta(hours=1)
 

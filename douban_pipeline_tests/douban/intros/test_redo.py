@@ -9,9 +9,9 @@ from douban_pipeline.cms.values import content_text
 from douban_pipeline.douban.intros.jobs import RedoConfig, redo_intros
 from douban_pipeline.douban.writes.revert import Selection, revert
 from douban_pipeline_tests.douban.intros.room import BARE, linked
-from douban_pipeline_tests.library import video
-from douban_pipeline_tests.runs import Run
-from douban_pipeline_tests.scenario import RIVER, WHALE, telling
+from douban_pipeline_tests.harness.fixtures.library import video
+from douban_pipeline_tests.harness.fixtures.runs import Run
+from douban_pipeline_tests.harness.fixtures.scenario import RIVER, WHALE, telling
 
 
 def told(result):

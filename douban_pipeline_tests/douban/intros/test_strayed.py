@@ -6,7 +6,7 @@ import pytest
 
 from douban_pipeline.douban.writes.change_log import ChangeLog
 from douban_pipeline_tests.douban.intros.room import linked, mark_synced
-from douban_pipeline_tests.scenario import RIVER, WHALE, telling
+from douban_pipeline_tests.harness.fixtures.scenario import RIVER, WHALE, telling
 
 BEFORE = "<p>原有简介</p>"
 

@@ -16,9 +16,9 @@ from douban_pipeline.douban.store.states import TaskStage, TaskType
 from douban_pipeline.douban.store.tasks import NewTask
 from douban_pipeline.douban.writes.change_log import ChangeLog
 from douban_pipeline.douban.writes.revert import Selection, revert
-from douban_pipeline_tests.clocks import START
 from douban_pipeline_tests.douban.intros.room import BARE, KEY, linked
-from douban_pipeline_tests.scenario import KITE, RIVER, TRAM, WHALE, telling
+from douban_pipeline_tests.harness.fixtures.clocks import START
+from douban_pipeline_tests.harness.fixtures.scenario import KITE, RIVER, TRAM, WHALE, telling
 
 
 def meanwhile(monkeypatch, act):

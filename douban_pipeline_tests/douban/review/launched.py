@@ -7,8 +7,8 @@ from typing import Any
 
 import dagster as dg
 
-from douban_pipeline_tests.runs import Run
-from douban_pipeline_tests.scenario import Scenario
+from douban_pipeline_tests.harness.fixtures.runs import Run
+from douban_pipeline_tests.harness.fixtures.scenario import Scenario
 
 _QUIET = {"console": {"config": {"log_level": "CRITICAL"}}}
 

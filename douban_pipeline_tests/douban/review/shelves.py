@@ -12,7 +12,7 @@ from douban_pipeline.douban.review.recording.wishes import identity
 from douban_pipeline.douban.store.states import DecisionAction
 from douban_pipeline.douban.store.tasks import shard_of
 from douban_pipeline.douban.store.videos import fingerprint
-from douban_pipeline_tests.library import Library, video
+from douban_pipeline_tests.harness.fixtures.library import Library, video
 
 
 @dataclass(frozen=True)

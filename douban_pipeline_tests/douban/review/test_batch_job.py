@@ -11,8 +11,8 @@ import yaml
 from douban_pipeline.douban.review.batch_jobs import BatchConfig, record_batch_decisions
 from douban_pipeline_tests.douban.review.launched import launched
 from douban_pipeline_tests.douban.review.shelves import Case, shelved
-from douban_pipeline_tests.library import fresh_mariadb
-from douban_pipeline_tests.scenario import telling
+from douban_pipeline_tests.harness.fixtures.library import fresh_mariadb
+from douban_pipeline_tests.harness.fixtures.scenario import telling
 
 REVIEW = {"statuses": ["REVIEW"]}
 

@@ -19,8 +19,16 @@ from douban_pipeline.douban.review.spreadsheet.text import MOST_BYTES
 from douban_pipeline.douban.store.decisions import WORDS
 from douban_pipeline_tests.douban.review.launched import launched
 from douban_pipeline_tests.douban.review.shelves import Case, shelved
-from douban_pipeline_tests.library import fresh_mariadb
-from douban_pipeline_tests.scenario import FILMS, RIVER, TRAM, WHALE, row_of, subject, telling
+from douban_pipeline_tests.harness.fixtures.library import fresh_mariadb
+from douban_pipeline_tests.harness.fixtures.scenario import (
+    FILMS,
+    RIVER,
+    TRAM,
+    WHALE,
+    row_of,
+    subject,
+    telling,
+)
 
 RIVAL = subject(90_000_203, "长河落日记事", 2021, directors=["别人"], actors=["子", "丑", "寅"])
 POOR = {"vod_director": "", "vod_actor": "", "vod_class": ""}

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from douban_pipeline.douban.review.reading.ordering import Lines, doubt_of, value_of
-from douban_pipeline_tests.clocks import START
+from douban_pipeline_tests.harness.fixtures.clocks import START
 
 LINES = Lines(85.0, 8.0)
 

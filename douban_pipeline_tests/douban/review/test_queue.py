@@ -14,12 +14,12 @@ from douban_pipeline.core.ui.launchpad_links import MOST_CHARACTERS
 from douban_pipeline.douban.review.reading.queue import review_queue_of
 from douban_pipeline.douban.review.reading.queue_table import holders_shown, pressing_table
 from douban_pipeline.douban.store.states import DecisionState
-from douban_pipeline_tests.clocks import START
-from douban_pipeline_tests.deciding import decide
 from douban_pipeline_tests.douban.review.shelves import Case, shelved
-from douban_pipeline_tests.library import days_ago, video
-from douban_pipeline_tests.runs import STEPS
-from douban_pipeline_tests.scenario import FILMS, RIVER, WHALE, row_of, subject
+from douban_pipeline_tests.harness.fixtures.clocks import START
+from douban_pipeline_tests.harness.fixtures.deciding import decide
+from douban_pipeline_tests.harness.fixtures.library import days_ago, video
+from douban_pipeline_tests.harness.fixtures.runs import STEPS
+from douban_pipeline_tests.harness.fixtures.scenario import FILMS, RIVER, WHALE, row_of, subject
 
 HOSTILE = "<script>alert(1)</script>|表`格`*之*\n## [点我](javascript:alert(2))"
 RIVAL = subject(90_000_203, "长河落日记事", 2021, directors=["别人"], actors=["子", "丑", "寅"])

@@ -19,7 +19,16 @@ from douban_pipeline.douban.review.outcome import recorded_table, teller
 from douban_pipeline.douban.review.recording.wishes import Recorded, Recording, Wish
 from douban_pipeline.douban.store.decisions import WORDS
 from douban_pipeline.douban.store.states import DecisionAction
-from douban_pipeline_tests.scenario import FILMS, KITE, RIVER, TRAM, WHALE, row_of, subject, telling
+from douban_pipeline_tests.harness.fixtures.scenario import (
+    FILMS,
+    KITE,
+    RIVER,
+    TRAM,
+    WHALE,
+    row_of,
+    subject,
+    telling,
+)
 
 RIVAL = subject(90_000_203, "长河落日记事", 2021, directors=["别人"], actors=["子", "丑", "寅"])
 

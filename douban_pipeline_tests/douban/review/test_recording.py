@@ -23,7 +23,7 @@ from douban_pipeline_tests.douban.review.world import (
     told,
     wish,
 )
-from douban_pipeline_tests.library import Library
+from douban_pipeline_tests.harness.fixtures.library import Library
 
 FREE = 90_000_200
 """A subject nobody has."""

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from douban_pipeline.douban.review.recording import storing
 from douban_pipeline_tests.douban.review.world import A, asking, decide, furnish, judged, stored, wish
-from douban_pipeline_tests.library import Library, video
+from douban_pipeline_tests.harness.fixtures.library import Library, video
 
 FREE = 90_000_200
 """A subject nobody has."""

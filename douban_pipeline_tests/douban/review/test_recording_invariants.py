@@ -14,7 +14,7 @@ from douban_pipeline.douban.review.recording.decisions import Wish
 from douban_pipeline.douban.store.decisions import LINKING, contradict
 from douban_pipeline.douban.store.states import DecisionAction
 from douban_pipeline_tests.douban.review.world import A, B, C, D, asking, decide, furnish, stored
-from douban_pipeline_tests.library import Library
+from douban_pipeline_tests.harness.fixtures.library import Library
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ from douban_pipeline.douban.review.reading.sheet import LABELS, plain, sheet_of
 from douban_pipeline.douban.review.reading.sheet_html import sheet_page
 from douban_pipeline.douban.review.recording.wishes import MOST_NOTE, MOST_REVIEWER
 from douban_pipeline_tests.douban.review.shelves import Case, shelved
-from douban_pipeline_tests.library import Library
+from douban_pipeline_tests.harness.fixtures.library import Library
 
 HOSTILE = "</script><script>alert(1)</script><!-- \"'&amp;`${1}\u202eexe\u2028\u0000|: {x: [y]} # no"
 

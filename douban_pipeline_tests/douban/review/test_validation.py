@@ -19,7 +19,7 @@ from douban_pipeline_tests.douban.review.world import (
     told,
     wish,
 )
-from douban_pipeline_tests.library import Library
+from douban_pipeline_tests.harness.fixtures.library import Library
 
 ACTIONS = {str(action) for action in DecisionAction}
 NAMING = {"set_id", "replace_and_lock"}

@@ -10,8 +10,6 @@ from douban_pipeline.douban.review.selecting.selection import select_videos
 from douban_pipeline.douban.store.states import DecisionAction, DecisionState
 from douban_pipeline.douban.writes.change_log import Change
 from douban_pipeline.douban.writes.intro_changes import INTRO
-from douban_pipeline_tests.clocks import START
-from douban_pipeline_tests.deciding import decide as decided
 from douban_pipeline_tests.douban.review.shelves import Case, shelved
 from douban_pipeline_tests.douban.review.world import (
     A,
@@ -24,6 +22,8 @@ from douban_pipeline_tests.douban.review.world import (
     only,
     wish,
 )
+from douban_pipeline_tests.harness.fixtures.clocks import START
+from douban_pipeline_tests.harness.fixtures.deciding import decide as decided
 
 OTHER = 90_000_777
 BEST = 90_000_001

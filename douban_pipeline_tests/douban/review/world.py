@@ -15,7 +15,7 @@ from douban_pipeline.douban.review.recording.decisions import Recorded, Recordin
 from douban_pipeline.douban.store.states import DecisionAction
 from douban_pipeline.douban.store.tasks import shard_of
 from douban_pipeline.douban.store.videos import fingerprint
-from douban_pipeline_tests.library import Library, video
+from douban_pipeline_tests.harness.fixtures.library import Library, video
 
 A, B, C, D, E, F = (90_000_101, 90_000_102, 90_000_103, 90_000_104, 90_000_105, 90_000_106)
 """Subjects."""

@@ -17,9 +17,9 @@ from douban_pipeline.core.gate_usage import Minute
 from douban_pipeline.douban.sources import assets, checks, gates, jobs
 from douban_pipeline.douban.sources.gates import MOST_MINUTES, GateAction, GateChangeError, set_by_hand
 from douban_pipeline.douban.sources.jobs import GateConfig
-from douban_pipeline_tests.clocks import START
-from douban_pipeline_tests.library import Library
-from douban_pipeline_tests.runs import Run
+from douban_pipeline_tests.harness.fixtures.clocks import START
+from douban_pipeline_tests.harness.fixtures.library import Library
+from douban_pipeline_tests.harness.fixtures.runs import Run
 
 SHANGHAI = ZoneInfo("Asia/Shanghai")
 REPORT = "report"

@@ -27,10 +27,10 @@ from douban_pipeline.douban.sources.reparsing import (
     reparse,
 )
 from douban_pipeline.douban.sources.search_providers import PROVIDERS
-from douban_pipeline_tests.clocks import START
-from douban_pipeline_tests.library import Library
-from douban_pipeline_tests.runs import Run
-from douban_pipeline_tests.scenario import RIVER, WHALE
+from douban_pipeline_tests.harness.fixtures.clocks import START
+from douban_pipeline_tests.harness.fixtures.library import Library
+from douban_pipeline_tests.harness.fixtures.runs import Run
+from douban_pipeline_tests.harness.fixtures.scenario import RIVER, WHALE
 
 OLD = "douban-0"
 NOW = PARSERS["douban"].version

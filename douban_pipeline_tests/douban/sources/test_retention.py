@@ -26,10 +26,10 @@ from douban_pipeline.douban.sources.stock import Stock, archive_figures
 from douban_pipeline.douban.store.states import TaskStage, TaskStatus, TaskType
 from douban_pipeline.douban.store.tasks import NewTask
 from douban_pipeline.matching import Subject, Video
-from douban_pipeline_tests.library import Library
-from douban_pipeline_tests.runs import Run
-from douban_pipeline_tests.scenario import RIVER, WHALE
-from douban_pipeline_tests.shelf import Shelf
+from douban_pipeline_tests.harness.fixtures.library import Library
+from douban_pipeline_tests.harness.fixtures.runs import Run
+from douban_pipeline_tests.harness.fixtures.scenario import RIVER, WHALE
+from douban_pipeline_tests.harness.fixtures.shelf import Shelf
 
 KEPT_DAYS = Settings.model_fields["archive_days"].default
 

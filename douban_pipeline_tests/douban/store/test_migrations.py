@@ -17,7 +17,7 @@ from douban_pipeline.demo.cms_schema import default_types
 from douban_pipeline.demo.library import create_library
 from douban_pipeline.douban.store import migrations
 from douban_pipeline.douban.store.tables import own_tables
-from douban_pipeline_tests.library import Library, build_library, processes, video
+from douban_pipeline_tests.harness.fixtures.library import Library, build_library, processes, video
 
 
 @pytest.fixture

@@ -14,8 +14,8 @@ from sqlalchemy.schema import CreateTable
 from douban_pipeline.core.column_types import OneDecimal
 from douban_pipeline.demo.cms_schema import table_columns
 from douban_pipeline.douban.store.tables import SHARDS, own_tables
-from douban_pipeline_tests.clocks import START
-from douban_pipeline_tests.library import dead_owner
+from douban_pipeline_tests.harness.fixtures.clocks import START
+from douban_pipeline_tests.harness.fixtures.library import dead_owner
 
 MOMENT = datetime(2026, 3, 1, 12, 30, 59, 123456, tzinfo=UTC)
 

@@ -12,8 +12,8 @@ import sqlalchemy as sa
 from douban_pipeline.douban.store.states import TaskStage, TaskStatus, TaskType
 from douban_pipeline.douban.store.tables import SHARDS
 from douban_pipeline.douban.store.tasks import NewTask, back_off, shard_of
-from douban_pipeline_tests.clocks import START
-from douban_pipeline_tests.library import dead_owner
+from douban_pipeline_tests.harness.fixtures.clocks import START
+from douban_pipeline_tests.harness.fixtures.library import dead_owner
 
 ALL_SHARDS = range(SHARDS)
 

@@ -9,7 +9,7 @@ from typing import Any
 from douban_pipeline.douban.store.states import ChangeState, ReviewStatus
 from douban_pipeline.douban.writes.change_log import Change
 from douban_pipeline.douban.writes.revert import RevertedChange, Selection, revert
-from douban_pipeline_tests.library import Library
+from douban_pipeline_tests.harness.fixtures.library import Library
 
 FIELDS = {
     "vod_douban_id": 1292052,

@@ -11,8 +11,8 @@ import sqlalchemy as sa
 
 from douban_pipeline.douban.store.states import ChangeState, ReviewStatus
 from douban_pipeline.douban.writes.change_log import Change, ChangeLog, decode, encode
-from douban_pipeline_tests.clocks import START
-from douban_pipeline_tests.library import build_library, video
+from douban_pipeline_tests.harness.fixtures.clocks import START
+from douban_pipeline_tests.harness.fixtures.library import build_library, video
 
 LINK = {"vod_douban_id": 1292052}
 

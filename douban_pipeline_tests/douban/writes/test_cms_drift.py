@@ -6,8 +6,8 @@ import dagster as dg
 import pytest
 
 from douban_pipeline.douban.writes.assets import cms_drift
-from douban_pipeline_tests.library import unix
-from douban_pipeline_tests.scenario import FILMS, RIVER, WHALE, row_of
+from douban_pipeline_tests.harness.fixtures.library import unix
+from douban_pipeline_tests.harness.fixtures.scenario import FILMS, RIVER, WHALE, row_of
 
 CHECK = "cms_keeps_what_was_written"
 

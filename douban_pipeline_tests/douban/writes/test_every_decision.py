@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from douban_pipeline.douban.store.states import DecisionAction
-from douban_pipeline_tests.scenario import FILMS, RIVER, WHALE, row_of
+from douban_pipeline_tests.harness.fixtures.scenario import FILMS, RIVER, WHALE, row_of
 
 ALONE = {"search_concurrency": 1, "douban_concurrency": 1}
 RHYTHM = {"douban_last_sync_at", "douban_next_sync_at", "intro_ai_last_at"}

@@ -12,7 +12,7 @@ import yaml
 
 from douban_pipeline.douban.writes.change_log import Change
 from douban_pipeline.douban.writes.jobs import HistoryConfig, video_history
-from douban_pipeline_tests.scenario import CLOCKS, FILMS, RIVER, TRAM, WHALE, row_of
+from douban_pipeline_tests.harness.fixtures.scenario import CLOCKS, FILMS, RIVER, TRAM, WHALE, row_of
 
 EVIL = "<script>|*_`[x](http://e.org)"
 

@@ -15,7 +15,7 @@ from douban_pipeline.core.owner import is_dead
 from douban_pipeline.douban.store.states import ChangeState
 from douban_pipeline.douban.writes.change_log import LOST_AFTER, Change, ChangeLog, Reconciled
 from douban_pipeline.douban.writes.revert import Selection, revert
-from douban_pipeline_tests.library import Library, dead_owner, processes, video
+from douban_pipeline_tests.harness.fixtures.library import Library, dead_owner, processes, video
 
 
 class Killed(BaseException):

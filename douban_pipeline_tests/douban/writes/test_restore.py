@@ -9,7 +9,7 @@ from douban_pipeline.douban.writes.change_log import Change, ChangeLog
 from douban_pipeline.douban.writes.drift import drifts
 from douban_pipeline.douban.writes.restore_locked import restore
 from douban_pipeline.douban.writes.revert import Selection, revert
-from douban_pipeline_tests.library import unix, video
+from douban_pipeline_tests.harness.fixtures.library import unix, video
 
 LOCKED = 1292052
 

@@ -8,9 +8,9 @@ from douban_pipeline.core.database import reading
 from douban_pipeline.douban.store.states import ChangeState
 from douban_pipeline.douban.writes.change_log import Change, ChangeLog
 from douban_pipeline.douban.writes.revert import RevertedChange, Selection, revert
-from douban_pipeline_tests.clocks import START
 from douban_pipeline_tests.douban.writes.reverting import FIELDS, altered, changed, take_back, write
-from douban_pipeline_tests.library import build_library, video
+from douban_pipeline_tests.harness.fixtures.clocks import START
+from douban_pipeline_tests.harness.fixtures.library import build_library, video
 
 
 @pytest.fixture

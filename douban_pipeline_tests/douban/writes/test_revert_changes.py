@@ -15,8 +15,16 @@ from douban_pipeline import RULE_VERSION
 from douban_pipeline.douban.writes.change_log import ChangeLog
 from douban_pipeline.douban.writes.jobs import RevertConfig, revert_changes
 from douban_pipeline.douban.writes.revert import Selection, revert
-from douban_pipeline_tests.library import dead_owner
-from douban_pipeline_tests.scenario import CLOCKS, FILMS, RIVER, TRAM, WHALE, row_of, telling
+from douban_pipeline_tests.harness.fixtures.library import dead_owner
+from douban_pipeline_tests.harness.fixtures.scenario import (
+    CLOCKS,
+    FILMS,
+    RIVER,
+    TRAM,
+    WHALE,
+    row_of,
+    telling,
+)
 
 ALONE = {"search_concurrency": 1, "douban_concurrency": 1}
 """One call at a time: what waits for another's moves the clock."""

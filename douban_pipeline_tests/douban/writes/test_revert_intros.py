@@ -8,8 +8,8 @@ import sqlalchemy as sa
 from douban_pipeline.douban.store.states import ChangeState, ReviewStatus
 from douban_pipeline.douban.writes.change_log import Change, ChangeLog
 from douban_pipeline.douban.writes.revert import BACK_WITH_ITS_LINK, WITH_ITS_LINK, Selection, revert
-from douban_pipeline_tests.clocks import START
-from douban_pipeline_tests.library import dead_owner, video
+from douban_pipeline_tests.harness.fixtures.clocks import START
+from douban_pipeline_tests.harness.fixtures.library import dead_owner, video
 
 RIGHT, WRONG = 1292052, 1291546
 

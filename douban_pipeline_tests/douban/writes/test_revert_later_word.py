@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from douban_pipeline.douban.writes.change_log import Change, ChangeLog
-from douban_pipeline_tests.clocks import START
 from douban_pipeline_tests.douban.writes.reverting import changed, take_back, write
-from douban_pipeline_tests.library import video
+from douban_pipeline_tests.harness.fixtures.clocks import START
+from douban_pipeline_tests.harness.fixtures.library import video
 
 LINK = {"vod_douban_id": 1292052}
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from douban_pipeline.douban.writes.change_log import Change
 from douban_pipeline.douban.writes.revert import Selection, revert
-from douban_pipeline_tests.library import Library, build_library, fresh_mariadb, video
+from douban_pipeline_tests.harness.fixtures.library import Library, build_library, fresh_mariadb, video
 
 VIDEOS = (7, 8)
 COLUMNS = ("vod_douban_id", "vod_year", "vod_content")

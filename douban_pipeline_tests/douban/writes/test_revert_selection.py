@@ -12,9 +12,9 @@ from douban_pipeline.core.database import reading
 from douban_pipeline.douban.store.states import DecisionAction
 from douban_pipeline.douban.writes.change_log import Change
 from douban_pipeline.douban.writes.revert_selection import Selection, TooManyError, choose, count
-from douban_pipeline_tests.clocks import START
 from douban_pipeline_tests.douban.writes.reverting import take_back
-from douban_pipeline_tests.library import video
+from douban_pipeline_tests.harness.fixtures.clocks import START
+from douban_pipeline_tests.harness.fixtures.library import video
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ import pytest
 
 from douban_pipeline.douban.writes.change_log import Change
 from douban_pipeline.douban.writes.revert import RevertedChange
-from douban_pipeline_tests.clocks import START
 from douban_pipeline_tests.douban.writes.reverting import changed, take_back, write
-from douban_pipeline_tests.library import video
+from douban_pipeline_tests.harness.fixtures.clocks import START
+from douban_pipeline_tests.harness.fixtures.library import video
 
 
 @pytest.fixture

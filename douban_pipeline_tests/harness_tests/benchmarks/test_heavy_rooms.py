@@ -14,8 +14,8 @@ from douban_pipeline_tests.harness.benchmarks.measures import archive_size, dupl
 from douban_pipeline_tests.harness.benchmarks.measuring import Measure, World
 from douban_pipeline_tests.harness.benchmarks.planting import planted_changes, planted_verdicts, spread
 from douban_pipeline_tests.harness.benchmarks.prepare import fill_library, take_in
+from douban_pipeline_tests.harness.fixtures.library import GivenSettings
 from douban_pipeline_tests.harness.rig.databases import MARIADB, scratch_database
-from douban_pipeline_tests.library import GivenSettings
 
 SIZE = 300
 MEASURES = (*rescoring.MEASURES, *duplicates.MEASURES, *reverting.MEASURES, *archive_size.MEASURES)

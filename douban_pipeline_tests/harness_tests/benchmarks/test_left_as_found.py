@@ -10,7 +10,7 @@ from douban_pipeline.cms.people import People
 from douban_pipeline.douban.store.states import TaskStage, TaskType
 from douban_pipeline.douban.store.tasks import NewTask
 from douban_pipeline_tests.harness.benchmarks.left_as_found import left_as_found
-from douban_pipeline_tests.library import Library, build_library, video
+from douban_pipeline_tests.harness.fixtures.library import Library, build_library, video
 
 
 def contents(library: Library) -> dict[str, list[Any]]:

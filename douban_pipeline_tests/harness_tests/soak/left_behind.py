@@ -19,6 +19,9 @@ from douban_pipeline.douban.review.recording.decisions import Wish, record
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import DecisionAction
 from douban_pipeline.douban.writes.revert import Selection, revert
+from douban_pipeline_tests.harness.fixtures.library import Library, build_library
+from douban_pipeline_tests.harness.fixtures.runs import STEPS, play
+from douban_pipeline_tests.harness.fixtures.scenario import FAST, FILMS
 from douban_pipeline_tests.harness.soak.audit import audit
 from douban_pipeline_tests.harness.soak.evidence import Evidence, Finding, snapshot_of
 from douban_pipeline_tests.harness.soak.journal import Journal
@@ -26,9 +29,6 @@ from douban_pipeline_tests.harness.soak.outside import Outside
 from douban_pipeline_tests.harness.soak.site import Site
 from douban_pipeline_tests.harness.soak.snapshot import Snapshot
 from douban_pipeline_tests.harness_tests.soak.site_source import Films
-from douban_pipeline_tests.library import Library, build_library
-from douban_pipeline_tests.runs import STEPS, play
-from douban_pipeline_tests.scenario import FAST, FILMS
 
 SHARDS = range(1, 12)
 WATCHED = ("writes_take_hold",)

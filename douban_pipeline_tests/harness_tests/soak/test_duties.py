@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from douban_pipeline.core.gate_rules import GateState
-from douban_pipeline_tests.clocks import FakeClock
+from douban_pipeline_tests.harness.fixtures.clocks import FakeClock
 from douban_pipeline_tests.harness.rig.processes import RigError
 from douban_pipeline_tests.harness.soak.duties import Operator
 

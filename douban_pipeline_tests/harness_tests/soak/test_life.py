@@ -11,7 +11,8 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy.exc import OperationalError
 
-from douban_pipeline_tests.clocks import START
+from douban_pipeline_tests.harness.fixtures.clocks import START
+from douban_pipeline_tests.harness.fixtures.library import Library
 from douban_pipeline_tests.harness.soak.audit.explained import every_change_is_explained
 from douban_pipeline_tests.harness.soak.audit.records import Records
 from douban_pipeline_tests.harness.soak.evidence import Evidence, snapshot_of
@@ -21,7 +22,6 @@ from douban_pipeline_tests.harness.soak.outside import Outside
 from douban_pipeline_tests.harness.soak.site import Site
 from douban_pipeline_tests.harness.soak.values import canonical_row
 from douban_pipeline_tests.harness_tests.soak.site_source import Films
-from douban_pipeline_tests.library import Library
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ import pytest
 
 from douban_pipeline.douban.settings import PREFIX, load_settings, variable
 from douban_pipeline.douban.store.tables import SHARDS
+from douban_pipeline_tests.harness.fixtures.library import build_library, video
 from douban_pipeline_tests.harness.generated.videos import work_id_of
 from douban_pipeline_tests.harness.generated.works import known, subject_id_of
 from douban_pipeline_tests.harness.soak.world import (
@@ -19,7 +20,6 @@ from douban_pipeline_tests.harness.soak.world import (
     subjects_of,
     visited_shards,
 )
-from douban_pipeline_tests.library import build_library, video
 
 ENVIRONMENT = {
     **{PREFIX + name: value for name, value in SETTINGS.items()},

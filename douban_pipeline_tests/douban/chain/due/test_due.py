@@ -13,8 +13,8 @@ from douban_pipeline.douban.chain.due.due_videos import DueVideo, DueVideos, Sco
 from douban_pipeline.douban.store.states import TaskStage, TaskStatus, TaskType
 from douban_pipeline.douban.store.tables import SHARDS
 from douban_pipeline.douban.store.tasks import NewTask
-from douban_pipeline_tests.clocks import START
-from douban_pipeline_tests.library import days_ago
+from douban_pipeline_tests.harness.fixtures.clocks import START
+from douban_pipeline_tests.harness.fixtures.library import days_ago
 
 MINUTE = timedelta(minutes=1)
 HOUR = timedelta(hours=1)

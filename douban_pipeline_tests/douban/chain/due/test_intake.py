@@ -12,9 +12,9 @@ from sqlalchemy.exc import OperationalError
 from douban_pipeline.cms.maccms import Cms
 from douban_pipeline.douban.chain.due.intake import Intake
 from douban_pipeline.douban.chain.tiers import TIERS
-from douban_pipeline_tests.clocks import START
-from douban_pipeline_tests.deciding import decide
-from douban_pipeline_tests.library import build_library, days_ago, unix, video
+from douban_pipeline_tests.harness.fixtures.clocks import START
+from douban_pipeline_tests.harness.fixtures.deciding import decide
+from douban_pipeline_tests.harness.fixtures.library import build_library, days_ago, unix, video
 
 AGES = (1, 60, 300, 500, 3000)
 """Days, one for each tier."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import sqlalchemy as sa
 
-from douban_pipeline_tests.clocks import START
-from douban_pipeline_tests.library import video
+from douban_pipeline_tests.harness.fixtures.clocks import START
+from douban_pipeline_tests.harness.fixtures.library import video
 
 VIDEOS = [
     video(7, vod_actor="张国荣,张丰毅", vod_director="陳凱歌", vod_writer="芦苇,李碧华"),

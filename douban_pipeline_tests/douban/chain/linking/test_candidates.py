@@ -15,7 +15,7 @@ from douban_pipeline.douban.sources.douban_php import SubjectAnswer, SubjectReco
 from douban_pipeline.douban.sources.search import Hit, SearchAnswer, SearchIncomplete
 from douban_pipeline.douban.sources.search_chain import Chain
 from douban_pipeline.matching import Kind, Profile, Thresholds, Video
-from douban_pipeline_tests.clocks import START
+from douban_pipeline_tests.harness.fixtures.clocks import START
 
 TITLE = "长河落日记事"
 WEEK = timedelta(days=7)

@@ -7,8 +7,8 @@ from datetime import timedelta
 import pytest
 
 from douban_pipeline.core.gate_rules import GateState
-from douban_pipeline_tests.library import video
-from douban_pipeline_tests.scenario import FILMS, RIVER, TRAM, WHALE, row_of
+from douban_pipeline_tests.harness.fixtures.library import video
+from douban_pipeline_tests.harness.fixtures.scenario import FILMS, RIVER, TRAM, WHALE, row_of
 
 VIDEOS = [row_of(RIVER, 4), row_of(WHALE, 5), row_of(TRAM, 6)]
 SUBJECTS = {4: 90_000_101, 5: 90_000_102, 6: 90_000_103}

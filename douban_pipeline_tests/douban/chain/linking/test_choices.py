@@ -9,10 +9,10 @@ import pytest
 
 from douban_pipeline.douban.chain.linking.verdicts import with_choice
 from douban_pipeline.douban.store.states import DecisionState
-from douban_pipeline_tests.deciding import decide
-from douban_pipeline_tests.library import video
-from douban_pipeline_tests.runs import STEPS, new_run_id
-from douban_pipeline_tests.scenario import FILMS, RIVER, TRAM, WHALE, row_of, telling
+from douban_pipeline_tests.harness.fixtures.deciding import decide
+from douban_pipeline_tests.harness.fixtures.library import video
+from douban_pipeline_tests.harness.fixtures.runs import STEPS, new_run_id
+from douban_pipeline_tests.harness.fixtures.scenario import FILMS, RIVER, TRAM, WHALE, row_of, telling
 
 GUARD = "choices_of_people_stand"
 SENTENCE = "审核员为这部影片选定了另一条目"

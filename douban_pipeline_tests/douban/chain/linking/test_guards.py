@@ -8,8 +8,8 @@ import sqlalchemy as sa
 
 from douban_pipeline.douban.store.states import TaskStage, TaskType
 from douban_pipeline.douban.store.tasks import NewTask, shard_of
-from douban_pipeline_tests.runs import STEPS, Run, new_run_id
-from douban_pipeline_tests.scenario import FILMS, RIVER, WHALE, Scenario, row_of
+from douban_pipeline_tests.harness.fixtures.runs import STEPS, Run, new_run_id
+from douban_pipeline_tests.harness.fixtures.scenario import FILMS, RIVER, WHALE, Scenario, row_of
 
 JUDGED_AND_WRITTEN = STEPS[2:]
 BAD_VERDICTS = [

@@ -15,8 +15,8 @@ from douban_pipeline.demo.replay import ReplayServer
 from douban_pipeline.douban.chain.linking.candidates import CandidateFinder
 from douban_pipeline.douban.chain.linking.facts import video_facts
 from douban_pipeline.matching import Video
-from douban_pipeline_tests.library import video
-from douban_pipeline_tests.scenario import FILMS, RIVER, WHALE, row_of, subject
+from douban_pipeline_tests.harness.fixtures.library import video
+from douban_pipeline_tests.harness.fixtures.scenario import FILMS, RIVER, WHALE, row_of, subject
 
 TITLE = "长河落日记事"
 

@@ -9,9 +9,17 @@ from douban_pipeline import RULE_VERSION
 from douban_pipeline.douban.sources.douban_php import parse_subject
 from douban_pipeline.douban.store import brakes
 from douban_pipeline.douban.store.brakes import Brake
-from douban_pipeline_tests.library import video
-from douban_pipeline_tests.runs import STEPS
-from douban_pipeline_tests.scenario import FILMS, RIVER, TRAM, WHALE, row_of, subject, telling
+from douban_pipeline_tests.harness.fixtures.library import video
+from douban_pipeline_tests.harness.fixtures.runs import STEPS
+from douban_pipeline_tests.harness.fixtures.scenario import (
+    FILMS,
+    RIVER,
+    TRAM,
+    WHALE,
+    row_of,
+    subject,
+    telling,
+)
 
 JUDGING = STEPS[:3]
 SEQUEL = subject(90_000_201, "长河落日记事 第二季", 2023, directors=["长河导"], actors=["子", "丑", "寅"])

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from douban_pipeline_tests.scenario import RIVER, TRAM, WHALE, Scenario, row_of, subject
+from douban_pipeline_tests.harness.fixtures.scenario import RIVER, TRAM, WHALE, Scenario, row_of, subject
 
 RIVAL = subject(90_000_203, "长河落日记事", 2021, directors=["别人"], actors=["子", "丑", "寅"])
 

@@ -8,11 +8,11 @@ import pytest
 import sqlalchemy as sa
 
 from douban_pipeline.douban.writes.revert import Selection, revert
-from douban_pipeline_tests.deciding import NOTE, decide, decisions
 from douban_pipeline_tests.douban.chain.syncing.conftest import RIVAL
-from douban_pipeline_tests.library import video
-from douban_pipeline_tests.runs import STEPS
-from douban_pipeline_tests.scenario import FILMS, RIVER, TRAM, WHALE, row_of, telling
+from douban_pipeline_tests.harness.fixtures.deciding import NOTE, decide, decisions
+from douban_pipeline_tests.harness.fixtures.library import video
+from douban_pipeline_tests.harness.fixtures.runs import STEPS
+from douban_pipeline_tests.harness.fixtures.scenario import FILMS, RIVER, TRAM, WHALE, row_of, telling
 
 ENTRIES = {film["id"]: film for film in (RIVER, RIVAL, TRAM)}
 

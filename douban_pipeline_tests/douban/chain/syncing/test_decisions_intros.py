@@ -6,10 +6,10 @@ import pytest
 
 from douban_pipeline.douban.store.states import ChangeState
 from douban_pipeline.douban.writes.revert import Selection, revert
-from douban_pipeline_tests.deciding import decide as record
 from douban_pipeline_tests.douban.writes.test_revert_intros import intros, states, tell
-from douban_pipeline_tests.runs import STEPS
-from douban_pipeline_tests.scenario import FILMS, RIVER, TRAM, row_of
+from douban_pipeline_tests.harness.fixtures.deciding import decide as record
+from douban_pipeline_tests.harness.fixtures.runs import STEPS
+from douban_pipeline_tests.harness.fixtures.scenario import FILMS, RIVER, TRAM, row_of
 
 CHAIN = [step for step in STEPS if step != "ai_intros"]
 """The intro is planted, with no facts behind it."""

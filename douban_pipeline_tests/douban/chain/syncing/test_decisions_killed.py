@@ -12,11 +12,11 @@ from douban_pipeline.douban.chain.syncing.writer import Writer
 from douban_pipeline.douban.store.tasks import TaskQueue
 from douban_pipeline.douban.writes.change_log import ChangeLog
 from douban_pipeline.douban.writes.revert import Selection, revert
-from douban_pipeline_tests.deciding import decide, decisions
 from douban_pipeline_tests.douban.chain.syncing.test_decisions import carried, changes_of
-from douban_pipeline_tests.library import dead_owner
-from douban_pipeline_tests.runs import new_run_id, play
-from douban_pipeline_tests.scenario import FILMS, TRAM, WHALE, row_of
+from douban_pipeline_tests.harness.fixtures.deciding import decide, decisions
+from douban_pipeline_tests.harness.fixtures.library import dead_owner
+from douban_pipeline_tests.harness.fixtures.runs import new_run_id, play
+from douban_pipeline_tests.harness.fixtures.scenario import FILMS, TRAM, WHALE, row_of
 
 
 class Killed(BaseException):
@@ -80,7 +80,7 @@ def die(scenario, monkeypatch, point):
     with monkeypatch.context() as patch:
         patch.setattr(*point)
         run_id = new_run_id()
-        patch.setattr("douban_pipeline_tests.runs.new_run_id", lambda: run_id)
+        patch.setattr("douban_pipeline_tests.harness.fixtures.runs.new_run_id", lambda: run_id)
         try:
             play(scenario.services, [5], ["synced_fields"])
             died = False

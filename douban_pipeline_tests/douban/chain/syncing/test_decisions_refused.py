@@ -6,11 +6,11 @@ import pytest
 
 from douban_pipeline.douban.chain.syncing.effects import effect_of
 from douban_pipeline.douban.chain.syncing.refusals import INTROS_OFF, why_refused
-from douban_pipeline_tests.deciding import decide, decisions
 from douban_pipeline_tests.douban.chain.syncing.conftest import RIVAL
 from douban_pipeline_tests.douban.chain.syncing.test_decisions import carried
-from douban_pipeline_tests.library import GivenSettings
-from douban_pipeline_tests.scenario import RIVER, TRAM, WHALE
+from douban_pipeline_tests.harness.fixtures.deciding import decide, decisions
+from douban_pipeline_tests.harness.fixtures.library import GivenSettings
+from douban_pipeline_tests.harness.fixtures.scenario import RIVER, TRAM, WHALE
 
 CHANGED = "记录决定之后影片资料已改变（片名、别名、年份、地区、导演、主演或分类），请核对后重新决定"
 LOCKED = {"douban_id_locked": True}

@@ -8,10 +8,10 @@ import pytest
 
 from douban_pipeline.douban.chain.due.due_videos import DueVideos
 from douban_pipeline.douban.writes.change_log import ChangeLog
-from douban_pipeline_tests.deciding import decide, decisions
 from douban_pipeline_tests.douban.chain.syncing.conftest import RIVAL
 from douban_pipeline_tests.douban.chain.syncing.test_decisions import carried
-from douban_pipeline_tests.scenario import RIVER, TRAM, WHALE
+from douban_pipeline_tests.harness.fixtures.deciding import decide, decisions
+from douban_pipeline_tests.harness.fixtures.scenario import RIVER, TRAM, WHALE
 
 CONFLICT = "与《午夜电车站台》（2023）对不上：片名相差太远"
 MISSING = 90_000_999

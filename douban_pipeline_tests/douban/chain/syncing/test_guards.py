@@ -11,9 +11,16 @@ import sqlalchemy as sa
 from douban_pipeline.douban.chain.syncing.guards import Overwritten
 from douban_pipeline.douban.store.videos import Breach
 from douban_pipeline.douban.writes.change_log import PIPELINE
-from douban_pipeline_tests.deciding import decide
-from douban_pipeline_tests.library import dead_owner
-from douban_pipeline_tests.scenario import FILMS, RIVER, TRAM, WHALE, WRITE_AND_REPORT, row_of
+from douban_pipeline_tests.harness.fixtures.deciding import decide
+from douban_pipeline_tests.harness.fixtures.library import dead_owner
+from douban_pipeline_tests.harness.fixtures.scenario import (
+    FILMS,
+    RIVER,
+    TRAM,
+    WHALE,
+    WRITE_AND_REPORT,
+    row_of,
+)
 
 SHARD, QUIET_SHARD = 4, 5
 REPORTS = {"review_queue", "duplicate_reports"}

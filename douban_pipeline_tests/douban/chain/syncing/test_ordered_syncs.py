@@ -9,10 +9,10 @@ import sqlalchemy as sa
 
 from douban_pipeline.douban.chain.due.due_videos import DueVideos
 from douban_pipeline.douban.writes.revert import Selection, revert
-from douban_pipeline_tests.deciding import decide, decisions
 from douban_pipeline_tests.douban.chain.syncing.test_decisions import carried, changes_of
-from douban_pipeline_tests.runs import STEPS
-from douban_pipeline_tests.scenario import FILMS, RIVER, WHALE, row_of
+from douban_pipeline_tests.harness.fixtures.deciding import decide, decisions
+from douban_pipeline_tests.harness.fixtures.runs import STEPS
+from douban_pipeline_tests.harness.fixtures.scenario import FILMS, RIVER, WHALE, row_of
 
 
 @pytest.fixture

@@ -13,10 +13,10 @@ from douban_pipeline.douban.chain.syncing.decisions import carry_out
 from douban_pipeline.douban.chain.syncing.writer import Writer
 from douban_pipeline.douban.review.recording.decisions import Wish, record
 from douban_pipeline.douban.store.states import DecisionAction, TaskStage
-from douban_pipeline_tests.deciding import decide, decisions
 from douban_pipeline_tests.douban.chain.syncing.conftest import RIVAL
-from douban_pipeline_tests.runs import STEPS
-from douban_pipeline_tests.scenario import FILMS, KITE, TRAM, WHALE, row_of
+from douban_pipeline_tests.harness.fixtures.deciding import decide, decisions
+from douban_pipeline_tests.harness.fixtures.runs import STEPS
+from douban_pipeline_tests.harness.fixtures.scenario import FILMS, KITE, TRAM, WHALE, row_of
 
 IDENTITY = ("vod_douban_id", "douban_review_status", "douban_id_source", "douban_ignore_until")
 

@@ -8,9 +8,9 @@ import sqlalchemy as sa
 
 from douban_pipeline.douban.store.states import TaskStage, TaskType
 from douban_pipeline.douban.store.tasks import NewTask
-from douban_pipeline_tests.deciding import decide, decisions
 from douban_pipeline_tests.douban.chain.syncing.test_decisions import carried, changes_of
-from douban_pipeline_tests.scenario import RIVER, TRAM, WHALE
+from douban_pipeline_tests.harness.fixtures.deciding import decide, decisions
+from douban_pipeline_tests.harness.fixtures.scenario import RIVER, TRAM, WHALE
 
 
 def test_the_link_comes_first_whatever_was_recorded_first(doubtful):

@@ -6,7 +6,7 @@ import pytest
 
 from douban_pipeline.core.errors import GateClosed, SubjectMissing
 from douban_pipeline.douban.chain.syncing.subject_check import conflicts_of
-from douban_pipeline_tests.scenario import RIVER, TRAM, WHALE, row_of, subject
+from douban_pipeline_tests.harness.fixtures.scenario import RIVER, TRAM, WHALE, row_of, subject
 
 FAR = subject(90_000_301, "长河落日记事", 2011, directors=["别人"], regions=["美国"])
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
-from douban_pipeline_tests.scenario import FILMS, RIVER, row_of
+from douban_pipeline_tests.harness.fixtures.scenario import FILMS, RIVER, row_of
 
 
 def verdicts(scenario):

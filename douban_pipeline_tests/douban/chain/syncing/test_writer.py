@@ -9,9 +9,18 @@ import pytest
 
 from douban_pipeline.demo.sample import CONSTANT_WRONG_ID
 from douban_pipeline.douban.chain.jobs import CHAIN
-from douban_pipeline_tests.library import video
-from douban_pipeline_tests.runs import STEPS
-from douban_pipeline_tests.scenario import FILMS, RIVER, SNOW, TRAM, WHALE, row_of, subject, telling
+from douban_pipeline_tests.harness.fixtures.library import video
+from douban_pipeline_tests.harness.fixtures.runs import STEPS
+from douban_pipeline_tests.harness.fixtures.scenario import (
+    FILMS,
+    RIVER,
+    SNOW,
+    TRAM,
+    WHALE,
+    row_of,
+    subject,
+    telling,
+)
 
 
 def linked(entry, vod_id, **columns):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from douban_pipeline_tests.robot import Robot
+from douban_pipeline_tests.harness.fixtures.robot import Robot
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from douban_pipeline.douban.reports.health.metrics import Outcomes
 from douban_pipeline.douban.reports.health.samples import Sample, keep
 from douban_pipeline.douban.store.states import IntroState, TaskStage, TaskStatus, TaskType
 from douban_pipeline.douban.store.tasks import OPEN, shard_of
-from douban_pipeline_tests.library import Library
+from douban_pipeline_tests.harness.fixtures.library import Library
 
 
 def tasks(library: Library, count: int, status: TaskStatus, *, ago: timedelta = timedelta(0), **columns: Any) -> None:

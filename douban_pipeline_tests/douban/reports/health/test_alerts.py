@@ -21,9 +21,9 @@ from douban_pipeline.douban.reports.health.alerts import (
     without_secrets,
 )
 from douban_pipeline.douban.reports.health.causes import Cause, run_cause
-from douban_pipeline_tests.clocks import START
-from douban_pipeline_tests.library import GivenSettings, Library
-from douban_pipeline_tests.robot import Robot
+from douban_pipeline_tests.harness.fixtures.clocks import START
+from douban_pipeline_tests.harness.fixtures.library import GivenSettings, Library
+from douban_pipeline_tests.harness.fixtures.robot import Robot
 
 WALL = Cause("breaker:douban", "breaker", "数据源已熔断：豆瓣", "出现验证码")
 SLOW = Cause("breaker:searxng", "breaker", "数据源已熔断：SearXNG 搜索", "没有回答")

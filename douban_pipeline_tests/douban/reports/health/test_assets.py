@@ -19,11 +19,11 @@ from douban_pipeline.douban.reports.health.assets import assets, end_passed_guar
 from douban_pipeline.douban.reports.health.causes import guard_cause
 from douban_pipeline.douban.reports.health.checks import checks
 from douban_pipeline.douban.store.states import TaskStatus
-from douban_pipeline_tests.clocks import START
 from douban_pipeline_tests.douban.reports.health import planting
-from douban_pipeline_tests.library import Library, build_library, video
-from douban_pipeline_tests.robot import Robot
-from douban_pipeline_tests.runs import Run
+from douban_pipeline_tests.harness.fixtures.clocks import START
+from douban_pipeline_tests.harness.fixtures.library import Library, build_library, video
+from douban_pipeline_tests.harness.fixtures.robot import Robot
+from douban_pipeline_tests.harness.fixtures.runs import Run
 
 PLOTS = ("积压", "结果", "douban 的请求", "searxng 的请求", "判定", "耗时")
 

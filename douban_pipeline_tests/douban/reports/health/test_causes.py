@@ -22,9 +22,9 @@ from douban_pipeline.douban.reports.health.causes import (
 from douban_pipeline.douban.reports.health.metrics import measure
 from douban_pipeline.douban.reports.health.samples import Sample
 from douban_pipeline.douban.store.states import IntroState, TaskStatus, TaskType
-from douban_pipeline_tests.clocks import START
 from douban_pipeline_tests.douban.reports.health import planting
-from douban_pipeline_tests.library import Library, video
+from douban_pipeline_tests.harness.fixtures.clocks import START
+from douban_pipeline_tests.harness.fixtures.library import Library, video
 
 LATER = START + timedelta(minutes=45)
 

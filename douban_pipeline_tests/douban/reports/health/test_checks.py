@@ -11,9 +11,9 @@ import pytest
 from douban_pipeline.core.errors import SourceWall
 from douban_pipeline.douban.reports.health import checks
 from douban_pipeline.douban.store.states import TaskStatus, TaskType
-from douban_pipeline_tests.clocks import START
 from douban_pipeline_tests.douban.reports.health import planting
-from douban_pipeline_tests.library import Library, video
+from douban_pipeline_tests.harness.fixtures.clocks import START
+from douban_pipeline_tests.harness.fixtures.library import Library, video
 
 SUCCESS, FAIL, SKIP, PENDING = TaskStatus.SUCCESS, TaskStatus.FAIL, TaskStatus.SKIP, TaskStatus.PENDING
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)

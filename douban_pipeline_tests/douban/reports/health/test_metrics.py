@@ -11,9 +11,9 @@ from douban_pipeline.douban.reports.health import samples
 from douban_pipeline.douban.reports.health.metrics import Outcomes, Spending, VerdictDay, measure, total
 from douban_pipeline.douban.reports.health.samples import Sample
 from douban_pipeline.douban.store.states import IntroState, ReviewStatus, TaskStatus, TaskType
-from douban_pipeline_tests.clocks import START
 from douban_pipeline_tests.douban.reports.health import planting
-from douban_pipeline_tests.library import Library, video
+from douban_pipeline_tests.harness.fixtures.clocks import START
+from douban_pipeline_tests.harness.fixtures.library import Library, video
 
 HOUR = timedelta(hours=1)
 SUCCESS, FAIL, SKIP = TaskStatus.SUCCESS, TaskStatus.FAIL, TaskStatus.SKIP

@@ -20,10 +20,10 @@ from douban_pipeline.douban.reports.health.metrics import (
     VerdictDay,
 )
 from douban_pipeline.douban.reports.health.samples import Sample
-from douban_pipeline_tests.clocks import START
 from douban_pipeline_tests.core.ui.test_plots import texts
 from douban_pipeline_tests.core.ui.test_timelines import blocks, drawn, lines
-from douban_pipeline_tests.library import GivenSettings
+from douban_pipeline_tests.harness.fixtures.clocks import START
+from douban_pipeline_tests.harness.fixtures.library import GivenSettings
 
 ZONE = GivenSettings().zone
 GATE = GateStatus("douban", GateState.CLOSED, None, "", 0, 0, 30.0, 2, 0, 0, START, START)

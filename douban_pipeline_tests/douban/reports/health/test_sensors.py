@@ -14,8 +14,8 @@ from douban_pipeline.douban.reports.health.alerts import open_alerts
 from douban_pipeline.douban.reports.health.sensors import alert_on_run_failure, causes_of
 from douban_pipeline.douban.resources import services_resource
 from douban_pipeline.douban.services import open_services
-from douban_pipeline_tests.library import GivenSettings, Library, build_library
-from douban_pipeline_tests.robot import Robot
+from douban_pipeline_tests.harness.fixtures.library import GivenSettings, Library, build_library
+from douban_pipeline_tests.harness.fixtures.robot import Robot
 
 NOWHERE = "mysql+pymysql://cms:s3cret-pass@127.0.0.1:1/nowhere"
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from douban_pipeline_tests.library import Library
+from douban_pipeline_tests.harness.fixtures.library import Library
 
 
 @pytest.fixture

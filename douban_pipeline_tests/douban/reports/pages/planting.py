@@ -17,8 +17,8 @@ from douban_pipeline.douban.reports.pages.assets import assets
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import DecisionState
 from douban_pipeline.douban.store.tasks import shard_of
-from douban_pipeline_tests.clocks import START
-from douban_pipeline_tests.library import Library
+from douban_pipeline_tests.harness.fixtures.clocks import START
+from douban_pipeline_tests.harness.fixtures.library import Library
 
 ASSETS = {asset.key.to_user_string(): asset for asset in assets}
 HOSTILE = "甲<img src=x onerror=alert(1)>|`乙`*丙*[丁](javascript:alert(2))"

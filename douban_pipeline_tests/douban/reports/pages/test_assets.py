@@ -21,7 +21,7 @@ from douban_pipeline_tests.douban.reports.pages.planting import (
     task,
     verdict,
 )
-from douban_pipeline_tests.library import Library, video
+from douban_pipeline_tests.harness.fixtures.library import Library, video
 
 RIVER = 90_000_101
 UI = "https://dagster.example.org"

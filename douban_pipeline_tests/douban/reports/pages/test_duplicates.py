@@ -11,7 +11,6 @@ from douban_pipeline.douban.reports.pages import duplicates, links
 from douban_pipeline.douban.reports.pages.duplicates import subject_groups, title_groups
 from douban_pipeline.douban.reports.pages.keepers import Keeper, Standing
 from douban_pipeline.douban.reports.pages.tabs.duplicates import duplicates_report
-from douban_pipeline_tests.clocks import START
 from douban_pipeline_tests.douban.reports.pages.planting import (
     change,
     days_before,
@@ -20,7 +19,8 @@ from douban_pipeline_tests.douban.reports.pages.planting import (
     rows_of,
     verdict,
 )
-from douban_pipeline_tests.library import unix, video
+from douban_pipeline_tests.harness.fixtures.clocks import START
+from douban_pipeline_tests.harness.fixtures.library import unix, video
 
 RIVER, WHALE = 90_000_101, 90_000_102
 

@@ -13,7 +13,6 @@ from douban_pipeline.douban.reports.pages.intro_calls import Spending
 from douban_pipeline.douban.reports.pages.intros import FailedIntro, Waiting, intros
 from douban_pipeline.douban.reports.pages.tabs.intros import intros_report
 from douban_pipeline.douban.reports.pages.words import VIOLATIONS
-from douban_pipeline_tests.clocks import START
 from douban_pipeline_tests.douban.reports.pages.planting import (
     days_before,
     intro,
@@ -22,7 +21,8 @@ from douban_pipeline_tests.douban.reports.pages.planting import (
     rows_of,
     task,
 )
-from douban_pipeline_tests.library import video
+from douban_pipeline_tests.harness.fixtures.clocks import START
+from douban_pipeline_tests.harness.fixtures.library import video
 
 HOUR = timedelta(hours=1)
 ON = {"ai_intros": True, "openrouter_api_key": "key"}

@@ -10,7 +10,7 @@ from douban_pipeline.douban.definitions import build_defs
 from douban_pipeline.douban.reports.pages import links
 from douban_pipeline.douban.store.states import DecisionAction
 from douban_pipeline_tests.douban.reports.pages.planting import HOSTILE, launched
-from douban_pipeline_tests.library import GivenSettings
+from douban_pipeline_tests.harness.fixtures.library import GivenSettings
 
 
 @pytest.fixture(scope="module")

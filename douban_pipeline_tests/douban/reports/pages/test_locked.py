@@ -14,7 +14,7 @@ from douban_pipeline_tests.douban.reports.pages.planting import (
     linked,
     rows_of,
 )
-from douban_pipeline_tests.library import video
+from douban_pipeline_tests.harness.fixtures.library import video
 
 RIVER, WHALE = 90_000_101, 90_000_102
 

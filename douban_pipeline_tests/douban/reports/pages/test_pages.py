@@ -21,7 +21,7 @@ from douban_pipeline.douban.reports.pages.pages import (
     sheet,
 )
 from douban_pipeline_tests.douban.reports.pages.planting import HOSTILE
-from douban_pipeline_tests.library import GivenSettings
+from douban_pipeline_tests.harness.fixtures.library import GivenSettings
 
 ZONE = ZoneInfo("Asia/Shanghai")
 NOW = datetime(2026, 3, 1, 4, tzinfo=UTC)

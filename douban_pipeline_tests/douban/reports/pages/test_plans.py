@@ -16,8 +16,14 @@ from douban_pipeline.douban.reports.pages.locked import locked_ids
 from douban_pipeline.douban.reports.pages.missing import missing_ids
 from douban_pipeline.douban.reports.pages.tasks_and_log import tasks_and_log_of
 from douban_pipeline.douban.store.tasks import shard_of
-from douban_pipeline_tests.clocks import START
-from douban_pipeline_tests.library import Library, build_library, days_ago, fresh_mariadb, video
+from douban_pipeline_tests.harness.fixtures.clocks import START
+from douban_pipeline_tests.harness.fixtures.library import (
+    Library,
+    build_library,
+    days_ago,
+    fresh_mariadb,
+    video,
+)
 
 SIZE = 4000
 LOOKS = {

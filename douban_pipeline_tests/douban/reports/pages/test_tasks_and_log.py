@@ -13,7 +13,6 @@ from douban_pipeline.douban.reports.pages.tabs.tasks_and_log import tasks_and_lo
 from douban_pipeline.douban.reports.pages.tasks_and_log import tasks_and_log_of
 from douban_pipeline.douban.store.states import ChangeState, DecisionAction
 from douban_pipeline.douban.writes.change_log import Change
-from douban_pipeline_tests.clocks import START
 from douban_pipeline_tests.douban.reports.pages.planting import (
     change,
     days_before,
@@ -22,7 +21,8 @@ from douban_pipeline_tests.douban.reports.pages.planting import (
     rows_of,
     task,
 )
-from douban_pipeline_tests.library import dead_owner, video
+from douban_pipeline_tests.harness.fixtures.clocks import START
+from douban_pipeline_tests.harness.fixtures.library import dead_owner, video
 
 HOUR = timedelta(hours=1)
 MATCH, SYNC, INTRO = "MATCH_DOUBAN_ID", "SYNC_DOUBAN", "AI_INTRO"

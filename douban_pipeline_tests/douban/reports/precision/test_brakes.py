@@ -14,10 +14,10 @@ from douban_pipeline.douban.reports.precision.jobs import LiftConfig, lift_brake
 from douban_pipeline.douban.reports.precision.labels import Label, Link
 from douban_pipeline.douban.store import brakes
 from douban_pipeline.douban.store.brakes import Brake
-from douban_pipeline_tests.clocks import START
-from douban_pipeline_tests.runs import new_run_id
-from douban_pipeline_tests.scenario import FILMS, RIVER, WHALE, row_of
-from douban_pipeline_tests.shelf import Shelf
+from douban_pipeline_tests.harness.fixtures.clocks import START
+from douban_pipeline_tests.harness.fixtures.runs import new_run_id
+from douban_pipeline_tests.harness.fixtures.scenario import FILMS, RIVER, WHALE, row_of
+from douban_pipeline_tests.harness.fixtures.shelf import Shelf
 
 LINKED = 90_000_101
 PULLED = Brake("season", "原因", 0.7, 0.95, 40, START)

@@ -17,8 +17,8 @@ from douban_pipeline.douban.reports.precision.labels import (
     settled_by_people,
 )
 from douban_pipeline.matching import Subject
-from douban_pipeline_tests.clocks import START
-from douban_pipeline_tests.shelf import Shelf
+from douban_pipeline_tests.harness.fixtures.clocks import START
+from douban_pipeline_tests.harness.fixtures.shelf import Shelf
 
 LINKED, OTHER = 90_000_101, 90_000_102
 

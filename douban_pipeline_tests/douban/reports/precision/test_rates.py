@@ -29,7 +29,7 @@ from douban_pipeline.douban.reports.precision.rates import (
 from douban_pipeline.douban.store.brakes import Brake
 from douban_pipeline.matching import SENTENCES
 from douban_pipeline.matching.strata import STRATA
-from douban_pipeline_tests.clocks import START
+from douban_pipeline_tests.harness.fixtures.clocks import START
 
 
 def label(right: bool, *strata: str, score: float = 90.0, minutes: int = 0, vod_id: int = 1) -> Label:

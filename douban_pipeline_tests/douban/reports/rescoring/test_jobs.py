@@ -17,9 +17,9 @@ from douban_pipeline.douban.reports.rescoring.jobs import (
 from douban_pipeline.matching.profiles import PLAN
 from douban_pipeline.matching.scoring import Weights
 from douban_pipeline_tests.douban.reports.rescoring.test_replay import video_for
-from douban_pipeline_tests.library import GivenSettings
-from douban_pipeline_tests.scenario import FILMS, RIVER, TRAM, WHALE, row_of
-from douban_pipeline_tests.shelf import Shelf
+from douban_pipeline_tests.harness.fixtures.library import GivenSettings
+from douban_pipeline_tests.harness.fixtures.scenario import FILMS, RIVER, TRAM, WHALE, row_of
+from douban_pipeline_tests.harness.fixtures.shelf import Shelf
 
 
 @pytest.fixture

@@ -25,10 +25,10 @@ from douban_pipeline.douban.reports.rescoring.stored import (
 from douban_pipeline.matching import Kind, Subject, Video
 from douban_pipeline.matching.profiles import PLAN, Profile
 from douban_pipeline.matching.scoring import Thresholds, Weights
-from douban_pipeline_tests.library import Library
-from douban_pipeline_tests.library import video as cms_row
-from douban_pipeline_tests.scenario import KITE, RIVER, SNOW, TRAM, WHALE, subject
-from douban_pipeline_tests.shelf import Shelf
+from douban_pipeline_tests.harness.fixtures.library import Library
+from douban_pipeline_tests.harness.fixtures.library import video as cms_row
+from douban_pipeline_tests.harness.fixtures.scenario import KITE, RIVER, SNOW, TRAM, WHALE, subject
+from douban_pipeline_tests.harness.fixtures.shelf import Shelf
 
 STRICT = Profile("plan", thresholds=Thresholds(confirm=103.0))
 """Confirms nothing: no match earns so much."""
