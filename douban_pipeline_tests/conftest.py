@@ -23,7 +23,11 @@ import pytest
 from sqlalchemy import create_engine, make_url
 from sqlalchemy.exc import OperationalError
 
-pytest_plugins = ["douban_pipeline_tests.harness.fixtures.library", "douban_pipeline_tests.harness.fixtures.scenario"]
+pytest_plugins = [
+    "douban_pipeline_tests.harness.fixtures.library",
+    "douban_pipeline_tests.harness.fixtures.scenario",
+    "douban_pipeline_tests.harness.fixtures.scripted_source",
+]
 """Fixtures of all rooms."""
 
 SERVERS = {

@@ -16,7 +16,7 @@ from douban_pipeline.core import archive as archive_module
 from douban_pipeline.core.archive import LONGEST_CACHE, ArchiveError, Weight
 from douban_pipeline.core.errors import SubjectMissing
 from douban_pipeline.core.payload import error_of_body, read_json
-from douban_pipeline_tests.core.conftest import House, Source
+from douban_pipeline_tests.harness.fixtures.scripted_source import House, Source
 
 WEEK = timedelta(days=7)
 

@@ -29,8 +29,8 @@ from douban_pipeline.core.errors import (
 )
 from douban_pipeline.core.gate_rules import GateState
 from douban_pipeline.core.gate_usage import LEAST_CALLS, Minute
-from douban_pipeline_tests.core.conftest import HOLD, House
 from douban_pipeline_tests.harness.fixtures.clocks import START
+from douban_pipeline_tests.harness.fixtures.scripted_source import HOLD, House
 
 
 def call(house: House, error: BaseException | None = None) -> None:
@@ -298,10 +298,10 @@ def test_of_many_that_race_no_more_than_the_quota_get_through(any_house: House) 
 RUNNER = """
 import json, sys
 from datetime import timedelta
-from douban_pipeline.catalog.database import open_engine
-from douban_pipeline.catalog.tables import own_tables
-from douban_pipeline.upstream.gate import Gate
-from douban_pipeline_tests.clocks import FakeClock
+from douban_pipeline.core.database import open_engine
+from douban_pipeline.douban.store.tables import own_tables
+from douban_pipeline.core.gate import Gate
+from douban_pipeline_tests.harness.fixtures.clocks import FakeClock
 url, calls, hold = sys.argv[1], int(sys.argv[2]), sys.argv[3] == "hold"
 gate = Gate(open_engine(url), own_tables("mac_"), FakeClock(), hold=timedelta(seconds=60))
 print("ready", flush=True)

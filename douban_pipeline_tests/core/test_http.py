@@ -24,8 +24,8 @@ from douban_pipeline.core.errors import (
 from douban_pipeline.core.gate_rules import GateState
 from douban_pipeline.core.http import Fetched, Fetcher
 from douban_pipeline.core.payload import read_json
-from douban_pipeline_tests.core.conftest import House, Say, Source
 from douban_pipeline_tests.harness.fixtures.clocks import START
+from douban_pipeline_tests.harness.fixtures.scripted_source import House, Say, Source
 
 GOOD = {"answer": 42}
 WALL_PAGE = "<html><title>登录豆瓣</title></html>"

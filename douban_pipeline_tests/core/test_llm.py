@@ -33,8 +33,8 @@ from douban_pipeline.core.llm import (
 )
 from douban_pipeline.demo.faults import INVENTIONS, MODEL_FAULTS
 from douban_pipeline.demo.replay import ReplayServer
-from douban_pipeline_tests.core.conftest import House, Say, Source, build_house
 from douban_pipeline_tests.harness.fixtures.clocks import FakeClock
+from douban_pipeline_tests.harness.fixtures.scripted_source import House, Say, Source, build_house
 
 KEY = "sk-or-v1-very-secret"
 SCHEMA = {

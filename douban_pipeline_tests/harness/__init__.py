@@ -1,0 +1,1 @@
+"""What tests run on: benchmarks, the soak, real servers, generated libraries, shared fixtures. Not shipped."""

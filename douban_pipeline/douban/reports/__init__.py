@@ -1,0 +1,1 @@
+"""What people read: reports, health, precision, and the library judged again under other rules."""

@@ -1,0 +1,1 @@
+"""Our own tables beside the CMS's: state of videos, tasks, verdicts, decisions, and their migrations."""

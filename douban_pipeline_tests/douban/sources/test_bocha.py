@@ -20,8 +20,8 @@ from douban_pipeline.demo.replay import ReplayServer
 from douban_pipeline.douban.sources.search import Hit, Question, SearchAnswer, SearchProvider
 from douban_pipeline.douban.sources.search_chain import search_from
 from douban_pipeline.douban.sources.search_providers import parse_bocha
-from douban_pipeline_tests.core.conftest import House, Say, Source
 from douban_pipeline_tests.harness.fixtures.scenario import FILMS
+from douban_pipeline_tests.harness.fixtures.scripted_source import House, Say, Source
 
 WEEK = timedelta(days=7)
 KEY = "sk-very-secret"

@@ -17,8 +17,8 @@ from douban_pipeline.core.errors import (
 from douban_pipeline.core.gate_rules import GateState
 from douban_pipeline.core.gate_usage import LEAST_CALLS
 from douban_pipeline.douban.sources.douban_php import DoubanClient, parse_subject
-from douban_pipeline_tests.core.conftest import House, Say, Source
 from douban_pipeline_tests.harness.fixtures.clocks import START
+from douban_pipeline_tests.harness.fixtures.scripted_source import House, Say, Source
 
 WEEK = timedelta(days=7)
 FILM = {"code": 1, "msg": "ok", "data": {"vod_name": "肖申克的救赎", "vod_year": "1994", "vod_douban_id": 1292052}}

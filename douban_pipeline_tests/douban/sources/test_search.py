@@ -20,7 +20,7 @@ from douban_pipeline.douban.sources.search_providers import (
     parse_searxng,
     parse_suggestions,
 )
-from douban_pipeline_tests.core.conftest import House, Say, Source
+from douban_pipeline_tests.harness.fixtures.scripted_source import House, Say, Source
 
 WEEK = timedelta(days=7)
 

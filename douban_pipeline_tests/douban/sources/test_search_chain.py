@@ -20,8 +20,8 @@ from douban_pipeline.core.errors import (
 )
 from douban_pipeline.douban.sources.search import Hit, Question, SearchAnswer, SearchIncomplete
 from douban_pipeline.douban.sources.search_chain import Chain, search_from
-from douban_pipeline_tests.core.conftest import House, Say, Source
 from douban_pipeline_tests.harness.fixtures.clocks import START
+from douban_pipeline_tests.harness.fixtures.scripted_source import House, Say, Source
 
 WEEK = timedelta(days=7)
 SOON, LATER = START + timedelta(hours=1), START + timedelta(hours=9)
