@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 import stamina
-from sqlalchemy import Connection, Engine, Table, create_engine, event, make_url
+from sqlalchemy import Connection, Engine, Executable, Table, create_engine, event, make_url
 from sqlalchemy.dialects import mysql, sqlite
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import ArgumentError, InvalidatePoolError, NoSuchModuleError, OperationalError
@@ -28,6 +28,8 @@ _IN_TRANSACTION = 1
 
 
 _Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
+_Parameters = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 
 
 class DatabaseError(Exception):
@@ -156,6 +158,28 @@ def _is_busy(error: Exception) -> bool:
     return isinstance(error, sqlite3.OperationalError) and error.sqlite_errorcode == sqlite3.SQLITE_BUSY
 
 
+def run_transaction(engine: Engine, work: Callable[[Connection], _Result]) -> _Result:
+    """Run ``work`` in a transaction and return what it returns once that is committed.
+
+    Two short transactions may lock the same rows in opposite order through different indexes; the server then rolls
+    one of them back whole, and it is right to do it again. So ``work`` may run several times: it must start from
+    nothing and keep what it collects to itself until it returns.
+    """
+    for attempt in _attempts():
+        with attempt, engine.begin() as connection:
+            return work(connection)
+    raise AssertionError("the last attempt returns or raises")
+
+
+def run_statement(engine: Engine, statement: Executable, parameters: _Parameters | None = None) -> int:
+    """Run one statement in a transaction of its own, again after a deadlock; return how many rows it changed."""
+    return run_transaction(engine, lambda connection: connection.execute(statement, parameters).rowcount)
+
+
+def _attempts() -> Iterator[AbstractContextManager[Any]]:
+    return stamina.retry_context(on=_is_deadlock, attempts=6, timeout=60, wait_initial=0.02, wait_max=1.0)
+
+
 def transactions(engine: Engine) -> Iterator[AbstractContextManager[Connection]]:
     """Yield a transaction, and another one each time the last was the victim of a deadlock.
 
@@ -166,7 +190,7 @@ def transactions(engine: Engine) -> Iterator[AbstractContextManager[Connection]]
             with transaction as connection:
                 ...
     """
-    for attempt in stamina.retry_context(on=_is_deadlock, attempts=6, timeout=60, wait_initial=0.02, wait_max=1.0):
+    for attempt in _attempts():
         yield _attempted(engine, attempt)
 
 
