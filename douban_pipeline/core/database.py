@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -176,7 +176,7 @@ def run_statement(engine: Engine, statement: Executable, parameters: _Parameters
     return run_transaction(engine, lambda connection: connection.execute(statement, parameters).rowcount)
 
 
-def _attempts() -> Iterator[AbstractContextManager[Any]]:
+def _attempts() -> Iterable[AbstractContextManager[Any]]:
     return stamina.retry_context(on=_is_deadlock, attempts=6, timeout=60, wait_initial=0.02, wait_max=1.0)
 
 
