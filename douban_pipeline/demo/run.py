@@ -20,8 +20,8 @@ from douban_pipeline.demo.environment import demo_environment, demo_home
 from douban_pipeline.demo.replay import ReplayServer
 from douban_pipeline.demo.sample import load_subjects
 from douban_pipeline.demo.setup import apply_states, make_library, prepare_home
-from douban_pipeline.douban.chain.jobs import CHAIN, SYNC_TAGS, shard_range_tags
 from douban_pipeline.douban.definitions import build_defs
+from douban_pipeline.douban.jobs import CHAIN, SYNC_TAGS, shard_range_tags
 from douban_pipeline.douban.partitions import SHARDS_PER_RUN, partition_key
 from douban_pipeline.douban.pools import set_pool_limits
 from douban_pipeline.douban.services import Services, open_services

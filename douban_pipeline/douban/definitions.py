@@ -8,15 +8,14 @@ import dagster as dg
 from douban_pipeline.douban.chain.due import assets as scheduling_assets
 from douban_pipeline.douban.chain.due import checks as scheduling_checks
 from douban_pipeline.douban.chain.due import jobs as scheduling_jobs
-from douban_pipeline.douban.chain.jobs import chain_job
 from douban_pipeline.douban.chain.linking import assets as linking_assets
 from douban_pipeline.douban.chain.linking import checks as linking_checks
 from douban_pipeline.douban.chain.syncing import assets as syncing_assets
 from douban_pipeline.douban.chain.syncing import checks as syncing_checks
-from douban_pipeline.douban.housekeeping import prune_history
 from douban_pipeline.douban.intros import assets as intros_assets
 from douban_pipeline.douban.intros import checks as intros_checks
 from douban_pipeline.douban.intros import jobs as intros_jobs
+from douban_pipeline.douban.jobs import chain_job
 from douban_pipeline.douban.reports.health import assets as health_assets
 from douban_pipeline.douban.reports.health import checks as health_checks
 from douban_pipeline.douban.reports.health import sensors as health_sensors
@@ -32,12 +31,13 @@ from douban_pipeline.douban.review import jobs as review_jobs
 from douban_pipeline.douban.schedules import health_job, reports_job, schedules_for
 from douban_pipeline.douban.sensors import sensors
 from douban_pipeline.douban.settings import Settings, load_settings
-from douban_pipeline.douban.sources import archive_jobs
-from douban_pipeline.douban.sources import assets as sources_assets
-from douban_pipeline.douban.sources import checks as sources_checks
-from douban_pipeline.douban.sources import jobs as sources_jobs
-from douban_pipeline.douban.writes import assets as undoing_assets
-from douban_pipeline.douban.writes import jobs as undoing_jobs
+from douban_pipeline.douban.undo import assets as undoing_assets
+from douban_pipeline.douban.undo import jobs as undoing_jobs
+from douban_pipeline.douban.upkeep import archive_jobs
+from douban_pipeline.douban.upkeep import assets as sources_assets
+from douban_pipeline.douban.upkeep import checks as sources_checks
+from douban_pipeline.douban.upkeep import jobs as sources_jobs
+from douban_pipeline.douban.upkeep.housekeeping import prune_history
 
 default_assets = [
     scheduling_assets.due_videos,

@@ -15,9 +15,9 @@ from douban_pipeline.douban.chain.due.demand import Demand, choose_shards
 from douban_pipeline.douban.chain.due.due_videos import DueVideos
 from douban_pipeline.douban.chain.due.intake import Intake
 from douban_pipeline.douban.chain.due.jobs import take_in_changes
-from douban_pipeline.douban.chain.jobs import SYNC_TAGS, UNDER_WAY, chain_job, chain_runs_under_way
-from douban_pipeline.douban.chain.pauses import failing_guard, shards_at_rest
+from douban_pipeline.douban.jobs import SYNC_TAGS, UNDER_WAY, chain_job, chain_runs_under_way
 from douban_pipeline.douban.partitions import partition_key
+from douban_pipeline.douban.pauses import failing_guard, shards_at_rest
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.sources.douban_php import SOURCE as DOUBAN
 

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from playwright.sync_api import Page, expect
 
 from douban_pipeline.core.ui.launchpad_links import job_path
-from douban_pipeline.douban.chain.jobs import CHAIN, SYNC_TAGS, shard_range_tags
+from douban_pipeline.douban.jobs import CHAIN, SYNC_TAGS, shard_range_tags
 from douban_pipeline.douban.store.states import ChangeState, DecisionState, ReviewStatus
 from douban_pipeline_tests.browser import clicks
 from douban_pipeline_tests.browser.dagster_ui import DagsterUi, until

@@ -19,8 +19,8 @@ from douban_pipeline.demo.library import create_library
 from douban_pipeline.demo.replay import ReplayServer
 from douban_pipeline.demo.sample import cms_columns, load_subjects, load_videos
 from douban_pipeline.douban.chain.due.intake import Intake
-from douban_pipeline.douban.chain.jobs import CHAIN, shard_range_tags
 from douban_pipeline.douban.definitions import build_defs
+from douban_pipeline.douban.jobs import CHAIN, shard_range_tags
 from douban_pipeline.douban.services import Services, open_services
 from douban_pipeline.douban.settings import PREFIX, load_settings
 from douban_pipeline.douban.store import migrations

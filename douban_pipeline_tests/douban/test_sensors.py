@@ -10,8 +10,8 @@ import dagster as dg
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from douban_pipeline.douban.chain.jobs import CHAIN, chain_runs_under_way, shard_range_tags
 from douban_pipeline.douban.definitions import build_defs
+from douban_pipeline.douban.jobs import CHAIN, chain_runs_under_way, shard_range_tags
 from douban_pipeline.douban.review.recording.decisions import Wish, record
 from douban_pipeline.douban.sensors import due_videos_sensor, intake_sensor
 from douban_pipeline.douban.services import open_services

@@ -14,8 +14,8 @@ from douban_pipeline.douban.chain.linking.guards import profile_of
 from douban_pipeline.douban.setting_values import CHAIN, DEFAULT_FIELD_POLICIES, SEARCH_PROVIDERS, SOURCES
 from douban_pipeline.douban.settings import Settings, SettingsError, load_settings
 from douban_pipeline.douban.sources.douban_php import SOURCE as DOUBAN
-from douban_pipeline.douban.sources.gates import SOURCE_NAMES
 from douban_pipeline.douban.sources.search_providers import PROVIDERS
+from douban_pipeline.douban.upkeep.gates import SOURCE_NAMES
 from douban_pipeline.matching.profiles import PLAN
 from douban_pipeline.matching.scoring import Thresholds, Weights
 

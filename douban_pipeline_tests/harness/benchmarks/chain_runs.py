@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dagster as dg
 
-from douban_pipeline.douban.chain.jobs import CHAIN, SYNC_TAGS, shard_range_tags
+from douban_pipeline.douban.jobs import CHAIN, SYNC_TAGS, shard_range_tags
 from douban_pipeline_tests.harness.rig.dagster_stack import DagsterStack
 from douban_pipeline_tests.harness.rig.processes import RigError
 from douban_pipeline_tests.harness.rig.waiting import wait_for

@@ -16,12 +16,12 @@ from sqlalchemy.exc import SQLAlchemyError
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.errors import GateUnreadable
 from douban_pipeline.douban.chain.due.due_videos import DueVideos
-from douban_pipeline.douban.chain.jobs import CHAIN, UNDER_WAY, shard_range_tags
+from douban_pipeline.douban.jobs import CHAIN, UNDER_WAY, shard_range_tags
 from douban_pipeline.douban.partitions import SHARDS_PER_RUN
 from douban_pipeline.douban.services import Services
-from douban_pipeline.douban.sources.gates import not_closed
 from douban_pipeline.douban.store.states import TaskStatus
 from douban_pipeline.douban.store.tables import SHARDS
+from douban_pipeline.douban.upkeep.gates import not_closed
 from douban_pipeline_tests.harness.rig.processes import RigError
 from douban_pipeline_tests.harness.rig.waiting import wait_for
 from douban_pipeline_tests.harness.soak.world import World

@@ -18,10 +18,10 @@ from douban_pipeline.core.database import reading
 from douban_pipeline.douban.review.recording.decisions import DecisionError, Wish, record
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import DecisionAction, ReviewStatus
+from douban_pipeline.douban.undo.revert_request import RevertError, selection_of
+from douban_pipeline.douban.undo.revert_request import Wish as RevertWish
+from douban_pipeline.douban.undo.withdrawal import waiting_decisions, withdraw
 from douban_pipeline.douban.writes.revert import TooManyError, revert
-from douban_pipeline.douban.writes.revert_request import RevertError, selection_of
-from douban_pipeline.douban.writes.revert_request import Wish as RevertWish
-from douban_pipeline.douban.writes.withdrawal import waiting_decisions, withdraw
 from douban_pipeline_tests.harness.rig.processes import RigError
 from douban_pipeline_tests.harness.soak.journal import Journal
 from douban_pipeline_tests.harness.soak.source import Source

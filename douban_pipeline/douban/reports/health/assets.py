@@ -10,7 +10,7 @@ from douban_pipeline.douban.reports.health import alerts, pictures, report, samp
 from douban_pipeline.douban.reports.health.causes import GUARD, MEASURED, guard_of, standing_causes
 from douban_pipeline.douban.reports.health.metrics import Health, measure, total
 from douban_pipeline.douban.services import Services
-from douban_pipeline.douban.sources.gates import gate_row
+from douban_pipeline.douban.upkeep.gates import gate_row
 
 MOST_SENT = 5
 """Alerts sent by one measurement, a call of at most five seconds each; the others wait for the next."""

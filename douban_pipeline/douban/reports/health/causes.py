@@ -18,9 +18,9 @@ from douban_pipeline.core.ui.presentation import local_time
 from douban_pipeline.douban.reports.health.metrics import DAY, Health
 from douban_pipeline.douban.reports.health.samples import Sample
 from douban_pipeline.douban.services import Services
-from douban_pipeline.douban.sources.gates import SOURCE_NAMES
 from douban_pipeline.douban.store.states import TaskStatus, TaskType
 from douban_pipeline.douban.store.tasks import FAILURES_FOR_A_PERSON, OPEN
+from douban_pipeline.douban.upkeep.gates import SOURCE_NAMES
 from douban_pipeline.douban.wording import word_for
 
 BREAKER, FAILING, BUDGET, GUARD, RUN = "breaker", "failing", "budget", "guard", "run"

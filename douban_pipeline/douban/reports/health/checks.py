@@ -11,8 +11,8 @@ from douban_pipeline.core.gate import GateState
 from douban_pipeline.douban.reports.health import metrics, samples
 from douban_pipeline.douban.reports.health.assets import pipeline_health
 from douban_pipeline.douban.services import Services
-from douban_pipeline.douban.sources.gates import SOURCE_NAMES
 from douban_pipeline.douban.store.states import TaskStatus
+from douban_pipeline.douban.upkeep.gates import SOURCE_NAMES
 from douban_pipeline.douban.wording import TASK_TYPES, word_for
 
 LEAST_GROWTH = 200

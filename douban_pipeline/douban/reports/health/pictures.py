@@ -11,7 +11,7 @@ from douban_pipeline.core.ui.plots import Series, Span, Track, columns, spans, t
 from douban_pipeline.douban.reports.health import words
 from douban_pipeline.douban.reports.health.metrics import DAYS, Health, Outcomes
 from douban_pipeline.douban.reports.health.samples import Sample
-from douban_pipeline.douban.sources.gates import SOURCE_NAMES
+from douban_pipeline.douban.upkeep.gates import SOURCE_NAMES
 from douban_pipeline.douban.wording import TASK_STATUSES, TASK_TYPES, VERDICTS, word_for
 
 BACKLOG_SHOWN = timedelta(hours=48)

@@ -17,7 +17,7 @@ from douban_pipeline.douban.reports.pages.tabs.missing import missing_report
 from douban_pipeline.douban.review.reading.queue import review_queue_of
 from douban_pipeline.douban.review.reading.sheet import sheet_of
 from douban_pipeline.douban.store.states import ReviewStatus
-from douban_pipeline.douban.writes.drift import drifts
+from douban_pipeline.douban.undo.drift import drifts
 from douban_pipeline_tests.harness.benchmarks.bare import bare_cursor
 from douban_pipeline_tests.harness.benchmarks.measuring import (
     SMALL,

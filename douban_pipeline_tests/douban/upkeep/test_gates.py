@@ -14,9 +14,9 @@ from douban_pipeline.core.errors import GateClosed, SourceError, SourceUnavailab
 from douban_pipeline.core.gate import GateStatus
 from douban_pipeline.core.gate_rules import GateState
 from douban_pipeline.core.gate_usage import Minute
-from douban_pipeline.douban.sources import assets, checks, gates, jobs
-from douban_pipeline.douban.sources.gates import MOST_MINUTES, GateAction, GateChangeError, set_by_hand
-from douban_pipeline.douban.sources.jobs import GateConfig
+from douban_pipeline.douban.upkeep import assets, checks, gates, jobs
+from douban_pipeline.douban.upkeep.gates import MOST_MINUTES, GateAction, GateChangeError, set_by_hand
+from douban_pipeline.douban.upkeep.jobs import GateConfig
 from douban_pipeline_tests.harness.fixtures.clocks import START
 from douban_pipeline_tests.harness.fixtures.library import Library
 from douban_pipeline_tests.harness.fixtures.runs import Run

@@ -4,7 +4,7 @@ import dagster as dg
 
 from douban_pipeline.core.ui.presentation import table
 from douban_pipeline.douban.services import Services
-from douban_pipeline.douban.sources.gates import gate_row, not_closed
+from douban_pipeline.douban.upkeep.gates import gate_row, not_closed
 
 
 @dg.asset(group_name="health", kinds={"mysql", "python"})

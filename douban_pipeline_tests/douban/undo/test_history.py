@@ -10,8 +10,8 @@ import pytest
 import sqlalchemy as sa
 import yaml
 
+from douban_pipeline.douban.undo.jobs import HistoryConfig, video_history
 from douban_pipeline.douban.writes.change_log import Change
-from douban_pipeline.douban.writes.jobs import HistoryConfig, video_history
 from douban_pipeline_tests.harness.fixtures.scenario import CLOCKS, FILMS, RIVER, TRAM, WHALE, row_of
 
 EVIL = "<script>|*_`[x](http://e.org)"
@@ -269,8 +269,8 @@ def test_only_so_many_videos_and_each_once(scenario):
 
 
 def test_of_a_long_history_the_newest_are_told(scenario, monkeypatch):
-    monkeypatch.setattr("douban_pipeline.douban.writes.jobs.MOST_EVENTS", 3)
-    monkeypatch.setattr("douban_pipeline.douban.writes.jobs.LEAST_EVENTS", 2)
+    monkeypatch.setattr("douban_pipeline.douban.undo.jobs.MOST_EVENTS", 3)
+    monkeypatch.setattr("douban_pipeline.douban.undo.jobs.LEAST_EVENTS", 2)
     assert scenario.play().success
     for year in ("1991", "1992", "1993"):
         scenario.clock.advance(minutes=1)

@@ -7,8 +7,8 @@ from datetime import timedelta
 import pytest
 
 from douban_pipeline.douban.store.states import ChangeState
+from douban_pipeline.douban.undo.drift import WINDOW, Kind, Looks, drifts
 from douban_pipeline.douban.writes.change_log import Change
-from douban_pipeline.douban.writes.drift import WINDOW, Kind, Looks, drifts
 from douban_pipeline_tests.harness.fixtures.library import unix, video
 
 
@@ -237,7 +237,7 @@ def test_why_a_locked_value_is_not_to_be_put_back(library, hold, why):
 
 
 def test_many_videos_are_looked_at_in_pieces(shared_library, monkeypatch):
-    monkeypatch.setattr("douban_pipeline.douban.writes.drift._CHUNK", 2)
+    monkeypatch.setattr("douban_pipeline.douban.undo.drift._CHUNK", 2)
     library = shared_library.renewed([video(vod_id) for vod_id in range(1, 12)])
     for vod_id in range(1, 10):
         write(library, vod_id, vod_year="1994")

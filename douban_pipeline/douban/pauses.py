@@ -7,10 +7,10 @@ import dagster as dg
 from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecordStatus
 
 from douban_pipeline.douban.chain.due.checks import checks as scheduling_checks
-from douban_pipeline.douban.chain.jobs import shards_of_run
 from douban_pipeline.douban.chain.linking.checks import checks as linking_checks
 from douban_pipeline.douban.chain.syncing.checks import checks as syncing_checks
 from douban_pipeline.douban.intros.checks import checks as intros_checks
+from douban_pipeline.douban.jobs import shards_of_run
 
 PAUSE = timedelta(minutes=10)
 """How long after a failure the sensor tries again, as after a task's first."""

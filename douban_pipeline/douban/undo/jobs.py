@@ -13,13 +13,13 @@ from douban_pipeline.core.database import reading
 from douban_pipeline.core.ui.presentation import escaped
 from douban_pipeline.dagster_kit.launchpad import PERSON_TAGS, problems_failure, refuse_environment
 from douban_pipeline.douban.services import Services
-from douban_pipeline.douban.writes import links
-from douban_pipeline.douban.writes.history import histories
-from douban_pipeline.douban.writes.history_page import history_page
+from douban_pipeline.douban.undo import links
+from douban_pipeline.douban.undo.history import histories
+from douban_pipeline.douban.undo.history_page import history_page
+from douban_pipeline.douban.undo.revert_report import change_table, decision_table
+from douban_pipeline.douban.undo.revert_request import RevertError, Wish, listed, looked_for, selection_of
+from douban_pipeline.douban.undo.withdrawal import waiting_decisions, withdraw
 from douban_pipeline.douban.writes.revert import RevertedChange, Selection, TooManyError, revert
-from douban_pipeline.douban.writes.revert_report import change_table, decision_table
-from douban_pipeline.douban.writes.revert_request import RevertError, Wish, listed, looked_for, selection_of
-from douban_pipeline.douban.writes.withdrawal import waiting_decisions, withdraw
 
 MOST_EVENTS = 300
 """Events of all videos of a launch together that are told: a page of some hundred kilobytes."""

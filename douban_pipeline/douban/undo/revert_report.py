@@ -13,11 +13,11 @@ from douban_pipeline.core.ui.presentation import local_time, table
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.decisions import WORDS
 from douban_pipeline.douban.store.states import DecisionAction
+from douban_pipeline.douban.undo import links
+from douban_pipeline.douban.undo.shown_values import told_changes
 from douban_pipeline.douban.wording import CHANGES, OPERATORS, word_for
-from douban_pipeline.douban.writes import links
 from douban_pipeline.douban.writes.change_log import decode
 from douban_pipeline.douban.writes.revert import RevertedChange
-from douban_pipeline.douban.writes.shown_values import told_changes
 
 MOST_ROWS = 200
 

@@ -16,8 +16,9 @@ from douban_pipeline.core import archive as archive_module
 from douban_pipeline.core.archive import Snapshot
 from douban_pipeline.core.errors import SourceError
 from douban_pipeline.demo.answers import douban_answer
-from douban_pipeline.douban.sources import archive_jobs
-from douban_pipeline.douban.sources.reparsing import (
+from douban_pipeline.douban.sources.search_providers import PROVIDERS
+from douban_pipeline.douban.upkeep import archive_jobs
+from douban_pipeline.douban.upkeep.reparsing import (
     MISSING,
     PARSERS,
     READ,
@@ -26,7 +27,6 @@ from douban_pipeline.douban.sources.reparsing import (
     Reparsed,
     reparse,
 )
-from douban_pipeline.douban.sources.search_providers import PROVIDERS
 from douban_pipeline_tests.harness.fixtures.clocks import START
 from douban_pipeline_tests.harness.fixtures.library import Library
 from douban_pipeline_tests.harness.fixtures.runs import Run

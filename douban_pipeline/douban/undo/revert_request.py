@@ -14,9 +14,9 @@ from douban_pipeline.core.problems import ProblemsError
 from douban_pipeline.core.ui.presentation import local_time
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.tables import OwnTables
+from douban_pipeline.douban.undo.withdrawal import waiting_decisions
 from douban_pipeline.douban.writes.change_log import PIPELINE
 from douban_pipeline.douban.writes.revert_selection import Selection, count
-from douban_pipeline.douban.writes.withdrawal import waiting_decisions
 
 MOST_NAME = 64
 """Characters that the log keeps of a person's name."""

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from douban_pipeline.douban.writes.revert_request import listed, looked_for, moment_of
+from douban_pipeline.douban.undo.revert_request import listed, looked_for, moment_of
 from douban_pipeline.douban.writes.revert_selection import Selection
 
 SHANGHAI, BERLIN = ZoneInfo("Asia/Shanghai"), ZoneInfo("Europe/Berlin")

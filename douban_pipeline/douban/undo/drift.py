@@ -20,8 +20,7 @@ from douban_pipeline.core.database import reading
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.decisions import PERSON
 from douban_pipeline.douban.store.states import DecisionState, ReviewStatus
-from douban_pipeline.douban.writes.change_log import REVERT, SYNOPSIS_COLUMNS
-from douban_pipeline.douban.writes.last_writes import (
+from douban_pipeline.douban.undo.last_writes import (
     LastWrites,
     Write,
     first_change_since,
@@ -29,6 +28,7 @@ from douban_pipeline.douban.writes.last_writes import (
     locked_texts,
     new_values_since,
 )
+from douban_pipeline.douban.writes.change_log import REVERT, SYNOPSIS_COLUMNS
 from douban_pipeline.douban.writes.permissions import LOCKED_IN_CMS
 
 WINDOW = timedelta(days=30)

@@ -11,6 +11,9 @@ from douban_pipeline.cms.values import readable
 from douban_pipeline.core.ui.presentation import Markdown, escaped, local_time, subject_link
 from douban_pipeline.douban.store.decisions import LINKING
 from douban_pipeline.douban.store.states import ChangeState, DecisionAction
+from douban_pipeline.douban.undo import links
+from douban_pipeline.douban.undo.history import Event, History
+from douban_pipeline.douban.undo.shown_values import EMPTY, shown, told_changes
 from douban_pipeline.douban.wording import (
     CHANGE_STATES,
     CHANGES,
@@ -25,10 +28,7 @@ from douban_pipeline.douban.wording import (
     VERDICTS,
     word_for,
 )
-from douban_pipeline.douban.writes import links
 from douban_pipeline.douban.writes.change_log import decode
-from douban_pipeline.douban.writes.history import Event, History
-from douban_pipeline.douban.writes.shown_values import EMPTY, shown, told_changes
 
 _CMS = ("vod_year", "vod_area", "vod_lang", "vod_class", "vod_director", "vod_actor", "vod_content")
 """CMS columns that are shown beside the id, the score and the locks."""

@@ -4,8 +4,8 @@ import dagster as dg
 
 from douban_pipeline.core.ui.presentation import table
 from douban_pipeline.douban.services import Services
-from douban_pipeline.douban.sources.assets import source_gates
-from douban_pipeline.douban.sources.gates import gate_row, not_closed, why_not_closed
+from douban_pipeline.douban.upkeep.assets import source_gates
+from douban_pipeline.douban.upkeep.gates import gate_row, not_closed, why_not_closed
 
 
 @dg.asset_check(

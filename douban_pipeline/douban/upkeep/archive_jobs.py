@@ -7,8 +7,8 @@ from douban_pipeline.core.database import reading
 from douban_pipeline.core.ui.presentation import local_time, table
 from douban_pipeline.dagster_kit.launchpad import PERSON_TAGS, problems_failure, refuse_environment
 from douban_pipeline.douban.services import Services
-from douban_pipeline.douban.sources.reparsing import PARSERS, Reparsed, reparse
-from douban_pipeline.douban.sources.stock import Stock, archive_figures
+from douban_pipeline.douban.upkeep.reparsing import PARSERS, Reparsed, reparse
+from douban_pipeline.douban.upkeep.stock import Stock, archive_figures
 
 _MEGABYTE = 1_000_000
 
@@ -23,7 +23,7 @@ class PruneConfig(dg.Config):
 def drop_answers(context: dg.OpExecutionContext, config: PruneConfig, services: dg.ResourceParam[Services]) -> None:
     """Delete old answers that nothing rests on, or count them."""
     # It needs numpy, which takes a tenth of a second to load and no other run has to wait for.
-    from douban_pipeline.douban.sources.retention import prune
+    from douban_pipeline.douban.upkeep.retention import prune
 
     services.ready()
     pruned = prune(services, dry_run=config.dry_run, progress=context.log.info)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dagster as dg
 import pytest
 
-from douban_pipeline.douban.writes.assets import cms_drift
+from douban_pipeline.douban.undo.assets import cms_drift
 from douban_pipeline_tests.harness.fixtures.library import unix
 from douban_pipeline_tests.harness.fixtures.scenario import FILMS, RIVER, WHALE, row_of
 

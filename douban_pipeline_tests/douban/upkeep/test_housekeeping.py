@@ -9,9 +9,9 @@ import dagster as dg
 import pytest
 import sqlalchemy as sa
 
-from douban_pipeline.douban.housekeeping import HEALTH_DAYS, HEALTH_TAGS, clear_away
 from douban_pipeline.douban.store.states import TaskStage, TaskStatus, TaskType
 from douban_pipeline.douban.store.tasks import NewTask
+from douban_pipeline.douban.upkeep.housekeeping import HEALTH_DAYS, HEALTH_TAGS, clear_away
 from douban_pipeline_tests.harness.fixtures.clocks import START
 from douban_pipeline_tests.harness.fixtures.library import Library, build_library, video
 

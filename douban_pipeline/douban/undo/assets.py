@@ -8,11 +8,11 @@ from douban_pipeline.core.ui.presentation import table
 from douban_pipeline.douban.chain.syncing.assets import synced_fields
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.settings import variable
-from douban_pipeline.douban.writes import links
-from douban_pipeline.douban.writes.drift import SERIOUS, Kind, drifts
-from douban_pipeline.douban.writes.drift_report import Tally
-from douban_pipeline.douban.writes.drift_wording import KINDS
-from douban_pipeline.douban.writes.restore_locked import restore
+from douban_pipeline.douban.undo import links
+from douban_pipeline.douban.undo.drift import SERIOUS, Kind, drifts
+from douban_pipeline.douban.undo.drift_report import Tally
+from douban_pipeline.douban.undo.drift_wording import KINDS
+from douban_pipeline.douban.undo.restore_locked import restore
 
 _LOG_EVERY = 20
 _NAMED = 20

@@ -6,7 +6,7 @@ from pydantic import Field
 from douban_pipeline.core.ui.presentation import local_time, table
 from douban_pipeline.dagster_kit.launchpad import PERSON_TAGS, problems_failure, refuse_environment
 from douban_pipeline.douban.services import Services
-from douban_pipeline.douban.sources.gates import GateAction, GateChangeError, gate_row, set_by_hand
+from douban_pipeline.douban.upkeep.gates import GateAction, GateChangeError, gate_row, set_by_hand
 
 
 class GateConfig(dg.Config):

@@ -10,12 +10,12 @@ from zoneinfo import ZoneInfo
 
 from douban_pipeline.core.ui.presentation import Markdown, local_time, subject_link, table
 from douban_pipeline.douban.store.states import DecisionAction
+from douban_pipeline.douban.undo import links
+from douban_pipeline.douban.undo.drift import SERIOUS, Drift, Kind, Look, Looks
+from douban_pipeline.douban.undo.drift_wording import KINDS, LOOKS
+from douban_pipeline.douban.undo.shown_values import shown
 from douban_pipeline.douban.wording import CHANGES, OPERATORS, word_for
-from douban_pipeline.douban.writes import links
 from douban_pipeline.douban.writes.change_log import SYNOPSIS_COLUMNS
-from douban_pipeline.douban.writes.drift import SERIOUS, Drift, Kind, Look, Looks
-from douban_pipeline.douban.writes.drift_wording import KINDS, LOOKS
-from douban_pipeline.douban.writes.shown_values import shown
 
 SHOWN = 100
 """Findings of each kind that are told."""

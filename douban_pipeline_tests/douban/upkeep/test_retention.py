@@ -20,11 +20,11 @@ from douban_pipeline.core.archive import LONGEST_CACHE
 from douban_pipeline.douban.chain.linking.candidates import Fetched, Found
 from douban_pipeline.douban.reports.rescoring.stored import Selection, Stored, StoredVerdicts
 from douban_pipeline.douban.settings import Settings
-from douban_pipeline.douban.sources import archive_jobs, retention
-from douban_pipeline.douban.sources.retention import MARGIN, Pruned, prune
-from douban_pipeline.douban.sources.stock import Stock, archive_figures
 from douban_pipeline.douban.store.states import TaskStage, TaskStatus, TaskType
 from douban_pipeline.douban.store.tasks import NewTask
+from douban_pipeline.douban.upkeep import archive_jobs, retention
+from douban_pipeline.douban.upkeep.retention import MARGIN, Pruned, prune
+from douban_pipeline.douban.upkeep.stock import Stock, archive_figures
 from douban_pipeline.matching import Subject, Video
 from douban_pipeline_tests.harness.fixtures.library import Library
 from douban_pipeline_tests.harness.fixtures.runs import Run

@@ -8,15 +8,9 @@ from datetime import UTC, datetime, timedelta
 import dagster as dg
 import pytest
 
-from douban_pipeline.douban.chain.jobs import CHAIN, shard_range_tags
-from douban_pipeline.douban.chain.pauses import (
-    CHAIN_GUARDS,
-    PAUSE,
-    SHORT_PAUSE,
-    failing_guard,
-    shards_at_rest,
-)
 from douban_pipeline.douban.definitions import build_defs, default_checks
+from douban_pipeline.douban.jobs import CHAIN, shard_range_tags
+from douban_pipeline.douban.pauses import CHAIN_GUARDS, PAUSE, SHORT_PAUSE, failing_guard, shards_at_rest
 from douban_pipeline_tests.harness.fixtures.library import GivenSettings
 
 GUARD = CHAIN_GUARDS[0]

@@ -1,0 +1,1 @@
+"""Keeping the installation tidy: gates by hand, the archive of answers, Dagster's history, closed tasks."""
