@@ -28,7 +28,7 @@ help:
 	@echo "make test      run the tests; those that need a server are skipped, with the reason, if it does not answer"
 	@echo "make bench     measure speed and size at 170,000 and 1,700,000 videos on a real MariaDB: an hour, 10 GB"
 	@echo "make soak      let a library live for MINUTES ($(MINUTES)) while everything goes wrong, and audit it"
-	@echo "make lint      check style and types"
+	@echo "make lint      check style, types and who imports whom"
 	@echo "make format    mend what the style check can mend"
 	@echo "make validate  load the definitions as Dagster does"
 	@echo "make replay    serve the bundled upstream alone"
@@ -68,6 +68,7 @@ soak: $(INSTALLED)
 lint: $(INSTALLED)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
 	$(BIN)/mypy
 
 format: $(INSTALLED)

@@ -37,6 +37,7 @@ DEVELOPMENT = [
     "pytest-xdist>=3.6,<4",  # tests on every core
     "hypothesis>=6.100,<7",
     "ruff>=0.6",
+    "import-linter>=2.3,<3",  # who may import whom
     "mypy>=1.11",
     "types-PyMySQL",
     "types-tabulate",
