@@ -12,12 +12,11 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import Engine, select
+from sqlalchemy import Engine, Table, select
 
 from douban_pipeline.cms.values import is_placeholder, people_of
 from douban_pipeline.core.clock import Clock
 from douban_pipeline.core.database import chunks, insert_missing, reading, transactions
-from douban_pipeline.douban.store.tables import OwnTables
 
 PEOPLE_COLUMNS = ("vod_actor", "vod_director", "vod_writer")
 """The CMS's columns that hold people."""
@@ -77,9 +76,9 @@ def names_of_row(row: Mapping[Any, Any], widths: Mapping[str, int]) -> Iterator[
 class People:
     """The table of names; cheap to tell the same ones again and again."""
 
-    def __init__(self, engine: Engine, tables: OwnTables, clock: Clock) -> None:
+    def __init__(self, engine: Engine, person: Table, clock: Clock) -> None:
         self.engine = engine
-        self.person = tables.person
+        self.person = person
         self.clock = clock
         self._remembered: set[str] = set()
 

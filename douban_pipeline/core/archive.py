@@ -9,13 +9,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Engine, Row, bindparam, delete, func, insert, or_, select, update
+from sqlalchemy import Connection, Engine, Row, Table, bindparam, delete, func, insert, or_, select, update
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from douban_pipeline.core.clock import Clock
 from douban_pipeline.core.database import chunks, reading, transactions
 from douban_pipeline.core.errors import SourceError
-from douban_pipeline.douban.store.tables import OwnTables
 
 LONGEST_CACHE = timedelta(days=30)
 """Nobody takes an answer seen longer ago in place of a call: retention counts on it."""
@@ -71,14 +70,14 @@ class Archive:
     """Raw answers of all sources.
 
     Args:
-        engine: Where the snapshot table is.
-        tables: Our tables.
+        engine: Where the table is.
+        table: The table of the answers.
         clock: What times are taken from.
     """
 
-    def __init__(self, engine: Engine, tables: OwnTables, clock: Clock) -> None:
+    def __init__(self, engine: Engine, table: Table, clock: Clock) -> None:
         self._engine = engine
-        self._table = table = tables.snapshot
+        self._table = table
         self._clock = clock
         # Built once: every request asks and keeps, and putting a statement together costs more than sending it.
         asked = (table.c.source == bindparam("of")) & (table.c.key_hash == bindparam("hash"))

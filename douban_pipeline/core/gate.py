@@ -19,7 +19,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from random import Random
 from typing import TypeVar
 
-from sqlalchemy import Engine, bindparam, insert, select, update
+from sqlalchemy import Engine, Table, bindparam, insert, select, update
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 from douban_pipeline.core.clock import Clock
@@ -28,7 +28,6 @@ from douban_pipeline.core.errors import GateClosed, GateUnreadable, QuotaSpent, 
 from douban_pipeline.core.gate_rules import SAFETY, Admitted, GateRow, GateState, Refused, Wait
 from douban_pipeline.core.gate_status import GateStatus, decode, encode, status_of
 from douban_pipeline.core.owner import is_dead
-from douban_pipeline.douban.store.tables import OwnTables
 
 __all__ = ["Gate", "GateStatus", "Slot"]
 
@@ -58,8 +57,8 @@ class Gate:
     """The gate of every source.
 
     Args:
-        engine: Where the gate's table is (an engine of `catalog.database.open_engine`).
-        tables: Our tables.
+        engine: Where the table is (an engine of `core.database.open_engine`).
+        table: The gate's table, one row a source.
         clock: What times are taken from, and what waiting goes through.
         rng: Jitter of the breaker.
         hold: How long a process may keep a place; must exceed the longest call. A process killed while it holds
@@ -70,7 +69,7 @@ class Gate:
     def __init__(
         self,
         engine: Engine,
-        tables: OwnTables,
+        table: Table,
         clock: Clock,
         *,
         rng: Random | None = None,
@@ -78,7 +77,7 @@ class Gate:
         zone: tzinfo = UTC,
     ) -> None:
         self._engine = engine
-        self._table = tables.gate
+        self._table = table
         self._clock = clock
         self._rng = rng or Random()
         self._hold = hold

@@ -68,14 +68,14 @@ class Services:
     @cached_property
     def archive(self) -> Archive:
         """Every raw answer."""
-        return Archive(self.engine, self.tables, self.clock)
+        return Archive(self.engine, self.tables.snapshot, self.clock)
 
     @cached_property
     def gate(self) -> Gate:
         """Pacing and breaker of the sources."""
         settings = self.settings
         hold = timedelta(seconds=max(LLM_SECONDS, settings.request_timeout_seconds) + _MARGIN_SECONDS)
-        gate = Gate(self.engine, self.tables, self.clock, hold=hold, zone=settings.zone)
+        gate = Gate(self.engine, self.tables.gate, self.clock, hold=hold, zone=settings.zone)
         limits = dict.fromkeys(settings.search_urls, (settings.search_requests_per_minute, settings.search_concurrency))
         limits[DOUBAN] = (settings.douban_requests_per_minute, settings.douban_concurrency)
         for source, (requests, concurrency) in limits.items():
@@ -139,7 +139,7 @@ class Services:
     @cached_property
     def people(self) -> People:
         """Names of people that texts are asked for."""
-        return People(self.engine, self.tables, self.clock)
+        return People(self.engine, self.tables.person, self.clock)
 
     def _fetcher(self, source: str) -> Fetcher:
         secrets = {BochaProvider.name: self.settings.bocha_api_key}

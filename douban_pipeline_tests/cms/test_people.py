@@ -19,7 +19,7 @@ def library(shared_library):
 
 @pytest.fixture
 def people(library):
-    return People(library.engine, library.tables, library.clock)
+    return People(library.engine, library.tables.person, library.clock)
 
 
 def stored(library):
@@ -101,7 +101,7 @@ def test_names_outside_the_first_plane_are_kept(people):
 def test_the_first_sight_of_a_name_stays(library, people):
     people.remember(["张国荣"])
     library.clock.advance(days=3)
-    assert People(library.engine, library.tables, library.clock).remember(["张国荣", "巩俐"]) == 1
+    assert People(library.engine, library.tables.person, library.clock).remember(["张国荣", "巩俐"]) == 1
     assert stored(library)["张国荣"] == START
     assert stored(library)["巩俐"] == library.clock.now()
 
@@ -127,7 +127,7 @@ def test_two_processes_that_tell_the_same_names_do_not_meet(library):
     failed = []
 
     def tell(mine):
-        dictionary = People(library.engine, library.tables, library.clock)
+        dictionary = People(library.engine, library.tables.person, library.clock)
         start.wait()
         try:
             for at in range(0, len(mine), 100):

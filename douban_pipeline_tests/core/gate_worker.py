@@ -38,7 +38,7 @@ def work(url: str, clock: Any, upstream_url: str, worker: int, until: datetime, 
         clock.sleep(rng.uniform(0.3, 2.5))
         return body
 
-    with Fetcher("douban", Gate(engine, tables, clock), Archive(engine, tables, clock), clock) as fetcher:
+    with Fetcher("douban", Gate(engine, tables.gate, clock), Archive(engine, tables.snapshot, clock), clock) as fetcher:
         clock.enter()
         try:
             while clock.now() < until:

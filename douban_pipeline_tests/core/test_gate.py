@@ -303,7 +303,7 @@ from douban_pipeline.douban.store.tables import own_tables
 from douban_pipeline.core.gate import Gate
 from douban_pipeline_tests.harness.fixtures.clocks import FakeClock
 url, calls, hold = sys.argv[1], int(sys.argv[2]), sys.argv[3] == "hold"
-gate = Gate(open_engine(url), own_tables("mac_"), FakeClock(), hold=timedelta(seconds=60))
+gate = Gate(open_engine(url), own_tables("mac_").gate, FakeClock(), hold=timedelta(seconds=60))
 print("ready", flush=True)
 sys.stdin.readline()
 times = []

@@ -41,7 +41,7 @@ def seen_upstream(
     engine, tables = open_engine(url), own_tables("mac_")
     tables.metadata.create_all(engine, tables=[tables.gate, tables.snapshot])
     clock: Clock = manager.SharedClock(START, WORKERS)
-    Gate(engine, tables, clock).configure("douban", rate, concurrency)
+    Gate(engine, tables.gate, clock).configure("douban", rate, concurrency)
     until = START + timedelta(minutes=minutes)
     with ReplayServer([], now=lambda: clock.now().timestamp()) as upstream:
         crew: list[BaseProcess] = [
@@ -60,7 +60,7 @@ def seen_upstream(
                 clock.leave()  # type: ignore[attr-defined]
         assert [process.exitcode for process in crew] == [-signal.SIGKILL if killed_at else 0, *[0] * (WORKERS - 1)]
         log = upstream.requests.describe()["douban"]
-    [status] = Gate(engine, tables, clock).status()
+    [status] = Gate(engine, tables.gate, clock).status()
     engine.dispose()
     assert (status.granted, status.in_use, status.waiting) == (log["count"], 0, 0)
     arrivals = zip(log["times"], log["keys"], strict=True)

@@ -62,7 +62,7 @@ def library(server):
     fresh.clock = SystemClock()
     write(fresh, 1, "2001")
     fresh.services.people.remember(["宫崎骏", "Léon \\' \"", "😀"])
-    archive = Archive(fresh.engine, fresh.tables, fresh.clock)
+    archive = Archive(fresh.engine, fresh.tables.snapshot, fresh.clock)
     archive.put("douban", "1", 200, bytes(range(256)) * 9, "t")
     return fresh
 

@@ -25,7 +25,7 @@ def test_rows_that_were_added_changed_or_removed_are_put_back(sqlite_url: str) -
         _ = library.services.gate
         library.enqueue(library.queue(), [NewTask(3, TaskType.MATCH_DOUBAN_ID, TaskStage.SEARCH)])
         library.clock.advance(hours=1)
-        people = People(library.engine, tables, library.clock)
+        people = People(library.engine, tables.person, library.clock)
         people.remember(["张曼玉"])
         before = contents(library)
         with left_as_found(library.services, [1, 2]):

@@ -57,7 +57,7 @@ class Intake:
         self.video = tables.video
         self.cms = cms
         self.clock = clock
-        self.people = People(engine, tables, clock)
+        self.people = People(engine, tables.person, clock)
         self.columns = [*dict.fromkeys((*MATCH_COLUMNS, *PEOPLE_COLUMNS, "vod_time", "vod_douban_id"))]
         if cms.has_recycle_bin:
             self.columns.append("vod_recycle_time")
