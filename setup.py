@@ -21,6 +21,7 @@ RUNTIME = [
     "python-dotenv>=1,<2",  # finding misspelt settings in .env
     "typer>=0.12,<1",  # command line
     "rich>=13,<16",  # tables and progress in the terminal
+    "jinja2>=3.1,<4",  # HTML pages, everything escaped
     "tabulate>=0.9,<1",  # Markdown tables, shown in Dagster's UI
     "pyyaml>=6,<7",  # configs of launchpads in links
     "tzdata",  # time zones on machines without a zone database

@@ -1,0 +1,53 @@
+"""Pages from Jinja templates that stand as files beside the code that fills them in.
+
+Every value is escaped unless it is `Markup`, and a name that the template uses and nobody gives is an error. In a
+template, ``value | script_json`` is JSON to be put inside a ``<script>`` element.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+
+def render(package: str, template: str, **values: Any) -> str:
+    """Return a template filled in.
+
+    Args:
+        package: The package the template is a file of, by its dotted name.
+        template: The file's path inside the package, with slashes.
+        values: What the template names.
+
+    Raises:
+        jinja2.TemplateNotFound: The package has no such file.
+        jinja2.UndefinedError: The template uses a name that is not among ``values``.
+    """
+    return _environment(package).get_template(template).render(values)
+
+
+def script_json(value: object) -> Markup:
+    """Return JSON that cannot end the script element it stands in: neither ``</script>`` nor ``<!--`` is in it.
+
+    Raises:
+        ValueError: It holds NaN or an infinity, which no JSON has.
+    """
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e"))  # noqa: S704 - escaped on this line
+
+
+@cache
+def _environment(package: str) -> Environment:
+    environment = Environment(
+        loader=PackageLoader(package, "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        keep_trailing_newline=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["script_json"] = script_json
+    return environment
