@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 import fnmatch
+import itertools
 import os
 import re
 import shlex
 import shutil
 import subprocess
+from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, requires
 from pathlib import Path
 from typing import Any
@@ -34,6 +36,8 @@ VARIABLE = f"(?:{PREFIX}|(?=[A-Z]+_API_KEY))[A-Z_]+"
 """How the variables of settings look."""
 SETTINGS_PAGES = ("deploy/SETTINGS.md", "deploy/SETTINGS.zh-CN.md")
 READMES = ("README.md", "README.zh-CN.md")
+PAGES = [READMES, *((f"docs/{page}.md", f"docs/{page}.zh-CN.md") for page in ("operate", "review", "develop"))]
+"""Pages that exist in English and in Chinese."""
 TOP_LEVEL = {
     "douban_pipeline",
     "douban_pipeline_tests",
@@ -41,9 +45,11 @@ TOP_LEVEL = {
     "workspace.yaml",
     "dagster.yaml",
     "deploy",
+    "docs",
     "README.md",
     "README.zh-CN.md",
     "CHANGELOG.md",
+    "CONTRIBUTING.md",
     "LICENSE",
     "Makefile",
     "pyproject.toml",
@@ -65,6 +71,12 @@ def text_of(path: str) -> str:
 @pytest.fixture(params=READMES)
 def readme(request: pytest.FixtureRequest) -> str:
     return text_of(request.param)
+
+
+@pytest.fixture(params=[0, 1], ids=["English", "Chinese"])
+def manual(request: pytest.FixtureRequest) -> str:
+    """The README and the pages of docs, in one language."""
+    return "\n".join(text_of(page[request.param]) for page in PAGES)
 
 
 def fences(markdown: str) -> list[tuple[str, str]]:
@@ -195,17 +207,32 @@ def test_every_target_has_a_recipe_and_a_line_of_help():
     assert helped | {"help"} == targets()
 
 
-@pytest.mark.parametrize("path", [*READMES, ".ci/run"])
-def test_every_make_command_that_is_named_exists(path: str):
+@pytest.mark.parametrize(
+    "pages", [(".ci/run",), *([*languages, "CONTRIBUTING.md"] for languages in zip(*PAGES, strict=True))]
+)
+def test_every_make_command_that_is_named_exists(pages: Sequence[str]):
+    texts = [text_of(path) if path == ".ci/run" else "\n".join(code_in(text_of(path))) for path in pages]
+    named = set(re.findall(r"\bmake ([a-z]+)\b", "\n".join(texts)))
+    assert {"install", "demo", "test", "lint", "validate"} <= named <= targets()
+
+
+@pytest.mark.parametrize(
+    "path", [*itertools.chain(*PAGES), "CONTRIBUTING.md", "deploy/README.md", "deploy/README.zh-CN.md"]
+)
+def test_links_lead_to_what_is_there(path: str):
     text = text_of(path)
-    named = set(re.findall(r"\bmake ([a-z]+)\b", "\n".join(code_in(text)) if path in READMES else text))
-    assert {"install", "demo", "test", "lint", "validate"} <= named
-    assert named - {"install", "demo", "test", "lint", "validate"} <= targets()
+    for target, anchor in re.findall(r"\]\((?!https?:)([^)#]*)(#[^)]*)?\)", text):
+        page = (PROJECT / path).parent / target if target else PROJECT / path
+        assert page.exists(), f"{path} links to {target}"
+        if anchor:
+            headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+            anchors = {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+            assert anchor[1:] in anchors, f"{path} links to {target}{anchor}"
 
 
-def test_every_command_of_ours_that_is_named_exists(readme: str):
+def test_every_command_of_ours_that_is_named_exists(manual: str):
     commands = set(typer.main.get_command(app).commands)
-    named = set(re.findall(r"douban-pipeline ([a-z]+)", "\n".join(code_in(readme))))
+    named = set(re.findall(r"douban-pipeline ([a-z]+)", "\n".join(code_in(manual))))
     assert {"setup", "settings"} <= named <= commands
 
 
@@ -241,8 +268,9 @@ def test_ci_runs_without_a_terminal_and_asks_for_every_server():
 # --- the READMEs ------------------------------------------------------------------------------------------------------
 
 
-def test_both_readmes_have_the_same_sections_and_blocks():
-    english, chinese = (text_of(path) for path in READMES)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page[0])
+def test_both_languages_have_the_same_sections_and_blocks(page: tuple[str, str]):
+    english, chinese = (text_of(path) for path in page)
     assert outline(english) == outline(chinese)
     assert [language for language, _ in fences(english)] == [language for language, _ in fences(chinese)]
     for language in ("sql", "yaml", "sh"):
@@ -256,7 +284,7 @@ def test_both_readmes_have_the_same_sections_and_blocks():
         ]
         assert commands[0] == commands[1]
     numbers = [re.findall(r"\d+", body) for text in (english, chinese) for body in fenced(text, "text")[:1]]
-    assert numbers[0] == numbers[1]
+    assert numbers[: len(numbers) // 2] == numbers[len(numbers) // 2 :]
 
 
 @pytest.mark.parametrize("path", SETTINGS_PAGES)
@@ -289,21 +317,21 @@ def test_the_settings_mean_what_they_say_of_themselves():
     assert meanings == {variable(name): field.description for name, field in Settings.model_fields.items()}
 
 
-def test_the_policies_table_is_the_defaults(readme: str):
+def test_the_policies_table_is_the_defaults(manual: str):
     policies: dict[str, str] = {}
-    for row in rows_of(readme, "vod_[a-z_]+"):
+    for row in rows_of(manual, "vod_[a-z_]+"):
         policies |= {column.strip(" `"): row[1].strip("`") for column in row[0].split(",")}
     policies.pop("vod_douban_id")
     assert policies == DEFAULT_FIELD_POLICIES
 
 
-def test_the_tables_are_all_there(readme: str):
-    named = {row[0].strip("`") for row in rows_of(readme, "mac_douban_[a-z_]+")}
+def test_the_tables_are_all_there(manual: str):
+    named = {row[0].strip("`") for row in rows_of(manual, "mac_douban_[a-z_]+")}
     assert named == {table.name for table in own_tables("mac_").metadata.sorted_tables}
 
 
-def test_the_servers_table_is_what_the_tests_use(readme: str):
-    rows = rows_of_any(readme, "DOUBAN_TEST_[A-Z]+_URL")
+def test_the_servers_table_is_what_the_tests_use(manual: str):
+    rows = rows_of_any(manual, "DOUBAN_TEST_[A-Z]+_URL")
     assert rows == list(SERVERS.values())
 
 
@@ -323,11 +351,11 @@ def test_the_environment_file_is_accepted():
     assert {name for name in given if name.startswith("DAGSTER_")} == wanted | {"DAGSTER_HOME"}
 
 
-def test_jobs_assets_and_sensors_are_called_as_they_are(readme: str):
+def test_jobs_assets_and_sensors_are_called_as_they_are(manual: str):
     repository = build_defs(settings=GivenSettings()).get_repository_def()
     names = {key.to_user_string() for key in repository.assets_defs_by_key} | set(repository.job_names)
     names |= {sensor.name for sensor in repository.sensor_defs}
-    named = {code for code in code_in(readme) if code in names}
+    named = {code for code in code_in(manual) if code in names}
     assert named >= {
         *("due_videos", "search_candidates", "scored_matches", "synced_fields", "review_queue"),
         *("douban_chain", "record_decisions", "revert_changes", "due_videos_sensor"),
@@ -335,9 +363,9 @@ def test_jobs_assets_and_sensors_are_called_as_they_are(readme: str):
     looks_like_one = re.compile(
         r"[a-z]+_(library|sensor|decisions|changes|queue|chain|matches|candidates|videos|fields)"
     )
-    assert {code for code in code_in(readme) if looks_like_one.fullmatch(code)} <= names
-    [initialise] = [line for line in code_in(readme) if line.startswith(".venv/bin/dagster job execute")]
-    assert initialise.rsplit(" ", 1)[-1] in names
+    assert {code for code in code_in(manual) if looks_like_one.fullmatch(code)} <= names
+    executed = {line.rsplit(" ", 1)[-1] for line in code_in(manual) if line.startswith(".venv/bin/dagster job execute")}
+    assert executed == {"initialise_library"} <= names
 
 
 def test_the_sample_is_as_large_as_it_is_said_to_be(readme: str):
