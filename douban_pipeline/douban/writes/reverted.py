@@ -64,7 +64,7 @@ def _mark_one(connection: Connection, tables: OwnTables, change_id: int, covered
             intro_changes.follow(connection, tables, undone, state)
         if row.decision_id is not None:
             again = state is ChangeState.APPLIED
-            decisions.note_taken_back(connection, tables, row.decision_id, row.action, again=again)
+            decisions.mark_reverted(connection, tables, row.decision_id, row.action, again=again)
         undone, covered = row.reverts_change_id, set(row.new_values)
         state = ChangeState.APPLIED if state is ChangeState.REVERTED else ChangeState.REVERTED
 

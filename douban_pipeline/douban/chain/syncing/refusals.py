@@ -13,7 +13,7 @@ from sqlalchemy import Connection, select
 from douban_pipeline.douban.chain.due.due_videos import works_on
 from douban_pipeline.douban.chain.syncing.effects import target_of
 from douban_pipeline.douban.settings import Settings
-from douban_pipeline.douban.store.decisions import LINKING, WORDS, about_standing_id
+from douban_pipeline.douban.store.decisions import LINKING, WORDS, about_current_id
 from douban_pipeline.douban.store.states import DecisionAction, DecisionState, ReviewStatus
 from douban_pipeline.douban.store.tables import OwnTables
 from douban_pipeline.douban.store.videos import fingerprint
@@ -68,7 +68,7 @@ def _why_moved(
     decision: Mapping[Any, Any], action: DecisionAction, row: Mapping[Any, Any], state: Mapping[Any, Any]
 ) -> str:
     """Say that somebody else changed the id, where the decision is about the one that stood."""
-    if not about_standing_id(action, decision["lock"]):
+    if not about_current_id(action, decision["lock"]):
         return ""
     stands, known, seen = row["vod_douban_id"], state["vod_douban_id"], decision["douban_id"]
     # Releases before kept no id with such a decision.

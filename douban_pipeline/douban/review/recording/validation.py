@@ -17,7 +17,7 @@ from douban_pipeline.douban.store.decisions import (
     FROM_CANDIDATES,
     LINKING,
     PERSON,
-    about_standing_id,
+    about_current_id,
     locks_id,
 )
 from douban_pipeline.douban.store.states import DecisionAction, ReviewStatus
@@ -71,7 +71,7 @@ def _told(candidates: list[Named]) -> str:
 
 def standing_id(wish: Wish, standing: Standing, link: Mapping[Any, Any] | None, services: Services) -> int:
     """Return the id that a decision holds for alone, 0 where it is about none; ``link`` is carried out before it."""
-    if not about_standing_id(wish.action, wish.lock):
+    if not about_current_id(wish.action, wish.lock):
         return 0
     _, state = _after(wish, standing, link, services)
     return int(state["vod_douban_id"])

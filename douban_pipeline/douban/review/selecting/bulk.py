@@ -15,7 +15,7 @@ from douban_pipeline.douban.store.decisions import (
     FROM_CANDIDATES,
     LINKING,
     WORDS,
-    about_standing_id,
+    about_current_id,
     contradict,
 )
 from douban_pipeline.douban.store.states import DecisionAction
@@ -157,7 +157,7 @@ def _decided(bulk: Bulk, video: Video) -> str:
     mine = identity(
         video.vod_id,
         bulk.action,
-        video.douban_id if about_standing_id(bulk.action, bulk.lock) else target,
+        video.douban_id if about_current_id(bulk.action, bulk.lock) else target,
         lock=bulk.lock,
         days=bulk.days,
         accept_conflicts=bulk.accept_conflicts,
