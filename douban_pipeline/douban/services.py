@@ -8,7 +8,6 @@ from functools import cached_property
 
 from sqlalchemy import Engine
 
-from douban_pipeline import RULE_VERSION
 from douban_pipeline.cms.maccms import Category, Cms, inspect_cms
 from douban_pipeline.cms.people import People
 from douban_pipeline.cms.vocabulary import SiteVocabulary
@@ -31,6 +30,7 @@ from douban_pipeline.douban.store import migrations
 from douban_pipeline.douban.store.tables import OwnTables, own_tables
 from douban_pipeline.douban.store.tasks import TaskQueue
 from douban_pipeline.douban.writes.change_log import ChangeLog
+from douban_pipeline.matching import RULE_VERSION
 
 LLM_SECONDS = 90.0
 """Wall-clock limit of one call of the language model, which takes its time."""

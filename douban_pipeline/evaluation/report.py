@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from douban_pipeline import RULE_VERSION
 from douban_pipeline.core.ui.plots import Bar, Line, bars, curve, percent
 from douban_pipeline.evaluation.comparison import Comparison, Grade, grade, grade_name, prediction_of
 from douban_pipeline.evaluation.formats import HEADLINE_SOURCES, GoldRow
@@ -28,6 +27,7 @@ from douban_pipeline.evaluation.metrics import (
 )
 from douban_pipeline.evaluation.runner import Result
 from douban_pipeline.evaluation.sweep import Point, Sweep, at_steps, sweep
+from douban_pipeline.matching import RULE_VERSION
 from douban_pipeline.matching.codes import SENTENCES
 from douban_pipeline.matching.profiles import Profile
 

@@ -11,10 +11,10 @@ import dagster as dg
 import pytest
 import yaml
 
-from douban_pipeline import RULE_VERSION
 from douban_pipeline.douban.undo.jobs import RevertConfig, revert_changes
 from douban_pipeline.douban.writes.change_log import ChangeLog
 from douban_pipeline.douban.writes.revert import Selection, revert
+from douban_pipeline.matching import RULE_VERSION
 from douban_pipeline_tests.harness.fixtures.library import dead_owner
 from douban_pipeline_tests.harness.fixtures.scenario import (
     CLOCKS,

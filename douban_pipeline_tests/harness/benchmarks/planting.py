@@ -16,7 +16,6 @@ from typing import Any
 
 from sqlalchemy import Column, Table, bindparam, delete, func, insert, select, update
 
-from douban_pipeline import RULE_VERSION
 from douban_pipeline.core.database import reading
 from douban_pipeline.demo.answers import douban_answer
 from douban_pipeline.douban.chain.linking.facts import video_facts
@@ -28,7 +27,7 @@ from douban_pipeline.douban.store.states import ChangeState, ReviewStatus, Verdi
 from douban_pipeline.douban.store.tasks import shard_of
 from douban_pipeline.douban.store.videos import fingerprint
 from douban_pipeline.douban.writes.change_log import PIPELINE, encode
-from douban_pipeline.matching import Verdict, Video, judge
+from douban_pipeline.matching import RULE_VERSION, Verdict, Video, judge
 from douban_pipeline_tests.harness.benchmarks.left_as_found import left_as_found
 from douban_pipeline_tests.harness.benchmarks.measuring import World
 from douban_pipeline_tests.harness.benchmarks.planted_works import Candidate, Searches

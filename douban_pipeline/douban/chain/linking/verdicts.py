@@ -11,7 +11,6 @@ from typing import Any
 
 from sqlalchemy import Connection, RowMapping, bindparam, insert, select, update
 
-from douban_pipeline import RULE_VERSION
 from douban_pipeline.cms.values import readable
 from douban_pipeline.core.database import reading, transactions
 from douban_pipeline.douban.chain.linking.candidates import Found
@@ -27,7 +26,7 @@ from douban_pipeline.douban.store.decisions import chosen_subjects
 from douban_pipeline.douban.store.states import ReviewStatus, TaskStage, TaskStatus, VerdictState
 from douban_pipeline.douban.store.tasks import Task, TaskQueue, back_off
 from douban_pipeline.douban.store.videos import fingerprint, state_rows
-from douban_pipeline.matching import Status, Verdict, Video
+from douban_pipeline.matching import RULE_VERSION, Status, Verdict, Video
 
 _KEPT_CANDIDATES = 10
 _MOST_LINKED = 500

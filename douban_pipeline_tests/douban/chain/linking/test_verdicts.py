@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 import sqlalchemy as sa
 
-from douban_pipeline import RULE_VERSION
 from douban_pipeline.douban.sources.douban_php import parse_subject
 from douban_pipeline.douban.store import brakes
 from douban_pipeline.douban.store.brakes import Brake
+from douban_pipeline.matching import RULE_VERSION
 from douban_pipeline_tests.harness.fixtures.library import video
 from douban_pipeline_tests.harness.fixtures.runs import STEPS
 from douban_pipeline_tests.harness.fixtures.scenario import (
