@@ -1,55 +1,88 @@
 """Asset checks from predicates: each asks the database over all shards and names what it found."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import dagster as dg
 from sqlalchemy import Connection
 
 from douban_pipeline.core.database import reading
+from douban_pipeline.core.platform import Platform
 from douban_pipeline.core.ui.presentation import table
-from douban_pipeline.douban.partitions import partition_key
-from douban_pipeline.douban.services import Services
-from douban_pipeline.douban.store.videos import Breach
 
-_MOST_NAMED = 20
+_MOST_SHOWN = 20
+
+B = TypeVar("B")
+"""A system's breach: one thing that breaks a rule."""
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Found(Generic[B]):
     """What a guard found, and whether a run should stop for it or only warn."""
 
-    breaches: Sequence[Breach]
+    breaches: Sequence[B]
     stops: bool = True
 
 
-Predicate = Callable[[Services, Connection], Iterable[Breach] | Found]
-
-
 @dataclass(frozen=True, slots=True)
-class Guard:
-    """A blocking check of an asset that passes when ``find`` finds nothing that concerns it.
+class Guard(Generic[B]):
+    """A blocking check of an asset that passes when ``find`` finds nothing that ``concerns`` it.
 
-    Guards that share their ``find`` share what it finds: it is asked once a look.
+    Guards that share their ``find`` share what it finds: it is called once a look at the database.
+
+    Attributes:
+        name: Name of the check.
+        description: What the rule says, for the asset's page.
+        find: Returns all breaches; it is given the system's services and a connection that reads.
+        concerns: Whether a breach that ``find`` returned is one of this guard's.
     """
 
     name: str
     description: str
-    find: Predicate
-    concerns: Callable[[Any], bool] = lambda breach: True
+    find: Callable[[Any, Connection], Iterable[B] | Found[B]]
+    concerns: Callable[[B], bool] = lambda breach: True
 
-    def of(self, found: Found) -> Found:
-        """Return what concerns this guard, of what was found."""
+    def of(self, found: Found[B]) -> Found[B]:
+        """Return the part of ``found`` that concerns this guard."""
         return Found([breach for breach in found.breaches if self.concerns(breach)], found.stops)
 
 
-def guard_checks(asset: dg.AssetsDefinition, guards: Sequence[Guard]) -> dg.AssetChecksDefinition:
+@dataclass(frozen=True, slots=True)
+class BreachTable(Generic[B]):
+    """How a system's breaches are shown in the result of a check.
+
+    Attributes:
+        things: What the breaches are about, the name of the table in the metadata, for example ``videos``.
+        partitions: What the system calls its partitions, the name of their list in the metadata.
+        partition_of: Returns the key of the partition that a breach lies in.
+        row: Returns a row of the table.
+    """
+
+    things: str
+    partitions: str
+    partition_of: Callable[[B], str]
+    row: Callable[[B], Mapping[str, object]]
+
+    def metadata(self, breaches: Sequence[B]) -> dict[str, Any]:
+        """Return an exact count, the failing partitions, and a table of at most `_MOST_SHOWN` breaches."""
+        metadata: dict[str, Any] = {"violations": len(breaches)}
+        if breaches:
+            metadata[self.partitions] = ", ".join(sorted(set(map(self.partition_of, breaches))))
+            metadata[self.things] = dg.MetadataValue.md(table([*map(self.row, breaches)], most=_MOST_SHOWN))
+        return metadata
+
+
+def guard_checks(
+    asset: dg.AssetsDefinition, guards: Sequence[Guard[B]], shown: BreachTable[B]
+) -> dg.AssetChecksDefinition:
     """Return ``guards`` as blocking checks on ``asset``: one step, one look at the database, a result for each.
 
-    Unpartitioned on purpose: a partitioned check loses its partition in a run of several shards, and the last
-    shard's pass would hide another's failure. So they ask about all shards, and name the failing ones. One step,
-    because a step each costs more in Dagster's events than in queries; any of them can still be launched alone.
+    The resource ``services`` of the code location is asked whether the database is ready, and for its engine.
+
+    Unpartitioned on purpose: a partitioned check loses its partition in a run of several, and the last partition's
+    pass would hide another's failure. So they ask about all partitions, and name the failing ones. One step, because
+    a step each costs more in Dagster's events than in queries; any of them can still be launched alone.
     """
 
     @dg.multi_asset_check(
@@ -60,36 +93,30 @@ def guard_checks(asset: dg.AssetsDefinition, guards: Sequence[Guard]) -> dg.Asse
         can_subset=True,
     )
     def check(
-        context: dg.AssetCheckExecutionContext, services: dg.ResourceParam[Services]
+        context: dg.AssetCheckExecutionContext, services: dg.ResourceParam[Platform]
     ) -> Iterator[dg.AssetCheckResult]:
         services.ready()
         asked = {key.name for key in context.selected_asset_check_keys}
         with reading(services.engine) as connection:
             wanted = [guard for guard in guards if guard.name in asked]
-            found = {find: _whole(find(services, connection)) for find in {guard.find for guard in wanted}}
+            found = {find: _as_found(find(services, connection)) for find in {guard.find for guard in wanted}}
         for guard in wanted:
-            yield _result(asset.key, guard.name, guard.of(found[guard.find]))
+            yield _result(asset.key, guard.name, guard.of(found[guard.find]), shown)
 
     return check
 
 
-def _whole(found: Iterable[Breach] | Found) -> Found:
+def _as_found(found: Iterable[B] | Found[B]) -> Found[B]:
     return found if isinstance(found, Found) else Found(list(found))
 
 
-def _result(asset: dg.AssetKey, name: str, found: Found) -> dg.AssetCheckResult:
-    """Return the result of a guard: an exact count, the failing shards, and a capped list of videos."""
-    shards = sorted({item.shard for item in found.breaches})
-    rows = [{"vod_id": item.vod_id, "shard": partition_key(item.shard), "what": item.what} for item in found.breaches]
-    metadata: dict[str, Any] = {"violations": len(rows)}
-    if rows:
-        metadata["shards"] = ", ".join(partition_key(shard) for shard in shards)
-        metadata["videos"] = dg.MetadataValue.md(table(rows, most=_MOST_NAMED))
+def _result(asset: dg.AssetKey, name: str, found: Found[B], shown: BreachTable[B]) -> dg.AssetCheckResult:
+    count = len(found.breaches)
     return dg.AssetCheckResult(
         asset_key=asset,
         check_name=name,
-        passed=not rows,
+        passed=not count,
         severity=dg.AssetCheckSeverity.ERROR if found.stops else dg.AssetCheckSeverity.WARN,
-        description=f"{len(rows)} 处不符合" if rows else "",
-        metadata=metadata,
+        description=f"{count} 处不符合" if count else "",
+        metadata=shown.metadata(found.breaches),
     )

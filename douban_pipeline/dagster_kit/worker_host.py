@@ -8,7 +8,7 @@ from sqlalchemy import func, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from douban_pipeline.core.database import DatabaseError, reading
-from douban_pipeline.douban.services import Services
+from douban_pipeline.core.platform import Platform
 
 SLIGHTLY_APART = timedelta(seconds=0.5)
 """Clocks that agree this well cannot make a minute hold more requests than allowed: the gate's slots stand 2 % further
@@ -21,17 +21,17 @@ class WorkerHostError(Exception):
     """A host must not work beside others; the message says why and what to do."""
 
 
-def check_worker_host(services: Services) -> list[str]:
+def check_worker_host(platform: Platform) -> list[str]:
     """Return what is not as it should be on this host, but bearable.
 
     Raises:
         WorkerHostError: It must not work as it is.
     """
-    if services.engine.dialect.name == "sqlite":
+    if platform.engine.dialect.name == "sqlite":
         raise WorkerHostError("the library is an SQLite file, which other hosts cannot reach: set a MariaDB or MySQL")
     try:
-        services.ready()
-        apart = clock_apart(services)
+        platform.ready()
+        apart = clock_apart(platform)
     except (DatabaseError, SQLAlchemyError) as error:
         raise WorkerHostError(str(error)) from error
     if abs(apart) >= TOO_FAR_APART:
@@ -41,13 +41,13 @@ def check_worker_host(services: Services) -> list[str]:
     return []
 
 
-def clock_apart(services: Services) -> timedelta:
+def clock_apart(platform: Platform) -> timedelta:
     """Return how far this host's clock is ahead of the database's (below 0: behind), to half a round trip."""
-    with reading(services.engine) as connection:
+    with reading(platform.engine) as connection:
         connection.execute(select(1))  # connecting must not count as a part of the round trip
-        asked = services.clock.now()
+        asked = platform.clock.now()
         theirs: datetime = connection.execute(select(func.utc_timestamp(6))).scalar_one()
-        answered = services.clock.now()
+        answered = platform.clock.now()
     return asked + (answered - asked) / 2 - theirs.replace(tzinfo=UTC)
 
 

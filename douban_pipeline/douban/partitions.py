@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 import dagster as dg
 
+from douban_pipeline.dagster_kit.guard_checks import BreachTable
 from douban_pipeline.douban.store.tables import SHARDS
+from douban_pipeline.douban.store.videos import Breach
 
 shards = dg.StaticPartitionsDefinition([f"{shard:02d}" for shard in range(SHARDS)])
 """``vod_id % 64``: always evenly filled, no new partitions as the library grows, readable in the UI."""
@@ -26,3 +28,12 @@ def shard_numbers(keys: Sequence[str]) -> list[int]:
 def partition_key(shard: int) -> str:
     """Return the partition key of ``shard``."""
     return f"{shard:02d}"
+
+
+BREACHES: BreachTable[Breach] = BreachTable(
+    things="videos",
+    partitions="shards",
+    partition_of=lambda breach: partition_key(breach.shard),
+    row=lambda breach: {"vod_id": breach.vod_id, "shard": partition_key(breach.shard), "what": breach.what},
+)
+"""How the guards show videos that break a rule."""

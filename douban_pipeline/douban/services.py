@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property
-
-from sqlalchemy import Engine
+from typing import Self
 
 from douban_pipeline.cms.maccms import Category, Cms, inspect_cms
 from douban_pipeline.cms.people import People
@@ -20,6 +19,7 @@ from douban_pipeline.core.llm import SOURCE as LLM
 from douban_pipeline.core.llm import LanguageModel
 from douban_pipeline.core.llm import headers as llm_headers
 from douban_pipeline.core.owner import owner_name
+from douban_pipeline.core.platform import Platform
 from douban_pipeline.douban.settings import Settings
 from douban_pipeline.douban.sources.douban_php import SOURCE as DOUBAN
 from douban_pipeline.douban.sources.douban_php import DoubanClient
@@ -42,13 +42,11 @@ _LLM_TOKENS = 1200
 
 
 @dataclass(frozen=True)
-class Services:
+class Services(Platform):
     """The ground floor as one process uses it; see `open_services`."""
 
     settings: Settings
-    engine: Engine
     tables: OwnTables
-    clock: Clock
 
     @cached_property
     def cms(self) -> Cms:
@@ -155,7 +153,7 @@ class Services:
             headers={"Authorization": f"Bearer {key}"} if key else None,
         )
 
-    def ready(self) -> Services:
+    def ready(self) -> Self:
         """Return self if the database is set up for this release.
 
         Raises:
@@ -173,10 +171,6 @@ class Services:
                 f"{place} are at version {found}, this release needs {wanted}: run `douban-pipeline upgrade`"
             )
         return self
-
-    def close(self) -> None:
-        """Close what was opened."""
-        self.engine.dispose()
 
     def queue(self, run_id: str) -> TaskQueue:
         """Return the task queue as run ``run_id`` sees it."""
@@ -200,5 +194,8 @@ class Services:
 def open_services(settings: Settings, clock: Clock | None = None) -> Services:
     """Return the services for ``settings``; nothing is connected until it is used."""
     return Services(
-        settings, open_engine(settings.library_url), own_tables(settings.table_prefix), clock or SystemClock()
+        engine=open_engine(settings.library_url),
+        clock=clock or SystemClock(),
+        settings=settings,
+        tables=own_tables(settings.table_prefix),
     )

@@ -3,6 +3,7 @@
 from douban_pipeline.dagster_kit.guard_checks import Guard, guard_checks
 from douban_pipeline.douban.intros import guards
 from douban_pipeline.douban.intros.assets import ai_intros
+from douban_pipeline.douban.partitions import BREACHES
 
 checks = [
     guard_checks(
@@ -24,5 +25,6 @@ checks = [
                 guards.locked_intros_touched,
             ),
         ),
+        shown=BREACHES,
     )
 ]

@@ -3,6 +3,7 @@
 from douban_pipeline.dagster_kit.guard_checks import Guard, guard_checks
 from douban_pipeline.douban.chain.due import guards
 from douban_pipeline.douban.chain.due.assets import due_videos
+from douban_pipeline.douban.partitions import BREACHES
 
 checks = [
     guard_checks(
@@ -15,5 +16,6 @@ checks = [
             ),
             Guard("no_duplicate_open_task", "No video has two open tasks of one type.", guards.duplicate_tasks),
         ),
+        shown=BREACHES,
     )
 ]

@@ -3,6 +3,7 @@
 from douban_pipeline.dagster_kit.guard_checks import Guard, guard_checks
 from douban_pipeline.douban.chain.linking.assets import scored_matches
 from douban_pipeline.douban.chain.linking.guards import breaches
+from douban_pipeline.douban.partitions import BREACHES
 from douban_pipeline.matching import guard
 
 
@@ -44,5 +45,6 @@ checks = [
                 guard.PERSON_CHOSE_OTHER,
             ),
         ),
+        shown=BREACHES,
     )
 ]

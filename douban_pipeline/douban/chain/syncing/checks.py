@@ -5,6 +5,7 @@ from sqlalchemy import Connection
 from douban_pipeline.dagster_kit.guard_checks import Found, Guard, guard_checks
 from douban_pipeline.douban.chain.syncing import guards
 from douban_pipeline.douban.chain.syncing.assets import synced_fields
+from douban_pipeline.douban.partitions import BREACHES
 from douban_pipeline.douban.services import Services
 
 
@@ -38,5 +39,6 @@ checks = [
                 _overwritten,
             ),
         ),
+        shown=BREACHES,
     )
 ]
