@@ -1,15 +1,17 @@
-"""The Celery app of a worker host: ``celery -A douban_pipeline.dagster_kit.celery_app worker``.
+"""What a worker host's Celery app is made of; the app itself is `douban_pipeline.ops.celery_app`.
 
 Broker, backend, queue and everything else come from the `run_launcher` of ``$DAGSTER_HOME/dagster.yaml``, the file that
-the daemon launches by; `dagster_celery.app` would ignore it. Importing this module reads that file.
+the daemon launches by; `dagster_celery.app` would ignore it.
 """
 
 from __future__ import annotations
 
+import importlib
 import logging
 import os
 import socket
 import threading
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from celery import Celery  # type: ignore[import-untyped]
@@ -18,9 +20,7 @@ from dagster._core.instance.ref import InstanceRef
 from dagster_celery.tasks import create_execute_job_task, create_resume_job_task
 
 from douban_pipeline.dagster_kit.celery_launcher import WatchfulCeleryLauncher
-from douban_pipeline.dagster_kit.worker_host import WorkerHostError, check_worker_host
-from douban_pipeline.douban.services import open_services
-from douban_pipeline.douban.settings import load_settings
+from douban_pipeline.dagster_kit.worker_host import WorkerHostError
 
 BEAT_SECONDS = 15.0
 """How often a run gives a sign of life; well below the launcher's `silent_seconds`."""
@@ -28,8 +28,14 @@ BEAT_SECONDS = 15.0
 logger = logging.getLogger(__name__)
 
 
-def build_app(dagster_home: str) -> Celery:
+def build_app(dagster_home: str, *, check_host: Callable[[], Iterable[str]], preload: Iterable[str]) -> Celery:
     """Return the app that works for the instance in ``dagster_home``.
+
+    Args:
+        dagster_home: Folder of the instance's dagster.yaml.
+        check_host: Called when a worker starts; returns warnings for the log, and raises `WorkerHostError` if this host
+            would do harm, which ends the worker.
+        preload: Modules that a worker imports once it may work: each run is a fork of it, and shares what is loaded.
 
     Raises:
         WorkerHostError: Its dagster.yaml does not launch runs by Celery.
@@ -42,6 +48,17 @@ def build_app(dagster_home: str) -> Celery:
         )
     create_execute_job_task(launcher.celery)
     create_resume_job_task(launcher.celery)
+
+    def begin(**_: Any) -> None:
+        try:
+            for warning in check_host():
+                logger.warning(warning)
+        except WorkerHostError as error:
+            raise SystemExit(f"This host cannot work: {error}") from None
+        for module in preload:
+            importlib.import_module(module)
+
+    worker_init.connect(begin, weak=False)  # nobody else holds on to it
     return launcher.celery
 
 
@@ -92,20 +109,3 @@ def _end_beat(task_id: str, **_: Any) -> None:
     beat = _beats.pop(task_id, None)
     if beat is not None:
         beat.stop()
-
-
-@worker_init.connect
-def _check_host(**_: Any) -> None:
-    """Refuse to work on a host that would do harm; load the code once, for all runs to start with."""
-    services = open_services(load_settings())
-    try:
-        for warning in check_worker_host(services):
-            logger.warning(warning)
-    except WorkerHostError as error:
-        raise SystemExit(f"This host cannot work: {error}") from None
-    finally:
-        services.close()
-    import douban_pipeline.definitions  # noqa: F401 (each run is a fork of this process: what is loaded is shared)
-
-
-app = build_app(os.environ.get("DAGSTER_HOME", ""))

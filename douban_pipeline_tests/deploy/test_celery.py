@@ -89,7 +89,7 @@ def test_the_unit_lets_runs_end_before_it_kills() -> None:
     assert service["KillMode"] == "mixed", "runs must not get the signal that is meant for the worker"
     longest = parsed(CELERY / "dagster.yaml")["run_monitoring"]["max_runtime_seconds"]
     assert int(service["TimeoutStopSec"]) > longest
-    assert "-A douban_pipeline.dagster_kit.celery_app worker" in service["ExecStart"]
+    assert "-A douban_pipeline.ops.celery_app worker" in service["ExecStart"]
 
 
 def test_the_charts_values_hold_to_the_limits_of_one_machine() -> None:
@@ -177,7 +177,8 @@ def test_a_run_at_work_renews_its_state_with_a_new_sign_each_time_and_survives_a
     for name, value in {**BROKER, **POSTGRES, "DAGSTER_HOME": str(tmp_path)}.items():
         monkeypatch.setenv(name, value)
     (tmp_path / "dagster.yaml").write_bytes((CELERY / "dagster.yaml").read_bytes())
-    from douban_pipeline.dagster_kit import celery_app  # reads dagster.yaml
+    from douban_pipeline.dagster_kit.celery_app import Beat
+    from douban_pipeline.ops.celery_app import app  # reads dagster.yaml
 
     stored: list[tuple[str, Any, str]] = []
     enough = threading.Event()
@@ -190,13 +191,13 @@ def test_a_run_at_work_renews_its_state_with_a_new_sign_each_time_and_survives_a
             enough.set()
 
     task = SimpleNamespace(backend=SimpleNamespace(store_result=store_result))
-    beat = celery_app.Beat(task, "t", seconds=0.001)
+    beat = Beat(task, "t", seconds=0.001)
     beat.start()
     assert enough.wait(30)
     beat.stop()
     assert {(task_id, state) for task_id, _, state in stored} == {("t", "STARTED")}
     assert len({repr(sign) for _, sign, _ in stored}) == len(stored)
-    assert {"execute_job", "resume_job"} <= set(celery_app.app.tasks)
+    assert {"execute_job", "resume_job"} <= set(app.tasks)
 
 
 # --- the host of a worker

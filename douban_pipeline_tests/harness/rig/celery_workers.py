@@ -103,7 +103,7 @@ class CeleryWorkers:
         """
         for name in names:
             self.logs[name] = host.home / "output" / f"{name}.log"
-            command = [sys.executable, "-m", "celery", "-A", "douban_pipeline.dagster_kit.celery_app", "worker"]
+            command = [sys.executable, "-m", "celery", "-A", "douban_pipeline.ops.celery_app", "worker"]
             self.workers[name] = Process(
                 name,
                 [*command, "-n", f"{name}@{self.queue}", "-c", str(slots), *_ALONE, "--loglevel", "INFO"],
