@@ -16,14 +16,14 @@ from rich.table import Table
 from sqlalchemy import func, select
 
 from douban_pipeline.core.database import reading
+from douban_pipeline.dagster_kit.runs import set_pool_limits
 from douban_pipeline.demo.environment import demo_environment, demo_home
 from douban_pipeline.demo.replay import ReplayServer
 from douban_pipeline.demo.sample import load_subjects
 from douban_pipeline.demo.setup import apply_states, make_library, prepare_home
 from douban_pipeline.douban.definitions import build_defs
-from douban_pipeline.douban.jobs import CHAIN, SYNC_TAGS, shard_range_tags
+from douban_pipeline.douban.jobs import CHAIN, POOL_LIMITS, SYNC_TAGS, shard_range_tags
 from douban_pipeline.douban.partitions import SHARDS_PER_RUN, partition_key
-from douban_pipeline.douban.pools import set_pool_limits
 from douban_pipeline.douban.services import Services, open_services
 from douban_pipeline.douban.settings import Settings, load_settings
 from douban_pipeline.douban.store.states import ChangeState
@@ -62,7 +62,7 @@ def run_demo(project: Path, console: Console) -> bool:
         console.print(f"upstream   {upstream.url} (bundled replay, this machine only)")
         make_library(services)
         with dg.DagsterInstance.get() as instance:
-            set_pool_limits(instance)
+            set_pool_limits(instance, POOL_LIMITS)
             outcome = _run_all(settings, services, instance, console)
         _print_result(services, outcome, console)
         services.close()

@@ -6,22 +6,17 @@ from typing import Any
 import dagster as dg
 
 from douban_pipeline.douban.chain.due import assets as scheduling_assets
-from douban_pipeline.douban.chain.due import checks as scheduling_checks
 from douban_pipeline.douban.chain.due import jobs as scheduling_jobs
 from douban_pipeline.douban.chain.linking import assets as linking_assets
-from douban_pipeline.douban.chain.linking import checks as linking_checks
 from douban_pipeline.douban.chain.syncing import assets as syncing_assets
-from douban_pipeline.douban.chain.syncing import checks as syncing_checks
+from douban_pipeline.douban.checks import checks
 from douban_pipeline.douban.intros import assets as intros_assets
-from douban_pipeline.douban.intros import checks as intros_checks
 from douban_pipeline.douban.intros import jobs as intros_jobs
 from douban_pipeline.douban.jobs import chain_job
 from douban_pipeline.douban.reports.health import assets as health_assets
-from douban_pipeline.douban.reports.health import checks as health_checks
 from douban_pipeline.douban.reports.health import sensors as health_sensors
 from douban_pipeline.douban.reports.pages import assets as reports_assets
 from douban_pipeline.douban.reports.precision import assets as precision_assets
-from douban_pipeline.douban.reports.precision import checks as precision_checks
 from douban_pipeline.douban.reports.precision import jobs as precision_jobs
 from douban_pipeline.douban.reports.rescoring import jobs as rescoring_jobs
 from douban_pipeline.douban.resources import services_resource
@@ -35,7 +30,6 @@ from douban_pipeline.douban.undo import assets as undoing_assets
 from douban_pipeline.douban.undo import jobs as undoing_jobs
 from douban_pipeline.douban.upkeep import archive_jobs
 from douban_pipeline.douban.upkeep import assets as sources_assets
-from douban_pipeline.douban.upkeep import checks as sources_checks
 from douban_pipeline.douban.upkeep import jobs as sources_jobs
 from douban_pipeline.douban.upkeep.housekeeping import prune_history
 
@@ -51,15 +45,6 @@ default_assets = [
     *sources_assets.assets,
     *undoing_assets.assets,
     *health_assets.assets,
-]
-default_checks = [
-    *scheduling_checks.checks,
-    *linking_checks.checks,
-    *syncing_checks.checks,
-    *intros_checks.checks,
-    *precision_checks.checks,
-    *sources_checks.checks,
-    *health_checks.checks,
 ]
 default_jobs: list[Any] = [
     chain_job,
@@ -93,7 +78,7 @@ def build_defs(
     settings = settings or load_settings()
     return dg.Definitions(
         assets=default_assets,
-        asset_checks=default_checks,
+        asset_checks=checks,
         jobs=[*default_jobs, *rescoring_jobs.jobs_for(settings)],
         sensors=[*sensors, *health_sensors.sensors],
         schedules=schedules_for(settings.site_timezone),

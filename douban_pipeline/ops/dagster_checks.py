@@ -10,7 +10,7 @@ import dagster as dg
 from dagster._core.storage.runs import SqliteRunStorage
 from sqlalchemy.exc import SQLAlchemyError
 
-from douban_pipeline.douban.pools import POOL_LIMITS
+from douban_pipeline.douban.jobs import POOL_LIMITS
 from douban_pipeline.ops.checking import Finding
 
 HEARTBEAT_SECONDS = 120

@@ -13,8 +13,9 @@ import pytest
 import yaml
 from dagster._core.instance.config import dagster_instance_config
 
+from douban_pipeline.dagster_kit.runs import set_pool_limits
 from douban_pipeline.douban.definitions import build_defs
-from douban_pipeline.douban.pools import POOL_LIMITS, set_pool_limits
+from douban_pipeline.douban.jobs import POOL_LIMITS
 from douban_pipeline.douban.settings import PREFIX
 from douban_pipeline_tests.conftest import server_url
 from douban_pipeline_tests.harness.fixtures.library import GivenSettings
@@ -162,8 +163,8 @@ def test_every_pool_has_an_explicit_limit(assets: dict[str, dg.AssetsDefinition]
     pools = {asset.op.pool for asset in assets.values() if asset.op.pool}
     assert pools == set(POOL_LIMITS)
     with dg.DagsterInstance.ephemeral() as instance:
-        set_pool_limits(instance)
-        set_pool_limits(instance)
+        set_pool_limits(instance, POOL_LIMITS)
+        set_pool_limits(instance, POOL_LIMITS)
         found = {pool.name: pool.limit for pool in instance.event_log_storage.get_pool_limits()}
     assert found == POOL_LIMITS
 
@@ -249,7 +250,7 @@ def test_runs_are_stored_in_postgres(tmp_path: Path, monkeypatch: pytest.MonkeyP
             """Do nothing, in a run that is stored."""
 
         with dg.DagsterInstance.from_config(str(tmp_path)) as instance:
-            set_pool_limits(instance)
+            set_pool_limits(instance, POOL_LIMITS)
             run_id = nothing.execute_in_process(instance=instance).run_id
             stored = instance.get_run_by_id(run_id)
             assert stored is not None

@@ -44,7 +44,7 @@ import dagster as dg
 from douban_pipeline.douban.definitions import build_defs
 from douban_pipeline.douban.writes.change_log import ChangeLog
 from douban_pipeline.douban.store.tasks import TaskQueue
-from douban_pipeline.douban.chain.jobs import CHAIN, shard_range_tags
+from douban_pipeline.douban.jobs import CHAIN, shard_range_tags
 
 def tell(owner, name, before, after):
     real = getattr(owner, name)

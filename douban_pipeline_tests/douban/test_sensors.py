@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
@@ -18,6 +17,7 @@ from douban_pipeline.douban.services import open_services
 from douban_pipeline.douban.store.states import DecisionAction
 from douban_pipeline_tests.harness.fixtures.clocks import START
 from douban_pipeline_tests.harness.fixtures.library import GivenSettings, Library, build_library, video
+from douban_pipeline_tests.harness.fixtures.locations import add_run, daily_digest, foreign
 
 
 @pytest.fixture
@@ -107,6 +107,24 @@ def test_no_more_runs_than_allowed(library: Library, instance: dg.DagsterInstanc
     assert sorted(chain_runs_under_way(instance)) == [[40], [41]]
 
 
+@pytest.mark.parametrize("status", [dg.DagsterRunStatus.STARTED, dg.DagsterRunStatus.FAILURE])
+@pytest.mark.parametrize("job", ["digest_job", "__ASSET_JOB"])
+def test_a_date_range_backfill_of_another_system_neither_stops_nor_pauses_the_chain(
+    library: Library, instance: dg.DagsterInstance, job: str, status: dg.DagsterRunStatus
+) -> None:
+    tags = {
+        "dagster/asset_partition_range_start": "2026-01-01",
+        "dagster/asset_partition_range_end": "2026-01-31",
+        "dagster/backfill": "abcdefgh",
+    }
+    assets = frozenset({daily_digest.key})
+    add_run(instance, foreign.get_job(job), location="feeds", tags=tags, status=status, assets=assets)
+    library.clock.advance(seconds=(datetime.now(UTC) - library.clock.now()).total_seconds())
+    requests = tick(due_videos_sensor, library, instance)
+    assert {request.partition_key for request in requests} >= {"05"}
+    assert chain_runs_under_way(instance) == []
+
+
 def test_a_failing_guard_is_said_and_when_the_next_run_is_tried(library: Library, instance: dg.DagsterInstance) -> None:
     library.clock.advance(seconds=(datetime.now(UTC) - library.clock.now()).total_seconds())
     instance.report_runless_asset_event(
@@ -125,7 +143,7 @@ def test_a_failing_guard_is_said_and_when_the_next_run_is_tried(library: Library
     assert isinstance(tick(due_videos_sensor, library, instance), list)
 
 
-def test_a_shard_whose_run_failed_rests(library: Library, instance: dg.DagsterInstance) -> None:
+def test_a_shard_whose_run_failed_is_paused(library: Library, instance: dg.DagsterInstance) -> None:
     start(instance, {"dagster/partition": "05"}, dg.DagsterRunStatus.FAILURE)
     library.clock.advance(seconds=(datetime.now(UTC) - library.clock.now()).total_seconds())
     assert [request.partition_key for request in tick(due_videos_sensor, library, instance)] == ["06", "07"]
@@ -203,15 +221,6 @@ def test_a_decision_of_a_person_is_worth_a_run_at_once_unless_nothing_is_written
         library.set_state(7, douban_next_sync_at=START + timedelta(days=1))
         found = tick(due_videos_sensor, library, instance)
     assert found == "nothing is due" if dry_run else [request.partition_key for request in found] == ["07"]
-
-
-def test_the_cursor_is_versioned(library: Library, instance: dg.DagsterInstance) -> None:
-    context = dg.build_sensor_context(
-        instance=instance, resources={"services": library.services}, cursor="not what we wrote"
-    )
-    result = due_videos_sensor(context)
-    assert isinstance(result, dg.SensorResult)
-    assert json.loads(result.cursor or "")["v"] == 1
 
 
 def schedule(name: str) -> dg.ScheduleDefinition:

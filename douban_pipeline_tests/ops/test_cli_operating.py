@@ -17,7 +17,8 @@ from sqlalchemy.exc import OperationalError
 
 from douban_pipeline.core.clock import SystemClock
 from douban_pipeline.core.database import open_engine
-from douban_pipeline.douban.pools import set_pool_limits
+from douban_pipeline.dagster_kit.runs import set_pool_limits
+from douban_pipeline.douban.jobs import POOL_LIMITS
 from douban_pipeline.douban.store import migrations
 from douban_pipeline.douban.store.states import ChangeState
 from douban_pipeline.douban.store.tables import own_tables
@@ -242,7 +243,7 @@ def test_a_check_sees_dead_daemons_and_pools_without_limits(sqlite_url, tmp_path
     with build_library(sqlite_url, [video(1)]):
         before = findings(call("check", "--json", DAGSTER_HOME=str(tmp_path), **settings))
         with DagsterInstance.from_config(str(tmp_path)) as instance:
-            set_pool_limits(instance)
+            set_pool_limits(instance, POOL_LIMITS)
         after = findings(call("check", "--json", DAGSTER_HOME=str(tmp_path), **settings))
     assert before["daemon"]["state"] == after["daemon"]["state"] == "fail"
     assert "SENSOR never" in after["daemon"]["told"]

@@ -46,7 +46,8 @@ def dev(
     port: Annotated[int, typer.Option(help="Port of Dagster's UI, on 127.0.0.1.")] = 3000,
 ) -> None:
     """Open Dagster's UI on the demo library, with sensors and schedules running."""
-    from douban_pipeline.douban.pools import set_pool_limits
+    from douban_pipeline.dagster_kit.runs import set_pool_limits
+    from douban_pipeline.douban.jobs import POOL_LIMITS
 
     project, home = _project(), demo_home()
     prepare_home(home, project)
@@ -67,7 +68,7 @@ def dev(
         spread_visits(services, DEMO_SPREAD)
         services.close()
         with dg.DagsterInstance.get() as instance:
-            set_pool_limits(instance)
+            set_pool_limits(instance, POOL_LIMITS)
         console.print(f"Dagster's UI: http://127.0.0.1:{port} (Ctrl-C stops everything)")
         console.print(f"Every shard of the demo library comes due within {DEMO_SPREAD.seconds // 60} minutes.")
         command = [sys.executable, "-m", "dagster", "dev", "-w", str(project / "workspace.yaml")]

@@ -19,7 +19,8 @@ from douban_pipeline.ops.grants import grant_statements
 
 def set_up() -> None:
     """Check the settings and the CMS's database, create or upgrade our tables, set Dagster's pool limits."""
-    from douban_pipeline.douban.pools import POOL_LIMITS, set_pool_limits  # the whole code location
+    from douban_pipeline.dagster_kit.runs import set_pool_limits
+    from douban_pipeline.douban.jobs import POOL_LIMITS  # the whole code location
 
     services = open_services(load_settings())
     if "DAGSTER_HOME" not in os.environ:
@@ -30,7 +31,7 @@ def set_up() -> None:
         console.print(f"           recycle bin: {'yes' if cms.has_recycle_bin else 'no (release before 2026)'}")
         before, after = migrations.upgrade(services.engine, services.settings.table_prefix)
         console.print(f"our tables version {before or 'none'} → {after}")
-        set_pool_limits(instance)
+        set_pool_limits(instance, POOL_LIMITS)
         console.print(f"pools      {', '.join(f'{pool} {limit}' for pool, limit in POOL_LIMITS.items())}")
     dry = "[yellow]dry run: nothing is written to the CMS[/yellow]" if services.settings.dry_run else "live"
     console.print(f"mode       {dry}")

@@ -19,7 +19,8 @@ import psutil
 import yaml
 from sqlalchemy import URL
 
-from douban_pipeline.douban.pools import set_pool_limits
+from douban_pipeline.dagster_kit.runs import set_pool_limits
+from douban_pipeline.douban.jobs import POOL_LIMITS
 from douban_pipeline_tests.harness.rig.databases import POSTGRES, scratch_database
 from douban_pipeline_tests.harness.rig.parts import Part
 from douban_pipeline_tests.harness.rig.processes import Process, RigError
@@ -115,7 +116,7 @@ class DagsterStack(Part):
             self._use_postgres(self._closing.enter_context(scratch_database(POSTGRES, "dagster")))
         self._write_configuration()
         with self.instance() as instance:
-            set_pool_limits(instance)
+            set_pool_limits(instance, POOL_LIMITS)
         daemon, webserver = self._wanted
         for process, wanted in ((self.code, True), (self.webserver, webserver), (self.daemon, daemon)):
             if wanted:

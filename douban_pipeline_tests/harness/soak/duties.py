@@ -15,8 +15,9 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.errors import GateUnreadable
+from douban_pipeline.dagster_kit.runs import UNDER_WAY
 from douban_pipeline.douban.chain.due.due_videos import DueVideos
-from douban_pipeline.douban.jobs import CHAIN, UNDER_WAY, shard_range_tags
+from douban_pipeline.douban.jobs import CHAIN, shard_range_tags
 from douban_pipeline.douban.partitions import SHARDS_PER_RUN
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import TaskStatus

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import dagster as dg
 from dagster._daemon.controller import all_daemons_healthy
 
-from douban_pipeline.douban.jobs import UNDER_WAY
+from douban_pipeline.dagster_kit.runs import UNDER_WAY
 from douban_pipeline.douban.partitions import SHARDS_PER_RUN, partition_key
 from douban_pipeline.douban.sensors import INTERVAL_SECONDS
 from douban_pipeline.douban.store.tables import SHARDS

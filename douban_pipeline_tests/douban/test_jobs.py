@@ -1,4 +1,4 @@
-"""What would only fail again is not launched every half minute."""
+"""What would only fail again is not launched every half minute, and runs of other jobs say nothing of the chain's."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from datetime import UTC, datetime, timedelta
 import dagster as dg
 import pytest
 
-from douban_pipeline.douban.definitions import build_defs, default_checks
-from douban_pipeline.douban.jobs import CHAIN, shard_range_tags
-from douban_pipeline.douban.pauses import CHAIN_GUARDS, PAUSE, SHORT_PAUSE, failing_guard, shards_at_rest
+from douban_pipeline.dagster_kit.runs import PAUSE, SHORT_PAUSE, failing_guard
+from douban_pipeline.douban.checks import CHAIN_GUARDS, checks
+from douban_pipeline.douban.definitions import build_defs
+from douban_pipeline.douban.jobs import CHAIN, chain_runs_under_way, paused_shards, shard_range_tags
 from douban_pipeline_tests.harness.fixtures.library import GivenSettings
+from douban_pipeline_tests.harness.fixtures.locations import add_run
 
 GUARD = CHAIN_GUARDS[0]
 
@@ -44,7 +46,7 @@ def test_the_guards_are_those_that_stop_a_run_of_the_chain():
     chain = {"due_videos", "search_candidates", "scored_matches", "synced_fields", "ai_intros"}
     blocking = {
         spec.key
-        for check in default_checks
+        for check in checks
         for spec in check.check_specs
         if spec.blocking and spec.key.asset_key.to_user_string() in chain
     }
@@ -54,12 +56,12 @@ def test_the_guards_are_those_that_stop_a_run_of_the_chain():
 
 def test_a_guard_that_failed_pauses_everything_for_ten_minutes(instance):
     evaluate(instance, passed=False)
-    found = failing_guard(instance, now())
+    found = failing_guard(instance, CHAIN_GUARDS, now())
     assert found is not None
     key, until = found
     assert key == GUARD
     assert timedelta(0) < until - now() <= PAUSE
-    assert failing_guard(instance, until) is None
+    assert failing_guard(instance, CHAIN_GUARDS, until) is None
 
 
 @pytest.mark.parametrize(
@@ -72,13 +74,13 @@ def test_a_guard_that_failed_pauses_everything_for_ten_minutes(instance):
 )
 def test_what_stops_no_run_pauses_nothing(instance, passed, severity, key):
     evaluate(instance, passed, severity, key)
-    assert failing_guard(instance, now()) is None
+    assert failing_guard(instance, CHAIN_GUARDS, now()) is None
 
 
 def test_a_guard_that_passes_again_ends_the_pause(instance):
     evaluate(instance, passed=False)
     evaluate(instance, passed=True)
-    assert failing_guard(instance, now()) is None
+    assert failing_guard(instance, CHAIN_GUARDS, now()) is None
 
 
 def fail(instance, tags, status=dg.DagsterRunStatus.FAILURE):
@@ -87,19 +89,29 @@ def fail(instance, tags, status=dg.DagsterRunStatus.FAILURE):
     instance.create_run_for_job(job, tags=tags, status=status)
 
 
-def test_the_shards_of_a_failed_run_rest_for_a_minute_and_no_others(instance):
+def test_the_shards_of_a_failed_run_are_paused_for_a_minute_and_no_others(instance):
     statuses = dg.DagsterRunStatus
     fail(instance, {"dagster/partition": "05"})
     fail(instance, shard_range_tags(8, 10))
     fail(instance, {"dagster/partition": "06"}, statuses.SUCCESS)
     fail(instance, {"dagster/partition": "07"}, statuses.CANCELED)
     fail(instance, {})
-    assert shards_at_rest(instance, now()) == {5, 8, 9, 10}
-    assert shards_at_rest(instance, now() + SHORT_PAUSE) == set()
+    assert paused_shards(instance, now()) == {5, 8, 9, 10}
+    assert paused_shards(instance, now() + SHORT_PAUSE) == set()
 
 
-def test_a_shard_that_fails_again_and_again_rests_longer(instance):
+def test_a_shard_that_fails_again_is_paused_longer(instance):
     fail(instance, {"dagster/partition": "05"})
     fail(instance, shard_range_tags(4, 6))
-    assert shards_at_rest(instance, now() + SHORT_PAUSE) == {5}
-    assert shards_at_rest(instance, now() + PAUSE) == set()
+    assert paused_shards(instance, now() + SHORT_PAUSE) == {5}
+    assert paused_shards(instance, now() + PAUSE) == set()
+
+
+def test_the_shards_of_runs_elsewhere_are_not_ours(instance):
+    job = build_defs(settings=GivenSettings()).get_repository_def().get_job(CHAIN)
+    for status in (dg.DagsterRunStatus.STARTED, dg.DagsterRunStatus.FAILURE):
+        add_run(instance, job, location="douban_pipeline", tags={"dagster/partition": "05"}, status=status)
+        add_run(instance, job, location="another_site", tags={"dagster/partition": "06"}, status=status)
+    assert chain_runs_under_way(instance, "douban_pipeline") == [[5]]
+    assert paused_shards(instance, now(), "douban_pipeline") == {5}
+    assert sorted(chain_runs_under_way(instance)) == [[5], [6]]

@@ -1,0 +1,156 @@
+"""Runs of one job among all that share an instance: which are under way, which failed, and what that says of the next.
+
+Several code locations use one instance, and each has partitions of its own: a date-range backfill of one must not be
+read as a run over another's shards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+import dagster as dg
+from dagster._core.definitions.assets.job.asset_job import IMPLICIT_ASSET_JOB_NAME
+from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecordStatus
+from dagster._core.storage.dagster_run import RunRecord
+from dagster._core.storage.tags import (
+    ASSET_PARTITION_RANGE_END_TAG,
+    ASSET_PARTITION_RANGE_START_TAG,
+    CODE_LOCATION_TAG,
+    PARTITION_NAME_TAG,
+)
+
+UNDER_WAY = [
+    dg.DagsterRunStatus.QUEUED,
+    dg.DagsterRunStatus.NOT_STARTED,
+    dg.DagsterRunStatus.STARTING,
+    dg.DagsterRunStatus.STARTED,
+    dg.DagsterRunStatus.CANCELING,
+]
+
+PAUSE = timedelta(minutes=10)
+"""How long after a failure a sensor tries again, as after a task's first."""
+
+SHORT_PAUSE = timedelta(minutes=1)
+"""How long a partition is paused after a single failed run."""
+
+_MOST_FAILED = 200
+
+
+@dataclass(frozen=True, slots=True)
+class JobRuns:
+    """Runs of a job and ad-hoc runs of its assets, which are runs of Dagster's own job, in one code location.
+
+    Attributes:
+        instance: Where they are looked for.
+        location: Name of the code location; None looks at those of all. A run that names no location, because it was
+            not launched through one, counts as this one's.
+        job: Name of the job.
+        assets: The job's assets; none if ad-hoc runs do not count.
+    """
+
+    instance: dg.DagsterInstance
+    location: str | None
+    job: str
+    assets: frozenset[dg.AssetKey] = frozenset()
+
+    def under_way(self) -> list[dg.DagsterRun]:
+        """Return the runs that are queued or at work, whoever launched them."""
+        return [record.dagster_run for record in self._records(UNDER_WAY)]
+
+    def failed_since(self, since: datetime) -> list[tuple[dg.DagsterRun, datetime]]:
+        """Return the runs that failed after ``since``, each with the time of its end."""
+        records = self._records([dg.DagsterRunStatus.FAILURE], since, _MOST_FAILED)
+        return [(record.dagster_run, record.update_timestamp.replace(tzinfo=UTC)) for record in records]
+
+    def _records(
+        self, statuses: Sequence[dg.DagsterRunStatus], since: datetime | None = None, limit: int | None = None
+    ) -> Iterator[RunRecord]:
+        for job in (self.job, IMPLICIT_ASSET_JOB_NAME) if self.assets else (self.job,):
+            wanted = dg.RunsFilter(job_name=job, statuses=statuses, updated_after=since)
+            for record in self.instance.get_run_records(filters=wanted, limit=limit):
+                if self._covers(record.dagster_run):
+                    yield record
+
+    def _covers(self, run: dg.DagsterRun) -> bool:
+        if self.location is not None and location_of(run) not in (self.location, None):
+            return False
+        return run.job_name == self.job or not self.assets.isdisjoint(run.asset_selection or ())
+
+
+def location_of(run: dg.DagsterRun) -> str | None:
+    """Return the name of the code location that a run was launched through; None if it was through none."""
+    origin = run.remote_job_origin
+    return origin.location_name if origin is not None else run.tags.get(CODE_LOCATION_TAG)
+
+
+def partition_range_tags(first: str, last: str) -> dict[str, str]:
+    """Return the tags that make one run cover the partitions ``first`` to ``last``, both included."""
+    return {ASSET_PARTITION_RANGE_START_TAG: first, ASSET_PARTITION_RANGE_END_TAG: last}
+
+
+def partitions_of_run(run: dg.DagsterRun, keys: Sequence[str]) -> list[str]:
+    """Return which of the partitions ``keys`` a run covers, as its tags say; empty if they name none of these."""
+    single = run.tags.get(PARTITION_NAME_TAG)
+    if single is not None:
+        return [single] if single in keys else []
+    first, last = run.tags.get(ASSET_PARTITION_RANGE_START_TAG), run.tags.get(ASSET_PARTITION_RANGE_END_TAG)
+    if first not in keys or last not in keys:
+        return []
+    return list(keys[keys.index(first) : keys.index(last) + 1])
+
+
+def paused_partitions(failed: Iterable[tuple[dg.DagsterRun, datetime]], keys: Sequence[str], now: datetime) -> set[str]:
+    """Return which of the partitions ``keys`` are paused after runs that failed within `PAUSE`; others go on.
+
+    For `SHORT_PAUSE` after one that may have been killed by chance, for `PAUSE` after the second.
+    """
+    times: dict[str, list[datetime]] = {}
+    for run, ended in failed:
+        for key in partitions_of_run(run, keys):
+            times.setdefault(key, []).append(ended)
+    return {key for key, ends in times.items() if len(ends) > 1 or max(ends) > now - SHORT_PAUSE}
+
+
+def blocking_checks(
+    checks: Iterable[dg.AssetChecksDefinition], assets: Iterable[dg.AssetKey]
+) -> list[dg.AssetCheckKey]:
+    """Return the blocking ones of ``checks`` that are on one of ``assets``: what a run of these must pass."""
+    wanted = set(assets)
+    return [
+        spec.key for check in checks for spec in check.check_specs if spec.blocking and spec.key.asset_key in wanted
+    ]
+
+
+def failing_guard(
+    instance: dg.DagsterInstance, guards: Sequence[dg.AssetCheckKey], now: datetime
+) -> tuple[dg.AssetCheckKey, datetime] | None:
+    """Return one of ``guards`` that failed within `PAUSE`, and when the next run is worth a try.
+
+    A guard asks about all partitions, so one that fails stops every run.
+    """
+    found = instance.event_log_storage.get_latest_asset_check_execution_by_key(guards)
+    failed = [
+        (record.create_timestamp, key)
+        for key, record in found.items()
+        if record.status is AssetCheckExecutionRecordStatus.FAILED and _stops(record.evaluation)
+    ]
+    if not failed:
+        return None
+    at, key = max(failed, key=lambda item: item[0])
+    until = datetime.fromtimestamp(at, UTC) + PAUSE
+    return (key, until) if until > now else None
+
+
+def _stops(evaluation: dg.AssetCheckEvaluation | None) -> bool:
+    return evaluation is not None and evaluation.severity is dg.AssetCheckSeverity.ERROR
+
+
+def set_pool_limits(instance: dg.DagsterInstance, limits: Mapping[str, int]) -> None:
+    """Set the limit of every pool in ``instance``; safe to repeat.
+
+    `pools.default_limit` of dagster.yaml does not hold at a pool's first use, so each limit is set explicitly.
+    """
+    for pool, limit in limits.items():
+        instance.event_log_storage.set_concurrency_slots(pool, limit)
