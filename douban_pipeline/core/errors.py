@@ -15,7 +15,7 @@ LONGEST_RETRY_AFTER = 86_400.0
 
 
 class SourceError(Exception):
-    """A call to an outside source gave no usable answer; nothing may be concluded about the subject asked.
+    """A call to an outside source gave no usable answer; nothing may be concluded about what was asked.
 
     Attributes:
         source: Name of the source, as in the gate's table.
@@ -58,12 +58,8 @@ class SourceWall(SourceError):
     """A clear sign of a wall: login page, captcha, 403, redirect to the accounts host."""
 
 
-class SubjectMismatch(SourceError):
-    """The answer is about another subject than the one asked."""
-
-
-class SubjectMissing(SourceError):
-    """The source says explicitly that this subject does not exist. The source itself is well."""
+class NotFound(SourceError):
+    """The source says explicitly that what was asked for does not exist. The source itself is well."""
 
     healthy = True
 

@@ -18,7 +18,7 @@ WINDOW = timedelta(minutes=5)
 STEP = timedelta(seconds=10)
 """Outcomes are counted by steps of this length, so that a window holds at most thirty numbers, whatever the rate."""
 LEAST_CALLS = 10
-"""Fewer calls in a window say nothing: three subjects that a source is ill about fail nine times with their retries."""
+"""Fewer calls in a window say nothing: three questions a source cannot answer fail nine times with their retries."""
 FAILURE_RATE = 0.8
 """A larger share of failures in a window opens the breaker."""
 
@@ -30,7 +30,7 @@ class Minute:
     Attributes:
         start: Its first moment (UTC).
         granted: Calls let through.
-        succeeded: Calls that ended with an answer, be it "there is no such subject".
+        succeeded: Calls that ended with an answer, be it that what was asked for does not exist.
         failed: Calls that ended without a usable answer.
         tokens: Tokens of the calls let through: what they took, or the estimate while that is not known.
     """

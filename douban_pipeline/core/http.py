@@ -22,15 +22,9 @@ import stamina
 from douban_pipeline.core.archive import Archive
 from douban_pipeline.core.clock import Clock
 from douban_pipeline.core.deadline import Deadline
-from douban_pipeline.core.errors import (
-    SourceError,
-    SourceThrottled,
-    SourceUnavailable,
-    SourceWall,
-    SubjectMissing,
-)
+from douban_pipeline.core.errors import NotFound, SourceError, SourceThrottled, SourceUnavailable, SourceWall
 from douban_pipeline.core.gate import Gate
-from douban_pipeline.core.payload import refuse_redirect, refuse_wall
+from douban_pipeline.core.payload import DEFAULT_RULES, AnswerRules
 
 T = TypeVar("T")
 Refuse = Callable[[int, httpx.Headers, bytes], None]
@@ -39,7 +33,6 @@ Refuse = Callable[[int, httpx.Headers, bytes], None]
 USER_AGENT = "Mozilla/5.0 (compatible; douban_pipeline)"
 MAX_BYTES = 8 * 1024 * 1024
 MAX_REDIRECTS = 3
-_WALL_STATUSES = frozenset({401, 403, 418})  # Douban answers 418 to what it takes for robots
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
@@ -99,6 +92,7 @@ class Fetcher:
         total_time: Seconds after which no further attempt is begun.
         max_bytes: Largest answer, uncompressed.
         missing_max_age: How long an archived "does not exist" is believed, at most.
+        rules: What the answers of this source mean, where sources differ.
         headers: Extra request headers. They may hold a secret: only the asked host gets them, and nobody is shown them.
         rng: Jitter between attempts.
     """
@@ -116,6 +110,7 @@ class Fetcher:
         total_time: float = 60.0,
         max_bytes: int = MAX_BYTES,
         missing_max_age: timedelta = timedelta(days=1),
+        rules: AnswerRules = DEFAULT_RULES,
         headers: Mapping[str, str] | None = None,
         rng: Random | None = None,
     ) -> None:
@@ -128,6 +123,7 @@ class Fetcher:
         self._total_time = total_time
         self._max_bytes = max_bytes
         self._missing_max_age = missing_max_age
+        self._rules = rules
         self._headers = dict(headers or {})
         self._rng = rng or Random()
         self._client = httpx.Client(
@@ -174,7 +170,7 @@ class Fetcher:
             hints: What to tell people about an HTTP status of this source.
 
         Raises:
-            SourceError: Of the kind that fits; see `upstream.errors`.
+            SourceError: Of the kind that fits; see `core.errors`.
         """
         address = self._address(url, params)
         return self._ask(_Question("GET", address, None, key, parser_version, parse, hints or {}))
@@ -206,7 +202,7 @@ class Fetcher:
             tokens_of: What the answer says that it took. Without it the reservation stands.
 
         Raises:
-            SourceError: Of the kind that fits; see `upstream.errors`.
+            SourceError: Of the kind that fits; see `core.errors`.
             ValueError: The payload is no JSON.
         """
         content = json.dumps(payload, ensure_ascii=False, allow_nan=False).encode()
@@ -224,16 +220,16 @@ class Fetcher:
             parse: As in `get`. Answers it refuses are passed over.
 
         Raises:
-            SubjectMissing: The newest answer says so and is younger than ``missing_max_age``.
+            NotFound: The newest answer says so and is younger than ``missing_max_age``.
         """
         if max_age is None:
             return None
         for snapshot in self._archive.recent(self.source, key, max_age):
-            if not is_read(snapshot.status):
+            if not self._rules.is_read(snapshot.status):
                 continue
             try:
                 value = parse(snapshot.body)
-            except SubjectMissing:
+            except NotFound:
                 if self._clock.now() - snapshot.seen_at <= self._missing_max_age:
                     raise
                 return None
@@ -301,7 +297,7 @@ class Fetcher:
                     if status not in _REDIRECTS or not location:
                         return status, headers, body
                     next_url = urljoin(str(target), location)
-                    refuse_redirect(self.source, next_url)
+                    self._rules.refuse_redirect(self.source, next_url)
                     if question.content is not None:
                         return status, headers, body
                     target = httpx.URL(next_url)
@@ -340,17 +336,17 @@ class Fetcher:
 
     def _refuse_status(self, status: int, headers: httpx.Headers, body: bytes, hints: Mapping[int, str]) -> None:
         hint = f"; {hints[status]}" if status in hints else ""
-        if status in _WALL_STATUSES:
+        if status in self._rules.wall_statuses:
             raise SourceWall(self.source, f"HTTP {status}{hint}")
         wait = self._retry_after(headers.get("retry-after", ""))
         if status == 429:
             raise SourceThrottled(self.source, f"HTTP 429{hint}", wait, retryable=wait is not None)
         if 200 <= status < 300:
             return
-        refuse_wall(self.source, body[:200_000].decode("utf-8", "replace"))
+        self._rules.refuse_wall(self.source, body[:200_000].decode("utf-8", "replace"))
         if status >= 500 and wait:
             raise SourceThrottled(self.source, f"HTTP {status}{hint}", wait, retryable=True)
-        if not is_read(status):
+        if not self._rules.is_read(status):
             raise SourceUnavailable(self.source, f"HTTP {status}{hint}", retryable=status >= 500)
 
     def _retry_after(self, value: str) -> float | None:
@@ -363,11 +359,6 @@ class Fetcher:
             moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
             return max((moment - self._clock.now()).total_seconds(), 0.0)
         return None
-
-
-def is_read(status: int) -> bool:
-    """Return whether an answer of this HTTP status is looked into, now or when it is taken from the archive."""
-    return 200 <= status < 300 or status in (400, 404)  # some scripts say "no such subject" with these and a JSON body
 
 
 def _origin(url: httpx.URL) -> tuple[str, str, int | None]:

@@ -92,7 +92,7 @@ class LanguageModel:
             SourceThrottled: Too many requests, or too much money under way; it says how long to wait, if known.
             SourceUnpaid: Credits, or what the key may spend, are used up.
             SourceWall: The key is not accepted.
-            SourceError: Of another kind that fits; see `upstream.errors`.
+            SourceError: Of another kind that fits; see `core.errors`.
         """
         reader = Reader(schema, "\n".join(message["content"] for message in messages))
         request = self._request(messages, schema, name)

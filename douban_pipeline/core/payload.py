@@ -2,42 +2,67 @@
 
 from __future__ import annotations
 
-import html
 import json
 import re
+from dataclasses import dataclass
+from functools import cache
 from typing import Any
 from urllib.parse import urlsplit
 
-from douban_pipeline.core.errors import (
-    SourceError,
-    SourceThrottled,
-    SourceUnavailable,
-    SourceWall,
-    SubjectMissing,
-)
+from douban_pipeline.core.errors import SourceUnavailable, SourceWall
+
+WALL_STATUSES = frozenset({401, 403})
+WALL_WORDS = ("检测到有异常请求", "异常请求", "验证码", "请.{0,4}登录", "登录跳转", "captcha")
+"""Patterns of what login and captcha pages say."""
 
 _JSONP = re.compile(r"(?:/\*.*?\*/)?\s*[\w$][\w$.\[\]]*\s*\((?P<json>.*)\)\s*;?\s*", re.DOTALL)
-_WALL_TEXT = re.compile(
-    r"检测到有异常请求|异常请求|验证码|请.{0,4}登录|登录豆瓣|登录跳转|sec\.douban\.com|accounts\.douban\.com|captcha",
-    re.IGNORECASE,
-)
 _WALL_PAGE = re.compile(r"登录|人机验证|passport\.|<title>[^<]*(?:log ?in|sign ?in)", re.IGNORECASE)
-_WALL_HOSTS = ("accounts.douban.com", "sec.douban.com")
 _WALL_PATH = re.compile(r"/(?:passport|login|signin|captcha|misc/sorry)(?:[/?.]|$)", re.IGNORECASE)
-_THROTTLED = re.compile(r"rate_?limit|too many|频繁|频率|限流|次数.{0,6}(?:上限|用完|超)", re.IGNORECASE)
-_THROTTLED_CODES = frozenset({429, 1080, 1309})  # the two long ones are Douban's search and subject limits
-_MISSING = re.compile(
-    r"(?:条目|影片|电影|影视|视频|资源|页面|内容|数据|subject)\s*(?:ID)?\s*(?:不存在|已删除|被删除)"
-    r"|没有找到|未找到|not[ _]?found|\b404\b|^不存在",
-    re.IGNORECASE,
-)
-_BROKEN = re.compile(
-    r"接口|方法|控制器|模块|路由|密钥|用户|账号|\b(?:key|token|route|method|interface|controller|action|file|api)\b",
-    re.IGNORECASE,
-)
+_WALL_HOSTS = ("accounts.", "passport.")
 
 
-def read_json(source: str, body: bytes) -> Any:
+@dataclass(frozen=True, slots=True)
+class AnswerRules:
+    """What answers of one source mean, where sources differ.
+
+    Attributes:
+        wall_statuses: HTTP statuses that mean that the source takes us for a robot, or wants a login.
+        read_statuses: HTTP statuses other than 2xx whose body is read like any answer's.
+        wall_words: Patterns that occur in login and captcha pages, and in no answer.
+        wall_hosts: Hosts that show nothing but login and captcha pages.
+    """
+
+    wall_statuses: frozenset[int] = WALL_STATUSES
+    read_statuses: frozenset[int] = frozenset()
+    wall_words: tuple[str, ...] = WALL_WORDS
+    wall_hosts: frozenset[str] = frozenset()
+
+    def is_read(self, status: int) -> bool:
+        """Return whether an answer of this HTTP status is parsed, now or when it is taken from the archive."""
+        return 200 <= status < 300 or status in self.read_statuses
+
+    def wall_sign(self, text: str) -> re.Match[str] | None:
+        """Return the first of the ``wall_words`` in ``text``."""
+        return _any_of(self.wall_words).search(text)
+
+    def refuse_wall(self, source: str, text: str) -> None:
+        """Raise `SourceWall` if ``text``, which is known to be no JSON answer, is a login or captcha page."""
+        sign = self.wall_sign(text) or (_WALL_PAGE.search(text) if _is_page(text) else None)
+        if sign:
+            raise SourceWall(source, f"a login or captcha page in place of an answer ({sign.group()[:40]})")
+
+    def refuse_redirect(self, source: str, location: str) -> None:
+        """Raise `SourceWall` if a redirect leads to a login or captcha page."""
+        parts = urlsplit(location)
+        host = (parts.hostname or "").lower()
+        if host in self.wall_hosts or host.startswith(_WALL_HOSTS) or _WALL_PATH.search(parts.path):
+            raise SourceWall(source, f"redirected to a login or captcha page at {host or 'the same host'}")
+
+
+DEFAULT_RULES = AnswerRules()
+
+
+def read_json(source: str, body: bytes, rules: AnswerRules = DEFAULT_RULES) -> Any:
     """Return the JSON value in ``body``, which may be wrapped in a JSONP callback.
 
     Raises:
@@ -51,53 +76,11 @@ def read_json(source: str, body: bytes) -> Any:
     try:
         return json.loads(wrapped["json"] if wrapped else text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError):
-        refuse_page(source, text)
-        raise SourceUnavailable(source, "an answer that is no JSON") from None
-
-
-def refuse_page(source: str, text: str) -> None:
-    """Raise the error that a page in place of JSON stands for; return only if ``text`` is no page.
-
-    Raises:
-        SourceWall: A login or captcha page.
-        SourceUnavailable: Another HTML page.
-    """
-    refuse_wall(source, text)
-    if _is_page(text):
-        raise SourceUnavailable(source, "an HTML page in place of JSON")
-
-
-def refuse_wall(source: str, text: str) -> None:
-    """Raise `SourceWall` if ``text``, which is known to be no JSON answer, is a login or captcha page."""
-    sign = _WALL_TEXT.search(text) or (_WALL_PAGE.search(text) if _is_page(text) else None)
-    if sign:
-        raise SourceWall(source, f"a login or captcha page in place of an answer ({sign.group()[:40]})")
-
-
-def refuse_redirect(source: str, location: str) -> None:
-    """Raise `SourceWall` if a redirect leads to a login or captcha page."""
-    parts = urlsplit(location)
-    host = (parts.hostname or "").lower()
-    if host in _WALL_HOSTS or host.startswith(("accounts.", "passport.")) or _WALL_PATH.search(parts.path):
-        raise SourceWall(source, f"redirected to a login or captcha page at {host or 'the same host'}")
-
-
-def error_of_body(source: str, code: object, message: object) -> SourceError:
-    """Return the error that an error body (``code``, ``msg``) stands for.
-
-    Only words that speak of the subject make a `SubjectMissing`; an unknown message is an ill source, so that a
-    wrong key or a broken interface never reads as "does not exist".
-    """
-    number = as_int(code)
-    text = html.unescape(str(message)).strip()[:200] if isinstance(message, str | int | float) else ""
-    said = f"error {code!s:.20}: {text or 'no message'}"
-    if _WALL_TEXT.search(text) or number == 403:
-        return SourceWall(source, said)
-    if number in _THROTTLED_CODES or _THROTTLED.search(text):
-        return SourceThrottled(source, said)
-    if (number == 404 or _MISSING.search(text)) and not _BROKEN.search(text):
-        return SubjectMissing(source, said)
-    return SourceUnavailable(source, said)
+        rules.refuse_wall(source, text)
+        page = _is_page(text)
+        raise SourceUnavailable(
+            source, "an HTML page in place of JSON" if page else "an answer that is no JSON"
+        ) from None
 
 
 def as_int(value: object) -> int | None:
@@ -111,6 +94,11 @@ def as_int(value: object) -> int | None:
     if isinstance(value, str) and re.fullmatch(r"\s*-?[0-9]{1,15}\s*", value):
         return int(value)
     return None
+
+
+@cache
+def _any_of(words: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile("|".join(words), re.IGNORECASE)
 
 
 def _is_page(text: str) -> bool:

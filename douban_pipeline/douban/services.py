@@ -21,6 +21,7 @@ from douban_pipeline.core.llm import headers as llm_headers
 from douban_pipeline.core.owner import owner_name
 from douban_pipeline.core.platform import Platform
 from douban_pipeline.douban.settings import Settings
+from douban_pipeline.douban.sources.answer_bodies import RULES
 from douban_pipeline.douban.sources.douban_php import SOURCE as DOUBAN
 from douban_pipeline.douban.sources.douban_php import DoubanClient
 from douban_pipeline.douban.sources.search import SearchProvider
@@ -150,6 +151,7 @@ class Services(Platform):
             timeout=self.settings.request_timeout_seconds,
             deadline=self.settings.request_timeout_seconds,
             missing_max_age=self.settings.miss_cache_age,
+            rules=RULES,
             headers={"Authorization": f"Bearer {key}"} if key else None,
         )
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
-from douban_pipeline.core.errors import SubjectMissing
 from douban_pipeline.douban.sources.douban_php import SubjectAnswer
+from douban_pipeline.douban.sources.errors import SubjectMissing
 from douban_pipeline.douban.sources.search import Hit, Question, SearchAnswer
 from douban_pipeline.evaluation.formats import CorpusSubject
 from douban_pipeline.evaluation.title_index import TitleIndex

@@ -14,8 +14,8 @@ from sqlalchemy import event, func, select
 
 from douban_pipeline.core import archive as archive_module
 from douban_pipeline.core.archive import LONGEST_CACHE, ArchiveError, Weight
-from douban_pipeline.core.errors import SubjectMissing
-from douban_pipeline.core.payload import error_of_body, read_json
+from douban_pipeline.core.errors import NotFound
+from douban_pipeline.core.payload import read_json
 from douban_pipeline_tests.harness.fixtures.scripted_source import House, Source
 
 WEEK = timedelta(days=7)
@@ -115,14 +115,14 @@ def test_a_miss_is_believed_for_less_time_than_a_hit(house: House, hours: int) -
     def parse(body: bytes) -> Any:
         found = read_json("douban", body)
         if found["code"] == 404:
-            raise error_of_body("douban", 404, "条目不存在")
+            raise NotFound("douban", "条目不存在")
         return found
 
     house.archive.put("douban", "hit", 200, b'{"code": 1}', "v")
     house.archive.put("douban", "miss", 404, b'{"code": 404}', "v")
     fetcher = house.fetcher(missing_max_age=timedelta(hours=hours))
     house.clock.advance(hours=hours)
-    with pytest.raises(SubjectMissing):
+    with pytest.raises(NotFound):
         fetcher.cached("miss", LONGEST_CACHE, parse)
     house.clock.advance(seconds=1)
     assert fetcher.cached("miss", LONGEST_CACHE, parse) is None

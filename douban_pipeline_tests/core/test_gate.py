@@ -19,13 +19,13 @@ from sqlalchemy import update
 from douban_pipeline.core.errors import (
     GateClosed,
     GateUnreadable,
+    NotFound,
     QuotaSpent,
     SourceError,
     SourceThrottled,
     SourceUnavailable,
     SourceUnpaid,
     SourceWall,
-    SubjectMissing,
 )
 from douban_pipeline.core.gate_rules import GateState
 from douban_pipeline.core.gate_usage import LEAST_CALLS, Minute
@@ -80,7 +80,7 @@ def pass_time_until_open(house: House) -> None:
 def test_each_kind_of_failure(any_house: House) -> None:
     for _ in range(LEAST_CALLS - 1):
         fail(any_house, SourceUnavailable("douban", "HTTP 500"))
-    fail(any_house, SubjectMissing("douban", "条目不存在"))
+    fail(any_house, NotFound("douban", "条目不存在"))
     assert (any_house.status().state, any_house.status().failures) == (GateState.CLOSED, 0)
     any_house.clock.advance(minutes=5)
     for _ in range(LEAST_CALLS):

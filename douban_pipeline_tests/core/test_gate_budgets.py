@@ -7,13 +7,7 @@ from random import Random
 
 import pytest
 
-from douban_pipeline.core.errors import (
-    GateUnreadable,
-    SourceError,
-    SourceThrottled,
-    SourceUnavailable,
-    SubjectMissing,
-)
+from douban_pipeline.core.errors import GateUnreadable, NotFound, SourceError, SourceThrottled, SourceUnavailable
 from douban_pipeline.core.gate_rules import Admitted, GateState, Refused, Wait
 from douban_pipeline_tests.core.gate_rows import DOWN, HOLD, MINUTE, SECOND, SHANGHAI, called, row
 from douban_pipeline_tests.harness.fixtures.clocks import START
@@ -114,7 +108,7 @@ def test_waiting_for_tokens_keeps_calls_apart_too() -> None:
         (None, None, 400),
         (None, 812, 812),
         (None, 0, 0),
-        (SubjectMissing("s", "r"), None, 400),
+        (NotFound("s", "r"), None, 400),
         (DOWN, None, 0),
         (SourceThrottled("s", "r"), None, 0),
         (GateUnreadable("s", "r"), None, 0),

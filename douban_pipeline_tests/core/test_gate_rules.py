@@ -11,17 +11,17 @@ import pytest
 from douban_pipeline.core.errors import (
     GateClosed,
     GateUnreadable,
+    NotFound,
     QuotaSpent,
     SourceError,
     SourceThrottled,
     SourceUnavailable,
     SourceUnpaid,
     SourceWall,
-    SubjectMismatch,
-    SubjectMissing,
 )
 from douban_pipeline.core.gate_rules import Admitted, GateRow, GateState, Refused, Wait
 from douban_pipeline.core.gate_usage import LEAST_CALLS
+from douban_pipeline.douban.sources.errors import SubjectMismatch
 from douban_pipeline_tests.core.gate_rows import DOWN, HOLD, MINUTE, SECOND, called, row
 from douban_pipeline_tests.harness.fixtures.clocks import START
 
@@ -204,7 +204,7 @@ def test_a_source_that_wants_money_is_left_alone_until_the_next_day() -> None:
     assert gate.open_until == START.replace(hour=16) + timedelta(days=1)
 
 
-@pytest.mark.parametrize("good", [None, SubjectMissing("douban", "条目不存在")])
+@pytest.mark.parametrize("good", [None, NotFound("douban", "条目不存在")])
 def test_a_good_answer_ends_a_row_of_failures(good: SourceError | None) -> None:
     gate = row()
     for minute in range(4):
@@ -354,7 +354,7 @@ def test_a_person_may_shorten_what_opened_by_itself() -> None:
         GateClosed("s", "r", START),
         QuotaSpent("s", "r", START),
         SourceUnpaid("s", "r"),
-        SubjectMissing("s", "r"),
+        NotFound("s", "r"),
     ],
 )
 def test_errors_survive_pickling_and_name_their_source(error: SourceError) -> None:

@@ -23,7 +23,7 @@ from douban_pipeline.core.errors import (
 )
 from douban_pipeline.core.gate_rules import GateState
 from douban_pipeline.core.http import Fetched, Fetcher
-from douban_pipeline.core.payload import read_json
+from douban_pipeline.core.payload import AnswerRules, read_json
 from douban_pipeline_tests.harness.fixtures.clocks import START
 from douban_pipeline_tests.harness.fixtures.scripted_source import House, Say, Source
 
@@ -113,6 +113,33 @@ def test_each_fault_is_the_error_it_stands_for(
         assert (status.state, status.failures) == (GateState.CLOSED, status.granted)
     else:
         assert (status.state, status.granted) == (GateState.OPEN, 1)
+
+
+@pytest.mark.parametrize(
+    "say",
+    [
+        Say(status=418),
+        Say({"code": 1}, status=404),
+        Say("<html>queue-it</html>", status=503),
+        Say(status=302, headers={"Location": "https://robots.example/"}),
+    ],
+)
+def test_what_only_one_source_means_is_said_by_its_rules(house: House, source: Source, say: Say) -> None:
+    rules = AnswerRules(
+        wall_statuses=frozenset({418}),
+        read_statuses=frozenset({404}),
+        wall_words=("queue-it",),
+        wall_hosts=frozenset({"robots.example"}),
+    )
+    plain = {"attempts": 1, "deadline": 2.0, "rules": AnswerRules()}
+    source.says(say)
+    if say.status == 404:
+        assert get(house.fetcher(rules=rules), source.url).value == {"code": 1}
+    else:
+        assert type(refused(house.fetcher(rules=rules), source.url)) is SourceWall
+        house.gate.close("douban")
+    if say.status != 302:  # nobody asks another host from here
+        assert type(refused(house.fetcher(**plain), source.url)) is SourceUnavailable
 
 
 def test_a_refused_answer_is_archived_too(house: House, source: Source) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from douban_pipeline.core.errors import SubjectMissing
 from douban_pipeline.douban.sources.douban_php import SubjectRecord
+from douban_pipeline.douban.sources.errors import SubjectMissing
 from douban_pipeline.douban.sources.search import Question
 from douban_pipeline.evaluation.formats import CorpusSubject
 from douban_pipeline.evaluation.local import PAGE, LocalDouban, LocalSearch

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, RowMapping, select, update
 
 from douban_pipeline.cms.values import readable
 from douban_pipeline.core.database import reading, transactions
-from douban_pipeline.core.errors import SourceError, SubjectMissing
+from douban_pipeline.core.errors import SourceError
 from douban_pipeline.douban.intros.attempts import IntroAttempts
 from douban_pipeline.douban.intros.author import (
     Author,
@@ -24,6 +24,7 @@ from douban_pipeline.douban.intros.author import (
 from douban_pipeline.douban.intros.factguard import Violation, marks
 from douban_pipeline.douban.intros.ledger import Ledger, Occasion, told
 from douban_pipeline.douban.services import Services
+from douban_pipeline.douban.sources.errors import SubjectMissing
 from douban_pipeline.douban.store.states import ChangeState, TaskStatus
 from douban_pipeline.douban.store.tasks import DECISION, NOTE, REVIEWER, Task, TaskQueue
 from douban_pipeline.douban.store.videos import note_gone, state_rows

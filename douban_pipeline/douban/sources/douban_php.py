@@ -10,10 +10,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from douban_pipeline.core.errors import SourceUnavailable, SubjectMismatch
+from douban_pipeline.core.errors import SourceUnavailable
 from douban_pipeline.core.http import Fetcher
-from douban_pipeline.core.payload import as_int, error_of_body, read_json
+from douban_pipeline.core.payload import as_int
 from douban_pipeline.douban.sources import answer_values as values
+from douban_pipeline.douban.sources.answer_bodies import error_of_body, read_json
+from douban_pipeline.douban.sources.errors import SubjectMismatch
 from douban_pipeline.douban.sources.subject_urls import SMALLEST_ID, subject_ids
 
 SOURCE = "douban"
@@ -92,7 +94,7 @@ class DoubanClient:
             ValueError: The id is below 10000.
             SubjectMissing: The source says that there is no such subject.
             SubjectMismatch: The answer is about another subject.
-            SourceError: Any other kind in `upstream.errors`.
+            SourceError: Any other kind in `core.errors`.
         """
         if douban_id < SMALLEST_ID:
             raise ValueError(f"{douban_id} is no Douban id: they start at {SMALLEST_ID}")

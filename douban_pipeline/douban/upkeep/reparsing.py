@@ -11,10 +11,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from douban_pipeline.core.archive import Snapshot
-from douban_pipeline.core.errors import SourceError, SubjectMissing
-from douban_pipeline.core.http import is_read
+from douban_pipeline.core.errors import SourceError
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.sources import douban_php as douban
+from douban_pipeline.douban.sources.answer_bodies import RULES
+from douban_pipeline.douban.sources.errors import SubjectMissing
 from douban_pipeline.douban.sources.search_providers import (
     BochaProvider,
     DoubanSuggestProvider,
@@ -150,7 +151,7 @@ def reparse(
 
 def _outcome(parser: Parser, answer: Snapshot) -> tuple[str, str]:
     """Return how an answer comes out, and why if it is refused."""
-    if not is_read(answer.status):
+    if not RULES.is_read(answer.status):
         return f"HTTP {answer.status}", ""
     try:
         parser.parse(answer)

@@ -9,16 +9,9 @@ from datetime import timedelta
 
 import pytest
 
-from douban_pipeline.core.errors import (
-    GateClosed,
-    GateUnreadable,
-    SourceThrottled,
-    SourceUnavailable,
-    SourceWall,
-    SubjectMismatch,
-    SubjectMissing,
-)
+from douban_pipeline.core.errors import GateClosed, GateUnreadable, SourceThrottled, SourceUnavailable, SourceWall
 from douban_pipeline.douban.chain.attempts import PAUSE, Attempts, PutBack
+from douban_pipeline.douban.sources.errors import SubjectMismatch, SubjectMissing
 from douban_pipeline.douban.store.states import TaskStage, TaskType
 from douban_pipeline.douban.store.tables import SHARDS
 from douban_pipeline.douban.store.tasks import NewTask

@@ -7,10 +7,10 @@ from datetime import timedelta
 
 import pytest
 
-from douban_pipeline.core.errors import SubjectMismatch
 from douban_pipeline.demo.replay import ReplayServer
 from douban_pipeline.douban.review.recording import decisions
 from douban_pipeline.douban.review.recording.decisions import DecisionError
+from douban_pipeline.douban.sources.errors import SubjectMismatch
 from douban_pipeline.douban.store.videos import fingerprint
 from douban_pipeline_tests.douban.review.world import (
     E,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from douban_pipeline.core.errors import SourceUnavailable, SubjectMissing
+from douban_pipeline.core.errors import SourceUnavailable
+from douban_pipeline.douban.sources.errors import SubjectMissing
 from douban_pipeline.douban.store.states import DecisionAction
 from douban_pipeline_tests.douban.review.world import (
     A,

@@ -6,17 +6,11 @@ from datetime import timedelta
 
 import pytest
 
-from douban_pipeline.core.errors import (
-    GateClosed,
-    SourceThrottled,
-    SourceUnavailable,
-    SourceWall,
-    SubjectMismatch,
-    SubjectMissing,
-)
+from douban_pipeline.core.errors import GateClosed, SourceThrottled, SourceUnavailable, SourceWall
 from douban_pipeline.core.gate_rules import GateState
 from douban_pipeline.core.gate_usage import LEAST_CALLS
 from douban_pipeline.douban.sources.douban_php import DoubanClient, parse_subject
+from douban_pipeline.douban.sources.errors import SubjectMismatch, SubjectMissing
 from douban_pipeline_tests.harness.fixtures.clocks import START
 from douban_pipeline_tests.harness.fixtures.scripted_source import House, Say, Source
 

@@ -9,15 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from douban_pipeline.core.errors import (
-    SourceError,
-    SourceThrottled,
-    SourceUnavailable,
-    SourceWall,
-    SubjectMismatch,
-    SubjectMissing,
-)
+from douban_pipeline.core.errors import SourceError, SourceThrottled, SourceUnavailable, SourceWall
 from douban_pipeline.douban.sources.douban_php import SubjectRecord, parse_subject
+from douban_pipeline.douban.sources.errors import SubjectMismatch, SubjectMissing
 
 ASKED = 24773958
 

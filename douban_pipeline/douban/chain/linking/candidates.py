@@ -8,9 +8,10 @@ from datetime import timedelta
 from itertools import chain, islice, repeat
 from typing import Any, Protocol
 
-from douban_pipeline.core.errors import SourceError, SourceUnavailable, SubjectMissing
+from douban_pipeline.core.errors import SourceError, SourceUnavailable
 from douban_pipeline.douban.chain.linking.facts import glimpsed_facts, subject_facts
 from douban_pipeline.douban.sources.douban_php import SubjectAnswer
+from douban_pipeline.douban.sources.errors import SubjectMissing
 from douban_pipeline.douban.sources.search import (
     Hit,
     Question,

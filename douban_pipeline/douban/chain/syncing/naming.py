@@ -8,10 +8,11 @@ from datetime import datetime, timedelta
 from sqlalchemy import RowMapping, update
 
 from douban_pipeline.core.database import transactions
-from douban_pipeline.core.errors import SourceError, SubjectMismatch, SubjectMissing
+from douban_pipeline.core.errors import SourceError
 from douban_pipeline.douban.chain.attempts import ILL, PAUSE, worth_asking_at
 from douban_pipeline.douban.chain.syncing.subject_check import conflicts_of
 from douban_pipeline.douban.services import Services
+from douban_pipeline.douban.sources.errors import SubjectMismatch, SubjectMissing
 from douban_pipeline.douban.store.decisions import NAMING
 
 LONGEST_WAIT = timedelta(hours=6)

@@ -11,7 +11,6 @@ from sqlalchemy import Connection, RowMapping, select, update
 
 from douban_pipeline.cms.values import readable
 from douban_pipeline.core.database import reading, transactions
-from douban_pipeline.core.errors import SubjectMissing
 from douban_pipeline.douban.chain.attempts import Attempts
 from douban_pipeline.douban.chain.linking.facts import subject_facts, video_facts
 from douban_pipeline.douban.chain.linking.guards import broken_rules, profile_of, words
@@ -20,6 +19,7 @@ from douban_pipeline.douban.chain.syncing.work import Synced, Wanted, Work
 from douban_pipeline.douban.chain.tiers import next_visit_of
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.sources.douban_php import SubjectAnswer, SubjectRecord, parse_subject
+from douban_pipeline.douban.sources.errors import SubjectMissing
 from douban_pipeline.douban.store import brakes
 from douban_pipeline.douban.store.decisions import PERSON, chosen_subjects
 from douban_pipeline.douban.store.states import (

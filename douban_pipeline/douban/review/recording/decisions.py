@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
-from douban_pipeline.core.errors import SourceError, SubjectMismatch, SubjectMissing
+from douban_pipeline.core.errors import SourceError
 from douban_pipeline.douban.chain.syncing.subject_check import conflicts_of
 from douban_pipeline.douban.review.recording.elsewhere import CONFIRM_ANYWAY
 from douban_pipeline.douban.review.recording.launch import Launch, examine
@@ -21,6 +21,7 @@ from douban_pipeline.douban.review.recording.wishes import (
     Wish,
 )
 from douban_pipeline.douban.services import Services
+from douban_pipeline.douban.sources.errors import SubjectMismatch, SubjectMissing
 from douban_pipeline.douban.store.decisions import NAMING, Aspect, aspect_of
 from douban_pipeline.douban.writes.change_log import PIPELINE
 

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from douban_pipeline.core.errors import GateClosed, SourceUnavailable, SubjectMissing
+from douban_pipeline.core.errors import GateClosed, SourceUnavailable
 from douban_pipeline.douban.chain.linking.candidates import SHOWN, CandidateFinder, Fetched, Found
 from douban_pipeline.douban.sources.douban_php import SubjectAnswer, SubjectRecord
+from douban_pipeline.douban.sources.errors import SubjectMissing
 from douban_pipeline.douban.sources.search import Hit, SearchAnswer, SearchIncomplete
 from douban_pipeline.douban.sources.search_chain import Chain
 from douban_pipeline.matching import Kind, Profile, Thresholds, Video

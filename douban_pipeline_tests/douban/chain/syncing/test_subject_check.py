@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from douban_pipeline.core.errors import GateClosed, SubjectMissing
+from douban_pipeline.core.errors import GateClosed
 from douban_pipeline.douban.chain.syncing.subject_check import conflicts_of
+from douban_pipeline.douban.sources.errors import SubjectMissing
 from douban_pipeline_tests.harness.fixtures.scenario import RIVER, TRAM, WHALE, row_of, subject
 
 FAR = subject(90_000_301, "长河落日记事", 2011, directors=["别人"], regions=["美国"])
