@@ -8,13 +8,13 @@ no call for; the columns used are those of the releases that `setup.py` allows.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from uuid import UUID
 
 import dagster as dg
-from dagster._core.execution.backfill import BULK_ACTION_TERMINAL_STATUSES, BulkActionsFilter
+from dagster._core.execution.backfill import BULK_ACTION_TERMINAL_STATUSES, BulkActionsFilter, PartitionBackfill
 from dagster._core.storage.event_log.base import EventLogStorage
 from dagster._core.storage.event_log.schema import AssetCheckExecutionsTable, SqlEventLogStorageTable
 from dagster._core.storage.event_log.sql_event_log import SqlEventLogStorage
@@ -22,7 +22,10 @@ from dagster._core.storage.event_log.sqlite.sqlite_event_log import SqliteEventL
 from dagster._core.storage.runs.schema import BackfillTagsTable, BulkActionsTable
 from dagster._core.storage.runs.sql_run_storage import SqlRunStorage
 from dagster._core.storage.tags import BACKFILL_ID_TAG
-from sqlalchemy import ColumnElement, delete, func, select
+from dagster_shared.check import CheckError
+from sqlalchemy import ColumnElement, and_, delete, func, select
+
+from douban_pipeline.dagster_kit.runs import Owner
 
 _FINISHED = [dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED]
 _BATCH = 500
@@ -32,15 +35,21 @@ backfills, backfill_tags = BulkActionsTable, BackfillTagsTable
 
 
 def delete_runs(
-    instance: dg.DagsterInstance, *, before: datetime, keep: Iterable[str] = (), tags: dict[str, str] | None = None
+    instance: dg.DagsterInstance,
+    owner: Owner,
+    *,
+    before: datetime,
+    keep: Iterable[str] = (),
+    tags: dict[str, str] | None = None,
 ) -> int:
-    """Delete finished runs that last changed ``before``, with all that is kept of them; return how many.
+    """Delete finished runs of ``owner`` that last changed ``before``, with all that is kept of them; return how many.
 
     A run that holds the newest materialization of an asset, or of a partition of one, stays whatever its age: without
     it the asset page would say that it was never materialized.
 
     Args:
-        instance: Whose runs.
+        instance: Where the runs are; other owners' stay.
+        owner: Whose runs go.
         before: Age, in UTC.
         keep: Ids of runs that stay.
         tags: Only runs with all of these.
@@ -48,7 +57,7 @@ def delete_runs(
     wanted = dg.RunsFilter(statuses=_FINISHED, updated_before=before, tags=tags or {})
     run_ids = instance.run_storage.get_run_ids(filters=wanted)
     spared = {*keep, *_newest_of_assets(instance)} if run_ids else set()
-    old = [run_id for run_id in run_ids if run_id not in spared]
+    old = _owned(instance, owner, [run_id for run_id in run_ids if run_id not in spared])
     for run_id in old:
         _delete_run(instance, run_id)
     for some in _batches(old):
@@ -56,15 +65,41 @@ def delete_runs(
     return len(old)
 
 
-def delete_remains(instance: dg.DagsterInstance, *, before: datetime) -> int:
+def delete_remains(
+    instance: dg.DagsterInstance, owner: Owner, *, before: datetime, assets: Collection[dg.AssetKey]
+) -> int:
     """Delete what is left of things that are gone: ended backfills without runs, superseded check results, and files.
+
+    Args:
+        instance: Where they are.
+        owner: Whose check results and backfills go; of runs that are gone, everybody's do.
+        before: Age, in UTC.
+        assets: The assets of ``owner``: a backfill of assets names no code location.
 
     Returns:
         How many backfills were deleted.
     """
-    _delete_check_results(instance, checks.c.create_timestamp < before.replace(tzinfo=None))
+    _delete_superseded_check_results(instance, owner, before)
     _delete_orphaned_files(instance, before)
-    return _delete_backfills(instance, before)
+    return _delete_backfills(instance, owner, before, assets)
+
+
+def assets_of_location(context: dg.OpExecutionContext) -> Collection[dg.AssetKey]:
+    """Return the assets of the code location that a run was launched through; none for a run in process."""
+    try:
+        return context.repository_def.asset_graph.get_all_asset_keys()
+    except CheckError:
+        return ()
+
+
+def _owned(instance: dg.DagsterInstance, owner: Owner, run_ids: Sequence[str]) -> list[str]:
+    """Return those of ``run_ids`` that are runs of ``owner``."""
+    return [
+        run.run_id
+        for some in _batches(run_ids)
+        for run in instance.get_runs(filters=dg.RunsFilter(run_ids=list(some)))
+        if owner.owns(run)
+    ]
 
 
 def _delete_run(instance: dg.DagsterInstance, run_id: str) -> None:
@@ -101,7 +136,23 @@ def _delete_check_results(instance: dg.DagsterInstance, which: ColumnElement[boo
         connection.execute(delete(checks).where(which, checks.c.id.not_in(kept)))
 
 
-def _delete_backfills(instance: dg.DagsterInstance, before: datetime) -> int:
+def _delete_superseded_check_results(instance: dg.DagsterInstance, owner: Owner, before: datetime) -> None:
+    """Delete old results of checks, of the owner's runs and of runs that are gone."""
+    storage = instance.event_log_storage
+    if not isinstance(storage, SqlEventLogStorage):
+        return
+    old = checks.c.create_timestamp < before.replace(tzinfo=None)
+    with storage.index_connection() as connection:
+        run_ids = list(connection.execute(select(checks.c.run_id).where(old).distinct()).scalars())
+    for some in _batches(run_ids):
+        existing = set(instance.run_storage.get_run_ids(filters=dg.RunsFilter(run_ids=list(some))))
+        others = existing.difference(_owned(instance, owner, list(existing)))
+        _delete_check_results(instance, and_(old, checks.c.run_id.in_(set(some) - others)))
+
+
+def _delete_backfills(
+    instance: dg.DagsterInstance, owner: Owner, before: datetime, assets: Collection[dg.AssetKey]
+) -> int:
     storage = instance.run_storage
     if not isinstance(storage, SqlRunStorage):
         return 0
@@ -109,13 +160,21 @@ def _delete_backfills(instance: dg.DagsterInstance, before: datetime) -> int:
     gone = [
         backfill.backfill_id
         for backfill in storage.get_backfills(filters=ended)
-        if not storage.get_runs_count(dg.RunsFilter(tags={BACKFILL_ID_TAG: backfill.backfill_id}))
+        if _owns_backfill(owner, backfill, assets)
+        and not storage.get_runs_count(dg.RunsFilter(tags={BACKFILL_ID_TAG: backfill.backfill_id}))
     ]
     with storage.connect() as connection:
         for some in _batches(gone):
             connection.execute(delete(backfill_tags).where(backfill_tags.c.backfill_id.in_(some)))
             connection.execute(delete(backfills).where(backfills.c.key.in_(some)))
     return len(gone)
+
+
+def _owns_backfill(owner: Owner, backfill: PartitionBackfill, assets: Collection[dg.AssetKey]) -> bool:
+    if backfill.asset_selection is not None:
+        return not set(backfill.asset_selection).isdisjoint(assets)
+    origin = backfill.partition_set_origin
+    return origin is None or origin.repository_origin.code_location_origin.location_name == owner.location
 
 
 def _delete_orphaned_files(instance: dg.DagsterInstance, before: datetime) -> None:

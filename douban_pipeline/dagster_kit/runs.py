@@ -79,6 +79,29 @@ class JobRuns:
         return run.job_name == self.job or not self.assets.isdisjoint(run.asset_selection or ())
 
 
+SYSTEM_TAG = "system"
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """Whose a run is: a code location's or, where it was launched through none, that of the system its tag names.
+
+    Attributes:
+        location: Name of the code location; None for a process that was started without one.
+        system: Value of `SYSTEM_TAG` in runs of the system.
+    """
+
+    location: str | None
+    system: str
+
+    def owns(self, run: dg.DagsterRun) -> bool:
+        """Return whether ``run`` is this owner's. One that names neither location nor system is anybody's."""
+        location = location_of(run)
+        if location is None:
+            return run.tags.get(SYSTEM_TAG, self.system) == self.system
+        return location == self.location if self.location is not None else run.tags.get(SYSTEM_TAG) == self.system
+
+
 def location_of(run: dg.DagsterRun) -> str | None:
     """Return the name of the code location that a run was launched through; None if it was through none."""
     origin = run.remote_job_origin

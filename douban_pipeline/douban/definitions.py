@@ -14,7 +14,6 @@ from douban_pipeline.douban.intros import assets as intros_assets
 from douban_pipeline.douban.intros import jobs as intros_jobs
 from douban_pipeline.douban.jobs import chain_job
 from douban_pipeline.douban.reports.health import assets as health_assets
-from douban_pipeline.douban.reports.health import sensors as health_sensors
 from douban_pipeline.douban.reports.pages import assets as reports_assets
 from douban_pipeline.douban.reports.precision import assets as precision_assets
 from douban_pipeline.douban.reports.precision import jobs as precision_jobs
@@ -28,10 +27,8 @@ from douban_pipeline.douban.sensors import sensors
 from douban_pipeline.douban.settings import Settings, load_settings
 from douban_pipeline.douban.undo import assets as undoing_assets
 from douban_pipeline.douban.undo import jobs as undoing_jobs
-from douban_pipeline.douban.upkeep import archive_jobs
 from douban_pipeline.douban.upkeep import assets as sources_assets
 from douban_pipeline.douban.upkeep import jobs as sources_jobs
-from douban_pipeline.douban.upkeep.housekeeping import prune_history
 
 default_assets = [
     scheduling_assets.due_videos,
@@ -51,7 +48,6 @@ default_jobs: list[Any] = [
     reports_job,
     health_job,
     *scheduling_jobs.jobs,
-    prune_history,
     *review_jobs.jobs,
     *batch_jobs.jobs,
     *import_jobs.jobs,
@@ -59,7 +55,6 @@ default_jobs: list[Any] = [
     *precision_jobs.jobs,
     *intros_jobs.jobs,
     *sources_jobs.jobs,
-    *archive_jobs.jobs,
 ]
 
 
@@ -80,7 +75,7 @@ def build_defs(
         assets=default_assets,
         asset_checks=checks,
         jobs=[*default_jobs, *rescoring_jobs.jobs_for(settings)],
-        sensors=[*sensors, *health_sensors.sensors],
+        sensors=sensors,
         schedules=schedules_for(settings.site_timezone),
         resources={"services": services_resource(settings), **(resource_overrides or {})},
         # A process a step would cost five times the work; parallel calls are threads inside the assets.

@@ -10,9 +10,8 @@ from douban_pipeline.douban.jobs import chain_job, shard_range_tags
 from douban_pipeline.douban.partitions import SHARDS_PER_RUN
 from douban_pipeline.douban.reports.health.assets import pipeline_health
 from douban_pipeline.douban.store.tables import SHARDS
-from douban_pipeline.douban.upkeep.archive_jobs import PruneConfig, prune_archive
 from douban_pipeline.douban.upkeep.assets import source_gates
-from douban_pipeline.douban.upkeep.housekeeping import HEALTH_TAGS, prune_history
+from douban_pipeline.douban.upkeep.jobs import HEALTH_TAGS, PruneConfig, prune_archive, prune_history
 
 HOURS = 24
 

@@ -17,7 +17,7 @@ from douban_pipeline.core.archive import Snapshot
 from douban_pipeline.core.errors import SourceError
 from douban_pipeline.demo.answers import douban_answer
 from douban_pipeline.douban.sources.search_providers import PROVIDERS
-from douban_pipeline.douban.upkeep import archive_jobs
+from douban_pipeline.douban.upkeep import jobs
 from douban_pipeline.douban.upkeep.reparsing import (
     MISSING,
     PARSERS,
@@ -143,7 +143,7 @@ def test_few_examples_are_shown(library: Library) -> None:
 
 
 def launch(library: Library, instance: dg.DagsterInstance, **config: Any) -> Run:
-    definitions = dg.Definitions(jobs=archive_jobs.jobs, resources={"services": library.services})
+    definitions = dg.Definitions(jobs=jobs.jobs, resources={"services": library.services})
     job = definitions.resolve_job_def("reparse_archive")
     given = {"ops": {"read_again": {"config": config}}} if config else None
     return Run(job.execute_in_process(run_config=given, instance=instance, raise_on_error=False))

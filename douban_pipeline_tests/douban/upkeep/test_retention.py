@@ -22,7 +22,7 @@ from douban_pipeline.douban.reports.rescoring.stored import Selection, Stored, S
 from douban_pipeline.douban.settings import Settings
 from douban_pipeline.douban.store.states import TaskStage, TaskStatus, TaskType
 from douban_pipeline.douban.store.tasks import NewTask
-from douban_pipeline.douban.upkeep import archive_jobs, retention
+from douban_pipeline.douban.upkeep import jobs, retention
 from douban_pipeline.douban.upkeep.retention import MARGIN, Pruned, prune
 from douban_pipeline.douban.upkeep.stock import Stock, archive_figures
 from douban_pipeline.matching import Subject, Video
@@ -348,7 +348,7 @@ def test_the_archive_is_told_by_source_and_status(attic: Attic) -> None:
 
 
 def launch(attic: Attic, instance: dg.DagsterInstance, config: dict[str, Any] | None = None) -> Run:
-    definitions = dg.Definitions(jobs=archive_jobs.jobs, resources={"services": attic.library.services})
+    definitions = dg.Definitions(jobs=jobs.jobs, resources={"services": attic.library.services})
     job = definitions.resolve_job_def("prune_archive")
     given = {"ops": {"drop_answers": {"config": config}}} if config else None
     return Run(job.execute_in_process(run_config=given, instance=instance, raise_on_error=False))

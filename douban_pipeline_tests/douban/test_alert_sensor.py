@@ -11,13 +11,20 @@ from sqlalchemy.exc import OperationalError
 from douban_pipeline.core.webhook import WebhookError
 from douban_pipeline.dagster_kit.launchpad import PERSON_TAGS, problems_failure
 from douban_pipeline.douban.reports.health.alerts import open_alerts
-from douban_pipeline.douban.reports.health.sensors import alert_on_run_failure, causes_of
 from douban_pipeline.douban.resources import services_resource
+from douban_pipeline.douban.sensors import alert_on_run_failure, causes_of
 from douban_pipeline.douban.services import open_services
 from douban_pipeline_tests.harness.fixtures.library import GivenSettings, Library, build_library
 from douban_pipeline_tests.harness.fixtures.robot import Robot
 
 NOWHERE = "mysql+pymysql://cms:s3cret-pass@127.0.0.1:1/nowhere"
+
+
+@pytest.fixture
+def robot() -> Iterator[Robot]:
+    """A robot that listens."""
+    with Robot() as robot:
+        yield robot
 
 
 class Trouble(dg.Config):
