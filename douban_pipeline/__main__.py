@@ -1,18 +1,6 @@
-"""Entry point of the command line."""
+"""Entry point of the command line: ``douban-pipeline`` and ``python -m douban_pipeline``."""
 
-import warnings
-
-from dagster import BetaWarning
-
-
-def main() -> None:
-    """Run the command line."""
-    # Beta features are used on purpose; their warnings are for us, not for who runs the command.
-    warnings.simplefilter("ignore", BetaWarning)
-    from douban_pipeline.ops.cli import main as run
-
-    run()
-
+from douban_pipeline.ops.cli import main
 
 if __name__ == "__main__":
     main()

@@ -14,8 +14,10 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from douban_pipeline.core.clock import Clock
+from douban_pipeline.core.clock import Clock, SystemClock
 from douban_pipeline.core.ui.plots import percent
+from douban_pipeline.douban.chain.linking.guards import profile_of
+from douban_pipeline.douban.settings import load_settings
 from douban_pipeline.evaluation import report_html, report_markdown
 from douban_pipeline.evaluation.comparison import (
     PREDICTIONS,
@@ -89,6 +91,42 @@ def profile_names(given: Sequence[str], default: str) -> tuple[str, ...]:
         if name not in PROFILES:
             raise EvaluationError(f"there is no profile {name!r}: give {', '.join(PROFILES)} or {BOTH}")
     return tuple(dict.fromkeys(names))
+
+
+def evaluate_by_settings(
+    corpus: Path,
+    gold: Sequence[Path],
+    console: Console,
+    *,
+    profiles: Sequence[str],
+    out: Path | None,
+    against: Path | None,
+    limit: int | None,
+    hide_truth: bool,
+    most_wrong: int | None,
+    least_coverage: float | None,
+) -> bool:
+    """Evaluate with the weights and thresholds of the settings, and where these say; see `run`.
+
+    Args:
+        corpus, gold, out, against, limit, hide_truth: See `Request`; ``out`` defaults to a folder in the setting home.
+        console: Where to print.
+        profiles: As the command line got them, see `profile_names`.
+        most_wrong, least_coverage: See `Limits`.
+    """
+    settings = load_settings()
+    names = profile_names(profiles, settings.match_profile)
+    request = Request(
+        corpus=corpus,
+        gold=gold,
+        profiles=[profile_of(settings.model_copy(update={"match_profile": name})) for name in names],
+        out=out or settings.home / "evaluation",
+        against=against,
+        limit=limit,
+        hide_truth=hide_truth,
+        limits=Limits(most_wrong, least_coverage),
+    )
+    return run(request, console, SystemClock())
 
 
 def run(request: Request, console: Console, clock: Clock) -> bool:

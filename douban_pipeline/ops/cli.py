@@ -1,20 +1,16 @@
-"""The command line: setting up, watching, backups, the demo, measuring. The work itself runs in Dagster."""
+"""The command line: setting up, checking, backups, the demo, measuring. The work itself runs in Dagster.
+
+This module knows names, options and help, and nothing else: every command imports what does its work when it is called,
+so that ``--help`` need not load Dagster, SQLAlchemy or the dictionaries of the matcher.
+"""
 
 import sys
-from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
 
-import dagster as dg
 import typer
-from rich.markup import escape
-from sqlalchemy.exc import SQLAlchemyError
 
-from douban_pipeline.core.database import DatabaseError
-from douban_pipeline.douban.settings import SettingsError
-from douban_pipeline.evaluation.command import EvaluationError
-from douban_pipeline.evaluation.formats import FormatError
-from douban_pipeline.ops.client_programs import OperatingError
-from douban_pipeline.ops.commands import copies, demonstrating, measuring, setting_up, watching
-from douban_pipeline.ops.commands.output import console
+from douban_pipeline import __version__
 
 app = typer.Typer(
     help="Keeps the metadata of a maccms10 library true to Douban. Its work runs in Dagster.",
@@ -22,37 +18,231 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-COMMANDS: dict[str, Callable[..., None]] = {
-    "setup": setting_up.set_up,
-    "check": watching.check,
-    "upgrade": setting_up.upgrade,
-    "grants": setting_up.grants,
-    "backup": copies.backup,
-    "restore": copies.restore,
-    "settings": setting_up.show_settings,
-    "demo": demonstrating.demo,
-    "dev": demonstrating.dev,
-    "evaluate": measuring.evaluate_matcher,
-    "replay": demonstrating.replay,
-}
-for name, command in COMMANDS.items():
-    app.command(name)(command)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Options before a command."""
+
+
+# --- an installation --------------------------------------------------------------------------------------------------
+
+
+@app.command("setup")
+def set_up() -> None:
+    """Check the settings and the CMS's database, create or upgrade our tables, set Dagster's pool limits."""
+    from douban_pipeline.ops import installing
+
+    installing.set_up()
+
+
+@app.command()
+def check(
+    dagster: Annotated[bool, typer.Option(help="Look at Dagster's instance too.")] = True,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for monitors.")] = False,
+) -> None:
+    """Check that everything the pipeline needs is there; exit with 1 if something fails. It changes nothing."""
+    from douban_pipeline.ops import checking
+
+    if not checking.check(dagster=dagster, as_json=as_json):
+        raise typer.Exit(1)
+
+
+@app.command()
+def upgrade(
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the SQL instead; change nothing.")] = False,
+) -> None:
+    """Bring our tables up to this release. Stop Dagster before, and take a backup."""
+    from douban_pipeline.ops import installing
+
+    installing.upgrade(dry_run=dry_run)
+
+
+@app.command()
+def grants(
+    user: Annotated[str, typer.Option(help="Name of the pipeline's account.")] = "douban",
+    host: Annotated[str, typer.Option(help="Host that it comes from, as the server sees it.")] = "127.0.0.1",
+) -> None:
+    """Print what the pipeline's account must be allowed, and no more, as SQL for the database's owner."""
+    from douban_pipeline.ops import installing
+
+    installing.print_grants(user, host)
+
+
+@app.command()
+def backup(
+    target: Annotated[Path, typer.Argument(metavar="FILE", help="File to write, or a folder that gets one a call.")],
+    keep: Annotated[int | None, typer.Option(min=1, help="In a folder: keep only the newest of these backups.")] = None,
+) -> None:
+    """Save our tables, compressed. Runs may go on meanwhile; an earlier backup is replaced only by a whole one."""
+    from douban_pipeline.ops import copies
+
+    copies.save(target, keep=keep)
+
+
+@app.command()
+def restore(
+    path: Annotated[Path, typer.Argument(metavar="FILE", help="What `backup` wrote.")],
+    dry_run: Annotated[bool, typer.Option(help="Tell what would happen, and change nothing.")] = True,
+    replace: Annotated[bool, typer.Option("--replace", help="Drop what our tables hold now.")] = False,
+    keep: Annotated[
+        bool, typer.Option(help="Save what our tables hold now, into the folder backups of HOME, before it is dropped.")
+    ] = True,
+) -> None:
+    """Put a backup in the place of our tables. A dry run unless --no-dry-run is said; stop Dagster before.
+
+    The CMS's tables are not touched: what was written to them after the backup stands, and the restored log does not
+    know it. deploy/README.md, "Restoring", tells what that means and what to do.
+    """
+    from douban_pipeline.ops import copies
+
+    copies.put_back(path, dry_run=dry_run, replace=replace, keep=keep)
+
+
+@app.command("settings")
+def show_settings() -> None:
+    """Show every setting: its variable, its value (never a secret) and what it means."""
+    from douban_pipeline.ops import installing
+
+    installing.show_settings()
+
+
+# --- the demo ---------------------------------------------------------------------------------------------------------
+
+
+@app.command()
+def demo() -> None:
+    """Run the whole chain over the bundled sample, through Dagster, and print what came of it."""
+    from douban_pipeline.demo import commands
+
+    commands.run_once()
+
+
+@app.command()
+def dev(
+    port: Annotated[int, typer.Option(help="Port of Dagster's UI, on 127.0.0.1.")] = 3000,
+) -> None:
+    """Open Dagster's UI on the demo library, with sensors and schedules running."""
+    from douban_pipeline.demo import commands
+
+    commands.open_ui(port)
+
+
+# --- measuring --------------------------------------------------------------------------------------------------------
+
+
+@app.command()
+def evaluate(
+    corpus: Annotated[Path, typer.Option(help="Subjects, one JSON object a line.")],
+    gold: Annotated[list[Path], typer.Option(help="Labelled rows, one JSON object a line; several may follow.")],
+    more: Annotated[list[Path] | None, typer.Argument(metavar="[GOLD]...", help="More files of labelled rows.")] = None,
+    profile: Annotated[
+        list[str] | None, typer.Option(help="plan, calibrated or both; may be repeated. Default: the setting's.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of the reports. Default: evaluation, in the folder of the setting home.")
+    ] = None,
+    against: Annotated[
+        Path | None, typer.Option(help="An earlier report's folder, or its predictions.jsonl, to compare with.")
+    ] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Take only the first rows of each gold file.")] = None,
+    hide_truth: Annotated[
+        bool, typer.Option(help="Judge headline rows once more with their true subject taken out of the index.")
+    ] = True,
+    most_wrong: Annotated[
+        int | None, typer.Option(min=0, help="Exit with 1 if there are more wrong links, over all rows.")
+    ] = None,
+    least_coverage: Annotated[
+        float | None,
+        typer.Option(min=0, max=1, help="Exit with 1 if a smaller share of the headline sources is linked."),
+    ] = None,
+) -> None:
+    """Measure the matcher on labelled records: wrong links, coverage, reviews, requests; write a report of it."""
+    from douban_pipeline.evaluation import command
+    from douban_pipeline.ops.console import console
+
+    try:
+        within_limits = command.evaluate_by_settings(
+            corpus,
+            [*gold, *(more or ())],
+            console,
+            profiles=profile or (),
+            out=out,
+            against=against,
+            limit=limit,
+            hide_truth=hide_truth,
+            most_wrong=most_wrong,
+            least_coverage=least_coverage,
+        )
+    except KeyboardInterrupt:
+        console.print("stopped; no report was written or changed")
+        raise typer.Exit(130) from None
+    if not within_limits:
+        raise typer.Exit(1)
+
+
+@app.command()
+def replay(
+    port: Annotated[int, typer.Option(help="Port on 127.0.0.1.")] = 8790,
+) -> None:
+    """Serve the bundled replay upstream: douban.php, three searches and OpenRouter, from the sample."""
+    from douban_pipeline.demo.replay import serve
+
+    serve(port=port)
+
+
+# --- errors -----------------------------------------------------------------------------------------------------------
 
 
 def main() -> None:
-    """Run the command line; an error a person can mend is told in a line, without a trace."""
+    """Run the command line; an error a person can mend is printed in a line, without a trace, and ends it with 2."""
     try:
         app()
-    except (SettingsError, DatabaseError) as error:
-        console.print(f"[red]error:[/red] {error}", markup=True, highlight=False)
+    except Exception as error:
+        line = _line_for(error)
+        if line is None:
+            raise
+        from douban_pipeline.ops.console import console
+
+        console.print(line, highlight=False, soft_wrap=True)
         sys.exit(2)
-    except (EvaluationError, FormatError, OperatingError) as error:
-        console.print(f"[red]error:[/red] {escape(str(error))}", highlight=False, soft_wrap=True)
-        sys.exit(2)
-    except dg.DagsterError as error:
-        told = " ".join(str(error).split())[:400]
-        console.print(f"[red]error:[/red] Dagster's instance in DAGSTER_HOME cannot be opened: {told}", highlight=False)
-        sys.exit(2)
-    except SQLAlchemyError as error:
-        console.print(f"[red]database error:[/red] {error}", highlight=False)
-        sys.exit(2)
+
+
+def _line_for(error: Exception) -> str | None:
+    """Return what to print for an error that a person can mend, as markup; None for any other."""
+    from rich.markup import escape
+
+    if _is_a(
+        error,
+        ("douban_pipeline.douban.settings", "SettingsError"),
+        ("douban_pipeline.core.database", "DatabaseError"),
+        ("douban_pipeline.evaluation.command", "EvaluationError"),
+        ("douban_pipeline.evaluation.formats", "FormatError"),
+        ("douban_pipeline.ops.client_programs", "OperatingError"),
+    ):
+        return f"[red]error:[/red] {escape(str(error))}"
+    if _is_a(error, ("dagster", "DagsterError")):
+        short = escape(" ".join(str(error).split())[:400])
+        return f"[red]error:[/red] Dagster's instance in DAGSTER_HOME cannot be opened: {short}"
+    if _is_a(error, ("sqlalchemy.exc", "SQLAlchemyError")):
+        return f"[red]database error:[/red] {escape(str(error))}"
+    return None
+
+
+def _is_a(error: Exception, *classes: tuple[str, str]) -> bool:
+    """Say whether an error is of one of these classes, each a module and a name.
+
+    A class whose module was not imported cannot have been raised, so nothing is imported here.
+    """
+    loaded = [(sys.modules[module], name) for module, name in classes if module in sys.modules]
+    return any(isinstance(error, getattr(module, name, ())) for module, name in loaded)

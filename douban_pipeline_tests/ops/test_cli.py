@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from douban_pipeline import __version__
 from douban_pipeline.demo.environment import demo_environment
 from douban_pipeline.douban.settings import PREFIX, Settings, load_settings, variable
 from douban_pipeline.douban.store import migrations
+from douban_pipeline.ops.cli import app
 from douban_pipeline_tests.harness.fixtures.library import build_library, video
 
 
@@ -25,6 +27,48 @@ def run(*arguments: str, cwd: Path, **variables: str) -> subprocess.CompletedPro
         text=True,
         timeout=120,
     )
+
+
+COMMANDS = sorted(command.name or command.callback.__name__ for command in app.registered_commands if command.callback)
+LOADED_BY = """
+import sys
+from douban_pipeline.__main__ import main
+for arguments in {calls!r}:
+    sys.argv = ["douban-pipeline", *arguments]
+    try:
+        main()
+    except SystemExit as ended:
+        assert not ended.code, (arguments, ended.code)
+print("loaded:", *sorted({packages!r} & sys.modules.keys()))
+"""
+HEAVY = frozenset({"alembic", "dagster", "httpx", "numpy", "opencc", "sqlalchemy", "douban_pipeline.core"})
+
+
+def loaded_by(*calls: tuple[str, ...], packages: frozenset[str], cwd: Path, **variables: str) -> str:
+    """Return which of ``packages`` one process has imported after these calls of the command line."""
+    script = LOADED_BY.format(calls=calls, packages=set(packages))
+    environment = os.environ | variables
+    command = [sys.executable, "-c", script]
+    result = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=60)
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout.splitlines()[-1].removeprefix("loaded:").strip()
+
+
+def test_help_and_the_version_load_nothing_but_the_command_line(tmp_path: Path) -> None:
+    calls = [("--help",), ("--version",), *((name, "--help") for name in COMMANDS)]
+    assert loaded_by(*calls, packages=HEAVY, cwd=tmp_path) == ""
+
+
+def test_only_commands_that_ask_dagster_load_it(tmp_path: Path, sqlite_url: str) -> None:
+    with build_library(sqlite_url, [video(1)]):
+        pass
+    calls = [("settings",), ("grants",), ("upgrade",), ("check", "--no-dagster")]
+    given = {"DOUBAN_PIPELINE_DATABASE_URL": sqlite_url, "DOUBAN_PIPELINE_HOME": str(tmp_path)}
+    assert loaded_by(*calls, packages=frozenset({"dagster", "opencc"}), cwd=tmp_path, **given) == "opencc"
+
+
+def test_the_version_is_printed(tmp_path: Path) -> None:
+    assert run("--version", cwd=tmp_path).stdout.strip() == __version__
 
 
 def test_settings_are_shown_without_the_password(tmp_path: Path) -> None:

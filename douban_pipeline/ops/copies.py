@@ -1,8 +1,7 @@
-"""Backups of our tables, and reading them back."""
+"""The commands ``backup`` and ``restore``: what they check first and what they print."""
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
@@ -11,16 +10,18 @@ from douban_pipeline.douban.services import open_services
 from douban_pipeline.douban.settings import load_settings
 from douban_pipeline.douban.store import migrations
 from douban_pipeline.ops import backup as backups
-from douban_pipeline.ops.commands.output import plain
+from douban_pipeline.ops.console import plain
 from douban_pipeline.ops.restore import Plan, plan_restore
 from douban_pipeline.ops.restore import restore as restore_from
 
 
-def backup(
-    target: Annotated[Path, typer.Argument(metavar="FILE", help="File to write, or a folder that gets one a call.")],
-    keep: Annotated[int | None, typer.Option(min=1, help="In a folder: keep only the newest of these backups.")] = None,
-) -> None:
-    """Save our tables, compressed. Runs may go on meanwhile; an earlier backup is replaced only by a whole one."""
+def save(target: Path, *, keep: int | None) -> None:
+    """Save our tables in the file ``target``, or in a new file of the folder ``target``.
+
+    Args:
+        target: A file, or a folder.
+        keep: In a folder, how many of these backups to keep; ``None`` keeps all.
+    """
     services = open_services(load_settings())
     prefix, now = services.settings.table_prefix, SystemClock().now()
     into = target.is_dir()
@@ -35,18 +36,17 @@ def backup(
     services.close()
 
 
-def restore(
-    path: Annotated[Path, typer.Argument(metavar="FILE", help="What `backup` wrote.")],
-    dry_run: Annotated[bool, typer.Option(help="Tell what would happen, and change nothing.")] = True,
-    replace: Annotated[bool, typer.Option("--replace", help="Drop what our tables hold now.")] = False,
-    keep: Annotated[
-        bool, typer.Option(help="Save what our tables hold now, into the folder backups of HOME, before it is dropped.")
-    ] = True,
-) -> None:
-    """Put a backup in the place of our tables. A dry run unless --no-dry-run is said; stop Dagster before.
+def put_back(path: Path, *, dry_run: bool, replace: bool, keep: bool) -> None:
+    """Put a backup in the place of our tables, or tell what that would mean.
 
-    The CMS's tables are not touched: what was written to them after the backup stands, and the restored log does not
-    know it. deploy/README.md, "Restoring", tells what that means and what to do.
+    Args:
+        path: What `save` wrote.
+        dry_run: Print, and change nothing.
+        replace: Drop what our tables hold now.
+        keep: Save what our tables hold now before it is dropped.
+
+    Raises:
+        typer.Exit: A dry run ended: with 1 if the restore would be refused, else with 0.
     """
     services = open_services(load_settings())
     settings, now = services.settings, SystemClock().now()

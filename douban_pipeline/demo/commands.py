@@ -1,7 +1,4 @@
-"""The demo: the bundled library, Dagster's UI on it, and the replay upstream.
-
-What loads the whole code location is imported only where it is needed: a monitor calls other commands every minute.
-"""
+"""The commands ``demo`` and ``dev``: the bundled library through Dagster, once, or in Dagster's UI."""
 
 import os
 import signal
@@ -9,30 +6,34 @@ import subprocess
 import sys
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated
 
 import dagster as dg
 import typer
 from dagster._core.errors import DagsterExecutionInterruptedError
 
+from douban_pipeline.dagster_kit.runs import set_pool_limits
 from douban_pipeline.demo.environment import demo_environment, demo_home
 from douban_pipeline.demo.replay import ReplayServer
-from douban_pipeline.demo.replay import serve as serve_replay
+from douban_pipeline.demo.run import run_demo
 from douban_pipeline.demo.sample import load_subjects
 from douban_pipeline.demo.setup import apply_states, make_library, prepare_home, spread_visits
 from douban_pipeline.douban.chain.due.intake import Intake
+from douban_pipeline.douban.jobs import POOL_LIMITS
 from douban_pipeline.douban.services import open_services
 from douban_pipeline.douban.settings import load_settings
-from douban_pipeline.ops.commands.output import console
+from douban_pipeline.ops.console import console, silence_beta_warnings
 
 DEMO_SPREAD = timedelta(minutes=30)
 GRACE_SECONDS = 15
 
 
-def demo() -> None:
-    """Run the whole chain over the bundled sample, through Dagster, and print what came of it."""
-    from douban_pipeline.demo.run import run_demo
+def run_once() -> None:
+    """Run the whole chain over the bundled sample, through Dagster, and print what came of it.
 
+    Raises:
+        typer.Exit: A run or a guard failed (1), or Ctrl-C stopped it (130).
+    """
+    silence_beta_warnings()
     try:
         well = run_demo(_project(), console)
     except (KeyboardInterrupt, DagsterExecutionInterruptedError):
@@ -42,13 +43,13 @@ def demo() -> None:
         raise typer.Exit(1)
 
 
-def dev(
-    port: Annotated[int, typer.Option(help="Port of Dagster's UI, on 127.0.0.1.")] = 3000,
-) -> None:
-    """Open Dagster's UI on the demo library, with sensors and schedules running."""
-    from douban_pipeline.dagster_kit.runs import set_pool_limits
-    from douban_pipeline.douban.jobs import POOL_LIMITS
+def open_ui(port: int) -> None:
+    """Open Dagster's UI on the demo library, with sensors and schedules running, until Ctrl-C.
 
+    Raises:
+        typer.Exit: It ended; with the exit status of Dagster.
+    """
+    silence_beta_warnings()
     project, home = _project(), demo_home()
     prepare_home(home, project)
     with ReplayServer(load_subjects()) as upstream:
@@ -77,13 +78,6 @@ def dev(
         # From the demo's folder: Dagster lets a `.env` of the working directory override the environment, and a
         # checkout's may name a real CMS.
         raise typer.Exit(_until_stopped(command, home))
-
-
-def replay(
-    port: Annotated[int, typer.Option(help="Port on 127.0.0.1.")] = 8790,
-) -> None:
-    """Serve the bundled replay upstream: douban.php, three searches and OpenRouter, from the sample."""
-    serve_replay(port=port)
 
 
 def _until_stopped(command: list[str], directory: Path) -> int:

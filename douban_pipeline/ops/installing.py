@@ -1,9 +1,7 @@
-"""Setting up: our tables, the account's grants, Dagster's pools, and the settings in force."""
+"""Setting up an installation: our tables, the account's grants, Dagster's pools, and the settings in force."""
 
 import os
-from typing import Annotated
 
-import dagster as dg
 import typer
 from pydantic import SecretStr
 from rich.table import Column, Table
@@ -13,19 +11,28 @@ from douban_pipeline.douban.services import open_services
 from douban_pipeline.douban.settings import Settings, load_settings, variable
 from douban_pipeline.douban.store import migrations
 from douban_pipeline.douban.store.tables import own_tables
-from douban_pipeline.ops.commands.output import console, plain
+from douban_pipeline.ops.console import console, plain, silence_beta_warnings
 from douban_pipeline.ops.grants import grant_statements
 
 
 def set_up() -> None:
-    """Check the settings and the CMS's database, create or upgrade our tables, set Dagster's pool limits."""
+    """Check the settings and the CMS's database, create or upgrade our tables, set Dagster's pool limits.
+
+    Raises:
+        SettingsError: The settings cannot be used.
+        DatabaseError: The CMS's database cannot.
+    """
+    # Dagster takes longer to load than all the rest, and none of the other commands here needs it.
+    silence_beta_warnings()
+    from dagster import DagsterInstance
+
     from douban_pipeline.dagster_kit.runs import set_pool_limits
-    from douban_pipeline.douban.jobs import POOL_LIMITS  # the whole code location
+    from douban_pipeline.douban.jobs import POOL_LIMITS
 
     services = open_services(load_settings())
     if "DAGSTER_HOME" not in os.environ:
         raise typer.BadParameter("DAGSTER_HOME is not set: name the folder that holds Dagster's dagster.yaml")
-    with dg.DagsterInstance.get() as instance:
+    with DagsterInstance.get() as instance:
         cms = services.cms
         console.print(f"CMS        {services.settings.shown_library_url}, {len(services.categories)} categories")
         console.print(f"           recycle bin: {'yes' if cms.has_recycle_bin else 'no (release before 2026)'}")
@@ -39,10 +46,8 @@ def set_up() -> None:
     services.close()
 
 
-def upgrade(
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the SQL instead; change nothing.")] = False,
-) -> None:
-    """Bring our tables up to this release. Stop Dagster before, and take a backup."""
+def upgrade(*, dry_run: bool) -> None:
+    """Bring our tables up to this release, or print the SQL that would."""
     services = open_services(load_settings())
     prefix = services.settings.table_prefix
     if dry_run:
@@ -55,11 +60,8 @@ def upgrade(
     services.close()
 
 
-def grants(
-    user: Annotated[str, typer.Option(help="Name of the pipeline's account.")] = "douban",
-    host: Annotated[str, typer.Option(help="Host that it comes from, as the server sees it.")] = "127.0.0.1",
-) -> None:
-    """Print what the pipeline's account must be allowed, and no more, as SQL for the database's owner."""
+def print_grants(user: str, host: str) -> None:
+    """Print what an account must be allowed, and no more, as SQL for the database's owner."""
     settings = load_settings()
     if not settings.database_url.get_secret_value():
         raise typer.BadParameter("DOUBAN_PIPELINE_DATABASE_URL is not set: it names the database to grant rights in")

@@ -1,1 +1,0 @@
-"""The commands of `douban-pipeline`, joined in `douban_pipeline.ops.cli`."""
