@@ -1,8 +1,9 @@
 """Matching: pure rules that say which Douban subject a local video is. No I/O, no clock, no Dagster.
 
-Titles are taken apart (``titles``), fields compared (``people``, ``regions``, ``kinds``, ``years``, ``lengths``),
+Titles are taken apart (``titles``), names and fields compared (``similarity``, ``people``, ``kinds``, ``fields``),
 points given (``scoring``), and a verdict reached (``verdicts``) that the acceptance gate (``acceptance``) can only
-make stricter. ``guard`` repeats the rules of a confirmation on plain values, for checks and for the write path.
+make stricter. ``guard`` repeats the rules of a confirmation on plain values, for checks and for the write path;
+``hits`` says which hits of a search are worth a request, ``queries`` what to search for.
 """
 
 from __future__ import annotations
@@ -10,10 +11,10 @@ from __future__ import annotations
 from douban_pipeline.matching.codes import HARD_REJECTS, SENTENCES, Code
 from douban_pipeline.matching.facts import Kind, Subject, Video
 from douban_pipeline.matching.guard import violations
+from douban_pipeline.matching.hits import Likeness, ends_search, likeness, may_match_too
 from douban_pipeline.matching.profiles import PROFILES, Profile, make_profile
-from douban_pipeline.matching.promise import Promise, may_be_too, promise, settles
 from douban_pipeline.matching.queries import search_queries, suggest_queries
-from douban_pipeline.matching.scoring import Comparison, Item, Outcome, Thresholds, Weights, compare
+from douban_pipeline.matching.scoring import Comparison, Item, ItemOutcome, Thresholds, Weights, compare
 from douban_pipeline.matching.text import normalise
 from douban_pipeline.matching.titles import ParsedTitle, cache_key, clean_title, parse_title, readings
 from douban_pipeline.matching.verdicts import Candidate, Status, Verdict, judge, rank
@@ -33,11 +34,11 @@ __all__ = [
     "Code",
     "Comparison",
     "Item",
+    "ItemOutcome",
     "Kind",
-    "Outcome",
+    "Likeness",
     "ParsedTitle",
     "Profile",
-    "Promise",
     "Status",
     "Subject",
     "Thresholds",
@@ -47,16 +48,16 @@ __all__ = [
     "cache_key",
     "clean_title",
     "compare",
+    "ends_search",
     "judge",
+    "likeness",
     "make_profile",
-    "may_be_too",
+    "may_match_too",
     "normalise",
     "parse_title",
-    "promise",
     "rank",
     "readings",
     "search_queries",
-    "settles",
     "suggest_queries",
     "violations",
 ]

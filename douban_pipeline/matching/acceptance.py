@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from douban_pipeline.matching import kinds
 from douban_pipeline.matching.codes import Code
 from douban_pipeline.matching.facts import Subject, Video
-from douban_pipeline.matching.promise import may_be_too
-from douban_pipeline.matching.scoring import Comparison, Outcome
+from douban_pipeline.matching.hits import may_match_too
+from douban_pipeline.matching.scoring import Comparison, ItemOutcome
 from douban_pipeline.matching.similarity import Numbers
 from douban_pipeline.matching.titles import parse_title
 
@@ -82,7 +82,7 @@ class Case:
     @property
     def people_known(self) -> bool:
         """Whether people are known on both sides, whatever they say."""
-        return any(self.comparison.item(name).outcome is not Outcome.UNKNOWN for name in ("director", "actors"))
+        return any(self.comparison.item(name).outcome is not ItemOutcome.UNKNOWN for name in ("director", "actors"))
 
     @property
     def exact_year(self) -> bool:
@@ -151,10 +151,10 @@ def _title_not_exact(case: Case) -> bool:
     if title.similarity < ALMOST or title.contained or title.numbers not in (Numbers.AGREE, Numbers.NEITHER):
         return True
     director = case.comparison.item("director").outcome
-    if not case.exact_year or not case.comparison.agrees("actors") or director is Outcome.DISAGREE:
+    if not case.exact_year or not case.comparison.agrees("actors") or director is ItemOutcome.DISAGREE:
         return True
     # 全城热恋 and 全球热恋 have actors in common, and a year between them.
-    return case.letters < UNIQUE_TITLE and director is not Outcome.AGREE
+    return case.letters < UNIQUE_TITLE and director is not ItemOutcome.AGREE
 
 
 def _season_one_sided(case: Case) -> bool:
@@ -237,7 +237,7 @@ def _rivals_unseen(case: Case) -> bool:
     if not case.subject.fetched:
         return True
     unseen = (subject for subject, _ in _contenders(case) if not subject.fetched)
-    return any(not case.person or may_be_too(case.video, case.subject, subject) for subject in unseen)
+    return any(not case.person or may_match_too(case.video, case.subject, subject) for subject in unseen)
 
 
 def _linked_elsewhere(case: Case) -> bool:

@@ -38,7 +38,7 @@ class Form:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Names:
+class TitleForms:
     """All names of one work.
 
     Attributes:
@@ -60,14 +60,14 @@ class Names:
     own: dict[str, tuple[str, ...]]
 
 
-def names_of(work: Video | Subject) -> Names:
+def names_of(work: Video | Subject) -> TitleForms:
     """Return the names of a video or a subject."""
     original = work.original_title if isinstance(work, Subject) else ""
     return _names(work.title, original, work.aliases)
 
 
 @lru_cache(maxsize=32768)
-def _names(title: str, original: str, aliases: tuple[str, ...]) -> Names:
+def _names(title: str, original: str, aliases: tuple[str, ...]) -> TitleForms:
     by_title = readings(title)
     found = list(_expand(by_title, is_alias=False))
     if original and normalise(original) != normalise(title):
@@ -90,7 +90,7 @@ def _names(title: str, original: str, aliases: tuple[str, ...]) -> Names:
     for form in forms:
         if form.soft_year is None:
             by_text.setdefault(form.text, form)
-    return Names(
+    return TitleForms(
         title=by_title[0],
         forms=forms,
         by_text=by_text,

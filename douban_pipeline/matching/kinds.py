@@ -1,4 +1,4 @@
-"""Kinds of works: which exclude each other.
+"""Kinds of works, which of them exclude each other, and their genres in Douban's words.
 
 Film, series and variety are formats. Animation, documentary and short say how a work is made, not its format:
 a site's 动漫 holds films and series alike, so for these the episodes or the length have to tell.
@@ -6,6 +6,9 @@ a site's 动漫 holds films and series alike, so for these the episodes or the l
 
 from __future__ import annotations
 
+from functools import lru_cache
+
+from douban_pipeline.cms.vocabulary import genres_of
 from douban_pipeline.matching.facts import Kind, Subject, Video
 
 FEATURE_MINUTES = 60
@@ -46,3 +49,9 @@ def animated(kind: Kind | None, genres: frozenset[str]) -> bool | None:
     if kind is Kind.ANIMATION or "动画" in genres:
         return True
     return False if genres else None
+
+
+@lru_cache(maxsize=16384)
+def read_genres(words: tuple[str, ...]) -> frozenset[str]:
+    """Return the genres among the words; a category's name is none."""
+    return genres_of(words)

@@ -13,7 +13,7 @@ from douban_pipeline.matching.scoring import (
     DEFAULT_THRESHOLDS,
     DEFAULT_WEIGHTS,
     Comparison,
-    Outcome,
+    ItemOutcome,
     Thresholds,
     Weights,
 )
@@ -46,7 +46,7 @@ class Profile:
         # A rating is no evidence; a title can always be compared, an almost equal one is not unknown.
         earned = possible = 0.0
         for item in comparison.items[:-1]:
-            if item.points or item.outcome is not Outcome.UNKNOWN:
+            if item.points or item.outcome is not ItemOutcome.UNKNOWN:
                 earned += item.points
                 possible += item.weight
         return round(100 * earned / max(ENOUGH, possible), 2)

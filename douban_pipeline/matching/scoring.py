@@ -11,15 +11,15 @@ from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from douban_pipeline.matching import lengths, people, years
+from douban_pipeline.matching import people
 from douban_pipeline.matching.codes import HARD_REJECTS
 from douban_pipeline.matching.conflicts import Finding, find, versus, year_note
 from douban_pipeline.matching.facts import Subject, Video
-from douban_pipeline.matching.fields import Fields, compare_fields, local_years
+from douban_pipeline.matching.fields import Fields, LengthMatch, YearGap, compare_fields, local_years, year_gap
 from douban_pipeline.matching.similarity import TitleMatch, match_titles
 
 
-class Outcome(enum.StrEnum):
+class ItemOutcome(enum.StrEnum):
     """What one compared field says."""
 
     AGREE = "agree"
@@ -27,7 +27,7 @@ class Outcome(enum.StrEnum):
     UNKNOWN = "unknown"
 
 
-_OUTCOMES = {None: Outcome.UNKNOWN, True: Outcome.AGREE, False: Outcome.DISAGREE}
+_OUTCOMES = {None: ItemOutcome.UNKNOWN, True: ItemOutcome.AGREE, False: ItemOutcome.DISAGREE}
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class Item(NamedTuple):
     """
 
     name: str
-    outcome: Outcome
+    outcome: ItemOutcome
     points: float
     weight: float
     note: str = ""
@@ -117,7 +117,7 @@ class Comparison:
     title: TitleMatch
     findings: tuple[Finding, ...]
     kind: bool | None
-    year: years.YearGap | None
+    year: YearGap | None
     score: float
     rejects: tuple[str, ...]
     conflicts: tuple[str, ...]
@@ -125,7 +125,7 @@ class Comparison:
     @property
     def facts(self) -> tuple[str, ...]:
         """Names of the independent facts beside the title that agree."""
-        return tuple(item.name for item in self.items if item.fact and item.outcome is Outcome.AGREE)
+        return tuple(item.name for item in self.items if item.fact and item.outcome is ItemOutcome.AGREE)
 
     @property
     def exact_year(self) -> bool:
@@ -146,7 +146,7 @@ class Comparison:
 
     def agrees(self, name: str) -> bool:
         """Say whether the item of that name agrees."""
-        return self.item(name).outcome is Outcome.AGREE
+        return self.item(name).outcome is ItemOutcome.AGREE
 
     def to_json(self) -> dict[str, Any]:
         """Return what is stored of the comparison."""
@@ -174,7 +174,7 @@ def compare(
 ) -> Comparison:
     """Compare a video with one subject, field by field; one that name and year rule out, by these alone."""
     title = match_titles(video, subject)
-    gap = years.year_gap(local_years(video, title), subject.year, subject.release_years)
+    gap = year_gap(local_years(video, title), subject.year, subject.release_years)
     if title.similarity < thresholds.title_floor and gap is not None and gap.gap >= thresholds.year_gap:
         found = Fields(title, gap, *_NOT_COMPARED)
         items = (
@@ -205,7 +205,7 @@ _NOT_COMPARED = (
     None,
     people.Overlap(0, 0, 0, 0),
     (frozenset[str](), frozenset[str]()),
-    lengths.LengthMatch(None, ""),
+    LengthMatch(None, ""),
 )
 
 
@@ -213,7 +213,7 @@ _NOT_COMPARED = (
 def _unknown(weights: Weights) -> tuple[Item, ...]:
     """Return the items after title and year, of which nothing is known."""
     names = [item.name for item in fields(Weights)][2:]
-    return tuple(Item(name, Outcome.UNKNOWN, 0.0, getattr(weights, name)) for name in names)
+    return tuple(Item(name, ItemOutcome.UNKNOWN, 0.0, getattr(weights, name)) for name in names)
 
 
 def _comparison(
@@ -238,7 +238,7 @@ def _simple(name: str, agree: bool | None, weight: float, note: str, fact: bool 
 
 def _title_item(title: TitleMatch, weight: float, thresholds: Thresholds) -> Item:
     far = title.similarity < thresholds.title_floor
-    outcome = Outcome.AGREE if title.near_exact else Outcome.DISAGREE if far else Outcome.UNKNOWN
+    outcome = ItemOutcome.AGREE if title.near_exact else ItemOutcome.DISAGREE if far else ItemOutcome.UNKNOWN
     how = "（别名）" if title.via_alias else ""
     note = f"本地《{title.local}》/ 豆瓣《{title.subject}》{how}相似度 {title.similarity:.2f}"
     return Item("title", outcome, weight * title.similarity, weight, note)
@@ -247,34 +247,36 @@ def _title_item(title: TitleMatch, weight: float, thresholds: Thresholds) -> Ite
 def _year_item(video: Video, subject: Subject, found: Fields, weight: float, thresholds: Thresholds) -> Item:
     gap = found.year
     if gap is None:
-        return Item("year", Outcome.UNKNOWN, 0.0, weight)
+        return Item("year", ItemOutcome.UNKNOWN, 0.0, weight)
     share = _YEAR_SHARE.get(gap.gap, 0.0)
     note = year_note(video, subject, found.title)
     if not gap.own:
         # Points for one release of an older or newer work are the least there are, and no evidence.
-        return Item("year", Outcome.UNKNOWN, weight * min(share, 1 / 3), weight, note)
+        return Item("year", ItemOutcome.UNKNOWN, weight * min(share, 1 / 3), weight, note)
     if gap.gap <= 1:
-        return Item("year", Outcome.AGREE, weight * share, weight, note, fact=True)
-    outcome = Outcome.DISAGREE if gap.gap >= thresholds.year_gap else Outcome.UNKNOWN
+        return Item("year", ItemOutcome.AGREE, weight * share, weight, note, fact=True)
+    outcome = ItemOutcome.DISAGREE if gap.gap >= thresholds.year_gap else ItemOutcome.UNKNOWN
     return Item("year", outcome, weight * share, weight, note)
 
 
 def _actors_item(video: Video, subject: Subject, cast: people.Overlap, weight: float) -> Item:
     comparable = min(cast.left, cast.right)
     if not comparable:
-        return Item("actors", Outcome.UNKNOWN, 0.0, weight)
+        return Item("actors", ItemOutcome.UNKNOWN, 0.0, weight)
     # Lists are cut at different lengths: three common names are as good as ten.
     points = weight * min(1.0, cast.matched / min(3, comparable))
     note = f"共同主演 {cast.matched} 人" if cast.matched else versus(video.actors, subject.actors, 3)
     if cast.matched >= min(2, len(video.actors), len(subject.actors)):
-        return Item("actors", Outcome.AGREE, points, weight, note, fact=True)
-    return Item("actors", Outcome.UNKNOWN if cast.agree is not False else Outcome.DISAGREE, points, weight, note)
+        return Item("actors", ItemOutcome.AGREE, points, weight, note, fact=True)
+    return Item(
+        "actors", ItemOutcome.UNKNOWN if cast.agree is not False else ItemOutcome.DISAGREE, points, weight, note
+    )
 
 
 def _genre_item(found: Fields, weight: float) -> Item:
     mine, theirs = found.genres
     if not mine or not theirs:
-        return Item("genre", Outcome.UNKNOWN, 0.0, weight)
+        return Item("genre", ItemOutcome.UNKNOWN, 0.0, weight)
     common = mine & theirs
     points = weight * len(common) / min(len(mine), len(theirs))
     return Item("genre", _OUTCOMES[bool(common)], points, weight, f"共同类型 {'、'.join(sorted(common)) or '无'}")

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 from rapidfuzz import fuzz
 
-from douban_pipeline.matching import genres, kinds
+from douban_pipeline.matching import kinds
 from douban_pipeline.matching.facts import Subject, Video
-from douban_pipeline.matching.forms import OWN_SCRIPTS, Form, Names, names_of
+from douban_pipeline.matching.forms import OWN_SCRIPTS, Form, TitleForms, names_of
 from douban_pipeline.matching.text import normalise, script
 
 NEAR_EXACT = 0.95
@@ -123,7 +123,7 @@ def _bigrams(text: str) -> frozenset[str]:
     return frozenset(text[i : i + 2] for i in range(len(text) - 1)) or frozenset({text})
 
 
-def _numbers(left: Names, right: Names, mine: Form, theirs: Form, near: bool) -> Numbers:
+def _numbers(left: TitleForms, right: TitleForms, mine: Form, theirs: Form, near: bool) -> Numbers:
     own, other = left.title, right.title
     if near and mine.parsed.number == theirs.parsed.number:
         clash = own.number is not None and other.number is not None and own.number != other.number
@@ -157,18 +157,18 @@ def _is_original(form: Form) -> bool:
     return len(form.parsed.base) >= _LONG_ORIGINAL and script(form.parsed.raw) in OWN_SCRIPTS
 
 
-def _known_editions(work: Video | Subject, names: Names) -> frozenset[str]:
+def _known_editions(work: Video | Subject, names: TitleForms) -> frozenset[str]:
     """Return the editions any name of a work states, and those its kind states: 剧场版 says no more than "film"."""
     known = names.editions
     episodes = kinds.serial(work)
     if episodes is not None:
         # 叛逆者 全集 is a series with all its episodes.
         known |= {"tv", "complete"} if episodes else {"movie"}
-    return known | {"animation"} if kinds.animated(work.kind, genres.read(work.genres)) else known
+    return known | {"animation"} if kinds.animated(work.kind, kinds.read_genres(work.genres)) else known
 
 
 def _editions(
-    video: Video, subject: Subject, left: Names, right: Names, mine: Form, theirs: Form
+    video: Video, subject: Subject, left: TitleForms, right: TitleForms, mine: Form, theirs: Form
 ) -> tuple[frozenset[str], frozenset[str]]:
     """Return the editions that one side's names state and the other side's neither name nor kind bears out."""
     if not left.editions and not right.editions:
@@ -178,7 +178,7 @@ def _editions(
     return own - _known_editions(subject, right), other - _known_editions(video, left)
 
 
-def _common_names(left: Names, right: Names) -> int:
+def _common_names(left: TitleForms, right: TitleForms) -> int:
     """Count the names on both sides: title and original title say more than either alone."""
     common = left.by_text.keys() & right.by_text.keys()
     if len(common) < 2:
@@ -191,14 +191,14 @@ def _common_names(left: Names, right: Names) -> int:
 _UNLIKE = 60.0
 
 
-def _originals_differ(left: Names, right: Names) -> bool:
+def _originals_differ(left: TitleForms, right: TitleForms) -> bool:
     pairs = [
         (a, b) for writing in left.own.keys() & right.own.keys() for a in left.own[writing] for b in right.own[writing]
     ]
     return bool(pairs) and not any(a in b or b in a or fuzz.ratio(a, b) >= _UNLIKE for a, b in pairs)
 
 
-def _most_alike(left: Names, right: Names, years: tuple[int, ...]) -> tuple[float, Form, Form]:
+def _most_alike(left: TitleForms, right: TitleForms, years: tuple[int, ...]) -> tuple[float, Form, Form]:
     """Return the pair of names that are most alike; of equals the one with fewer aliases, then the first.
 
     Between an alias of the one and an alias of the other, the subject's own title says more.
@@ -234,7 +234,7 @@ def _is_piece(short: str, long: str) -> bool:
     return len(short) < _ALMOST_ALL * len(long) and short in long
 
 
-def _said(form: Form, names: Names, numbers: Numbers) -> int | None:
+def _said(form: Form, names: TitleForms, numbers: Numbers) -> int | None:
     """Return the number a work goes by: that of the name that matched, of its title, else the one its names claim.
 
     Where numbers clash although a name is common, it is those of the titles that clash.

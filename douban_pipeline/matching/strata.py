@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from douban_pipeline.cms.vocabulary import regions_of
-from douban_pipeline.matching import genres, kinds
+from douban_pipeline.matching import kinds
 from douban_pipeline.matching.facts import Subject, Video
 from douban_pipeline.matching.scoring import Comparison
 from douban_pipeline.matching.titles import parse_title
@@ -49,7 +49,7 @@ def strata_of(video: Video, subject: Subject, comparison: Comparison, relatives:
         "no_director": not video.directors,
         "year_missing": video.year is None,
         "year_off": comparison.year is not None and comparison.year.gap > 0,
-        "animation": any(kinds.animated(work.kind, genres.read(work.genres)) for work in (video, subject)),
+        "animation": any(kinds.animated(work.kind, kinds.read_genres(work.genres)) for work in (video, subject)),
         "thin": not people,
         "rich": people and video.year is not None,
     }

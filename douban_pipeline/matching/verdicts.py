@@ -14,7 +14,7 @@ from douban_pipeline.matching.acceptance import Case, has_relatives, is_live, re
 from douban_pipeline.matching.codes import SENTENCES, Code
 from douban_pipeline.matching.facts import Subject, Video
 from douban_pipeline.matching.profiles import PLAN, Profile
-from douban_pipeline.matching.scoring import Comparison, Outcome, Thresholds, compare
+from douban_pipeline.matching.scoring import Comparison, ItemOutcome, Thresholds, compare
 from douban_pipeline.matching.similarity import Numbers
 from douban_pipeline.matching.strata import strata_of
 
@@ -158,17 +158,19 @@ def judge(
     """
     thresholds = profile.thresholds
     ranked = rank(video, subjects, profile)
-    standing = [candidate for candidate in ranked if not candidate.comparison.rejects]
-    best = standing[0] if standing else None
+    eligible = [candidate for candidate in ranked if not candidate.comparison.rejects]
+    best = eligible[0] if eligible else None
     top = best or (ranked[0] if ranked else None)
     score = top.score if top else None
-    lead = _lead(standing, ranked)
+    lead = _lead(eligible, ranked)
     case: Case | None = None
     strata: tuple[str, ...] = ()
     if top is not None:
         others = [(other.subject, other.comparison) for other in ranked if other is not top]
-        held = (linked or {}).get(top.subject.douban_id, ())
-        case = Case(video, top.subject, top.comparison, others, complete, crowded, has_siblings, reverted, held, chosen)
+        linked_titles = (linked or {}).get(top.subject.douban_id, ())
+        case = Case(
+            video, top.subject, top.comparison, others, complete, crowded, has_siblings, reverted, linked_titles, chosen
+        )
         strata = strata_of(video, top.subject, top.comparison, has_relatives(case))
 
     def verdict(status: Status, codes: Iterable[str], text: str | None = None) -> Verdict:
@@ -180,7 +182,7 @@ def judge(
     if not source_healthy:
         return verdict(Status.UNDECIDED, [Code.SOURCE_DEGRADED])
     if case is not None and best is not None and best.score >= thresholds.confirm:
-        codes = [*_too_close(standing, lead, thresholds), *refusals(case)]
+        codes = [*_too_close(eligible, lead, thresholds), *refusals(case)]
         if not codes and braked.intersection(strata):
             codes = [Code.STRATUM_BRAKED]
         return verdict(Status.REVIEW if codes else Status.CONFIRMED, codes)
@@ -201,25 +203,25 @@ def judge(
     return verdict(Status.NOT_FOUND, [Code.BELOW_REVIEW])
 
 
-def _lead(standing: Sequence[Candidate], ranked: Sequence[Candidate]) -> float | None:
+def _lead(eligible: Sequence[Candidate], ranked: Sequence[Candidate]) -> float | None:
     """Plan's points the best is ahead of the best other work, in any profile; None without a rival.
 
     Other subjects are other works, of the same title or not: seasons, remakes, spin-offs. Rejected ones are ruled
     out, except those of the exact name and year: that is where a local field may be wrong, not the candidate. A rival
     of another original title is no rival of one whose original title is the video's.
     """
-    if not standing:
+    if not eligible:
         return None
-    best = standing[0].comparison
-    others = [other.comparison for other in (*standing[1:], *filter(_exact_but_rejected, ranked))]
+    best = eligible[0].comparison
+    others = [other.comparison for other in (*eligible[1:], *filter(_exact_but_rejected, ranked))]
     rivals = [other.score for other in others if not rules_out(best, other)]
     return round(best.score - max(rivals), 2) if rivals else None
 
 
-def _too_close(standing: Sequence[Candidate], lead: float | None, thresholds: Thresholds) -> tuple[str, ...]:
+def _too_close(eligible: Sequence[Candidate], lead: float | None, thresholds: Thresholds) -> tuple[str, ...]:
     if lead is None or lead >= thresholds.lead:
         return ()
-    return (Code.LEAD_TOO_SMALL, Code.TWIN_SUBJECTS) if _twins(standing[:2]) else (Code.LEAD_TOO_SMALL,)
+    return (Code.LEAD_TOO_SMALL, Code.TWIN_SUBJECTS) if _twins(eligible[:2]) else (Code.LEAD_TOO_SMALL,)
 
 
 def _twins(pair: Sequence[Candidate]) -> bool:
@@ -271,7 +273,7 @@ def _explain(
         agreed = [
             _ITEM_NAMES[item.name]
             for item in comparison.items
-            if item.name in _ITEM_NAMES and item.outcome is Outcome.AGREE
+            if item.name in _ITEM_NAMES and item.outcome is ItemOutcome.AGREE
         ]
         name = "片名一致" if comparison.title.near_exact else "片名相近"
         return f"{head}；{name}，{'、'.join(agreed)}相符。"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from douban_pipeline.matching import Kind, Subject, Video, kinds, lengths, people, regions, years
+from douban_pipeline.matching import Kind, Subject, Video, fields, kinds, people
 
 
 @pytest.mark.parametrize(
@@ -80,8 +80,8 @@ def test_family_names_alone_do_not_agree():
     ],
 )
 def test_regions(a, b, outcome, firm):
-    assert regions.agree(a, b) == (outcome, firm)
-    assert regions.agree(b, a) == (outcome, firm)
+    assert fields.regions_agree(a, b) == (outcome, firm)
+    assert fields.regions_agree(b, a) == (outcome, firm)
 
 
 @pytest.mark.parametrize(
@@ -149,20 +149,20 @@ def test_what_is_animated(kind, words, animated):
 @pytest.mark.parametrize(
     ("local", "year", "releases", "gap"),
     [
-        ((2010,), 2010, (), years.YearGap(0, True)),
-        ((2011,), 2010, (), years.YearGap(1, True)),
-        ((2012,), 2010, (2012,), years.YearGap(2, True)),
-        ((2011,), 1987, (1987, 2011), years.YearGap(0, False)),
-        ((2013,), 2010, (2010,), years.YearGap(3, True)),
-        ((2000,), 1987, (2011,), years.YearGap(11, False)),
-        ((2010,), None, (2010, 2018), years.YearGap(0, True)),
-        ((2018,), None, (2010, 2018), years.YearGap(0, False)),
+        ((2010,), 2010, (), fields.YearGap(0, True)),
+        ((2011,), 2010, (), fields.YearGap(1, True)),
+        ((2012,), 2010, (2012,), fields.YearGap(2, True)),
+        ((2011,), 1987, (1987, 2011), fields.YearGap(0, False)),
+        ((2013,), 2010, (2010,), fields.YearGap(3, True)),
+        ((2000,), 1987, (2011,), fields.YearGap(11, False)),
+        ((2010,), None, (2010, 2018), fields.YearGap(0, True)),
+        ((2018,), None, (2010, 2018), fields.YearGap(0, False)),
         ((), 2010, (), None),
         ((2010,), None, (), None),
     ],
 )
 def test_years(local, year, releases, gap):
-    assert years.year_gap(local, year, releases) == gap
+    assert fields.year_gap(local, year, releases) == gap
 
 
 @pytest.mark.parametrize(
@@ -182,5 +182,5 @@ def test_years(local, year, releases, gap):
     ],
 )
 def test_lengths(kind, minutes, episodes, agree, far):
-    found = lengths.compare_lengths(kind, minutes, episodes)
+    found = fields.compare_lengths(kind, minutes, episodes)
     assert (found.agree, found.far) == (agree, far)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from douban_pipeline.matching import PROFILES, Outcome, Thresholds, Weights, compare, make_profile
+from douban_pipeline.matching import PROFILES, ItemOutcome, Thresholds, Weights, compare, make_profile
 from douban_pipeline.matching.profiles import ENOUGH, PLAN
 from douban_pipeline_tests.matching.cases import FILM, FILM_SUBJECT, THIN, THIN_SUBJECT
 from douban_pipeline_tests.matching.drawn import matches
@@ -82,7 +82,7 @@ def test_the_plan_is_the_literal_sum_and_calibrated_a_percentage(match):
     assert PLAN.score(found) == found.score == round(sum(item.points for item in found.items), 2)
     share = CALIBRATED.score(found)
     assert 0 <= share <= 100
-    known = [item for item in found.items if item.name != "tie_break" and item.outcome is not Outcome.UNKNOWN]
+    known = [item for item in found.items if item.name != "tie_break" and item.outcome is not ItemOutcome.UNKNOWN]
     if all(item.points == item.weight for item in known) and sum(item.weight for item in known) >= ENOUGH:
         rest = sum(item.points for item in found.items if item not in known)
         assert share == 100 or rest, "what nobody knows costs nothing"
@@ -100,7 +100,7 @@ def test_what_becomes_unknown_lowers_nothing_but_what_it_earned(match, name):
     if any(a != b for a, b in zip(before.items, after.items, strict=True) if a.name != field):
         return  # a kind or a cast may change what other items say
     item = before.item(field)
-    if item.outcome is Outcome.DISAGREE:
+    if item.outcome is ItemOutcome.DISAGREE:
         assert CALIBRATED.score(after) >= CALIBRATED.score(before)
     elif item.points == item.weight:
         assert CALIBRATED.score(after) <= CALIBRATED.score(before)
@@ -113,7 +113,7 @@ def test_more_agreement_never_lowers_a_score(match, name):
     better = replace(
         found,
         items=tuple(
-            item._replace(points=item.weight, outcome=Outcome.AGREE) if item.name == name else item
+            item._replace(points=item.weight, outcome=ItemOutcome.AGREE) if item.name == name else item
             for item in found.items
         ),
     )

@@ -12,8 +12,8 @@ from douban_pipeline.matching import (
     HARD_REJECTS,
     SENTENCES,
     Code,
+    ItemOutcome,
     Kind,
-    Outcome,
     Subject,
     Thresholds,
     Video,
@@ -46,7 +46,7 @@ def test_unknown_fields_earn_nothing_and_accuse_nobody():
     found = compare(Video(1, "让子弹飞"), replace(FILM_SUBJECT, rating=None))
     assert found.score == 45
     assert found.rejects == found.conflicts == ()
-    assert {item.outcome for item in found.items} == {Outcome.AGREE, Outcome.UNKNOWN}
+    assert {item.outcome for item in found.items} == {ItemOutcome.AGREE, ItemOutcome.UNKNOWN}
 
 
 @pytest.mark.parametrize(("gap", "points"), [(0, 15), (1, 10), (2, 5), (3, 0), (9, 0)])
@@ -251,4 +251,4 @@ def test_a_disagreement_needs_both_sides_known(video, subject):
     for name in ("directors", "regions", "actors", "genres"):
         item = found.item({"directors": "director", "regions": "region", "genres": "genre"}.get(name, name))
         if not getattr(video, name) or not getattr(subject, name):
-            assert item.outcome is Outcome.UNKNOWN
+            assert item.outcome is ItemOutcome.UNKNOWN

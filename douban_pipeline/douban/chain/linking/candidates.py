@@ -20,18 +20,18 @@ from douban_pipeline.douban.sources.search import (
     SearchProvider,
 )
 from douban_pipeline.matching import (
+    Likeness,
     Profile,
-    Promise,
     Status,
     Subject,
     Thresholds,
     Video,
     cache_key,
+    ends_search,
     judge,
-    may_be_too,
-    promise,
+    likeness,
+    may_match_too,
     search_queries,
-    settles,
     suggest_queries,
 )
 from douban_pipeline.matching.profiles import PLAN
@@ -144,9 +144,9 @@ class _Hunt:
     guesses: int = 0
     settled: Subject | None = None
 
-    def promise(self, subject: Subject) -> Promise:
-        """Return what is to be expected of a subject."""
-        return promise(self.video, subject, self.thresholds)
+    def likeness(self, subject: Subject) -> Likeness:
+        """Return how likely a subject is the video's."""
+        return likeness(self.video, subject, self.thresholds)
 
     def take(self, answer: SearchAnswer) -> bool:
         """Take in a search answer; return whether any of its hits is named like the video."""
@@ -156,27 +156,27 @@ class _Hunt:
         self.incomplete = answer.incomplete or self.incomplete
         for hit in answer.hits:
             self.hits.setdefault(hit.douban_id, hit)
-        likes = [self.promise(glimpsed_facts(hit)) is Promise.NAMESAKE for hit in answer.hits]
+        likes = [self.likeness(glimpsed_facts(hit)) is Likeness.NAMESAKE for hit in answer.hits]
         self.crowded |= answer.full and all(likes)
         self.indexed |= answer.of_titles and any(likes)
         return any(likes)
 
-    def worth_asking(self) -> list[tuple[Promise, Hit]]:
-        """Return the hits nobody asked about, the most promising first; the engine's order decides among equals."""
+    def worth_asking(self) -> list[tuple[Likeness, Hit]]:
+        """Return the hits nobody asked about, the likeliest first; the engine's order decides among equals."""
         ranked = [
-            (self.promise(glimpsed_facts(hit)), hit) for hit in self.hits.values() if hit.douban_id not in self.asked
+            (self.likeness(glimpsed_facts(hit)), hit) for hit in self.hits.values() if hit.douban_id not in self.asked
         ]
-        return sorted((pair for pair in ranked if pair[0] is not Promise.NONE), key=lambda pair: pair[0])
+        return sorted((pair for pair in ranked if pair[0] is not Likeness.RULED_OUT), key=lambda pair: pair[0])
 
-    def learn(self, answer: SubjectAnswer, hit: Hit, worth: Promise) -> None:
+    def learn(self, answer: SubjectAnswer, hit: Hit, worth: Likeness) -> None:
         """Take in what Douban told of a hit."""
         self.requests += not answer.from_cache
         self.subjects.append(Fetched(hit.douban_id, answer.snapshot_id, hit.kind))
         facts = subject_facts(answer.record, hit.kind)
         self.facts.append(facts)
-        self.namesakes += self.promise(facts) is Promise.NAMESAKE
-        self.guesses += worth is Promise.GUESS
-        if self.settled is None and settles(self.video, facts):
+        self.namesakes += self.likeness(facts) is Likeness.NAMESAKE
+        self.guesses += worth is Likeness.GUESS
+        if self.settled is None and ends_search(self.video, facts):
             self.settled = facts
 
     def found(self) -> Found:
@@ -262,11 +262,11 @@ class CandidateFinder:
     def _ask(self, hunt: _Hunt) -> None:
         """Ask Douban about the hits, as long as an answer can change the verdict."""
         for worth, hit in hunt.worth_asking():
-            if len(hunt.subjects) >= self.top_n or (hunt.namesakes and worth is not Promise.NAMESAKE):
+            if len(hunt.subjects) >= self.top_n or (hunt.namesakes and worth is not Likeness.NAMESAKE):
                 return
-            if worth is Promise.GUESS and hunt.guesses >= MOST_GUESSES:
+            if worth is Likeness.GUESS and hunt.guesses >= MOST_GUESSES:
                 return
-            if hunt.settled is not None and not may_be_too(hunt.video, hunt.settled, glimpsed_facts(hit)):
+            if hunt.settled is not None and not may_match_too(hunt.video, hunt.settled, glimpsed_facts(hit)):
                 continue
             hunt.asked.add(hit.douban_id)
             try:

@@ -12,7 +12,7 @@ from douban_pipeline.cms.values import aliases_of, people_of, readable, split_li
 from douban_pipeline.douban.sources.douban_php import SubjectRecord
 from douban_pipeline.douban.sources.search import Hit
 from douban_pipeline.matching import Kind, Subject, Video
-from douban_pipeline.matching.names import rejoin
+from douban_pipeline.matching.title_rejoin import rejoin
 
 # Words in category names, the telling ones first: 纪录片 under 电影 is a documentary, 动画片 an animation.
 _KIND_WORDS: tuple[tuple[str, Kind], ...] = (

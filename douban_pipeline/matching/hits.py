@@ -1,4 +1,4 @@
-"""Which hits of a search are worth a request, and when enough has been asked.
+"""Which hits of a search are worth a request to Douban, and when enough has been asked.
 
 Requests are the scarce thing. A hit says a title, often a year, sometimes that it has episodes; what these rule
 out need not be asked about.
@@ -10,17 +10,16 @@ import enum
 
 from douban_pipeline.matching import kinds
 from douban_pipeline.matching.facts import Subject, Video
-from douban_pipeline.matching.fields import local_years
+from douban_pipeline.matching.fields import local_years, year_gap
 from douban_pipeline.matching.scoring import DEFAULT_THRESHOLDS, Thresholds, compare
 from douban_pipeline.matching.similarity import Numbers, match_titles
-from douban_pipeline.matching.years import year_gap
 
 SEQUEL_YEARS = 8
 """Within this many years a work of the same name may have the same cast."""
 
 
-class Promise(enum.IntEnum):
-    """How much a hit promises, the most first."""
+class Likeness(enum.IntEnum):
+    """How likely a hit is the video's subject, the likeliest first."""
 
     NAMESAKE = 0
     """Named like the video, and nothing known against it."""
@@ -30,40 +29,43 @@ class Promise(enum.IntEnum):
     """Named somewhat like it."""
     GUESS = 3
     """Named otherwise; an alias may be what the search found."""
-    NONE = 4
+    RULED_OUT = 4
     """Not the video's subject, whatever Douban may say of it."""
 
 
-def promise(video: Video, subject: Subject, thresholds: Thresholds = DEFAULT_THRESHOLDS) -> Promise:
-    """Return what is to be expected of a subject, from what a hit says of it or from all that is known."""
+def likeness(video: Video, subject: Subject, thresholds: Thresholds = DEFAULT_THRESHOLDS) -> Likeness:
+    """Return how likely a subject is the video's, by what a hit says of it or by all that is known of it."""
     title = match_titles(video, subject)
     gap = year_gap(local_years(video, title), subject.year, subject.release_years)
     if kinds.agree(video, subject) is False:
-        return Promise.NONE
+        return Likeness.RULED_OUT
     if gap is not None and gap.gap >= thresholds.year_gap:
-        return Promise.NONE
+        return Likeness.RULED_OUT
     if title.near_exact:
         if title.numbers is Numbers.CONFLICT:
-            return Promise.NONE
+            return Likeness.RULED_OUT
         if title.numbers is Numbers.ONE_SIDED or (gap is not None and gap.gap > 1):
-            return Promise.NEAR
-        return Promise.NAMESAKE
+            return Likeness.NEAR
+        return Likeness.NAMESAKE
     if title.same_base and title.numbers is Numbers.CONFLICT:
-        return Promise.NONE
+        return Likeness.RULED_OUT
     if gap is not None and gap.gap > 1:
-        return Promise.NONE
-    return Promise.ALIKE if title.similarity >= thresholds.title_floor else Promise.GUESS
+        return Likeness.RULED_OUT
+    return Likeness.ALIKE if title.similarity >= thresholds.title_floor else Likeness.GUESS
 
 
-def settles(video: Video, subject: Subject) -> bool:
-    """Say whether a fetched subject is so surely the video's that no other hit needs to be asked about."""
+def ends_search(video: Video, subject: Subject) -> bool:
+    """Say whether a fetched subject is so surely the video's that no other hit needs to be asked about.
+
+    That is one of the same name, with a director or actors in common, and nothing against it.
+    """
     found = compare(video, subject)
     if not found.title.near_exact or found.rejects or found.conflicts:
         return False
     return found.agrees("director") or found.agrees("actors")
 
 
-def may_be_too(video: Video, settled: Subject, other: Subject) -> bool:
+def may_match_too(video: Video, settled: Subject, other: Subject) -> bool:
     """Say whether a namesake nobody asked about may be the video as well as the subject that people speak for.
 
     With a year the people decide. Without one a sequel of the same name and cast is as good, and comes soon.

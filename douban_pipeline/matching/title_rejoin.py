@@ -1,4 +1,4 @@
-"""Names put back together: a source may have cut Douban's joined name at its first space.
+"""Titles rejoined: a source may have cut Douban's joined name at its first space.
 
 Douban shows ``空之境界 俯瞰风景 劇場版 空の境界 第一章 俯瞰風景``: the Chinese title, then the original one. Whoever
 cuts at the first space takes the rest, 俯瞰风景 and all, for the original title, and six films become one name.

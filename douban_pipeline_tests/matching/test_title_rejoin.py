@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from douban_pipeline.matching.names import rejoin
+from douban_pipeline.matching.title_rejoin import rejoin
 
 
 @pytest.mark.parametrize(
