@@ -20,7 +20,7 @@ from douban_pipeline.core.llm import LanguageModel
 from douban_pipeline.core.llm import headers as llm_headers
 from douban_pipeline.core.owner import owner_name
 from douban_pipeline.core.platform import Platform
-from douban_pipeline.douban.settings import Settings
+from douban_pipeline.douban.settings import LLM_SECONDS, Settings
 from douban_pipeline.douban.sources.answer_bodies import RULES
 from douban_pipeline.douban.sources.douban_php import SOURCE as DOUBAN
 from douban_pipeline.douban.sources.douban_php import DoubanClient
@@ -32,9 +32,6 @@ from douban_pipeline.douban.store.tables import OwnTables, own_tables
 from douban_pipeline.douban.store.tasks import TaskQueue
 from douban_pipeline.douban.writes.change_log import ChangeLog
 from douban_pipeline.matching import RULE_VERSION
-
-LLM_SECONDS = 90.0
-"""Wall-clock limit of one call of the language model, which takes its time."""
 
 _MARGIN_SECONDS = 30.0
 """How much longer than the longest call a place at the gate is held: its answer is archived and read there too."""

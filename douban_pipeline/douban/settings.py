@@ -7,6 +7,7 @@ directory (the environment wins). Secrets stay there: no setting is ever put int
 from __future__ import annotations
 
 import difflib
+import math
 import os
 from datetime import timedelta
 from functools import cached_property
@@ -41,6 +42,14 @@ from douban_pipeline.matching.scoring import Weights
 PREFIX = "DOUBAN_PIPELINE_"
 PUBLIC_REQUESTS_PER_MINUTE = 60
 """The most that any public source is known to stand; more is allowed only for a source on this machine."""
+
+
+LLM_SECONDS = 90.0
+"""Wall-clock limit of one call of the language model, which takes its time."""
+_LLM_CALLS = 2
+"""Calls of the language model for one intro: one that the guard refuses is asked for once more."""
+_SEARCHES = 3
+"""Searches for one video at most, by each provider."""
 
 
 class SettingsError(Exception):
@@ -249,6 +258,13 @@ class Settings(BaseSettings):
             rate = getattr(self, name)
             if rate > most and not all(map(is_loopback, urls)):
                 raise _FieldError(name, rate, f"1 to {most} for a source outside this machine")
+        if self.lease < self.longest_step:
+            raise _FieldError(
+                "lease_seconds",
+                self.lease_seconds,
+                f"at least {self.longest_step.total_seconds():g}, which is how long a step may take: "
+                f"{PREFIX}RUN_SECONDS, which is {self.run_seconds}, and the requests of the video begun last",
+            )
         if self.review_score > self.confirm_score:
             raise _FieldError(
                 "review_score", self.review_score, f"at most {PREFIX}CONFIRM_SCORE, which is {self.confirm_score:g}"
@@ -326,6 +342,19 @@ class Settings(BaseSettings):
     def lease(self) -> timedelta:
         """How long a task stays a silent run's."""
         return timedelta(seconds=self.lease_seconds)
+
+    @property
+    def longest_step(self) -> timedelta:
+        """How long a step may keep its tasks without renewing their leases.
+
+        It takes videos on for `run_seconds`; the last one may then need all of its requests, and each of these its
+        whole time. Pauses at the gate and repeated attempts are not counted: leases are renewed every few videos.
+        """
+        requests = self.top_n + _SEARCHES * len(self.search_urls)
+        last = requests * self.request_timeout_seconds
+        if self.ai_intros:
+            last = max(last, self.request_timeout_seconds + _LLM_CALLS * LLM_SECONDS)
+        return timedelta(seconds=math.ceil(self.run_seconds + last))
 
 
 class _FieldError(ValueError):

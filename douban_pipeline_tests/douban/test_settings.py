@@ -117,6 +117,28 @@ def test_a_wrong_value_is_named_with_what_is_allowed(refusal, variable, value, a
     assert len(message.splitlines()) == 2, "one line a mistake"
 
 
+@pytest.mark.parametrize(
+    ("given", "least"),
+    [
+        ({}, 400),  # 240 s, then five subjects and three searches of 20 s
+        ({"RUN_SECONDS": "1500"}, 1660),
+        ({"TOP_N": "20", "REQUEST_TIMEOUT_SECONDS": "30"}, 930),
+        ({"SEARCH_PROVIDER": "chain"}, 460),
+        ({"AI_INTROS": "true"}, 440),  # 240 s, then a subject and two calls of the language model of 90 s
+        ({"RUN_SECONDS": "10", "TOP_N": "1", "REQUEST_TIMEOUT_SECONDS": "0.5"}, 60),
+    ],
+)
+def test_a_lease_shorter_than_the_longest_step_is_refused(refusal, monkeypatch, given, least):
+    monkeypatch.setenv("OPENROUTER_API_KEY", "key")
+    if least > 60:
+        message = refusal(**given, LEASE_SECONDS=str(least - 1))
+        assert f"{P}LEASE_SECONDS = '{least - 1}' is not allowed: at least {least}, " in message
+        assert f"{P}RUN_SECONDS, which is {given.get('RUN_SECONDS', '240')}" in message
+    for name, value in {**given, "LEASE_SECONDS": str(least)}.items():
+        monkeypatch.setenv(P + name, value)
+    assert load_settings().lease_seconds == least
+
+
 def test_every_mistake_is_told_at_once(refusal):
     message = refusal(TOP_N="99", BATCH_SIZE="no", SITE_TIMEZONE="Mars", TOP="5")
     assert len(message.splitlines()) == 1 + 4

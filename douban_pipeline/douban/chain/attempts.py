@@ -17,7 +17,7 @@ from typing import TypeVar
 from sqlalchemy import Connection, select, update
 
 from douban_pipeline.core.archive import ArchiveError
-from douban_pipeline.core.database import transactions
+from douban_pipeline.core.database import run_transaction
 from douban_pipeline.core.errors import (
     GateClosed,
     GateUnreadable,
@@ -70,6 +70,7 @@ class Attempts:
         deferred: Put back because a source is ill; not the video's fault.
         failed: Put back after a failure of their own.
         left: Tasks that the run's time did not suffice for.
+        lost: Tasks whose lease ran out, so that another run has them; they count as nothing else.
     """
 
     services: Services
@@ -78,6 +79,7 @@ class Attempts:
     deferred: list[PutBack] = field(default_factory=list)
     failed: list[PutBack] = field(default_factory=list)
     left: int = 0
+    lost: int = 0
     _ill: SourceError | None = None
     _lock: Lock = field(default_factory=Lock)
 
@@ -101,11 +103,14 @@ class Attempts:
             self.put_back(task, self._ill)
             return None
         if self.services.clock.now() >= self.deadline:
+            now = self.services.clock.now()
             with self._lock:
-                for transaction in transactions(self.services.engine):
-                    with transaction as connection:
-                        self.queue.put_back(connection, task.task_id, self.services.clock.now(), "", failed=False)
-                self.left += 1
+                ours = run_transaction(
+                    self.services.engine,
+                    lambda connection: self.queue.requeue(connection, task.task_id, now, "", failed=False),
+                )
+                self.left += ours
+                self.lost += not ours
             return None
         try:
             return call(task)
@@ -129,12 +134,18 @@ class Attempts:
             return
         # Not all at once when the gate opens.
         until = self._until(error) + timedelta(seconds=task.vod_id % 60)
+
+        def defer(connection: Connection) -> bool:
+            ours = self.queue.requeue(connection, task.task_id, until, str(error), failed=False)
+            if ours:
+                self._let_rest(connection, task, until)
+            return ours
+
         with self._lock:
-            for transaction in transactions(self.services.engine):
-                with transaction as connection:
-                    self.queue.put_back(connection, task.task_id, until, str(error), failed=False)
-                    self._let_rest(connection, task, until)
-            self.deferred.append(PutBack(task.vod_id, task.shard, until, str(error)))
+            if run_transaction(self.services.engine, defer):
+                self.deferred.append(PutBack(task.vod_id, task.shard, until, str(error)))
+            else:
+                self.lost += 1
 
     def _until(self, error: SourceError) -> datetime:
         return worth_asking_at(error, self.services.clock.now())
@@ -148,23 +159,33 @@ class Attempts:
         """Count a failure of ``task`` and let it wait; from the fifth in a row on a person is asked."""
         now = self.services.clock.now()
         video = self.services.tables.video
+
+        def count(connection: Connection) -> PutBack | None:
+            query = select(video.c.douban_sync_fail_count, video.c.douban_review_status)
+            row = connection.execute(query.where(video.c.vod_id == task.vod_id)).one_or_none()
+            failures = (row.douban_sync_fail_count if row else 0) + 1
+            until = now + back_off(failures)
+            if not self.queue.requeue(connection, task.task_id, until, reason, failed=True):
+                return None
+            values: dict[str, object] = {
+                "douban_sync_fail_count": failures,
+                "douban_last_fail_at": now,
+                "douban_last_fail_reason": reason[:500],
+                "douban_next_sync_at": until,
+            }
+            if failures >= FAILURES_FOR_A_PERSON:
+                values["douban_review_reason"] = f"连续失败 {failures} 次：{reason}"[:500]
+                if row and row.douban_review_status == ReviewStatus.NOT_FOUND:
+                    values["douban_review_status"] = ReviewStatus.REVIEW
+            connection.execute(update(video).where(video.c.vod_id == task.vod_id).values(**values))
+            return PutBack(task.vod_id, task.shard, until, reason, failures)
+
         with self._lock:
-            for transaction in transactions(self.services.engine):
-                with transaction as connection:
-                    query = select(video.c.douban_sync_fail_count, video.c.douban_review_status)
-                    row = connection.execute(query.where(video.c.vod_id == task.vod_id)).one_or_none()
-                    failures = (row.douban_sync_fail_count if row else 0) + 1
-                    until = now + back_off(failures)
-                    values: dict[str, object] = {
-                        "douban_sync_fail_count": failures,
-                        "douban_last_fail_at": now,
-                        "douban_last_fail_reason": reason[:500],
-                        "douban_next_sync_at": until,
-                    }
-                    if failures >= FAILURES_FOR_A_PERSON:
-                        values["douban_review_reason"] = f"连续失败 {failures} 次：{reason}"[:500]
-                        if row and row.douban_review_status == ReviewStatus.NOT_FOUND:
-                            values["douban_review_status"] = ReviewStatus.REVIEW
-                    connection.execute(update(video).where(video.c.vod_id == task.vod_id).values(**values))
-                    self.queue.put_back(connection, task.task_id, until, reason, failed=True)
-            self.failed.append(PutBack(task.vod_id, task.shard, until, reason, failures))
+            self._record_failure(run_transaction(self.services.engine, count))
+
+    def _record_failure(self, failure: PutBack | None) -> None:
+        """Note a task that failed; None is one whose lease was lost."""
+        if failure is None:
+            self.lost += 1
+        else:
+            self.failed.append(failure)

@@ -58,6 +58,7 @@ class Session:
             "deferred": len(attempts.deferred),
             "failed": len(attempts.failed),
             "left_for_later": attempts.left,
+            **({"lease_lost": attempts.lost} if attempts.lost else {}),
             **({"put_back": dg.MetadataValue.md(table(rows))} if rows else {}),
         }
 

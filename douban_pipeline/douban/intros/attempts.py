@@ -11,7 +11,7 @@ from random import Random
 
 from sqlalchemy import Connection, select, update
 
-from douban_pipeline.core.database import transactions
+from douban_pipeline.core.database import run_transaction
 from douban_pipeline.core.days import day_of
 from douban_pipeline.core.errors import (
     GateClosed,
@@ -67,25 +67,28 @@ class IntroAttempts(Attempts):
         now = self.services.clock.now()
         video = self.services.tables.video
         this_video = video.c.vod_id == task.vod_id
+
+        def count(connection: Connection) -> PutBack | None:
+            before = connection.execute(select(video.c.intro_ai_fail_count).where(this_video)).scalar()
+            failures = (before or 0) + 1
+            # What fails again and again is not paid for every hour.
+            until = now + (drawn if failures < FAILURES_FOR_A_PERSON else back_off(failures))
+            if not self.queue.requeue(connection, task.task_id, until, reason, failed=True):
+                return None
+            connection.execute(
+                update(video)
+                .where(this_video)
+                .values(
+                    intro_ai_fail_count=failures,
+                    intro_ai_last_fail_at=now,
+                    intro_ai_last_fail_reason=reason[:500],
+                )
+            )
+            return PutBack(task.vod_id, task.shard, until, reason, failures)
+
         with self._lock:
             drawn = self._drawn(minutes)
-            for transaction in transactions(self.services.engine):
-                with transaction as connection:
-                    before = connection.execute(select(video.c.intro_ai_fail_count).where(this_video)).scalar()
-                    failures = (before or 0) + 1
-                    # What fails again and again is not paid for every hour.
-                    until = now + (drawn if failures < FAILURES_FOR_A_PERSON else back_off(failures))
-                    connection.execute(
-                        update(video)
-                        .where(this_video)
-                        .values(
-                            intro_ai_fail_count=failures,
-                            intro_ai_last_fail_at=now,
-                            intro_ai_last_fail_reason=reason[:500],
-                        )
-                    )
-                    self.queue.put_back(connection, task.task_id, until, reason, failed=True)
-            self.failed.append(PutBack(task.vod_id, task.shard, until, reason, failures))
+            self._record_failure(run_transaction(self.services.engine, count))
 
     def _drawn(self, minutes: tuple[float, float]) -> timedelta:
         return timedelta(minutes=self.rng.uniform(*minutes))

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 
 from sqlalchemy import ColumnElement, exists, or_, select
 
-from douban_pipeline.core.database import reading, transactions
+from douban_pipeline.core.database import reading, run_transaction
 from douban_pipeline.douban.chain.due.due_videos import DueVideos
 from douban_pipeline.douban.services import Services
-from douban_pipeline.douban.store.states import ReviewStatus, TaskStage, TaskStatus, TaskType
+from douban_pipeline.douban.store.states import ReviewStatus, TaskStage, TaskType
 from douban_pipeline.douban.store.tasks import OPEN, NewTask, TaskQueue
 
 
@@ -67,9 +68,8 @@ class DueIntros:
         taken: list[DueIntro] = []
         for shard in sorted(shards):
             found = self.find(shard, limit=limit)
-            for transaction in transactions(self.engine):
-                with transaction as connection:
-                    queue.enqueue(connection, [_task_for(item) for item in found], run_id=run_id)
+            tasks = [_task_for(item) for item in found]
+            run_transaction(self.engine, partial(queue.enqueue, tasks=tasks, run_id=run_id))
             taken += found
         return taken
 
@@ -84,11 +84,10 @@ class DueIntros:
         )
         with reading(self.engine) as connection:
             task_ids = list(connection.execute(query).scalars())
-        for transaction in transactions(self.engine):
-            with transaction as connection:
-                for task_id in task_ids:
-                    queue.finish(connection, task_id, TaskStatus.SKIP, reason)
-        return len(task_ids)
+        return run_transaction(
+            self.engine,
+            lambda connection: sum(queue.cancel(connection, task_id, reason, unless_held=True) for task_id in task_ids),
+        )
 
     def _rested(self) -> list[ColumnElement[bool]]:
         video = self.tables.video

@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Connection, RowMapping, select, update
 
 from douban_pipeline.cms.values import readable
-from douban_pipeline.core.database import reading, transactions
+from douban_pipeline.core.database import reading, run_transaction
 from douban_pipeline.core.errors import SourceError
 from douban_pipeline.douban.intros.attempts import IntroAttempts
 from douban_pipeline.douban.intros.author import (
@@ -138,11 +138,11 @@ class IntroWriter:
                     # Douban's trouble: the others' facts may well be in the archive.
                     self.attempts.put_back(task, error)
                 case _Nothing(reason):
-                    yield self._skip(task, work.row, reason, rest=True)
+                    yield from self._skip(task, work.row, reason, rest=True)
                 case Draft(violations=()):
                     wanted.append((work, answer))
                 case Draft():
-                    yield self._refuse(work, answer)
+                    yield from self._refuse(work, answer)
             if len(wanted) >= _CHUNK:
                 yield from self._write(wanted)
                 wanted = []
@@ -159,15 +159,15 @@ class IntroWriter:
         for task in tasks:
             row, state = rows.get(task.vod_id), states.get(task.vod_id)
             if task.payload.get(DECISION) in done:
-                yield self._conclude(task, row)
+                yield from self._conclude(task, row)
                 continue
             reason = why_unlinked(row, state)
             if reason or row is None or state is None:
-                yield self._skip(task, row, reason)
+                yield from self._skip(task, row, reason)
             elif state["intro_locked"] and not is_ordered(task):
-                yield self._skip(task, row, "简介已锁定")
+                yield from self._skip(task, row, "简介已锁定")
             elif row["vod_lock"] and services.settings.respect_vod_lock and not is_ordered(task):
-                yield self._skip(task, row, LOCKED_IN_CMS, rest=True)
+                yield from self._skip(task, row, LOCKED_IN_CMS, rest=True)
             else:
                 yield _Work(task, row, state["vod_douban_id"], undone.get(task.vod_id, {}))
 
@@ -182,10 +182,10 @@ class IntroWriter:
         query = select(log.c.decision_id).where(log.c.decision_id.in_(wanted), *written)
         return set(connection.execute(query).scalars()) if wanted else set()
 
-    def _conclude(self, task: Task, row: RowMapping | None) -> Told:
+    def _conclude(self, task: Task, row: RowMapping | None) -> Iterator[Told]:
         """Close a task whose intro was written by a run that died right after."""
-        self._close(task, TaskStatus.SUCCESS, "")
-        return _told(task, row, "skipped", "", reason="已由中断的运行写入")
+        if self._close(task, TaskStatus.SUCCESS, ""):
+            yield _told(task, row, "skipped", "", reason="已由中断的运行写入")
 
     def _answer_for(self, by_task: Mapping[int, _Work]) -> Callable[[Task], _Answer]:
         def call(task: Task) -> _Answer:
@@ -204,13 +204,19 @@ class IntroWriter:
         return call
 
     def _write(self, wanted: Sequence[tuple[_Work, Draft]]) -> Iterator[Told]:
-        """Write what passed the guard, where everything still is as it was when the model was asked."""
+        """Write what passed the guard, where everything still is as it was when the model was asked.
+
+        A task whose lease was lost is left to the run that has it now, which finds the answer in the archive.
+        """
         if not wanted:
             return
         vod_ids = [work.task.vod_id for work, _ in wanted]
         with reading(self.services.engine) as connection:
             rows = self.services.cms.rows(connection, vod_ids)
             states = state_rows(connection, self.services.tables, vod_ids)
+            ours = self.queue.held(connection, [work.task.task_id for work, _ in wanted])
+        self.attempts.lost += len(wanted) - len(ours)
+        wanted = [(work, draft) for work, draft in wanted if work.task.task_id in ours]
         ready: list[tuple[_Work, Draft]] = []
         changes = []
         now = self.services.clock.now()
@@ -222,7 +228,7 @@ class IntroWriter:
                 reason = "同样的简介曾被人工撤销"
             if reason:
                 self.ledger.refuse(draft.intro_id, reason)
-                yield self._skip(work.task, work.row, reason, rest=True, text=draft.text)
+                yield from self._skip(work.task, work.row, reason, rest=True, text=draft.text)
                 continue
             ready.append((work, draft))
             changes.append(change)
@@ -233,42 +239,53 @@ class IntroWriter:
     def _settle(self, written: Sequence[tuple[_Work, Draft]], outcomes: Sequence[Outcome]) -> Iterator[Told]:
         """Close the tasks whose intro stands; say why the others were refused at the last moment."""
         applied = [outcome.state is ChangeState.APPLIED for outcome in outcomes]
-        for transaction in transactions(self.services.engine):
-            with transaction as connection:
-                for (work, _), stands in zip(written, applied, strict=True):
-                    if stands:
-                        self.queue.finish(connection, work.task.task_id, TaskStatus.SUCCESS)
+
+        def finish(connection: Connection) -> None:
+            for (work, _), stands in zip(written, applied, strict=True):
+                if stands:
+                    self.queue.finish(connection, work.task.task_id, TaskStatus.SUCCESS)
+
+        run_transaction(self.services.engine, finish)
         for (work, draft), stands, outcome in zip(written, applied, outcomes, strict=True):
             if not stands:
-                yield self._skip(work.task, work.row, outcome.reason, rest=True, text=draft.text)
+                yield from self._skip(work.task, work.row, outcome.reason, rest=True, text=draft.text)
                 continue
             yield _told(work.task, work.row, "written", draft.text, change_id=outcome.change_id)
 
-    def _refuse(self, work: _Work, draft: Draft) -> Told:
+    def _refuse(self, work: _Work, draft: Draft) -> Iterator[Told]:
         """Count a text that the guard refused twice; the video's turn comes again after the interval."""
         reason = told(draft.violations)
         failures = self.services.tables.video.c.intro_ai_fail_count + 1
-        self._close(work.task, TaskStatus.FAIL, reason, rest=True, intro_ai_fail_count=failures)
-        return _told(work.task, work.row, "refused", draft.text, violations=draft.violations, reason=reason)
+        if self._close(work.task, TaskStatus.FAIL, reason, rest=True, intro_ai_fail_count=failures):
+            yield _told(work.task, work.row, "refused", draft.text, violations=draft.violations, reason=reason)
 
-    def _skip(self, task: Task, row: RowMapping | None, reason: str, *, rest: bool = False, text: str = "") -> Told:
+    def _skip(
+        self, task: Task, row: RowMapping | None, reason: str, *, rest: bool = False, text: str = ""
+    ) -> Iterator[Told]:
         """Close a task without an intro; with ``rest`` the video's turn comes again after the interval."""
-        self._close(task, TaskStatus.SKIP, reason, rest=rest, gone=row is None)
-        return _told(task, row, "skipped", text, reason=reason)
+        if self._close(task, TaskStatus.SKIP, reason, rest=rest, gone=row is None):
+            yield _told(task, row, "skipped", text, reason=reason)
 
     def _close(
         self, task: Task, status: TaskStatus, reason: str, *, rest: bool = False, gone: bool = False, **state: Any
-    ) -> None:
+    ) -> bool:
+        """Close a task and note ``state`` of its video; return whether the task was still ours, else do nothing."""
         video = self.services.tables.video
         if rest:
             state |= {"intro_ai_last_fail_at": self.services.clock.now(), "intro_ai_last_fail_reason": reason[:500]}
-        for transaction in transactions(self.services.engine):
-            with transaction as connection:
-                if gone:
-                    note_gone(connection, self.services.tables, task.vod_id)
-                if state:
-                    connection.execute(update(video).where(video.c.vod_id == task.vod_id).values(**state))
-                self.queue.finish(connection, task.task_id, status, reason)
+
+        def close(connection: Connection) -> bool:
+            if not self.queue.finish(connection, task.task_id, status, reason):
+                return False
+            if gone:
+                note_gone(connection, self.services.tables, task.vod_id)
+            if state:
+                connection.execute(update(video).where(video.c.vod_id == task.vod_id).values(**state))
+            return True
+
+        ours = run_transaction(self.services.engine, close)
+        self.attempts.lost += not ours
+        return ours
 
 
 def is_ordered(task: Task) -> bool:

@@ -1,7 +1,9 @@
 """The queue of work: who does what, once, and what happens to it when a run dies.
 
 A task is leased by a conditional UPDATE, which every supported server makes atomic, so two runs never hold the same
-task. What a dead or silent run held is free again when its process is gone or its lease runs out.
+task. What a dead or silent run held is free again when its process is gone or its lease runs out. Whoever finishes or
+requeues a task, or hands it on, must still hold its lease: a run that was silent for too long learns from the answer
+that another has the task by now.
 """
 
 from __future__ import annotations
@@ -9,13 +11,26 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
-from sqlalchemy import Connection, Engine, Update, bindparam, case, exists, or_, select, update
+from sqlalchemy import (
+    BindParameter,
+    ColumnElement,
+    Connection,
+    Engine,
+    Row,
+    Update,
+    bindparam,
+    case,
+    exists,
+    or_,
+    select,
+    update,
+)
 
 from douban_pipeline.core.clock import Clock
-from douban_pipeline.core.database import insert_missing, reading, transactions
+from douban_pipeline.core.database import chunks, insert_missing, reading, run_statement, run_transaction
 from douban_pipeline.core.owner import is_dead
 from douban_pipeline.douban.store.states import ChangeState, DecisionState, TaskStage, TaskStatus, TaskType
 from douban_pipeline.douban.store.tables import SHARDS, OwnTables
@@ -41,7 +56,6 @@ FRESH = "fresh"
 REVIEWER = "reviewer"
 NOTE = "note"
 
-_CHUNK = 500
 _LOCKED_ONLY = "豆瓣 ID 已锁定，但未同步："
 
 
@@ -118,7 +132,7 @@ class TaskQueue:
             }
             for task in tasks
         ]
-        return sum(self._insert_missing(connection, rows[i : i + _CHUNK]) for i in range(0, len(rows), _CHUNK))
+        return sum(self._insert_missing(connection, chunk) for chunk in chunks(rows))
 
     def _insert_missing(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> int:
         keys = [row["open_key"] for row in rows]
@@ -132,95 +146,115 @@ class TaskQueue:
         return len(new)
 
     def lease(self, shards: Collection[int], stage: TaskStage, *, limit: int) -> list[Task]:
-        """Take up to ``limit`` tasks of ``stage`` that are free, or ours already, the most valuable first."""
+        """Lease up to ``limit`` tasks of ``stage`` that are free, or ours already; the most valuable come first.
+
+        So a later step of a run goes on with what its earlier steps leased.
+        """
         task = self.task
         now = self.clock.now()
-        takeable = (
+        leasable = (
             task.c.shard.in_(shards),
             task.c.stage == stage,
             task.c.status.in_(OPEN),
             task.c.run_after <= now,
-            or_(task.c.lease_until.is_(None), task.c.lease_until < now, task.c.lease_owner == self.owner),
+            self._free_or_ours(now),
         )
-        # Ours first: a later step of a run goes on with what its earlier steps took.
-        ours = case((task.c.lease_owner == self.owner, 0), else_=1)
+        ours_first = case((task.c.lease_owner == self.owner, 0), else_=1)
         with reading(self.engine) as connection:
             query = (
                 select(task.c.task_id)
-                .where(*takeable)
-                .order_by(ours, task.c.priority.desc(), task.c.run_after, task.c.task_id)
+                .where(*leasable)
+                .order_by(ours_first, task.c.priority.desc(), task.c.run_after, task.c.task_id)
                 .limit(limit)
             )
             wanted = list(connection.execute(query).scalars())
+
+        def lease_chunk(connection: Connection, task_ids: Sequence[int]) -> list[Task]:
+            connection.execute(
+                update(task)
+                .where(task.c.task_id.in_(task_ids), *leasable)
+                .ordered_values(
+                    # Later steps of a run lease it again: the work began with the first. MySQL assigns in the order
+                    # written, so this comes before the owner changes.
+                    (task.c.started_at, case((task.c.lease_owner == self.owner, task.c.started_at), else_=now)),
+                    (task.c.status, TaskStatus.RUNNING),
+                    (task.c.lease_owner, self.owner),
+                    (task.c.lease_until, now + self.lease_time),
+                )
+            )
+            ours = (task.c.task_id.in_(task_ids), task.c.lease_owner == self.owner, task.c.stage == stage)
+            return [_leased(row) for row in connection.execute(select(task).where(*ours))]
+
         leased: list[Task] = []
-        for start in range(0, len(wanted), _CHUNK):
-            ids = wanted[start : start + _CHUNK]
-            for transaction in transactions(self.engine):
-                with transaction as connection:
-                    connection.execute(
-                        update(task)
-                        .where(task.c.task_id.in_(ids), *takeable)
-                        .ordered_values(
-                            # Later steps of a run lease it again: the work began with the first. MySQL assigns in
-                            # the order written, so this comes before the owner changes.
-                            (task.c.started_at, case((task.c.lease_owner == self.owner, task.c.started_at), else_=now)),
-                            (task.c.status, TaskStatus.RUNNING),
-                            (task.c.lease_owner, self.owner),
-                            (task.c.lease_until, now + self.lease_time),
-                        )
-                    )
-                    rows = connection.execute(
-                        select(task).where(
-                            task.c.task_id.in_(ids), task.c.lease_owner == self.owner, task.c.stage == stage
-                        )
-                    )
-                    leased += [
-                        Task(
-                            row.task_id,
-                            row.vod_id,
-                            row.shard,
-                            TaskType(row.task_type),
-                            TaskStage(row.stage),
-                            row.attempts,
-                            row.payload or {},
-                        )
-                        for row in rows
-                    ]
+        for chunk in chunks(wanted):
+            leased += run_transaction(self.engine, partial(lease_chunk, task_ids=chunk))
         order = {task_id: position for position, task_id in enumerate(wanted)}
         return sorted(leased, key=lambda item: order[item.task_id])
 
+    def _free_or_ours(self, now: datetime | BindParameter[datetime]) -> ColumnElement[bool]:
+        """Return the condition that no other run holds a task."""
+        task = self.task
+        return or_(task.c.lease_until.is_(None), task.c.lease_until < now, task.c.lease_owner == self.owner)
+
     def renew(self) -> None:
-        """Say that this run is alive: all its leases start anew."""
+        """Let all leases of this run begin anew: a sign of life."""
         task = self.task
         with reading(self.engine) as connection:
             query = select(task.c.task_id).where(task.c.lease_owner == self.owner, task.c.status == TaskStatus.RUNNING)
             ours = sorted(connection.execute(query).scalars())
         # By key and in order: an update by lease_owner would lock through an index that finishing a task changes.
-        for start in range(0, len(ours), _CHUNK):
-            for transaction in transactions(self.engine):
-                with transaction as connection:
-                    connection.execute(
-                        update(task)
-                        .where(task.c.task_id.in_(ours[start : start + _CHUNK]), task.c.lease_owner == self.owner)
-                        .values(lease_until=self.clock.now() + self.lease_time)
-                    )
+        for chunk in chunks(ours):
+            still_ours = (task.c.task_id.in_(chunk), task.c.lease_owner == self.owner)
+            until = self.clock.now() + self.lease_time
+            run_statement(self.engine, update(task).where(*still_ours).values(lease_until=until))
 
-    def advance(self, connection: Connection, task: Task, stage: TaskStage, payload: Mapping[str, Any]) -> None:
-        """Hand ``task`` on to ``stage`` of the same run, with what was found so far."""
-        connection.execute(
+    def advance(self, connection: Connection, task: Task, stage: TaskStage, payload: Mapping[str, Any]) -> bool:
+        """Hand ``task`` on to ``stage`` of the same run, with what was found so far; return whether it was still ours.
+
+        Nothing changes where the lease was lost.
+        """
+        statement = (
             update(self.task)
             .where(self.task.c.task_id == task.task_id, self.task.c.lease_owner == self.owner)
             .values(stage=stage, payload=payload, lease_until=self.clock.now() + self.lease_time)
         )
+        return bool(connection.execute(statement).rowcount)
 
-    def finish(self, connection: Connection, task_id: int, status: TaskStatus, note: str = "") -> None:
-        """Close a task, and settle the decision that it carries out, if it does.
+    def finish(self, connection: Connection, task_id: int, status: TaskStatus, note: str = "") -> bool:
+        """Close a task of this run and settle the decision that it applies, if any; return whether it was still ours.
 
-        One that has written something already, a lock, is never called refused: it tells what was not done.
+        Nothing changes where the lease was lost: whoever holds the task now finishes it, and what this run did for it
+        does not count.
         """
-        now, done = self.clock.now(), status is TaskStatus.SUCCESS
-        known = {"closed_id": task_id, "said": note[:500], "at": now}
-        connection.execute(self._close, {**known, "closed_as": status})
+        known = {"closed_id": task_id, "said": note[:500], "at": self.clock.now()}
+        if not connection.execute(self._close_ours, {**known, "closed_as": status}).rowcount:
+            return False
+        self._settle_decision(connection, known, note, done=status is TaskStatus.SUCCESS)
+        return True
+
+    def cancel(self, connection: Connection, task_id: int, note: str, *, unless_held: bool = False) -> bool:
+        """Skip an open task whoever holds it, and refuse the decision that it applies; return whether it was open.
+
+        The run that held it learns so when it finishes the task.
+
+        Args:
+            connection: A transaction.
+            task_id: The task.
+            note: Why, for people.
+            unless_held: Leave a task alone that another run holds.
+        """
+        known = {"closed_id": task_id, "said": note[:500], "at": self.clock.now()}
+        statement = self._close_free if unless_held else self._close_any
+        if not connection.execute(statement, {**known, "closed_as": TaskStatus.SKIP}).rowcount:
+            return False
+        self._settle_decision(connection, known, note, done=False)
+        return True
+
+    def _settle_decision(self, connection: Connection, known: Mapping[str, Any], note: str, *, done: bool) -> None:
+        """Settle the decision that a closed task applies.
+
+        One that has written something already, a lock, is never called refused: it says what was not done.
+        """
         state = DecisionState.APPLIED if done else DecisionState.REFUSED
         remark = note if done else f"{_LOCKED_ONLY}{note}"
         connection.execute(self._settle, {**known, "settled_as": state, "remark": remark[:500]})
@@ -228,6 +262,18 @@ class TaskQueue:
     # Built once: a run finishes tasks by the thousand, and putting a statement together costs more than sending it.
 
     @cached_property
+    def _close_ours(self) -> Update:
+        return self._close.where(self.task.c.lease_owner == self.owner)
+
+    @cached_property
+    def _close_free(self) -> Update:
+        return self._close_any.where(self._free_or_ours(bindparam("at")))
+
+    @cached_property
+    def _close_any(self) -> Update:
+        return self._close.where(self.task.c.open_key.is_not(None))
+
+    @property
     def _close(self) -> Update:
         return (
             update(self.task)
@@ -264,7 +310,7 @@ class TaskQueue:
             )
         )
 
-    def put_back(
+    def requeue(
         self,
         connection: Connection,
         task_id: int,
@@ -273,10 +319,18 @@ class TaskQueue:
         *,
         failed: bool,
         stage: TaskStage | None = None,
-    ) -> None:
-        """Return an open task to the queue until ``run_after``; a failure counts, a closed gate does not.
+    ) -> bool:
+        """Return a task of this run to the queue; return whether it was still ours.
 
-        One that a person's decision closed meanwhile stays closed.
+        Nothing changes where the lease was lost, or where a person's decision closed the task.
+
+        Args:
+            connection: A transaction.
+            task_id: The task.
+            run_after: No run leases it before this.
+            reason: Why, for people.
+            failed: Whether it counts as a failure; a closed gate does not.
+            stage: Which asset handles it next, if another than before.
         """
         values: dict[str, Any] = {
             "status": TaskStatus.PENDING,
@@ -289,16 +343,20 @@ class TaskQueue:
             values["attempts"] = self.task.c.attempts + 1
         if stage is not None:
             values["stage"] = stage
-        this = (self.task.c.task_id == task_id, self.task.c.open_key.is_not(None))
-        connection.execute(update(self.task).where(*this).values(**values))
+        ours = (self.task.c.task_id == task_id, self.task.c.lease_owner == self.owner)
+        return bool(connection.execute(update(self.task).where(*ours).values(**values)).rowcount)
 
     def holds(self, connection: Connection, task_id: int) -> bool:
         """Return whether a task is still this run's, and keep it so for as long as the transaction lasts."""
         task = self.task
-        query = select(task.c.task_id).where(
-            task.c.task_id == task_id, task.c.open_key.is_not(None), task.c.lease_owner == self.owner
-        )
+        query = select(task.c.task_id).where(task.c.task_id == task_id, task.c.lease_owner == self.owner)
         return connection.execute(query.with_for_update()).first() is not None
+
+    def held(self, connection: Connection, task_ids: Collection[int]) -> set[int]:
+        """Return those of ``task_ids`` that are this run's at this moment."""
+        task = self.task
+        query = select(task.c.task_id).where(task.c.task_id.in_(task_ids), task.c.lease_owner == self.owner)
+        return set(connection.execute(query).scalars())
 
     def release_dead(self) -> list[str]:
         """Free the tasks of owners whose process is gone; return those owners."""
@@ -307,11 +365,18 @@ class TaskQueue:
             owners = connection.execute(select(task.c.lease_owner).where(task.c.lease_owner.is_not(None)).distinct())
             dead = [owner for owner in owners.scalars() if is_dead(owner)]
         if dead:
-            for transaction in transactions(self.engine):
-                with transaction as connection:
-                    connection.execute(
-                        update(task)
-                        .where(task.c.lease_owner.in_(dead))
-                        .values(status=TaskStatus.PENDING, lease_owner=None, lease_until=None)
-                    )
+            free = {"status": TaskStatus.PENDING, "lease_owner": None, "lease_until": None}
+            run_statement(self.engine, update(task).where(task.c.lease_owner.in_(dead)).values(**free))
         return dead
+
+
+def _leased(row: Row[Any]) -> Task:
+    return Task(
+        row.task_id,
+        row.vod_id,
+        row.shard,
+        TaskType(row.task_type),
+        TaskStage(row.stage),
+        row.attempts,
+        row.payload or {},
+    )

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from sqlalchemy import ColumnElement, Connection, RowMapping, select, update
 
-from douban_pipeline.core.database import transactions
+from douban_pipeline.core.database import chunks, run_transaction
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import DecisionState, TaskStatus
 from douban_pipeline.douban.writes.revert_selection import Selection
-
-_CHUNK = 500
 
 
 def waiting_decisions(services: Services, connection: Connection, selection: Selection) -> list[RowMapping]:
@@ -45,23 +44,23 @@ def withdraw(
     table, task = services.tables.decision, services.tables.task
     queue = services.queue(run_id)
     why = f"尚未执行即由 {operator} 撤回：{reason}"[:500]
+
+    def withdraw_one(connection: Connection, row: RowMapping) -> bool:
+        this = (table.c.decision_id == row["decision_id"], table.c.state == row["state"])
+        if row["state"] == DecisionState.QUEUED:
+            idle = (task.c.task_id == row["task_id"], task.c.status == TaskStatus.PENDING)
+            # Locked until the end: a run that leased the task in between would write all the same.
+            if connection.execute(select(task.c.task_id).where(*idle).with_for_update()).first() is None:
+                return False
+            queue.cancel(connection, row["task_id"], why)
+        settled = {"state": DecisionState.REFUSED, "state_reason": why, "pending_key": None}
+        done = connection.execute(update(table).where(*this).values(**settled, settled_at=services.clock.now()))
+        return bool(done.rowcount) or row["state"] == DecisionState.QUEUED
+
+    def withdraw_some(connection: Connection, rows: Sequence[RowMapping]) -> list[RowMapping]:
+        return [row for row in rows if withdraw_one(connection, row)]
+
     withdrawn: list[RowMapping] = []
-    for start in range(0, len(decisions), _CHUNK):
-        for transaction in transactions(services.engine):
-            chunk: list[RowMapping] = []
-            with transaction as connection:
-                for row in decisions[start : start + _CHUNK]:
-                    this = (table.c.decision_id == row["decision_id"], table.c.state == row["state"])
-                    if row["state"] == DecisionState.QUEUED:
-                        idle = (task.c.task_id == row["task_id"], task.c.status == TaskStatus.PENDING)
-                        # Held until the end: a run that takes the task up meanwhile would write all the same.
-                        if connection.execute(select(task.c.task_id).where(*idle).with_for_update()).first() is None:
-                            continue
-                        queue.finish(connection, row["task_id"], TaskStatus.SKIP, why)
-                    settled = {"state": DecisionState.REFUSED, "state_reason": why, "pending_key": None}
-                    settled_at = services.clock.now()
-                    done = connection.execute(update(table).where(*this).values(**settled, settled_at=settled_at))
-                    if done.rowcount or row["state"] == DecisionState.QUEUED:
-                        chunk.append(row)
-        withdrawn += chunk
+    for chunk in chunks(decisions):
+        withdrawn += run_transaction(services.engine, partial(withdraw_some, rows=chunk))
     return withdrawn

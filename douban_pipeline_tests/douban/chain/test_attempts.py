@@ -195,6 +195,21 @@ def test_when_the_time_is_up_the_rest_is_left_for_the_next_run(library):
     assert library.state(4)["douban_next_sync_at"] <= library.clock.now()
 
 
+@pytest.mark.parametrize(
+    "error", [None, GateClosed("douban", "断路", IN_AN_HOUR), SourceUnavailable("douban", "超时")], ids=repr
+)
+def test_a_task_whose_lease_was_lost_is_left_to_the_run_that_has_it(library, error):
+    tasks = leased(library, 7, 8)
+    library.clock.advance(minutes=16)
+    assert len(library.queue("other").lease([7], TaskStage.SEARCH, limit=10)) == 1
+    before = library.tasks()[0], library.state(7)
+    attempts = attempts_of(library, seconds=240 if error else -1)
+    assert run(attempts, tasks, raising(error)) == {}
+    assert (library.tasks()[0], library.state(7)) == before
+    counted = {item.vod_id for item in (*attempts.deferred, *attempts.failed)}
+    assert (attempts.lost, attempts.left, counted) == (1, 0 if error else 1, {8} if error else set())
+
+
 def test_no_more_calls_at_once_than_allowed(library):
     tasks = leased(library, *range(1, 25))
     both, lock, under_way = threading.Barrier(3, timeout=30), threading.Lock(), []

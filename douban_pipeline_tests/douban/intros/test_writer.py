@@ -267,6 +267,25 @@ def test_two_runs_share_out_the_work(room):
     }
 
 
+@pytest.mark.parametrize("guard", ["passes", "refuses"])
+def test_an_intro_whose_lease_was_lost_is_left_to_the_run_that_has_the_task(room, monkeypatch, guard):
+    house = room(linked(RIVER, 4))
+    if guard == "refuses":
+        house.upstream.faults.add("llm", "invented_link", stubborn=True)
+
+    def overtake():
+        house.clock.advance(minutes=16)
+        house.library.queue("other").lease([4], TaskStage.INTRO, limit=10)
+
+    meanwhile(monkeypatch, overtake)
+    told = house.run(4)
+    assert (told["written"], told["refused_by_guard"], told["skipped"], told["lease_lost"]) == (0, 0, 0, 1)
+    assert house.changes() == []
+    [task] = house.library.tasks()
+    assert (task["status"], task["lease_owner"].split("@")[0]) == ("RUNNING", "other")
+    assert house.library.state(4)["intro_ai_fail_count"] == 0
+
+
 def test_calls_under_way_at_once_do_each_video_once(room_everywhere):
     entries = ((RIVER, 4), (WHALE, 5), (TRAM, 6), (KITE, 7))
     house = room_everywhere(*(linked(entry, vod_id) for entry, vod_id in entries), llm_concurrency=4)

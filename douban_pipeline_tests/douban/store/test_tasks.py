@@ -6,6 +6,7 @@ import threading
 from collections import Counter
 from datetime import timedelta
 
+import pymysql
 import pytest
 import sqlalchemy as sa
 
@@ -13,7 +14,8 @@ from douban_pipeline.douban.store.states import TaskStage, TaskStatus, TaskType
 from douban_pipeline.douban.store.tables import SHARDS
 from douban_pipeline.douban.store.tasks import NewTask, back_off, shard_of
 from douban_pipeline_tests.harness.fixtures.clocks import START
-from douban_pipeline_tests.harness.fixtures.library import dead_owner
+from douban_pipeline_tests.harness.fixtures.deciding import decide, decisions
+from douban_pipeline_tests.harness.fixtures.library import dead_owner, video
 
 ALL_SHARDS = range(SHARDS)
 
@@ -175,13 +177,13 @@ def test_a_task_goes_on_to_its_next_stage_with_what_was_found(library):
 
 
 @pytest.mark.parametrize(("failed", "attempts"), [(True, 1), (False, 0)])
-def test_what_is_put_back_waits_its_time_and_only_failures_count(library, failed, attempts):
+def test_what_is_requeued_waits_its_time_and_only_failures_count(library, failed, attempts):
     queue, other = library.queue(), library.queue("other")
     library.enqueue(queue, [match(1)])
     [task] = queue.lease(ALL_SHARDS, TaskStage.SEARCH, limit=1)
     with library.engine.begin() as connection:
         until = START + timedelta(minutes=10)
-        queue.put_back(connection, task.task_id, until, "原因" * 400, failed=failed, stage=TaskStage.SYNC)
+        queue.requeue(connection, task.task_id, until, "原因" * 400, failed=failed, stage=TaskStage.SYNC)
     [row] = library.tasks()
     assert (row["status"], row["attempts"], row["run_after"], row["lease_owner"]) == ("PENDING", attempts, until, None)
     assert row["last_error"] == ("原因" * 400)[:500]
@@ -190,6 +192,91 @@ def test_what_is_put_back_waits_its_time_and_only_failures_count(library, failed
     assert lease(queue, stage=TaskStage.SYNC) == []
     library.clock.advance(seconds=1)
     assert lease(other, stage=TaskStage.SYNC) == [1]
+
+
+@pytest.fixture
+def overtaken(library):
+    """A run whose lease ran out, the run that has the task by now, and the task; a person's decision waits for it."""
+    library.add(video(1))
+    silent, other = library.queue("silent", minutes=15), library.queue("other", minutes=15)
+    library.enqueue(silent, [sync(1)])
+    [task] = silent.lease(ALL_SHARDS, TaskStage.SYNC, limit=1)
+    decide(library, 1, "sync_now", state="queued", task_id=task.task_id)
+    library.clock.advance(minutes=15, seconds=1)
+    assert lease(other, stage=TaskStage.SYNC) == [1]
+    return silent, other, task
+
+
+@pytest.mark.parametrize("deed", ["finish", "requeue", "advance"])
+def test_a_run_whose_lease_was_lost_changes_nothing_of_the_task_that_another_has(library, overtaken, deed):
+    silent, other, task = overtaken
+    before = library.tasks(), decisions(library, "state", "state_reason")
+
+    def do(queue):
+        with library.engine.begin() as connection:
+            match deed:
+                case "finish":
+                    return queue.finish(connection, task.task_id, TaskStatus.SUCCESS)
+                case "requeue":
+                    return queue.requeue(connection, task.task_id, START, "429", failed=True)
+                case _:
+                    return queue.advance(connection, task, TaskStage.SCORE, {})
+
+    assert do(silent) is False
+    assert (library.tasks(), decisions(library, "state", "state_reason")) == before
+    with library.engine.begin() as connection:
+        assert (silent.held(connection, [task.task_id]), silent.holds(connection, task.task_id)) == (set(), False)
+        assert other.held(connection, [task.task_id]) == {task.task_id}
+    assert do(other) is True
+    assert decisions(library, "state") == (["applied"] if deed == "finish" else ["queued"])
+    # What another closed or gave back is not ours either, though nobody holds it.
+    assert deed == "advance" or do(silent) is False
+
+
+def test_a_task_that_nobody_holds_is_closed_by_whoever_cancels_it(library, overtaken):
+    silent, other, task = overtaken
+    fresh = library.queue("fresh")
+    with library.engine.begin() as connection:
+        assert silent.cancel(connection, task.task_id, "总开关已关闭", unless_held=True) is False
+    assert library.tasks()[0]["lease_owner"] == other.owner
+    library.clock.advance(minutes=15, seconds=1)
+    with library.engine.begin() as connection:
+        assert fresh.cancel(connection, task.task_id, "总开关已关闭", unless_held=True) is True
+        assert fresh.cancel(connection, task.task_id, "再来一次") is False
+    [row] = library.tasks()
+    assert (row["status"], row["last_error"], row["open_key"], row["lease_owner"]) == (
+        "SKIP",
+        "总开关已关闭",
+        None,
+        None,
+    )
+    assert decisions(library, "state", "state_reason") == [("refused", "总开关已关闭")]
+
+
+def test_a_cancelled_task_is_lost_to_the_run_that_held_it(library, overtaken):
+    _, other, task = overtaken
+    with library.engine.begin() as connection:
+        assert library.queue("fresh").cancel(connection, task.task_id, "审核决定优先") is True
+    with library.engine.begin() as connection:
+        assert other.finish(connection, task.task_id, TaskStatus.SUCCESS) is False
+    assert [row["status"] for row in library.tasks()] == ["SKIP"]
+
+
+def test_a_deadlock_that_is_reported_at_the_commit_leases_nothing_twice(library):
+    queue = library.queue()
+    library.enqueue(queue, [match(vod_id) for vod_id in range(1, 4)])
+    reported = []
+
+    def deadlock(_connection):
+        if not reported:
+            reported.append(True)
+            cause = pymysql.err.OperationalError(1213, "Deadlock found when trying to get lock")
+            raise sa.exc.OperationalError("COMMIT", {}, cause)
+
+    sa.event.listen(library.engine, "commit", deadlock)
+    assert lease(queue) == [1, 2, 3]
+    assert reported
+    assert {row["lease_owner"] for row in library.tasks()} == {queue.owner}
 
 
 def test_the_key_that_keeps_tasks_single_stands_in_the_database(library):
@@ -211,6 +298,6 @@ def test_how_long_work_took_counts_from_the_first_step_of_the_run_that_did_it(li
     [task] = queue.lease(ALL_SHARDS, TaskStage.SEARCH, limit=9)
     assert library.tasks()[0]["started_at"] == START, "a later step of the same run goes on with it"
     with library.engine.begin() as connection:
-        queue.put_back(connection, task.task_id, library.clock.now(), "", failed=True)
+        queue.requeue(connection, task.task_id, library.clock.now(), "", failed=True)
     lease(library.queue("next"))
     assert library.tasks()[0]["started_at"] == START + timedelta(minutes=2)

@@ -80,6 +80,7 @@ def deleted(library: Library) -> DeletedRows:
 def test_closed_tasks_go_after_their_days_and_open_ones_stay(library: Library) -> None:
     queue = library.queue()
     library.enqueue(queue, [NewTask(vod_id, TaskType.MATCH_DOUBAN_ID, TaskStage.SEARCH) for vod_id in (1, 2, 3)])
+    queue.lease([1, 2], TaskStage.SEARCH, limit=2)
     with library.engine.begin() as connection:
         queue.finish(connection, 1, TaskStatus.SUCCESS)
     library.clock.advance(days=20)

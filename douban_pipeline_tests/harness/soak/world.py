@@ -57,8 +57,8 @@ SETTINGS: Mapping[str, str] = {
     "INTROS_PER_RUN": "20",
     "DRY_RUN": "false",
     "RESTORE_LOCKED": "true",
-    # What a killed run held comes back while the soak lasts.
-    "LEASE_SECONDS": "60",
+    # What a killed run held comes back while the soak lasts: the shortest lease that is allowed with 60 seconds.
+    "LEASE_SECONDS": "244",
     "RUN_SECONDS": "60",
     "MIN_DUE_PER_RUN": "5",
     "MAX_DUE_WAIT_MINUTES": "1",

@@ -31,7 +31,7 @@ from douban_pipeline.core.clock import Clock
 from douban_pipeline.core.database import chunks, reading, transactions
 from douban_pipeline.douban.chain.tiers import tier_of
 from douban_pipeline.douban.settings import Settings
-from douban_pipeline.douban.store.states import DecisionState, ReviewStatus, TaskStage, TaskStatus, TaskType
+from douban_pipeline.douban.store.states import DecisionState, ReviewStatus, TaskStage, TaskType
 from douban_pipeline.douban.store.tables import OwnTables
 from douban_pipeline.douban.store.tasks import OPEN, NewTask, TaskQueue
 from douban_pipeline.douban.store.videos import refuse_pending
@@ -212,7 +212,7 @@ class DueVideos:
         for transaction in transactions(self.engine):
             with transaction as connection:
                 for task_id, vod_id in strays:
-                    queue.finish(connection, task_id, TaskStatus.SKIP, _OUT_OF_SCOPE)
+                    queue.cancel(connection, task_id, _OUT_OF_SCOPE)
                     refuse_pending(connection, self.tables, vod_id, _OUT_OF_SCOPE)
         return len(strays)
 

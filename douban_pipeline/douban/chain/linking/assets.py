@@ -1,10 +1,11 @@
 """The middle of the chain: candidates from outside, verdicts from within."""
 
 from collections import Counter
+from functools import partial
 
 import dagster as dg
 
-from douban_pipeline.core.database import reading, transactions
+from douban_pipeline.core.database import reading, run_transaction
 from douban_pipeline.core.ui.presentation import counted, subject_link, table
 from douban_pipeline.douban.chain.due.assets import due_videos
 from douban_pipeline.douban.chain.linking.candidates import CandidateFinder, Found
@@ -70,9 +71,10 @@ def search_candidates(context: dg.AssetExecutionContext, services: dg.ResourcePa
 
     workers = max(settings.search_concurrency, settings.douban_concurrency)
     for task, result in attempts.run(wanted, find, workers=workers):
-        for transaction in transactions(services.engine):
-            with transaction as connection:
-                session.queue.advance(connection, task, TaskStage.SCORE, result.to_payload())
+        advance = partial(session.queue.advance, task=task, stage=TaskStage.SCORE, payload=result.to_payload())
+        if not run_transaction(services.engine, advance):
+            attempts.lost += 1
+            continue
         found[task.vod_id] = result
         if len(found) % 25 == 0:
             context.log.info(f"{len(found)} of {len(wanted)} videos searched")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import RowMapping, update
+from sqlalchemy import Connection, RowMapping, update
 
-from douban_pipeline.core.database import transactions
+from douban_pipeline.core.database import run_transaction
 from douban_pipeline.douban.chain.tiers import next_visit_of
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import ReviewStatus, TaskStatus
@@ -33,17 +33,20 @@ def why_idle(row: Mapping[Any, Any] | None, state: Mapping[Any, Any] | None) -> 
 def pass_over(services: Services, queue: TaskQueue, task: Task, row: RowMapping | None, reason: str) -> None:
     """Close ``task`` without a verdict. A video that stayed due would be taken on by every run.
 
-    One that was linked meanwhile stays due: its fields are to be synced.
+    One that was linked meanwhile stays due: its fields are to be synced. Nothing changes where the lease was lost.
     """
     video = services.tables.video
-    for transaction in transactions(services.engine):
-        with transaction as connection:
-            if row is None:
-                note_gone(connection, services.tables, task.vod_id)
-            elif reason != LINKED:
-                connection.execute(
-                    update(video)
-                    .where(video.c.vod_id == task.vod_id, video.c.douban_next_sync_at.is_not(None))
-                    .values(douban_next_sync_at=next_visit_of(row, services.clock.now()))
-                )
-            queue.finish(connection, task.task_id, TaskStatus.SKIP, reason)
+
+    def close(connection: Connection) -> None:
+        if not queue.finish(connection, task.task_id, TaskStatus.SKIP, reason):
+            return
+        if row is None:
+            note_gone(connection, services.tables, task.vod_id)
+        elif reason != LINKED:
+            connection.execute(
+                update(video)
+                .where(video.c.vod_id == task.vod_id, video.c.douban_next_sync_at.is_not(None))
+                .values(douban_next_sync_at=next_visit_of(row, services.clock.now()))
+            )
+
+    run_transaction(services.engine, close)

@@ -180,12 +180,13 @@ class Bench:
             self.queue.finish(connection, task.task_id, TaskStatus.SKIP, _DECIDED_MEANWHILE)
         return True
 
-    def _search_again(self, task: Task, video: Video, why: str) -> Judged:
-        """Return a task without a verdict to the search."""
+    def _search_again(self, task: Task, video: Video, why: str) -> Judged | None:
+        """Return a task without a verdict to the search; None where its lease was lost."""
         again = self.services.clock.now() + back_off(1)
         for transaction in transactions(self.services.engine):
             with transaction as connection:
-                self.queue.put_back(connection, task.task_id, again, why, failed=False, stage=TaskStage.SEARCH)
+                if not self.queue.requeue(connection, task.task_id, again, why, failed=False, stage=TaskStage.SEARCH):
+                    return None
         return Judged(task.vod_id, task.shard, video.title, Status.UNDECIDED, 0, None, None, why)
 
     def _store(
@@ -289,7 +290,7 @@ class Bench:
                         .where(tables.verdict.c.verdict_id == breach.verdict_id)
                         .values(state=VerdictState.REFUSED, state_reason=breach.what[:500])
                     )
-                    self.queue.finish(connection, breach.task_id, TaskStatus.SKIP, breach.what)
+                    self.queue.cancel(connection, breach.task_id, breach.what)
         return found
 
 

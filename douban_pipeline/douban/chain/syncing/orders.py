@@ -11,7 +11,6 @@ from douban_pipeline.douban.store.decisions import LINKING, Aspect, aspect_of
 from douban_pipeline.douban.store.states import (
     DecisionAction,
     TaskStage,
-    TaskStatus,
     TaskType,
     VerdictState,
 )
@@ -60,7 +59,7 @@ def close_in_hand(connection: Connection, tables: OwnTables, queue: TaskQueue, d
     )
     for task_id, payload in connection.execute(in_hand).all():
         reason = _REPLACED if (payload or {}).get(DECISION) else PEOPLE_FIRST
-        queue.finish(connection, task_id, TaskStatus.SKIP, reason)
+        queue.cancel(connection, task_id, reason)
     if TaskType.MATCH_DOUBAN_ID in types:
         connection.execute(
             update(verdict)

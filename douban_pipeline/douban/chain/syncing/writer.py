@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Connection, RowMapping, select, update
 
 from douban_pipeline.cms.values import readable
-from douban_pipeline.core.database import reading, transactions
+from douban_pipeline.core.database import reading, run_transaction
 from douban_pipeline.douban.chain.attempts import Attempts
 from douban_pipeline.douban.chain.linking.facts import subject_facts, video_facts
 from douban_pipeline.douban.chain.linking.guards import broken_rules, profile_of, words
@@ -68,23 +68,24 @@ class Writer:
         for item in self._prepare(tasks):
             if isinstance(item, Synced):
                 yield item
-            else:
+            elif item is not None:
                 by_task[item.task.task_id] = item
         workers = self.services.settings.douban_concurrency
         ready = [work.task for work in by_task.values()]
         wanted: list[Wanted] = []
         for task, answer in self.attempts.run(ready, self._answer_for(by_task), workers=workers):
             result = self._plan(by_task[task.task_id], answer)
-            if isinstance(result, Synced):
+            if isinstance(result, Wanted):
+                wanted.append(result)
+            elif result is not None:
                 yield result
-                continue
-            wanted.append(result)
             if len(wanted) >= _CHUNK:
                 yield from self._write(wanted)
                 wanted = []
         yield from self._write(wanted)
 
-    def _prepare(self, tasks: Sequence[Task]) -> Iterator[Work | Synced]:
+    def _prepare(self, tasks: Sequence[Task]) -> Iterator[Work | Synced | None]:
+        """Yield what is to be asked for, or what became of a task that needs no answer; None if its lease was lost."""
         vod_ids = [task.vod_id for task in tasks]
         services = self.services
         with reading(services.engine) as connection:
@@ -176,8 +177,10 @@ class Writer:
             snapshot_id = connection.execute(query).scalar_one()
         return parse_subject(self.services.archive.get(snapshot_id).body, verdict["douban_id"]), snapshot_id
 
-    def _plan(self, work: Work, answer: SubjectAnswer | SubjectMissing | tuple[SubjectRecord, int]) -> Wanted | Synced:
-        """Return the write a task wants, or what became of it if it wants none."""
+    def _plan(
+        self, work: Work, answer: SubjectAnswer | SubjectMissing | tuple[SubjectRecord, int]
+    ) -> Wanted | Synced | None:
+        """Return the write a task wants, or what became of it if it wants none; None where its lease was lost."""
         if isinstance(answer, SubjectMissing):
             return self._to_review(work, f"豆瓣条目 {work.state['vod_douban_id']} 已不存在")
         record, snapshot_id = answer if isinstance(answer, tuple) else (answer.record, answer.snapshot_id)
@@ -234,7 +237,14 @@ class Writer:
         return f"已有豆瓣 ID {record.douban_id}（{record.title}）与影片不符：{why}"
 
     def _write(self, wanted: Sequence[Wanted]) -> Iterator[Synced]:
-        """Write what is wanted through the change log; where nothing differs, only our state moves on."""
+        """Write what is wanted through the change log; where nothing differs, only our state moves on.
+
+        A task whose lease was lost is left to the run that has it now.
+        """
+        with reading(self.services.engine) as connection:
+            ours = self.queue.held(connection, [item.work.task.task_id for item in wanted])
+        self.attempts.lost += len(wanted) - len(ours)
+        wanted = [item for item in wanted if item.work.task.task_id in ours]
         differing = [item for item in wanted if item.change.new]
         outcomes = self.change_log.write([item.change for item in differing])
         applied = [item for item in wanted if not item.change.new]
@@ -243,16 +253,19 @@ class Writer:
             changes[item.work.task.task_id] = outcome.change_id
             if outcome.state is ChangeState.APPLIED:
                 applied.append(item)
-            else:
-                yield self._refuse(item.work, outcome.reason, outcome.change_id)
-        for transaction in transactions(self.services.engine):
-            with transaction as connection:
-                for item in applied:
-                    if not item.change.new:
-                        self._note(connection, item.work, item.change.state)
-                    if item.work.verdict is not None:
-                        self._mark_verdict(connection, item.work.verdict, VerdictState.APPLIED, "")
-                    self.queue.finish(connection, item.work.task.task_id, TaskStatus.SUCCESS)
+            elif (refused := self._refuse(item.work, outcome.reason, outcome.change_id)) is not None:
+                yield refused
+
+        def finish(connection: Connection) -> None:
+            for item in applied:
+                if not item.change.new:
+                    self._note(connection, item.work, item.change.state)
+                if item.work.verdict is not None:
+                    self._mark_verdict(connection, item.work.verdict, VerdictState.APPLIED, "")
+                # Where the lease was lost just now, the write stands in the log all the same.
+                self.queue.finish(connection, item.work.task.task_id, TaskStatus.SUCCESS)
+
+        run_transaction(self.services.engine, finish)
         for item in applied:
             columns = tuple(item.change.new)
             result = "written" if columns else "unchanged"
@@ -279,42 +292,51 @@ class Writer:
             state["douban_id_source"] = AUTO
         return state
 
-    def _planned(self, work: Work, douban_id: int, columns: tuple[str, ...], linked: bool) -> Synced:
+    def _planned(self, work: Work, douban_id: int, columns: tuple[str, ...], linked: bool) -> Synced | None:
         reason = "演练模式：未写入"
         if work.ordered:
             # A decision waits until the site goes live, it is not refused for want of that.
             until = self.services.clock.now() + DRY_RUN_VISIT
-            for transaction in transactions(self.services.engine):
-                with transaction as connection:
-                    self.queue.put_back(connection, work.task.task_id, until, reason, failed=False)
-            return self._result(work, douban_id, "planned", columns, linked, reason)
-        self._close(work, TaskStatus.SKIP, VerdictState.DRY_RUN, reason, DRY_RUN_VISIT)
-        return self._result(work, douban_id, "planned", columns, linked, reason)
+            ours = run_transaction(
+                self.services.engine,
+                lambda connection: self.queue.requeue(connection, work.task.task_id, until, reason, failed=False),
+            )
+            self.attempts.lost += not ours
+        else:
+            ours = self._close(work, TaskStatus.SKIP, VerdictState.DRY_RUN, reason, DRY_RUN_VISIT)
+        return self._result(work, douban_id, "planned", columns, linked, reason) if ours else None
 
-    def _refuse(self, work: Work, reason: str, change_id: int | None = None) -> Synced:
+    def _refuse(self, work: Work, reason: str, change_id: int | None = None) -> Synced | None:
         # A row that the site locked stays so: no use asking every hour.
         now = self.services.clock.now()
         visit_in = next_visit_of(work.row, now) - now if work.row["vod_lock"] else REFUSED_VISIT
-        self._close(work, TaskStatus.SKIP, VerdictState.REFUSED, reason, visit_in)
+        if not self._close(work, TaskStatus.SKIP, VerdictState.REFUSED, reason, visit_in):
+            return None
         douban_id = work.verdict["douban_id"] if work.verdict is not None else work.state["vod_douban_id"]
         return self._result(work, douban_id, "refused", reason=reason, change_id=change_id)
 
-    def _to_review(self, work: Work, reason: str) -> Synced:
+    def _to_review(self, work: Work, reason: str) -> Synced | None:
         """Ask a person about an id that stands, and have candidates looked for meanwhile."""
         state = {"douban_review_status": ReviewStatus.REVIEW, "douban_review_reason": reason[:500]}
         # Who ordered the sync is told that there was none.
         status = TaskStatus.SKIP if work.ordered else TaskStatus.SUCCESS
-        self._close(work, status, VerdictState.REFUSED, reason, REVIEW_VISIT, state)
+        if not self._close(work, status, VerdictState.REFUSED, reason, REVIEW_VISIT, state):
+            return None
         return self._result(work, work.state["vod_douban_id"], "review", reason=reason)
 
-    def _skip(self, task: Task, reason: str, *, gone: bool = False) -> Synced:
-        for transaction in transactions(self.services.engine):
-            with transaction as connection:
-                if gone:
-                    note_gone(connection, self.services.tables, task.vod_id)
-                if task.task_type is TaskType.MATCH_DOUBAN_ID:
-                    refuse_pending(connection, self.services.tables, task.vod_id, reason)
-                self.queue.finish(connection, task.task_id, TaskStatus.SKIP, reason)
+    def _skip(self, task: Task, reason: str, *, gone: bool = False) -> Synced | None:
+        def skip(connection: Connection) -> bool:
+            if not self.queue.finish(connection, task.task_id, TaskStatus.SKIP, reason):
+                return False
+            if gone:
+                note_gone(connection, self.services.tables, task.vod_id)
+            if task.task_type is TaskType.MATCH_DOUBAN_ID:
+                refuse_pending(connection, self.services.tables, task.vod_id, reason)
+            return True
+
+        if not run_transaction(self.services.engine, skip):
+            self.attempts.lost += 1
+            return None
         return Synced(task.vod_id, task.shard, "", 0, "skipped", reason=reason)
 
     def _close(
@@ -325,17 +347,26 @@ class Writer:
         reason: str,
         visit_in: timedelta,
         state: Mapping[str, Any] | None = None,
-    ) -> None:
-        """Close a task that wrote nothing, and look again after ``visit_in``."""
+    ) -> bool:
+        """Close a task that wrote nothing, and look again after ``visit_in``; return whether it was still ours.
+
+        Nothing changes where the lease was lost.
+        """
         now = self.services.clock.now()
-        for transaction in transactions(self.services.engine):
-            with transaction as connection:
-                if work.verdict is not None and work.verdict["state"] == VerdictState.PENDING:
-                    self._mark_verdict(connection, work.verdict, verdict_state, reason)
-                if work.state["douban_next_sync_at"] is not None:
-                    values = {"douban_last_sync_at": now, "douban_next_sync_at": now + visit_in, **(state or {})}
-                    self._note(connection, work, values)
-                self.queue.finish(connection, work.task.task_id, status, reason)
+
+        def close(connection: Connection) -> bool:
+            if not self.queue.finish(connection, work.task.task_id, status, reason):
+                return False
+            if work.verdict is not None and work.verdict["state"] == VerdictState.PENDING:
+                self._mark_verdict(connection, work.verdict, verdict_state, reason)
+            if work.state["douban_next_sync_at"] is not None:
+                values = {"douban_last_sync_at": now, "douban_next_sync_at": now + visit_in, **(state or {})}
+                self._note(connection, work, values)
+            return True
+
+        ours = run_transaction(self.services.engine, close)
+        self.attempts.lost += not ours
+        return ours
 
     def _note(self, connection: Connection, work: Work, values: Mapping[str, Any]) -> None:
         """Change our state, unless the link was decided on since it was looked at."""

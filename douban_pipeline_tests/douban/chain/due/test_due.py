@@ -120,9 +120,9 @@ def test_open_tasks_of_a_category_that_fell_out_of_scope_are_closed(shared_libra
     library.add_states({"vod_id": 1, "type_id": 6}, *({"vod_id": vod_id, "type_id": 24} for vod_id in (2, 3, 4)))
     queue = library.queue()
     library.enqueue(queue, [NewTask(n, TaskType.MATCH_DOUBAN_ID, TaskStage.SEARCH) for n in (1, 2, 3, 4)])
+    queue.lease([3, 4], TaskStage.SEARCH, limit=2)
     with library.engine.begin() as connection:
         queue.finish(connection, library.tasks()[3]["task_id"], TaskStatus.SUCCESS, "完成")
-    queue.lease([3], TaskStage.SEARCH, limit=1)
     assert due_of(library).drop_out_of_scope(queue) == 2
     assert [(task["status"], task["last_error"]) for task in library.tasks()] == [
         ("PENDING", ""),
@@ -171,8 +171,9 @@ def test_a_task_that_carries_a_decision_out_launches_a_run_when_its_time_has_com
     decide(library, 1, "queued")
     library.execute(sa.update(decision).values(task_id=task_id))
     assert decided(library) == [(1, START)], "not for a task that nobody ordered"
+    queue.lease([1], TaskStage.INTRO, limit=10)
     with library.engine.begin() as connection:
-        queue.put_back(connection, task_id, START + HOUR, "预算已用完", failed=False)
+        queue.requeue(connection, task_id, START + HOUR, "预算已用完", failed=False)
     assert decided(library) == []
     library.clock.advance(hours=1)
     assert decided(library) == [(1, START)]
@@ -201,8 +202,9 @@ def test_which_categories_are_worked_on(shared_library, options, worked_on):
 def test_what_waits_out_a_failure_is_not_overtaken(library):
     library.add_states({"vod_id": 1}, {"vod_id": 2})
     take(library)
+    queue = library.leasing()
     with library.engine.begin() as connection:
-        library.queue().put_back(connection, library.tasks()[0]["task_id"], START + HOUR, "", failed=True)
+        queue.requeue(connection, library.tasks()[0]["task_id"], START + HOUR, "", failed=True)
     for scope in Scope:
         assert taken(library, scope=scope) == [2]
     library.clock.advance(hours=1)
@@ -213,9 +215,10 @@ def test_an_intro_that_waits_delays_nothing_else(library):
     library.add_states({"vod_id": 1}, {"vod_id": 2, "vod_douban_id": 5, "douban_review_status": "CONFIRMED"})
     queue = library.queue()
     library.enqueue(queue, [NewTask(n, TaskType.AI_INTRO, TaskStage.INTRO) for n in (1, 2)])
+    queue.lease([1, 2], TaskStage.INTRO, limit=2)
     with library.engine.begin() as connection:
         for task in library.tasks():
-            queue.put_back(connection, task["task_id"], START + HOUR, "预算已用完", failed=False)
+            queue.requeue(connection, task["task_id"], START + HOUR, "预算已用完", failed=False)
     assert [(due.shard, due.oldest) for due in due_of(library).overview()] == [(1, START - HOUR), (2, START - HOUR)]
     assert [(video.vod_id, video.task_type) for video in take(library).taken] == [
         (1, TaskType.MATCH_DOUBAN_ID),
@@ -228,8 +231,9 @@ def test_a_video_that_came_due_while_its_task_waits_rests_with_it(library):
     # Otherwise the sensor launches a run every half minute that finds nothing to take on.
     library.add_states({"vod_id": 1})
     assert taken(library) == [1]
+    queue = library.leasing()
     with library.engine.begin() as connection:
-        library.queue("run").put_back(connection, library.tasks()[0]["task_id"], START + HOUR, "HTTP 500", failed=True)
+        queue.requeue(connection, library.tasks()[0]["task_id"], START + HOUR, "HTTP 500", failed=True)
     assert due_of(library).overview() != []
     assert taken(library) == []
     assert due_of(library).overview() == []

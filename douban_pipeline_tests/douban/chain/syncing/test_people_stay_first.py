@@ -7,12 +7,14 @@ from datetime import timedelta
 import pytest
 import sqlalchemy as sa
 
+from douban_pipeline.core.errors import GateClosed
 from douban_pipeline.douban.chain.attempts import Attempts
 from douban_pipeline.douban.chain.linking import verdicts
 from douban_pipeline.douban.chain.syncing.decisions import carry_out
 from douban_pipeline.douban.chain.syncing.writer import Writer
 from douban_pipeline.douban.review.recording.decisions import Wish, record
 from douban_pipeline.douban.store.states import DecisionAction, TaskStage
+from douban_pipeline.douban.store.tasks import TaskQueue
 from douban_pipeline_tests.douban.chain.syncing.conftest import RIVAL
 from douban_pipeline_tests.harness.fixtures.deciding import decide, decisions
 from douban_pipeline_tests.harness.fixtures.runs import STEPS
@@ -64,28 +66,80 @@ def linked(stage):
     return scenario
 
 
-@pytest.mark.parametrize("missing", [False, True], ids=["answer", "no-subject"])
+@pytest.mark.parametrize("moment", ["answer", "no-subject", "write"])
 @pytest.mark.parametrize(("action", "douban_id"), [("set_id", TRAM["id"]), ("clear_id", 0), ("ignore", 0)])
-def test_a_sync_that_comes_after_a_decision_writes_nothing(linked, monkeypatch, action, douban_id, missing):
-    if missing:
+def test_a_sync_that_comes_after_a_decision_writes_nothing(linked, monkeypatch, action, douban_id, moment):
+    if moment == "no-subject":
         linked.upstream._subjects.pop(WHALE["id"])
-    real, seen = Attempts.run, []
+    run, held, seen = Attempts.run, TaskQueue.held, []
 
-    def run(self, tasks, call, *, workers):
-        for task, answer in real(self, tasks, call, workers=workers):
-            decide(linked.library, 5, action, douban_id)
-            carry_out_elsewhere(linked, 5)
-            seen.append((standing(linked, 5), linked.library.all_bytes()))
+    def decide_elsewhere():
+        decide(linked.library, 5, action, douban_id)
+        carry_out_elsewhere(linked, 5)
+        seen.append((standing(linked, 5), linked.library.all_bytes()))
+
+    def run_and_decide(self, tasks, call, *, workers):
+        for task, answer in run(self, tasks, call, workers=workers):
+            decide_elsewhere()
             yield task, answer
+
+    def look_and_decide(self, connection, task_ids):
+        ours = held(self, connection, task_ids)
+        connection.close()
+        decide_elsewhere()
+        return ours
 
     services = linked.services
     queue, log = services.queue("this"), services.change_log("this")
     tasks = queue.lease([5], TaskStage.SYNC, limit=5)
-    monkeypatch.setattr(Attempts, "run", run)
+    if moment == "write":
+        monkeypatch.setattr(TaskQueue, "held", look_and_decide)
+    else:
+        monkeypatch.setattr(Attempts, "run", run_and_decide)
     attempts = Attempts(services, queue, linked.clock.now() + timedelta(hours=1))
-    [result] = Writer(services, queue, log, attempts).sync(tasks)
-    assert (result.result, result.change_id) == (("review", None) if missing else ("refused", result.change_id))
+    assert list(Writer(services, queue, log, attempts).sync(tasks)) == []
+    assert attempts.lost == 1, "the decision closed the task"
     assert seen == [(standing(linked, 5), linked.library.all_bytes())]
+    of_this_run = [change["state"] for change in linked.library.log() if change["run_id"] == "this"]
+    assert of_this_run == (["refused"] if moment == "write" else [])
+
+
+@pytest.fixture
+def ordered(linked):
+    """A sync that a person ordered, the run that held it for too long, and the tasks as that run has them."""
+    decide(linked.library, 5, "sync_now", WHALE["id"])
+    carry_out_elsewhere(linked, 5)
+    queue = linked.services.queue("silent")
+    tasks = queue.lease([5], TaskStage.SYNC, limit=5)
+    linked.clock.advance(seconds=linked.services.settings.lease_seconds + 1)
+    return linked, queue, tasks
+
+
+def writer_of(scenario, queue):
+    attempts = Attempts(scenario.services, queue, scenario.clock.now() + timedelta(hours=1))
+    return Writer(scenario.services, queue, scenario.services.change_log("writing"), attempts)
+
+
+@pytest.mark.parametrize("trouble", [None, "no-subject", "source"])
+def test_a_run_that_lost_its_lease_leaves_a_persons_order_to_the_run_that_has_it(ordered, monkeypatch, trouble):
+    scenario, silent, tasks = ordered
+    other = scenario.services.queue("next")
+    assert [task.vod_id for task in other.lease([5], TaskStage.SYNC, limit=5)] == [5]
+    before = scenario.library.tasks(), scenario.library.states(), scenario.library.all_bytes()
+    with monkeypatch.context() as patch:
+        if trouble == "no-subject":
+            patch.delitem(scenario.upstream._subjects, WHALE["id"])
+        elif trouble == "source":
+            refuse = GateClosed("douban", "断路", scenario.clock.now() + timedelta(hours=1))
+            patch.setattr(Writer, "_answer_for", lambda *_: lambda _task: (_ for _ in ()).throw(refuse))
+        late = writer_of(scenario, silent)
+        assert list(late.sync(tasks)) == []
+    assert (late.attempts.lost, late.attempts.deferred, late.attempts.failed) == (1, [], [])
+    assert (scenario.library.tasks(), scenario.library.states(), scenario.library.all_bytes()) == before
+    assert decisions(scenario.library, "state") == ["queued"]
+    [done] = writer_of(scenario, other).sync(other.lease([5], TaskStage.SYNC, limit=5))
+    assert done.result == "written"
+    assert decisions(scenario.library, "state") == ["applied"]
 
 
 def test_work_that_a_decision_closed_does_not_come_back(linked):
@@ -95,7 +149,7 @@ def test_work_that_a_decision_closed_does_not_come_back(linked):
     decide(linked.library, 5, "ignore")
     carry_out_elsewhere(linked, 5)
     with linked.library.engine.begin() as connection:
-        queue.put_back(connection, task.task_id, linked.clock.now(), "429", failed=True)
+        assert not queue.requeue(connection, task.task_id, linked.clock.now(), "429", failed=True)
     assert linked.task(5)["status"] == "SKIP"
     assert services.queue("next").lease([5], TaskStage.SYNC, limit=5) == []
 
