@@ -46,10 +46,8 @@ PUBLIC_REQUESTS_PER_MINUTE = 60
 
 LLM_SECONDS = 90.0
 """Wall-clock limit of one call of the language model, which takes its time."""
-_LLM_CALLS = 2
-"""Calls of the language model for one intro: one that the guard refuses is asked for once more."""
-_SEARCHES = 3
-"""Searches for one video at most, by each provider."""
+RETRY_SECONDS = 60.0
+"""How long a request that failed may be tried again, see ``total_time`` of `core.http.Fetcher`."""
 
 
 class SettingsError(Exception):
@@ -263,7 +261,7 @@ class Settings(BaseSettings):
                 "lease_seconds",
                 self.lease_seconds,
                 f"at least {self.longest_step.total_seconds():g}, which is how long a step may take: "
-                f"{PREFIX}RUN_SECONDS, which is {self.run_seconds}, and the requests of the video begun last",
+                f"{PREFIX}RUN_SECONDS, which is {self.run_seconds}, and the request begun last with its retries",
             )
         if self.review_score > self.confirm_score:
             raise _FieldError(
@@ -347,14 +345,11 @@ class Settings(BaseSettings):
     def longest_step(self) -> timedelta:
         """How long a step may keep its tasks without renewing their leases.
 
-        It takes videos on for `run_seconds`; the last one may then need all of its requests, and each of these its
-        whole time. Pauses at the gate and repeated attempts are not counted: leases are renewed every few videos.
+        It takes videos on for `run_seconds`. Then at most one request of a video still needs its whole time and its
+        retries, for one that is not answered ends the work on that video.
         """
-        requests = self.top_n + _SEARCHES * len(self.search_urls)
-        last = requests * self.request_timeout_seconds
-        if self.ai_intros:
-            last = max(last, self.request_timeout_seconds + _LLM_CALLS * LLM_SECONDS)
-        return timedelta(seconds=math.ceil(self.run_seconds + last))
+        last = max(self.request_timeout_seconds, LLM_SECONDS if self.ai_intros else 0.0)
+        return timedelta(seconds=math.ceil(self.run_seconds + RETRY_SECONDS + last))
 
 
 class _FieldError(ValueError):

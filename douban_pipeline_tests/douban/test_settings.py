@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import traceback
 from datetime import timedelta
@@ -9,10 +10,11 @@ from typing import get_args
 
 import pytest
 
+from douban_pipeline.core.http import Fetcher
 from douban_pipeline.core.llm import SOURCE as LLM
 from douban_pipeline.douban.chain.linking.guards import profile_of
 from douban_pipeline.douban.setting_values import CHAIN, DEFAULT_FIELD_POLICIES, SEARCH_PROVIDERS, SOURCES
-from douban_pipeline.douban.settings import Settings, SettingsError, load_settings
+from douban_pipeline.douban.settings import RETRY_SECONDS, Settings, SettingsError, load_settings
 from douban_pipeline.douban.sources.douban_php import SOURCE as DOUBAN
 from douban_pipeline.douban.sources.search_providers import PROVIDERS
 from douban_pipeline.douban.upkeep.gates import SOURCE_NAMES
@@ -120,20 +122,20 @@ def test_a_wrong_value_is_named_with_what_is_allowed(refusal, variable, value, a
 @pytest.mark.parametrize(
     ("given", "least"),
     [
-        ({}, 400),  # 240 s, then five subjects and three searches of 20 s
-        ({"RUN_SECONDS": "1500"}, 1660),
-        ({"TOP_N": "20", "REQUEST_TIMEOUT_SECONDS": "30"}, 930),
-        ({"SEARCH_PROVIDER": "chain"}, 460),
-        ({"AI_INTROS": "true"}, 440),  # 240 s, then a subject and two calls of the language model of 90 s
-        ({"RUN_SECONDS": "10", "TOP_N": "1", "REQUEST_TIMEOUT_SECONDS": "0.5"}, 60),
+        ({}, 320),  # 240 s, 60 s of retries and a request of 20 s
+        ({"RUN_SECONDS": "1500"}, 1580),
+        ({"REQUEST_TIMEOUT_SECONDS": "120"}, 420),
+        ({"REQUEST_TIMEOUT_SECONDS": "0.5"}, 301),
+        ({"AI_INTROS": "true"}, 390),  # a call of the language model takes 90 s
+        ({"AI_INTROS": "true", "REQUEST_TIMEOUT_SECONDS": "100"}, 400),
     ],
 )
 def test_a_lease_shorter_than_the_longest_step_is_refused(refusal, monkeypatch, given, least):
     monkeypatch.setenv("OPENROUTER_API_KEY", "key")
-    if least > 60:
-        message = refusal(**given, LEASE_SECONDS=str(least - 1))
-        assert f"{P}LEASE_SECONDS = '{least - 1}' is not allowed: at least {least}, " in message
-        assert f"{P}RUN_SECONDS, which is {given.get('RUN_SECONDS', '240')}" in message
+    assert inspect.signature(Fetcher).parameters["total_time"].default == RETRY_SECONDS
+    message = refusal(**given, LEASE_SECONDS=str(least - 1))
+    assert f"{P}LEASE_SECONDS = '{least - 1}' is not allowed: at least {least}, " in message
+    assert f"{P}RUN_SECONDS, which is {given.get('RUN_SECONDS', '240')}" in message
     for name, value in {**given, "LEASE_SECONDS": str(least)}.items():
         monkeypatch.setenv(P + name, value)
     assert load_settings().lease_seconds == least

@@ -188,7 +188,12 @@ def _furnished(
     stage: Callable[..., Scenario], site: Site, url: str, about: dict[Do, list[int]], todo: dict[str, list[int]]
 ) -> Scenario:
     """Return the site as reviewers find it: matched and synced, some of it locked, and no intro due but by order."""
-    given = {"batch_size": 2000, "run_seconds": 1500, "excluded_type_ids": frozenset({LEFT_ALONE})}
+    given = {
+        "batch_size": 2000,
+        "run_seconds": 1500,
+        "lease_seconds": 1800,
+        "excluded_type_ids": frozenset({LEFT_ALONE}),
+    }
     model = {"ai_intros": True, "openrouter_api_key": KEY, "intros_per_run": 500}
     scenario = stage(site.rows, site.subjects, url=url, **given, **model)
     scenario = scenario.under(llm_url=scenario.upstream.llm_url)

@@ -58,7 +58,7 @@ SETTINGS: Mapping[str, str] = {
     "DRY_RUN": "false",
     "RESTORE_LOCKED": "true",
     # What a killed run held comes back while the soak lasts: the shortest lease that is allowed with 60 seconds.
-    "LEASE_SECONDS": "244",
+    "LEASE_SECONDS": "210",
     "RUN_SECONDS": "60",
     "MIN_DUE_PER_RUN": "5",
     "MAX_DUE_WAIT_MINUTES": "1",
