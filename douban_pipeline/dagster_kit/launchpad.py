@@ -27,6 +27,15 @@ def refuse_environment(context: dg.OpExecutionContext) -> None:
         raise dg.Failure(f"配置中不得引用环境变量：{', '.join(asked)}", allow_retries=False)
 
 
+def location_of(run: dg.DagsterRun | None) -> str:
+    """Return repository and code location of a run as Dagster's UI addresses them; empty where the run has none.
+
+    Runs that a test or a script executes in its own process come from no code location.
+    """
+    origin = run.remote_job_origin if run is not None else None
+    return origin.repository_origin.get_label() if origin is not None else ""
+
+
 def problems_failure(what: str, problems: Sequence[str]) -> dg.Failure:
     """Return the failure of a job whose config is wrong: ``what`` was not done, and a line for each problem."""
     told, shown = ("\n".join(f"- {each}" for each in form) for form in (problems, map(escaped, problems)))

@@ -1,29 +1,66 @@
-"""Paths that open the launchpads people use most, filled in: decide, take back, ask what happened.
+"""Links of the Douban system: launchpads filled in to decide, to revert or to ask what happened, runs, Douban's search.
 
-Nothing happens until a person signs and launches. What a path holds is ours, never outside text.
+Nothing happens until a person signs and launches. What a link holds is ours, never outside text.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
+from urllib.parse import quote
 
-from douban_pipeline.core.ui.launchpad_links import launch_path, op_config, row
+from douban_pipeline.core.ui.launchpad_links import Launch, op_config, row
 from douban_pipeline.douban.store.states import DecisionAction
+from douban_pipeline.matching import clean_title
+
+LOCATION = "__repository__@douban_pipeline"
+"""Repository and code location as `workspace.yaml` names them; where a run tells another one, that is taken."""
+
+BATCH = 100
+"""Videos that `record_batch_decisions` takes at once unless it is given another number, and that fit into a link."""
+
+IGNORED_DAYS = 180
+"""Proposed where a video is ignored because nothing was found: Douban may well know it by then."""
 
 
-def decide(vod_id: int, action: DecisionAction, *, dry_run: bool, **given: Any) -> str:
-    """Return the path of `record_decisions` with one decision; ``given`` is what else its row says."""
+def decide(vod_id: int, action: DecisionAction, *, dry_run: bool, **given: Any) -> Launch:
+    """Return `record_decisions` with one decision; ``given`` is what else its row says."""
     decisions = [row(vod_id=vod_id, action=action.value, **given)]
     config = {"reviewer": "", "note": "", "dry_run": dry_run, "decisions": decisions}
-    return launch_path("record_decisions", op_config("store_decisions", config))
+    return Launch("record_decisions", op_config("store_decisions", config))
 
 
-def take_back(**chosen: Any) -> str:
-    """Return the path of `revert_changes` for what is ``chosen``; first it only shows."""
+def clear_others(douban_id: int, keeper: int) -> Launch:
+    """Return the batch that clears a subject's id from all its videos but ``keeper``; a dry run first."""
+    return _batch(keeper, action=DecisionAction.clear_id.value, duplicates_of=douban_id, except_vod_ids=[keeper])
+
+
+def ignore_others(others: Sequence[int], keeper: int) -> Launch:
+    """Return the batch that ignores the first `BATCH` of ``others``; a dry run first."""
+    return _batch(keeper, action=DecisionAction.ignore.value, vod_ids=list(others[:BATCH]))
+
+
+def _batch(keeper: int, **given: Any) -> Launch:
+    config = {"reviewer": "", "note": f"与影片 {keeper} 重复", "dry_run": True, **given}
+    return Launch("record_batch_decisions", op_config("select_and_record", config))
+
+
+def revert(**chosen: Any) -> Launch:
+    """Return `revert_changes` for what is ``chosen``; a dry run unless that says otherwise."""
     config = {"operator": "", "reason": "", "dry_run": True, **chosen}
-    return launch_path("revert_changes", op_config("take_back", config))
+    return Launch("revert_changes", op_config("take_back", config))
 
 
-def history(vod_id: int) -> str:
-    """Return the path of `video_history` of a video."""
-    return launch_path("video_history", op_config("tell_history", {"vod_ids": [vod_id]}))
+def history(vod_id: int) -> Launch:
+    """Return `video_history` of a video."""
+    return Launch("video_history", op_config("tell_history", {"vod_ids": [vod_id]}))
+
+
+def run_path(run_id: str) -> str:
+    """Return the path of a run's page in Dagster's UI."""
+    return f"/runs/{quote(run_id, safe='')}"
+
+
+def douban_search(title: str) -> str:
+    """Return the address of Douban's own search for a title, as the pipeline searches it."""
+    return f"https://search.douban.com/movie/subject_search?search_text={quote(clean_title(title), safe='')}&cat=1002"

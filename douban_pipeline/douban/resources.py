@@ -4,6 +4,8 @@ from collections.abc import Iterator
 
 import dagster as dg
 
+from douban_pipeline.dagster_kit.launchpad import location_of
+from douban_pipeline.douban.links import LOCATION
 from douban_pipeline.douban.services import Services, open_services
 from douban_pipeline.douban.settings import Settings
 
@@ -21,7 +23,7 @@ def services_resource(settings: Settings) -> dg.ResourceDefinition:
     def services(context: dg.InitResourceContext) -> Iterator[Services]:
         if context.run is not None and context.instance is not None:
             keep_connections(context.instance)
-        opened = open_services(settings)
+        opened = open_services(settings, location=location_of(context.run) or LOCATION)
         try:
             yield opened
         finally:

@@ -20,7 +20,9 @@ from douban_pipeline.core.llm import LanguageModel
 from douban_pipeline.core.llm import headers as llm_headers
 from douban_pipeline.core.owner import owner_name
 from douban_pipeline.core.platform import Platform
-from douban_pipeline.douban.settings import LLM_SECONDS, Settings
+from douban_pipeline.core.ui.report_files import ReportFolder
+from douban_pipeline.douban.links import LOCATION
+from douban_pipeline.douban.settings import LLM_SECONDS, Settings, variable
 from douban_pipeline.douban.sources.answer_bodies import RULES
 from douban_pipeline.douban.sources.douban_php import SOURCE as DOUBAN
 from douban_pipeline.douban.sources.douban_php import DoubanClient
@@ -45,6 +47,8 @@ class Services(Platform):
 
     settings: Settings
     tables: OwnTables
+    location: str = LOCATION
+    """Repository and code location of the run, as links into Dagster's UI address them."""
 
     @cached_property
     def cms(self) -> Cms:
@@ -60,6 +64,11 @@ class Services(Platform):
         """The site's video categories by id."""
         with reading(self.engine) as connection:
             return self.cms.categories(connection)
+
+    @property
+    def reports(self) -> ReportFolder:
+        """The folder of the reports."""
+        return ReportFolder(self.settings.home.absolute() / "reports", self.settings.reports_url, variable("home"))
 
     @cached_property
     def archive(self) -> Archive:
@@ -190,11 +199,18 @@ class Services(Platform):
         )
 
 
-def open_services(settings: Settings, clock: Clock | None = None) -> Services:
-    """Return the services for ``settings``; nothing is connected until it is used."""
+def open_services(settings: Settings, clock: Clock | None = None, location: str = LOCATION) -> Services:
+    """Return the services for ``settings``; nothing is connected until it is used.
+
+    Args:
+        settings: From the environment.
+        clock: The system's, if not given.
+        location: Repository and code location of the run, for links into Dagster's UI.
+    """
     return Services(
         engine=open_engine(settings.library_url),
         clock=clock or SystemClock(),
         settings=settings,
         tables=own_tables(settings.table_prefix),
+        location=location,
     )

@@ -14,6 +14,7 @@ import yaml
 from playwright.sync_api import Locator, Page, expect
 
 from douban_pipeline.core.ui.launchpad_links import MOST_CHARACTERS, job_path
+from douban_pipeline.douban.links import LOCATION
 from douban_pipeline.douban.review.jobs import record_decisions
 from douban_pipeline.douban.review.reading.queue import review_queue_of
 from douban_pipeline.douban.review.reading.sheet import sheet_of
@@ -128,7 +129,7 @@ def part_of(address: str) -> dict[str, Any]:
     """Return the config of a link, which Dagster takes."""
     assert len(address) <= MOST_CHARACTERS
     base, _, config = address.partition("?config=")
-    assert base == f"http://127.0.0.1:9{job_path('record_decisions')}/setup"
+    assert base == f"http://127.0.0.1:9{job_path('record_decisions', LOCATION)}/setup"
     loaded = yaml.safe_load(unquote(config))
     dg.validate_run_config(record_decisions, loaded)
     return dict(loaded["ops"]["store_decisions"]["config"])

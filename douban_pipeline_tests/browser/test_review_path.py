@@ -16,6 +16,7 @@ from playwright.sync_api import Page, expect
 
 from douban_pipeline.core.ui.launchpad_links import job_path
 from douban_pipeline.douban.jobs import CHAIN, SYNC_TAGS, shard_range_tags
+from douban_pipeline.douban.links import LOCATION
 from douban_pipeline.douban.store.states import ChangeState, DecisionState, ReviewStatus
 from douban_pipeline_tests.browser import clicks
 from douban_pipeline_tests.browser.dagster_ui import DagsterUi, until
@@ -119,7 +120,7 @@ def take_back(ui: DagsterUi, page: Page, decided: Decided) -> None:
     batch, vod_id = decided.row["batch_id"], decided.row["vod_id"]
     page.goto(f"{ui.url}/runs/{decided.run_id}", wait_until="domcontentloaded")
     expect(page.get_by_text(batch).first).to_be_visible()
-    page.goto(ui.url + job_path("revert_changes"), wait_until="domcontentloaded")
+    page.goto(ui.url + job_path("revert_changes", LOCATION), wait_until="domcontentloaded")
     clicks.expect_valid(page)
     for name, value in (("operator", REVIEWER), ("reason", "点错了"), ("batch_id", batch)):
         clicks.fill_in(page, name, value)

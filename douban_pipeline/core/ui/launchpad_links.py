@@ -1,27 +1,52 @@
 """Links that open a launchpad with its config filled in. Knows nothing of Dagster but where its pages are.
 
 Seen with Dagster 1.13: the page takes ``config`` as YAML, validates it, and waits for the click on *Launch Run*.
+
+A `Launch` names a job and its config. The path of its launchpad also holds the code location that the job is loaded
+from, which is known only where the link is shown: installations name their locations as they like.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
 import yaml
 
-LOCATION = "__repository__@douban_pipeline"
-"""Repository and code location as `workspace.yaml` names them."""
+from douban_pipeline.core.ui.presentation import Markdown
 
 MOST_CHARACTERS = 7_500
 """Longest link that every part on the way takes: nginx, as it comes, reads 8 KB of a request's first line. Dagster's
 own server was seen to take 50,000."""
 
 
-def job_path(job: str) -> str:
-    """Return the path of a job's launchpad in Dagster's UI."""
-    return f"/locations/{LOCATION}/jobs/{job}/playground"
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """A job to launch, and the config that its launchpad is filled with (YAML)."""
+
+    job: str
+    config: str
+
+    def path(self, location: str) -> str:
+        """Return the path that opens the launchpad.
+
+        Args:
+            location: Repository and code location as Dagster's UI addresses them, ``repository@location``.
+        """
+        return f"{job_path(self.job, location)}/setup?config={quote(self.config, safe='')}"
+
+
+def job_path(job: str, location: str) -> str:
+    """Return the path of a job's launchpad in Dagster's UI; ``location`` as for `Launch.path`."""
+    return f"/locations/{quote(location, safe='@')}/jobs/{job}/playground"
+
+
+def launch_link(text: str, launch: Launch, location: str) -> Markdown:
+    """Return a link as Markdown; ``text`` is ours, never outside text. Empty where the link would be too long."""
+    path = launch.path(location)
+    return Markdown(f"[{text}]({path})" if len(path) <= MOST_CHARACTERS else "")
 
 
 def op_config(op: str, config: Mapping[str, Any]) -> str:
@@ -30,11 +55,6 @@ def op_config(op: str, config: Mapping[str, Any]) -> str:
         {"ops": {op: {"config": dict(config)}}}, Dumper=_Dumper, allow_unicode=True, sort_keys=False, width=10_000
     )
     return str(text)
-
-
-def launch_path(job: str, config: str) -> str:
-    """Return the path that opens a job's launchpad filled with ``config``."""
-    return f"{job_path(job)}/setup?config={quote(config, safe='')}"
 
 
 class _Dumper(yaml.SafeDumper):

@@ -5,53 +5,61 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
-
-from douban_pipeline.douban.settings import Settings, variable
 
 
 class ReportFileError(Exception):
     """A report could not be written; the message names the file, what is wrong with it and what to do."""
 
 
-def reports_folder(settings: Settings) -> Path:
-    """Return the folder of the reports, which may not be there yet."""
-    return settings.home.absolute() / "reports"
+@dataclass(frozen=True, slots=True)
+class ReportFolder:
+    """The folder of a system's reports.
 
-
-def write_report(settings: Settings, name: str, content: str | bytes) -> Path:
-    """Write a report, in place of the one of that name; who reads it meanwhile sees one or the other, never half.
-
-    Raises:
-        ReportFileError: The disk is full, or the folder cannot be written.
+    Attributes:
+        path: Where it is; it may not exist yet.
+        url: Its address where a web server serves it, empty where none does.
+        setting: What to set to have it elsewhere; named in errors.
     """
-    folder = reports_folder(settings)
-    path = folder / name
-    data = content.encode() if isinstance(content, str) else content
-    held = ""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=folder, prefix=f".{name}.", delete=False) as file:
-            held = file.name
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        # Others may serve it: a temporary file is its owner's alone.
-        Path(held).chmod(0o644)
-        Path(held).replace(path)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            if held:
-                Path(held).unlink()
-        raise ReportFileError(
-            f"{path} cannot be written ({error.strerror}): make room there or give the account the right to write, "
-            f"or set {variable('home')} to another folder"
-        ) from error
-    return path
 
+    path: Path
+    url: str
+    setting: str
 
-def address_of(settings: Settings, name: str) -> str:
-    """Return where people open a report: its address where the folder is served, its path otherwise."""
-    base = settings.reports_url.rstrip("/")
-    return f"{base}/{quote(name)}" if base else str(reports_folder(settings) / name)
+    def write(self, name: str, content: str | bytes) -> Path:
+        """Write the report ``name`` in place of the one of that name, and return its path.
+
+        Whoever reads the file at the same time sees the old report or the new one, never half of one.
+
+        Raises:
+            ReportFileError: The disk is full, or the folder cannot be written.
+        """
+        path = self.path / name
+        data = content.encode() if isinstance(content, str) else content
+        temporary = ""
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            with tempfile.NamedTemporaryFile(dir=self.path, prefix=f".{name}.", delete=False) as file:
+                temporary = file.name
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            # Others may serve it: a temporary file is readable by its owner alone.
+            Path(temporary).chmod(0o644)
+            Path(temporary).replace(path)
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                if temporary:
+                    Path(temporary).unlink()
+            raise ReportFileError(
+                f"{path} cannot be written ({error.strerror}): make room there or give the account the right to "
+                f"write, or set {self.setting} to another folder"
+            ) from error
+        return path
+
+    def address(self, name: str) -> str:
+        """Return where people open a report: its URL where the folder is served, its path otherwise."""
+        base = self.url.rstrip("/")
+        return f"{base}/{quote(name)}" if base else str(self.path / name)

@@ -3,7 +3,7 @@
 import dagster as dg
 from pydantic import Field
 
-from douban_pipeline.core.ui.report_files import ReportFileError, address_of, write_report
+from douban_pipeline.core.ui.report_files import ReportFileError, ReportFolder
 from douban_pipeline.douban.chain.syncing.assets import synced_fields
 from douban_pipeline.douban.review.reading import sheet_html
 from douban_pipeline.douban.review.reading.queue import review_queue_of
@@ -15,7 +15,6 @@ from douban_pipeline.douban.review.reading.queue_table import (
 from douban_pipeline.douban.review.reading.sheet import sheet_of
 from douban_pipeline.douban.review.spreadsheet.files import export_csv
 from douban_pipeline.douban.services import Services
-from douban_pipeline.douban.settings import Settings
 
 CSV_NAME = "review_queue.csv"
 
@@ -36,20 +35,19 @@ def review_queue(config: ReviewQueueConfig, services: dg.ResourceParam[Services]
     the decisions out; until then the videos are left out here.
     """
     services.ready()
-    settings = services.settings
     queue = review_queue_of(services, most=config.most)
     try:
-        write_report(settings, sheet_html.NAME, sheet_html.sheet_page(sheet_of(services, queue)))
-        write_report(settings, CSV_NAME, export_csv(queue.first))
+        services.reports.write(sheet_html.NAME, sheet_html.sheet_page(sheet_of(services, queue)))
+        services.reports.write(CSV_NAME, export_csv(queue.first))
     except ReportFileError as error:
         raise dg.Failure(str(error), allow_retries=False) from error
     holders = holders_shown(services, queue)
     # What people click comes first: the UI shows the rest further down.
     return dg.MaterializeResult(
         metadata={
-            "most_pressing": dg.MetadataValue.md(pressing_table(queue, holders)),
-            "sheet": _place(settings, sheet_html.NAME),
-            "csv": _place(settings, CSV_NAME),
+            "most_pressing": dg.MetadataValue.md(pressing_table(queue, holders, services.location)),
+            "sheet": _place(services.reports, sheet_html.NAME),
+            "csv": _place(services.reports, CSV_NAME),
             "waiting": queue.length,
             **{f"status_{status.lower()}": count for status, count in queue.by_status.items()},
             "decided": queue.decided,
@@ -59,10 +57,10 @@ def review_queue(config: ReviewQueueConfig, services: dg.ResourceParam[Services]
     )
 
 
-def _place(settings: Settings, name: str) -> dg.MetadataValue:
+def _place(reports: ReportFolder, name: str) -> dg.MetadataValue:
     """Return where people open a report: a link where the folder is served, its path otherwise."""
-    address = address_of(settings, name)
-    return dg.MetadataValue.url(address) if settings.reports_url else dg.MetadataValue.path(address)
+    address = reports.address(name)
+    return dg.MetadataValue.url(address) if reports.url else dg.MetadataValue.path(address)
 
 
 assets = [review_queue]

@@ -6,8 +6,10 @@ from typing import Any
 
 import dagster as dg
 
+from douban_pipeline.core.ui.launchpad_links import launch_link
 from douban_pipeline.core.ui.presentation import subject_link, table
-from douban_pipeline.douban import links as launch_links
+from douban_pipeline.dagster_kit.launchpad import location_of
+from douban_pipeline.douban import links
 from douban_pipeline.douban.review.recording.wishes import Recorded, Recording, Result
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.decisions import WORDS
@@ -65,9 +67,9 @@ def waits(services: Services) -> dict[str, str]:
     return {"waits": "DOUBAN_PIPELINE_DRY_RUN=true：决定先记录，关闭演练模式之后才执行"}
 
 
-def _undo(batch_id: str) -> dg.MetadataValue:
+def _undo(batch_id: str, location: str) -> dg.MetadataValue:
     """Return a link to the job that takes a batch back; it first only shows, and a person adds name and reason."""
-    return dg.MetadataValue.md(f"[撤销这一批]({launch_links.take_back(batch_id=batch_id)})")
+    return dg.MetadataValue.md(launch_link("撤销这一批", links.revert(batch_id=batch_id), location))
 
 
 def conclude(
@@ -89,11 +91,12 @@ def conclude(
     good = recording.of("checked" if dry_run else "recorded")
     known, unchecked = len(recording.of("known", "already")), sum(item.unchecked for item in recording.items)
     written = bool(good) and not dry_run
+    location = location_of(context.run) or links.LOCATION
     rest = {"refused": len(refused), "known": known, "unchecked": unchecked, **more}
     # A run's page shows the first lines only: what people look at, what they click, and no counts that say nothing.
     metadata: dict[str, Any] = {
         "decisions": dg.MetadataValue.md(recorded_table(recording)),
-        **({"undo": _undo(recording.batch_id), "batch": recording.batch_id} if written else {}),
+        **({"undo": _undo(recording.batch_id, location), "batch": recording.batch_id} if written else {}),
         "recorded": len(good) if written else 0,
         **{name: value for name, value in rest.items() if value not in (0, "")},
         "dry_run": dry_run,

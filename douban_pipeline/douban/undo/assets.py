@@ -4,11 +4,12 @@ from zoneinfo import ZoneInfo
 
 import dagster as dg
 
+from douban_pipeline.core.ui.launchpad_links import launch_link
 from douban_pipeline.core.ui.presentation import table
+from douban_pipeline.douban import links
 from douban_pipeline.douban.chain.syncing.assets import synced_fields
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.settings import variable
-from douban_pipeline.douban.undo import links
 from douban_pipeline.douban.undo.drift import SERIOUS, Kind, drifts
 from douban_pipeline.douban.undo.drift_report import Tally
 from douban_pipeline.douban.undo.drift_wording import KINDS
@@ -45,7 +46,7 @@ def cms_drift(context: dg.AssetExecutionContext, services: dg.ResourceParam[Serv
     ignored and those with a decision that waits are left alone.
     """
     services.ready()
-    settings = services.settings
+    settings, location = services.settings, services.location
     restoring = settings.restore_locked and not settings.dry_run
     change_log = services.change_log(context.run.run_id)
     # What a killed run left half way would count as unsure.
@@ -59,7 +60,7 @@ def cms_drift(context: dg.AssetExecutionContext, services: dg.ResourceParam[Serv
     counts = [{"类别": KINDS[kind], "处": tally.by_kind[kind]} for kind in Kind]
     counts.append({"类别": "无法判断（写入正在进行，或中断后又被改动）", "处": tally.unsure})
     return dg.MaterializeResult(
-        check_results=[_keeps(tally, settings.zone)],
+        check_results=[_keeps(tally, settings.zone, location)],
         metadata={
             "videos": tally.videos,
             "serious": tally.serious,
@@ -71,16 +72,16 @@ def cms_drift(context: dg.AssetExecutionContext, services: dg.ResourceParam[Serv
             "restoring": dg.MetadataValue.md(_restoring(services, tally, change_log.batch_id)),
             "counts": dg.MetadataValue.md(table(counts)),
             "by_whom": dg.MetadataValue.md(tally.looks_table()),
-            "differences": dg.MetadataValue.md(tally.findings_table(SERIOUS, settings.zone)),
-            "later_edits": dg.MetadataValue.md(tally.findings_table([Kind.EDITED], settings.zone, most=30)),
+            "differences": dg.MetadataValue.md(tally.findings_table(SERIOUS, settings.zone, location)),
+            "later_edits": dg.MetadataValue.md(tally.findings_table([Kind.EDITED], settings.zone, location, most=30)),
         },
     )
 
 
-def _keeps(tally: Tally, zone: ZoneInfo) -> dg.AssetCheckResult:
+def _keeps(tally: Tally, zone: ZoneInfo, location: str) -> dg.AssetCheckResult:
     left = tally.left
     serious = sum(left[kind] for kind in SERIOUS)
-    found = {"differences": dg.MetadataValue.md(tally.findings_table(SERIOUS, zone, most=_NAMED))}
+    found = {"differences": dg.MetadataValue.md(tally.findings_table(SERIOUS, zone, location, most=_NAMED))}
     return dg.AssetCheckResult(
         check_name=KEEPS,
         passed=not serious,
@@ -102,7 +103,8 @@ def _restoring(services: Services, tally: Tally, batch_id: str) -> str:
         return f"演练模式（{variable('dry_run')}=true）：只报告，不恢复。"
     if not settings.restore_locked:
         return f"锁定的值被改动时只报告。要在每次检查时自动恢复，设置 {on}=true 并重启。"
-    undo = f" {links.take_back('撤销这批恢复', batch_id=batch_id)}" if tally.restored else ""
+    link = launch_link("撤销这批恢复", links.revert(batch_id=batch_id), services.location)
+    undo = f" {link}" if tally.restored else ""
     return f"自动恢复已开启（{on}）：恢复 {tally.restored} 处，未能恢复 {tally.not_restored} 处。{undo}".rstrip()
 
 

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from douban_pipeline.core.ui.launchpad_links import launch_link
 from douban_pipeline.core.ui.presentation import Markdown, local_time, subject_link, table
+from douban_pipeline.douban import links
 from douban_pipeline.douban.store.states import DecisionAction
-from douban_pipeline.douban.undo import links
 from douban_pipeline.douban.undo.drift import SERIOUS, Drift, Kind, Look, Looks
 from douban_pipeline.douban.undo.drift_wording import KINDS, LOOKS
 from douban_pipeline.douban.undo.shown_values import shown
@@ -84,16 +85,16 @@ class Tally:
         ]
         return table(rows)
 
-    def findings_table(self, kinds: Iterable[Kind], zone: ZoneInfo, *, most: int = SHOWN) -> str:
+    def findings_table(self, kinds: Iterable[Kind], zone: ZoneInfo, location: str, *, most: int = SHOWN) -> str:
         """Return findings as a table, the gravest first."""
         of_kinds = [(drift, became) for kind in kinds for drift, became in self.first.get(kind, ())]
         total = sum(self.by_kind[kind] for kind in kinds)
-        rows = [_row(drift, became, zone) for drift, became in of_kinds[:most]]
+        rows = [_row(drift, became, zone, location) for drift, became in of_kinds[:most]]
         more = f"\n\n仅列出前 {len(rows)} 处，共 {total} 处。" if total > len(rows) else ""
         return table(rows, most=most) + more
 
 
-def _row(drift: Drift, became: str, zone: ZoneInfo) -> dict[str, Any]:
+def _row(drift: Drift, became: str, zone: ZoneInfo, location: str) -> dict[str, Any]:
     change = drift.change
     return {
         "影片": drift.vod_id,
@@ -108,7 +109,7 @@ def _row(drift: Drift, became: str, zone: ZoneInfo) -> dict[str, Any]:
         "时间": local_time(drift.at, zone),
         "看来是": LOOKS[drift.looks],
         "处理": became or (f"不恢复：{drift.held}" if drift.held else ""),
-        "": Markdown(" · ".join(link for link in _links(drift) if link)),
+        "": Markdown(" · ".join(link for link in _links(drift, location) if link)),
     }
 
 
@@ -118,20 +119,24 @@ def _value(drift: Drift, value: Any, zone: ZoneInfo) -> str:
     return shown(value, zone)
 
 
-def _links(drift: Drift) -> list[Markdown]:
+def _links(drift: Drift, location: str) -> list[Markdown]:
     """Return what a person may do about it: see what happened, and decide."""
-    ways = [links.history("历史", drift.vod_id)]
+
+    def decide(text: str, action: DecisionAction, **given: Any) -> Markdown:
+        return launch_link(text, links.decide(drift.vod_id, action, dry_run=True, **given), location)
+
+    ways = [launch_link("历史", links.history(drift.vod_id), location)]
     if drift.column == "vod_douban_id":
         if drift.written:
-            ways.append(links.decide("写回", drift.vod_id, DecisionAction.set_id, douban_id=drift.written))
+            ways.append(decide("写回", DecisionAction.set_id, douban_id=drift.written))
         if drift.stands:
             replace = DecisionAction.replace_and_lock if drift.kind is Kind.LOCKED else DecisionAction.set_id
-            ways.append(links.decide("采用现值", drift.vod_id, replace, douban_id=drift.stands))
+            ways.append(decide("采用现值", replace, douban_id=drift.stands))
         if drift.kind is not Kind.LOCKED:
-            ways.append(links.decide("重新匹配", drift.vod_id, DecisionAction.rematch))
+            ways.append(decide("重新匹配", DecisionAction.rematch))
     elif drift.column in SYNOPSIS_COLUMNS and drift.kind is Kind.LOCKED:
-        ways.append(links.decide("锁定现值", drift.vod_id, DecisionAction.lock_intro))
-        ways.append(links.decide("解锁简介", drift.vod_id, DecisionAction.unlock_intro))
+        ways.append(decide("锁定现值", DecisionAction.lock_intro))
+        ways.append(decide("解锁简介", DecisionAction.unlock_intro))
     elif drift.state["vod_douban_id"]:
-        ways.append(links.decide("立即同步", drift.vod_id, DecisionAction.sync_now))
+        ways.append(decide("立即同步", DecisionAction.sync_now))
     return ways

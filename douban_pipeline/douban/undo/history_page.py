@@ -8,10 +8,11 @@ from zoneinfo import ZoneInfo
 
 from douban_pipeline.cms.numbers import moment_of
 from douban_pipeline.cms.values import readable
+from douban_pipeline.core.ui.launchpad_links import launch_link
 from douban_pipeline.core.ui.presentation import Markdown, escaped, local_time, subject_link
+from douban_pipeline.douban import links
 from douban_pipeline.douban.store.decisions import LINKING
 from douban_pipeline.douban.store.states import ChangeState, DecisionAction
-from douban_pipeline.douban.undo import links
 from douban_pipeline.douban.undo.history import Event, History
 from douban_pipeline.douban.undo.shown_values import EMPTY, shown, told_changes
 from douban_pipeline.douban.wording import (
@@ -34,27 +35,27 @@ _CMS = ("vod_year", "vod_area", "vod_lang", "vod_class", "vod_director", "vod_ac
 """CMS columns that are shown beside the id, the score and the locks."""
 
 
-def history_page(histories: Iterable[History], zone: ZoneInfo) -> str:
+def history_page(histories: Iterable[History], zone: ZoneInfo, location: str) -> str:
     """Return the histories as Markdown, a chapter a video."""
-    return "\n\n".join(chapter(history, zone) for history in histories)
+    return "\n\n".join(chapter(history, zone, location) for history in histories)
 
 
-def chapter(history: History, zone: ZoneInfo) -> str:
+def chapter(history: History, zone: ZoneInfo, location: str) -> str:
     """Return the history of one video."""
     if not history.known:
         return f"## 影片 {history.vod_id}\n\n没有这部影片：CMS、状态表和日志中都没有它。"
     title = escaped(readable(history.row["vod_name"])) if history.row else "（已从 CMS 中删除）"
-    lines = [f"## 影片 {history.vod_id} {title}", *_now(history, zone), "### 经过（新的在前）"]
+    lines = [f"## 影片 {history.vod_id} {title}", *_now(history, zone, location), "### 经过（新的在前）"]
     if not history.events:
         lines.append("还没有任何判定、决定或写入。")
-    told = [_event(event, zone) for event in history.events]
+    told = [_event(event, zone, location) for event in history.events]
     lines.append("\n".join(told))
     if history.left_out:
         lines.append(f"更早的还有 {history.left_out} 条；只看这一部影片可以显示更多。")
     return "\n\n".join(line for line in lines if line)
 
 
-def _now(history: History, zone: ZoneInfo) -> Iterator[str]:
+def _now(history: History, zone: ZoneInfo, location: str) -> Iterator[str]:
     """Yield how the video stands now."""
     facts: list[tuple[str, str]] = []
     row, state = history.row, history.state
@@ -84,8 +85,9 @@ def _now(history: History, zone: ZoneInfo) -> Iterator[str]:
     yield "\n".join(f"- {name}：{value}" for name, value in facts)
     if row is not None:
         yield "\n".join(f"- {column}：{escaped(shown(row[column], zone))}" for column in _CMS)
-    step = links.take_back("撤销最近一步", vod_ids=[history.vod_id])
-    ways = [step, links.decide("重新匹配", history.vod_id, DecisionAction.rematch)]
+    step = launch_link("撤销最近一步", links.revert(vod_ids=[history.vod_id]), location)
+    rematch = links.decide(history.vod_id, DecisionAction.rematch, dry_run=True)
+    ways = [step, launch_link("重新匹配", rematch, location)]
     yield " · ".join(way for way in ways if way)
 
 
@@ -112,14 +114,14 @@ def _standing(state: Mapping[Any, Any], zone: ZoneInfo) -> Iterator[tuple[str, s
             yield name, escaped(f"连续 {state[count]} 次，{local_time(state[at], zone)}：{state[why]}")
 
 
-def _event(event: Event, zone: ZoneInfo) -> str:
-    head, details = _TELL[event.kind](event, zone)
+def _event(event: Event, zone: ZoneInfo, location: str) -> str:
+    head, details = _TELL[event.kind](event, zone, location)
     told = [f"- **{local_time(event.at, zone)}** {head}"]
     told += [f"  - {detail}" for detail in details if detail]
     return "\n".join(told)
 
 
-def _verdict(event: Event, zone: ZoneInfo) -> tuple[str, list[str]]:
+def _verdict(event: Event, zone: ZoneInfo, location: str) -> tuple[str, list[str]]:
     row = event.row
     score = "" if row["score"] is None else f"，得分 {row['score']:.1f}"
     lead = "" if row["lead"] is None else f"，领先 {row['lead']:.1f}"
@@ -139,7 +141,7 @@ def _verdict(event: Event, zone: ZoneInfo) -> tuple[str, list[str]]:
     return head, details
 
 
-def _decision(event: Event, zone: ZoneInfo) -> tuple[str, list[str]]:
+def _decision(event: Event, zone: ZoneInfo, location: str) -> tuple[str, list[str]]:
     row = event.row
     # The subject it names, or the one that it was about.
     arrow = " → " if row["action"] in LINKING else " "
@@ -161,11 +163,11 @@ def _decision(event: Event, zone: ZoneInfo) -> tuple[str, list[str]]:
         escaped(row["note"]),
         escaped(f"{word_for(DECISION_STATES, row['state'])}{settled}{_why(row['state_reason'])}"),
         escaped(f"决定批次 {row['batch_id'] or EMPTY}，运行 {row['run_id']}"),
-        links.take_back("撤销此决定写入的一切", decision_ids=[row["decision_id"]]),
+        launch_link("撤销此决定写入的一切", links.revert(decision_ids=[row["decision_id"]]), location),
     ]
 
 
-def _change(event: Event, zone: ZoneInfo) -> tuple[str, list[str]]:
+def _change(event: Event, zone: ZoneInfo, location: str) -> tuple[str, list[str]]:
     row = event.row
     old, new = decode(row["old_values"]), decode(row["new_values"])
     state_old, state_new = decode(row["state_old"]), decode(row["state_new"])
@@ -186,11 +188,11 @@ def _change(event: Event, zone: ZoneInfo) -> tuple[str, list[str]]:
             origin.append(f"{words} {row[name]}")
     details.append(escaped("，".join(origin)))
     if row["state"] == ChangeState.APPLIED:
-        details.append(links.take_back("撤销此变更", change_ids=[row["change_id"]]))
+        details.append(launch_link("撤销此变更", links.revert(change_ids=[row["change_id"]]), location))
     return head, details
 
 
-def _intro(event: Event, zone: ZoneInfo) -> tuple[str, list[str]]:
+def _intro(event: Event, zone: ZoneInfo, location: str) -> tuple[str, list[str]]:
     row = event.row
     subject = subject_link(row["douban_id"]) or EMPTY
     state = f"{word_for(INTRO_STATES, row['state'])}{_why(row['reason'])}"
@@ -204,7 +206,7 @@ def _intro(event: Event, zone: ZoneInfo) -> tuple[str, list[str]]:
     ]
 
 
-def _failure(event: Event, zone: ZoneInfo) -> tuple[str, list[str]]:
+def _failure(event: Event, zone: ZoneInfo, location: str) -> tuple[str, list[str]]:
     row = event.row
     return f"任务失败：{escaped(word_for(TASK_TYPES, row['task_type']))}", [
         escaped(row["last_error"]),
@@ -216,7 +218,7 @@ def _why(reason: str) -> str:
     return f"（{reason}）" if reason else ""
 
 
-_TELL: Mapping[str, Callable[[Event, ZoneInfo], tuple[str, list[str]]]] = {
+_TELL: Mapping[str, Callable[[Event, ZoneInfo, str], tuple[str, list[str]]]] = {
     "verdict": _verdict,
     "decision": _decision,
     "change": _change,

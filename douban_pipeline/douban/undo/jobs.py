@@ -10,10 +10,11 @@ import dagster as dg
 from pydantic import Field
 
 from douban_pipeline.core.database import reading
+from douban_pipeline.core.ui.launchpad_links import launch_link
 from douban_pipeline.core.ui.presentation import escaped
 from douban_pipeline.dagster_kit.launchpad import PERSON_TAGS, problems_failure, refuse_environment
+from douban_pipeline.douban import links
 from douban_pipeline.douban.services import Services
-from douban_pipeline.douban.undo import links
 from douban_pipeline.douban.undo.history import histories
 from douban_pipeline.douban.undo.history_page import history_page
 from douban_pipeline.douban.undo.revert_report import change_table, decision_table
@@ -100,7 +101,7 @@ def take_back(context: dg.OpExecutionContext, config: RevertConfig, services: dg
             **({} if config.dry_run else {"batch": change_log.batch_id}),
             "changes": dg.MetadataValue.md(change_table(services, results)),
             **({"decisions": dg.MetadataValue.md(decision_table(services, decisions))} if decisions else {}),
-            "next": dg.MetadataValue.md(_next(given, results, change_log.batch_id)),
+            "next": dg.MetadataValue.md(_next(given, results, change_log.batch_id, services.location)),
         }
     )
 
@@ -122,13 +123,13 @@ def _told(selection: Selection, results: Sequence[RevertedChange], decisions: in
     return "\n\n".join([*lines, f"查找条件：{escaped(sought)}"])
 
 
-def _next(given: Mapping[str, Any], results: Sequence[RevertedChange], batch_id: str) -> str:
+def _next(given: Mapping[str, Any], results: Sequence[RevertedChange], batch_id: str, location: str) -> str:
     """Return the link that comes next: to do what was shown, or to undo what was done."""
     if not results:
         return "—"
     if given["dry_run"]:
-        return links.take_back("确认无误，正式撤销", **{**given, "dry_run": False}) or "—"
-    return links.take_back("撤销这次撤销", batch_id=batch_id)
+        return launch_link("确认无误，正式撤销", links.revert(**{**given, "dry_run": False}), location) or "—"
+    return launch_link("撤销这次撤销", links.revert(batch_id=batch_id), location)
 
 
 @dg.job(
@@ -236,7 +237,7 @@ def tell_history(context: dg.OpExecutionContext, config: HistoryConfig, services
             "videos": len(told) - len(unknown),
             "unknown": "、".join(map(str, unknown)),
             "left_out": f"最多 {config.most} 部，未显示：{listed(left_out)}" if left_out else "",
-            "history": dg.MetadataValue.md(history_page(found, services.settings.zone)),
+            "history": dg.MetadataValue.md(history_page(found, services.settings.zone, services.location)),
         }
     )
 

@@ -9,11 +9,12 @@ from sqlalchemy import RowMapping, select
 
 from douban_pipeline.cms.values import readable
 from douban_pipeline.core.database import reading
+from douban_pipeline.core.ui.launchpad_links import launch_link
 from douban_pipeline.core.ui.presentation import local_time, table
+from douban_pipeline.douban import links
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.decisions import WORDS
 from douban_pipeline.douban.store.states import DecisionAction
-from douban_pipeline.douban.undo import links
 from douban_pipeline.douban.undo.shown_values import told_changes
 from douban_pipeline.douban.wording import CHANGES, OPERATORS, word_for
 from douban_pipeline.douban.writes.change_log import decode
@@ -54,7 +55,7 @@ def change_table(services: Services, results: Sequence[RevertedChange]) -> str:
                 "恢复": "；".join(put_back),
                 "跳过": "、".join(result.skipped),
                 "说明": result.reason,
-                "": links.history("历史", result.vod_id),
+                "": launch_link("历史", links.history(result.vod_id), services.location),
             }
         )
     left_out = f"\n\n仅列出前 {MOST_ROWS} 条，共 {len(first)} 条。" if len(first) > MOST_ROWS else ""

@@ -311,7 +311,7 @@ def test_the_ui_shows_the_first_and_says_how_many_are_on_the_sheet(shared_librar
     cases = [Case(vod_id, {"vod_name": f"{vod_id}号片子"}) for vod_id in range(4, 44)]
     library = shelved(shared_library, cases)
     queue = review_queue_of(library.services, most=30)
-    text = pressing_table(queue, holders_shown(library.services, queue))
+    text = pressing_table(queue, holders_shown(library.services, queue), library.services.location)
     assert len(text.splitlines()) == 2 + 16 + 2
     assert text.endswith("这是最要紧的 16 部，另有 24 部待审核，其中 14 部见审核单（sheet）。")
 

@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from douban_pipeline.core.ui.launchpad_links import job_path
+from douban_pipeline.douban.links import LOCATION
 from douban_pipeline.douban.review.reading.queue import review_queue_of
 from douban_pipeline.douban.review.reading.sheet import LABELS, plain, sheet_of
 from douban_pipeline.douban.review.reading.sheet_html import sheet_page
@@ -166,7 +167,7 @@ def test_the_sheet_knows_its_library_and_nothing_secret(shared_library):
     first, again = sheet(library), sheet(library)
     assert first == again
     assert re.fullmatch("[0-9a-f]{16}", first["id"])
-    assert first["launch"] == f"http://127.0.0.1:3000{job_path('record_decisions')}/setup?config="
+    assert first["launch"] == f"http://127.0.0.1:3000{job_path('record_decisions', LOCATION)}/setup?config="
     other = shelved(shared_library, [Case(4)])
     other.options = {"ui_url": "https://example.org/dagster/"}
     assert sheet(other)["launch"].startswith("https://example.org/dagster/locations/")

@@ -7,7 +7,7 @@ metadata, and a sheet among the report files.
 import dagster as dg
 from pydantic import Field
 
-from douban_pipeline.core.ui.report_files import ReportFileError, address_of, write_report
+from douban_pipeline.core.ui.report_files import ReportFileError
 from douban_pipeline.douban.chain.syncing.assets import synced_fields
 from douban_pipeline.douban.reports.pages.duplicates import subject_groups, title_groups
 from douban_pipeline.douban.reports.pages.intros import intros
@@ -107,12 +107,15 @@ def _published(services: Services, report: Report) -> dg.MaterializeResult:
     """Write the sheet of a report, and tell it as metadata."""
     settings = services.settings
     try:
-        write_report(settings, report.file, sheet(report, settings, services.clock.now()))
+        services.reports.write(report.file, sheet(report, settings, services.clock.now(), services.location))
     except ReportFileError as error:
         raise dg.Failure(str(error), allow_retries=False) from error
-    address = address_of(settings, report.file)
+    address = services.reports.address(report.file)
     place = dg.MetadataValue.url(address) if settings.reports_url else dg.MetadataValue.path(address)
-    tables = {chapter.key: dg.MetadataValue.md(markdown(chapter, settings.zone)) for chapter in report.chapters}
+    tables = {
+        chapter.key: dg.MetadataValue.md(markdown(chapter, settings.zone, services.location))
+        for chapter in report.chapters
+    }
     return dg.MaterializeResult(metadata={"sheet": place, **report.counts, **tables})
 
 

@@ -9,11 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from douban_pipeline.core.ui import page
+from douban_pipeline.core.ui.launchpad_links import Launch
 from douban_pipeline.core.ui.presentation import Markdown, escaped, local_time, subject_link, table
+from douban_pipeline.douban.links import decide
 from douban_pipeline.douban.settings import Settings
+from douban_pipeline.douban.store.states import DecisionAction
 
 IN_UI = 50
 """Rows of a chapter in Dagster's UI; the sheet has all of them."""
@@ -34,7 +38,11 @@ class Link:
     """A link; an address that begins with a slash is a path of Dagster's UI."""
 
     text: str
-    address: str
+    address: str | Launch
+
+    def path(self, location: str) -> str:
+        """Return the address; ``location`` is the code location of launchpads."""
+        return self.address if isinstance(self.address, str) else self.address.path(location)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,20 +144,25 @@ class Report:
         return f"{self.name}.html"
 
 
-def markdown(chapter: Chapter, zone: ZoneInfo) -> str:
+def decision(text: str, vod_id: int, action: DecisionAction, **given: Any) -> Link:
+    """Return a link to `record_decisions` with one decision; a person adds the name, and what ``given`` leaves open."""
+    return Link(text, decide(vod_id, action, dry_run=False, **given))
+
+
+def markdown(chapter: Chapter, zone: ZoneInfo, location: str) -> str:
     """Return a chapter's first `IN_UI` rows as Dagster's UI shows them."""
-    rows = [{head: _marked(row[head], zone) for head in chapter.heads} for row in chapter.rows[:IN_UI]]
+    rows = [{head: _marked(row[head], zone, location) for head in chapter.heads} for row in chapter.rows[:IN_UI]]
     text = table(rows, most=IN_UI)
     more = f"\n\n前 {len(rows)} 行，共 {chapter.count} 行。" if chapter.count > len(rows) else ""
     return text + more
 
 
-def _marked(cell: Cell, zone: ZoneInfo) -> Markdown:
+def _marked(cell: Cell, zone: ZoneInfo, location: str) -> Markdown:
     match cell:
         case Lines(cells):
-            return Markdown(" · ".join(filter(None, (_marked(each, zone) for each in cells))))
-        case Link(text, address):
-            return Markdown(f"[{escaped(text)}]({address})")
+            return Markdown(" · ".join(filter(None, (_marked(each, zone, location) for each in cells))))
+        case Link(text):
+            return Markdown(f"[{escaped(text)}]({cell.path(location)})")
         case Subject(douban_id):
             return subject_link(douban_id)
         case Note(text):
@@ -160,10 +173,10 @@ def _marked(cell: Cell, zone: ZoneInfo) -> Markdown:
             return escaped(cell)
 
 
-def sheet(report: Report, settings: Settings, now: datetime) -> str:
+def sheet(report: Report, settings: Settings, now: datetime, location: str) -> str:
     """Return a report as a page."""
     cards = "".join(page.card(card.label, card.value, card.behind, card.tone) for card in report.cards)
-    chapters = [(chapter.key, _heading(chapter), _chapter(chapter, settings)) for chapter in report.chapters]
+    chapters = [(chapter.key, _heading(chapter), _chapter(chapter, settings, location)) for chapter in report.chapters]
     told = (
         f"{report.told}{local_time(now, settings.zone)} 生成（{settings.site_timezone}）。"
         "操作链接打开 Dagster 的启动页，已填好内容；核对、填上姓名后点 Launch Run 才会生效。"
@@ -176,30 +189,30 @@ def _heading(chapter: Chapter) -> str:
     return chapter.title if chapter.total is None else f"{chapter.title}（{chapter.total:,}）"
 
 
-def _chapter(chapter: Chapter, settings: Settings) -> str:
+def _chapter(chapter: Chapter, settings: Settings, location: str) -> str:
     note = f'<p class="muted">{page.escape(chapter.note)}</p>' if chapter.note else ""
     if not chapter.rows:
         return f'{note}<p class="empty">没有</p>'
     left = chapter.count - len(chapter.rows)
     more = f'<p class="muted">另有 {left:,} 行未列出。</p>' if left > 0 else ""
-    return note + _table(chapter, settings) + more
+    return note + _table(chapter, settings, location) + more
 
 
-def _table(chapter: Chapter, settings: Settings) -> str:
+def _table(chapter: Chapter, settings: Settings, location: str) -> str:
     kinds = {head: _kind([row[head] for row in chapter.rows]) for head in chapter.heads}
     heads = [f'<th class="{kind}">{page.escape(head)}</th>' for head, kind in kinds.items()]
     body = []
     for row in chapter.rows:
         cells = (
-            f'<td class="{kind}" data-head="{page.escape(head)}">{_whole(row[head], settings)}</td>'
+            f'<td class="{kind}" data-head="{page.escape(head)}">{_whole(row[head], settings, location)}</td>'
             for head, kind in kinds.items()
         )
         body.append(f"<tr>{''.join(cells)}</tr>")
     return page.grid(heads, body, entries=True)
 
 
-def _whole(cell: Cell, settings: Settings) -> str:
-    text = _html(cell, settings)
+def _whole(cell: Cell, settings: Settings, location: str) -> str:
+    text = _html(cell, settings, location)
     return f"<div>{text}</div>" if text else ""
 
 
@@ -218,13 +231,14 @@ def _is_links(cell: Lines) -> bool:
     return all(isinstance(each, Link) for each in cell.cells)
 
 
-def _html(cell: Cell, settings: Settings) -> str:
+def _html(cell: Cell, settings: Settings, location: str) -> str:
     match cell:
         case Lines(cells) if _is_links(cell):
-            return "".join(_html(each, settings) for each in cells)
+            return "".join(_html(each, settings, location) for each in cells)
         case Lines(cells):
-            return "".join(f"<div>{text}</div>" for each in cells if (text := _html(each, settings)))
-        case Link(text, address):
+            return "".join(f"<div>{text}</div>" for each in cells if (text := _html(each, settings, location)))
+        case Link(text):
+            address = cell.path(location)
             whole = f"{settings.ui_url.rstrip('/')}{address}" if address.startswith("/") else address
             return f'<a href="{page.escape(whole)}" rel="noreferrer">{page.escape(text)}</a>'
         case Subject(douban_id):

@@ -6,11 +6,12 @@ A link opens the launchpad of `record_decisions` filled in; nothing happens unti
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
-from urllib.parse import quote
 
+from douban_pipeline.core.ui.launchpad_links import Launch
 from douban_pipeline.core.ui.presentation import Markdown, escaped, subject_link, table
-from douban_pipeline.douban import links as launch_links
+from douban_pipeline.douban.links import IGNORED_DAYS, decide
 from douban_pipeline.douban.review.reading.queue import ReviewQueue, Waiting
 from douban_pipeline.douban.review.reading.sheet import held_by_others, item_label, plain
 from douban_pipeline.douban.review.recording.candidates import Candidate
@@ -21,7 +22,6 @@ from douban_pipeline.douban.store.states import DecisionAction
 SHOWN = 16
 """Videos in Dagster's UI, whose dialog opens scrolled to its end: the first should be in sight. More on the sheet."""
 
-IGNORED_DAYS = 180
 _CANDIDATES = 3
 _REASON_CHARACTERS = 40
 
@@ -31,17 +31,17 @@ def holders_shown(services: Services, queue: ReviewQueue) -> Mapping[int, Holder
     return holders_of(services, {each.douban_id for entry in queue.first[:SHOWN] for each in entry.candidates})
 
 
-def pressing_table(queue: ReviewQueue, holders: Mapping[int, Holders]) -> str:
+def pressing_table(queue: ReviewQueue, holders: Mapping[int, Holders], location: str) -> str:
     """Return the most pressing videos, and say how many more are on the sheet, and how many on none."""
     first = queue.first[:SHOWN]
-    text = table([_shown(entry, holders) for entry in first], most=SHOWN)
+    text = table([_shown(entry, holders, location) for entry in first], most=SHOWN)
     on_sheet, left = len(queue.first) - len(first), queue.length - len(first)
     told = [f"这是最要紧的 {len(first)} 部，另有 {left:,} 部待审核"] if left else []
     told += [f"{'' if on_sheet == left else f'其中 {on_sheet:,} 部'}见审核单（sheet）"] if on_sheet else []
     return text + (f"\n\n{'，'.join(told)}。" if told else "")
 
 
-def _shown(entry: Waiting, holders: Mapping[int, Holders]) -> dict[str, object]:
+def _shown(entry: Waiting, holders: Mapping[int, Holders], location: str) -> dict[str, object]:
     best = entry.candidates[0] if entry.candidates else None
     held = _held(entry, best, holders) if best else ""
     return {
@@ -51,7 +51,9 @@ def _shown(entry: Waiting, holders: Mapping[int, Holders]) -> dict[str, object]:
         "首选": _named(best, entry) if best else "",
         _unbroken("得分 / 领先"): _points(best, entry.lead) if best else "",
         "原因": _short("；".join(filter(None, (held, _own_words(entry.reason, best))))),
-        "决定": Markdown(" · ".join(f"[{_unbroken(text)}]({path})" for text, path in links_of(entry, holders))),
+        "决定": Markdown(
+            " · ".join(f"[{_unbroken(text)}]({launch.path(location)})" for text, launch in links_of(entry, holders))
+        ),
     }
 
 
@@ -95,8 +97,8 @@ def _unbroken(text: str) -> str:
     return "\u2060".join(text.replace(" ", "\u00a0"))
 
 
-def links_of(entry: Waiting, holders: Mapping[int, Holders]) -> Iterator[tuple[str, str]]:
-    """Yield the links that settle a video, each with its text: paths of Dagster's UI."""
+def links_of(entry: Waiting, holders: Mapping[int, Holders]) -> Iterator[tuple[str, Launch]]:
+    """Yield the launches that settle a video, each with the text of its link."""
     seen = {"verdict_id": entry.verdict_id} if entry.verdict_id else {}
     if entry.candidates and not entry.stale:
         best, *others = entry.candidates
@@ -107,30 +109,31 @@ def links_of(entry: Waiting, holders: Mapping[int, Holders]) -> Iterator[tuple[s
         held = bool(_held(entry, best, holders))
         meant = {"accept_conflicts": True} if held else {}
         text = ("替换" if held else "替换锁定") if replaces else ("确认" if held else "确认首选")
-        yield text + ("并接受冲突" if held else ""), _path(entry, action, douban_id=best.douban_id, **meant, **seen)
+        yield text + ("并接受冲突" if held else ""), _launch(entry, action, douban_id=best.douban_id, **meant, **seen)
         if others:
-            yield "选其他…", _path(entry, action, douban_id=others[0].douban_id, **seen) + _told(entry, holders)
+            other = _launch(entry, action, douban_id=others[0].douban_id, **seen)
+            yield "选其他…", replace(other, config=other.config + _comments(entry, holders))
     else:
-        yield "重新匹配", _path(entry, DecisionAction.rematch, **seen)
-        yield "指定 ID…", _path(entry, DecisionAction.set_id, douban_id=0)
-    yield f"忽略 {IGNORED_DAYS} 天", _path(entry, DecisionAction.ignore, days=IGNORED_DAYS, **seen)
+        yield "重新匹配", _launch(entry, DecisionAction.rematch, **seen)
+        yield "指定 ID…", _launch(entry, DecisionAction.set_id, douban_id=0)
+    yield f"忽略 {IGNORED_DAYS} 天", _launch(entry, DecisionAction.ignore, days=IGNORED_DAYS, **seen)
     if entry.locked:
-        yield "解锁", _path(entry, DecisionAction.unlock_id, **seen)
+        yield "解锁", _launch(entry, DecisionAction.unlock_id, **seen)
     elif entry.douban_id:
-        yield "清除", _path(entry, DecisionAction.clear_id, **seen)
+        yield "清除", _launch(entry, DecisionAction.clear_id, **seen)
 
 
-def _path(entry: Waiting, action: DecisionAction, **given: Any) -> str:
-    return launch_links.decide(entry.vod_id, action, dry_run=False, **given)
+def _launch(entry: Waiting, action: DecisionAction, **given: Any) -> Launch:
+    return decide(entry.vod_id, action, dry_run=False, **given)
 
 
-def _told(entry: Waiting, holders: Mapping[int, Holders]) -> str:
+def _comments(entry: Waiting, holders: Mapping[int, Holders]) -> str:
     """Return comments behind the config that say which id is which, for whoever puts another one in."""
     lines = [
         f"# {each.rank}: {each.douban_id} {plain(each.title)[:30]} ({each.year or '?'}) {_held(entry, each, holders)}"
         for each in entry.candidates
     ]
-    return quote("".join(f"{line.rstrip()}\n" for line in lines), safe="")
+    return "".join(f"{line.rstrip()}\n" for line in lines)
 
 
 def candidates_table(queue: ReviewQueue, holders: Mapping[int, Holders]) -> str:

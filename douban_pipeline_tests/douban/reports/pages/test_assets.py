@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+from dataclasses import replace
 
 import dagster as dg
 import pytest
@@ -136,3 +137,11 @@ def test_the_reports_compare_across_shards_and_hang_on_what_was_written() -> Non
         assert asset.partitions_def is None, name
         assert {key.to_user_string() for key in asset.keys_by_input_name.values()} == {"synced_fields"}, name
         assert [spec.group_name for spec in asset.specs] == ["reports"], name
+
+
+def test_links_open_in_the_code_location_of_the_run(populated: Library) -> None:
+    services = replace(populated.services, location="__repository__@library")
+    for name in ASSETS:
+        report = publish(services, name)
+        text = report.sheet + "".join(value for value in report.metadata.values() if isinstance(value, str))
+        assert set(re.findall(r"/locations/([^/]+)/", text)) == {"__repository__@library"}

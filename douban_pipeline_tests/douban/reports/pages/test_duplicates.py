@@ -7,7 +7,8 @@ from datetime import timedelta
 
 import pytest
 
-from douban_pipeline.douban.reports.pages import duplicates, links
+from douban_pipeline.douban import links
+from douban_pipeline.douban.reports.pages import duplicates
 from douban_pipeline.douban.reports.pages.duplicates import subject_groups, title_groups
 from douban_pipeline.douban.reports.pages.keepers import Keeper, Standing
 from douban_pipeline.douban.reports.pages.tabs.duplicates import duplicates_report

@@ -23,6 +23,7 @@ from douban_pipeline.douban.reports.pages.pages import (
 from douban_pipeline_tests.douban.reports.pages.planting import HOSTILE
 from douban_pipeline_tests.harness.fixtures.library import GivenSettings
 
+LOCATION = "__repository__@library"
 ZONE = ZoneInfo("Asia/Shanghai")
 NOW = datetime(2026, 3, 1, 4, tzinfo=UTC)
 SETTINGS = GivenSettings(ui_url="https://dagster.example.org/base/")
@@ -33,13 +34,13 @@ def report(*chapters: Chapter, cards=()) -> Report:
 
 
 def html_of(rows, **given) -> str:
-    return sheet(report(Chapter("rows", "各行", rows, **given)), SETTINGS, NOW)
+    return sheet(report(Chapter("rows", "各行", rows, **given)), SETTINGS, NOW, LOCATION)
 
 
 def test_in_the_ui_a_link_is_a_path_and_outside_it_an_address() -> None:
     path = "/locations/x/jobs/y/playground/setup?config=a%3A%201"
     rows = [{"影片": "1 某片", "操作": Link("解锁", path)}]
-    assert f"[解锁]({path})" in markdown(Chapter("k", "t", rows), ZONE)
+    assert f"[解锁]({path})" in markdown(Chapter("k", "t", rows), ZONE, LOCATION)
     assert f'href="https://dagster.example.org/base{path}"' in html_of(rows)
     away = [{"搜索": Link("豆瓣", "https://search.douban.com/?a=1&b=2")}]
     assert 'href="https://search.douban.com/?a=1&amp;b=2"' in html_of(away)
@@ -65,7 +66,7 @@ def test_outside_text_makes_no_element_and_no_markdown(cell) -> None:
     assert not [attributes for _, attributes in seen if any(name.startswith("on") for name in attributes)]
     assert not [attributes for _, attributes in seen if (attributes.get("href") or "").startswith("javascript")]
     assert page.count("onerror=alert(1)") >= 2, "it is told as what it is"
-    text = markdown(Chapter("k", "t", [{"片名": cell}]), ZONE)
+    text = markdown(Chapter("k", "t", [{"片名": cell}]), ZONE, LOCATION)
     line = text.splitlines()[-1]
     assert "<img" not in line
     assert "\\|\\`乙\\`\\*丙\\*\\[丁\\]" in line
@@ -74,7 +75,7 @@ def test_outside_text_makes_no_element_and_no_markdown(cell) -> None:
 def test_the_ui_has_the_first_rows_and_the_sheet_all() -> None:
     rows = [{"影片": f"第{number}部"} for number in range(IN_UI + 20)]
     chapter = Chapter("k", "t", rows, total=900)
-    text = markdown(chapter, ZONE)
+    text = markdown(chapter, ZONE, LOCATION)
     assert (f"第{IN_UI - 1}部" in text, f"第{IN_UI}部" in text) == (True, False)
     assert text.endswith(f"前 {IN_UI} 行，共 900 行。")
     page = html_of(rows, total=900)
@@ -89,7 +90,7 @@ def test_no_number_hides_a_table() -> None:
 
 
 def test_nothing_to_tell() -> None:
-    assert markdown(Chapter("k", "t", []), ZONE) == "—"
+    assert markdown(Chapter("k", "t", []), ZONE, LOCATION) == "—"
     page = html_of([], total=0)
     assert "没有" in page
     assert "各行（0）" in page
@@ -98,7 +99,7 @@ def test_nothing_to_tell() -> None:
 
 def test_columns_that_hold_nothing_are_left_out() -> None:
     rows = [{"影片": "甲", "注意": Lines(()), "条目": Subject(0), "空": "", "无": None, "数": 0}] * 2
-    text = markdown(Chapter("k", "t", rows), ZONE)
+    text = markdown(Chapter("k", "t", rows), ZONE, LOCATION)
     assert [head.strip() for head in text.splitlines()[0].strip("|").split("|")] == ["影片", "数"]
     assert 'data-head="注意"' not in html_of(rows)
 
@@ -120,13 +121,15 @@ def test_cells_are_set_by_what_they_hold() -> None:
     assert "91.2" in page
     assert "2026-02-02\u00a002:30" in page
     assert 'href="https://movie.douban.com/subject/1292052/"' in page
-    text = markdown(Chapter("k", "t", [row]), ZONE)
+    text = markdown(Chapter("k", "t", [row]), ZONE, LOCATION)
     assert "[解锁](/a) · [重写](/b)" in text
     assert "2026-02-02\u00a002:30" in text
 
 
 def test_the_sheet_is_one_file_in_chinese_for_any_screen() -> None:
-    page = sheet(report(Chapter("a", "甲", []), Chapter("b", "乙", []), cards=[Card("数目", "7", "部")]), SETTINGS, NOW)
+    page = sheet(
+        report(Chapter("a", "甲", []), Chapter("b", "乙", []), cards=[Card("数目", "7", "部")]), SETTINGS, NOW, LOCATION
+    )
     elements = Seen(page).elements
     assert ("html", {"lang": "zh-Hans"}) in elements
     assert ("meta", {"name": "viewport", "content": "width=device-width,initial-scale=1"}) in elements

@@ -52,7 +52,7 @@ def duplicates(world: World) -> list[Figure]:
             by_subject = subject_groups(services, Keeper.best_match, most=_SHOWN)
             by_title = title_groups(services, Keeper.best_match, most=_SHOWN)
             report = duplicates_report(by_subject, by_title, Keeper.best_match, settings.zone)
-            sheet(report, settings, clock.now())
+            sheet(report, settings, clock.now(), services.location)
         memory = peak_memory_mb()
         world.say("the same by the driver and rapidfuzz alone")
         with stopwatch() as bare:

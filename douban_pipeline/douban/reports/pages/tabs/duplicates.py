@@ -6,10 +6,11 @@ from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from douban_pipeline.core.ui.presentation import local_time
-from douban_pipeline.douban.reports.pages import links, words
+from douban_pipeline.douban import links
+from douban_pipeline.douban.reports.pages import words
 from douban_pipeline.douban.reports.pages.duplicates import Group, Groups
 from douban_pipeline.douban.reports.pages.keepers import Keeper, Member, Standing
-from douban_pipeline.douban.reports.pages.pages import Card, Cell, Chapter, Lines, Note, Report, Subject
+from douban_pipeline.douban.reports.pages.pages import Card, Cell, Chapter, Lines, Link, Note, Report, Subject
 
 _NAMED = 10
 """Members of a group that are named."""
@@ -116,6 +117,6 @@ def _action(group: Group) -> Cell:
     if not touched:
         return ""
     if group.by == "subject":
-        return links.clear_others(f"清除其他 {len(touched):,} 部的 ID", int(group.key), keep)
+        return Link(f"清除其他 {len(touched):,} 部的 ID", links.clear_others(int(group.key), keep))
     others = [member.vod_id for member in touched]
-    return links.ignore_others(f"忽略 {min(len(others), links.BATCH)} 部", others, keep)
+    return Link(f"忽略 {min(len(others), links.BATCH)} 部", links.ignore_others(others, keep))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from douban_pipeline.douban.reports.pages import links, words
+from douban_pipeline.douban.reports.pages import words
 from douban_pipeline.douban.reports.pages.intro_calls import DAYS, Refusals, Spending
 from douban_pipeline.douban.reports.pages.intros import FailedIntro, Intros, LockedIntro
-from douban_pipeline.douban.reports.pages.pages import Card, Cell, Chapter, Lines, Link, Report
+from douban_pipeline.douban.reports.pages.pages import Card, Cell, Chapter, Lines, Link, Report, decision
 from douban_pipeline.douban.store.states import DecisionAction
 from douban_pipeline.douban.wording import TASK_STATUSES, word_for
 
@@ -69,7 +69,7 @@ def intros_report(found: Intros) -> Report:
 
 
 def _rewrite(vod_id: int) -> Link:
-    return links.decision("重写", vod_id, DecisionAction.redo_intro)
+    return decision("重写", vod_id, DecisionAction.redo_intro)
 
 
 def _locked(item: LockedIntro, found: Intros) -> dict[str, Cell]:
@@ -77,7 +77,7 @@ def _locked(item: LockedIntro, found: Intros) -> dict[str, Cell]:
         "影片": found.names[item.vod_id],
         "由谁": item.model or "人工",
         "锁定时间": item.since,
-        "操作": Lines((links.decision("解锁", item.vod_id, DecisionAction.unlock_intro), _rewrite(item.vod_id))),
+        "操作": Lines((decision("解锁", item.vod_id, DecisionAction.unlock_intro), _rewrite(item.vod_id))),
     }
 
 
@@ -88,7 +88,7 @@ def _failed(item: FailedIntro, found: Intros) -> dict[str, Cell]:
         "最近一次": item.last,
         "原因": item.reason,
         "下次": item.until or "间隔期满后",
-        "操作": Lines((_rewrite(item.vod_id), links.decision("锁定现有简介", item.vod_id, DecisionAction.lock_intro))),
+        "操作": Lines((_rewrite(item.vod_id), decision("锁定现有简介", item.vod_id, DecisionAction.lock_intro))),
     }
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from douban_pipeline.douban.reports.pages import links
 from douban_pipeline.douban.reports.pages.locked import Locked, LockedIds
-from douban_pipeline.douban.reports.pages.pages import Card, Cell, Chapter, Lines, Link, Report, Subject
+from douban_pipeline.douban.reports.pages.pages import Card, Cell, Chapter, Lines, Link, Report, Subject, decision
 from douban_pipeline.douban.store.states import DecisionAction
 from douban_pipeline.douban.wording import ID_SOURCES, OPERATORS, word_for
 
@@ -68,8 +67,8 @@ def _standing(item: Locked) -> Cell:
 def _actions(item: Locked) -> list[Link]:
     if item.standing is None:
         return []
-    actions = [links.decision("解锁", item.vod_id, DecisionAction.unlock_id)]
+    actions = [decision("解锁", item.vod_id, DecisionAction.unlock_id)]
     if item.differs and item.standing:
         replace = DecisionAction.replace_and_lock
-        actions.append(links.decision("改锁 CMS 的 ID", item.vod_id, replace, douban_id=item.standing))
+        actions.append(decision("改锁 CMS 的 ID", item.vod_id, replace, douban_id=item.standing))
     return actions

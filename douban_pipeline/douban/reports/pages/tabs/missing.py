@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from douban_pipeline.douban.reports.pages import links, words
+from douban_pipeline.douban import links
+from douban_pipeline.douban.reports.pages import words
 from douban_pipeline.douban.reports.pages.missing import Best, Missing, MissingIds
-from douban_pipeline.douban.reports.pages.pages import Card, Cell, Chapter, Lines, Note, Report, Subject
+from douban_pipeline.douban.reports.pages.pages import Card, Cell, Chapter, Lines, Link, Note, Report, Subject, decision
 from douban_pipeline.douban.store.states import DecisionAction, ReviewStatus
 from douban_pipeline.douban.wording import REVIEW_STATUSES
 
@@ -48,11 +49,9 @@ def _row(item: Missing) -> dict[str, Cell]:
         "上次查找": item.looked_at,
         "操作": Lines(
             (
-                links.douban_search("在豆瓣搜索", item.title),
-                links.decision("填写 ID", item.vod_id, DecisionAction.set_id, douban_id=0),
-                links.decision(
-                    f"忽略 {links.IGNORED_DAYS} 天", item.vod_id, DecisionAction.ignore, days=links.IGNORED_DAYS
-                ),
+                Link("在豆瓣搜索", links.douban_search(item.title)),
+                decision("填写 ID", item.vod_id, DecisionAction.set_id, douban_id=0),
+                decision(f"忽略 {links.IGNORED_DAYS} 天", item.vod_id, DecisionAction.ignore, days=links.IGNORED_DAYS),
             )
         ),
     }

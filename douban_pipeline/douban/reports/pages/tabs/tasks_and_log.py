@@ -6,11 +6,11 @@ import re
 from collections.abc import Sequence
 from datetime import datetime
 
-from douban_pipeline.douban.reports.pages import links
+from douban_pipeline.douban import links
 from douban_pipeline.douban.reports.pages.changes import DAYS, TROUBLE_DAYS, DayOfChanges, Logged, remedy_of
 from douban_pipeline.douban.reports.pages.decided import REFUSED_DAYS, Decided
 from douban_pipeline.douban.reports.pages.lookup import Names
-from douban_pipeline.douban.reports.pages.pages import Card, Cell, Chapter, Lines, Note, Report, Subject
+from douban_pipeline.douban.reports.pages.pages import Card, Cell, Chapter, Lines, Link, Note, Report, Subject, decision
 from douban_pipeline.douban.reports.pages.tasks_and_log import TasksAndLog
 from douban_pipeline.douban.reports.pages.work import FAILURE_DAYS, MOST, Holder, OpenTasks, Reason
 from douban_pipeline.douban.wording import (
@@ -96,7 +96,8 @@ def _tasks(item: OpenTasks) -> dict[str, Cell]:
 def _holder(item: Holder, now: datetime) -> dict[str, Cell]:
     states = (("进程已结束，下次运行会接手", item.dead), ("已过期，下次运行会接手", item.until < now), ("进行中", True))
     told = next(told for told, holds in states if holds)
-    return {"运行": links.run(item.run_id), "任务数": item.count, "持有至": item.until, "情况": told}
+    run = Link(item.run_id[:8], links.run_path(item.run_id)) if item.run_id else ""
+    return {"运行": run, "任务数": item.count, "持有至": item.until, "情况": told}
 
 
 def _put_off(item: Reason, names: Names) -> dict[str, Cell]:
@@ -169,6 +170,7 @@ def _of_changes(found: TasksAndLog) -> Sequence[Chapter]:
 
 
 def _change(item: Logged, names: Names) -> dict[str, Cell]:
+    revert = Link("撤销整批", links.revert(batch_id=item.batch_id))
     return {
         "影片": names[item.vod_id],
         "变更": word_for(CHANGES, item.action),
@@ -178,13 +180,13 @@ def _change(item: Logged, names: Names) -> dict[str, Cell]:
         "时间": item.at,
         "状态": "：".join(filter(None, (word_for(CHANGE_STATES, item.state), item.state_reason))),
         "批次": Note(item.batch_id),
-        "操作": Lines((links.take_back("撤销整批", item.batch_id), links.history("历史", item.vod_id))),
+        "操作": Lines((revert, Link("历史", links.history(item.vod_id)))),
     }
 
 
 def _troubled(item: Logged, names: Names) -> dict[str, Cell]:
     remedy = remedy_of(item)
-    actions = tuple(links.decision(CHANGES[action], item.vod_id, action) for action in remedy.actions)
+    actions = tuple(decision(CHANGES[action], item.vod_id, action) for action in remedy.actions)
     return {
         "影片": names[item.vod_id],
         "变更": word_for(CHANGES, item.action),
