@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
 
-from douban_pipeline.core.ui.launchpad_links import Launch, op_config, row
+from douban_pipeline.core.ui.launchpad_links import Launchpad, op_config, row
 from douban_pipeline.douban.store.states import DecisionAction
 from douban_pipeline.matching import clean_title
 
@@ -23,37 +23,37 @@ IGNORED_DAYS = 180
 """Proposed where a video is ignored because nothing was found: Douban may well know it by then."""
 
 
-def decide(vod_id: int, action: DecisionAction, *, dry_run: bool, **given: Any) -> Launch:
+def decide(vod_id: int, action: DecisionAction, *, dry_run: bool, **given: Any) -> Launchpad:
     """Return `record_decisions` with one decision; ``given`` is what else its row says."""
     decisions = [row(vod_id=vod_id, action=action.value, **given)]
     config = {"reviewer": "", "note": "", "dry_run": dry_run, "decisions": decisions}
-    return Launch("record_decisions", op_config("store_decisions", config))
+    return Launchpad("record_decisions", op_config("store_decisions", config))
 
 
-def clear_others(douban_id: int, keeper: int) -> Launch:
+def clear_others(douban_id: int, keeper: int) -> Launchpad:
     """Return the batch that clears a subject's id from all its videos but ``keeper``; a dry run first."""
     return _batch(keeper, action=DecisionAction.clear_id.value, duplicates_of=douban_id, except_vod_ids=[keeper])
 
 
-def ignore_others(others: Sequence[int], keeper: int) -> Launch:
+def ignore_others(others: Sequence[int], keeper: int) -> Launchpad:
     """Return the batch that ignores the first `BATCH` of ``others``; a dry run first."""
     return _batch(keeper, action=DecisionAction.ignore.value, vod_ids=list(others[:BATCH]))
 
 
-def _batch(keeper: int, **given: Any) -> Launch:
+def _batch(keeper: int, **given: Any) -> Launchpad:
     config = {"reviewer": "", "note": f"与影片 {keeper} 重复", "dry_run": True, **given}
-    return Launch("record_batch_decisions", op_config("select_and_record", config))
+    return Launchpad("record_batch_decisions", op_config("select_and_record", config))
 
 
-def revert(**chosen: Any) -> Launch:
+def revert(**chosen: Any) -> Launchpad:
     """Return `revert_changes` for what is ``chosen``; a dry run unless that says otherwise."""
     config = {"operator": "", "reason": "", "dry_run": True, **chosen}
-    return Launch("revert_changes", op_config("take_back", config))
+    return Launchpad("revert_changes", op_config("take_back", config))
 
 
-def history(vod_id: int) -> Launch:
+def history(vod_id: int) -> Launchpad:
     """Return `video_history` of a video."""
-    return Launch("video_history", op_config("tell_history", {"vod_ids": [vod_id]}))
+    return Launchpad("video_history", op_config("tell_history", {"vod_ids": [vod_id]}))
 
 
 def run_path(run_id: str) -> str:

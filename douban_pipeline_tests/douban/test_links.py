@@ -6,7 +6,7 @@ import dagster as dg
 import pytest
 from dagster._core.remote_origin import GrpcServerCodeLocationOrigin, RemoteJobOrigin, RemoteRepositoryOrigin
 
-from douban_pipeline.core.ui.launchpad_links import MOST_CHARACTERS, Launch
+from douban_pipeline.core.ui.launchpad_links import MOST_CHARACTERS, Launchpad
 from douban_pipeline.dagster_kit.launchpad import location_of
 from douban_pipeline.douban import links
 from douban_pipeline.douban.definitions import build_defs
@@ -32,7 +32,7 @@ LAUNCHES = {
 
 
 @pytest.mark.parametrize("launch", LAUNCHES.values(), ids=LAUNCHES)
-def test_the_launchpad_takes_what_is_filled_in(launch: Launch, repository: dg.RepositoryDefinition) -> None:
+def test_the_launchpad_takes_what_is_filled_in(launch: Launchpad, repository: dg.RepositoryDefinition) -> None:
     path = launch.path(links.LOCATION)
     job, config = launched(path)
     assert dg.validate_run_config(repository.get_job(job), config)

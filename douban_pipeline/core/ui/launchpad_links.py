@@ -2,7 +2,7 @@
 
 Seen with Dagster 1.13: the page takes ``config`` as YAML, validates it, and waits for the click on *Launch Run*.
 
-A `Launch` names a job and its config. The path of its launchpad also holds the code location that the job is loaded
+A `Launchpad` names a job and its config. The path of its launchpad also holds the code location that the job is loaded
 from, which is known only where the link is shown: installations name their locations as they like.
 """
 
@@ -23,7 +23,7 @@ own server was seen to take 50,000."""
 
 
 @dataclass(frozen=True, slots=True)
-class Launch:
+class Launchpad:
     """A job to launch, and the config that its launchpad is filled with (YAML)."""
 
     job: str
@@ -39,11 +39,11 @@ class Launch:
 
 
 def job_path(job: str, location: str) -> str:
-    """Return the path of a job's launchpad in Dagster's UI; ``location`` as for `Launch.path`."""
+    """Return the path of a job's launchpad in Dagster's UI; ``location`` as for `Launchpad.path`."""
     return f"/locations/{quote(location, safe='@')}/jobs/{job}/playground"
 
 
-def launch_link(text: str, launch: Launch, location: str) -> Markdown:
+def launch_link(text: str, launch: Launchpad, location: str) -> Markdown:
     """Return a link as Markdown; ``text`` is ours, never outside text. Empty where the link would be too long."""
     path = launch.path(location)
     return Markdown(f"[{text}]({path})" if len(path) <= MOST_CHARACTERS else "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from douban_pipeline.core.ui.launchpad_links import Launch, launch_link, op_config
+from douban_pipeline.core.ui.launchpad_links import Launchpad, launch_link, op_config
 from douban_pipeline.douban.links import LOCATION
 
 _UNSIGNED = {"reviewer": "", "note": "", "dry_run": True}
@@ -18,4 +18,4 @@ def example(op: str, config: Mapping[str, Any]) -> str:
 
 def filled(text: str, job: str, op: str, config: Mapping[str, Any]) -> str:
     """Return a link to the launchpad filled with an example that nobody has signed, and that only checks."""
-    return launch_link(text, Launch(job, op_config(op, {**config, **_UNSIGNED})), LOCATION)
+    return launch_link(text, Launchpad(job, op_config(op, {**config, **_UNSIGNED})), LOCATION)

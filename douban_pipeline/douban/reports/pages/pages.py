@@ -13,7 +13,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from douban_pipeline.core.ui import page
-from douban_pipeline.core.ui.launchpad_links import Launch
+from douban_pipeline.core.ui.launchpad_links import Launchpad
 from douban_pipeline.core.ui.presentation import Markdown, escaped, local_time, subject_link, table
 from douban_pipeline.douban.links import decide
 from douban_pipeline.douban.settings import Settings
@@ -38,7 +38,7 @@ class Link:
     """A link; an address that begins with a slash is a path of Dagster's UI."""
 
     text: str
-    address: str | Launch
+    address: str | Launchpad
 
     def path(self, location: str) -> str:
         """Return the address; ``location`` is the code location of launchpads."""

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from douban_pipeline.core.ui.launchpad_links import Launch
+from douban_pipeline.core.ui.launchpad_links import Launchpad
 from douban_pipeline.core.ui.presentation import Markdown, escaped, subject_link, table
 from douban_pipeline.douban.links import IGNORED_DAYS, decide
 from douban_pipeline.douban.review.reading.queue import ReviewQueue, Waiting
@@ -97,7 +97,7 @@ def _unbroken(text: str) -> str:
     return "\u2060".join(text.replace(" ", "\u00a0"))
 
 
-def links_of(entry: Waiting, holders: Mapping[int, Holders]) -> Iterator[tuple[str, Launch]]:
+def links_of(entry: Waiting, holders: Mapping[int, Holders]) -> Iterator[tuple[str, Launchpad]]:
     """Yield the launches that settle a video, each with the text of its link."""
     seen = {"verdict_id": entry.verdict_id} if entry.verdict_id else {}
     if entry.candidates and not entry.stale:
@@ -123,7 +123,7 @@ def links_of(entry: Waiting, holders: Mapping[int, Holders]) -> Iterator[tuple[s
         yield "清除", _launch(entry, DecisionAction.clear_id, **seen)
 
 
-def _launch(entry: Waiting, action: DecisionAction, **given: Any) -> Launch:
+def _launch(entry: Waiting, action: DecisionAction, **given: Any) -> Launchpad:
     return decide(entry.vod_id, action, dry_run=False, **given)
 
 

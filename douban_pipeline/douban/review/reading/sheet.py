@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from douban_pipeline.core.ui.launchpad_links import MOST_CHARACTERS, Launch
+from douban_pipeline.core.ui.launchpad_links import MOST_CHARACTERS, Launchpad
 from douban_pipeline.core.ui.presentation import local_time
 from douban_pipeline.douban.review.reading.queue import ReviewQueue, Waiting
 from douban_pipeline.douban.review.recording.candidates import Candidate
@@ -77,7 +77,7 @@ def sheet_of(services: Services, queue: ReviewQueue) -> dict[str, Any]:
         "decided": queue.decided,
         "confirm": settings.confirm_score,
         "lead": settings.lead_score,
-        "launch": settings.ui_url.rstrip("/") + Launch("record_decisions", "").path(services.location),
+        "launch": settings.ui_url.rstrip("/") + Launchpad("record_decisions", "").path(services.location),
         "most": MOST_CHARACTERS,
         "ids": [SMALLEST_ID, LARGEST_ID],
         "labels": [[row, label] for row, label in LABELS.items()],

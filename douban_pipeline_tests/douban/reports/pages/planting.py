@@ -13,7 +13,7 @@ import dagster as dg
 import sqlalchemy as sa
 import yaml
 
-from douban_pipeline.core.ui.launchpad_links import Launch
+from douban_pipeline.core.ui.launchpad_links import Launchpad
 from douban_pipeline.douban.links import LOCATION
 from douban_pipeline.douban.reports.pages.assets import assets
 from douban_pipeline.douban.services import Services
@@ -149,7 +149,7 @@ def publish(services: Services, name: str, config: Mapping[str, Any] | None = No
     return Published(metadata, Path(path).read_text(encoding="utf-8"))
 
 
-def launched(address: str | Launch) -> tuple[str, dict[str, Any]]:
+def launched(address: str | Launchpad) -> tuple[str, dict[str, Any]]:
     """Return the job that a link opens, and the config that it fills in."""
     address = address if isinstance(address, str) else address.path(LOCATION)
     path, _, config = address.partition("/setup?config=")
