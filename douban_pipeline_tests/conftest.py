@@ -16,6 +16,7 @@ import os
 import socket
 import uuid
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn
 
@@ -60,22 +61,37 @@ def missing(name: str, message: str) -> NoReturn:
     pytest.skip(message)
 
 
-@pytest.fixture
-def mariadb_url() -> Iterator[str]:
-    """A new, empty utf8 database, dropped afterwards."""
-    server = create_engine(server_url("mariadb"), isolation_level="AUTOCOMMIT")
+@contextmanager
+def new_database(server_name: str, options: str) -> Iterator[str]:
+    """Yield the address of a new, empty database, dropped afterwards."""
+    server = create_engine(server_url(server_name), isolation_level="AUTOCOMMIT")
     name = f"douban_test_{uuid.uuid4().hex[:12]}"
     try:
         with server.connect() as connection:
-            connection.exec_driver_sql(f"CREATE DATABASE {name} DEFAULT CHARACTER SET utf8")
+            connection.exec_driver_sql(f"CREATE DATABASE {name} {options}")
     except OperationalError as error:
-        pytest.fail(f"MariaDB answers but refuses: {error}")
+        pytest.fail(f"{server_name} answers but refuses: {error}")
     try:
         yield server.url.set(database=name).render_as_string(hide_password=False)
     finally:
+        forced = " WITH (FORCE)" if server.dialect.name == "postgresql" else ""
         with server.connect() as connection:
-            connection.exec_driver_sql(f"DROP DATABASE IF EXISTS {name}")
+            connection.exec_driver_sql(f"DROP DATABASE IF EXISTS {name}{forced}")
         server.dispose()
+
+
+@pytest.fixture
+def mariadb_url() -> Iterator[str]:
+    """A new, empty utf8 database, dropped afterwards."""
+    with new_database("mariadb", "DEFAULT CHARACTER SET utf8") as url:
+        yield url
+
+
+@pytest.fixture
+def postgres_url() -> Iterator[str]:
+    """A new, empty database, dropped afterwards."""
+    with new_database("postgres", "ENCODING 'UTF8' TEMPLATE template0") as url:
+        yield url
 
 
 @pytest.fixture
@@ -86,5 +102,17 @@ def sqlite_url(tmp_path: Path) -> str:
 
 @pytest.fixture(params=["sqlite", pytest.param("mariadb", marks=pytest.mark.mariadb)])
 def database_url(request: pytest.FixtureRequest) -> str:
-    """Each engine in turn."""
+    """Each engine in turn that the CMS's library may lie on."""
+    return str(request.getfixturevalue(f"{request.param}_url"))
+
+
+@pytest.fixture(
+    params=[
+        "sqlite",
+        pytest.param("mariadb", marks=pytest.mark.mariadb),
+        pytest.param("postgres", marks=pytest.mark.postgres),
+    ]
+)
+def any_database_url(request: pytest.FixtureRequest) -> str:
+    """Each engine in turn that `core` speaks."""
     return str(request.getfixturevalue(f"{request.param}_url"))

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
-from sqlalchemy import Engine, Table, select
+from sqlalchemy import Connection, Engine, Table, select
 
 from douban_pipeline.cms.values import is_placeholder, people_of
 from douban_pipeline.core.clock import Clock
-from douban_pipeline.core.database import chunks, insert_missing, reading, transactions
+from douban_pipeline.core.database import chunks, insert_missing, reading, run_transaction
 
 PEOPLE_COLUMNS = ("vod_actor", "vod_director", "vod_writer")
 """The CMS's columns that hold people."""
@@ -93,11 +93,13 @@ class People:
             return 0
         missing = sorted(keys - self._stored(keys))
         now = self.clock.now()
+
+        def insert(connection: Connection, names: Sequence[str]) -> None:
+            rows = [{"name": name, "seen_at": now} for name in names]
+            insert_missing(connection, self.person, rows, key="name")
+
         for chunk in chunks(missing):
-            for transaction in transactions(self.engine):
-                with transaction as connection:
-                    rows = [{"name": key, "seen_at": now} for key in chunk]
-                    insert_missing(connection, self.person, rows, key="name")
+            run_transaction(self.engine, partial(insert, names=chunk))
         if len(self._remembered) + len(keys) > _REMEMBERED:
             self._remembered.clear()
         self._remembered |= keys

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, Engine, Row, Table, bindparam, delete, func, 
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from douban_pipeline.core.clock import Clock
-from douban_pipeline.core.database import chunks, reading, transactions
+from douban_pipeline.core.database import chunks, reading, run_statement, run_transaction
 from douban_pipeline.core.errors import SourceError
 
 LONGEST_CACHE = timedelta(days=30)
@@ -103,41 +103,41 @@ class Archive:
                 if retry and isinstance(error, IntegrityError):
                     # Another process put the same content a moment ago: the second look finds it.
                     continue
-                told = f"the archive did not take an answer of {len(body)} bytes ({error.orig})"
-                # Without SQLAlchemy's own error, which repeats the answer.
-                raise ArchiveError(source, told[:300]) from error.orig
+                # Without SQLAlchemy's own error and PostgreSQL's further lines, which repeat the answer.
+                cause = str(error.orig).partition("\n")[0]
+                reason = f"the archive did not take an answer of {len(body)} bytes ({cause})"
+                raise ArchiveError(source, reason[:300]) from error.orig
         raise AssertionError("unreachable")
 
     def _put(self, source: str, key: str, status: int, body: bytes, parser_version: str) -> int:
-        table = self._table
         now = self._clock.now()
         key_hash = _sha256(key.encode())
         sha256 = _sha256(body)
         known = {"of": source, "hash": key_hash, "content": sha256}
-        packed = zlib.compress(body, 6)
-        for transaction in transactions(self._engine):
-            with transaction as connection:
-                snapshot_id = connection.execute(self._known, known).scalar()
-                if snapshot_id is not None:
-                    seen = {"known_id": snapshot_id, "seen_at": now, "status": status}
-                    # None is touched where retention dropped it after the look.
-                    if connection.execute(self._seen, seen).rowcount:
-                        return int(snapshot_id)
-                new = {
-                    "source": source,
-                    "key_hash": key_hash,
-                    "request_key": key[:500],
-                    "status": status,
-                    "sha256": sha256,
-                    "body": packed,
-                    "parser_version": parser_version,
-                    "fetched_at": now,
-                    "seen_at": now,
-                }
-                inserted = connection.execute(insert(table), new).inserted_primary_key
-                assert inserted is not None
-                return int(inserted[0])
-        raise AssertionError("unreachable")
+        new = {
+            "source": source,
+            "key_hash": key_hash,
+            "request_key": key[:500],
+            "status": status,
+            "sha256": sha256,
+            "body": zlib.compress(body, 6),
+            "parser_version": parser_version,
+            "fetched_at": now,
+            "seen_at": now,
+        }
+
+        def store(connection: Connection) -> int:
+            snapshot_id = connection.execute(self._known, known).scalar()
+            if snapshot_id is not None:
+                seen = {"known_id": snapshot_id, "seen_at": now, "status": status}
+                # No row is changed if retention deleted it after it was found.
+                if connection.execute(self._seen, seen).rowcount:
+                    return int(snapshot_id)
+            inserted = connection.execute(insert(self._table), new).inserted_primary_key
+            assert inserted is not None
+            return int(inserted[0])
+
+        return run_transaction(self._engine, store)
 
     def recent(self, source: str, key: str, max_age: timedelta, *, limit: int = 5) -> list[Snapshot]:
         """Return the answers to ``key`` seen at most ``max_age`` ago, newest first.
@@ -207,11 +207,8 @@ class Archive:
     def read_again(self, snapshot_ids: Collection[int], parser_version: str) -> None:
         """Note that ``parser_version`` reads those answers."""
         table = self._table
-        for transaction in transactions(self._engine):
-            with transaction as connection:
-                connection.execute(
-                    update(table).where(table.c.snapshot_id.in_(snapshot_ids)).values(parser_version=parser_version)
-                )
+        read = update(table).where(table.c.snapshot_id.in_(snapshot_ids))
+        run_statement(self._engine, read.values(parser_version=parser_version))
 
     def unseen_since(self, before: datetime) -> Iterator[list[int]]:
         """Yield the ids of the answers last seen before a moment, in batches; by the index alone, no body is read."""
@@ -237,13 +234,14 @@ class Archive:
     def drop(self, snapshot_ids: Collection[int], before: datetime) -> Weight:
         """Delete those of some hundred answers that still were last seen before a moment, all or none of them."""
         table = self._table
-        dropped = Weight(0, 0)
-        for transaction in transactions(self._engine):
-            with transaction as connection:
-                # Locks them, so that none is seen again between the look and the deletion.
-                dropped = self._weigh(connection, snapshot_ids, before, lock=True)
-                connection.execute(delete(table).where(table.c.snapshot_id.in_(snapshot_ids), table.c.seen_at < before))
-        return dropped
+
+        def delete_them(connection: Connection) -> Weight:
+            # Locks them, so that none is seen again between the look and the deletion.
+            dropped = self._weigh(connection, snapshot_ids, before, lock=True)
+            connection.execute(delete(table).where(table.c.snapshot_id.in_(snapshot_ids), table.c.seen_at < before))
+            return dropped
+
+        return run_transaction(self._engine, delete_them)
 
     def _weigh(
         self, connection: Connection, snapshot_ids: Collection[int], before: datetime, *, lock: bool = False

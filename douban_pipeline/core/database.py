@@ -1,30 +1,44 @@
-"""One door to the database that holds the CMS's tables and ours: MariaDB, MySQL or SQLite."""
+"""Engines and transactions that behave alike on MariaDB, MySQL, PostgreSQL and SQLite."""
 
 from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 import stamina
 from sqlalchemy import Connection, Engine, Executable, Table, create_engine, event, make_url
-from sqlalchemy.dialects import mysql, sqlite
+from sqlalchemy.dialects import mysql, postgresql, sqlite
 from sqlalchemy.engine import URL
-from sqlalchemy.exc import ArgumentError, InvalidatePoolError, NoSuchModuleError, OperationalError
+from sqlalchemy.exc import ArgumentError, DBAPIError, InvalidatePoolError, NoSuchModuleError
 from sqlalchemy.pool import ConnectionPoolEntry, PoolResetState
 
 LOCK_WAIT_SECONDS = 30
 """How long a statement waits for a locked row or table before it fails with a clear error."""
+
+_SCHEMES = {
+    "mysql": "mysql+pymysql",
+    "mariadb": "mariadb+pymysql",
+    "postgresql": "postgresql+psycopg2",
+    "sqlite": "sqlite",
+}
+"""How a URL of each backend begins that `open_engine` can open."""
 
 _READ_OPTION = "douban_pipeline_read"
 _USED_AT = "douban_pipeline_used_at"
 _FRESH_SECONDS = 1.0
 """A connection that was used this lately counts as alive."""
 _IN_TRANSACTION = 1
-"""Bit of the server's status (SERVER_STATUS_IN_TRANS of the protocol)."""
+"""Bit of MySQL's server status (SERVER_STATUS_IN_TRANS of the protocol)."""
+
+_MYSQL_LOST = frozenset({1205, 1213})
+"""Lock wait timeout, deadlock."""
+_POSTGRESQL_LOST = frozenset({"40001", "40P01", "55P03"})
+"""Serialization failure, deadlock, lock wait timeout."""
+_SQLITE_LOST = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 
 
 _Item = TypeVar("_Item")
@@ -36,74 +50,90 @@ class DatabaseError(Exception):
     """The database cannot be used as it is set up; the message names the setting and the remedy."""
 
 
-def parse_url(url: str) -> URL:
+def parse_url(url: str, *, setting: str, backends: Collection[str] = tuple(_SCHEMES)) -> URL:
     """Return ``url`` as an SQLAlchemy URL.
 
+    Args:
+        url: What ``setting`` says.
+        setting: Its name, for the message.
+        backends: Which databases it may name, of those that `open_engine` can open.
+
     Raises:
-        DatabaseError: It is no URL, or names a database this project does not speak.
+        DatabaseError: It is no URL, or names another database.
     """
+    *others, last = (_SCHEMES[backend] for backend in _SCHEMES if backend in backends)
     try:
         parsed = make_url(url)
     except ArgumentError as error:
         raise DatabaseError(
-            "DATABASE_URL is not an SQLAlchemy URL; expected e.g. mysql+pymysql://user:password@host/db"
+            f"{setting} is not an SQLAlchemy URL; expected e.g. {(others or [last])[0]}://user:password@host/db"
         ) from error
-    if parsed.get_backend_name() not in ("mysql", "mariadb", "sqlite"):
-        raise DatabaseError(
-            f"DATABASE_URL names {parsed.get_backend_name()!r}; expected mysql+pymysql, mariadb+pymysql or sqlite"
-        )
+    if parsed.get_backend_name() not in backends:
+        expected = f"{', '.join(others)} or {last}" if others else last
+        raise DatabaseError(f"{setting} names {parsed.get_backend_name()!r}; expected {expected}")
     return parsed
 
 
-def open_engine(url: str | URL) -> Engine:
+def open_engine(url: str | URL, *, setting: str = "the database's URL") -> Engine:
     """Return an engine for ``url``; nothing is connected yet.
 
-    SQLite transactions begin IMMEDIATE (a reader that turns writer would otherwise fail at once instead of
-    waiting) unless opened by `reading`. On MySQL and MariaDB sessions are strict, whatever the server's mode: a
-    value that does not fit is an error, never a silent cut.
+    Every server runs transactions at READ COMMITTED and waits `LOCK_WAIT_SECONDS` for a lock. SQLite's transactions
+    begin IMMEDIATE (a reader that turns writer would otherwise fail at once instead of waiting) unless opened by
+    `reading`. Sessions on MySQL and MariaDB are strict, whatever the server's mode: a value that does not fit is an
+    error, never a silent cut. Sessions on PostgreSQL keep UTC.
+
+    Args:
+        url: Where the database is.
+        setting: The name of the setting that says so, for messages.
 
     Raises:
         DatabaseError: The URL cannot be used.
     """
-    parsed = parse_url(url) if isinstance(url, str) else url
+    parsed = parse_url(url, setting=setting) if isinstance(url, str) else url
     if parsed.get_backend_name() == "sqlite":
         return _open_sqlite(parsed)
+    on_mysql = parsed.get_backend_name() != "postgresql"
     try:
         engine = create_engine(
             parsed,
             pool_recycle=1800,
-            pool_reset_on_return=None,  # `_spare_round_trips` does it where there is something to take back
+            pool_reset_on_return=None,  # `_save_round_trips` rolls back where a transaction is open
             isolation_level="READ COMMITTED",
-            connect_args={"charset": "utf8mb4", "connect_timeout": 10},
+            connect_args={"connect_timeout": 10, **({"charset": "utf8mb4"} if on_mysql else {})},
         )
     except (NoSuchModuleError, ModuleNotFoundError) as error:
-        raise DatabaseError(f"DATABASE_URL needs a driver that is not installed: {error}") from error
+        raise DatabaseError(f"{setting} needs a driver that is not installed: {error}") from error
 
     @event.listens_for(engine, "connect")
     def _prepare(connection: Any, _record: object) -> None:
         with connection.cursor() as cursor:
-            cursor.execute(
-                "SET SESSION sql_mode = CONCAT_WS(',', @@SESSION.sql_mode, 'STRICT_ALL_TABLES'), "
-                f"lock_wait_timeout = {LOCK_WAIT_SECONDS}, innodb_lock_wait_timeout = {LOCK_WAIT_SECONDS}"
-            )
+            if on_mysql:
+                cursor.execute(
+                    "SET SESSION sql_mode = CONCAT_WS(',', @@SESSION.sql_mode, 'STRICT_ALL_TABLES'), "
+                    f"lock_wait_timeout = {LOCK_WAIT_SECONDS}, innodb_lock_wait_timeout = {LOCK_WAIT_SECONDS}"
+                )
+            else:
+                cursor.execute(f"SET SESSION lock_timeout = '{LOCK_WAIT_SECONDS}s'; SET SESSION TIME ZONE 'UTC'")
+        if not on_mysql:
+            connection.commit()  # a rollback would undo what was set
 
-    _spare_round_trips(engine)
+    _save_round_trips(engine)
     return engine
 
 
-def _spare_round_trips(engine: Engine) -> None:
-    """Look whether a connection lives only after a pause, and take back only what was begun.
+def _save_round_trips(engine: Engine) -> None:
+    """Ping a connection only after a pause, and roll back only where a transaction is open.
 
     SQLAlchemy's own ways ping at every use and roll back after every commit: two of the five round trips of a short
     transaction, of which a run makes thousands.
     """
 
     @event.listens_for(engine, "checkin")
-    def _note(_connection: Any, record: ConnectionPoolEntry) -> None:
+    def _note_use(_connection: Any, record: ConnectionPoolEntry) -> None:
         record.info[_USED_AT] = time.monotonic()
 
     @event.listens_for(engine, "checkout")
-    def _look(connection: Any, record: ConnectionPoolEntry, _proxy: object) -> None:
+    def _ping_after_pause(connection: Any, record: ConnectionPoolEntry, _proxy: object) -> None:
         used_at = record.info.get(_USED_AT)
         if used_at is None or time.monotonic() - used_at < _FRESH_SECONDS:
             return
@@ -115,8 +145,8 @@ def _spare_round_trips(engine: Engine) -> None:
             raise InvalidatePoolError
 
     @event.listens_for(engine, "reset")
-    def _take_back(connection: Any, _record: object, state: PoolResetState) -> None:
-        # What the server last said of this connection; a driver that does not keep it is asked to roll back.
+    def _roll_back(connection: Any, _record: object, state: PoolResetState) -> None:
+        # PyMySQL keeps what the server last said of the connection; psycopg2 knows by itself and sends nothing in vain.
         status = getattr(connection, "server_status", _IN_TRANSACTION)
         if not state.transaction_was_reset and status & _IN_TRANSACTION:
             connection.rollback()
@@ -142,7 +172,7 @@ def _open_sqlite(url: URL) -> Engine:
 
 
 def _write_ahead(connection: sqlite3.Connection) -> None:
-    """Have SQLite write ahead, once for the file: readers and a writer then do not wait for each other.
+    """Put the file into write-ahead mode, in which readers and a writer do not wait for each other.
 
     SQLite does not wait for others that have the file open at that moment; the first processes to come try again.
     """
@@ -161,9 +191,12 @@ def _is_busy(error: Exception) -> bool:
 def run_transaction(engine: Engine, work: Callable[[Connection], _Result]) -> _Result:
     """Run ``work`` in a transaction and return what it returns once that is committed.
 
-    Two short transactions may lock the same rows in opposite order through different indexes; the server then rolls
-    one of them back whole, and it is right to do it again. So ``work`` may run several times: it must start from
-    nothing and keep what it collects to itself until it returns.
+    The server may roll a transaction back whole for the sake of another, even at COMMIT: two short transactions may
+    lock the same rows in opposite order through different indexes. Then all of it is done again, up to five times.
+    So ``work`` must start from nothing each time and keep what it collects to itself until it returns.
+
+    Raises:
+        DBAPIError: The last attempt lost against another transaction too, or a statement failed for another reason.
     """
     for attempt in _attempts():
         with attempt, engine.begin() as connection:
@@ -172,24 +205,16 @@ def run_transaction(engine: Engine, work: Callable[[Connection], _Result]) -> _R
 
 
 def run_statement(engine: Engine, statement: Executable, parameters: _Parameters | None = None) -> int:
-    """Run one statement in a transaction of its own, again after a deadlock; return how many rows it changed."""
+    """Run one statement as `run_transaction` does; return how many rows it changed."""
     return run_transaction(engine, lambda connection: connection.execute(statement, parameters).rowcount)
 
 
 def _attempts() -> Iterable[AbstractContextManager[Any]]:
-    return stamina.retry_context(on=_is_deadlock, attempts=6, timeout=60, wait_initial=0.02, wait_max=1.0)
+    return stamina.retry_context(on=_lost_to_another, attempts=6, timeout=60, wait_initial=0.02, wait_max=1.0)
 
 
 def transactions(engine: Engine) -> Iterator[AbstractContextManager[Connection]]:
-    """Yield a transaction, and another one each time the last was the victim of a deadlock.
-
-    Two short transactions may lock the same rows in opposite order through different indexes; the server then
-    rolls one of them back whole, and it is right to do it again. So the block must do all of its work anew::
-
-        for transaction in transactions(engine):
-            with transaction as connection:
-                ...
-    """
+    """Yield a transaction, and another one each time the last lost against another one; use `run_transaction`."""
     for attempt in _attempts():
         yield _attempted(engine, attempt)
 
@@ -200,23 +225,29 @@ def _attempted(engine: Engine, attempt: AbstractContextManager[Any]) -> Iterator
         yield connection
 
 
-def _is_deadlock(error: Exception) -> bool:
-    """Return whether the server chose this transaction as a victim (MySQL 1213, or 1205: waited in vain)."""
-    if not isinstance(error, OperationalError) or error.orig is None:
+def _lost_to_another(error: Exception) -> bool:
+    """Return whether another transaction is why this one was rolled back, so that it may pass when done again."""
+    original = error.orig if isinstance(error, DBAPIError) else None
+    if original is None:
         return False
-    return bool(error.orig.args) and error.orig.args[0] in (1205, 1213)
+    if isinstance(original, sqlite3.Error):
+        return getattr(original, "sqlite_errorcode", 0) & 0xFF in _SQLITE_LOST
+    if (sqlstate := getattr(original, "pgcode", None)) is not None:
+        return sqlstate in _POSTGRESQL_LOST
+    return bool(original.args) and original.args[0] in _MYSQL_LOST
 
 
 def insert_missing(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]], *, key: str) -> None:
-    """Insert ``rows``; where another process put a row of the same unique ``key`` meanwhile, that one stays as it is.
+    """Insert those ``rows`` whose unique ``key`` is not in ``table``; rows that are there stay as they are.
 
-    Not ``INSERT IGNORE``, which on MySQL passes over every other error as well.
+    Any other error is raised. So this is no ``INSERT IGNORE``, which on MySQL ignores those too.
     """
-    if connection.dialect.name == "sqlite":
-        connection.execute(sqlite.insert(table).on_conflict_do_nothing(index_elements=[key]), rows)
-    else:
+    if connection.dialect.name in ("mysql", "mariadb"):
         insert = mysql.insert(table)
         connection.execute(insert.on_duplicate_key_update({key: insert.inserted[key]}), rows)
+    else:
+        dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
+        connection.execute(dialect.insert(table).on_conflict_do_nothing(index_elements=[key]), rows)
 
 
 @contextmanager

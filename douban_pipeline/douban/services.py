@@ -208,7 +208,7 @@ def open_services(settings: Settings, clock: Clock | None = None, location: str 
         location: Repository and code location of the run, for links into Dagster's UI.
     """
     return Services(
-        engine=open_engine(settings.library_url),
+        engine=open_engine(settings.library_url, setting=variable("database_url")),
         clock=clock or SystemClock(),
         settings=settings,
         tables=own_tables(settings.table_prefix),

@@ -18,6 +18,7 @@ from zoneinfo import ZoneInfo
 from dotenv import dotenv_values
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from sqlalchemy import make_url
 
 from douban_pipeline.core.database import DatabaseError, parse_url
 from douban_pipeline.douban.setting_values import (
@@ -40,6 +41,8 @@ from douban_pipeline.douban.setting_values import (
 from douban_pipeline.matching.scoring import Weights
 
 PREFIX = "DOUBAN_PIPELINE_"
+LIBRARY_BACKENDS = ("mysql", "mariadb", "sqlite")
+"""Databases that a CMS's library may lie in."""
 PUBLIC_REQUESTS_PER_MINUTE = 60
 """The most that any public source is known to stand; more is allowed only for a source on this machine."""
 
@@ -219,7 +222,7 @@ class Settings(BaseSettings):
     def _database(cls, value: SecretStr) -> SecretStr:
         if value.get_secret_value():
             try:
-                parse_url(value.get_secret_value())
+                parse_url(value.get_secret_value(), setting="it", backends=LIBRARY_BACKENDS)
             except DatabaseError as error:
                 raise ValueError(str(error)) from None
         return value
@@ -296,7 +299,7 @@ class Settings(BaseSettings):
     @property
     def shown_library_url(self) -> str:
         """The database's URL as people may see it."""
-        return parse_url(self.library_url).render_as_string(hide_password=True)
+        return make_url(self.library_url).render_as_string(hide_password=True)
 
     @property
     def zone(self) -> ZoneInfo:

@@ -5,8 +5,8 @@ import os
 import typer
 from pydantic import SecretStr
 from rich.table import Column, Table
+from sqlalchemy import make_url
 
-from douban_pipeline.core.database import parse_url
 from douban_pipeline.douban.services import open_services
 from douban_pipeline.douban.settings import Settings, load_settings, variable
 from douban_pipeline.douban.store import migrations
@@ -65,7 +65,7 @@ def print_grants(user: str, host: str) -> None:
     settings = load_settings()
     if not settings.database_url.get_secret_value():
         raise typer.BadParameter("DOUBAN_PIPELINE_DATABASE_URL is not set: it names the database to grant rights in")
-    database = parse_url(settings.library_url).database or ""
+    database = make_url(settings.library_url).database or ""
     tables = own_tables(settings.table_prefix)
     for statement in grant_statements(settings, tables, database=database, user=user, host=host):
         plain(statement)

@@ -144,12 +144,19 @@ def failing_insert(house: House) -> Iterator[None]:
     fails = {
         "sqlite": "BEGIN SELECT RAISE(FAIL, 'no space left'); END",
         "mysql": "FOR EACH ROW SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'no space left'",
+        "postgresql": "FOR EACH ROW EXECUTE FUNCTION no_space()",
     }[house.engine.dialect.name]
+    on_postgres = house.engine.dialect.name == "postgresql"
     with house.engine.begin() as connection:
-        connection.exec_driver_sql(f"CREATE TRIGGER full AFTER INSERT ON {name} {fails}")
+        if on_postgres:
+            connection.exec_driver_sql(
+                "CREATE FUNCTION no_space() RETURNS trigger LANGUAGE plpgsql AS "
+                "$$ BEGIN RAISE EXCEPTION 'no space left'; END $$"
+            )
+        connection.exec_driver_sql(f"CREATE TRIGGER no_space AFTER INSERT ON {name} {fails}")
     yield
     with house.engine.begin() as connection:
-        connection.exec_driver_sql("DROP TRIGGER full")
+        connection.exec_driver_sql("DROP TRIGGER no_space" + (f" ON {name}" if on_postgres else ""))
 
 
 def test_an_answer_that_the_database_refuses_leaves_nothing_and_says_so(any_house: House) -> None:

@@ -22,32 +22,52 @@ from douban_pipeline.core.database import (
 
 
 @pytest.fixture
-def engine(database_url):
-    engine = open_engine(database_url)
+def engine(any_database_url):
+    engine = open_engine(any_database_url)
     yield engine
     engine.dispose()
 
 
 @pytest.mark.parametrize(
-    "url", ["mysql+pymysql://u:p@h:3306/d?charset=utf8mb4", "mariadb+pymysql://h/d", "sqlite:///f"]
+    "url",
+    [
+        "mysql+pymysql://u:p@h:3306/d?charset=utf8mb4",
+        "mariadb+pymysql://h/d",
+        "postgresql+psycopg2://u:p@h:5432/d",
+        "sqlite:///f",
+    ],
 )
-def test_what_we_speak_is_taken(url):
-    assert parse_url(url).render_as_string(hide_password=False) == url
+def test_a_url_of_a_supported_database_is_accepted(url):
+    assert parse_url(url, setting="X_URL").render_as_string(hide_password=False) == url
 
 
 @pytest.mark.parametrize(
     ("url", "message"),
     [
-        ("not a url", "not an SQLAlchemy URL"),
-        ("", "not an SQLAlchemy URL"),
-        ("postgresql://u:geheim@h/d", "names 'postgresql'"),
-        ("mysql+nodriver://u:geheim@h/d", "needs a driver that is not installed"),
+        ("not a url", "X_URL is not an SQLAlchemy URL"),
+        ("", "X_URL is not an SQLAlchemy URL"),
+        ("oracle://u:geheim@h/d", "X_URL names 'oracle'; expected mysql.pymysql, .* postgresql.psycopg2 or sqlite"),
+        ("mysql+nodriver://u:geheim@h/d", "X_URL needs a driver that is not installed"),
+        ("postgresql+nodriver://u:geheim@h/d", "X_URL needs a driver that is not installed"),
     ],
 )
-def test_what_we_do_not_speak_is_refused_without_showing_the_password(url, message):
+def test_other_databases_are_refused_without_showing_the_password(url, message):
     with pytest.raises(DatabaseError, match=message) as caught:
-        open_engine(url)
+        open_engine(url, setting="X_URL")
     assert "geheim@" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("backends", "expected"),
+    [
+        (("mysql", "mariadb", "sqlite"), "mysql+pymysql, mariadb+pymysql or sqlite"),
+        (("sqlite",), "sqlite"),
+    ],
+)
+def test_a_setting_may_accept_fewer_databases(backends, expected):
+    with pytest.raises(DatabaseError) as caught:
+        parse_url("postgresql://u:geheim@h/d", setting="X_URL", backends=backends)
+    assert str(caught.value) == f"X_URL names 'postgresql'; expected {expected}"
 
 
 def test_several_connections_see_committed_work_only(engine):
@@ -169,30 +189,51 @@ def test_short_transactions_neither_ping_nor_roll_back(mariadb_url):
     engine.dispose()
 
 
-@pytest.mark.mariadb
-def test_what_was_begun_by_hand_is_taken_back(mariadb_url):
-    engine = open_engine(mariadb_url)
-    with engine.begin() as connection:
-        connection.exec_driver_sql("CREATE TABLE word (word VARCHAR(9)) ENGINE=InnoDB")
-    raw = engine.raw_connection()
-    raw.cursor().execute("INSERT INTO word VALUES ('halb')")
-    raw.close()
-    with reading(engine) as connection:
-        assert connection.exec_driver_sql("SELECT COUNT(*) FROM word").scalar() == 0
+@pytest.mark.postgres
+def test_a_postgresql_session_keeps_utc_and_waits_shortly_for_locks(postgres_url):
+    engine = open_engine(postgres_url)
+    for _ in range(2):  # a rollback must not undo what was set
+        with engine.connect() as connection:
+            shown = [connection.exec_driver_sql(f"SHOW {name}").scalar() for name in ("lock_timeout", "TimeZone")]
+            assert shown == [f"{LOCK_WAIT_SECONDS}s", "UTC"]
+            assert connection.exec_driver_sql("SHOW transaction_isolation").scalar() == "read committed"
+            assert connection.exec_driver_sql("SHOW client_encoding").scalar() == "UTF8"
+            connection.rollback()
     engine.dispose()
 
 
-@pytest.mark.mariadb
-def test_connections_that_died_in_a_pause_are_replaced(mariadb_url, monkeypatch):
-    engine, other = open_engine(mariadb_url), open_engine(mariadb_url)
+def test_what_was_begun_by_hand_is_rolled_back(engine):
+    with engine.begin() as connection:
+        connection.exec_driver_sql("CREATE TABLE word (word VARCHAR(9))")
+    raw = engine.raw_connection()
+    cursor = raw.cursor()
+    if engine.dialect.name == "sqlite":
+        cursor.execute("BEGIN")
+    cursor.execute("INSERT INTO word VALUES ('halb')")
+    raw.close()
+    with reading(engine) as connection:
+        assert connection.exec_driver_sql("SELECT COUNT(*) FROM word").scalar() == 0
+
+
+NUMBER_OF_CONNECTION = {"mysql": "SELECT CONNECTION_ID()", "postgresql": "SELECT pg_backend_pid()"}
+KILL = {"mysql": "KILL {}", "postgresql": "SELECT pg_terminate_backend({})"}
+
+
+@pytest.mark.parametrize(
+    "server", [pytest.param(name, marks=getattr(pytest.mark, name)) for name in ("mariadb", "postgres")]
+)
+def test_connections_that_died_in_a_pause_are_replaced(server, request, monkeypatch):
+    url = request.getfixturevalue(f"{server}_url")
+    engine, other = open_engine(url), open_engine(url)
+    number = NUMBER_OF_CONNECTION[engine.dialect.name]
     with engine.connect() as first, engine.connect() as second:
-        numbers = [each.exec_driver_sql("SELECT CONNECTION_ID()").scalar() for each in (first, second)]
+        numbers = [each.exec_driver_sql(number).scalar() for each in (first, second)]
     with other.connect() as connection:
-        for number in numbers:
-            connection.exec_driver_sql(f"KILL {number}")
+        for each in numbers:
+            connection.exec_driver_sql(KILL[engine.dialect.name].format(each))
     monkeypatch.setattr("douban_pipeline.core.database._FRESH_SECONDS", 0.0)
     with engine.connect() as first, engine.connect() as second:
-        found = [each.exec_driver_sql("SELECT CONNECTION_ID()").scalar() for each in (first, second)]
+        found = [each.exec_driver_sql(number).scalar() for each in (first, second)]
     assert not set(found) & set(numbers)
     for each in (engine, other):
         each.dispose()

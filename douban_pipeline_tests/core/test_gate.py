@@ -342,9 +342,9 @@ def end(process: subprocess.Popen[str]) -> None:
     process.wait(30)
 
 
-def test_processes_at_once_never_get_the_same_slot(any_house: House, database_url: str) -> None:
+def test_processes_at_once_never_get_the_same_slot(any_house: House, any_database_url: str) -> None:
     any_house.gate.configure("douban", 60, 10)
-    processes = [start(database_url, 15, "run") for _ in range(3)]
+    processes = [start(any_database_url, 15, "run") for _ in range(3)]
     for process in processes:
         go(process)
     times: list[str] = []
@@ -362,12 +362,12 @@ def test_processes_at_once_never_get_the_same_slot(any_house: House, database_ur
 
 @pytest.mark.parametrize("known_to_be_gone", [True, False], ids=["of this machine", "of another machine"])
 def test_a_killed_process_frees_its_place(
-    any_house: House, database_url: str, known_to_be_gone: bool, monkeypatch: pytest.MonkeyPatch
+    any_house: House, any_database_url: str, known_to_be_gone: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not known_to_be_gone:
         monkeypatch.setattr("douban_pipeline.core.gate.is_dead", lambda owner: False)
     any_house.gate.configure("douban", 60, 1)
-    process = start(database_url, 1, "hold")
+    process = start(any_database_url, 1, "hold")
     go(process)
     assert process.stdout is not None
     assert process.stdout.readline() == "holding\n"

@@ -104,9 +104,9 @@ def shared(ground_floor: House) -> House:
 # --- asking -----------------------------------------------------------------------------------------------------
 
 
-def test_a_good_answer_is_a_completion(any_house: House, source: Source) -> None:
+def test_a_good_answer_is_a_completion(library_house: House, source: Source) -> None:
     source.says(answer('{"intro": "一段简介。", "used": []}'))
-    got = complete(model(any_house, source.url))
+    got = complete(model(library_house, source.url))
     assert got == Completion(
         {"intro": "一段简介。", "used": []},
         model=USAGE.model,
@@ -117,7 +117,7 @@ def test_a_good_answer_is_a_completion(any_house: House, source: Source) -> None
         snapshot_id=got.snapshot_id,
         from_cache=False,
     )
-    assert json.loads(any_house.archive.get(got.snapshot_id).body)["id"] == "gen-1"
+    assert json.loads(library_house.archive.get(got.snapshot_id).body)["id"] == "gen-1"
 
 
 def test_what_is_asked(shared: House, source: Source) -> None:

@@ -155,6 +155,7 @@ def test_a_password_is_never_shown(refusal, monkeypatch, url):
     assert f"{P}DATABASE_URL is not usable" in message
     assert "mysql+pymysql://user:password@host:3306/database" in message
     assert "geheim" not in message
+    assert not url.startswith("postgresql") or f"{P}DATABASE_URL is not usable: it names 'postgresql'" in message
     monkeypatch.setenv(P + "DATABASE_URL", url)
     try:
         load_settings()

@@ -123,9 +123,9 @@ def ask(provider: SearchProvider, words: str, form: str = "plain") -> SearchAnsw
     return provider.search(Question("片|2002", words=words, form=form), max_age=WEEK)
 
 
-def test_what_is_asked(any_house: House, source: Source) -> None:
+def test_what_is_asked(library_house: House, source: Source) -> None:
     source.says(good(page(SUBJECT, "无间道 (豆瓣)")))
-    provider = bocha(any_house, source.url)
+    provider = bocha(library_house, source.url)
     answer = ask(provider, "无间道 2002 site:movie.douban.com/subject", "site")
     assert [json.loads(body) for body in source.bodies] == [
         {
@@ -140,7 +140,7 @@ def test_what_is_asked(any_house: House, source: Source) -> None:
     assert answer.hits == (Hit(1307914, "无间道 (豆瓣)", SUBJECT, snippet="导演: 某人"),)
     assert (answer.provider, answer.requests, answer.full, answer.of_titles) == ("bocha", 1, False, False)
     (number,) = answer.snapshots
-    snapshot = any_house.archive.get(number)
+    snapshot = library_house.archive.get(number)
     assert (snapshot.source, snapshot.request_key, snapshot.parser_version) == (
         "bocha",
         "search:site:片|2002",

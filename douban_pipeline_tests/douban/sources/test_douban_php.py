@@ -23,18 +23,18 @@ def client(house: House, source: Source) -> DoubanClient:
     return DoubanClient(house.fetcher("douban"), source.url + "?callback=douban")
 
 
-def test_a_subject_comes_from_the_source_then_from_the_archive(any_house: House, source: Source) -> None:
+def test_a_subject_comes_from_the_source_then_from_the_archive(library_house: House, source: Source) -> None:
     source.says(FILM)
-    douban = client(any_house, source)
+    douban = client(library_house, source)
     first = douban.subject(1292052, max_age=WEEK)
     assert (first.record.title, first.record.year, first.record.id_confirmed) == ("肖申克的救赎", 1994, True)
     assert (first.from_cache, first.fetched_at) == (False, START)
-    any_house.clock.advance(days=1)
+    library_house.clock.advance(days=1)
     second = douban.subject(1292052, max_age=WEEK)
     assert (second.record, second.snapshot_id) == (first.record, first.snapshot_id)
     assert (second.from_cache, second.fetched_at) == (True, START)
     assert source.asked == [("/douban.php", {"callback": ["douban"], "id": ["1292052"]})]
-    assert parse_subject(any_house.archive.get(first.snapshot_id).body, 1292052) == first.record
+    assert parse_subject(library_house.archive.get(first.snapshot_id).body, 1292052) == first.record
 
 
 def test_no_age_always_asks(house: House, source: Source) -> None:

@@ -90,10 +90,10 @@ def ask(
     return search.search(question, max_age=max_age)
 
 
-def test_searxng(any_house: House, source: Source) -> None:
+def test_searxng(library_house: House, source: Source) -> None:
     source.says(SEARXNG)
     question = Question("无间道|2002", words="无间道 豆瓣", title="无间道")
-    answer = provider(any_house, source, "searxng").search(question, max_age=WEEK)
+    answer = provider(library_house, source, "searxng").search(question, max_age=WEEK)
     assert source.asked[0][1] == {"q": ["无间道 豆瓣"], "format": ["json"]}
     assert answer.ids == (1307914, 1307856)
     assert answer.hits[0] == Hit(
@@ -102,13 +102,13 @@ def test_searxng(any_house: House, source: Source) -> None:
     assert answer.hits[1].title == "无间道2 & 3"
     assert answer.silent == ("bing: CAPTCHA",)
     assert (answer.provider, answer.requests, answer.full, answer.of_titles) == ("searxng", 1, False, False)
-    assert [any_house.archive.get(number).source for number in answer.snapshots] == ["searxng"]
+    assert [library_house.archive.get(number).source for number in answer.snapshots] == ["searxng"]
 
 
-def test_douban_suggestions(any_house: House, source: Source) -> None:
+def test_douban_suggestions(library_house: House, source: Source) -> None:
     source.says(SUGGESTIONS)
     question = Question("无间道|2002", words="无间道 豆瓣", title="无间道")
-    answer = provider(any_house, source, "douban_suggest").search(question, max_age=WEEK)
+    answer = provider(library_house, source, "douban_suggest").search(question, max_age=WEEK)
     assert source.asked[0][1] == {"q": ["无间道"]}
     assert answer.ids == (1307914, 26279289)
     assert (answer.provider, answer.requests, answer.of_titles) == ("douban_suggest", 1, True)

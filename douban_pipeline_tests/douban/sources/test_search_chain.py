@@ -209,10 +209,10 @@ PAGE = {"results": [{"url": "https://movie.douban.com/subject/1307914/", "title"
 SUGGESTION = [{"id": "1307914", "title": "无间道", "type": "movie"}]
 
 
-def test_over_http_each_keeps_its_own_answers(any_house: House, source: Source) -> None:
+def test_over_http_each_keeps_its_own_answers(library_house: House, source: Source) -> None:
     other = Source()
     try:
-        chain = search_from({"searxng": source.url, "douban_suggest": other.url}, any_house.fetcher)
+        chain = search_from({"searxng": source.url, "douban_suggest": other.url}, library_house.fetcher)
         source.says(Say(status=403))
         other.says(SUGGESTION)
         found = chain.search(QUESTION, max_age=WEEK)
@@ -221,7 +221,7 @@ def test_over_http_each_keeps_its_own_answers(any_house: House, source: Source) 
         assert (again.ids, again.requests, again.snapshots) == (found.ids, 0, found.snapshots)
         assert (len(source.asked), len(other.asked)) == (1, 1), "a closed one is not asked"
         assert other.asked[0][1] == {"q": ["片名"]}
-        any_house.gate.close("searxng")
+        library_house.gate.close("searxng")
         source.says(PAGE)
         assert chain.search(QUESTION, max_age=WEEK).provider == "searxng", "nothing is remembered but by the gate"
     finally:
