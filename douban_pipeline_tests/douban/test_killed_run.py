@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any
 
 import dagster as dg
 import pytest
@@ -25,8 +25,9 @@ from douban_pipeline.douban.services import Services, open_services
 from douban_pipeline.douban.settings import PREFIX, load_settings
 from douban_pipeline.douban.store import migrations
 from douban_pipeline.douban.store.states import ChangeState, ReviewStatus
-from douban_pipeline.douban.store.tasks import OPEN
-from douban_pipeline.douban.writes.change_log import decode
+from douban_pipeline.douban.store.tasks import OPEN, TaskQueue
+from douban_pipeline.douban.writes.change_log import ChangeLog, decode
+from douban_pipeline_tests.harness.fixtures.library import processes
 
 LAST_SHARD = 3
 """Four shards are enough to have several in one run."""
@@ -37,35 +38,32 @@ SAMPLE = [
     if video["expect"] in ("CONFIRMED", "SYNCED") and video["vod_id"] % 64 <= LAST_SHARD
 ]
 
-# What the doomed run does: the chain over some shards, telling on standard output each time it passes a point.
-CHILD = """
-import sys
-import dagster as dg
-from douban_pipeline.douban.definitions import build_defs
-from douban_pipeline.douban.writes.change_log import ChangeLog
-from douban_pipeline.douban.store.tasks import TaskQueue
-from douban_pipeline.douban.jobs import CHAIN, shard_range_tags
+def doomed_run(environment: dict[str, str], passed: Connection) -> None:
+    """Run the chain over the shards as a process of its own does, sending each point's name when it is passed."""
+    os.environ.update(environment)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # Dagster logs every event
 
-def tell(owner, name, before, after):
-    real = getattr(owner, name)
-    def told(*arguments, **options):
-        if before:
-            print(before, flush=True)
-        result = real(*arguments, **options)
-        if after:
-            print(after, flush=True)
-        return result
-    setattr(owner, name, told)
+    def report(owner: Any, name: str, before: str, after: str) -> None:
+        real = getattr(owner, name)
 
-tell(ChangeLog, "_apply", "prepared", "written")
-tell(ChangeLog, "_settle", "", "settling")
-tell(TaskQueue, "advance", "", "advanced")
-tell(TaskQueue, "finish", "", "finished")
-build_defs().get_repository_def().get_job(CHAIN).execute_in_process(
-    instance=dg.DagsterInstance.ephemeral(), tags=shard_range_tags(0, 3)
-)
-print("survived", flush=True)
-"""
+        def reporting(*arguments: Any, **options: Any) -> Any:
+            if before:
+                passed.send(before)
+            result = real(*arguments, **options)
+            if after:
+                passed.send(after)
+            return result
+
+        setattr(owner, name, reporting)
+
+    report(ChangeLog, "_apply", "prepared", "written")
+    report(ChangeLog, "_settle", "", "settling")
+    report(TaskQueue, "advance", "", "advanced")
+    report(TaskQueue, "finish", "", "finished")
+    build_defs().get_repository_def().get_job(CHAIN).execute_in_process(
+        instance=dg.DagsterInstance.ephemeral(), tags=shard_range_tags(0, LAST_SHARD)
+    )
+    passed.close()
 
 
 @pytest.fixture(scope="module")
@@ -100,21 +98,24 @@ def services(
 
 def run_until_killed(point: str, times: int) -> None:
     """Run the chain in a process of its own and kill it when it has passed ``point`` ``times`` times."""
-    with subprocess.Popen(
-        [sys.executable, "-W", "ignore", "-c", CHILD],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        env=os.environ.copy(),
-    ) as child:
-        assert child.stdout is not None
-        for line in child.stdout:
-            times -= line.strip() == point
-            if not times:
-                break
-        assert not times, f"the run ended before it passed {point}"
-        child.kill()
-        assert child.wait() == -9
+    environment = {name: value for name, value in os.environ.items() if name.startswith(PREFIX)}
+    context = processes()
+    received, sent = context.Pipe(duplex=False)
+    process = context.Process(target=doomed_run, args=(environment, sent))
+    process.start()
+    sent.close()
+    try:
+        while times:
+            assert received.poll(120), "the run is stuck"
+            times -= received.recv() == point
+    except EOFError:
+        pytest.fail(f"the run ended before it passed {point}")
+    finally:
+        process.kill()
+        process.join(timeout=60)
+        received.close()
+    assert process.exitcode == -9
+    process.close()
 
 
 def run_to_the_end(services: Services) -> None:
