@@ -38,6 +38,7 @@ SAMPLE = [
     if video["expect"] in ("CONFIRMED", "SYNCED") and video["vod_id"] % 64 <= LAST_SHARD
 ]
 
+
 def doomed_run(environment: dict[str, str], passed: Connection) -> None:
     """Run the chain over the shards as a process of its own does, sending each point's name when it is passed."""
     os.environ.update(environment)

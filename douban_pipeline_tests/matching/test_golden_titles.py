@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -69,16 +69,29 @@ def written(reading: ParsedTitle) -> str:
 GOLDEN = read()
 
 
-@pytest.mark.parametrize("golden", GOLDEN, ids=[f"{golden.line}-{golden.title}" for golden in GOLDEN])
-def test_golden_title(golden):
+def read_as(golden: Golden) -> Golden:
+    """Return the line of the file that the title is read as."""
     first, *others = readings(golden.title)
-    assert first.base == golden.base
-    assert ("" if first.number is None else f"{first.number_kind} {first.number}") == golden.number
-    assert ",".join(sorted(first.editions)) == golden.editions
-    assert str(first.year or "") == golden.year
-    assert first.display == golden.display
-    assert tuple(map(written, others)) == golden.others
-    assert sorted(map(written, wider_readings(golden.title))) == sorted(golden.wider)
+    return Golden(
+        line=golden.line,
+        title=golden.title,
+        base=first.base,
+        number="" if first.number is None else f"{first.number_kind} {first.number}",
+        editions=",".join(sorted(first.editions)),
+        year=str(first.year or ""),
+        display=first.display,
+        others=tuple(map(written, others)),
+        wider=tuple(sorted(map(written, wider_readings(golden.title)))),
+    )
+
+
+def test_golden_titles():
+    read_otherwise = [
+        f"line {golden.line}: {found}, expected {wanted}"
+        for golden in GOLDEN
+        if (found := read_as(golden)) != (wanted := replace(golden, wider=tuple(sorted(golden.wider))))
+    ]
+    assert not read_otherwise, "\n".join(read_otherwise)
 
 
 def test_the_file_is_large_enough_to_mean_something_and_says_nothing_twice():

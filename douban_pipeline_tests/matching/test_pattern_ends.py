@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 
 from douban_pipeline.matching import title_editions, title_numbers, title_words
@@ -92,12 +90,18 @@ def test_an_open_end_may_be_anything(source):
     assert ends(source) is ANYTHING
 
 
-@pytest.mark.parametrize("pattern", PATTERNS, ids=lambda pattern: pattern.pattern[:30])
-def test_no_match_is_passed_over(pattern: re.Pattern[str]):
-    known = ends(pattern.pattern)
-    for tail in TAILS:
-        for title in (tail, f"战狼 {tail}", f"战狼{tail}", f"Wolf {tail}", f"战狼 第二季 {tail}"):
-            for length in range(1, len(title) + 1):
-                cut = title[:length]
-                if pattern.search(cut):
-                    assert known is ANYTHING or cut[-1].casefold() in known, cut
+def test_no_match_is_passed_over():
+    titles = [
+        title
+        for tail in TAILS
+        for title in (tail, f"战狼 {tail}", f"战狼{tail}", f"Wolf {tail}", f"战狼 第二季 {tail}")
+    ]
+    cuts = sorted({title[:length] for title in titles for length in range(1, len(title) + 1)})
+    passed_over = [
+        (pattern.pattern, cut)
+        for pattern in PATTERNS
+        if (known := ends(pattern.pattern)) is not ANYTHING
+        for cut in cuts
+        if cut[-1].casefold() not in known and pattern.search(cut)
+    ]
+    assert not passed_over

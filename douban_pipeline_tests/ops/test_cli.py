@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -13,20 +16,45 @@ from douban_pipeline import __version__
 from douban_pipeline.demo.environment import demo_environment
 from douban_pipeline.douban.settings import PREFIX, Settings, load_settings, variable
 from douban_pipeline.douban.store import migrations
-from douban_pipeline.ops.cli import app
-from douban_pipeline_tests.harness.fixtures.library import build_library, video
+from douban_pipeline.ops.cli import app, main
+from douban_pipeline_tests.harness.fixtures.library import build_library, processes, video
 
 
-def run(*arguments: str, cwd: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+@dataclass(frozen=True)
+class Ended:
+    """A command that has ended."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def run(*arguments: str, cwd: Path, fresh: bool = False, **variables: str) -> Ended:
+    """Run the command in a process of its own: a fork that spares it most imports, or a ``fresh`` interpreter."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(("DAGSTER", PREFIX))}
-    return subprocess.run(
-        [sys.executable, "-m", "douban_pipeline", *arguments],
-        cwd=cwd,
-        env=inherited | {"COLUMNS": "300"} | variables,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+    environment = inherited | {"COLUMNS": "300"} | variables
+    if fresh:
+        command = [sys.executable, "-m", "douban_pipeline", *arguments]
+        done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=120)
+        return Ended(done.returncode, done.stdout, done.stderr)
+    with TemporaryDirectory() as folder:
+        streams = [Path(folder) / name for name in ("stdout", "stderr")]
+        process = processes().Process(target=command_line, args=(arguments, cwd, environment, streams))
+        process.start()
+        process.join(120)
+        assert process.exitcode is not None, "the command does not end"
+        return Ended(process.exitcode, *(path.read_text(encoding="utf-8") for path in streams))
+
+
+def command_line(arguments: Sequence[str], cwd: Path, environment: Mapping[str, str], streams: Sequence[Path]) -> None:
+    """Be the command: what a fork of `run` does."""
+    os.chdir(cwd)
+    os.environ.clear()
+    os.environ.update(environment)
+    for number, path in enumerate(streams, start=1):
+        os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT), number)
+    sys.argv = ["douban-pipeline", *arguments]
+    main()
 
 
 COMMANDS = sorted(command.name or command.callback.__name__ for command in app.registered_commands if command.callback)
@@ -68,7 +96,7 @@ def test_only_commands_that_ask_dagster_load_it(tmp_path: Path, sqlite_url: str)
 
 
 def test_the_version_is_printed(tmp_path: Path) -> None:
-    assert run("--version", cwd=tmp_path).stdout.strip() == __version__
+    assert run("--version", cwd=tmp_path, fresh=True).stdout.strip() == __version__
 
 
 def test_settings_are_shown_without_the_password(tmp_path: Path) -> None:
@@ -82,7 +110,7 @@ def test_settings_are_shown_without_the_password(tmp_path: Path) -> None:
 
 
 def test_wrong_settings_are_told_in_lines_without_a_trace(tmp_path: Path) -> None:
-    result = run("setup", cwd=tmp_path, DOUBAN_PIPELINE_TOP_N="0", DOUBAN_PIPELINE_DRYRUN="true")
+    result = run("setup", cwd=tmp_path, fresh=True, DOUBAN_PIPELINE_TOP_N="0", DOUBAN_PIPELINE_DRYRUN="true")
     assert result.returncode == 2
     assert "DOUBAN_PIPELINE_TOP_N = '0' is not allowed" in result.stdout
     assert "did you mean DOUBAN_PIPELINE_DRY_RUN?" in result.stdout

@@ -29,7 +29,11 @@ def due_of(library):
     return DueVideos(library.engine, library.tables, library.settings, library.clock)
 
 
-def take(library, shards=range(SHARDS), scope=Scope.due, limit=50, run_id="run"):
+FIRST_SHARDS = range(8)
+"""Those of the videos that most tests have; a shard takes its time, whether it has any or not."""
+
+
+def take(library, shards=FIRST_SHARDS, scope=Scope.due, limit=50, run_id="run"):
     return due_of(library).take(library.queue(run_id), shards, scope=scope, limit=limit, run_id=run_id)
 
 
@@ -65,7 +69,7 @@ def test_what_is_due_gets_the_task_it_needs(library):
         {"vod_id": 3, "vod_douban_id": 6, "douban_review_status": "REVIEW"},
         {"vod_id": 4, "douban_next_sync_at": START + HOUR},
     )
-    report = take(library)
+    report = take(library, shards=range(SHARDS))
     due = START - HOUR
     assert report.taken == [
         DueVideo(1, 1, TaskType.MATCH_DOUBAN_ID, due, "NOT_FOUND", 50),
