@@ -56,9 +56,12 @@ setup(
     packages=find_packages(include=["douban_pipeline", "douban_pipeline.*"]),
     package_data={
         "douban_pipeline": ["py.typed"],
+        "douban_pipeline.core.ui": ["*.html.j2", "page.css"],
         "douban_pipeline.demo": ["data/*"],
+        "douban_pipeline.douban.reports.pages": ["*.html.j2"],
         "douban_pipeline.douban.review.reading": ["sheet_files/*"],
         "douban_pipeline.douban.store.migrations": ["*.mako"],
+        "douban_pipeline.evaluation": ["*.html.j2"],
     },
     install_requires=RUNTIME,
     extras_require={"celery": CELERY, "dev": [*CELERY, *DEVELOPMENT]},

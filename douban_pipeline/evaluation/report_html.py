@@ -1,11 +1,19 @@
-"""The report as a page: what has to be seen first on top, everything else under it."""
+"""The report as a page: what has to be seen first on top, everything else under it.
+
+Prepared here as plain values; `report.html.j2` writes the page, and escapes all of them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
-from douban_pipeline.core.ui.page import card, chinese, escape, grid, page, subject
+from markupsafe import Markup
+
+from douban_pipeline.core.ui import templates
 from douban_pipeline.core.ui.plots import percent
+from douban_pipeline.core.ui.templates import Card
 from douban_pipeline.evaluation.comparison import Change, Comparison, grade_name
 from douban_pipeline.evaluation.metrics import HIDDEN, MISSING, TRAPS, Group, Measures, Rate, Section
 from douban_pipeline.evaluation.report import (
@@ -33,52 +41,84 @@ from douban_pipeline.evaluation.report import (
 from douban_pipeline.evaluation.runner import Result
 from douban_pipeline.matching.strata import STRATA
 
-Chapter = tuple[str, str, str]
+_CURVES = (
+    "Whiskers are 95 % intervals. The curves move the score threshold over all rows that were linked; dashed, also "
+    "over rows that only their score or lead kept back. Points mark the threshold in force."
+)
+_WORKLOAD = (
+    "Headline sources and rows whose true subject is missing. “Alone” are rows with this reason and no other: "
+    "without it the right ones would have been linked well, which is what it costs, and the wrong ones wrongly, "
+    "which is what it is good for."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Chapter:
+    """A part of the page: ``kind`` is the macro that writes it, ``of`` what that takes."""
+
+    key: str
+    title: str
+    kind: str
+    of: Any
+
+
+@dataclass(frozen=True, slots=True)
+class _Head:
+    """A column's head; ``of`` names the profile where several stand side by side."""
+
+    title: str
+    meaning: str = ""
+    of: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    """A measure: in words, what stands behind it, whether it is good or bad, and its share in percent."""
+
+    value: str
+    behind: Sequence[str]
+    tone: str = ""
+    share: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Fact:
+    """A line of a result: words of ours, a title, a subject."""
+
+    term: str
+    text: str
+    title: str
+    douban_id: int | None
 
 
 def render(report: Report) -> str:
     """Return the whole report as one page."""
-    return page("Evaluation", report.profile.name, described(report), list(_chapters(report)), _cards(report))
+    return _page("Evaluation", report.profile.name, described(report), list(_chapters(report)), _cards(report))
 
 
 def render_summary(reports: Sequence[Report], difference: Comparison | None) -> str:
     """Return what several profiles did on the same rows, side by side, as one page."""
-    chapters = [("side", "Side by side", _side_by_side(reports))]
-    drawn = "".join(f"<div>{plot}</div>" for plot in sweep_plots(reports) if plot)
+    chapters = [_Chapter("side", "Side by side", "table", _side_by_side(reports))]
+    drawn = [Markup(plot) for plot in sweep_plots(reports) if plot]  # noqa: S704 - SVG of ours, which escapes its texts
     if drawn:
-        chapters.append(("plots", "Wrong links against coverage", f'<div class="plots">{drawn}</div>'))
+        shown = {"about": "", "plots": drawn, "curves": ()}
+        chapters.append(_Chapter("plots", "Wrong links against coverage", "plots", shown))
     if difference is not None:
         title = f"From {difference.earlier_name} to {reports[-1].profile.name}"
-        chapters.append(("comparison", title, _comparison(difference)))
+        chapters.append(_Chapter("comparison", title, "comparison", _comparison(difference)))
     for report in reports:
-        name = escape(report.profile.name)
-        link = f'<p><a href="{name}/report.html">The whole report of {name}</a></p>'
-        told = _cards(report) + _grades(report) + _table(report.glance) + link
-        chapters.append((f"profile-{name}", f"Profile {report.profile.name}", told))
-    return page("Evaluation: profiles side by side", "", described(*reports), chapters)
+        name = report.profile.name
+        glance = {"name": name, "cards": _cards(report), "grades": report.grades, "table": _table(report.glance)}
+        chapters.append(_Chapter(f"profile-{name}", f"Profile {name}", "profile", glance))
+    return _page("Evaluation: profiles side by side", "", described(*reports), chapters, ())
 
 
-def _side_by_side(reports: Sequence[Report]) -> str:
-    heads = ["<th></th><th>Rows</th>"]
-    heads += [
-        f"<th>{escape(column.title)}<br>{escape(report.profile.name)}</th>"
-        for column in SIDE_BY_SIDE
-        for report in reports
-    ]
-    rows = []
-    for groups in zip(*(report.glance.groups for report in reports), strict=True):
-        first = groups[0]
-        cells = "".join(_cell(column, group.measures) for column in SIDE_BY_SIDE for group in groups)
-        rows.append(_row(first, cells))
-    return grid(heads, rows)
+def _page(title: str, badge: str, about: str, chapters: Sequence[_Chapter], cards: Sequence[Card]) -> str:
+    values = {"title": title, "badge": badge, "about": about, "chapters": chapters, "cards": cards}
+    return templates.render(__package__, "report.html.j2", lang="en", percent=percent, **values)
 
 
-def _row(group: Group, cells: str) -> str:
-    total = ' class="total"' if group.total else ""
-    return f"<tr{total}><td>{chinese(group.name)}</td><td>{group.measures.rows:,}</td>{cells}</tr>"
-
-
-def _cards(report: Report) -> str:
+def _cards(report: Report) -> list[Card]:
     found = []
     if (headline := report.headline) is not None:
         found += [
@@ -95,170 +135,123 @@ def _cards(report: Report) -> str:
     if headline is not None:
         found.append(_rate_card("Truth in top 5 of reviews, when found", headline.review_shown_of_found))
         if headline.requests.mean is not None:
-            found.append(
-                card("Requests for a verdict", f"{headline.requests.mean:.2f}", f"95 % ≤ {headline.requests.p95}")
-            )
-    return f'<div class="cards">{"".join(found)}</div>' if found else ""
+            requests = headline.requests
+            found.append(Card("Requests for a verdict", f"{requests.mean:.2f}", f"95 % ≤ {requests.p95}"))
+    return found
 
 
-def _rate_card(label: str, rate: Rate) -> str:
+def _rate_card(label: str, rate: Rate) -> Card:
     if rate.share is None:
-        return card(label, "—", "no such row")
-    return card(label, percent(rate.share), f"{between(rate)} of {rate.total:,}")
+        return Card(label, "—", "no such row")
+    return Card(label, percent(rate.share), f"{between(rate)} of {rate.total:,}")
 
 
-def _wrong_card(label: str, rate: Rate) -> str:
-    return card(label, f"{rate.hits}", f"{between(rate)} of {rate.total:,}", "bad" if rate.hits else "good")
+def _wrong_card(label: str, rate: Rate) -> Card:
+    return Card(label, f"{rate.hits}", f"{between(rate)} of {rate.total:,}", "bad" if rate.hits else "good")
 
 
-def _chapters(report: Report) -> Iterator[Chapter]:
-    notes = "".join(f"<li>{escape(remark)}</li>" for remark in remarks(report))
-    glance = _grades(report) + _table(report.glance) + f'<p class="muted">{escape(report.glance.note)}</p>'
-    yield "glance", report.glance.title, f'{glance}<ul class="muted">{notes}</ul>'
+def _chapters(report: Report) -> Iterator[_Chapter]:
+    glance = {"grades": report.grades, "table": _table(report.glance), "note": report.glance.note}
+    yield _Chapter("glance", report.glance.title, "glance", {**glance, "remarks": remarks(report)})
     if report.comparison is not None:
-        told = f'<p class="muted">Against {escape(report.comparison.earlier_name)}.</p>'
-        yield "comparison", "Comparison", told + _comparison(report.comparison)
-    yield "wrong", f"Wrong links ({len(report.wrong):,})", _listed(report.wrong)
+        compared = {**_comparison(report.comparison), "earlier": report.comparison.earlier_name}
+        yield _Chapter("comparison", "Comparison", "comparison", compared)
+    yield _Chapter("wrong", f"Wrong links ({len(report.wrong):,})", "results", list(map(_wrong, report.wrong)))
     if report.group(HIDDEN) is not None:
         title = f"Links with the truth taken out ({len(report.wrong_hidden):,})"
-        yield "hidden", title, _listed(report.wrong_hidden)
-    drawn = "".join(f"<div>{plot}</div>" for plot in plots(report))
-    told = (
-        "Whiskers are 95 % intervals. The curves move the score threshold over all rows that were linked; dashed, also "
-        "over rows that only their score or lead kept back. Points mark the threshold in force."
-    )
-    yield "plots", "Plots", f'<p class="muted">{told}</p><div class="plots">{drawn}</div>{_sweep(report)}'
-    yield "workload", "What keeps rows from being linked", _workload(report)
+        yield _Chapter("hidden", title, "results", list(map(_wrong, report.wrong_hidden)))
+    drawn = [Markup(plot) for plot in plots(report)]  # noqa: S704 - SVG of ours, which escapes its texts
+    curves = {"curves": sweep_table(report), "curves_about": SWEEP_MEANING}
+    yield _Chapter("plots", "Plots", "plots", {"about": _CURVES, "plots": drawn, **curves})
+    workload = {
+        "about": _WORKLOAD,
+        "rows": [(held, sentence(held.code)) for held in report.workload],
+        "most": max((held.rows for held in report.workload), default=0),
+    }
+    yield _Chapter("workload", "What keeps rows from being linked", "workload", workload)
     for section in report.sections:
-        note = f'<p class="muted">{escape(section.note)}</p>' if section.note else ""
-        yield section.key, section.title, note + _table(section)
-    meanings = "".join(f"<dt>{escape(each.title)}</dt><dd>{escape(each.meaning)}</dd>" for each in TRUTH_COLUMNS)
-    yield "meaning", "How it is counted", f"<dl>{meanings}</dl>"
+        yield _Chapter(section.key, section.title, "section", {"note": section.note, "table": _table(section)})
+    yield _Chapter("meaning", "How it is counted", "meaning", TRUTH_COLUMNS)
 
 
-def _grades(report: Report) -> str:
-    parts = []
-    for name, counts in report.grades.items():
-        legend, pieces = "", ""
-        for told, grade, count in counts:
-            share = percent(count / sum(each[2] for each in counts))
-            legend += f'<span><i class="g{int(grade)}"></i>{escape(told)} {count:,} ({share})</span>'
-            pieces += f'<i class="g{int(grade)}" style="flex:{count}" title="{escape(told)}: {count:,}"></i>'
-        parts.append(f'<h3>{escape(name)}</h3><div class="stack">{pieces}</div><div class="legend">{legend}</div>')
-    return "".join(parts)
-
-
-def _table(section: Section) -> str:
+def _table(section: Section) -> dict[str, Any]:
     columns = columns_of(section)
-    heads = ["<th></th><th>Rows</th>"]
-    heads += [f'<th title="{escape(column.meaning)}">{escape(column.title)}</th>' for column in columns]
+    rows = [_row(group, [_cell(column, group.measures) for column in columns]) for group in section.groups]
+    return {"heads": [_Head(column.title, column.meaning) for column in columns], "rows": rows}
+
+
+def _side_by_side(reports: Sequence[Report]) -> dict[str, Any]:
     rows = []
-    for group in section.groups:
-        rows.append(_row(group, "".join(_cell(column, group.measures) for column in columns)))
-    return grid(heads, rows)
+    for groups in zip(*(report.glance.groups for report in reports), strict=True):
+        rows.append(_row(groups[0], [_cell(column, group.measures) for column in SIDE_BY_SIDE for group in groups]))
+    heads = [_Head(column.title, of=report.profile.name) for column in SIDE_BY_SIDE for report in reports]
+    return {"heads": heads, "rows": rows}
 
 
-def _cell(column: Column, measures: Measures) -> str:
+def _row(group: Group, cells: Sequence[_Cell]) -> Mapping[str, Any]:
+    return {"total": group.total, "name": group.name, "count": f"{group.measures.rows:,}", "cells": cells}
+
+
+def _cell(column: Column, measures: Measures) -> _Cell:
     value, *behind = cell(column, measures)
     rate = column.value(measures)
-    small = "".join(f"<small>{escape(each)}</small>" for each in behind)
     if not isinstance(rate, Rate) or rate.share is None:
-        return f"<td>{escape(value)}{small}</td>"
+        return _Cell(value, behind)
     if column.bad:
-        return f'<td><span class="{"bad" if rate.hits else "good"}">{escape(value)}</span>{small}</td>'
-    return f'<td class="share" style="--share:{100 * rate.share:.1f}%">{escape(value)}{small}</td>'
+        return _Cell(value, behind, tone="bad" if rate.hits else "good")
+    return _Cell(value, behind, share=100 * rate.share)
 
 
-def _listed(results: Sequence[Result]) -> str:
-    listed = "".join(map(_wrong, results))
-    return f'<div class="rows">{listed}</div>' if listed else '<p class="empty">There is none.</p>'
-
-
-def _wrong(result: Result) -> str:
+def _wrong(result: Result) -> Mapping[str, Any]:
     gold = result.gold
     linked = result.titles.get(result.douban_id or 0, "")
     people = "、".join((*gold.video.directors, *gold.video.actors)[:5])
-    facts = "，".join(filter(None, ("、".join(gold.video.regions), people)))
-    also = f' <small lang="zh-Hans">{escape(facts)}</small>' if facts else ""
-    return (
-        f"<article><h3>{chinese(local_name(gold))}{also}</h3>"
-        f"<dl><dt>linked</dt><dd>{chinese(linked)} {subject(result.douban_id)}</dd>"
-        f"<dt>truth</dt><dd>{chinese(truth_name(result))} {subject(gold.expected)}</dd></dl>"
-        f"<p>{chinese(result.explanation)}</p><p>{_chips(result)}</p></article>"
-    )
-
-
-def _chips(result: Result) -> str:
-    gold = result.gold
-    told = [place_of(gold), f"{gold.source}, {gold.label}", score_of(result), *gold.tags]
-    told += [STRATA.get(code, code) for code in result.strata]
-    return "".join(f'<span class="chip">{chinese(each)}</span>' for each in told if each)
-
-
-def _workload(report: Report) -> str:
-    if not report.workload:
-        return '<p class="empty">Every row was linked.</p>'
-    told = (
-        "Headline sources and rows whose true subject is missing. “Alone” are rows with this reason and no other: "
-        "without it the right ones would have been linked well, which is what it costs, and the wrong ones wrongly, "
-        "which is what it is good for."
-    )
-    heads = [
-        '<th>Reason</th><th class="text">Meaning</th><th>Rows</th><th>Of them reviews</th><th>Alone</th>'
-        "<th>Alone, right</th><th>Alone, wrong</th>"
+    also = "，".join(filter(None, ("、".join(gold.video.regions), people)))
+    facts = [
+        _Fact("linked", "", linked, result.douban_id),
+        _Fact("truth", "", truth_name(result), gold.expected),
     ]
-    most = max(held.rows for held in report.workload)
-    rows = [
-        f'<tr><td><code>{escape(held.code)}</code></td><td class="text">{chinese(sentence(held.code))}</td>'
-        f'<td class="share" style="--share:{100 * held.rows / most:.1f}%">{held.rows:,}</td><td>{held.reviewed:,}</td>'
-        f"<td>{held.alone:,}</td><td>{held.alone_right:,}</td><td>{held.alone_wrong:,}</td></tr>"
-        for held in report.workload
-    ]
-    return f'<p class="muted">{told}</p>' + grid(heads, rows)
+    return {**_result(result, facts), "also": also, "better": False}
 
 
-def _sweep(report: Report) -> str:
-    found = sweep_table(report)
-    if not found:
-        return ""
-    heads = [f"<th>{escape(title)}</th>" for title in found[0]]
-    rows = [f"<tr>{''.join(f'<td>{escape(each)}</td>' for each in row.values())}</tr>" for row in found]
-    told = f'<p class="muted">{escape(SWEEP_MEANING)}</p>'
-    return f"<details><summary>The curves in numbers</summary>{told}{grid(heads, rows)}</details>"
-
-
-def _comparison(comparison: Comparison) -> str:
-    cards = [
-        card("Regressed", f"{len(comparison.regressed):,}", "fare worse", "bad" if comparison.regressed else "good"),
-        card("Improved", f"{len(comparison.improved):,}", "fare better", "good" if comparison.improved else ""),
-        card(
-            "Unchanged", f"{comparison.unchanged:,}", f"{comparison.relinked:,} with another verdict or best candidate"
-        ),
-        card("New rows", f"{comparison.added:,}", f"{comparison.gone:,} gone"),
-    ]
-    parts = [f'<div class="cards">{"".join(cards)}</div>']
-    for title, changes, most, opened in (
-        ("Regressed", comparison.regressed, MOST_REGRESSED, " open"),
-        ("Improved", comparison.improved, MOST_IMPROVED, ""),
-    ):
-        if changes:
-            shown = "".join(_change(change) for change in changes[:most])
-            left = f'<p class="muted">… and {len(changes) - most:,} more</p>' if len(changes) > most else ""
-            head = f"<summary>{title} ({len(changes):,})</summary>"
-            parts.append(f'<details{opened}>{head}<div class="rows">{shown}</div>{left}</details>')
-    return "".join(parts)
-
-
-def _change(change: Change) -> str:
+def _change(change: Change) -> Mapping[str, Any]:
     result = change.result
     gold = result.gold
     before, after = (grade_name(gold, each) for each in (change.before, change.after))
-    better = ' class="better"' if change.after > change.before else ""
-    best = chinese(result.titles.get(result.douban_id or 0, ""))
-    return (
-        f"<article{better}><h3>{chinese(local_name(gold))}</h3>"
-        f"<dl><dt>before</dt><dd>{escape(before)} {subject(change.earlier.douban_id)}</dd>"
-        f"<dt>after</dt><dd>{escape(after)} {best} {subject(result.douban_id)}</dd>"
-        f"<dt>truth</dt><dd>{chinese(truth_name(result))} {subject(gold.expected)}</dd></dl>"
-        f"<p>{chinese(result.explanation)}</p><p>{_chips(result)}</p></article>"
-    )
+    facts = [
+        _Fact("before", before, "", change.earlier.douban_id),
+        _Fact("after", after, result.titles.get(result.douban_id or 0, ""), result.douban_id),
+        _Fact("truth", "", truth_name(result), gold.expected),
+    ]
+    return {**_result(result, facts), "also": "", "better": change.after > change.before}
+
+
+def _result(result: Result, facts: Sequence[_Fact]) -> dict[str, Any]:
+    gold = result.gold
+    chips = [place_of(gold), f"{gold.source}, {gold.label}", score_of(result), *gold.tags]
+    chips += [STRATA.get(code, code) for code in result.strata]
+    named = {"title": local_name(gold), "explanation": result.explanation}
+    return {**named, "facts": facts, "chips": list(filter(None, chips))}
+
+
+def _comparison(comparison: Comparison) -> dict[str, Any]:
+    regressed, improved = comparison.regressed, comparison.improved
+    told = f"{comparison.relinked:,} with another verdict or best candidate"
+    return {
+        "earlier": "",
+        "cards": [
+            Card("Regressed", f"{len(regressed):,}", "fare worse", "bad" if regressed else "good"),
+            Card("Improved", f"{len(improved):,}", "fare better", "good" if improved else ""),
+            Card("Unchanged", f"{comparison.unchanged:,}", told),
+            Card("New rows", f"{comparison.added:,}", f"{comparison.gone:,} gone"),
+        ],
+        "changes": [
+            _changes("Regressed", regressed, MOST_REGRESSED, opened=True),
+            _changes("Improved", improved, MOST_IMPROVED, opened=False),
+        ],
+    }
+
+
+def _changes(title: str, changes: Sequence[Change], most: int, *, opened: bool) -> Mapping[str, Any]:
+    first = [_change(change) for change in changes[:most]]
+    return {"title": title, "count": len(changes), "first": first, "left_out": len(changes) - most, "open": opened}

@@ -20,9 +20,14 @@ class Markdown(str):
     __slots__ = ()
 
 
+def subject_address(douban_id: int) -> str:
+    """Return the address of a subject's page."""
+    return f"https://movie.douban.com/subject/{douban_id}/"
+
+
 def subject_link(douban_id: int) -> Markdown:
     """Return a link to a subject's page, empty for no subject."""
-    return Markdown(f"[{douban_id}](https://movie.douban.com/subject/{douban_id}/)" if douban_id else "")
+    return Markdown(f"[{douban_id}]({subject_address(douban_id)})" if douban_id else "")
 
 
 def escaped(value: Any) -> Markdown:

@@ -1,5 +1,7 @@
 """Pages from Jinja templates that stand as files beside the code that fills them in.
 
+`page.html.j2` is what pages extend, `page_parts.html.j2` holds parts that several of them use; both stand here.
+
 Every value is escaped unless it is `Markup`, and a name that the template uses and nobody gives is an error. In a
 template, ``value | script_json`` is JSON to be put inside a ``<script>`` element.
 """
@@ -7,11 +9,24 @@ template, ``value | script_json`` is JSON to be put inside a ``<script>`` elemen
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
+
+_HERE = "douban_pipeline.core.ui"
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """A number that is looked at first; ``tone`` is ``good``, ``bad`` or nothing."""
+
+    label: str
+    value: str
+    behind: str = ""
+    tone: str = ""
 
 
 def render(package: str, template: str, **values: Any) -> str:
@@ -19,7 +34,7 @@ def render(package: str, template: str, **values: Any) -> str:
 
     Args:
         package: The package the template is a file of, by its dotted name.
-        template: The file's path inside the package, with slashes.
+        template: The file's path inside the package, with slashes; it may extend and import those that stand here.
         values: What the template names.
 
     Raises:
@@ -42,7 +57,7 @@ def script_json(value: object) -> Markup:
 @cache
 def _environment(package: str) -> Environment:
     environment = Environment(
-        loader=PackageLoader(package, "."),
+        loader=ChoiceLoader([PackageLoader(package, "."), PackageLoader(_HERE, ".")]),
         autoescape=True,
         undefined=StrictUndefined,
         keep_trailing_newline=True,

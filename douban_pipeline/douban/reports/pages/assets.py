@@ -14,7 +14,7 @@ from douban_pipeline.douban.reports.pages.intros import intros
 from douban_pipeline.douban.reports.pages.keepers import Keeper
 from douban_pipeline.douban.reports.pages.locked import locked_ids
 from douban_pipeline.douban.reports.pages.missing import missing_ids
-from douban_pipeline.douban.reports.pages.pages import Report, markdown, sheet
+from douban_pipeline.douban.reports.pages.report_page import PageFrame, ReportPage, markdown, sheet
 from douban_pipeline.douban.reports.pages.tabs.duplicates import duplicates_report
 from douban_pipeline.douban.reports.pages.tabs.intros import intros_report
 from douban_pipeline.douban.reports.pages.tabs.locked import locked_report
@@ -103,19 +103,17 @@ def tasks_and_log(services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
     return _published(services, tasks_and_log_report(tasks_and_log_of(services)))
 
 
-def _published(services: Services, report: Report) -> dg.MaterializeResult:
-    """Write the sheet of a report, and tell it as metadata."""
+def _published(services: Services, report: ReportPage) -> dg.MaterializeResult:
+    """Write the sheet of a report, and return its numbers and tables as metadata."""
     settings = services.settings
+    frame = PageFrame(settings.zone, settings.ui_url, services.location)
     try:
-        services.reports.write(report.file, sheet(report, settings, services.clock.now(), services.location))
+        services.reports.write(report.file, sheet(report, frame, services.clock.now()))
     except ReportFileError as error:
         raise dg.Failure(str(error), allow_retries=False) from error
     address = services.reports.address(report.file)
     place = dg.MetadataValue.url(address) if settings.reports_url else dg.MetadataValue.path(address)
-    tables = {
-        chapter.key: dg.MetadataValue.md(markdown(chapter, settings.zone, services.location))
-        for chapter in report.chapters
-    }
+    tables = {chapter.key: dg.MetadataValue.md(markdown(chapter, frame)) for chapter in report.chapters}
     return dg.MaterializeResult(metadata={"sheet": place, **report.counts, **tables})
 
 

@@ -123,7 +123,7 @@ def test_where_intros_are_switched_off_nobody_waits(library):
     found = intros(library.services)
     assert (found.on, found.waiting) == (False, None)
     report = intros_report(found)
-    assert "AI 简介未开启" in report.told
+    assert "AI 简介未开启" in report.about
     assert report.counts["waiting"] == 0
 
 

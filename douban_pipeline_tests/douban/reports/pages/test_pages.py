@@ -8,41 +8,39 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from douban_pipeline.douban.reports.pages.pages import (
+from douban_pipeline.douban.reports.pages.report_page import (
     IN_UI,
     Card,
     Chapter,
-    Lines,
-    Link,
-    Note,
-    Report,
-    Subject,
+    LinesCell,
+    LinkCell,
+    NoteCell,
+    PageFrame,
+    ReportPage,
+    SubjectCell,
     markdown,
     sheet,
 )
 from douban_pipeline_tests.douban.reports.pages.planting import HOSTILE
-from douban_pipeline_tests.harness.fixtures.library import GivenSettings
 
-LOCATION = "__repository__@library"
-ZONE = ZoneInfo("Asia/Shanghai")
 NOW = datetime(2026, 3, 1, 4, tzinfo=UTC)
-SETTINGS = GivenSettings(ui_url="https://dagster.example.org/base/")
+FRAME = PageFrame(ZoneInfo("Asia/Shanghai"), "https://dagster.example.org/base/", "__repository__@library")
 
 
-def report(*chapters: Chapter, cards=()) -> Report:
-    return Report("some_report", "某报告", "说明。", {}, cards, chapters)
+def report(*chapters: Chapter, cards=()) -> ReportPage:
+    return ReportPage("some_report", "某报告", "说明。", {}, cards, chapters)
 
 
 def html_of(rows, **given) -> str:
-    return sheet(report(Chapter("rows", "各行", rows, **given)), SETTINGS, NOW, LOCATION)
+    return sheet(report(Chapter("rows", "各行", rows, **given)), FRAME, NOW)
 
 
 def test_in_the_ui_a_link_is_a_path_and_outside_it_an_address() -> None:
     path = "/locations/x/jobs/y/playground/setup?config=a%3A%201"
-    rows = [{"影片": "1 某片", "操作": Link("解锁", path)}]
-    assert f"[解锁]({path})" in markdown(Chapter("k", "t", rows), ZONE, LOCATION)
+    rows = [{"影片": "1 某片", "操作": LinkCell("解锁", path)}]
+    assert f"[解锁]({path})" in markdown(Chapter("k", "t", rows), FRAME)
     assert f'href="https://dagster.example.org/base{path}"' in html_of(rows)
-    away = [{"搜索": Link("豆瓣", "https://search.douban.com/?a=1&b=2")}]
+    away = [{"搜索": LinkCell("豆瓣", "https://search.douban.com/?a=1&b=2")}]
     assert 'href="https://search.douban.com/?a=1&amp;b=2"' in html_of(away)
 
 
@@ -58,7 +56,9 @@ class Seen(HTMLParser):
         self.elements.append((tag, dict(attrs)))
 
 
-@pytest.mark.parametrize("cell", [HOSTILE, Note(HOSTILE), Lines((HOSTILE, Note(HOSTILE))), Link(HOSTILE, "/runs/1")])
+@pytest.mark.parametrize(
+    "cell", [HOSTILE, NoteCell(HOSTILE), LinesCell((HOSTILE, NoteCell(HOSTILE))), LinkCell(HOSTILE, "/runs/1")]
+)
 def test_outside_text_makes_no_element_and_no_markdown(cell) -> None:
     page = html_of([{HOSTILE: cell}], note=HOSTILE)
     seen = Seen(page).elements
@@ -66,7 +66,7 @@ def test_outside_text_makes_no_element_and_no_markdown(cell) -> None:
     assert not [attributes for _, attributes in seen if any(name.startswith("on") for name in attributes)]
     assert not [attributes for _, attributes in seen if (attributes.get("href") or "").startswith("javascript")]
     assert page.count("onerror=alert(1)") >= 2, "it is told as what it is"
-    text = markdown(Chapter("k", "t", [{"片名": cell}]), ZONE, LOCATION)
+    text = markdown(Chapter("k", "t", [{"片名": cell}]), FRAME)
     line = text.splitlines()[-1]
     assert "<img" not in line
     assert "\\|\\`乙\\`\\*丙\\*\\[丁\\]" in line
@@ -75,7 +75,7 @@ def test_outside_text_makes_no_element_and_no_markdown(cell) -> None:
 def test_the_ui_has_the_first_rows_and_the_sheet_all() -> None:
     rows = [{"影片": f"第{number}部"} for number in range(IN_UI + 20)]
     chapter = Chapter("k", "t", rows, total=900)
-    text = markdown(chapter, ZONE, LOCATION)
+    text = markdown(chapter, FRAME)
     assert (f"第{IN_UI - 1}部" in text, f"第{IN_UI}部" in text) == (True, False)
     assert text.endswith(f"前 {IN_UI} 行，共 900 行。")
     page = html_of(rows, total=900)
@@ -86,11 +86,11 @@ def test_the_ui_has_the_first_rows_and_the_sheet_all() -> None:
 
 def test_no_number_hides_a_table() -> None:
     with pytest.raises(ValueError, match="one name among"):
-        Report("some_report", "某报告", "", {"failed": 3}, [], [Chapter("failed", "失败的", [])])
+        ReportPage("some_report", "某报告", "", {"failed": 3}, [], [Chapter("failed", "失败的", [])])
 
 
 def test_nothing_to_tell() -> None:
-    assert markdown(Chapter("k", "t", []), ZONE, LOCATION) == "—"
+    assert markdown(Chapter("k", "t", []), FRAME) == "—"
     page = html_of([], total=0)
     assert "没有" in page
     assert "各行（0）" in page
@@ -98,8 +98,8 @@ def test_nothing_to_tell() -> None:
 
 
 def test_columns_that_hold_nothing_are_left_out() -> None:
-    rows = [{"影片": "甲", "注意": Lines(()), "条目": Subject(0), "空": "", "无": None, "数": 0}] * 2
-    text = markdown(Chapter("k", "t", rows), ZONE, LOCATION)
+    rows = [{"影片": "甲", "注意": LinesCell(()), "条目": SubjectCell(0), "空": "", "无": None, "数": 0}] * 2
+    text = markdown(Chapter("k", "t", rows), FRAME)
     assert [head.strip() for head in text.splitlines()[0].strip("|").split("|")] == ["影片", "数"]
     assert 'data-head="注意"' not in html_of(rows)
 
@@ -111,8 +111,8 @@ def test_cells_are_set_by_what_they_hold() -> None:
         "次数": 12_345,
         "得分": 91.25,
         "时间": moment,
-        "条目": Subject(1292052),
-        "操作": Lines((Link("解锁", "/a"), Link("重写", "/b"))),
+        "条目": SubjectCell(1292052),
+        "操作": LinesCell((LinkCell("解锁", "/a"), LinkCell("重写", "/b"))),
     }
     page = html_of([row])
     for head, kind in {"影片": "text", "次数": "number", "时间": "short", "条目": "short", "操作": "act"}.items():
@@ -121,15 +121,13 @@ def test_cells_are_set_by_what_they_hold() -> None:
     assert "91.2" in page
     assert "2026-02-02\u00a002:30" in page
     assert 'href="https://movie.douban.com/subject/1292052/"' in page
-    text = markdown(Chapter("k", "t", [row]), ZONE, LOCATION)
+    text = markdown(Chapter("k", "t", [row]), FRAME)
     assert "[解锁](/a) · [重写](/b)" in text
     assert "2026-02-02\u00a002:30" in text
 
 
 def test_the_sheet_is_one_file_in_chinese_for_any_screen() -> None:
-    page = sheet(
-        report(Chapter("a", "甲", []), Chapter("b", "乙", []), cards=[Card("数目", "7", "部")]), SETTINGS, NOW, LOCATION
-    )
+    page = sheet(report(Chapter("a", "甲", []), Chapter("b", "乙", []), cards=[Card("数目", "7", "部")]), FRAME, NOW)
     elements = Seen(page).elements
     assert ("html", {"lang": "zh-Hans"}) in elements
     assert ("meta", {"name": "viewport", "content": "width=device-width,initial-scale=1"}) in elements

@@ -11,7 +11,7 @@ from sqlalchemy import text, update
 from douban_pipeline.douban.reports.pages.duplicates import subject_groups, title_groups
 from douban_pipeline.douban.reports.pages.keepers import Keeper
 from douban_pipeline.douban.reports.pages.missing import missing_ids
-from douban_pipeline.douban.reports.pages.pages import sheet
+from douban_pipeline.douban.reports.pages.report_page import PageFrame, sheet
 from douban_pipeline.douban.reports.pages.tabs.duplicates import duplicates_report
 from douban_pipeline.douban.reports.pages.tabs.missing import missing_report
 from douban_pipeline.douban.review.reading.queue import review_queue_of
@@ -52,7 +52,7 @@ def duplicates(world: World) -> list[Figure]:
             by_subject = subject_groups(services, Keeper.best_match, most=_SHOWN)
             by_title = title_groups(services, Keeper.best_match, most=_SHOWN)
             report = duplicates_report(by_subject, by_title, Keeper.best_match, settings.zone)
-            sheet(report, settings, clock.now(), services.location)
+            sheet(report, PageFrame(settings.zone, settings.ui_url, services.location), clock.now())
         memory = peak_memory_mb()
         world.say("the same by the driver and rapidfuzz alone")
         with stopwatch() as bare:

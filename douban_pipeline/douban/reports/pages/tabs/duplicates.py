@@ -10,7 +10,16 @@ from douban_pipeline.douban import links
 from douban_pipeline.douban.reports.pages import words
 from douban_pipeline.douban.reports.pages.duplicates import Group, Groups
 from douban_pipeline.douban.reports.pages.keepers import Keeper, Member, Standing
-from douban_pipeline.douban.reports.pages.pages import Card, Cell, Chapter, Lines, Link, Note, Report, Subject
+from douban_pipeline.douban.reports.pages.report_page import (
+    Card,
+    Cell,
+    Chapter,
+    LinesCell,
+    LinkCell,
+    NoteCell,
+    ReportPage,
+    SubjectCell,
+)
 
 _NAMED = 10
 """Members of a group that are named."""
@@ -29,12 +38,12 @@ _STANDINGS = {
 }
 
 
-def duplicates_report(by_subject: Groups, by_title: Groups, keeper: Keeper, zone: ZoneInfo) -> Report:
+def duplicates_report(by_subject: Groups, by_title: Groups, keeper: Keeper, zone: ZoneInfo) -> ReportPage:
     """Return the report of likely duplicates."""
-    return Report(
+    return ReportPage(
         name="duplicate_reports",
         title="疑似重复的影片",
-        told=f"建议保留{_RULES[keeper]}。程序从不合并或删除影片：由人核对后处理。",
+        about=f"建议保留{_RULES[keeper]}。程序从不合并或删除影片：由人核对后处理。",
         counts={
             "groups_by_subject": by_subject.count,
             "groups_by_title": by_title.count,
@@ -67,22 +76,22 @@ def _row(group: Group, zone: ZoneInfo) -> dict[str, Cell]:
     named = [_named(member, zone) for member in group.others[:_NAMED]]
     more = len(group.others) - len(named)
     return {
-        "共同点": Subject(int(group.key)) if group.by == "subject" else group.key,
+        "共同点": SubjectCell(int(group.key)) if group.by == "subject" else group.key,
         "影片数": len(group.members),
         "建议保留": _named(group.keep, zone),
         "理由": group.why,
-        "其他": Lines((*named, *([Note(f"… 另有 {more:,} 部")] if more else []))),
+        "其他": LinesCell((*named, *([NoteCell(f"… 另有 {more:,} 部")] if more else []))),
         "注意": _warnings(group),
         "操作": _action(group),
     }
 
 
-def _named(member: Member, zone: ZoneInfo) -> Lines:
+def _named(member: Member, zone: ZoneInfo) -> LinesCell:
     facts = [_STANDINGS[member.standing]]
     facts += [f"{member.score:.1f} 分"] if member.score is not None else []
     facts += [_linked(member.linked_at, zone)] if member.linked_at else []
     facts.append(f"播放 {member.hits:,}")
-    return Lines((words.video(member.vod_id, member.title, member.year), Note("，".join(facts))))
+    return LinesCell((words.video(member.vod_id, member.title, member.year), NoteCell("，".join(facts))))
 
 
 def _linked(moment: datetime, zone: ZoneInfo) -> str:
@@ -96,7 +105,7 @@ def _touched(group: Group) -> tuple[Member, ...]:
     return group.unlinked
 
 
-def _warnings(group: Group) -> Lines:
+def _warnings(group: Group) -> LinesCell:
     touched = _touched(group)
     locked = [str(member.vod_id) for member in group.others if member.locked]
     warnings = []
@@ -109,7 +118,7 @@ def _warnings(group: Group) -> Lines:
         warnings.append("如此之多，多半是采集时写入的固定 ID")
     if not touched and not locked:
         warnings.append("其他影片都已关联条目：请在 CMS 中核对，不建议批量处理")
-    return Lines(tuple(warnings))
+    return LinesCell(tuple(warnings))
 
 
 def _action(group: Group) -> Cell:
@@ -117,6 +126,6 @@ def _action(group: Group) -> Cell:
     if not touched:
         return ""
     if group.by == "subject":
-        return Link(f"清除其他 {len(touched):,} 部的 ID", links.clear_others(int(group.key), keep))
+        return LinkCell(f"清除其他 {len(touched):,} 部的 ID", links.clear_others(int(group.key), keep))
     others = [member.vod_id for member in touched]
-    return Link(f"忽略 {min(len(others), links.BATCH)} 部", links.ignore_others(others, keep))
+    return LinkCell(f"忽略 {min(len(others), links.BATCH)} 部", links.ignore_others(others, keep))

@@ -7,22 +7,30 @@ from collections.abc import Iterator
 from douban_pipeline.douban.reports.pages import words
 from douban_pipeline.douban.reports.pages.intro_calls import DAYS, Refusals, Spending
 from douban_pipeline.douban.reports.pages.intros import FailedIntro, Intros, LockedIntro
-from douban_pipeline.douban.reports.pages.pages import Card, Cell, Chapter, Lines, Link, Report, decision
+from douban_pipeline.douban.reports.pages.report_page import (
+    Card,
+    Cell,
+    Chapter,
+    LinesCell,
+    LinkCell,
+    ReportPage,
+    decision,
+)
 from douban_pipeline.douban.store.states import DecisionAction
 from douban_pipeline.douban.wording import TASK_STATUSES, word_for
 
 
-def intros_report(found: Intros) -> Report:
+def intros_report(found: Intros) -> ReportPage:
     """Return the report of intros."""
     queued = sum(item.count for item in found.queued)
     waiting = found.waiting.count if found.waiting else 0
     locked = found.locked_by_model + found.locked_by_people
     refused = sum(refusals.times for refusals in found.refusals.values())
     switched_off = "" if found.on else "AI 简介未开启（DOUBAN_PIPELINE_AI_INTROS），不会写入新的简介。"
-    return Report(
+    return ReportPage(
         name="intro_reports",
         title="简介",
-        told=f"{switched_off}锁定的简介不会被任何自动运行改动。",
+        about=f"{switched_off}锁定的简介不会被任何自动运行改动。",
         counts={
             "locked_by_model": found.locked_by_model,
             "locked_by_people": found.locked_by_people,
@@ -68,7 +76,7 @@ def intros_report(found: Intros) -> Report:
     )
 
 
-def _rewrite(vod_id: int) -> Link:
+def _rewrite(vod_id: int) -> LinkCell:
     return decision("重写", vod_id, DecisionAction.redo_intro)
 
 
@@ -77,7 +85,7 @@ def _locked(item: LockedIntro, found: Intros) -> dict[str, Cell]:
         "影片": found.names[item.vod_id],
         "由谁": item.model or "人工",
         "锁定时间": item.since,
-        "操作": Lines((decision("解锁", item.vod_id, DecisionAction.unlock_intro), _rewrite(item.vod_id))),
+        "操作": LinesCell((decision("解锁", item.vod_id, DecisionAction.unlock_intro), _rewrite(item.vod_id))),
     }
 
 
@@ -88,17 +96,17 @@ def _failed(item: FailedIntro, found: Intros) -> dict[str, Cell]:
         "最近一次": item.last,
         "原因": item.reason,
         "下次": item.until or "间隔期满后",
-        "操作": Lines((_rewrite(item.vod_id), decision("锁定现有简介", item.vod_id, DecisionAction.lock_intro))),
+        "操作": LinesCell((_rewrite(item.vod_id), decision("锁定现有简介", item.vod_id, DecisionAction.lock_intro))),
     }
 
 
 def _waiting(found: Intros) -> Iterator[dict[str, Cell]]:
     if found.waiting is not None and found.waiting.count:
-        oldest = Lines((found.waiting.oldest, "同步字段"))
+        oldest = LinesCell((found.waiting.oldest, "同步字段"))
         yield {"什么": "到期，尚未排队", "数量": found.waiting.count, "其中未到时间": 0, "最早": oldest}
     for item in found.queued:
         told = f"任务：{word_for(TASK_STATUSES, item.status)}"
-        oldest = Lines((item.oldest, "入队"))
+        oldest = LinesCell((item.oldest, "入队"))
         yield {"什么": told, "数量": item.count, "其中未到时间": item.later, "最早": oldest}
 
 

@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 from douban_pipeline.douban.reports.pages.locked import Locked, LockedIds
-from douban_pipeline.douban.reports.pages.pages import Card, Cell, Chapter, Lines, Link, Report, Subject, decision
+from douban_pipeline.douban.reports.pages.report_page import (
+    Card,
+    Cell,
+    Chapter,
+    LinesCell,
+    LinkCell,
+    ReportPage,
+    SubjectCell,
+    decision,
+)
 from douban_pipeline.douban.store.states import DecisionAction
 from douban_pipeline.douban.wording import ID_SOURCES, OPERATORS, word_for
 
 
-def locked_report(found: LockedIds) -> Report:
+def locked_report(found: LockedIds) -> ReportPage:
     """Return the report of locked ids."""
     sources = [(source, count) for source, count in sorted(found.by_source.items(), key=lambda item: -item[1])]
-    return Report(
+    return ReportPage(
         name="locked_douban_ids",
         title="已锁定的豆瓣 ID",
-        told="锁定的 ID 不会被任何自动运行改动。",
+        about="锁定的 ID 不会被任何自动运行改动。",
         counts={
             "locked": found.count,
             "differing": found.differing,
@@ -46,13 +55,13 @@ def locked_report(found: LockedIds) -> Report:
 def _row(item: Locked) -> dict[str, Cell]:
     return {
         "影片": item.name,
-        "锁定的 ID": Subject(item.douban_id) if item.douban_id else "空（不关联）",
+        "锁定的 ID": SubjectCell(item.douban_id) if item.douban_id else "空（不关联）",
         "来源": word_for(ID_SOURCES, item.source),
         "锁定时间": item.since,
         "谁": word_for(OPERATORS, item.act.operator) if item.act else "没有记录",
         "为什么": item.act.reason if item.act else "",
         "CMS 现值": _standing(item),
-        "操作": Lines(tuple(_actions(item))),
+        "操作": LinesCell(tuple(_actions(item))),
     }
 
 
@@ -61,10 +70,10 @@ def _standing(item: Locked) -> Cell:
         return "影片已删除"
     if not item.differs:
         return "一致"
-    return Lines(("不一致：", Subject(item.standing) if item.standing else "被清空"))
+    return LinesCell(("不一致：", SubjectCell(item.standing) if item.standing else "被清空"))
 
 
-def _actions(item: Locked) -> list[Link]:
+def _actions(item: Locked) -> list[LinkCell]:
     if item.standing is None:
         return []
     actions = [decision("解锁", item.vod_id, DecisionAction.unlock_id)]

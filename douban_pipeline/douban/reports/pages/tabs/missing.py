@@ -5,21 +5,31 @@ from __future__ import annotations
 from douban_pipeline.douban import links
 from douban_pipeline.douban.reports.pages import words
 from douban_pipeline.douban.reports.pages.missing import Best, Missing, MissingIds
-from douban_pipeline.douban.reports.pages.pages import Card, Cell, Chapter, Lines, Link, Note, Report, Subject, decision
+from douban_pipeline.douban.reports.pages.report_page import (
+    Card,
+    Cell,
+    Chapter,
+    LinesCell,
+    LinkCell,
+    NoteCell,
+    ReportPage,
+    SubjectCell,
+    decision,
+)
 from douban_pipeline.douban.store.states import DecisionAction, ReviewStatus
 from douban_pipeline.douban.wording import REVIEW_STATUSES
 
 _ORDER = "按价值排列：0.65 × 播放量（log₁₀，百万次为满）＋ 0.30 × 新近程度（CMS 更新后每 90 天减半）＋ 0.05。"
 
 
-def missing_report(found: MissingIds) -> Report:
+def missing_report(found: MissingIds) -> ReportPage:
     """Return the report of videos without an id."""
     not_found = found.by_status.get(ReviewStatus.NOT_FOUND, 0)
     in_review = found.by_status.get(ReviewStatus.REVIEW, 0)
-    return Report(
+    return ReportPage(
         name="missing_douban_ids",
         title="缺少豆瓣 ID 的影片",
-        told="未找到条目、或有候选但尚未确认的影片；已忽略的、分类不在处理范围内的不列出。",
+        about="未找到条目、或有候选但尚未确认的影片；已忽略的、分类不在处理范围内的不列出。",
         counts={
             "missing": found.count,
             "not_found": not_found,
@@ -47,9 +57,9 @@ def _row(item: Missing) -> dict[str, Cell]:
         "播放": item.hits,
         "CMS 更新": item.updated,
         "上次查找": item.looked_at,
-        "操作": Lines(
+        "操作": LinesCell(
             (
-                Link("在豆瓣搜索", links.douban_search(item.title)),
+                LinkCell("在豆瓣搜索", links.douban_search(item.title)),
                 decision("填写 ID", item.vod_id, DecisionAction.set_id, douban_id=0),
                 decision(f"忽略 {links.IGNORED_DAYS} 天", item.vod_id, DecisionAction.ignore, days=links.IGNORED_DAYS),
             )
@@ -60,4 +70,6 @@ def _row(item: Missing) -> dict[str, Cell]:
 def _candidate(best: Best | None) -> Cell:
     if best is None:
         return None
-    return Lines((f"{best.title}（{best.year or '?'}）", Note(f"{best.score:.1f} 分"), Subject(best.douban_id)))
+    return LinesCell(
+        (f"{best.title}（{best.year or '?'}）", NoteCell(f"{best.score:.1f} 分"), SubjectCell(best.douban_id))
+    )

@@ -10,7 +10,17 @@ from douban_pipeline.douban import links
 from douban_pipeline.douban.reports.pages.changes import DAYS, TROUBLE_DAYS, DayOfChanges, Logged, remedy_of
 from douban_pipeline.douban.reports.pages.decided import REFUSED_DAYS, Decided
 from douban_pipeline.douban.reports.pages.lookup import Names
-from douban_pipeline.douban.reports.pages.pages import Card, Cell, Chapter, Lines, Link, Note, Report, Subject, decision
+from douban_pipeline.douban.reports.pages.report_page import (
+    Card,
+    Cell,
+    Chapter,
+    LinesCell,
+    LinkCell,
+    NoteCell,
+    ReportPage,
+    SubjectCell,
+    decision,
+)
 from douban_pipeline.douban.reports.pages.tasks_and_log import TasksAndLog
 from douban_pipeline.douban.reports.pages.work import FAILURE_DAYS, MOST, Holder, OpenTasks, Reason
 from douban_pipeline.douban.wording import (
@@ -27,17 +37,17 @@ from douban_pipeline.douban.wording import (
 _HASHES = re.compile(r"\b[0-9a-f]{32,}\b")
 
 
-def tasks_and_log_report(found: TasksAndLog) -> Report:
+def tasks_and_log_report(found: TasksAndLog) -> ReportPage:
     """Return the report of tasks, decisions and changes."""
     failed = sum(reason.count for reason in found.failures)
     open_tasks = sum(tasks.count for tasks in found.open_tasks)
     waiting, refused, troubled = found.open_decisions[0], found.refused_decisions[0], found.troubled[0]
     put_off = sum(reason.count for reason in found.put_off)
     written = sum(day.count for day in found.days)
-    return Report(
+    return ReportPage(
         name="tasks_and_log",
         title="任务、决定与变更",
-        told="什么没有进展、为什么，以及写入了什么。总体的快慢与成败见 pipeline_health。",
+        about="什么没有进展、为什么，以及写入了什么。总体的快慢与成败见 pipeline_health。",
         counts={
             "open_tasks": open_tasks,
             "put_off": put_off,
@@ -96,7 +106,7 @@ def _tasks(item: OpenTasks) -> dict[str, Cell]:
 def _holder(item: Holder, now: datetime) -> dict[str, Cell]:
     states = (("进程已结束，下次运行会接手", item.dead), ("已过期，下次运行会接手", item.until < now), ("进行中", True))
     told = next(told for told, holds in states if holds)
-    run = Link(item.run_id[:8], links.run_path(item.run_id)) if item.run_id else ""
+    run = LinkCell(item.run_id[:8], links.run_path(item.run_id)) if item.run_id else ""
     return {"运行": run, "任务数": item.count, "持有至": item.until, "情况": told}
 
 
@@ -142,7 +152,7 @@ def _decision(item: Decided, names: Names) -> dict[str, Cell]:
     return {
         "影片": names[item.vod_id],
         "决定": word_for(CHANGES, item.action),
-        "条目": Subject(item.douban_id),
+        "条目": SubjectCell(item.douban_id),
         "审核员": item.reviewer,
         "理由": item.note,
         "状态": "：".join(filter(None, (told, item.state_reason or waits))),
@@ -170,7 +180,7 @@ def _of_changes(found: TasksAndLog) -> Sequence[Chapter]:
 
 
 def _change(item: Logged, names: Names) -> dict[str, Cell]:
-    revert = Link("撤销整批", links.revert(batch_id=item.batch_id))
+    revert = LinkCell("撤销整批", links.revert(batch_id=item.batch_id))
     return {
         "影片": names[item.vod_id],
         "变更": word_for(CHANGES, item.action),
@@ -179,8 +189,8 @@ def _change(item: Logged, names: Names) -> dict[str, Cell]:
         "谁": word_for(OPERATORS, item.operator),
         "时间": item.at,
         "状态": "：".join(filter(None, (word_for(CHANGE_STATES, item.state), item.state_reason))),
-        "批次": Note(item.batch_id),
-        "操作": Lines((revert, Link("历史", links.history(item.vod_id)))),
+        "批次": NoteCell(item.batch_id),
+        "操作": LinesCell((revert, LinkCell("历史", links.history(item.vod_id)))),
     }
 
 
@@ -196,7 +206,7 @@ def _troubled(item: Logged, names: Names) -> dict[str, Cell]:
         "状态": word_for(CHANGE_STATES, item.state),
         "原因": item.state_reason,
         "怎么办": remedy.told,
-        "操作": Lines(actions),
+        "操作": LinesCell(actions),
     }
 
 

@@ -1,0 +1,265 @@
+"""How a report is shown: it is put together once as plain data (`ReportPage`), and rendered twice.
+
+In Dagster's UI it is a table of Markdown a chapter; beside it stands a sheet, one HTML file that needs no network and
+is read at a desk and on a phone. Outside text is escaped here, for both. Knows nothing of Dagster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from douban_pipeline.core.ui.launchpad_links import Launchpad
+from douban_pipeline.core.ui.presentation import (
+    Markdown,
+    escaped,
+    local_time,
+    subject_address,
+    subject_link,
+    table,
+)
+from douban_pipeline.core.ui.templates import Card, render
+from douban_pipeline.douban.links import decide
+from douban_pipeline.douban.store.states import DecisionAction
+
+IN_UI = 50
+"""Rows of a chapter in Dagster's UI; the sheet has all of them."""
+
+_SHORT = 8
+"""Letters that need no second line."""
+
+
+@dataclass(frozen=True, slots=True)
+class SubjectCell:
+    """A subject, shown as a link to its page; 0 is none."""
+
+    douban_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class LinkCell:
+    """A link; an address that begins with a slash is a path of Dagster's UI."""
+
+    text: str
+    address: str | Launchpad
+
+    def path(self, location: str) -> str:
+        """Return the address; ``location`` is the code location of launchpads."""
+        return self.address if isinstance(self.address, str) else self.address.path(location)
+
+
+@dataclass(frozen=True, slots=True)
+class NoteCell:
+    """Text that is read second."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class LinesCell:
+    """Several cells in one, a line each."""
+
+    cells: tuple[Cell, ...]
+
+    @property
+    def is_links(self) -> bool:
+        """Whether all of them are links, which stand side by side."""
+        return all(isinstance(each, LinkCell) for each in self.cells)
+
+
+Cell = str | int | float | datetime | SubjectCell | LinkCell | NoteCell | LinesCell | None
+
+
+@dataclass(frozen=True, slots=True)
+class Chapter:
+    """One table of a report.
+
+    Attributes:
+        key: Its name in Dagster's metadata.
+        title: Its heading.
+        rows: Cells by head; all rows have the same heads.
+        note: What a reader has to know of it.
+        total: How many there are of what the rows are, of which ``rows`` may be only the first; shown in the heading.
+    """
+
+    key: str
+    title: str
+    rows: Sequence[Mapping[str, Cell]]
+    note: str = ""
+    total: int | None = None
+
+    @property
+    def count(self) -> int:
+        """How many rows there are."""
+        return len(self.rows) if self.total is None else self.total
+
+    @property
+    def heads(self) -> list[str]:
+        """The heads of the columns that hold anything."""
+        first = self.rows[0] if self.rows else {}
+        return [head for head in first if any(_holds(row[head]) for row in self.rows)]
+
+
+def _holds(cell: Cell) -> bool:
+    match cell:
+        case LinesCell(cells):
+            return any(map(_holds, cells))
+        case SubjectCell(douban_id):
+            return douban_id > 0
+        case _:
+            return cell is not None and cell != ""
+
+
+@dataclass(frozen=True, slots=True)
+class ReportPage:
+    """A report.
+
+    Attributes:
+        name: The asset.
+        title: Its heading.
+        about: What it is about, in a sentence.
+        counts: Numbers for Dagster's metadata, which draws them over time.
+        cards: Numbers on top of the sheet.
+        chapters: Its tables.
+    """
+
+    name: str
+    title: str
+    about: str
+    counts: Mapping[str, int | float]
+    cards: Sequence[Card]
+    chapters: Sequence[Chapter]
+
+    def __post_init__(self) -> None:
+        """Refuse names that would hide one another."""
+        names = [*self.counts, *(chapter.key for chapter in self.chapters)]
+        if len(set(names)) < len(names):
+            raise ValueError(f"{self.name}: a number and a table have one name among {names}")
+
+    @property
+    def file(self) -> str:
+        """Name of the sheet."""
+        return f"{self.name}.html"
+
+
+@dataclass(frozen=True, slots=True)
+class PageFrame:
+    """For whom a report is rendered.
+
+    Attributes:
+        zone: The site's zone, in which times are shown.
+        ui_url: Address of Dagster's UI, which a sheet puts before the paths of links.
+        location: Code location of the launchpads, see `Launchpad.path`.
+    """
+
+    zone: ZoneInfo
+    ui_url: str
+    location: str
+
+
+def decision(text: str, vod_id: int, action: DecisionAction, **given: Any) -> LinkCell:
+    """Return a link to `record_decisions` with one decision; a person adds the name, and what ``given`` leaves open."""
+    return LinkCell(text, decide(vod_id, action, dry_run=False, **given))
+
+
+def markdown(chapter: Chapter, frame: PageFrame) -> str:
+    """Return a chapter's first `IN_UI` rows as Dagster's UI shows them."""
+    rows = [{head: _marked(row[head], frame) for head in chapter.heads} for row in chapter.rows[:IN_UI]]
+    text = table(rows, most=IN_UI)
+    more = f"\n\n前 {len(rows)} 行，共 {chapter.count} 行。" if chapter.count > len(rows) else ""
+    return text + more
+
+
+def _marked(cell: Cell, frame: PageFrame) -> Markdown:
+    match cell:
+        case LinesCell(cells):
+            return Markdown(" · ".join(filter(None, (_marked(each, frame) for each in cells))))
+        case LinkCell(text):
+            return Markdown(f"[{escaped(text)}]({cell.path(frame.location)})")
+        case SubjectCell(douban_id):
+            return subject_link(douban_id)
+        case NoteCell(text):
+            return escaped(text)
+        case datetime():
+            return Markdown(local_time(cell, frame.zone))
+        case _:
+            return escaped(cell)
+
+
+def sheet(report: ReportPage, frame: PageFrame, now: datetime) -> str:
+    """Return a report as an HTML page."""
+    made = local_time(now, frame.zone).replace("\u00a0", " ")
+    about = (
+        f"{report.about}{made} 生成（{frame.zone.key}）。"
+        "操作链接打开 Dagster 的启动页，已填好内容；核对、填上姓名后点 Launch Run 才会生效。"
+    )
+    return render(
+        __package__,
+        "report.html.j2",
+        lang="zh-Hans",
+        title=report.title,
+        badge="",
+        about=about,
+        cards=report.cards,
+        chapters=[_section(chapter, frame) for chapter in report.chapters],
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """A cell as the template takes it: ``kind`` is ``text``, ``note``, ``link``, ``links`` or ``lines``."""
+
+    kind: str
+    text: str = ""
+    address: str = ""
+    parts: Sequence[_Shown] = ()
+
+
+def _section(chapter: Chapter, frame: PageFrame) -> dict[str, Any]:
+    """Return a chapter as the template takes it; a cell that shows nothing is None."""
+    heads = chapter.heads
+    return {
+        "key": chapter.key,
+        "title": chapter.title if chapter.total is None else f"{chapter.title}（{chapter.total:,}）",
+        "note": chapter.note,
+        "columns": {head: _kind([row[head] for row in chapter.rows]) for head in heads},
+        "rows": [{head: _shown(row[head], frame) for head in heads} for row in chapter.rows],
+        "left_out": chapter.count - len(chapter.rows),
+    }
+
+
+def _kind(cells: Sequence[Cell]) -> str:
+    """Return how a column is set, by what is in it."""
+    kinds = {type(cell) for cell in cells if cell not in (None, "")}
+    if kinds <= {int, float}:
+        return "number"
+    if kinds <= {datetime, SubjectCell} or all(isinstance(cell, str) and len(cell) <= _SHORT for cell in cells):
+        return "short"
+    links = kinds <= {LinkCell, LinesCell} and all(cell.is_links for cell in cells if isinstance(cell, LinesCell))
+    return "act" if links else "text"
+
+
+def _shown(cell: Cell, frame: PageFrame) -> _Shown | None:
+    match cell:
+        case LinesCell(cells):
+            parts = [shown for each in cells if (shown := _shown(each, frame))]
+            return _Shown("links" if cell.is_links else "lines", parts=parts) if parts else None
+        case LinkCell(text):
+            address = cell.path(frame.location)
+            return _Shown("link", text, frame.ui_url.rstrip("/") + address if address.startswith("/") else address)
+        case SubjectCell(douban_id):
+            return _Shown("link", str(douban_id), subject_address(douban_id)) if douban_id else None
+        case NoteCell(text):
+            return _Shown("note", text)
+        case datetime():
+            text = local_time(cell, frame.zone)
+        case float():
+            text = f"{cell:,.1f}"
+        case int():
+            text = f"{cell:,}"
+        case _:
+            text = cell or ""
+    return _Shown("text", text) if text else None
