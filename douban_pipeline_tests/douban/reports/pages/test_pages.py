@@ -44,6 +44,9 @@ def test_in_the_ui_a_link_is_a_path_and_outside_it_an_address() -> None:
     assert 'href="https://search.douban.com/?a=1&amp;b=2"' in html_of(away)
 
 
+ATTRIBUTES = {"lang", "charset", "name", "content", "class", "href", "id", "data-head"}
+
+
 class Seen(HTMLParser):
     """What a browser would make of a page: its elements with their attributes."""
 
@@ -70,6 +73,19 @@ def test_outside_text_makes_no_element_and_no_markdown(cell) -> None:
     line = text.splitlines()[-1]
     assert "<img" not in line
     assert "\\|\\`乙\\`\\*丙\\*\\[丁\\]" in line
+
+
+def test_what_looks_like_a_template_or_an_attribute_stays_text() -> None:
+    text = "{{ 7*7 }}{% raw %} ]]> <script>alert(1)</script> \" onclick='x' </style>"
+    page = sheet(
+        ReportPage("r", text, text, {}, [Card(text, text, text)], [Chapter("k", text, [{text: text}])]), FRAME, NOW
+    )
+    seen = Seen(page)
+    tags = [tag for tag, _ in seen.elements]
+    assert (tags.count("script"), tags.count("style")) == (0, 1)
+    assert {name for _, attributes in seen.elements for name in attributes} <= ATTRIBUTES
+    assert ("td", {"class": "text", "data-head": text}) in seen.elements
+    assert page.count("{{ 7*7 }}{% raw %}") == 11
 
 
 def test_the_ui_has_the_first_rows_and_the_sheet_all() -> None:
