@@ -7,16 +7,15 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
 from rich.markup import escape
-from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 
 from douban_pipeline.core.clock import SystemClock
-from douban_pipeline.core.database import DatabaseError, reading
+from douban_pipeline.core.clock_skew import SLIGHT_SKEW, clock_skew, skew_text
+from douban_pipeline.core.database import DatabaseError
 from douban_pipeline.douban.services import Services, open_services
 from douban_pipeline.douban.settings import SettingsError, load_settings
 from douban_pipeline.douban.store import migrations
@@ -25,8 +24,6 @@ from douban_pipeline.ops.grants import missing_grants
 
 State = Literal["ok", "warn", "fail"]
 
-SKEW_SECONDS = 5.0
-"""How far the database's clock may be from this machine's; leases and paces of several machines rest on one time."""
 LOW_DISK_MB, FULL_DISK_MB = 2_000, 200
 """Free space under which HOME is low, and under which it counts as full; 10⁶ bytes."""
 _NAMED = 4
@@ -154,11 +151,9 @@ def _grants(services: Services) -> CheckResult:
 def _clock(services: Services) -> CheckResult:
     if services.engine.dialect.name == "sqlite":
         return CheckResult("clock", "ok", "SQLite has no clock of its own")
-    with reading(services.engine) as connection:
-        theirs: datetime = connection.execute(text("SELECT UTC_TIMESTAMP(6)")).scalar_one()
-    skew = abs((services.clock.now().replace(tzinfo=None) - theirs).total_seconds())
-    if skew > SKEW_SECONDS:
-        message = f"the database's clock is {skew:.0f} s from this machine's"
+    skew = clock_skew(services.engine, services.clock)
+    if abs(skew) >= SLIGHT_SKEW:
+        message = f"this machine's clock is {skew_text(skew)}"
         return CheckResult("clock", "warn", message, "keep the clocks of all machines in step, with NTP")
     return CheckResult("clock", "ok", "the database's clock agrees with this machine's")
 

@@ -10,8 +10,8 @@ from itertools import count
 
 import pytest
 
+from douban_pipeline.core.clock_skew import LARGEST_SKEW, SLIGHT_SKEW
 from douban_pipeline.core.gate_rules import SAFETY, Admitted, GateRow, Wait
-from douban_pipeline.dagster_kit.worker_host import SLIGHTLY_APART, TOO_FAR_APART
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 RATE = 30
@@ -46,12 +46,12 @@ def most_in_a_minute(moments: list[float]) -> int:
     return max(bisect_left(moments, begin + 60) - index for index, begin in enumerate(moments))
 
 
-@pytest.mark.parametrize("apart", [0.0, SLIGHTLY_APART.total_seconds()])
+@pytest.mark.parametrize("apart", [0.0, SLIGHT_SKEW.total_seconds()])
 def test_clocks_that_agree_keep_the_limit(apart: float) -> None:
     assert RATE - 2 <= most_in_a_minute(calls(apart)) <= RATE
 
 
-@pytest.mark.parametrize("apart", [2.0, TOO_FAR_APART.total_seconds()])
+@pytest.mark.parametrize("apart", [2.0, LARGEST_SKEW.total_seconds()])
 def test_clocks_a_little_apart_exceed_it_by_what_the_difference_holds_and_only_for_a_minute(apart: float) -> None:
     made = calls(apart)
     assert most_in_a_minute(made) <= RATE + math.ceil(apart * RATE / 60)
