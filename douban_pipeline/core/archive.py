@@ -59,7 +59,7 @@ class Snapshot:
 
 
 @dataclass(frozen=True, slots=True)
-class Weight:
+class ArchiveSize:
     """So many answers, and their bytes as they are kept."""
 
     answers: int
@@ -226,16 +226,16 @@ class Archive:
             later = or_(table.c.seen_at > seen_at, table.c.snapshot_id > snapshot_id)
             after = query.where(table.c.seen_at >= seen_at, later)
 
-    def weigh(self, snapshot_ids: Collection[int], before: datetime) -> Weight:
+    def weigh(self, snapshot_ids: Collection[int], before: datetime) -> ArchiveSize:
         """Return what `drop` would delete."""
         with reading(self._engine) as connection:
             return self._weigh(connection, snapshot_ids, before)
 
-    def drop(self, snapshot_ids: Collection[int], before: datetime) -> Weight:
+    def drop(self, snapshot_ids: Collection[int], before: datetime) -> ArchiveSize:
         """Delete those of some hundred answers that still were last seen before a moment, all or none of them."""
         table = self._table
 
-        def delete_them(connection: Connection) -> Weight:
+        def delete_them(connection: Connection) -> ArchiveSize:
             # Locks them, so that none is seen again between the look and the deletion.
             dropped = self._weigh(connection, snapshot_ids, before, lock=True)
             connection.execute(delete(table).where(table.c.snapshot_id.in_(snapshot_ids), table.c.seen_at < before))
@@ -245,13 +245,13 @@ class Archive:
 
     def _weigh(
         self, connection: Connection, snapshot_ids: Collection[int], before: datetime, *, lock: bool = False
-    ) -> Weight:
+    ) -> ArchiveSize:
         table = self._table
         query = select(table.c.snapshot_id, func.length(table.c.body)).where(
             table.c.snapshot_id.in_(snapshot_ids), table.c.seen_at < before
         )
         lengths = [row[1] for row in connection.execute(query.with_for_update() if lock else query)]
-        return Weight(len(lengths), sum(lengths))
+        return ArchiveSize(len(lengths), sum(lengths))
 
 
 def _sha256(content: bytes) -> str:

@@ -25,7 +25,7 @@ from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 from douban_pipeline.core.clock import Clock
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.errors import GateClosed, GateUnreadable, QuotaSpent, SourceError
-from douban_pipeline.core.gate_rules import SAFETY, Admitted, GateRow, GateState, Refused, Wait
+from douban_pipeline.core.gate_rules import SAFETY, Admitted, GateRefusal, GateRow, GateState, WaitForTurn
 from douban_pipeline.core.gate_status import GateStatus, decode, encode, status_of
 from douban_pipeline.core.owner import is_dead
 
@@ -216,7 +216,7 @@ class Gate:
         self._change(source, lambda row: row.close(by))
 
     def _wait(self, source: str, owner: str, tokens: int) -> datetime:
-        def ask(row: GateRow) -> tuple[datetime, Admitted | Wait | Refused]:
+        def ask(row: GateRow) -> tuple[datetime, Admitted | WaitForTurn | GateRefusal]:
             # The moment is read under the lock: waiting for the lock must not make it stale.
             now = self._clock.now()
             return now, row.ask(owner, now, self._hold, tokens)
@@ -226,7 +226,7 @@ class Gate:
                 now, answer = self._change(source, ask)
                 if isinstance(answer, Admitted):
                     return now
-                if isinstance(answer, Refused):
+                if isinstance(answer, GateRefusal):
                     kind = QuotaSpent if answer.spent else GateClosed
                     raise kind(source, answer.reason or "the breaker is open", answer.until)
                 self._clock.sleep(answer.seconds)

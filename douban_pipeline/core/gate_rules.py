@@ -12,7 +12,7 @@ from random import Random
 
 from douban_pipeline.core.days import Day, day_of
 from douban_pipeline.core.errors import SourceError, SourceThrottled, SourceUnpaid, SourceWall
-from douban_pipeline.core.gate_usage import Usage
+from douban_pipeline.core.gate_usage import GateUsage
 
 SAFETY = 1.02
 """Slots stand this much further apart than the limit asks, so that a call sent a little late cannot make a
@@ -43,7 +43,7 @@ class GateState(enum.StrEnum):
 
 
 @dataclass(slots=True)
-class Holder:
+class QueuedCall:
     """One caller in the queue; the first `concurrency` of them hold a place.
 
     Attributes:
@@ -67,14 +67,14 @@ class Admitted:
 
 
 @dataclass(frozen=True, slots=True)
-class Wait:
+class WaitForTurn:
     """Ask again after this many seconds."""
 
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class GateRefusal:
     """Nobody passes before ``until``: the breaker is open, or (``spent``) the day's quota is used up."""
 
     until: datetime
@@ -99,7 +99,7 @@ class GateRow:
     next_slot_at: datetime
     interval: timedelta
     concurrency: int
-    holders: list[Holder] = field(default_factory=list)
+    holders: list[QueuedCall] = field(default_factory=list)
     state: GateState = GateState.CLOSED
     open_until: datetime | None = None
     probe_owner: str | None = None
@@ -109,10 +109,10 @@ class GateRow:
     reason: str = ""
     changed_by: str = ""
     budget: Budget = field(default_factory=Budget)
-    usage: Usage = field(default_factory=Usage)
+    usage: GateUsage = field(default_factory=GateUsage)
     zone: tzinfo = UTC
 
-    def ask(self, owner: str, now: datetime, hold: timedelta, tokens: int = 0) -> Admitted | Wait | Refused:
+    def ask(self, owner: str, now: datetime, hold: timedelta, tokens: int = 0) -> Admitted | WaitForTurn | GateRefusal:
         """Bring ``owner`` one step nearer to its call, in order of arrival.
 
         Args:
@@ -132,11 +132,11 @@ class GateRow:
         if seconds > 0:
             holder.slot_at = None
             holder.until = now + WAITER_LEASE
-            return Wait(seconds)
+            return WaitForTurn(seconds)
         slot_at = self._slot(holder, now)
         holder.until = max(slot_at, now) + hold
         if slot_at > now:
-            return Wait((slot_at - now).total_seconds())
+            return WaitForTurn((slot_at - now).total_seconds())
         holder.granted_at, holder.tokens = now, tokens
         self.usage.grant(now, day.date, tokens)
         self.granted += 1
@@ -218,17 +218,17 @@ class GateRow:
             return
         self.open(until, reason, "")
 
-    def _refusal(self, owner: str, now: datetime, hold: timedelta, tokens: int, day: Day) -> Refused | None:
+    def _refusal(self, owner: str, now: datetime, hold: timedelta, tokens: int, day: Day) -> GateRefusal | None:
         if self.state is GateState.OPEN and self.open_until is not None and self.open_until > now:
-            return Refused(self.open_until, self.reason)
+            return GateRefusal(self.open_until, self.reason)
         spent = self._spent(tokens, day)
         if spent:
-            return Refused(day.ends_at, spent, spent=True)
+            return GateRefusal(day.ends_at, spent, spent=True)
         if self.state is GateState.CLOSED:
             return None
         others = self.probe_owner not in (None, owner)
         if self.state is GateState.HALF_OPEN and others and self.probe_until and self.probe_until > now:
-            return Refused(self.probe_until, self.reason)
+            return GateRefusal(self.probe_until, self.reason)
         self.state = GateState.HALF_OPEN
         self.probe_owner = owner
         self.probe_until = now + hold
@@ -245,15 +245,15 @@ class GateRow:
             return f"今日 token 配额不足（已用 {spent} / {most}，本次预计 {tokens}）"
         return ""
 
-    def _join(self, owner: str, now: datetime) -> Holder:
+    def _join(self, owner: str, now: datetime) -> QueuedCall:
         for holder in self.holders:
             if holder.owner == owner:
                 return holder
-        holder = Holder(owner, now + WAITER_LEASE)
+        holder = QueuedCall(owner, now + WAITER_LEASE)
         self.holders.append(holder)
         return holder
 
-    def _seconds_to_turn(self, holder: Holder, now: datetime, tokens: int) -> float:
+    def _seconds_to_turn(self, holder: QueuedCall, now: datetime, tokens: int) -> float:
         """Return how long to wait before ``holder`` may take a slot; 0 for "now"."""
         position = self.holders.index(holder)
         if position >= self.concurrency:
@@ -265,7 +265,7 @@ class GateRow:
             return self._seconds_to_look(0, now)  # a small call must not take for ever what a large one waits for
         return min(self.usage.seconds_for_tokens(tokens, limit, now), LONGEST_NAP)
 
-    def _slot(self, holder: Holder, now: datetime) -> datetime:
+    def _slot(self, holder: QueuedCall, now: datetime) -> datetime:
         """Return the slot of ``holder``, taking the next one if it has none or comes too late for its own."""
         if holder.slot_at is not None and now - holder.slot_at > LATEST_START:
             if self.next_slot_at == holder.slot_at + self.interval:

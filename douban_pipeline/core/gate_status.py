@@ -9,8 +9,8 @@ from typing import Any
 from sqlalchemy import Row
 
 from douban_pipeline.core.days import day_of
-from douban_pipeline.core.gate_rules import SAFETY, Budget, GateRow, GateState, Holder
-from douban_pipeline.core.gate_usage import Minute, Usage
+from douban_pipeline.core.gate_rules import SAFETY, Budget, GateRow, GateState, QueuedCall
+from douban_pipeline.core.gate_usage import GateUsage, Minute
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ def decode(row: Row[Any], zone: tzinfo) -> GateRow:
         reason=row.reason,
         changed_by=row.changed_by,
         budget=Budget(row.requests_per_day, row.tokens_per_minute, row.tokens_per_day),
-        usage=Usage.from_json(row.usage),
+        usage=GateUsage.from_json(row.usage),
         zone=zone,
     )
 
@@ -139,8 +139,8 @@ def status_of(row: GateRow, updated_at: datetime, now: datetime) -> GateStatus:
     )
 
 
-def _holder(stored: Any) -> Holder:
-    return Holder(
+def _holder(stored: Any) -> QueuedCall:
+    return QueuedCall(
         str(stored["owner"]),
         datetime.fromisoformat(stored["until"]),
         _moment(stored["slot_at"]),

@@ -43,7 +43,7 @@ class Minute:
 
 
 @dataclass(slots=True)
-class Outcomes:
+class StepOutcomes:
     """How the calls ended that ended in one `STEP`."""
 
     start: datetime
@@ -52,7 +52,7 @@ class Outcomes:
 
 
 @dataclass(slots=True)
-class Spending:
+class CallTokens:
     """Tokens of one call, from the moment it was let through."""
 
     start: datetime
@@ -60,7 +60,7 @@ class Spending:
 
 
 @dataclass(slots=True)
-class Usage:
+class GateUsage:
     """The counters of one source.
 
     Attributes:
@@ -76,8 +76,8 @@ class Usage:
     requests: int = 0
     tokens: int = 0
     minutes: list[Minute] = field(default_factory=list)
-    outcomes: list[Outcomes] = field(default_factory=list)
-    spendings: list[Spending] = field(default_factory=list)
+    outcomes: list[StepOutcomes] = field(default_factory=list)
+    spendings: list[CallTokens] = field(default_factory=list)
 
     def grant(self, now: datetime, today: date, tokens: int) -> None:
         """Count a call that is let through now, with the estimate of its tokens."""
@@ -97,7 +97,7 @@ class Usage:
         start = _floor(now, STEP)
         step = next((item for item in self.outcomes if item.start == start), None)
         if step is None:
-            step = Outcomes(start)
+            step = StepOutcomes(start)
             self.outcomes.append(step)
         if good:
             minute.succeeded += 1
@@ -125,7 +125,7 @@ class Usage:
             if minute.start == start:
                 minute.tokens += used - estimate
         # Calls let through at the same moment with the same estimate are alike: any of them will do.
-        counted = Spending(granted_at, estimate)
+        counted = CallTokens(granted_at, estimate)
         if counted in self.spendings:
             self.spendings.remove(counted)
         self._spend(granted_at, now, used)
@@ -181,7 +181,7 @@ class Usage:
     def _spend(self, moment: datetime, now: datetime, tokens: int) -> None:
         self.spendings = [item for item in self.spendings if now - MINUTE < item.start <= now + MINUTE]
         if tokens:
-            self.spendings.append(Spending(moment, tokens))
+            self.spendings.append(CallTokens(moment, tokens))
 
     def to_json(self) -> dict[str, Any]:
         """Return the counters in the form in which they are stored."""
@@ -197,7 +197,7 @@ class Usage:
         }
 
     @classmethod
-    def from_json(cls, stored: Any) -> Usage:
+    def from_json(cls, stored: Any) -> GateUsage:
         """Return the counters that `to_json` gave; None is a source without traffic.
 
         Raises:
@@ -210,8 +210,8 @@ class Usage:
             requests=int(stored["requests"]),
             tokens=int(stored["tokens"]),
             minutes=[Minute(_moment(start), *_numbers(rest, 4)) for start, *rest in stored["minutes"]],
-            outcomes=[Outcomes(_moment(start), *_numbers(rest, 2)) for start, *rest in stored["outcomes"]],
-            spendings=[Spending(datetime.fromisoformat(start), int(tokens)) for start, tokens in stored["spendings"]],
+            outcomes=[StepOutcomes(_moment(start), *_numbers(rest, 2)) for start, *rest in stored["outcomes"]],
+            spendings=[CallTokens(datetime.fromisoformat(start), int(tokens)) for start, tokens in stored["spendings"]],
         )
 
 

@@ -41,7 +41,7 @@ logging.getLogger("httpx").setLevel(logging.WARNING)
 
 
 @dataclass(frozen=True, slots=True)
-class Fetched(Generic[T]):
+class FetchedAnswer(Generic[T]):
     """What a call gave.
 
     Attributes:
@@ -158,7 +158,7 @@ class Fetcher:
         parser_version: str,
         parse: Callable[[bytes], T],
         hints: Mapping[int, str] | None = None,
-    ) -> Fetched[T]:
+    ) -> FetchedAnswer[T]:
         """Ask the source by GET; redirects are followed.
 
         Args:
@@ -187,7 +187,7 @@ class Fetcher:
         tokens: int = 0,
         refuse: Refuse | None = None,
         tokens_of: Callable[[T], int] | None = None,
-    ) -> Fetched[T]:
+    ) -> FetchedAnswer[T]:
         """Ask the source by POST, in the same way; redirects are not followed.
 
         Args:
@@ -211,7 +211,7 @@ class Fetcher:
             _Question("POST", address, content, key, parser_version, parse, hints or {}, tokens, refuse, tokens_of)
         )
 
-    def cached(self, key: str, max_age: timedelta | None, parse: Callable[[bytes], T]) -> Fetched[T] | None:
+    def cached(self, key: str, max_age: timedelta | None, parse: Callable[[bytes], T]) -> FetchedAnswer[T] | None:
         """Return the newest good answer in the archive, or None when the source must be asked.
 
         Args:
@@ -235,7 +235,7 @@ class Fetcher:
                 return None
             except SourceError:
                 continue
-            return Fetched(value, snapshot.snapshot_id, snapshot.seen_at, from_cache=True)
+            return FetchedAnswer(value, snapshot.snapshot_id, snapshot.seen_at, from_cache=True)
         return None
 
     def _address(self, url: str, params: Mapping[str, str]) -> httpx.URL:
@@ -248,7 +248,7 @@ class Fetcher:
         # Without the error's own words, which quote the address or the header.
         return SourceUnavailable(self.source, f"an unusable address or key ({type(error).__name__})")
 
-    def _ask(self, question: _Question[T]) -> Fetched[T]:
+    def _ask(self, question: _Question[T]) -> FetchedAnswer[T]:
         started = self._clock.now()
         pause = 0.0
 
@@ -274,7 +274,7 @@ class Fetcher:
             return -1.0 if error.retry_after is None else error.retry_after + 0.1
         return self._rng.uniform(0.5, 2.0)
 
-    def _attempt(self, question: _Question[T]) -> Fetched[T]:
+    def _attempt(self, question: _Question[T]) -> FetchedAnswer[T]:
         with self._gate.slot(self.source, tokens=question.tokens) as slot:
             status, headers, body = self._follow(question)
             fetched_at = self._clock.now()
@@ -285,7 +285,7 @@ class Fetcher:
             value = question.parse(body)
             if question.tokens_of is not None:
                 slot.tokens_used = question.tokens_of(value)
-            return Fetched(value, snapshot_id, fetched_at, from_cache=False)
+            return FetchedAnswer(value, snapshot_id, fetched_at, from_cache=False)
 
     def _follow(self, question: _Question[T]) -> tuple[int, httpx.Headers, bytes]:
         target = question.url

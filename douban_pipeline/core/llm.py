@@ -9,9 +9,9 @@ from datetime import timedelta
 from typing import Any
 
 from douban_pipeline.core.http import Fetcher
-from douban_pipeline.core.llm_answers import SOURCE, ModelAnswerUnusable, ModelRefused, Reader, Usage
+from douban_pipeline.core.llm_answers import SOURCE, ModelAnswerUnusable, ModelRefused, ModelUsage, Reader
 
-__all__ = ["SOURCE", "Completion", "LanguageModel", "ModelAnswerUnusable", "ModelRefused", "Usage", "headers"]
+__all__ = ["SOURCE", "Completion", "LanguageModel", "ModelAnswerUnusable", "ModelRefused", "ModelUsage", "headers"]
 
 PARSER_VERSION = "openrouter-1"
 TEMPERATURE = 0.3

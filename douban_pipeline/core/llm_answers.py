@@ -39,7 +39,7 @@ _TYPES: dict[str, type | tuple[type, ...]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
+class ModelUsage:
     """What one call took.
 
     Attributes:
@@ -69,7 +69,7 @@ class ModelAnswerUnusable(SourceUnavailable):
         usage: What the call took.
     """
 
-    def __init__(self, source: str, reason: str, usage: Usage) -> None:
+    def __init__(self, source: str, reason: str, usage: ModelUsage) -> None:
         super().__init__(source, reason)
         self.args = (source, reason, usage)  # so that the error survives pickling
         self.usage = usage
@@ -82,11 +82,11 @@ class ModelRefused(ModelAnswerUnusable):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ModelAnswer:
     """A usable answer: the JSON object the model wrote, and what the call took."""
 
     content: dict[str, Any]
-    usage: Usage
+    usage: ModelUsage
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ class Reader:
                 return  # a date, which the general rules can read
             raise self._error(status, error, float(wait) if _is_seconds(wait) else None)
 
-    def parse(self, body: bytes) -> Answer:
+    def parse(self, body: bytes) -> ModelAnswer:
         """Read an answer with status 200, which may be an error in disguise."""
         answer = read_json(SOURCE, body)
         if not isinstance(answer, dict):
@@ -129,9 +129,9 @@ class Reader:
             raise self._error_in_answer(error if isinstance(error, dict) else {}, usage)
         if not choice:
             raise ModelAnswerUnusable(SOURCE, "an answer without choices", usage)
-        return Answer(self._content(choice, usage), usage)
+        return ModelAnswer(self._content(choice, usage), usage)
 
-    def _content(self, choice: Mapping[str, Any], usage: Usage) -> dict[str, Any]:
+    def _content(self, choice: Mapping[str, Any], usage: ModelUsage) -> dict[str, Any]:
         message = choice.get("message")
         said: Mapping[str, Any] = message if isinstance(message, dict) else {}
         finish = choice.get("finish_reason")
@@ -153,7 +153,7 @@ class Reader:
             raise ModelAnswerUnusable(SOURCE, problem, usage)
         return dict(content)
 
-    def _error_in_answer(self, error: Mapping[str, Any], usage: Usage) -> SourceError:
+    def _error_in_answer(self, error: Mapping[str, Any], usage: ModelUsage) -> SourceError:
         found = self._error(as_int(error.get("code")), error, None)
         if isinstance(found, ModelRefused):
             return ModelRefused(SOURCE, found.reason, usage)
@@ -174,7 +174,7 @@ class Reader:
         if code == 402 or (code == 403 and limit):
             return SourceUnpaid(SOURCE, reason)
         if code == 403 and metadata.keys() & {"reasons", "flagged_input", "patterns"}:
-            return ModelRefused(SOURCE, reason, Usage())
+            return ModelRefused(SOURCE, reason, ModelUsage())
         if code == 429 or (code == 503 and wait is not None):
             return SourceThrottled(SOURCE, reason, wait, retryable=wait is not None)
         return SourceUnavailable(SOURCE, reason, retryable=code is not None and (code == 408 or code >= 500))
@@ -223,12 +223,12 @@ def misfit(content: Any, schema: Mapping[str, Any]) -> str:
     return ""
 
 
-def _usage(answer: Mapping[str, Any]) -> Usage:
+def _usage(answer: Mapping[str, Any]) -> ModelUsage:
     found = answer.get("usage")
     usage: Mapping[str, Any] = found if isinstance(found, dict) else {}
     cost = usage.get("cost")
     known = isinstance(cost, int | float) and not isinstance(cost, bool) and math.isfinite(cost) and cost >= 0
-    result = Usage(
+    result = ModelUsage(
         model=_one_line(answer.get("model"), 100),
         provider=_one_line(answer.get("provider"), 100),
         cost_usd=float(cost) if known and cost is not None else 0.0,

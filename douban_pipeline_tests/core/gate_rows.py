@@ -7,7 +7,7 @@ from random import Random
 from zoneinfo import ZoneInfo
 
 from douban_pipeline.core.errors import SourceError, SourceUnavailable
-from douban_pipeline.core.gate_rules import Admitted, Budget, GateRow, Wait
+from douban_pipeline.core.gate_rules import Admitted, Budget, GateRow, WaitForTurn
 from douban_pipeline_tests.harness.fixtures.clocks import START
 
 HOLD = timedelta(seconds=60)
@@ -24,7 +24,7 @@ def row(concurrency: int = 2, interval: timedelta = 2 * SECOND, **budget: int) -
 
 def called(gate: GateRow, error: SourceError | None, at: timedelta = timedelta()) -> None:
     """Make a call at START + ``at``, or as soon after as the gate lets it, that ends at once and as ``error`` says."""
-    while isinstance(answer := gate.ask("me", START + at, HOLD), Wait):
+    while isinstance(answer := gate.ask("me", START + at, HOLD), WaitForTurn):
         at += timedelta(seconds=answer.seconds)
     assert isinstance(answer, Admitted)
     gate.leave("me", error, START + at, Random(1))

@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import event, func, select
 
 from douban_pipeline.core import archive as archive_module
-from douban_pipeline.core.archive import LONGEST_CACHE, ArchiveError, Weight
+from douban_pipeline.core.archive import LONGEST_CACHE, ArchiveError, ArchiveSize
 from douban_pipeline.core.errors import NotFound
 from douban_pipeline.core.payload import read_json
 from douban_pipeline_tests.harness.fixtures.scripted_source import House, Source
@@ -242,11 +242,11 @@ def test_only_what_is_still_old_is_dropped(any_house: House) -> None:
     with any_house.engine.connect() as connection:
         table = any_house.tables.snapshot
         size = connection.execute(select(func.length(table.c.body)).where(table.c.snapshot_id == old)).scalar_one()
-    assert archive.weigh([old, seen_again, 404], before) == Weight(1, size)
+    assert archive.weigh([old, seen_again, 404], before) == ArchiveSize(1, size)
     assert ids_of(any_house) == {old, seen_again, named_by_nobody}
-    assert archive.drop([old, seen_again, 404], before) == Weight(1, size)
+    assert archive.drop([old, seen_again, 404], before) == ArchiveSize(1, size)
     assert ids_of(any_house) == {seen_again, named_by_nobody}
-    assert archive.drop([old, seen_again, 404], before) == Weight(0, 0)
+    assert archive.drop([old, seen_again, 404], before) == ArchiveSize(0, 0)
 
 
 def test_an_answer_dropped_while_it_comes_in_again_is_kept_anew(any_house: House) -> None:

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from douban_pipeline.core.errors import SourceUnavailable
-from douban_pipeline.core.gate_rules import SAFETY, Admitted, Budget, GateRow, Refused, Wait
-from douban_pipeline.core.gate_usage import Usage
+from douban_pipeline.core.gate_rules import SAFETY, Admitted, Budget, GateRefusal, GateRow, WaitForTurn
+from douban_pipeline.core.gate_usage import GateUsage
 from douban_pipeline_tests.core.gate_rows import HOLD, SHANGHAI
 from douban_pipeline_tests.harness.fixtures.clocks import START
 
@@ -60,7 +60,7 @@ class Traffic:
         while agenda and agenda[0][0] < self.until:
             at, worker, owner = heapq.heappop(agenda)
             now = START + timedelta(seconds=at)
-            self.row.usage = Usage.from_json(self.row.usage.to_json())  # as between two processes
+            self.row.usage = GateUsage.from_json(self.row.usage.to_json())  # as between two processes
             if owner in under_way:
                 call, failed = under_way.pop(owner)
                 used = None if failed else rng.choice([None, rng.randrange(1200)])
@@ -73,11 +73,11 @@ class Traffic:
                 continue
             tokens = wanted.setdefault(owner, rng.choice([0, 1, 100, 400, 900, 1500]))
             answer = self.row.ask(owner, now, HOLD, tokens)
-            if isinstance(answer, Wait):
+            if isinstance(answer, WaitForTurn):
                 assert answer.seconds > 0, "waits without end"
                 late = rng.choice([0.0, 0.0, rng.uniform(0, 0.5), rng.uniform(0, 15)])
                 heapq.heappush(agenda, (at + answer.seconds + late, worker, owner))
-            elif isinstance(answer, Refused):
+            elif isinstance(answer, GateRefusal):
                 assert answer.until > now
                 self.refused.append(at)
                 heapq.heappush(agenda, ((answer.until - START).total_seconds(), worker, owner))

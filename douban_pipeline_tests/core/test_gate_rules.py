@@ -19,7 +19,7 @@ from douban_pipeline.core.errors import (
     SourceUnpaid,
     SourceWall,
 )
-from douban_pipeline.core.gate_rules import Admitted, GateRow, GateState, Refused, Wait
+from douban_pipeline.core.gate_rules import Admitted, GateRefusal, GateRow, GateState, WaitForTurn
 from douban_pipeline.core.gate_usage import LEAST_CALLS
 from douban_pipeline.douban.sources.errors import SubjectMismatch
 from douban_pipeline_tests.core.gate_rows import DOWN, HOLD, MINUTE, SECOND, called, row
@@ -29,9 +29,9 @@ from douban_pipeline_tests.harness.fixtures.clocks import START
 def test_slots_are_an_interval_apart_in_order_of_arrival() -> None:
     gate = row(concurrency=3)
     assert gate.ask("a", START, HOLD) == Admitted()
-    assert gate.ask("b", START, HOLD) == Wait(2.0)
-    assert gate.ask("c", START, HOLD) == Wait(4.0)
-    assert gate.ask("c", START + 2 * SECOND, HOLD) == Wait(2.0)
+    assert gate.ask("b", START, HOLD) == WaitForTurn(2.0)
+    assert gate.ask("c", START, HOLD) == WaitForTurn(4.0)
+    assert gate.ask("c", START + 2 * SECOND, HOLD) == WaitForTurn(2.0)
     assert gate.ask("b", START + 2 * SECOND, HOLD) == Admitted()
     assert gate.ask("c", START + 4 * SECOND, HOLD) == Admitted()
     assert gate.granted == 3
@@ -41,26 +41,26 @@ def test_an_idle_gate_saves_no_slots_up() -> None:
     gate = row()
     later = START + timedelta(hours=1)
     assert gate.ask("a", later, HOLD) == Admitted()
-    assert gate.ask("b", later, HOLD) == Wait(2.0)
+    assert gate.ask("b", later, HOLD) == WaitForTurn(2.0)
 
 
 def test_places_are_handed_on_in_order_of_arrival() -> None:
     gate = row(concurrency=1, interval=timedelta())
     assert gate.ask("a", START, HOLD) == Admitted()
     for waiter in "bc":
-        assert isinstance(gate.ask(waiter, START, HOLD), Wait)
+        assert isinstance(gate.ask(waiter, START, HOLD), WaitForTurn)
     gate.leave("a", None, START, Random(0))
-    assert isinstance(gate.ask("c", START, HOLD), Wait)
+    assert isinstance(gate.ask("c", START, HOLD), WaitForTurn)
     assert gate.ask("b", START, HOLD) == Admitted()
 
 
 def test_who_has_no_place_yet_looks_again_when_there_may_be_a_slot() -> None:
     gate = row(concurrency=1)
     assert gate.ask("a", START, HOLD) == Admitted()
-    assert gate.ask("b", START, HOLD) == Wait(1.9), "a moment before the next slot"
-    assert gate.ask("c", START, HOLD) == Wait(3.9), "b takes that one"
-    assert gate.ask("d", START, HOLD) == Wait(5.0), "those ahead may give up"
-    assert gate.ask("b", START + 3 * SECOND, HOLD) == Wait(0.1), "the slot is free, the place is not"
+    assert gate.ask("b", START, HOLD) == WaitForTurn(1.9), "a moment before the next slot"
+    assert gate.ask("c", START, HOLD) == WaitForTurn(3.9), "b takes that one"
+    assert gate.ask("d", START, HOLD) == WaitForTurn(5.0), "those ahead may give up"
+    assert gate.ask("b", START + 3 * SECOND, HOLD) == WaitForTurn(0.1), "the slot is free, the place is not"
 
 
 def test_a_dead_holder_and_a_dead_waiter_lose_their_turn() -> None:
@@ -70,7 +70,7 @@ def test_a_dead_holder_and_a_dead_waiter_lose_their_turn() -> None:
     gate.ask("alive", START, HOLD)
     gate.ask("alive", START + 19 * SECOND, HOLD)
     gate.ask("alive", START + 38 * SECOND, HOLD)
-    assert isinstance(gate.ask("alive", START + 55 * SECOND, HOLD), Wait)
+    assert isinstance(gate.ask("alive", START + 55 * SECOND, HOLD), WaitForTurn)
     assert gate.ask("alive", START + 61 * SECOND, HOLD) == Admitted()
 
 
@@ -83,16 +83,16 @@ def test_a_clock_set_back_does_not_stop_the_source() -> None:
 def test_who_comes_late_for_a_slot_gets_a_new_one_behind_those_that_were_given_since() -> None:
     gate = row(concurrency=3)
     gate.ask("a", START, HOLD)
-    assert gate.ask("b", START, HOLD) == Wait(2.0)
-    assert gate.ask("c", START, HOLD) == Wait(4.0)
+    assert gate.ask("b", START, HOLD) == WaitForTurn(2.0)
+    assert gate.ask("c", START, HOLD) == WaitForTurn(4.0)
     assert gate.ask("b", START + 2.5 * SECOND, HOLD) == Admitted(), "half a second is made good for"
-    assert isinstance(gate.ask("d", START + 3 * SECOND, HOLD), Wait), "no place yet"
+    assert isinstance(gate.ask("d", START + 3 * SECOND, HOLD), WaitForTurn), "no place yet"
     gate.leave("a", None, START + 3 * SECOND, Random(0))
-    assert gate.ask("d", START + 3 * SECOND, HOLD) == Wait(3.0)
-    assert gate.ask("c", START + 5 * SECOND, HOLD) == Wait(3.0), "the next but one: d has the next"
+    assert gate.ask("d", START + 3 * SECOND, HOLD) == WaitForTurn(3.0)
+    assert gate.ask("c", START + 5 * SECOND, HOLD) == WaitForTurn(3.0), "the next but one: d has the next"
     assert gate.ask("c", START + 9 * SECOND, HOLD) == Admitted(), "nobody stands behind it"
     assert gate.next_slot_at == START + 11 * SECOND
-    assert gate.ask("d", START + 9 * SECOND, HOLD) == Wait(2.0)
+    assert gate.ask("d", START + 9 * SECOND, HOLD) == WaitForTurn(2.0)
 
 
 def test_a_wall_opens_at_once_for_half_an_hour_to_an_hour() -> None:
@@ -235,7 +235,7 @@ AFTER = START + timedelta(minutes=5)
 
 def test_an_open_gate_refuses_until_its_time() -> None:
     gate = open_gate()
-    assert gate.ask("a", AFTER - SECOND, HOLD) == Refused(AFTER, "HTTP 500")
+    assert gate.ask("a", AFTER - SECOND, HOLD) == GateRefusal(AFTER, "HTTP 500")
     assert gate.holders == []
 
 
@@ -243,7 +243,7 @@ def test_one_probe_passes_and_closes() -> None:
     gate = open_gate()
     assert gate.ask("probe", AFTER, HOLD) == Admitted()
     assert gate.state is GateState.HALF_OPEN
-    assert gate.ask("other", AFTER + SECOND, HOLD) == Refused(AFTER + HOLD, "HTTP 500")
+    assert gate.ask("other", AFTER + SECOND, HOLD) == GateRefusal(AFTER + HOLD, "HTTP 500")
     gate.leave("probe", None, AFTER + 2 * SECOND, Random(0))
     assert (gate.state, gate.failures, gate.reason, gate.open_until) == (GateState.CLOSED, 0, "", None)
     assert gate.changed_by == "", "it closed by itself"
@@ -296,15 +296,15 @@ def test_an_interrupted_probe_is_handed_on() -> None:
 def test_a_killed_probe_is_taken_over_when_its_lease_ends() -> None:
     gate = open_gate()
     gate.ask("probe", AFTER, HOLD)
-    assert gate.ask("next", AFTER + HOLD - SECOND, HOLD) == Refused(AFTER + HOLD, "HTTP 500")
+    assert gate.ask("next", AFTER + HOLD - SECOND, HOLD) == GateRefusal(AFTER + HOLD, "HTTP 500")
     assert gate.ask("next", AFTER + HOLD, HOLD) == Admitted()
 
 
 def test_a_probe_waiting_for_its_slot_stays_the_probe() -> None:
     gate = open_gate()
     gate.next_slot_at = AFTER + SECOND
-    assert gate.ask("probe", AFTER, HOLD) == Wait(1.0)
-    assert isinstance(gate.ask("other", AFTER, HOLD), Refused)
+    assert gate.ask("probe", AFTER, HOLD) == WaitForTurn(1.0)
+    assert isinstance(gate.ask("other", AFTER, HOLD), GateRefusal)
     assert gate.ask("probe", AFTER + SECOND, HOLD) == Admitted()
 
 
@@ -313,7 +313,7 @@ def test_those_who_wait_leave_when_it_opens() -> None:
     gate.ask("a", START, HOLD)
     gate.ask("b", START, HOLD)
     gate.leave("a", SourceWall("douban", "captcha"), START + SECOND, Random(0))
-    assert isinstance(gate.ask("b", START + 2 * SECOND, HOLD), Refused)
+    assert isinstance(gate.ask("b", START + 2 * SECOND, HOLD), GateRefusal)
     assert gate.holders == []
 
 

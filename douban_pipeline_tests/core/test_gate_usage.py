@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from douban_pipeline.core.gate_usage import Minute, Usage
+from douban_pipeline.core.gate_usage import GateUsage, Minute
 from douban_pipeline_tests.harness.fixtures.clocks import START
 
 SECOND = timedelta(seconds=1)
@@ -20,7 +20,7 @@ def utc(text: str) -> datetime:
 
 
 def test_minutes_are_kept_for_an_hour_and_only_those_with_traffic() -> None:
-    usage = Usage()
+    usage = GateUsage()
     for minute in (0, 1, 5, 40, 59):
         usage.grant(START + minute * MINUTE + 30 * SECOND, TODAY, 0)
     usage.finish(START + 59 * MINUTE + 40 * SECOND, good=True)
@@ -34,7 +34,7 @@ def test_minutes_are_kept_for_an_hour_and_only_those_with_traffic() -> None:
 
 
 def test_a_clock_that_is_set_back_leaves_no_minutes_of_the_future_behind() -> None:
-    usage = Usage()
+    usage = GateUsage()
     for hour in range(5):
         usage.grant(START - hour * timedelta(hours=2), TODAY, 100)
     assert [item.start for item in usage.minutes] == [START - timedelta(hours=8)]
@@ -43,15 +43,15 @@ def test_a_clock_that_is_set_back_leaves_no_minutes_of_the_future_behind() -> No
 
 
 def test_machines_whose_clocks_differ_by_seconds_count_in_the_same_minutes() -> None:
-    usage = Usage()
+    usage = GateUsage()
     for seconds in (0, -1, 1, -2, 2):
         usage.grant(START + seconds * SECOND, TODAY, 0)
     assert [(item.start - START, item.granted) for item in usage.minutes] == [(-MINUTE, 2), (timedelta(), 3)]
 
 
-def full_hour() -> Usage:
+def full_hour() -> GateUsage:
     """Return the counters of an hour at sixty calls a minute, five of them still under way."""
-    usage = Usage()
+    usage = GateUsage()
     for second in range(3600):
         now = START + second * SECOND + timedelta(microseconds=second)
         usage.grant(now, TODAY, 1200)
@@ -63,10 +63,12 @@ def full_hour() -> Usage:
 def test_counters_are_stored_and_read_back_and_stay_small() -> None:
     usage = full_hour()
     stored = json.dumps(usage.to_json(), sort_keys=True)
-    assert Usage.from_json(json.loads(stored)) == usage
+    assert GateUsage.from_json(json.loads(stored)) == usage
     assert (len(usage.minutes), len(usage.outcomes), len(usage.spendings)) == (60, 30, 60)
     assert len(stored) < 8000
-    assert Usage.from_json(None) == Usage() == Usage.from_json(json.loads(json.dumps(Usage().to_json())))
+    assert (
+        GateUsage.from_json(None) == GateUsage() == GateUsage.from_json(json.loads(json.dumps(GateUsage().to_json())))
+    )
 
 
 @pytest.mark.parametrize(
@@ -83,6 +85,6 @@ def test_counters_are_stored_and_read_back_and_stay_small() -> None:
 )
 def test_counters_that_cannot_be_read_are_no_empty_counters(spoilt: dict[str, object]) -> None:
     with pytest.raises((ValueError, TypeError, KeyError)):
-        Usage.from_json({**full_hour().to_json(), **spoilt})
+        GateUsage.from_json({**full_hour().to_json(), **spoilt})
     with pytest.raises((ValueError, TypeError, KeyError)):
-        Usage.from_json({})
+        GateUsage.from_json({})

@@ -22,7 +22,7 @@ from douban_pipeline.core.errors import (
     SourceWall,
 )
 from douban_pipeline.core.gate_rules import GateState
-from douban_pipeline.core.http import Fetched, Fetcher
+from douban_pipeline.core.http import FetchedAnswer, Fetcher
 from douban_pipeline.core.payload import AnswerRules, read_json
 from douban_pipeline_tests.harness.fixtures.clocks import START
 from douban_pipeline_tests.harness.fixtures.scripted_source import House, Say, Source
@@ -35,7 +35,7 @@ def parse(body: bytes) -> Any:
     return read_json("douban", body)
 
 
-def get(fetcher: Fetcher, url: str, **params: str) -> Fetched[Any]:
+def get(fetcher: Fetcher, url: str, **params: str) -> FetchedAnswer[Any]:
     return fetcher.get(url, params or {"id": "1"}, key="k", parser_version="v1", parse=parse)
 
 
@@ -55,7 +55,7 @@ def archived(house: House) -> list[tuple[int, bytes]]:
 def test_a_good_answer_is_parsed_and_archived(house: House, source: Source) -> None:
     source.says(GOOD)
     fetched = get(house.fetcher(), source.url)
-    assert fetched == Fetched(GOOD, fetched.snapshot_id, START, from_cache=False)
+    assert fetched == FetchedAnswer(GOOD, fetched.snapshot_id, START, from_cache=False)
     assert json.loads(house.archive.get(fetched.snapshot_id).body) == GOOD
     assert house.status().granted == 1
 
@@ -310,7 +310,7 @@ def test_the_archive_answers_instead_of_the_source(house: House, source: Source)
     fetcher = house.fetcher()
     asked = get(fetcher, source.url)
     house.clock.advance(days=6)
-    assert fetcher.cached("k", WEEK, parse) == Fetched(GOOD, asked.snapshot_id, START, from_cache=True)
+    assert fetcher.cached("k", WEEK, parse) == FetchedAnswer(GOOD, asked.snapshot_id, START, from_cache=True)
     assert fetcher.cached("k", None, parse) is None
     assert fetcher.cached("other", WEEK, parse) is None
     house.clock.advance(days=2)

@@ -28,7 +28,7 @@ from douban_pipeline.core.llm import (
     LanguageModel,
     ModelAnswerUnusable,
     ModelRefused,
-    Usage,
+    ModelUsage,
     headers,
 )
 from douban_pipeline.demo.faults import INVENTIONS, MODEL_FAULTS
@@ -46,7 +46,7 @@ SCHEMA = {
 PROMPT = "为《霸王别姬》写一段简介，只写给出的事实。"
 MESSAGES = [{"role": "system", "content": "写简介"}, {"role": "user", "content": PROMPT}]
 PAID = {"prompt_tokens": 300, "completion_tokens": 90, "total_tokens": 390, "cost": 0.00042}
-USAGE = Usage("deepseek/deepseek-v3.2", "DeepInfra", 0.00042, 300, 90)
+USAGE = ModelUsage("deepseek/deepseek-v3.2", "DeepInfra", 0.00042, 300, 90)
 
 
 def answer(

@@ -22,7 +22,7 @@ from douban_pipeline.core.errors import (
     SourceWall,
 )
 from douban_pipeline.core.gate_rules import GateState
-from douban_pipeline.core.http import Fetched, Fetcher
+from douban_pipeline.core.http import FetchedAnswer, Fetcher
 from douban_pipeline.core.payload import read_json
 from douban_pipeline_tests.harness.fixtures.clocks import START
 from douban_pipeline_tests.harness.fixtures.scripted_source import House, Say, Source
@@ -37,7 +37,7 @@ def parse(body: bytes) -> Any:
     return read_json("bocha", body)
 
 
-def post(fetcher: Fetcher, url: str, payload: dict[str, Any] = PAYLOAD, **options: Any) -> Fetched[Any]:
+def post(fetcher: Fetcher, url: str, payload: dict[str, Any] = PAYLOAD, **options: Any) -> FetchedAnswer[Any]:
     return fetcher.post(url, payload, key="search:plain:片名", parser_version="v1", parse=parse, **options)
 
 
@@ -61,7 +61,7 @@ def test_the_body_is_sent_as_json_and_the_answer_archived(house: House, source: 
     assert source.asked == [("/douban.php", {"version": ["2"]})]
     (headers,) = source.headers
     assert (headers["content-type"], headers["authorization"]) == ("application/json", f"Bearer {KEY}")
-    assert fetched == Fetched(GOOD, fetched.snapshot_id, START, from_cache=False)
+    assert fetched == FetchedAnswer(GOOD, fetched.snapshot_id, START, from_cache=False)
     snapshot = house.archive.get(fetched.snapshot_id)
     assert (snapshot.source, snapshot.request_key, json.loads(snapshot.body)) == ("bocha", "search:plain:片名", GOOD)
     assert house.status("bocha").granted == 1
@@ -73,7 +73,7 @@ def test_what_was_posted_is_found_in_the_archive(house: House, source: Source) -
     posted = post(fetcher, source.url)
     house.clock.advance(days=6)
     found = fetcher.cached("search:plain:片名", timedelta(days=7), parse)
-    assert found == Fetched(GOOD, posted.snapshot_id, START, from_cache=True)
+    assert found == FetchedAnswer(GOOD, posted.snapshot_id, START, from_cache=True)
     assert fetcher.cached("search:plain:片名", timedelta(days=5), parse) is None
 
 

@@ -11,7 +11,7 @@ from itertools import count
 import pytest
 
 from douban_pipeline.core.clock_skew import LARGEST_SKEW, SLIGHT_SKEW
-from douban_pipeline.core.gate_rules import SAFETY, Admitted, GateRow, Wait
+from douban_pipeline.core.gate_rules import SAFETY, Admitted, GateRow, WaitForTurn
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 RATE = 30
@@ -37,7 +37,7 @@ def calls(apart: float) -> list[float]:
             owner = f"{owner.partition(':')[0]}:{next(numbers)}"
             heapq.heappush(asking, (at + 0.05, owner, ahead))
         else:
-            assert isinstance(answer, Wait)
+            assert isinstance(answer, WaitForTurn)
             heapq.heappush(asking, (at + answer.seconds, owner, ahead))
     return made
 

@@ -12,7 +12,7 @@ from sqlalchemy import RowMapping
 from douban_pipeline.cms.maccms import Cms
 from douban_pipeline.cms.values import blurb, content_html, content_text, storable
 from douban_pipeline.core.errors import QuotaSpent
-from douban_pipeline.core.llm import SOURCE, Completion, ModelAnswerUnusable, Usage
+from douban_pipeline.core.llm import SOURCE, Completion, ModelAnswerUnusable, ModelUsage
 from douban_pipeline.douban.chain.linking.facts import video_facts
 from douban_pipeline.douban.intros.factguard import Limits, Violation, candidates_for_people, inspect, marks
 from douban_pipeline.douban.intros.facts import FactSheet, fact_sheet
@@ -222,8 +222,8 @@ def _storable(text: str, cms: Cms, column: str = "vod_content") -> str:
     return storable(text, "utf8mb3" if column in cms.utf8mb3 else "utf8mb4").text
 
 
-def _usage(completion: Completion) -> Usage:
-    return Usage(
+def _usage(completion: Completion) -> ModelUsage:
+    return ModelUsage(
         completion.model,
         completion.provider,
         completion.cost_usd,

@@ -17,7 +17,7 @@ from sqlalchemy import Engine, RowMapping, delete, func, insert, select, update
 from douban_pipeline.core.clock import Clock
 from douban_pipeline.core.database import reading, transactions
 from douban_pipeline.core.days import day_of, midnight
-from douban_pipeline.core.llm import Usage
+from douban_pipeline.core.llm import ModelUsage
 from douban_pipeline.douban.intros.factguard import Violation
 from douban_pipeline.douban.intros.facts import FactSheet
 from douban_pipeline.douban.intros.prompt import PROMPT_VERSION
@@ -78,7 +78,7 @@ class Ledger:
         self,
         occasion: Occasion,
         sheet: FactSheet,
-        usage: Usage,
+        usage: ModelUsage,
         *,
         reason: str = UNJUDGED,
         text: str | None = None,

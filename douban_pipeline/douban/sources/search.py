@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import ClassVar, Protocol
 
 from douban_pipeline.core.errors import SourceError
-from douban_pipeline.core.http import Fetched, Fetcher
+from douban_pipeline.core.http import FetchedAnswer, Fetcher
 
 MISS_MAX_AGE = timedelta(days=1)
 """An archived answer without any subject is believed no longer than this, unless told otherwise."""
@@ -174,7 +174,7 @@ class HttpSearch(ABC):
         self._miss_max_age = miss_max_age
 
     @abstractmethod
-    def ask(self, text: str, key: str) -> Fetched[Parsed]:
+    def ask(self, text: str, key: str) -> FetchedAnswer[Parsed]:
         """Make the call for ``text``, to be archived under ``key``."""
 
     @abstractmethod
@@ -199,7 +199,7 @@ class HttpSearch(ABC):
             silent=fetched.value.silent,
         )
 
-    def _cached(self, key: str, max_age: timedelta | None) -> Fetched[Parsed] | None:
+    def _cached(self, key: str, max_age: timedelta | None) -> FetchedAnswer[Parsed] | None:
         found = self._fetcher.cached(key, max_age, self.parse)
         if found is not None and found.value.silent and not found.value.hits:
             return None  # who kept silent then may answer now

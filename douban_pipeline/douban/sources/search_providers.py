@@ -15,7 +15,7 @@ from douban_pipeline.core.errors import (
     SourceUnpaid,
     SourceWall,
 )
-from douban_pipeline.core.http import Fetched
+from douban_pipeline.core.http import FetchedAnswer
 from douban_pipeline.core.payload import as_int
 from douban_pipeline.douban.sources import answer_values as values
 from douban_pipeline.douban.sources.answer_bodies import error_of_body, read_json
@@ -118,7 +118,7 @@ class SearxngProvider(HttpSearch):
     name = "searxng"
     parser_version = "searxng-1"
 
-    def ask(self, text: str, key: str) -> Fetched[Parsed]:
+    def ask(self, text: str, key: str) -> FetchedAnswer[Parsed]:
         """Ask for JSON, which an instance must allow in its settings."""
         return self._fetcher.get(
             self._url,
@@ -141,7 +141,7 @@ class DoubanSuggestProvider(HttpSearch):
     parser_version = "douban_suggest-1"
     titles_only = True
 
-    def ask(self, text: str, key: str) -> Fetched[Parsed]:
+    def ask(self, text: str, key: str) -> FetchedAnswer[Parsed]:
         """Ask for a title."""
         return self._fetcher.get(self._url, {"q": text}, key=key, parser_version=self.parser_version, parse=self.parse)
 
@@ -164,7 +164,7 @@ class BochaProvider(HttpSearch):
     sites = ("movie.douban.com", "m.douban.com", "www.douban.com")
     """Where subjects have their pages: nothing else is looked at."""
 
-    def ask(self, text: str, key: str) -> Fetched[Parsed]:
+    def ask(self, text: str, key: str) -> FetchedAnswer[Parsed]:
         """Ask for pages of Douban. The sites are a parameter here, no words of the query."""
         payload = {
             "query": " ".join(word for word in text.split() if not word.startswith("site:")),

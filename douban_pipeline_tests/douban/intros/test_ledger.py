@@ -8,14 +8,14 @@ from zoneinfo import ZoneInfo
 import pytest
 import sqlalchemy as sa
 
-from douban_pipeline.core.llm import Usage
+from douban_pipeline.core.llm import ModelUsage
 from douban_pipeline.douban.intros.factguard import Violation
 from douban_pipeline.douban.intros.facts import FactSheet
 from douban_pipeline.douban.intros.ledger import Ledger, Occasion, Spent, spent
 from douban_pipeline_tests.harness.fixtures.clocks import START
 
 SHEET = FactSheet("长河落日记事", 2021, genres=("剧情",))
-USAGE = Usage("m" * 200, "p" * 100, 0.25, 700, 300)
+USAGE = ModelUsage("m" * 200, "p" * 100, 0.25, 700, 300)
 
 
 @pytest.fixture
