@@ -61,14 +61,17 @@ def missing(name: str, message: str) -> NoReturn:
     pytest.skip(message)
 
 
+DATABASE_OPTIONS = {"mariadb": "DEFAULT CHARACTER SET utf8", "postgres": "ENCODING 'UTF8' TEMPLATE template0"}
+
+
 @contextmanager
-def new_database(server_name: str, options: str) -> Iterator[str]:
+def new_database(server_name: str) -> Iterator[str]:
     """Yield the address of a new, empty database, dropped afterwards."""
     server = create_engine(server_url(server_name), isolation_level="AUTOCOMMIT")
     name = f"douban_test_{uuid.uuid4().hex[:12]}"
     try:
         with server.connect() as connection:
-            connection.exec_driver_sql(f"CREATE DATABASE {name} {options}")
+            connection.exec_driver_sql(f"CREATE DATABASE {name} {DATABASE_OPTIONS[server_name]}")
     except OperationalError as error:
         pytest.fail(f"{server_name} answers but refuses: {error}")
     try:
@@ -83,14 +86,14 @@ def new_database(server_name: str, options: str) -> Iterator[str]:
 @pytest.fixture
 def mariadb_url() -> Iterator[str]:
     """A new, empty utf8 database, dropped afterwards."""
-    with new_database("mariadb", "DEFAULT CHARACTER SET utf8") as url:
+    with new_database("mariadb") as url:
         yield url
 
 
 @pytest.fixture
 def postgres_url() -> Iterator[str]:
     """A new, empty database, dropped afterwards."""
-    with new_database("postgres", "ENCODING 'UTF8' TEMPLATE template0") as url:
+    with new_database("postgres") as url:
         yield url
 
 
@@ -100,19 +103,19 @@ def sqlite_url(tmp_path: Path) -> str:
     return f"sqlite:///{tmp_path / 'library.sqlite'}"
 
 
-@pytest.fixture(params=["sqlite", pytest.param("mariadb", marks=pytest.mark.mariadb)])
+LIBRARY_ENGINES = ("sqlite", pytest.param("mariadb", marks=pytest.mark.mariadb))
+"""Engines that the CMS's library may lie on."""
+CORE_ENGINES = (*LIBRARY_ENGINES, pytest.param("postgres", marks=pytest.mark.postgres))
+"""Engines that `core` speaks."""
+
+
+@pytest.fixture(params=LIBRARY_ENGINES)
 def database_url(request: pytest.FixtureRequest) -> str:
     """Each engine in turn that the CMS's library may lie on."""
     return str(request.getfixturevalue(f"{request.param}_url"))
 
 
-@pytest.fixture(
-    params=[
-        "sqlite",
-        pytest.param("mariadb", marks=pytest.mark.mariadb),
-        pytest.param("postgres", marks=pytest.mark.postgres),
-    ]
-)
+@pytest.fixture(params=CORE_ENGINES)
 def any_database_url(request: pytest.FixtureRequest) -> str:
     """Each engine in turn that `core` speaks."""
     return str(request.getfixturevalue(f"{request.param}_url"))

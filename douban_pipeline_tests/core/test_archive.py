@@ -150,7 +150,7 @@ def failing_insert(house: House) -> Iterator[None]:
     with house.engine.begin() as connection:
         if on_postgres:
             connection.exec_driver_sql(
-                "CREATE FUNCTION no_space() RETURNS trigger LANGUAGE plpgsql AS "
+                "CREATE OR REPLACE FUNCTION no_space() RETURNS trigger LANGUAGE plpgsql AS "
                 "$$ BEGIN RAISE EXCEPTION 'no space left'; END $$"
             )
         connection.exec_driver_sql(f"CREATE TRIGGER no_space AFTER INSERT ON {name} {fails}")

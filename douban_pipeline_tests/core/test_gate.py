@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import json
-import os
-import signal
-import subprocess
-import sys
 import threading
 from collections import Counter
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 from typing import Any
 
 import pytest
 from sqlalchemy import update
 
+from douban_pipeline.core.database import open_engine
 from douban_pipeline.core.errors import (
     GateClosed,
     GateUnreadable,
@@ -27,9 +26,12 @@ from douban_pipeline.core.errors import (
     SourceUnpaid,
     SourceWall,
 )
+from douban_pipeline.core.gate import Gate
 from douban_pipeline.core.gate_rules import GateState
 from douban_pipeline.core.gate_usage import LEAST_CALLS, Minute
-from douban_pipeline_tests.harness.fixtures.clocks import START
+from douban_pipeline.douban.store.tables import own_tables
+from douban_pipeline_tests.harness.fixtures.clocks import START, FakeClock
+from douban_pipeline_tests.harness.fixtures.library import processes
 from douban_pipeline_tests.harness.fixtures.scripted_source import HOLD, House
 
 
@@ -295,84 +297,81 @@ def test_of_many_that_race_no_more_than_the_quota_get_through(any_house: House) 
     assert (any_house.status().used_today, any_house.status().in_use) == (5, 0)
 
 
-RUNNER = """
-import json, sys
-from datetime import timedelta
-from douban_pipeline.core.database import open_engine
-from douban_pipeline.douban.store.tables import own_tables
-from douban_pipeline.core.gate import Gate
-from douban_pipeline_tests.harness.fixtures.clocks import FakeClock
-url, calls, hold = sys.argv[1], int(sys.argv[2]), sys.argv[3] == "hold"
-gate = Gate(open_engine(url), own_tables("mac_").gate, FakeClock(), hold=timedelta(seconds=60))
-print("ready", flush=True)
-sys.stdin.readline()
-times = []
-for _ in range(calls):
-    with gate.slot("douban") as slot:
-        times.append(slot.granted_at.isoformat())
-        if hold:
-            print("holding", flush=True)
-            sys.stdin.readline()
-print(json.dumps(times), flush=True)
-"""
+def ask(url: str, calls: int, hold: bool, pipe: Connection) -> None:
+    """Take a slot ``calls`` times as a process of its own, and send when; ``hold`` it until told to go on."""
+    gate = Gate(open_engine(url), own_tables("mac_").gate, FakeClock(), hold=timedelta(seconds=60))
+    pipe.send("ready")
+    pipe.recv()
+    times = []
+    for _ in range(calls):
+        with gate.slot("douban") as slot:
+            times.append(slot.granted_at)
+            if hold:
+                pipe.send("holding")
+                pipe.recv()
+    pipe.send(times)
 
 
-def start(url: str, calls: int, mode: str) -> subprocess.Popen[str]:
-    process = subprocess.Popen(
-        [sys.executable, "-c", RUNNER, url, str(calls), mode],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdout is not None
-    assert process.stdout.readline() == "ready\n"
-    return process
+@dataclass(frozen=True)
+class Asking:
+    """A process that asks at the gate of a house, ready to begin when it is told to."""
+
+    process: BaseProcess
+    pipe: Connection
+
+    @classmethod
+    def start(cls, house: House, calls: int, *, hold: bool = False) -> Asking:
+        ours, its = processes().Pipe()
+        url = house.engine.url.render_as_string(hide_password=False)
+        process = processes().Process(target=ask, args=(url, calls, hold, its))
+        process.start()
+        its.close()
+        asking = cls(process, ours)
+        assert asking.receive() == "ready"
+        return asking
+
+    def go(self) -> None:
+        self.pipe.send("go on")
+
+    def receive(self) -> Any:
+        assert self.pipe.poll(60), "the process is stuck"
+        return self.pipe.recv()
+
+    def end(self) -> None:
+        self.pipe.close()
+        self.process.join(30)
+        self.process.close()
 
 
-def go(process: subprocess.Popen[str]) -> None:
-    assert process.stdin is not None
-    process.stdin.write("\n")
-    process.stdin.flush()
-
-
-def end(process: subprocess.Popen[str]) -> None:
-    for stream in (process.stdin, process.stdout):
-        assert stream is not None
-        stream.close()
-    process.wait(30)
-
-
-def test_processes_at_once_never_get_the_same_slot(any_house: House, any_database_url: str) -> None:
+def test_processes_at_once_never_get_the_same_slot(any_house: House) -> None:
     any_house.gate.configure("douban", 60, 10)
-    processes = [start(any_database_url, 15, "run") for _ in range(3)]
-    for process in processes:
-        go(process)
-    times: list[str] = []
-    for process in processes:
-        assert process.stdout is not None
-        times += json.loads(process.stdout.readline())
-        end(process)
+    crew = [Asking.start(any_house, 15) for _ in range(3)]
+    for asking in crew:
+        asking.go()
+    times: list[datetime] = []
+    for asking in crew:
+        times += asking.receive()
+        asking.end()
     times.sort()
     assert len(times) == 45
     assert any_house.status().granted == 45
     assert any_house.status().in_use == 0
-    seconds = [datetime.fromisoformat(at).timestamp() for at in times]
+    seconds = [at.timestamp() for at in times]
     assert min(later - earlier for earlier, later in pairwise(seconds)) >= 1.019
 
 
 @pytest.mark.parametrize("known_to_be_gone", [True, False], ids=["of this machine", "of another machine"])
 def test_a_killed_process_frees_its_place(
-    any_house: House, any_database_url: str, known_to_be_gone: bool, monkeypatch: pytest.MonkeyPatch
+    any_house: House, known_to_be_gone: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not known_to_be_gone:
         monkeypatch.setattr("douban_pipeline.core.gate.is_dead", lambda owner: False)
     any_house.gate.configure("douban", 60, 1)
-    process = start(any_database_url, 1, "hold")
-    go(process)
-    assert process.stdout is not None
-    assert process.stdout.readline() == "holding\n"
-    os.kill(process.pid, signal.SIGKILL)
-    end(process)
+    asking = Asking.start(any_house, 1, hold=True)
+    asking.go()
+    assert asking.receive() == "holding"
+    asking.process.kill()
+    asking.end()
     assert any_house.status().in_use == 1
     # Only the hold tells of a process elsewhere; one that is gone from this machine frees its place at once.
     waited = timedelta(0) if known_to_be_gone else HOLD

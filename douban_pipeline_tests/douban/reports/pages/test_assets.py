@@ -18,6 +18,7 @@ from douban_pipeline_tests.douban.reports.pages.planting import (
     intro,
     launched,
     linked,
+    materialize,
     publish,
     task,
     verdict,
@@ -93,7 +94,7 @@ def test_an_empty_library_is_told_too(name: str, library: Library) -> None:
 @pytest.mark.parametrize("name", ASSETS)
 def test_the_sheet_is_where_its_metadata_says(name: str, library: Library) -> None:
     path = library.settings.home.absolute() / "reports" / f"{name}.html"
-    assert publish(library.services, name).metadata["sheet"] == str(path)
+    assert materialize(library.services, name).metadata["sheet"] == str(path)
     assert path.stat().st_mode & 0o777 == 0o644
     served = library.renewed(**library.options, reports_url="https://site.example.org/reports/")
     assert publish(served.services, name).metadata["sheet"] == f"https://site.example.org/reports/{name}.html"
@@ -111,19 +112,19 @@ def test_a_sheet_that_cannot_be_written_fails_the_run_once(name: str, library: L
 
 def test_how_much_is_listed_and_who_is_kept_is_config(library: Library) -> None:
     library = library.renewed([video(n, vod_hits=n) for n in range(1, 6)], **library.options)
-    listed = publish(library.services, "missing_douban_ids", {"most": 2})
+    listed = publish(library.services, "missing_douban_ids", most=2)
     assert listed.metadata["missing"] == 5
     assert [title in listed.sheet for title in ("影片5", "影片4", "影片3")] == [True, True, False]
     for vod_id in (1, 2):
         linked(library, vod_id, RIVER, douban_id_confidence=90.0 + vod_id)
     assert "匹配得分最高：92.0" in publish(library.services, "duplicate_reports").sheet
-    chosen = publish(library.services, "duplicate_reports", {"keeper": "popularity"})
+    chosen = publish(library.services, "duplicate_reports", keeper="popularity")
     assert "播放最多：2（其次 1）" in chosen.sheet
 
 
 def test_a_wrong_rule_is_refused_before_anything_is_read(library: Library) -> None:
     with pytest.raises(dg.DagsterInvalidConfigError, match="keeper"):
-        publish(library.services, "duplicate_reports", {"keeper": "newest"})
+        materialize(library.services, "duplicate_reports", {"keeper": "newest"})
 
 
 @pytest.mark.parametrize("name", ["missing_douban_ids", "duplicate_reports"])
