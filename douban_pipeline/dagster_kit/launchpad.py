@@ -1,19 +1,159 @@
-"""What all jobs have in common that people launch with a config."""
+"""Jobs that people launch with a config: one op, whose config class says what the launchpad and the manual say."""
 
-from collections.abc import Sequence
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
+from typing import Any, get_args, get_type_hints
 
 import dagster as dg
 
+from douban_pipeline.core.problems import ProblemsError
+from douban_pipeline.core.ui.launchpad_links import Launchpad, launch_link, op_config, row
 from douban_pipeline.core.ui.presentation import escaped
 
 PERSON_TAGS = {"dagster/priority": "10", "pipeline": "person"}
 """People do not queue behind the machine."""
+
+SIGNATURE = frozenset({"reviewer", "operator", "note", "reason", "dry_run"})
+"""Fields by which a person signs a launch; in a link to a launchpad they are as they are by default."""
+
+
+def person_job(
+    work: Callable[..., None],
+    *,
+    name: str,
+    manual: str,
+    examples: Mapping[str, Mapping[str, Any]],
+    nothing_done: str,
+    opening: Mapping[str, Any] | None = None,
+    location: str = "",
+    tags: Mapping[str, str] = PERSON_TAGS,
+) -> dg.JobDefinition:
+    """Return a job that runs ``work`` and whose launchpad opens with a complete config.
+
+    The op has the name of ``work``. It refuses a config that names environment variables, and a `ProblemsError` of
+    ``work`` ends the run with a line for each problem.
+
+    Args:
+        work: What the op does: a function of ``context``, ``config`` (annotated with its `dagster.Config` class) and
+            resources. The launchpad opens with the defaults of the config class, in the order of its fields.
+        name: Name of the job.
+        manual: Description of the job in Markdown. In it, ``{fields}`` stands for a list of the config's fields with
+            their descriptions, ``{examples}`` for ``examples`` as YAML, ``{link}`` for a link to the launchpad filled
+            with the first of them, ``{links}`` for a list of such links to all of them.
+        examples: Fields of the config and their values, by what they are for; an example that is for nothing in
+            particular has an empty key.
+        nothing_done: What is said of a run that was refused for its config, such as ``未撤销任何变更``.
+        opening: What the launchpad opens with in fields that have no default, or None. No other field can be given.
+        location: Repository and code location in the links of the manual, as Dagster's UI addresses them.
+        tags: The job's tags.
+
+    Raises:
+        pydantic.ValidationError: An example, or what the launchpad opens with, is no config of the class.
+        ValueError: ``opening`` names a field that has a default, or leaves out one that must be filled in.
+    """
+    config_class: type[dg.Config] = get_type_hints(work)["config"]
+
+    @wraps(work)
+    def run(context: dg.OpExecutionContext, **given: Any) -> None:
+        refuse_environment(context)
+        try:
+            work(context, **given)
+        except ProblemsError as error:
+            raise problems_failure(nothing_done, error.problems) from error
+
+    # Dagster reads the annotations of the op's function: those of ``work``, whose module may write them as strings.
+    run.__signature__ = inspect.signature(work, eval_str=True)  # type: ignore[attr-defined]
+    run.__annotations__ = inspect.get_annotations(work, eval_str=True)
+    op = work.__name__
+    config = config_class(**_opening(config_class, opening or {}))
+    shown = {what: config_class(**example) for what, example in examples.items()}
+
+    def link(text: str, example: dg.Config) -> str:
+        return launch_link(text, Launchpad(name, op_config(op, _unsigned(example))), location)
+
+    texts = {
+        "{fields}": lambda: _field_list(config_class),
+        "{examples}": lambda: "\n\n".join(_titled(what, example_yaml(op, each)) for what, each in shown.items()),
+        "{link}": lambda: link("打开填好的启动页", next(iter(shown.values()))),
+        "{links}": lambda: "\n".join(f"- {link(what, each)}" for what, each in shown.items()),
+    }
+    for marker, text in texts.items():
+        if marker in manual:
+            manual = manual.replace(marker, text())
+    graph = dg.GraphDefinition(name=name, node_defs=[dg.op(run)])
+    return graph.to_job(name=name, description=manual.strip(), config=dg.RunConfig(ops={op: config}), tags=dict(tags))
+
+
+def example_yaml(op: str, config: dg.Config) -> str:
+    """Return the fields that ``config`` sets as a block of YAML in Markdown, as the launchpad of ``op`` takes it."""
+    return f"```yaml\n{op_config(op, _given(config))}```"
+
+
+def _opening(config_class: type[dg.Config], opening: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of all fields that a launchpad opens with."""
+    open_fields = {
+        name
+        for name, field in config_class.model_fields.items()
+        if field.is_required() or field.get_default(call_default_factory=True) is None
+    }
+    if set(opening) != open_fields:
+        raise ValueError(
+            f"{config_class.__name__}: opens with {sorted(opening)}, without default {sorted(open_fields)}"
+        )
+    return {
+        name: opening[name] if name in opening else field.get_default(call_default_factory=True)
+        for name, field in config_class.model_fields.items()
+    }
+
+
+def _given(config: dg.Config) -> dict[str, Any]:
+    """Return the fields that a config sets, as a launchpad takes them: members of enums by their name."""
+    complete = dg.RunConfig(ops={"op": config}).to_config_dict()["ops"]["op"]["config"]
+    return _set_fields(config, complete)
+
+
+def _set_fields(config: dg.Config, complete: Mapping[str, Any]) -> dict[str, Any]:
+    given: dict[str, Any] = {}
+    for name in type(config).model_fields:
+        if name not in config.model_fields_set:
+            continue
+        value, written = getattr(config, name), complete[name]
+        if isinstance(value, list) and value and isinstance(value[0], dg.Config):
+            written = [row(**_set_fields(*each)) for each in zip(value, written, strict=True)]
+        given[name] = written
+    return given
+
+
+def _unsigned(config: dg.Config) -> dict[str, Any]:
+    """Return the fields that an example sets as if nobody had signed it, so that launching it only checks."""
+    fields, given = type(config).model_fields, _given(config)
+    merged = {**given, **{name: field.default for name, field in fields.items() if name in SIGNATURE}}
+    return {name: merged[name] for name in fields if name in merged}
+
+
+def _titled(what: str, block: str) -> str:
+    return f"{what}：\n\n{block}" if what else block
+
+
+def _field_list(config_class: type[dg.Config], indent: str = "") -> str:
+    """Return the fields of a config class with their descriptions as a Markdown list; those of its rows below it."""
+    lines: list[str] = []
+    for name, field in config_class.model_fields.items():
+        lines.append(f"{indent}- `{name}`：{field.description}")
+        for part in get_args(field.annotation):
+            if isinstance(part, type) and issubclass(part, dg.Config):
+                lines.append(_field_list(part, indent + "  "))
+    return "\n".join(lines)
 
 
 def refuse_environment(context: dg.OpExecutionContext) -> None:
     """Refuse a config that asks for an environment variable.
 
     Dagster resolves ``{env: NAME}`` in any text field, so that whoever may launch could have a secret written down.
+
+    Raises:
+        Failure: The config holds such a reference; the message names the variables.
     """
 
     def names(value: object) -> list[str]:
@@ -36,7 +176,9 @@ def location_of(run: dg.DagsterRun | None) -> str:
     return origin.repository_origin.get_label() if origin is not None else ""
 
 
-def problems_failure(what: str, problems: Sequence[str]) -> dg.Failure:
-    """Return the failure of a job whose config is wrong: ``what`` was not done, and a line for each problem."""
-    told, shown = ("\n".join(f"- {each}" for each in form) for form in (problems, map(escaped, problems)))
-    return dg.Failure(f"{what}：\n{told}", metadata={"problems": dg.MetadataValue.md(shown)}, allow_retries=False)
+def problems_failure(nothing_done: str, problems: Sequence[str]) -> dg.Failure:
+    """Return the failure of a job whose config is wrong: what was not done, and a line for each problem."""
+    message, shown = ("\n".join(f"- {each}" for each in form) for form in (problems, map(escaped, problems)))
+    return dg.Failure(
+        f"{nothing_done}：\n{message}", metadata={"problems": dg.MetadataValue.md(shown)}, allow_retries=False
+    )

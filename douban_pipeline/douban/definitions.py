@@ -20,8 +20,9 @@ from douban_pipeline.douban.reports.precision import jobs as precision_jobs
 from douban_pipeline.douban.reports.rescoring import jobs as rescoring_jobs
 from douban_pipeline.douban.resources import services_resource
 from douban_pipeline.douban.review import assets as review_assets
-from douban_pipeline.douban.review import batch_jobs, import_jobs
 from douban_pipeline.douban.review import jobs as review_jobs
+from douban_pipeline.douban.review.batch import jobs as batch_jobs
+from douban_pipeline.douban.review.imports import jobs as import_jobs
 from douban_pipeline.douban.schedules import health_job, reports_job, schedules_for
 from douban_pipeline.douban.sensors import sensors
 from douban_pipeline.douban.settings import Settings, load_settings

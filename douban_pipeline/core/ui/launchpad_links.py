@@ -77,3 +77,7 @@ def row(**values: Any) -> Mapping[str, Any]:
 _Dumper.add_representer(
     _Row, lambda dumper, data: dumper.represent_mapping("tag:yaml.org,2002:map", data.items(), flow_style=True)
 )
+_Dumper.add_representer(
+    str,
+    lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None),
+)

@@ -1,13 +1,13 @@
-"""Intros on a person's order: the job's text is the manual, and its default is safe."""
+"""Intros on a person's order: every default is safe."""
 
 import dagster as dg
 from pydantic import Field
 
 from douban_pipeline.core.ui.presentation import table
-from douban_pipeline.dagster_kit.launchpad import PERSON_TAGS, problems_failure, refuse_environment
+from douban_pipeline.dagster_kit.launchpad import person_job
 from douban_pipeline.douban.intros.author import ledger_of
 from douban_pipeline.douban.intros.ledger import spent
-from douban_pipeline.douban.intros.redo import RedoError, Redone, redo
+from douban_pipeline.douban.intros.redo import Redone, redo
 from douban_pipeline.douban.services import Services
 
 RESULTS = {"written": "已写入", "shown": "仅预览", "refused": "未通过核对", "failed": "调用失败", "skipped": "跳过"}
@@ -16,28 +16,25 @@ RESULTS = {"written": "已写入", "shown": "仅预览", "refused": "未通过�
 class RedoConfig(dg.Config):
     """Which intros are written anew, by whose order and why."""
 
-    reviewer: str = Field("", description="Your name; it is noted with every write.")
-    note: str = Field("", description="Why, in a sentence.")
-    dry_run: bool = Field(True, description="true asks the model and only shows its texts; set false to write.")
-    vod_ids: list[int] = Field(default_factory=list, description="The videos (mac_vod.vod_id).")
+    reviewer: str = Field("", description="你的名字 · Your name; it is noted with every write.")
+    note: str = Field("", description="原因，一句话 · Why, in a sentence.")
+    dry_run: bool = Field(
+        True, description="true 只预览 · true asks the model and only shows its texts; set false to write."
+    )
+    vod_ids: list[int] = Field(default_factory=list, description="影片 · The videos (mac_vod.vod_id).")
 
 
-@dg.op
 def rewrite(context: dg.OpExecutionContext, config: RedoConfig, services: dg.ResourceParam[Services]) -> None:
     """Have intros written anew, or shown."""
-    refuse_environment(context)
     services.ready()
-    try:
-        results = redo(
-            services,
-            config.vod_ids,
-            reviewer=config.reviewer,
-            note=config.note,
-            run_id=context.run_id,
-            dry_run=config.dry_run,
-        )
-    except RedoError as error:
-        raise problems_failure("未重写任何简介", error.problems) from error
+    results = redo(
+        services,
+        config.vod_ids,
+        reviewer=config.reviewer,
+        note=config.note,
+        run_id=context.run_id,
+        dry_run=config.dry_run,
+    )
     taken = spent(ledger_of(services).of_run(context.run_id))
     context.log.info(f"{len(results)} intros handled, {taken.calls} calls, {taken.cost_usd:.4f} US dollars")
     context.add_output_metadata(
@@ -63,32 +60,32 @@ def _shown(item: Redone) -> dict[str, object]:
     }
 
 
-@dg.job(
-    config=dg.RunConfig(ops={"rewrite": RedoConfig(reviewer="", note="", dry_run=True, vod_ids=[])}), tags=PERSON_TAGS
+_REDO_INTROS = """\
+重写简介 · Have the intros of chosen videos written anew by the language model, and lock them again.
+
+只处理已确认豆瓣关联的影片。模型只拿到事实表，写出的简介必须通过核对；未通过时按指出的问题再写一次，仍不通过则不写入。
+
+{examples}
+
+**字段** · Fields
+
+{fields}
+
+`dry_run: true`（默认）会调用模型（计入当日预算）并显示简介和核对结果，但不写入。24 小时内以 `dry_run: false`
+再次启动，写入的就是看到的那一篇；不满意则再预览一次。这是人的决定，已锁定的简介也会改写，并重新锁定；可用
+`revert_changes` 撤销。
+
+Needs `DOUBAN_PIPELINE_AI_INTROS=true`. A dry run asks the model and shows its texts; launched again with
+`dry_run: false` within a day, exactly these are written, over a lock too, and locked again.
+"""
+
+redo_intros = person_job(
+    rewrite,
+    name="redo_intros",
+    manual=_REDO_INTROS,
+    examples={"": {"reviewer": "小王", "note": "原简介剧透", "dry_run": False, "vod_ids": [1024, 2048]}},
+    nothing_done="未重写任何简介",
 )
-def redo_intros() -> None:
-    """重写简介 · Have the intros of chosen videos written anew by the language model, and lock them again.
-
-    只处理已确认豆瓣关联的影片。模型只拿到事实表，写出的简介必须通过核对；未通过时按指出的问题再写一次，仍不通过则不写入。
-
-    ```yaml
-    ops:
-      rewrite:
-        config:
-          reviewer: 小王
-          note: 原简介剧透
-          dry_run: false
-          vod_ids: [1024, 2048]
-    ```
-
-    `dry_run: true`（默认）会调用模型（计入当日预算）并显示简介和核对结果，但不写入。24 小时内以 `dry_run: false`
-    再次启动，写入的就是看到的那一篇；不满意则再预览一次。这是人的决定，已锁定的简介也会改写，并重新锁定；可用
-    `revert_changes` 撤销。
-
-    Needs `DOUBAN_PIPELINE_AI_INTROS=true`. A dry run asks the model and shows its texts; launched again with
-    `dry_run: false` within a day, exactly these are written, over a lock too, and locked again.
-    """
-    rewrite()
 
 
 jobs = [redo_intros]

@@ -5,6 +5,7 @@ from pydantic import Field
 
 from douban_pipeline.core.ui.report_files import ReportFileError, ReportFolder
 from douban_pipeline.douban.chain.syncing.assets import synced_fields
+from douban_pipeline.douban.review.imports.csv_files import export_csv
 from douban_pipeline.douban.review.reading import sheet_html
 from douban_pipeline.douban.review.reading.queue import review_queue_of
 from douban_pipeline.douban.review.reading.queue_table import (
@@ -13,7 +14,6 @@ from douban_pipeline.douban.review.reading.queue_table import (
     pressing_table,
 )
 from douban_pipeline.douban.review.reading.sheet import sheet_of
-from douban_pipeline.douban.review.spreadsheet.files import export_csv
 from douban_pipeline.douban.services import Services
 
 CSV_NAME = "review_queue.csv"

@@ -1,79 +1,187 @@
-"""Jobs that people launch with their decisions as config. The job's text is the manual; every default is safe."""
+"""Jobs in which people decide about videos, and what every such job reports in the end. Every default is safe."""
+
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from typing import Any
 
 import dagster as dg
 from pydantic import Field
 
-from douban_pipeline.core.ui.launchpad_links import row
-from douban_pipeline.dagster_kit.launchpad import PERSON_TAGS, problems_failure, refuse_environment
-from douban_pipeline.douban.review.manual import example, filled
-from douban_pipeline.douban.review.outcome import conclude, teller, waits
-from douban_pipeline.douban.review.recording.decisions import DecisionError, Wish, record
+from douban_pipeline.core.ui.launchpad_links import launch_link
+from douban_pipeline.core.ui.presentation import subject_link, table
+from douban_pipeline.dagster_kit.launchpad import location_of, person_job
+from douban_pipeline.douban import links
+from douban_pipeline.douban.review.recording.decisions import Wish, record
+from douban_pipeline.douban.review.recording.wishes import Recorded, Recording, Result
 from douban_pipeline.douban.services import Services
+from douban_pipeline.douban.store.decisions import WORDS
 from douban_pipeline.douban.store.states import DecisionAction
+
+NOTHING_RECORDED = "未记录任何决定"
+REVIEWER = "你的名字，记入此后的每次写入；必填 · Your name; it is noted with every write that follows."
+DRY_RUN = "true（默认）只检查并显示，false 才记录 · true only checks and shows; set false to record."
+"""Descriptions of fields that all these jobs have."""
+
+_SHOWN = 500
+_IN_MESSAGE = 30
+_EVERY = timedelta(seconds=10)
+_ORDER: tuple[Result, ...] = ("refused", "recorded", "checked", "already", "known")
+_WORDS: dict[Result, str] = {
+    "refused": "拒绝",
+    "recorded": "已记录",
+    "checked": "仅检查，可以记录",
+    "already": "无需记录",
+    "known": "无需记录",
+}
 
 
 class DecisionRow(dg.Config):
     """One decision. Fields that its action does not use keep their defaults."""
 
-    vod_id: int = Field(description="The video (mac_vod.vod_id).")
-    action: DecisionAction = Field(description=f"One of: {', '.join(DecisionAction)}.")
-    douban_id: int = Field(0, description="The subject, for set_id, replace_and_lock, and choose without rank.")
-    rank: int = Field(0, description="Place of the candidate, from 1, for choose.")
-    days: int = Field(0, description="Days that it is ignored, for ignore; 0 for ever.")
-    lock: bool = Field(False, description="Also lock the id against every automatic change.")
-    accept_conflicts: bool = Field(False, description="Mean it although something speaks against the subject.")
-    verdict_id: int = Field(0, description="The verdict you looked at, as review sheets fill it in; 0 asks nothing.")
+    vod_id: int = Field(description="影片；必填 · The video (mac_vod.vod_id).")
+    action: DecisionAction = Field(description=f"决定；必填 · One of: {', '.join(DecisionAction)}.")
+    douban_id: int = Field(
+        0, description="条目，不用时为 0 · The subject, for set_id, replace_and_lock, and choose without rank."
+    )
+    rank: int = Field(0, description="第几个候选，不用时为 0 · Place of the candidate, from 1, for choose.")
+    days: int = Field(0, description="忽略几天，0 为永久 · Days that it is ignored, for ignore; 0 for ever.")
+    lock: bool = Field(
+        False,
+        description="同时锁定豆瓣 ID，自动运行不再改动它 · Also lock the id against every automatic change.",
+    )
+    accept_conflicts: bool = Field(
+        False,
+        description="明知有冲突（片名、年份、类型、地区、导演对不上，或条目已属于另一部影片）仍要如此 · "
+        "Mean it although something speaks against the subject.",
+    )
+    verdict_id: int = Field(
+        0,
+        description="你看到的判定，由审核单填写；此后有了新判定则拒绝。0 为不检查 · "
+        "The verdict you looked at, as review sheets fill it in; 0 asks nothing.",
+    )
 
 
 class DecisionsConfig(dg.Config):
     """Who decided what, and why."""
 
-    reviewer: str = Field("", description="Your name; it is noted with every write that follows.")
-    note: str = Field("", description="Why, in a sentence; it is noted with every write that follows.")
-    dry_run: bool = Field(True, description="true only checks and shows; set false to record.")
-    decisions: list[DecisionRow] = Field(description="A line for each decision; a video may have several.")
+    reviewer: str = Field("", description=REVIEWER)
+    note: str = Field("", description="原因，一句话 · Why, in a sentence; it is noted with every write that follows.")
+    dry_run: bool = Field(True, description=DRY_RUN)
+    decisions: list[DecisionRow] = Field(
+        description="每条决定一行，一部影片可以有几条 · A line for each decision; a video may have several."
+    )
 
 
-@dg.op
 def store_decisions(
     context: dg.OpExecutionContext, config: DecisionsConfig, services: dg.ResourceParam[Services]
 ) -> None:
-    """Check all decisions, record the good ones, and tell of the others."""
-    refuse_environment(context)
+    """Check all decisions, record the good ones, and report the others."""
     services.ready()
     wishes = [Wish(**each.model_dump()) for each in config.decisions]
-    try:
-        recording = record(
-            services,
-            wishes,
-            reviewer=config.reviewer,
-            note=config.note,
-            run_id=context.run_id,
-            dry_run=config.dry_run,
-            progress=teller(context, services, len(wishes)),
-        )
-    except DecisionError as error:
-        raise problems_failure("未记录任何决定", error.problems) from error
-    conclude(context, recording, config.dry_run, **waits(services))
+    recording = record(
+        services,
+        wishes,
+        reviewer=config.reviewer,
+        note=config.note,
+        run_id=context.run_id,
+        dry_run=config.dry_run,
+        progress=log_progress(context, services, len(wishes)),
+    )
+    report_recording(context, recording, config.dry_run, **dry_run_notice(services))
 
 
-_EXAMPLE = {
-    "reviewer": "小王",
-    "note": "海报和导演一致",
-    "dry_run": False,
-    "decisions": [
-        row(vod_id=1024, action="confirm_top1", lock=True),
-        row(vod_id=2048, action="choose", rank=2),
-        row(vod_id=3072, action="set_id", douban_id=1292052),
-        row(vod_id=3072, action="lock_intro"),
-        row(vod_id=4096, action="replace_and_lock", douban_id=1291546, accept_conflicts=True),
-        row(vod_id=5120, action="ignore", days=180),
-    ],
-}
-_MANUAL = f"""\
+def recorded_table(recording: Recording) -> str:
+    """Return what became of each row as a Markdown table, refused rows first."""
+    items = sorted(recording.items, key=lambda item: (_ORDER.index(item.outcome), not item.unchecked))
+    return table([_shown(item) for item in items], most=_SHOWN)
+
+
+def _shown(item: Recorded) -> dict[str, object]:
+    return {
+        "行": item.wish.where,
+        "影片": item.wish.vod_id,
+        "片名": item.title,
+        "决定": f"{item.wish.action} {WORDS[item.wish.action]}",
+        "条目": subject_link(item.douban_id),
+        "锁定": "是" if item.wish.lock else "",
+        "结果": _WORDS[item.outcome],
+        "说明": item.reason,
+    }
+
+
+def log_progress(context: dg.OpExecutionContext, services: Services, total: int) -> Callable[[int], None]:
+    """Return a function that logs every few seconds how many of ``total`` rows are settled."""
+    last = services.clock.now()
+
+    def log(done: int) -> None:
+        nonlocal last
+        now = services.clock.now()
+        if now - last >= _EVERY:
+            last = now
+            context.log.info(f"{done} of {total} rows settled")
+
+    return log
+
+
+def dry_run_notice(services: Services) -> dict[str, str]:
+    """Return metadata that says that decisions wait, where ``DOUBAN_PIPELINE_DRY_RUN`` is set; empty otherwise."""
+    if not services.settings.dry_run:
+        return {}
+    return {"waits": "DOUBAN_PIPELINE_DRY_RUN=true：决定先记录，关闭演练模式之后才执行"}
+
+
+def _undo(batch_id: str, location: str) -> dg.MetadataValue:
+    """Return a link to the job that reverts a batch; a dry run first, to which a person adds name and reason."""
+    return dg.MetadataValue.md(launch_link("撤销这一批", links.revert(batch_id=batch_id), location))
+
+
+def report_recording(
+    context: dg.OpExecutionContext, recording: Recording, dry_run: bool, refusals: Sequence[str] = (), **more: Any
+) -> None:
+    """Put what became of a launch into the run's metadata.
+
+    Args:
+        context: The run.
+        recording: What became of the rows.
+        dry_run: Whether nothing was to be recorded.
+        refusals: A sentence for each refusal, where a job has others than the recording's.
+        more: Further metadata of the job.
+
+    Raises:
+        Failure: Some rows were refused. The good ones are recorded by then, and the failure says so.
+    """
+    refused = list(refusals) or [item.sentence for item in recording.of("refused")]
+    good = recording.of("checked" if dry_run else "recorded")
+    known, unchecked = len(recording.of("known", "already")), sum(item.unchecked for item in recording.items)
+    written = bool(good) and not dry_run
+    location = location_of(context.run) or links.LOCATION
+    rest = {"refused": len(refused), "known": known, "unchecked": unchecked, **more}
+    # A run's page shows the first lines only: what people look at, what they click, and no counts that say nothing.
+    metadata: dict[str, Any] = {
+        "decisions": dg.MetadataValue.md(recorded_table(recording)),
+        **({"undo": _undo(recording.batch_id, location), "batch": recording.batch_id} if written else {}),
+        "recorded": len(good) if written else 0,
+        **{name: value for name, value in rest.items() if value not in (0, "")},
+        "dry_run": dry_run,
+    }
+    context.log.info(
+        f"{len(good)} decisions {'could be recorded' if dry_run else 'recorded'}, {len(refused)} refused, "
+        f"{known} known, {unchecked} unchecked"
+    )
+    if refused:
+        said = f"仅检查：{len(good)} 条可以记录" if dry_run else f"已记录 {len(good)} 条"
+        lines = [f"- {sentence}" for sentence in refused[:_IN_MESSAGE]]
+        if len(refused) > len(lines):
+            lines.append(f"- …… 其余 {len(refused) - len(lines)} 条见表 decisions")
+        description = "\n".join([f"{said}，拒绝 {len(refused)} 条", *lines])
+        raise dg.Failure(description, metadata=metadata, allow_retries=False)
+    context.add_output_metadata(metadata)
+
+
+_MANUAL = """\
 记录审核决定 · Record reviewers' decisions; the next run of each video's shard carries them out.
 
-{filled("打开填好的启动页", "record_decisions", "store_decisions", _EXAMPLE)}：
+{link}：
 换成真实的影片，填写 `reviewer`，看过结果再把 `dry_run` 改为 `false`。
 
 **决定**（`action`：含义；用到的字段）
@@ -90,20 +198,13 @@ _MANUAL = f"""\
 - `sync_now`：立即向豆瓣查询并更新字段，需要已确认的 ID；`lock`
 - `redo_intro`：重写简介并锁定，需要已确认的 ID，且已开启 AI 简介
 
-**字段**
+**字段** · Fields
 
-- `reviewer`：你的名字，记入此后的每次写入；必填
-- `note`：原因，一句话
-- `dry_run`：`true`（默认）只检查并显示，`false` 才记录
-- `vod_id`、`action`：影片和决定；必填
-- `douban_id`、`rank`、`days`：见上；不用时为 0
-- `lock`：同时锁定豆瓣 ID，自动运行不再改动它
-- `accept_conflicts`：明知有冲突（片名、年份、类型、地区、导演对不上，或条目已属于另一部影片）仍要如此
-- `verdict_id`：你看到的判定，由审核单填写；此后有了新判定则拒绝。0 为不检查
+{fields}
 
 **示例** · Example:
 
-{example("store_decisions", _EXAMPLE)}
+{examples}
 
 **检查。** `set_id` 和 `replace_and_lock` 的条目先向豆瓣查询，与影片对比；有冲突则拒绝，除非写明
 `accept_conflicts: true`。豆瓣此刻无法查询，或本次核对时间已用完，则先记录，执行时再核对。
@@ -119,35 +220,34 @@ _MANUAL = f"""\
 还没执行的决定，记录一条相反的新决定即可取代。
 """
 
-
-@dg.job(
-    config=dg.RunConfig(
-        ops={
-            "store_decisions": DecisionsConfig(
-                reviewer="",
-                note="",
-                dry_run=True,
-                decisions=[
-                    DecisionRow(
-                        vod_id=0,
-                        action=DecisionAction.confirm_top1,
-                        douban_id=0,
-                        rank=0,
-                        days=0,
-                        lock=False,
-                        accept_conflicts=False,
-                        verdict_id=0,
-                    )
-                ],
-            )
+record_decisions = person_job(
+    store_decisions,
+    name="record_decisions",
+    manual=_MANUAL,
+    examples={
+        "": {
+            "reviewer": "小王",
+            "note": "海报和导演一致",
+            "dry_run": False,
+            "decisions": [
+                {"vod_id": 1024, "action": DecisionAction.confirm_top1, "lock": True},
+                {"vod_id": 2048, "action": DecisionAction.choose, "rank": 2},
+                {"vod_id": 3072, "action": DecisionAction.set_id, "douban_id": 1292052},
+                {"vod_id": 3072, "action": DecisionAction.lock_intro},
+                {
+                    "vod_id": 4096,
+                    "action": DecisionAction.replace_and_lock,
+                    "douban_id": 1291546,
+                    "accept_conflicts": True,
+                },
+                {"vod_id": 5120, "action": DecisionAction.ignore, "days": 180},
+            ],
         }
-    ),
-    description=_MANUAL,
-    tags=PERSON_TAGS,
+    },
+    nothing_done=NOTHING_RECORDED,
+    location=links.LOCATION,
+    # There is no such video: launched as it opens, it says what to fill in.
+    opening={"decisions": [{"vod_id": 0, "action": DecisionAction.confirm_top1}]},
 )
-def record_decisions() -> None:
-    """Record reviewers' decisions."""
-    store_decisions()
-
 
 jobs = [record_decisions]

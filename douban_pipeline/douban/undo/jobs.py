@@ -1,7 +1,4 @@
-"""Jobs that people launch to take writes back and to see what happened to a video.
-
-The job's text is the manual; every default is safe.
-"""
+"""Jobs that people launch to revert writes and to see what happened to a video. Every default is safe."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,9 +7,10 @@ import dagster as dg
 from pydantic import Field
 
 from douban_pipeline.core.database import reading
+from douban_pipeline.core.problems import ProblemsError
 from douban_pipeline.core.ui.launchpad_links import launch_link
 from douban_pipeline.core.ui.presentation import escaped
-from douban_pipeline.dagster_kit.launchpad import PERSON_TAGS, problems_failure, refuse_environment
+from douban_pipeline.dagster_kit.launchpad import person_job
 from douban_pipeline.douban import links
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.undo.history import histories
@@ -28,38 +26,44 @@ MOST_EVENTS = 300
 LEAST_EVENTS = 20
 """Events of each video that are told in any case."""
 
-_NOT_DONE = "未撤销任何变更"
-
 
 class RevertConfig(dg.Config):
-    """Which writes are taken back. Filters left empty do not restrict; those that are set must all hold."""
+    """Which writes are reverted. Filters left empty do not restrict; those that are set must all hold."""
 
-    operator: str = Field("", description="Your name; it is noted with every write.")
-    reason: str = Field("", description="Why, in a sentence; it is shown on the videos.")
-    dry_run: bool = Field(True, description="true only shows what would happen; set false to take back.")
-    change_ids: list[int] = Field(default_factory=list, description="These changes (mac_douban_log.change_id).")
-    vod_ids: list[int] = Field(default_factory=list, description="One step back for each of these videos.")
-    batch_id: str = Field("", description="A batch, of writes (`synced_fields` shows it) or of recorded decisions.")
-    run_id: str = Field("", description="All changes of this Dagster run.")
-    decision_ids: list[int] = Field(default_factory=list, description="All that these decisions wrote.")
-    reviewer: str = Field("", description="All that this person wrote or decided.")
-    rule_version: str = Field("", description="All that was written under this rule version.")
-    since: str = Field("", description="Written from then on: 2026-11-20 08:00 in the site's zone, or ISO with offset.")
-    until: str = Field("", description="Written before then (not at it); same form.")
-    max_changes: int = Field(10_000, description="Nothing is taken back where more changes than this are selected.")
+    operator: str = Field("", description="你的名字 · Your name; it is noted with every write.")
+    reason: str = Field("", description="原因，一句话 · Why, in a sentence; it is shown on the videos.")
+    dry_run: bool = Field(True, description="true 只显示 · true only shows what would happen; set false to revert.")
+    change_ids: list[int] = Field(
+        default_factory=list, description="这几条变更 · These changes (mac_douban_log.change_id)."
+    )
+    vod_ids: list[int] = Field(
+        default_factory=list, description="这几部影片各退一步 · One step back for each of these videos."
+    )
+    batch_id: str = Field(
+        "", description="一个批次 · A batch, of writes (`synced_fields` shows it) or of recorded decisions."
+    )
+    run_id: str = Field("", description="一次运行的变更 · All changes of this Dagster run.")
+    decision_ids: list[int] = Field(
+        default_factory=list, description="这几条决定写入的一切 · All that these decisions wrote."
+    )
+    reviewer: str = Field("", description="此人写入和决定的一切 · All that this person wrote or decided.")
+    rule_version: str = Field("", description="此规则版本写入的一切 · All that was written under this rule version.")
+    since: str = Field(
+        "",
+        description="从此时起写入的 · Written from then on: 2026-11-20 08:00 in the site's zone, or ISO with offset.",
+    )
+    until: str = Field("", description="此时之前写入的 · Written before then (not at it); same form.")
+    max_changes: int = Field(
+        10_000, description="多于此数则不撤销 · Nothing is reverted where more changes than this are selected."
+    )
 
 
-@dg.op
 def take_back(context: dg.OpExecutionContext, config: RevertConfig, services: dg.ResourceParam[Services]) -> None:
     """Take back the selected changes, or show what would happen."""
-    refuse_environment(context)
     services.ready()
     given = config.model_dump()
     wish = Wish(**{name: value for name, value in given.items() if name != "dry_run"})
-    try:
-        selection = selection_of(services, wish)
-    except RevertError as error:
-        raise problems_failure(_NOT_DONE, error.problems) from error
+    selection = selection_of(services, wish)
     sought = looked_for(selection, services.settings.zone)
     context.log.info(f"looking for: {sought}")
     change_log = services.change_log(context.run_id)
@@ -81,7 +85,7 @@ def take_back(context: dg.OpExecutionContext, config: RevertConfig, services: dg
             f"符合条件的变更有 {error.count} 条，超过 max_changes（{error.most}）：{sought}。"
             "请加上条件（如 since/until、vod_ids）分批撤销；确认就是要这么多，则调大 max_changes"
         )
-        raise problems_failure(_NOT_DONE, [problem]) from error
+        raise RevertError([problem]) from error
     with reading(services.engine) as connection:
         decisions = waiting_decisions(services, connection, selection)
     if not config.dry_run:
@@ -132,105 +136,77 @@ def _next(given: Mapping[str, Any], results: Sequence[RevertedChange], batch_id:
     return launch_link("撤销这次撤销", links.revert(batch_id=batch_id), location)
 
 
-@dg.job(
-    config=dg.RunConfig(
-        ops={
-            "take_back": RevertConfig(
-                operator="",
-                reason="",
-                dry_run=True,
-                change_ids=[],
-                vod_ids=[],
-                batch_id="",
-                run_id="",
-                decision_ids=[],
-                reviewer="",
-                rule_version="",
-                since="",
-                until="",
-                max_changes=10_000,
-            )
-        }
-    ),
-    tags=PERSON_TAGS,
+_REVERT_CHANGES = """\
+撤销写入 · Take writes back as they were: by change, video, batch, run, decision, person, rule version or time.
+
+只恢复仍与写入时一致的内容；之后被改动或锁定的会跳过，并列在表格最前面。撤销本身也是一个批次，可再次撤销。
+被撤销的值不会再被自动写入；被撤销的自动关联转入待审核；撤销关联时，依据它写的简介一并撤销。
+先用 `dry_run: true`（默认）查看，再按结果中的链接正式撤销。
+
+各条件可以组合，须同时满足；留空的不限制；至少填写一项，只填时间段也可以。
+
+| 目的 | 填写 |
+|--|--|
+| 某几条变更 | `change_ids: [1201, 1202]` |
+| 某几部影片各退一步 | `vod_ids: [7, 8]`；再次启动就再退一步 |
+| 一个批次（写入的批次，或一次记录的全部决定） | `batch_id: 3f2a9c0d1e5b7a64` |
+| 一次运行 | `run_id: 8a7c61de-…` |
+| 某几条决定写入的一切，包括随后的同步 | `decision_ids: [31, 32]` |
+| 某位审核员写入和决定的一切 | `reviewer: 小李` |
+| 某个规则版本写入的一切 | `rule_version: "2026.11"` |
+| 一段时间（站点时区；含 since，不含 until） | `since: "2026-11-20 08:00"`，`until: "2026-11-20 12:30"` |
+| 组合：小李那天上午的 | `reviewer`、`since`、`until` 同时填写 |
+
+时间可以写到秒，也可以写成带时差的 ISO 格式：`2026-11-20T08:00:00+08:00`。与 `vod_ids` 组合时，先按其余条件筛选，
+再取每部影片最新的一条；撤销本身不算一步。按批次、决定或审核员撤销时，其中尚未执行的决定一并撤回。
+
+{examples}
+
+**字段** · Fields
+
+{fields}
+
+选中的变更多于 `max_changes` 时什么也不做，并说明有多少条。中途停止或被终止不会留下一半：再次启动会接着做
+（`vod_ids` 例外：已退过一步的影片会再退一步，请先用 `dry_run` 查看）。
+
+Filters combine: all that are set must hold. What changed or was locked since is skipped and listed first. A revert
+is a batch of its own and can be taken back. With `dry_run: true` (the default) nothing is written.
+"""
+
+revert_changes = person_job(
+    take_back,
+    name="revert_changes",
+    manual=_REVERT_CHANGES,
+    examples={"": {"operator": "小王", "reason": "该批次年份有误", "dry_run": False, "batch_id": "3f2a9c0d1e5b7a64"}},
+    nothing_done="未撤销任何变更",
 )
-def revert_changes() -> None:
-    """撤销写入 · Take writes back as they were: by change, video, batch, run, decision, person, rule version or time.
-
-    只恢复仍与写入时一致的内容；之后被改动或锁定的会跳过，并列在表格最前面。撤销本身也是一个批次，可再次撤销。
-    被撤销的值不会再被自动写入；被撤销的自动关联转入待审核；撤销关联时，依据它写的简介一并撤销。
-    先用 `dry_run: true`（默认）查看，再按结果中的链接正式撤销。
-
-    各条件可以组合，须同时满足；留空的不限制；至少填写一项，只填时间段也可以。
-
-    | 目的 | 填写 |
-    |--|--|
-    | 某几条变更 | `change_ids: [1201, 1202]` |
-    | 某几部影片各退一步 | `vod_ids: [7, 8]`；再次启动就再退一步 |
-    | 一个批次（写入的批次，或一次记录的全部决定） | `batch_id: 3f2a9c0d1e5b7a64` |
-    | 一次运行 | `run_id: 8a7c61de-…` |
-    | 某几条决定写入的一切，包括随后的同步 | `decision_ids: [31, 32]` |
-    | 某位审核员写入和决定的一切 | `reviewer: 小李` |
-    | 某个规则版本写入的一切 | `rule_version: "2026.11"` |
-    | 一段时间（站点时区；含 since，不含 until） | `since: "2026-11-20 08:00"`，`until: "2026-11-20 12:30"` |
-    | 组合：小李那天上午的 | `reviewer`、`since`、`until` 同时填写 |
-
-    时间可以写到秒，也可以写成带时差的 ISO 格式：`2026-11-20T08:00:00+08:00`。与 `vod_ids` 组合时，先按其余条件筛选，
-    再取每部影片最新的一条；撤销本身不算一步。按批次、决定或审核员撤销时，其中尚未执行的决定一并撤回。
-
-    ```yaml
-    ops:
-      take_back:
-        config:
-          operator: 小王
-          reason: 该批次年份有误
-          dry_run: false
-          change_ids: []
-          vod_ids: []
-          batch_id: 3f2a9c0d1e5b7a64
-          run_id: ""
-          decision_ids: []
-          reviewer: ""
-          rule_version: ""
-          since: ""
-          until: ""
-          max_changes: 10000
-    ```
-
-    选中的变更多于 `max_changes` 时什么也不做，并说明有多少条。中途停止或被终止不会留下一半：再次启动会接着做
-    （`vod_ids` 例外：已退过一步的影片会再退一步，请先用 `dry_run` 查看）。
-
-    Filters combine: all that are set must hold. What changed or was locked since is skipped and listed first. A revert
-    is a batch of its own and can be taken back. With `dry_run: true` (the default) nothing is written.
-    """
-    take_back()
 
 
 class HistoryConfig(dg.Config):
-    """Whose history is told."""
+    """Whose history is shown."""
 
-    vod_ids: list[int] = Field(default_factory=list, description="The videos (mac_vod.vod_id).")
-    most: int = Field(20, description="Videos that are told at most; of the more there are, the fewer events of each.")
+    vod_ids: list[int] = Field(default_factory=list, description="影片 · The videos (mac_vod.vod_id).")
+    most: int = Field(
+        20, description="最多几部 · At most so many videos are shown; the more there are, the fewer events of each."
+    )
 
 
-@dg.op
 def tell_history(context: dg.OpExecutionContext, config: HistoryConfig, services: dg.ResourceParam[Services]) -> None:
     """Tell the history of the videos."""
-    refuse_environment(context)
     services.ready()
     wanted = list(dict.fromkeys(config.vod_ids))
     problems = [] if wanted else ["请填写 vod_ids"]
     if config.most < 1:
         problems.append("most 至少为 1")
     if problems:
-        raise problems_failure("没有可展示的历史", problems)
+        raise ProblemsError(problems)
     told = wanted[: config.most]
     found = list(histories(services, told, most_events=max(LEAST_EVENTS, MOST_EVENTS // len(told))))
     unknown = [history.vod_id for history in found if not history.known]
     if unknown:
         context.log.warning(f"nothing is known of {len(unknown)} videos: {listed(unknown)}")
     if len(unknown) == len(told):
-        raise problems_failure("没有可展示的历史", [f"没有这些影片：{listed(unknown)}"])
+        raise ProblemsError([f"没有这些影片：{listed(unknown)}"])
     left_out = wanted[config.most :]
     context.add_output_metadata(
         {
@@ -242,24 +218,28 @@ def tell_history(context: dg.OpExecutionContext, config: HistoryConfig, services
     )
 
 
-@dg.job(config=dg.RunConfig(ops={"tell_history": HistoryConfig(vod_ids=[], most=20)}), tags=PERSON_TAGS)
-def video_history() -> None:
-    """影片历史 · Tell what happened to videos: verdicts, decisions, writes, intros and failures, the newest first.
+_VIDEO_HISTORY = """\
+影片历史 · Tell what happened to videos: verdicts, decisions, writes, intros and failures, the newest first.
 
-    ```yaml
-    ops:
-      tell_history:
-        config:
-          vod_ids: [1024, 2048]
-          most: 20
-    ```
+{examples}
 
-    结果在 `tell_history` 步骤的 `history` 中：先是影片现在的状态，然后是经过（新的在前，时间为站点时区）。
-    每条变更、每个决定旁有撤销链接，打开后先只显示会恢复什么。已从 CMS 删除的影片仍有历史。只读，不写入任何内容。
+**字段** · Fields
 
-    Reads only. A video that was deleted from the CMS still has its history; each change has a link that takes it back.
-    """
-    tell_history()
+{fields}
+
+结果在 `tell_history` 步骤的 `history` 中：先是影片现在的状态，然后是经过（新的在前，时间为站点时区）。
+每条变更、每个决定旁有撤销链接，打开后先只显示会恢复什么。已从 CMS 删除的影片仍有历史。只读，不写入任何内容。
+
+Reads only. A video that was deleted from the CMS still has its history; each change has a link that takes it back.
+"""
+
+video_history = person_job(
+    tell_history,
+    name="video_history",
+    manual=_VIDEO_HISTORY,
+    examples={"": {"vod_ids": [1024, 2048], "most": 20}},
+    nothing_done="没有可展示的历史",
+)
 
 
 jobs = [revert_changes, video_history]

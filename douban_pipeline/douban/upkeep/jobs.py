@@ -1,6 +1,6 @@
 """Jobs of upkeep: a source's breaker by hand, the archive of answers, and history past its days.
 
-The text of a job that people launch is its manual, and its default is safe.
+Every default is safe.
 """
 
 from datetime import timedelta
@@ -9,12 +9,13 @@ import dagster as dg
 from pydantic import Field
 
 from douban_pipeline.core.database import reading
+from douban_pipeline.core.problems import ProblemsError
 from douban_pipeline.core.ui.presentation import local_time, table
-from douban_pipeline.dagster_kit.launchpad import PERSON_TAGS, problems_failure, refuse_environment
+from douban_pipeline.dagster_kit.launchpad import person_job
 from douban_pipeline.dagster_kit.run_history import assets_of_location, delete_remains, delete_runs
 from douban_pipeline.dagster_kit.runs import Owner, location_of
 from douban_pipeline.douban.services import Services
-from douban_pipeline.douban.upkeep.gates import GateAction, GateChangeError, gate_row, set_by_hand
+from douban_pipeline.douban.upkeep.gates import GateAction, gate_row, set_by_hand
 from douban_pipeline.douban.upkeep.housekeeping import delete_closed
 from douban_pipeline.douban.upkeep.reparsing import PARSERS, Reparsed, reparse
 from douban_pipeline.douban.upkeep.stock import Stock, archive_figures
@@ -29,33 +30,28 @@ kept elsewhere."""
 class GateConfig(dg.Config):
     """Which source's breaker is changed, how, by whom and why."""
 
-    reviewer: str = Field("", description="Your name; it is shown with the breaker.")
-    note: str = Field("", description="Why, in a sentence; with open it is shown to whoever waits.")
-    dry_run: bool = Field(True, description="true only checks and shows; set false to change.")
-    source: str = Field("", description="Name of the source, as `source_gates` shows it.")
+    reviewer: str = Field("", description="你的名字 · Your name; it is shown with the breaker.")
+    note: str = Field("", description="原因，一句话 · Why, in a sentence; with open it is shown to whoever waits.")
+    dry_run: bool = Field(True, description="true 只检查 · true only checks and shows; set false to change.")
+    source: str = Field("", description="来源的名字 · Name of the source, as `source_gates` shows it.")
     action: GateAction = Field(
-        GateAction.close, description="open stops all calls for `minutes`; close lets them pass."
+        GateAction.close, description="断开或闭合 · open stops all calls for `minutes`; close lets them pass."
     )
-    minutes: int = Field(60, description="For open: after so many minutes one call probes the source.")
+    minutes: int = Field(60, description="断开多少分钟 · For open: after so many minutes one call probes the source.")
 
 
-@dg.op
 def change_gate(context: dg.OpExecutionContext, config: GateConfig, services: dg.ResourceParam[Services]) -> None:
     """Change the breaker, or show what would happen."""
-    refuse_environment(context)
     services.ready()
-    try:
-        change = set_by_hand(
-            services,
-            config.source,
-            config.action,
-            minutes=config.minutes,
-            reviewer=config.reviewer,
-            note=config.note,
-            dry_run=config.dry_run,
-        )
-    except GateChangeError as error:
-        raise problems_failure("未改动任何来源", error.problems) from error
+    change = set_by_hand(
+        services,
+        config.source,
+        config.action,
+        minutes=config.minutes,
+        reviewer=config.reviewer,
+        note=config.note,
+        dry_run=config.dry_run,
+    )
     source, zone = change.before.source, services.settings.zone
     what = f"opened until {local_time(change.until, zone)}" if change.until else "closed"
     context.log.info(f"the breaker of {source} {'would be ' if config.dry_run else 'was '}{what}")
@@ -73,45 +69,45 @@ def change_gate(context: dg.OpExecutionContext, config: GateConfig, services: dg
     )
 
 
-@dg.job(
-    config=dg.RunConfig(
-        ops={
-            "change_gate": GateConfig(
-                reviewer="", note="", dry_run=True, source="", action=GateAction.close, minutes=60
-            )
+_SET_GATE = """\
+暂停或恢复一个来源 · Open or close a source's breaker by hand.
+
+| action | 含义 |
+|--|--|
+| `open` | 断开：`minutes` 分钟（1 到 10080）内不再请求该来源，到期后先放行一次试探；可以延长，也可以缩短 |
+| `close` | 闭合：立即恢复请求，此前的失败不再计入 |
+
+来源的名字和现状见资产 `source_gates`。断路器自动断开时（验证码、登录页、五分钟内失败过多、请求过快、余额不足），
+先排除原因（换出口地址、充值、等对方恢复），再 `close`；也可以不管它，到期会自动试探。
+
+示例 · Example:
+
+{examples}
+
+**字段** · Fields
+
+{fields}
+
+`dry_run: true`（默认）只检查。任何一项有误则不改动，并一次列出所有问题。`close` 不用 `minutes`。每日配额不受影响：
+配额用完的来源次日零点（网站时区）恢复。已推迟的任务仍在原定时间继续。
+"""
+
+set_gate = person_job(
+    change_gate,
+    name="set_gate",
+    manual=_SET_GATE,
+    examples={
+        "": {
+            "reviewer": "小王",
+            "note": "豆瓣出现验证码，今晚先停两小时",
+            "dry_run": False,
+            "source": "douban",
+            "action": GateAction.open,
+            "minutes": 120,
         }
-    ),
-    tags=PERSON_TAGS,
+    },
+    nothing_done="未改动任何来源",
 )
-def set_gate() -> None:
-    """暂停或恢复一个来源 · Open or close a source's breaker by hand.
-
-    | action | 含义 |
-    |--|--|
-    | `open` | 断开：`minutes` 分钟（1 到 10080）内不再请求该来源，到期后先放行一次试探；可以延长，也可以缩短 |
-    | `close` | 闭合：立即恢复请求，此前的失败不再计入 |
-
-    来源的名字和现状见资产 `source_gates`。断路器自动断开时（验证码、登录页、五分钟内失败过多、请求过快、余额不足），
-    先排除原因（换出口地址、充值、等对方恢复），再 `close`；也可以不管它，到期会自动试探。
-
-    示例 · Example:
-
-    ```yaml
-    ops:
-      change_gate:
-        config:
-          reviewer: 小王
-          note: 豆瓣出现验证码，今晚先停两小时
-          dry_run: false
-          source: douban
-          action: open
-          minutes: 120
-    ```
-
-    `dry_run: true`（默认）只检查。任何一项有误则不改动，并一次列出所有问题。`close` 不用 `minutes`。每日配额不受影响：
-    配额用完的来源次日零点（网站时区）恢复。已推迟的任务仍在原定时间继续。
-    """
-    change_gate()
 
 
 _MEGABYTE = 1_000_000
@@ -120,10 +116,12 @@ _MEGABYTE = 1_000_000
 class PruneConfig(dg.Config):
     """Whether anything is deleted."""
 
-    dry_run: bool = Field(True, description="true only counts what would be deleted; set false to delete.")
+    dry_run: bool = Field(
+        True,
+        description="true 只统计 · true only counts what would be deleted; set false to delete.",
+    )
 
 
-@dg.op
 def drop_answers(context: dg.OpExecutionContext, config: PruneConfig, services: dg.ResourceParam[Services]) -> None:
     """Delete old answers that nothing rests on, or count them."""
     # It needs numpy, which takes a tenth of a second to load and no other run has to wait for.
@@ -153,42 +151,55 @@ def drop_answers(context: dg.OpExecutionContext, config: PruneConfig, services: 
     )
 
 
-@dg.job(config=dg.RunConfig(ops={"drop_answers": PruneConfig(dry_run=True)}), tags={"pipeline": "housekeeping"})
-def prune_archive() -> None:
-    """清理存档 · Delete archived answers older than `DOUBAN_PIPELINE_ARCHIVE_DAYS` on which nothing rests.
+_PRUNE_ARCHIVE = """\
+清理存档 · Delete archived answers older than `DOUBAN_PIPELINE_ARCHIVE_DAYS` on which nothing rests.
 
-    最后一次收到的时间早于 `DOUBAN_PIPELINE_ARCHIVE_DAYS`（再加一天）、且没有任何记录引用的应答会被删除。被判定、
-    候选条目、变更记录、简介或未完成的任务引用的应答一律保留，`rescore_library` 因此始终可以重新判定。
-    每周自动运行；手动启动时 `dry_run: true`（默认）只统计，不删除。可以随时中止，下次接着做。
+最后一次收到的时间早于 `DOUBAN_PIPELINE_ARCHIVE_DAYS`（再加一天）、且没有任何记录引用的应答会被删除。被判定、
+候选条目、变更记录、简介或未完成的任务引用的应答一律保留，`rescore_library` 因此始终可以重新判定。
+每周自动运行；手动启动时 `dry_run: true`（默认）只统计，不删除。可以随时中止，下次接着做。
 
-    结果里 `kept_because` 是保留的原因（一份应答可能有几个原因），`bytes_freed` 是删除的（压缩后）字节数，
-    `seen_again` 是期间又收到、因而保留的应答，`archive` 是存档现状。数据库文件不会因此变小，空出的位置会再次使用。
+结果里 `kept_because` 是保留的原因（一份应答可能有几个原因），`bytes_freed` 是删除的（压缩后）字节数，
+`seen_again` 是期间又收到、因而保留的应答，`archive` 是存档现状。数据库文件不会因此变小，空出的位置会再次使用。
 
-    ```yaml
-    ops:
-      drop_answers:
-        config:
-          dry_run: false
-    ```
-    """
-    drop_answers()
+{examples}
+
+**字段** · Fields
+
+{fields}
+"""
+
+prune_archive = person_job(
+    drop_answers,
+    name="prune_archive",
+    manual=_PRUNE_ARCHIVE,
+    examples={"": {"dry_run": False}},
+    nothing_done="未清理存档",
+    tags={"pipeline": "housekeeping"},
+)
 
 
 class ReparseConfig(dg.Config):
     """Which answers are read again."""
 
-    source: str = Field("douban", description=f"Whose answers: {', '.join(PARSERS)}.")
+    source: str = Field("douban", description=f"来源 · Whose answers: {', '.join(PARSERS)}.")
     only_older_versions: bool = Field(
-        True, description="Only answers that the present version of the parser is not noted to read."
+        True,
+        description="只看尚未注明能由现版本读懂的应答 · "
+        "Only answers that the present version of the parser is not noted to read.",
     )
-    limit: int = Field(0, description="At most so many answers, the oldest; 0 for all.")
-    dry_run: bool = Field(True, description="true only counts; set false to note which answers are read.")
+    limit: int = Field(
+        0,
+        description="最多看多少份，从最早的开始；0 为全部 · At most so many answers, the oldest; 0 for all.",
+    )
+    dry_run: bool = Field(
+        True,
+        description="true 只统计；false 时把读懂的应答注明为现版本，剩下的就是读不懂的 · "
+        "true only counts; set false to note which answers are read.",
+    )
 
 
-@dg.op
 def read_again(context: dg.OpExecutionContext, config: ReparseConfig, services: dg.ResourceParam[Services]) -> None:
     """Read the archived answers of a source with the present parser, and tell how many it refuses."""
-    refuse_environment(context)
     services.ready()
     problems = []
     if config.source not in PARSERS:
@@ -196,7 +207,7 @@ def read_again(context: dg.OpExecutionContext, config: ReparseConfig, services: 
     if config.limit < 0:
         problems.append(f"limit: 不得小于 0，现为 {config.limit}")
     if problems:
-        raise problems_failure("未重新解析", problems)
+        raise ProblemsError(problems)
     found = reparse(
         services,
         config.source,
@@ -219,39 +230,29 @@ def read_again(context: dg.OpExecutionContext, config: ReparseConfig, services: 
     )
 
 
-@dg.job(
-    config=dg.RunConfig(
-        ops={"read_again": ReparseConfig(source="douban", only_older_versions=True, limit=0, dry_run=True)}
-    ),
-    tags=PERSON_TAGS,
+_REPARSE_ARCHIVE = """\
+重新解析存档 · Read archived answers with the parsers of this release, and tell which of them are refused.
+
+解析器更新之后，看现在的解析器能否读懂存下的全部应答。不发任何请求；除解析器版本号外不改动任何数据。从存档取应答时
+（缓存、判定、`rescore_library`）本来就总是用现在的解析器重读，因此这里不会改变任何结果。
+
+结果里 `outcomes` 是各旧版本的应答现在读得如何：「读出」和「条目不存在」是读懂了，`HTTP 403` 之类的应答
+从不解析内容，其余是出错的种类；`examples` 是读不懂的例子。想知道新的读法会改变哪些判定，启动 `rescore_library`。
+
+{examples}
+
+**字段** · Fields
+
+{fields}
+"""
+
+reparse_archive = person_job(
+    read_again,
+    name="reparse_archive",
+    manual=_REPARSE_ARCHIVE,
+    examples={"": {"source": "douban", "only_older_versions": True, "limit": 0, "dry_run": False}},
+    nothing_done="未重新解析",
 )
-def reparse_archive() -> None:
-    """重新解析存档 · Read archived answers with the parsers of this release, and tell which of them are refused.
-
-    解析器更新之后，看现在的解析器能否读懂存下的全部应答。不发任何请求；除解析器版本号外不改动任何数据。从存档取应答时
-    （缓存、判定、`rescore_library`）本来就总是用现在的解析器重读，因此这里不会改变任何结果。
-
-    | 字段 | 含义 |
-    |--|--|
-    | `source` | 来源：`douban`、`searxng`、`douban_suggest`、`bocha` |
-    | `only_older_versions` | 只看尚未注明能由现版本读懂的应答 |
-    | `limit` | 最多看多少份，从最早的开始；0 为全部 |
-    | `dry_run` | `true`（默认）只统计；`false` 时，把读懂的应答注明为现版本，剩下的就是读不懂的 |
-
-    结果里 `outcomes` 是各旧版本的应答现在读得如何：「读出」和「条目不存在」是读懂了，`HTTP 403` 之类的应答
-    从不解析内容，其余是出错的种类；`examples` 是读不懂的例子。想知道新的读法会改变哪些判定，启动 `rescore_library`。
-
-    ```yaml
-    ops:
-      read_again:
-        config:
-          source: douban
-          only_older_versions: true
-          limit: 0
-          dry_run: false
-    ```
-    """
-    read_again()
 
 
 def _stock_rows(stock: list[Stock], services: Services) -> list[dict[str, object]]:

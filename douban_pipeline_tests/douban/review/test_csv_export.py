@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from douban_pipeline.douban.review.imports.cells import unprotected
+from douban_pipeline.douban.review.imports.csv_files import FIELDS, READING, export_csv, parse_csv
 from douban_pipeline.douban.review.reading.queue import Waiting
 from douban_pipeline.douban.review.recording.candidates import Candidate
 from douban_pipeline.douban.review.recording.wishes import Wish
-from douban_pipeline.douban.review.spreadsheet.cells import unprotected
-from douban_pipeline.douban.review.spreadsheet.files import FIELDS, READING, export_csv, parse_csv
 from douban_pipeline.douban.store.states import DecisionAction
 
 FORMULAS = [

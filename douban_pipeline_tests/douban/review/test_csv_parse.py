@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from douban_pipeline.douban.review.recording.wishes import Wish
-from douban_pipeline.douban.review.spreadsheet import text as csv_text
-from douban_pipeline.douban.review.spreadsheet.cells import (
+from douban_pipeline.douban.review.imports import csv_rows
+from douban_pipeline.douban.review.imports.cells import (
     CellError,
     action_named,
     protected,
@@ -20,8 +19,9 @@ from douban_pipeline.douban.review.spreadsheet.cells import (
     unprotected,
     whole_number,
 )
-from douban_pipeline.douban.review.spreadsheet.files import parse_csv
-from douban_pipeline.douban.review.spreadsheet.text import CsvError
+from douban_pipeline.douban.review.imports.csv_files import parse_csv
+from douban_pipeline.douban.review.imports.csv_rows import CsvError
+from douban_pipeline.douban.review.recording.wishes import Wish
 from douban_pipeline.douban.store.decisions import WORDS
 from douban_pipeline.douban.store.states import DecisionAction
 
@@ -131,7 +131,7 @@ def test_a_file_that_cannot_be_read_at_all(data, sentence):
 
 
 def test_a_file_that_is_too_large(monkeypatch):
-    monkeypatch.setattr(csv_text, "MOST_BYTES", 2**20)
+    monkeypatch.setattr(csv_rows, "MOST_BYTES", 2**20)
     assert problems(b"vod_id,action\n" + b"4,ignore\n" * 200_000) == ("文件太大：1.7 MB，最多 1 MB；请分成几个文件",)
 
 

@@ -11,11 +11,11 @@ import dagster as dg
 import pytest
 import yaml
 
-from douban_pipeline.douban.review.import_jobs import ImportConfig, import_decisions
+from douban_pipeline.douban.review.imports.csv_files import export_csv, parse_csv
+from douban_pipeline.douban.review.imports.csv_rows import MOST_BYTES
+from douban_pipeline.douban.review.imports.inbox import InboxError, inbox_of, read_inbox_file
+from douban_pipeline.douban.review.imports.jobs import ImportConfig, import_decisions
 from douban_pipeline.douban.review.reading.queue import review_queue_of
-from douban_pipeline.douban.review.spreadsheet.files import export_csv, parse_csv
-from douban_pipeline.douban.review.spreadsheet.inbox import InboxError, inbox_of, read_inbox_file
-from douban_pipeline.douban.review.spreadsheet.text import MOST_BYTES
 from douban_pipeline.douban.store.decisions import WORDS
 from douban_pipeline_tests.douban.review.launched import launched
 from douban_pipeline_tests.douban.review.shelves import Case, shelved

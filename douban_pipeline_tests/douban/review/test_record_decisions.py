@@ -14,8 +14,13 @@ import pytest
 import yaml
 
 from douban_pipeline.core.ui.launchpad_links import op_config, row
-from douban_pipeline.douban.review.jobs import DecisionRow, DecisionsConfig, record_decisions
-from douban_pipeline.douban.review.outcome import recorded_table, teller
+from douban_pipeline.douban.review.jobs import (
+    DecisionRow,
+    DecisionsConfig,
+    log_progress,
+    record_decisions,
+    recorded_table,
+)
 from douban_pipeline.douban.review.recording.wishes import Recorded, Recording, Wish
 from douban_pipeline.douban.store.decisions import WORDS
 from douban_pipeline.douban.store.states import DecisionAction
@@ -290,7 +295,7 @@ def test_a_table_of_thousands_says_how_many_it_leaves_out():
 
 def test_the_log_tells_of_progress_every_few_seconds(scenario):
     heard: list[str] = []
-    tell = teller(SimpleNamespace(log=SimpleNamespace(info=heard.append)), scenario.services, 9)
+    tell = log_progress(SimpleNamespace(log=SimpleNamespace(info=heard.append)), scenario.services, 9)
     for done in range(9):
         tell(done)
         scenario.clock.advance(seconds=4)

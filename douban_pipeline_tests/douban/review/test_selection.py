@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 import sqlalchemy as sa
 
+from douban_pipeline.douban.review.batch.filters import VideoFilter
+from douban_pipeline.douban.review.batch.rules import Bulk
+from douban_pipeline.douban.review.batch.selection import SelectionError, select_videos, wishes_of
 from douban_pipeline.douban.review.recording.wishes import Wish
-from douban_pipeline.douban.review.selecting.bulk import Bulk
-from douban_pipeline.douban.review.selecting.filters import VideoFilter
-from douban_pipeline.douban.review.selecting.selection import SelectionError, select_videos, wishes_of
 from douban_pipeline.douban.store.states import DecisionAction, ReviewStatus
 from douban_pipeline_tests.douban.review.shelves import Case, decision_of, shelved
 

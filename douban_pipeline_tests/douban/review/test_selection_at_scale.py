@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 import sqlalchemy as sa
 
-from douban_pipeline.douban.review.selecting.bulk import Bulk
-from douban_pipeline.douban.review.selecting.filters import VideoFilter
-from douban_pipeline.douban.review.selecting.selection import select_videos
+from douban_pipeline.douban.review.batch.filters import VideoFilter
+from douban_pipeline.douban.review.batch.rules import Bulk
+from douban_pipeline.douban.review.batch.selection import select_videos
 from douban_pipeline.douban.store.states import DecisionAction, ReviewStatus
 from douban_pipeline_tests.douban.review.shelves import Case, decision_of, shelved
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from douban_pipeline.douban.review.selecting.bulk import Bulk
-from douban_pipeline.douban.review.selecting.filters import VideoFilter
-from douban_pipeline.douban.review.selecting.selection import select_videos
+from douban_pipeline.douban.review.batch.filters import VideoFilter
+from douban_pipeline.douban.review.batch.rules import Bulk
+from douban_pipeline.douban.review.batch.selection import select_videos
 from douban_pipeline.douban.store.states import DecisionAction, DecisionState
 from douban_pipeline.douban.writes.change_log import Change
 from douban_pipeline.douban.writes.intro_changes import INTRO

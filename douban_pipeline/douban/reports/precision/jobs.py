@@ -1,11 +1,11 @@
-"""Lifting brakes: the job's text is the manual, and its default is safe."""
+"""Lifting brakes: every default is safe."""
 
 import dagster as dg
 from pydantic import Field
 
 from douban_pipeline.core.ui.presentation import table
-from douban_pipeline.dagster_kit.launchpad import PERSON_TAGS, problems_failure, refuse_environment
-from douban_pipeline.douban.reports.precision.braking import LiftError, lift
+from douban_pipeline.dagster_kit.launchpad import person_job
+from douban_pipeline.douban.reports.precision.braking import lift
 from douban_pipeline.douban.reports.precision.report import brake_rows
 from douban_pipeline.douban.services import Services
 
@@ -13,21 +13,18 @@ from douban_pipeline.douban.services import Services
 class LiftConfig(dg.Config):
     """Which brakes are lifted, by whom and why."""
 
-    reviewer: str = Field("", description="Your name; it is noted with the brake.")
-    note: str = Field("", description="Why automation may go on, in a sentence.")
-    dry_run: bool = Field(True, description="true only checks and shows; set false to lift.")
-    strata: list[str] = Field(default_factory=list, description="Codes as `automatic_precision` shows them.")
+    reviewer: str = Field("", description="你的名字 · Your name; it is noted with the brake.")
+    note: str = Field("", description="为什么可以恢复，一句话 · Why automation may go on, in a sentence.")
+    dry_run: bool = Field(True, description="true 只检查 · true only checks and shows; set false to lift.")
+    strata: list[str] = Field(
+        default_factory=list, description="类别的代码 · Codes as `automatic_precision` shows them."
+    )
 
 
-@dg.op
 def release(context: dg.OpExecutionContext, config: LiftConfig, services: dg.ResourceParam[Services]) -> None:
     """Lift the brakes, or show what would happen."""
-    refuse_environment(context)
     services.ready()
-    try:
-        lifted = lift(services, config.strata, reviewer=config.reviewer, note=config.note, dry_run=config.dry_run)
-    except LiftError as error:
-        raise problems_failure("未恢复任何类别", error.problems) from error
+    lifted = lift(services, config.strata, reviewer=config.reviewer, note=config.note, dry_run=config.dry_run)
     names = ", ".join(brake.stratum for brake in lifted.brakes)
     context.log.info(f"{'would lift' if config.dry_run else 'lifted'}: {names}; {lifted.waiting} videos waited for it")
     context.add_output_metadata(
@@ -40,29 +37,36 @@ def release(context: dg.OpExecutionContext, config: LiftConfig, services: dg.Res
     )
 
 
-@dg.job(
-    config=dg.RunConfig(ops={"release": LiftConfig(reviewer="", note="", dry_run=True, strata=[])}), tags=PERSON_TAGS
+_LIFT_BRAKES = """\
+恢复自动确认 · Lift the brake of strata whose automatic confirming `automatic_precision` suspended.
+
+某一类自动关联的正确率（按人工决定计算）低于目标时，该类转人工审核，检查 `precision_holds` 报错，直到有人在此恢复。
+先看 `automatic_precision` 的 `overruled_links`，找出原因并处理（调整设置、撤销有误的关联），再恢复。
+
+{examples}
+
+**字段** · Fields
+
+{fields}
+
+`dry_run: true`（默认）只检查。恢复之后，该类只按此后的人工决定重新计算；因暂停而待审核的影片立即到期，
+由下次运行重新判定。
+"""
+
+lift_brakes = person_job(
+    release,
+    name="lift_brakes",
+    manual=_LIFT_BRAKES,
+    examples={
+        "": {
+            "reviewer": "小王",
+            "note": "已撤销有误的 3 条，并把 lead_score 提高到 12",
+            "dry_run": False,
+            "strata": ["short_title", "season"],
+        }
+    },
+    nothing_done="未恢复任何类别",
 )
-def lift_brakes() -> None:
-    """恢复自动确认 · Lift the brake of strata whose automatic confirming `automatic_precision` suspended.
-
-    某一类自动关联的正确率（按人工决定计算）低于目标时，该类转人工审核，检查 `precision_holds` 报错，直到有人在此恢复。
-    先看 `automatic_precision` 的 `overruled_links`，找出原因并处理（调整设置、撤销有误的关联），再恢复。
-
-    ```yaml
-    ops:
-      release:
-        config:
-          reviewer: 小王
-          note: 已撤销有误的 3 条，并把 lead_score 提高到 12
-          dry_run: false
-          strata: [short_title, season]
-    ```
-
-    `dry_run: true`（默认）只检查。恢复之后，该类只按此后的人工决定重新计算；因暂停而待审核的影片立即到期，
-    由下次运行重新判定。
-    """
-    release()
 
 
 jobs = [lift_brakes]

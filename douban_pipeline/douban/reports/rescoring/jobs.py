@@ -2,13 +2,15 @@
 
 import dataclasses
 from datetime import timedelta
+from typing import Any
 
 import dagster as dg
 from pydantic import Field
 
 from douban_pipeline.core.database import reading
+from douban_pipeline.core.problems import ProblemsError
 from douban_pipeline.core.ui.presentation import table
-from douban_pipeline.dagster_kit.launchpad import PERSON_TAGS, problems_failure, refuse_environment
+from douban_pipeline.dagster_kit.launchpad import person_job
 from douban_pipeline.douban.chain.linking.guards import profile_of
 from douban_pipeline.douban.reports.precision.labels import acts_of_people, chosen_by_people
 from douban_pipeline.douban.reports.rescoring import report
@@ -29,54 +31,58 @@ _IN_FORCE = "left out: as in force"
 class RescoreConfig(dg.Config):
     """The rules in question, and which videos they are tried on."""
 
-    profile: str | None = Field(None, description=f"{' or '.join(PROFILES)}; {_IN_FORCE}.")
-    confirm_score: float | None = Field(None, description=f"Score from which a match may be confirmed; {_IN_FORCE}.")
-    review_score: float | None = Field(None, description=f"Score worth a person's look; {_IN_FORCE}.")
-    lead_score: float | None = Field(None, description=f"Least lead over the best other work; {_IN_FORCE}.")
-    title_floor: float | None = Field(None, description=f"Title similarity under which one is rejected; {_IN_FORCE}.")
-    year_gap: int | None = Field(None, description=f"Years apart from which one is rejected; {_IN_FORCE}.")
-    weight_title: float | None = Field(None, description=f"Most points for the title; {_IN_FORCE}.")
-    weight_year: float | None = Field(None, description=f"Most points for the year; {_IN_FORCE}.")
-    weight_region: float | None = Field(None, description=f"Most points for the region; {_IN_FORCE}.")
-    weight_director: float | None = Field(None, description=f"Most points for the director; {_IN_FORCE}.")
-    weight_actors: float | None = Field(None, description=f"Most points for the actors; {_IN_FORCE}.")
-    weight_genre: float | None = Field(None, description=f"Most points for the genre; {_IN_FORCE}.")
-    weight_length: float | None = Field(None, description=f"Most points for the length; {_IN_FORCE}.")
-    weight_tie_break: float | None = Field(None, description=f"Points for having a rating; {_IN_FORCE}.")
-    shards: list[int] = Field(default_factory=list, description="Only these shards, 0 to 63; empty for all.")
-    max_videos: int = Field(0, description="At most so many videos, those of the smallest ids; 0 for all.")
-    since_days: int = Field(0, description="Only videos judged in the last so many days; 0 for all.")
-    examples: int = Field(5, description="Examples shown of each kind of change.")
+    profile: str | None = Field(
+        None, description=f"`plan` 各项分数相加，`calibrated` 只算可比较的部分 · {' or '.join(PROFILES)}; {_IN_FORCE}."
+    )
+    confirm_score: float | None = Field(
+        None, description=f"自动确认线 · Score from which a match may be confirmed; {_IN_FORCE}."
+    )
+    review_score: float | None = Field(None, description=f"审核线 · Score worth a person's look; {_IN_FORCE}.")
+    lead_score: float | None = Field(None, description=f"最小领先 · Least lead over the best other work; {_IN_FORCE}.")
+    title_floor: float | None = Field(
+        None, description=f"片名相似度下限 · Title similarity under which one is rejected; {_IN_FORCE}."
+    )
+    year_gap: int | None = Field(
+        None, description=f"年份相差多少即排除 · Years apart from which one is rejected; {_IN_FORCE}."
+    )
+    weight_title: float | None = Field(None, description=f"片名最高分 · Most points for the title; {_IN_FORCE}.")
+    weight_year: float | None = Field(None, description=f"年份最高分 · Most points for the year; {_IN_FORCE}.")
+    weight_region: float | None = Field(None, description=f"地区最高分 · Most points for the region; {_IN_FORCE}.")
+    weight_director: float | None = Field(None, description=f"导演最高分 · Most points for the director; {_IN_FORCE}.")
+    weight_actors: float | None = Field(None, description=f"主演最高分 · Most points for the actors; {_IN_FORCE}.")
+    weight_genre: float | None = Field(None, description=f"类型最高分 · Most points for the genre; {_IN_FORCE}.")
+    weight_length: float | None = Field(None, description=f"片长最高分 · Most points for the length; {_IN_FORCE}.")
+    weight_tie_break: float | None = Field(None, description=f"有评分的加分 · Points for having a rating; {_IN_FORCE}.")
+    shards: list[int] = Field(
+        default_factory=list, description="只算这些分片 · Only these shards, 0 to 63; empty for all."
+    )
+    max_videos: int = Field(
+        0, description="最多算多少部 · At most so many videos, those of the smallest ids; 0 for all."
+    )
+    since_days: int = Field(
+        0, description="只算最近几天判定的 · Only videos judged in the last so many days; 0 for all."
+    )
+    examples: int = Field(5, description="每种变化举几个例子 · Examples shown of each kind of change.")
     queue_changed: bool = Field(
-        False, description="true makes changed videos without a link due: they are judged by the settings in force."
+        False,
+        description="true 时，判定会改变且尚未关联的影片立即到期，由下次运行按**现行设置**重新判定 · "
+        "true makes changed videos without a link due: they are judged by the settings in force.",
     )
 
 
-def config_in_force(settings: Settings) -> RescoreConfig:
-    """Return the config that a launchpad opens with: the settings in force, over the whole library."""
+def rules_in_force(settings: Settings) -> dict[str, Any]:
+    """Return what a launchpad opens with for the rules: the settings in force."""
     profile = profile_of(settings)
-    thresholds, weights = profile.thresholds, profile.weights
-    return RescoreConfig(
-        profile=profile.name,
-        confirm_score=thresholds.confirm,
-        review_score=thresholds.review,
-        lead_score=thresholds.lead,
-        title_floor=thresholds.title_floor,
-        year_gap=thresholds.year_gap,
-        weight_title=weights.title,
-        weight_year=weights.year,
-        weight_region=weights.region,
-        weight_director=weights.director,
-        weight_actors=weights.actors,
-        weight_genre=weights.genre,
-        weight_length=weights.length,
-        weight_tie_break=weights.tie_break,
-        shards=[],
-        max_videos=0,
-        since_days=0,
-        examples=5,
-        queue_changed=False,
-    )
+    thresholds = profile.thresholds
+    return {
+        "profile": profile.name,
+        "confirm_score": thresholds.confirm,
+        "review_score": thresholds.review,
+        "lead_score": thresholds.lead,
+        "title_floor": thresholds.title_floor,
+        "year_gap": thresholds.year_gap,
+        **{f"weight_{name}": points for name, points in dataclasses.asdict(profile.weights).items()},
+    }
 
 
 def profile_from(config: RescoreConfig, in_force: Profile) -> Profile:
@@ -124,15 +130,13 @@ def problems_of(config: RescoreConfig, profile: Profile) -> list[str]:
     return problems
 
 
-@dg.op
 def rescore(context: dg.OpExecutionContext, config: RescoreConfig, services: dg.ResourceParam[Services]) -> None:
     """Judge the stored verdicts again under the given rules, and tell what would change."""
-    refuse_environment(context)
     services.ready()
     profile = profile_from(config, profile_of(services.settings))
     problems = problems_of(config, profile)
     if problems:
-        raise problems_failure("未重新计算", problems)
+        raise ProblemsError(problems)
     since = services.clock.now() - timedelta(days=config.since_days) if config.since_days else None
     stored = StoredVerdicts(services, Selection(tuple(config.shards), since, config.max_videos))
     videos = stored.count()
@@ -176,47 +180,45 @@ def _metadata(found: Replay, config: RescoreConfig, queued: int) -> dict[str, ob
     }
 
 
+_MANUAL = """\
+换规则试算 · What would other rules have said? Judges the whole library again from archived answers.
+
+对每部影片最新的判定：取当时的影片事实和存档的应答（用现在的解析器重读），按这里填写的评分方案、阈值和各项分值重新判定，
+与存下的结果比较。不发任何请求，也不改动任何数据。启动页已填好现行设置；直接启动，就是看规则版本更新后的影响。
+
+**字段** · Fields
+
+{fields}
+
+示例 · Example（其余字段保持原样；删去的字段按现行设置）:
+
+{examples}
+
+结果里 `moves` 是从哪种结果到哪种结果，`examples` 是每种变化的例子，`against_people` 与人工选择对照，
+`not_replayed` 是存档已不在、无法重算的影片。没有取过详情的候选按搜索结果重建；当时撤销的关联、暂停的类别照旧。
+满意之后，把设置写进环境变量并重启。
+"""
+_EXAMPLE = {
+    "profile": "plan",
+    "confirm_score": 88,
+    "lead_score": 10,
+    "weight_director": 14,
+    "shards": [],
+    "max_videos": 0,
+    "since_days": 0,
+    "examples": 5,
+    "queue_changed": False,
+}
+
+
 def jobs_for(settings: Settings) -> list[dg.JobDefinition]:
     """Return the jobs, their launchpads filled with the settings in force."""
-
-    @dg.job(config=dg.RunConfig(ops={"rescore": config_in_force(settings)}), tags=PERSON_TAGS)
-    def rescore_library() -> None:
-        """换规则试算 · What would other rules have said? Judges the whole library again from archived answers.
-
-        对每部影片最新的判定：取当时的影片事实和存档的应答（用现在的解析器重读），按这里填写的评分方案、阈值和各项分值重新判定，
-        与存下的结果比较。不发任何请求，也不改动任何数据。启动页已填好现行设置；直接启动，就是看规则版本更新后的影响。
-
-        | 字段 | 含义 |
-        |--|--|
-        | `profile` | `plan` 各项分数相加；`calibrated` 只算可比较的部分 |
-        | `confirm_score`、`review_score`、`lead_score` | 自动确认线、审核线、最小领先 |
-        | `title_floor`、`year_gap` | 片名相似度下限、年份相差多少即排除 |
-        | `weight_…` | 各项最高分 |
-        | `shards`、`max_videos`、`since_days` | 只算一部分影片；留空或 0 为全部 |
-        | `examples` | 每种变化举几个例子 |
-        | `queue_changed` | `true` 时，判定会改变且尚未关联的影片立即到期，由下次运行按**现行设置**重新判定 |
-
-        示例 · Example（其余字段保持原样；删去的字段按现行设置）:
-
-        ```yaml
-        ops:
-          rescore:
-            config:
-              profile: plan
-              confirm_score: 88
-              lead_score: 10
-              weight_director: 14
-              shards: []
-              max_videos: 0
-              since_days: 0
-              examples: 5
-              queue_changed: false
-        ```
-
-        结果里 `moves` 是从哪种结果到哪种结果，`examples` 是每种变化的例子，`against_people` 与人工选择对照，
-        `not_replayed` 是存档已不在、无法重算的影片。没有取过详情的候选按搜索结果重建；当时撤销的关联、暂停的类别照旧。
-        满意之后，把设置写进环境变量并重启。
-        """
-        rescore()
-
+    rescore_library = person_job(
+        rescore,
+        name="rescore_library",
+        manual=_MANUAL,
+        examples={"": _EXAMPLE},
+        nothing_done="未重新计算",
+        opening=rules_in_force(settings),
+    )
     return [rescore_library]

@@ -9,10 +9,10 @@ import sqlalchemy as sa
 from douban_pipeline.core import http
 from douban_pipeline.douban.reports.rescoring.jobs import (
     RescoreConfig,
-    config_in_force,
     jobs_for,
     problems_of,
     profile_from,
+    rules_in_force,
 )
 from douban_pipeline.matching.profiles import PLAN
 from douban_pipeline.matching.scoring import Weights
@@ -63,7 +63,7 @@ def test_the_launchpad_opens_with_the_settings_in_force():
 
 def test_what_is_left_out_is_as_in_force():
     settings = GivenSettings(confirm_score=88, score_weights="director=14")
-    whole = profile_from(config_in_force(settings), PLAN)
+    whole = profile_from(RescoreConfig(**rules_in_force(settings)), PLAN)
     assert whole.weights == Weights(director=14.0)
     changed = profile_from(RescoreConfig(profile="calibrated", year_gap=5), whole)
     assert (changed.name, changed.thresholds.year_gap, changed.thresholds.confirm) == ("calibrated", 5, 88.0)

@@ -11,11 +11,11 @@ from sqlalchemy import Column, Connection, RowMapping, Table, func, select
 from douban_pipeline.cms.maccms import MATCH_COLUMNS
 from douban_pipeline.cms.numbers import moment_of, year_of
 from douban_pipeline.cms.values import readable
+from douban_pipeline.douban.review.batch.filters import VideoFilter
+from douban_pipeline.douban.review.batch.rules import Best, Standing, Video
 from douban_pipeline.douban.review.reading.ordering import Lines, doubt_of, value_of
 from douban_pipeline.douban.review.recording.pending import read_pending
 from douban_pipeline.douban.review.recording.wishes import identity_of
-from douban_pipeline.douban.review.selecting.bulk import Best, Standing, Video
-from douban_pipeline.douban.review.selecting.filters import VideoFilter
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.decisions import chosen_subjects
 from douban_pipeline.douban.store.states import DecisionAction, ReviewStatus

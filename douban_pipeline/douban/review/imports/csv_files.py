@@ -9,10 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from douban_pipeline.douban.review.reading.queue import Waiting
-from douban_pipeline.douban.review.recording.candidates import Candidate
-from douban_pipeline.douban.review.recording.wishes import Wish
-from douban_pipeline.douban.review.spreadsheet.cells import (
+from douban_pipeline.douban.review.imports.cells import (
     CellError,
     action_named,
     key_of,
@@ -23,7 +20,10 @@ from douban_pipeline.douban.review.spreadsheet.cells import (
     whole_number,
     yes_or_no,
 )
-from douban_pipeline.douban.review.spreadsheet.text import CsvError, Row, rows_of
+from douban_pipeline.douban.review.imports.csv_rows import CsvError, Row, rows_of
+from douban_pipeline.douban.review.reading.queue import Waiting
+from douban_pipeline.douban.review.recording.candidates import Candidate
+from douban_pipeline.douban.review.recording.wishes import Wish
 from douban_pipeline.douban.wording import REVIEW_STATUSES, word_for
 
 SHOWN_CANDIDATES = 5

@@ -1,37 +1,45 @@
-"""A job that records the decisions of a CSV file, filled in with Excel or typed. The job's text is the manual."""
+"""A job that records the decisions of a CSV file, filled in with Excel or typed."""
 
 import dagster as dg
 from pydantic import Field
 
+from douban_pipeline.core.problems import ProblemsError
 from douban_pipeline.core.ui.presentation import local_time, table
-from douban_pipeline.dagster_kit.launchpad import PERSON_TAGS, problems_failure, refuse_environment
-from douban_pipeline.douban.review.manual import example, filled
-from douban_pipeline.douban.review.outcome import conclude, teller, waits
+from douban_pipeline.dagster_kit.launchpad import person_job
+from douban_pipeline.douban.links import LOCATION
+from douban_pipeline.douban.review.imports.csv_files import Parsed, parse_csv
+from douban_pipeline.douban.review.imports.csv_rows import CsvError
+from douban_pipeline.douban.review.imports.inbox import InboxError, read_inbox_file
+from douban_pipeline.douban.review.jobs import (
+    DRY_RUN,
+    NOTHING_RECORDED,
+    REVIEWER,
+    dry_run_notice,
+    log_progress,
+    report_recording,
+)
 from douban_pipeline.douban.review.recording.decisions import DecisionError, record
 from douban_pipeline.douban.review.recording.wishes import Recording
-from douban_pipeline.douban.review.spreadsheet.files import Parsed, parse_csv
-from douban_pipeline.douban.review.spreadsheet.inbox import InboxError, read_inbox_file
-from douban_pipeline.douban.review.spreadsheet.text import CsvError
 from douban_pipeline.douban.services import Services
 
-_NOTHING = "未记录任何决定"
 _SHOWN = 500
 
 
 class ImportConfig(dg.Config):
     """Who decided, and where it is written down. Either ``file`` or ``text``."""
 
-    reviewer: str = Field("", description="Your name; it is noted with every write that follows.")
-    note: str = Field("", description="Why; for lines that have no note of their own.")
-    dry_run: bool = Field(True, description="true only checks and shows; set false to record.")
-    file: str = Field("", description="Name of a file in the folder inbox of HOME, without a path.")
-    text: str = Field("", description="Or the CSV itself.")
+    reviewer: str = Field("", description=REVIEWER)
+    note: str = Field("", description="原因；用于自己没有备注的行 · Why; for lines that have no note of their own.")
+    dry_run: bool = Field(True, description=DRY_RUN)
+    file: str = Field(
+        "",
+        description="收件夹 inbox 里的文件名 · Name of a file in the folder inbox of HOME, without a path.",
+    )
+    text: str = Field("", description="或 CSV 的内容 · Or the CSV itself.")
 
 
-@dg.op
 def read_and_record(context: dg.OpExecutionContext, config: ImportConfig, services: dg.ResourceParam[Services]) -> None:
-    """Read the decisions, record the good ones, and tell of the other lines."""
-    refuse_environment(context)
+    """Read the decisions, record the good ones, and report the other lines."""
     services.ready()
     parsed = _parsed(config, services)
     unread = [f"第 {line} 行：{why}" for line, why in parsed.refused[:_SHOWN]]
@@ -41,7 +49,7 @@ def read_and_record(context: dg.OpExecutionContext, config: ImportConfig, servic
     )
     if not parsed.wishes:
         nothing = unread or [f"没有一行填写了决定（共 {parsed.undecided} 行）"]
-        raise problems_failure(_NOTHING, [*_unsigned(config), *nothing])
+        raise ProblemsError([*_unsigned(config), *nothing])
     try:
         recording = record(
             services,
@@ -50,12 +58,12 @@ def read_and_record(context: dg.OpExecutionContext, config: ImportConfig, servic
             note=config.note,
             run_id=context.run_id,
             dry_run=config.dry_run,
-            progress=teller(context, services, len(parsed.wishes)),
+            progress=log_progress(context, services, len(parsed.wishes)),
         )
     except DecisionError as error:
-        raise problems_failure(_NOTHING, [*error.problems, *unread]) from error
+        raise ProblemsError([*error.problems, *unread]) from error
     refused = _refused(parsed, recording)
-    conclude(
+    report_recording(
         context,
         recording,
         config.dry_run,
@@ -65,7 +73,7 @@ def read_and_record(context: dg.OpExecutionContext, config: ImportConfig, servic
         refused_lines=dg.MetadataValue.md(
             table([{"行": line, "原因": sentence} for line, sentence in refused], most=_SHOWN)
         ),
-        **waits(services),
+        **dry_run_notice(services),
     )
 
 
@@ -73,14 +81,14 @@ def _parsed(config: ImportConfig, services: Services) -> Parsed:
     name, text = config.file.strip(), config.text
     if bool(name) == bool(text.strip()):
         given = "都填写了，请只留其一" if name else "都是空的，请填写其一"
-        raise problems_failure(_NOTHING, [*_unsigned(config), f"file、text: {given}"])
+        raise ProblemsError([*_unsigned(config), f"file、text: {given}"])
     try:
         data = read_inbox_file(services.settings, name) if name else text.encode(errors="replace")
         return parse_csv(data)
     except InboxError as error:
         raise _not_there(error, services) from error
     except CsvError as error:
-        raise problems_failure(_NOTHING, [*_unsigned(config), *error.problems]) from error
+        raise ProblemsError([*_unsigned(config), *error.problems]) from error
 
 
 def _unsigned(config: ImportConfig) -> list[str]:
@@ -95,7 +103,7 @@ def _not_there(error: InboxError, services: Services) -> dg.Failure:
     ]
     names = "、".join(repr(letter.name) for letter in error.files) or "（空）"
     return dg.Failure(
-        f"{_NOTHING}：\n- {error}；收件夹里现有：{names}",
+        f"{NOTHING_RECORDED}：\n- {error}；收件夹里现有：{names}",
         metadata={"files": dg.MetadataValue.md(table(files, most=_SHOWN))},
         allow_retries=False,
     )
@@ -108,11 +116,10 @@ def _refused(parsed: Parsed, recording: Recording) -> list[tuple[int, str]]:
     return sorted(unread + [(line, item.sentence) for line, item in recorded if item.outcome == "refused"])
 
 
-_FILE = {"reviewer": "小王", "note": "本周审核", "dry_run": False, "file": "review.csv", "text": ""}
-_MANUAL = f"""\
+_MANUAL = """\
 从 CSV 导入审核决定 · Import decisions from a CSV file, filled in with Excel, WPS or an editor.
 
-{filled("打开填好的启动页", "import_decisions", "read_and_record", _FILE)}：
+{link}：
 填写 `reviewer`，看过结果再把 `dry_run` 改为 `false`。
 
 把填好的文件放进 HOME 下的 `inbox`，在 `file` 填写文件名；或把内容粘贴到 `text`。两者填其一。
@@ -139,32 +146,28 @@ _MANUAL = f"""\
 
 **示例** · Examples:
 
-{example("read_and_record", _FILE)}
+{examples}
 
-```yaml
-ops:
-  read_and_record:
-    config:
-      reviewer: 小王
-      note: ""
-      dry_run: true
-      file: ""
-      text: |
-        vod_id,决定,豆瓣ID,备注
-        1024,指定豆瓣 ID,1292052,海报一致
-        2048,忽略,,
-```
+**字段** · Fields
+
+{fields}
 """
+_FILE = {"reviewer": "小王", "note": "本周审核", "dry_run": False, "file": "review.csv", "text": ""}
+_TEXT = {
+    "reviewer": "小王",
+    "note": "",
+    "dry_run": True,
+    "file": "",
+    "text": "vod_id,决定,豆瓣ID,备注\n1024,指定豆瓣 ID,1292052,海报一致\n2048,忽略,,\n",
+}
 
-
-@dg.job(
-    config=dg.RunConfig(ops={"read_and_record": ImportConfig(reviewer="", note="", dry_run=True, file="", text="")}),
-    description=_MANUAL,
-    tags=PERSON_TAGS,
+import_decisions = person_job(
+    read_and_record,
+    name="import_decisions",
+    manual=_MANUAL,
+    examples={"收件夹里的文件": _FILE, "粘贴的内容": _TEXT},
+    nothing_done=NOTHING_RECORDED,
+    location=LOCATION,
 )
-def import_decisions() -> None:
-    """Import the decisions of a CSV file."""
-    read_and_record()
-
 
 jobs = [import_decisions]

@@ -14,11 +14,11 @@ from sqlalchemy import ColumnElement, Connection, select
 
 from douban_pipeline.core.database import chunks, reading
 from douban_pipeline.core.problems import ProblemsError
+from douban_pipeline.douban.review.batch.filters import VideoFilter, problems_of
+from douban_pipeline.douban.review.batch.looking import Looked, best_candidates, lines_of, look
+from douban_pipeline.douban.review.batch.rules import Best, Bulk, why_not
 from douban_pipeline.douban.review.recording.form import faults
 from douban_pipeline.douban.review.recording.wishes import Wish
-from douban_pipeline.douban.review.selecting.bulk import Best, Bulk, why_not
-from douban_pipeline.douban.review.selecting.filters import VideoFilter, problems_of
-from douban_pipeline.douban.review.selecting.looking import Looked, best_candidates, lines_of, look
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.decisions import FROM_CANDIDATES
 from douban_pipeline.douban.store.states import ReviewStatus

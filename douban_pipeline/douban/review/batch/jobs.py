@@ -1,0 +1,273 @@
+"""A job that decides about many videos at once, by what they have in common."""
+
+from collections.abc import Callable
+from typing import Any
+
+import dagster as dg
+from pydantic import Field
+
+from douban_pipeline.core.problems import ProblemsError
+from douban_pipeline.core.ui.presentation import Markdown, subject_link, table
+from douban_pipeline.dagster_kit.launchpad import person_job
+from douban_pipeline.douban.links import LOCATION
+from douban_pipeline.douban.review.batch.filters import MOST_ROWS, VideoFilter
+from douban_pipeline.douban.review.batch.rules import UNLOCKING, Bulk, target_of
+from douban_pipeline.douban.review.batch.selection import (
+    Picked,
+    SelectionError,
+    select_videos,
+    wishes_of,
+)
+from douban_pipeline.douban.review.jobs import DRY_RUN, NOTHING_RECORDED, REVIEWER, dry_run_notice, report_recording
+from douban_pipeline.douban.review.recording.decisions import record
+from douban_pipeline.douban.services import Services
+from douban_pipeline.douban.store.decisions import WORDS
+from douban_pipeline.douban.store.states import DecisionAction, ReviewStatus
+
+_SHOWN = 500
+_EVERY = 100
+_NO_SUBJECT = Markdown("")
+
+
+class BatchConfig(dg.Config):
+    """What is decided, and about which videos. A filter that is empty does not restrict; one at least must be set."""
+
+    reviewer: str = Field("", description=REVIEWER)
+    note: str = Field("", description="原因，一句话 · Why, in a sentence; it is noted with every write that follows.")
+    dry_run: bool = Field(True, description=DRY_RUN)
+    action: DecisionAction = Field(description=f"决定；必填 · One of: {', '.join(DecisionAction)}.")
+    douban_id: int = Field(
+        0, description="条目 · The subject, for set_id, replace_and_lock and choose; the same for all."
+    )
+    rank: int = Field(0, description="choose 用：1，首选候选 · For choose: 1, the best candidate; no other in bulk.")
+    days: int = Field(0, description="ignore 用：天数，0 为永久 · Days that they are ignored, for ignore; 0 for ever.")
+    lock: bool = Field(False, description="同时锁定 · Also lock the ids against every automatic change.")
+    accept_conflicts: bool = Field(
+        False, description="明知有冲突仍要如此 · Mean it although something speaks against the subject."
+    )
+    i_am_sure: bool = Field(
+        False,
+        description="解锁、替换已锁定的 ID 时须写 · Needed to unlock, and to replace locked ids.",
+    )
+    max_rows: int = Field(
+        100,
+        description=f"最多选多少部（1 至 {MOST_ROWS}），按审核队列的顺序取前面的 · "
+        f"At most so many videos, 1 to {MOST_ROWS}; the most pressing.",
+    )
+    statuses: list[ReviewStatus] = Field(
+        default_factory=list,
+        description="状态：`REVIEW` 待审核，`NOT_FOUND` 未找到，`CONFIRMED` 已确认，`IGNORED` 已忽略；"
+        f"不写则不含已忽略的 · Any of: {', '.join(ReviewStatus)}.",
+    )
+    min_score: float = Field(0.0, description="最新判定的最低得分 · Least score of the newest verdict; 0 for any.")
+    max_score: float = Field(0.0, description="最新判定的最高得分 · Largest score of the newest verdict; 0 for any.")
+    with_codes: list[str] = Field(
+        default_factory=list,
+        description="最新判定的原因和首选候选的冲突，如 `YEAR_OFF`：须都有 · All of these reasons or conflicts.",
+    )
+    without_codes: list[str] = Field(
+        default_factory=list, description="同上：须都没有 · None of these reasons or conflicts."
+    )
+    type_ids: list[int] = Field(
+        default_factory=list, description="类别（不含子类） · Categories (their children are not implied)."
+    )
+    min_year: int = Field(0, description="CMS 中的最早年份 · First year, as the CMS has it; 0 for any.")
+    max_year: int = Field(0, description="CMS 中的最晚年份 · Last year, as the CMS has it; 0 for any.")
+    duplicates_of: int = Field(
+        0, description="一个豆瓣 ID：现在带有它的影片 · A subject: the videos that carry its id; 0 for any."
+    )
+    vod_ids: list[int] = Field(
+        default_factory=list, description="只在这些影片中选 · These videos alone (mac_vod.vod_id)."
+    )
+    except_vod_ids: list[int] = Field(default_factory=list, description="除去这些影片 · These videos not.")
+
+
+def select_and_record(
+    context: dg.OpExecutionContext, config: BatchConfig, services: dg.ResourceParam[Services]
+) -> None:
+    """Select the videos, show them, and record the decision about each."""
+    services.ready()
+    bulk = _bulk(config)
+    try:
+        picked = select_videos(services, _filter(config), bulk, progress=_looking(context))
+    except SelectionError as error:
+        unsigned = [] if config.reviewer.strip() else ["reviewer: 请填写审核员的名字"]
+        raise ProblemsError([*unsigned, *error.problems]) from error
+    context.log.info(
+        f"{picked.matched_in_all} videos match: {len(picked.videos)} selected, {picked.left_out_in_all} left out, "
+        f"{picked.beyond} beyond max_rows"
+    )
+    shown = _shown(picked, bulk)
+    unsure = _unsure(picked, bulk)
+    if unsure and not config.dry_run:
+        raise dg.Failure(f"{NOTHING_RECORDED}：{unsure}", metadata=shown, allow_retries=False)
+    if not picked.videos:
+        context.add_output_metadata({"dry_run": config.dry_run, **shown})
+        return
+    recording = record(
+        services,
+        wishes_of(picked, bulk),
+        reviewer=config.reviewer,
+        note=config.note,
+        run_id=context.run_id,
+        dry_run=config.dry_run,
+        progress=_log_every_hundred(context, len(picked.videos)),
+    )
+    unlocking = {"unlocking": unsure} if unsure else {}
+    report_recording(context, recording, config.dry_run, **shown, **unlocking, **dry_run_notice(services))
+
+
+def _bulk(config: BatchConfig) -> Bulk:
+    return Bulk(
+        config.action,
+        config.douban_id,
+        config.rank,
+        config.days,
+        config.lock,
+        config.accept_conflicts,
+        config.i_am_sure,
+    )
+
+
+def _filter(config: BatchConfig) -> VideoFilter:
+    return VideoFilter(
+        statuses=tuple(config.statuses),
+        min_score=config.min_score,
+        max_score=config.max_score,
+        with_codes=tuple(config.with_codes),
+        without_codes=tuple(config.without_codes),
+        type_ids=tuple(config.type_ids),
+        min_year=config.min_year,
+        max_year=config.max_year,
+        duplicates_of=config.duplicates_of,
+        vod_ids=tuple(config.vod_ids),
+        except_vod_ids=tuple(config.except_vod_ids),
+        max_rows=config.max_rows,
+    )
+
+
+def _unsure(picked: Picked, bulk: Bulk) -> str:
+    """Return what somebody who unlocks in bulk has to say yes to; empty for nothing."""
+    if not bulk.unlocks or bulk.i_am_sure or not picked.videos:
+        return ""
+    what = f"{len(picked.videos)} 部影片的{UNLOCKING[bulk.action]}"
+    return f"将解锁 {what}，此后自动运行可以改动它们；确认请设 i_am_sure: true"
+
+
+def _looking(context: dg.OpExecutionContext) -> Callable[[int, int], None]:
+    return lambda looked_at, of: context.log.info(f"{looked_at} of {of} videos looked at")
+
+
+def _log_every_hundred(context: dg.OpExecutionContext, total: int) -> Callable[[int], None]:
+    logged = {0}
+
+    def log(done: int) -> None:
+        if done not in logged and (done % _EVERY == 0 or done == total):
+            logged.add(done)
+            context.log.info(f"{done} of {total} decisions settled")
+
+    return log
+
+
+def _shown(picked: Picked, bulk: Bulk) -> dict[str, Any]:
+    videos = [
+        {
+            "影片": pick.vod_id,
+            "片名": pick.title,
+            "状态": pick.status,
+            "现有 ID": subject_link(pick.douban_id),
+            "得分": pick.score,
+            "首选": subject_link(pick.best.douban_id) if pick.best else _NO_SUBJECT,
+            "首选片名": f"{pick.best.title}（{pick.best.year or '?'}）" if pick.best else "",
+            "决定": f"{bulk.action} {WORDS[bulk.action]}",
+            "条目": subject_link(target_of(bulk, pick.best)),
+        }
+        for pick in picked.videos
+    ]
+    left_out = [{"影片": entry.vod_id, "片名": entry.title, "原因": entry.why} for entry in picked.left_out]
+    return {
+        "videos": dg.MetadataValue.md(table(videos, most=_SHOWN)),
+        "videos_left_out": dg.MetadataValue.md(table(left_out, most=_SHOWN)),
+        "matched": picked.matched_in_all,
+        "selected": len(picked.videos),
+        "beyond_max_rows": picked.beyond,
+        "left_out": picked.left_out_in_all,
+    }
+
+
+_MANUAL = """\
+批量记录审核决定 · Record one decision about many videos, chosen by what they have in common.
+
+打开填好的启动页，只显示、不记录：
+
+{links}
+
+`action` 及 `douban_id`、`days`、`lock`、`accept_conflicts` 与 `record_decisions` 相同，对选中的每部影片各记录一条。
+
+**字段** · Fields（`statuses` 起是筛选：填写的都要满足；留空或 0 为不限；至少填写一项）
+
+{fields}
+
+**先看。** `dry_run: true`（默认）列出会选中哪些影片（`videos`）、各记录什么、能否记录（`decisions`），
+哪些不选和原因（`videos_left_out`），以及超出 `max_rows` 的有多少。确认之后改为 `false` 再启动一次。
+
+**批量确认更严。** `confirm_top1` 和 `choose` 只取首选候选，而且得分和领先都达到自动确认线、没有任何冲突、取过详情；
+其余的不选，请在审核单里逐部决定。已锁定为别的 ID 的影片、已有别的决定在等待执行的影片也不选。
+
+**要写明的。** 批量解锁（`unlock_id`、`unlock_intro`），以及用 `replace_and_lock` 替换已锁定的 ID，
+须写 `i_am_sure: true`。
+
+**记录。** 有误的逐部拒绝并说明原因，其余照常记录；每 100 部在日志中报一次进度。
+结果中的 `undo` 打开填好批次（`batch`）的 `revert_changes`，一次撤销由此产生的全部写入。
+
+**示例** · Examples（没有写出的字段保持默认）:
+
+{examples}
+"""
+_EXAMPLES = {
+    "确认待审核中的高分影片": {
+        "reviewer": "小王",
+        "note": "高分无冲突",
+        "dry_run": False,
+        "action": DecisionAction.confirm_top1,
+        "statuses": [ReviewStatus.REVIEW],
+        "min_score": 90,
+    },
+    "一个类别里没有找到的影片，半年内不再处理": {
+        "reviewer": "小王",
+        "note": "这类短剧不收录",
+        "dry_run": False,
+        "action": DecisionAction.ignore,
+        "days": 180,
+        "type_ids": [36],
+        "statuses": [ReviewStatus.NOT_FOUND],
+    },
+    "一组重复影片只留一部，其余清除 ID": {
+        "reviewer": "小王",
+        "note": "只有 1024 是它",
+        "dry_run": False,
+        "action": DecisionAction.clear_id,
+        "duplicates_of": 1292052,
+        "except_vod_ids": [1024],
+    },
+    "解锁几部影片的简介": {
+        "reviewer": "小王",
+        "note": "允许自动改写",
+        "dry_run": False,
+        "action": DecisionAction.unlock_intro,
+        "vod_ids": [1024, 2048],
+        "i_am_sure": True,
+    },
+}
+
+record_batch_decisions = person_job(
+    select_and_record,
+    name="record_batch_decisions",
+    manual=_MANUAL,
+    examples=_EXAMPLES,
+    nothing_done=NOTHING_RECORDED,
+    location=LOCATION,
+    opening={"action": DecisionAction.confirm_top1},
+)
+
+jobs = [record_batch_decisions]
