@@ -1,4 +1,4 @@
-"""Everything a run works with, put together once from the settings. Knows nothing of Dagster."""
+"""What a run of this system works with, put together once from the settings. Knows nothing of Dagster."""
 
 from __future__ import annotations
 
@@ -6,20 +6,21 @@ from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property
 from typing import Self
+from zoneinfo import ZoneInfo
+
+from sqlalchemy import Table
 
 from douban_pipeline.cms.maccms import Category, Cms, inspect_cms
 from douban_pipeline.cms.people import People
 from douban_pipeline.cms.vocabulary import SiteVocabulary
-from douban_pipeline.core.archive import Archive
 from douban_pipeline.core.clock import Clock, SystemClock
 from douban_pipeline.core.database import DatabaseError, open_engine, reading
-from douban_pipeline.core.gate import Gate
 from douban_pipeline.core.http import Fetcher
 from douban_pipeline.core.llm import SOURCE as LLM
 from douban_pipeline.core.llm import LanguageModel
 from douban_pipeline.core.llm import headers as llm_headers
 from douban_pipeline.core.owner import owner_name
-from douban_pipeline.core.platform import Platform
+from douban_pipeline.core.platform import Platform, SourceLimits, configure_gate
 from douban_pipeline.core.ui.report_files import ReportFolder
 from douban_pipeline.douban.links import LOCATION
 from douban_pipeline.douban.settings import LLM_SECONDS, Settings, variable
@@ -35,15 +36,12 @@ from douban_pipeline.douban.store.tasks import TaskQueue
 from douban_pipeline.douban.writes.change_log import ChangeLog
 from douban_pipeline.matching import RULE_VERSION
 
-_MARGIN_SECONDS = 30.0
-"""How much longer than the longest call a place at the gate is held: its answer is archived and read there too."""
-
 _LLM_TOKENS = 1200
 
 
 @dataclass(frozen=True)
 class Services(Platform):
-    """The ground floor as one process uses it; see `open_services`."""
+    """The platform with the CMS, our tables and our sources, as one process uses it; see `open_services`."""
 
     settings: Settings
     tables: OwnTables
@@ -70,22 +68,35 @@ class Services(Platform):
         """The folder of the reports."""
         return ReportFolder(self.settings.home.absolute() / "reports", self.settings.reports_url, variable("home"))
 
-    @cached_property
-    def archive(self) -> Archive:
-        """Every raw answer."""
-        return Archive(self.engine, self.tables.snapshot, self.clock)
+    @property
+    def archive_table(self) -> Table:
+        """The table of every raw answer."""
+        return self.tables.snapshot
 
-    @cached_property
-    def gate(self) -> Gate:
-        """Pacing and breaker of the sources."""
-        settings = self.settings
-        hold = timedelta(seconds=max(LLM_SECONDS, settings.request_timeout_seconds) + _MARGIN_SECONDS)
-        gate = Gate(self.engine, self.tables.gate, self.clock, hold=hold, zone=settings.zone)
-        limits = dict.fromkeys(settings.search_urls, (settings.search_requests_per_minute, settings.search_concurrency))
-        limits[DOUBAN] = (settings.douban_requests_per_minute, settings.douban_concurrency)
-        for source, (requests, concurrency) in limits.items():
-            gate.configure(source, requests, concurrency, requests_per_day=settings.daily_quotas.get(source))
-        return gate
+    @property
+    def gate_table(self) -> Table:
+        """The table of the sources' pacing and breakers."""
+        return self.tables.gate
+
+    @property
+    def longest_call(self) -> timedelta:
+        """The longest that a call of any source may take."""
+        return timedelta(seconds=max(LLM_SECONDS, self.settings.request_timeout_seconds))
+
+    @property
+    def zone(self) -> ZoneInfo:
+        """The site's time zone."""
+        return self.settings.zone
+
+    def source_limits(self) -> dict[str, SourceLimits]:
+        """Return the limits of Douban and the searches; the language model's are set when it is first used."""
+        settings, quotas = self.settings, self.settings.daily_quotas
+        limits = {
+            source: SourceLimits(settings.search_requests_per_minute, settings.search_concurrency, quotas.get(source))
+            for source in settings.search_urls
+        }
+        requests, concurrency = settings.douban_requests_per_minute, settings.douban_concurrency
+        return {**limits, DOUBAN: SourceLimits(requests, concurrency, quotas.get(DOUBAN))}
 
     @property
     def sources_in_use(self) -> frozenset[str]:
@@ -115,23 +126,16 @@ class Services(Platform):
     def llm(self) -> LanguageModel:
         """The language model that writes intros."""
         settings = self.settings
-        self.gate.configure(
-            LLM,
+        limits = SourceLimits(
             settings.llm_requests_per_minute,
             settings.llm_concurrency,
             requests_per_day=settings.daily_quotas.get(LLM),
             tokens_per_minute=settings.llm_tokens_per_minute,
             tokens_per_day=settings.llm_tokens_per_day,
         )
-        fetcher = Fetcher(
-            LLM,
-            self.gate,
-            self.archive,
-            self.clock,
-            timeout=LLM_SECONDS,
-            deadline=LLM_SECONDS,
-            headers=llm_headers(settings.openrouter_api_key.get_secret_value()),
-        )
+        configure_gate(self.gate, LLM, limits)
+        headers = llm_headers(settings.openrouter_api_key.get_secret_value())
+        fetcher = self.fetcher(LLM, seconds=LLM_SECONDS, headers=headers)
         return LanguageModel(
             fetcher,
             settings.llm_url,
@@ -149,13 +153,9 @@ class Services(Platform):
     def _fetcher(self, source: str) -> Fetcher:
         secrets = {BochaProvider.name: self.settings.bocha_api_key}
         key = secrets[source].get_secret_value() if source in secrets else ""
-        return Fetcher(
+        return self.fetcher(
             source,
-            self.gate,
-            self.archive,
-            self.clock,
-            timeout=self.settings.request_timeout_seconds,
-            deadline=self.settings.request_timeout_seconds,
+            seconds=self.settings.request_timeout_seconds,
             missing_max_age=self.settings.miss_cache_age,
             rules=RULES,
             headers={"Authorization": f"Bearer {key}"} if key else None,

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-import ipaddress
 import math
-from collections.abc import Collection, Iterable
 from typing import Any, Literal
-from urllib.parse import urlsplit
 
+from douban_pipeline.core.settings_base import http_address, refuse_unknown, split_list, split_pairs
 from douban_pipeline.matching.profiles import PROFILES
 from douban_pipeline.matching.scoring import Weights
 
@@ -78,21 +76,6 @@ ALLOWED = {
 }
 
 
-def split_list(value: Any) -> Any:
-    """Return the items of a comma list, without blanks; anything but text as it is."""
-    if not isinstance(value, str):
-        return value
-    return [part.strip() for part in value.replace("，", ",").split(",") if part.strip()]
-
-
-def split_pairs(value: Any) -> Any:
-    """Return ``name=value`` pairs of a comma list as a mapping; anything but text as it is."""
-    if not isinstance(value, str):
-        return value
-    pairs = [part.partition("=") for part in split_list(value)]
-    return {name.strip(): given.strip() for name, _, given in pairs}
-
-
 def category_ids(value: Any) -> Any:
     """Read a list of category ids."""
     if not isinstance(value, str):
@@ -144,31 +127,3 @@ def search_chain(value: Any) -> dict[str, str]:
     for address in chain.values():
         http_address(address)
     return chain
-
-
-def refuse_unknown(what: str, given: Iterable[str], known: Collection[str]) -> None:
-    """Raise ValueError if a name is none of ``known``."""
-    unknown = sorted(set(given) - set(known))
-    if unknown:
-        raise ValueError(f"unknown {what} {', '.join(unknown)}")
-
-
-def http_address(value: str) -> str:
-    """Return an address as it is.
-
-    Raises:
-        ValueError: It is none of http or https.
-    """
-    parts = urlsplit(value)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ValueError("not an http:// or https:// address")
-    return value
-
-
-def is_loopback(url: str) -> bool:
-    """Return whether an address is on this machine."""
-    host = urlsplit(url).hostname or ""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

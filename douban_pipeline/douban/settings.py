@@ -1,26 +1,28 @@
-"""Every setting once: its name, default, unit and bounds.
-
-Values come from the environment, each with the prefix ``DOUBAN_PIPELINE_``, and from ``.env`` in the working
-directory (the environment wins). Secrets stay there: no setting is ever put into Dagster config, metadata or a log.
-"""
+"""Every setting of the system once: its name, default, unit and bounds. Where they are read: `core.settings_base`."""
 
 from __future__ import annotations
 
-import difflib
 import math
-import os
 from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from zoneinfo import ZoneInfo
 
-from dotenv import dotenv_values
-from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from pydantic import Field, SecretStr, field_validator, model_validator
+from pydantic_settings import NoDecode, SettingsConfigDict
 from sqlalchemy import make_url
 
 from douban_pipeline.core.database import DatabaseError, parse_url
+from douban_pipeline.core.settings_base import (
+    SystemSettings,
+    http_address,
+    is_loopback,
+    refuse_unknown,
+    split_list,
+    split_pairs,
+    time_zone,
+)
 from douban_pipeline.douban.setting_values import (
     ALLOWED,
     CHAIN,
@@ -30,13 +32,8 @@ from douban_pipeline.douban.setting_values import (
     FieldPolicy,
     category_ids,
     daily_quotas,
-    http_address,
-    is_loopback,
-    refuse_unknown,
     score_weights,
     search_chain,
-    split_list,
-    split_pairs,
 )
 from douban_pipeline.matching.scoring import Weights
 
@@ -53,27 +50,18 @@ RETRY_SECONDS = 60.0
 """How long a request that failed may be tried again, see ``total_time`` of `core.http.Fetcher`."""
 
 
-class SettingsError(Exception):
-    """One or more settings are wrong; the message names each variable, its value and what is allowed."""
-
-
-class Settings(BaseSettings):
+class Settings(SystemSettings):
     """All settings; build it with `load_settings`, which explains what is wrong."""
 
-    model_config = SettingsConfigDict(
-        env_prefix=PREFIX,
-        env_file=".env",
-        env_file_encoding="utf-8",
-        extra="ignore",
-        frozen=True,
-        populate_by_name=True,
-    )
+    model_config = SettingsConfigDict(env_prefix=PREFIX)
+    allowed = ALLOWED
 
     home: Path = Field(Path(".douban_pipeline"), description="Folder for the demo library and other local files.")
     database_url: SecretStr = Field(
         SecretStr(""), description="SQLAlchemy URL of the CMS database; empty means the embedded SQLite demo."
     )
     table_prefix: str = Field("mac_", pattern=r"^[A-Za-z0-9_]{0,20}$", description="Prefix of the CMS's tables.")
+
     site_timezone: str = Field("Asia/Shanghai", description="Time zone in which people read times.")
 
     douban_url: str = Field(
@@ -230,11 +218,7 @@ class Settings(BaseSettings):
     @field_validator("site_timezone")
     @classmethod
     def _zone(cls, value: str) -> str:
-        try:
-            ZoneInfo(value)
-        except (KeyError, ValueError, OSError):
-            raise ValueError("no such time zone") from None
-        return value
+        return time_zone(value)
 
     @field_validator("douban_url", "search_url", "llm_url", "ui_url", "reports_url")
     @classmethod
@@ -258,20 +242,20 @@ class Settings(BaseSettings):
         ):
             rate = getattr(self, name)
             if rate > most and not all(map(is_loopback, urls)):
-                raise _FieldError(name, rate, f"1 to {most} for a source outside this machine")
+                raise self.mistake(name, rate, f"1 to {most} for a source outside this machine")
         if self.lease < self.longest_step:
-            raise _FieldError(
+            raise self.mistake(
                 "lease_seconds",
                 self.lease_seconds,
                 f"at least {self.longest_step.total_seconds():g}, which is how long a step may take: "
                 f"{PREFIX}RUN_SECONDS, which is {self.run_seconds}, and the request begun last with its retries",
             )
         if self.review_score > self.confirm_score:
-            raise _FieldError(
+            raise self.mistake(
                 "review_score", self.review_score, f"at most {PREFIX}CONFIRM_SCORE, which is {self.confirm_score:g}"
             )
         if self.intro_min_han > self.intro_max_han:
-            raise _FieldError(
+            raise self.mistake(
                 "intro_min_han", self.intro_min_han, f"at most {PREFIX}INTRO_MAX_HAN, which is {self.intro_max_han}"
             )
         for name, needed_by, needed in (
@@ -283,7 +267,7 @@ class Settings(BaseSettings):
                     f"{variable(name)} is not set, but {needed_by} needs it: put the key into the environment"
                 )
         if self.match_profile == "plan" and self.weights.total < self.confirm_score:
-            raise _FieldError(
+            raise self.mistake(
                 "score_weights",
                 ",".join(f"{item}={points:g}" for item, points in self.score_weights.items()),
                 f"points that sum up to {PREFIX}CONFIRM_SCORE, which is {self.confirm_score:g}; "
@@ -355,73 +339,15 @@ class Settings(BaseSettings):
         return timedelta(seconds=math.ceil(self.run_seconds + RETRY_SECONDS + last))
 
 
-class _FieldError(ValueError):
-    """A value that only another value makes wrong."""
-
-    def __init__(self, field: str, value: object, allowed: str) -> None:
-        super().__init__(f"{PREFIX}{field.upper()} = {str(value)!r} is not allowed: {allowed}")
-
-
 def load_settings(**overrides: Any) -> Settings:
     """Read the settings from ``overrides``, the environment and ``.env``, in this order.
 
     Raises:
-        SettingsError: A value is wrong, or a variable with our prefix is unknown. The message has one line a
-            mistake, naming the variable, the value (never of a secret) and what is allowed.
+        SettingsError: Something is wrong; see `SystemSettings.load`.
     """
-    problems = _unknown_variables()
-    settings = None
-    try:
-        settings = Settings(**overrides)
-    except ValidationError as error:
-        problems += [_explain(detail) for detail in error.errors()]
-    if problems or settings is None:
-        raise SettingsError("Wrong settings:\n" + "\n".join(f"  {problem}" for problem in problems))
-    return settings
+    return Settings.load(**overrides)
 
 
 def variable(name: str) -> str:
     """Return the environment variable of the setting ``name``."""
-    alias = Settings.model_fields[name].validation_alias
-    return alias if isinstance(alias, str) else PREFIX + name.upper()
-
-
-def _unknown_variables() -> list[str]:
-    known = [variable(name) for name in Settings.model_fields]
-    problems = []
-    for given in sorted({*os.environ, *dotenv_values(".env", encoding="utf-8")}):
-        if given.upper().startswith(PREFIX) and given.upper() not in known:
-            near = difflib.get_close_matches(given.upper(), known, n=1)
-            problems.append(f"{given} is no setting" + (f"; did you mean {near[0]}?" if near else ""))
-    return problems
-
-
-def _explain(detail: Any) -> str:
-    if not detail["loc"]:
-        return str(detail["ctx"]["error"])
-    loc = str(detail["loc"][0])
-    name = next((name for name in Settings.model_fields if variable(name) == loc), loc.lower())
-    field = Settings.model_fields.get(name)
-    allowed = ALLOWED.get(name) or _bounds(name) or _plain(detail["msg"])
-    if field is not None and field.annotation is SecretStr:
-        return f"{variable(name)} is not usable: {_plain(detail['msg'])}; expected {allowed}"
-    value = detail["input"]
-    return f"{PREFIX}{name.upper()} = {str(value)!r} is not allowed: {_plain(detail['msg'])}; expected {allowed}"
-
-
-def _plain(message: str) -> str:
-    message = message.removeprefix("Value error, ")
-    return message[:1].lower() + message[1:]
-
-
-def _bounds(name: str) -> str:
-    field = Settings.model_fields.get(name)
-    if field is not None and field.annotation is bool:
-        return "true or false"
-    if field is None or field.annotation not in (int, float):
-        return ""
-    kind = "a whole number" if field.annotation is int else "a number"
-    low = next((f"from {item.ge:g}" for item in field.metadata if hasattr(item, "ge")), None)
-    low = low or next((f"above {item.gt:g}" for item in field.metadata if hasattr(item, "gt")), "")
-    high = next((f"to {item.le:g}" for item in field.metadata if hasattr(item, "le")), "")
-    return " ".join(part for part in (kind, low, high) if part)
+    return Settings.variable(name)

@@ -16,8 +16,9 @@ from sqlalchemy.exc import SQLAlchemyError
 from douban_pipeline.core.clock import SystemClock
 from douban_pipeline.core.clock_skew import SLIGHT_SKEW, clock_skew, skew_text
 from douban_pipeline.core.database import DatabaseError
+from douban_pipeline.core.settings_base import SettingsError
 from douban_pipeline.douban.services import Services, open_services
-from douban_pipeline.douban.settings import SettingsError, load_settings
+from douban_pipeline.douban.settings import load_settings
 from douban_pipeline.douban.store import migrations
 from douban_pipeline.ops.console import console, plain, silence_beta_warnings
 from douban_pipeline.ops.grants import missing_grants

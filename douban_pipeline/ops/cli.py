@@ -224,7 +224,7 @@ def _line_for(error: Exception) -> str | None:
 
     if _is_a(
         error,
-        ("douban_pipeline.douban.settings", "SettingsError"),
+        ("douban_pipeline.core.settings_base", "SettingsError"),
         ("douban_pipeline.core.database", "DatabaseError"),
         ("douban_pipeline.evaluation.command", "EvaluationError"),
         ("douban_pipeline.evaluation.formats", "FormatError"),

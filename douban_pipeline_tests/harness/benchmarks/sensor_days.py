@@ -16,7 +16,7 @@ from dagster._core.workspace.context import WorkspaceProcessContext
 from dagster._core.workspace.load_target import WorkspaceFileTarget
 from dagster._daemon.sensor import execute_sensor_iteration
 
-from douban_pipeline.douban.resources import keep_connections
+from douban_pipeline.dagster_kit.resources import keep_connections
 from douban_pipeline_tests.harness.rig.dagster_stack import LOCATION, DagsterStack
 from douban_pipeline_tests.harness.rig.processes import RigError
 

@@ -1,0 +1,171 @@
+"""What the settings of all systems have in common: where they are read, and how a mistake is explained.
+
+Values come from the environment, each with its system's prefix, and from ``.env`` in the working directory (the
+environment wins). Secrets stay there: no setting is ever put into Dagster config, metadata or a log.
+"""
+
+from __future__ import annotations
+
+import difflib
+import ipaddress
+import os
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, ClassVar, Self
+from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo
+
+from dotenv import dotenv_values
+from pydantic import SecretStr, ValidationError
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+ENV_FILE = ".env"
+
+
+class SettingsError(Exception):
+    """One or more settings are wrong; the message names each variable, its value and what is allowed."""
+
+
+class SystemSettings(BaseSettings):
+    """The base of a system's settings; build one with `load`, which explains what is wrong.
+
+    A system sets ``env_prefix`` in its ``model_config``, and in ``allowed`` says of settings whose values are neither
+    numbers nor true or false what they may be, in words.
+    """
+
+    model_config = SettingsConfigDict(
+        env_file=ENV_FILE, env_file_encoding="utf-8", extra="ignore", frozen=True, populate_by_name=True
+    )
+    allowed: ClassVar[Mapping[str, str]] = {}
+
+    @classmethod
+    def load(cls, **overrides: Any) -> Self:
+        """Read the settings from ``overrides``, the environment and ``.env``, in this order.
+
+        Raises:
+            SettingsError: A value is wrong, or a variable with the system's prefix is unknown. The message has one
+                line a mistake, naming the variable, the value (never of a secret) and what is allowed.
+        """
+        problems = cls._unknown_variables()
+        settings = None
+        try:
+            settings = cls(**overrides)
+        except ValidationError as error:
+            problems += [cls._explain(detail) for detail in error.errors()]
+        if problems or settings is None:
+            raise SettingsError("Wrong settings:\n" + "\n".join(f"  {problem}" for problem in problems))
+        return settings
+
+    @classmethod
+    def variable(cls, name: str) -> str:
+        """Return the environment variable of the setting ``name``."""
+        alias = cls.model_fields[name].validation_alias
+        return alias if isinstance(alias, str) else cls._prefix() + name.upper()
+
+    @classmethod
+    def mistake(cls, name: str, value: object, allowed: str) -> ValueError:
+        """Return what a validator raises about a value that only another setting makes wrong."""
+        return ValueError(f"{cls._prefix()}{name.upper()} = {str(value)!r} is not allowed: {allowed}")
+
+    @classmethod
+    def _prefix(cls) -> str:
+        return cls.model_config.get("env_prefix") or ""
+
+    @classmethod
+    def _unknown_variables(cls) -> list[str]:
+        known = [cls.variable(name) for name in cls.model_fields]
+        problems = []
+        for given in sorted({*os.environ, *dotenv_values(ENV_FILE, encoding="utf-8")}):
+            if given.upper().startswith(cls._prefix()) and given.upper() not in known:
+                near = difflib.get_close_matches(given.upper(), known, n=1)
+                problems.append(f"{given} is no setting" + (f"; did you mean {near[0]}?" if near else ""))
+        return problems
+
+    @classmethod
+    def _explain(cls, detail: Any) -> str:
+        if not detail["loc"]:
+            return str(detail["ctx"]["error"])
+        loc = str(detail["loc"][0])
+        name = next((name for name in cls.model_fields if cls.variable(name) == loc), loc.lower())
+        field = cls.model_fields.get(name)
+        allowed = cls.allowed.get(name) or cls._bounds(name) or _plain(detail["msg"])
+        if field is not None and field.annotation is SecretStr:
+            return f"{cls.variable(name)} is not usable: {_plain(detail['msg'])}; expected {allowed}"
+        value = detail["input"]
+        return (
+            f"{cls._prefix()}{name.upper()} = {str(value)!r} is not allowed: {_plain(detail['msg'])}; "
+            f"expected {allowed}"
+        )
+
+    @classmethod
+    def _bounds(cls, name: str) -> str:
+        field = cls.model_fields.get(name)
+        if field is not None and field.annotation is bool:
+            return "true or false"
+        if field is None or field.annotation not in (int, float):
+            return ""
+        kind = "a whole number" if field.annotation is int else "a number"
+        low = next((f"from {item.ge:g}" for item in field.metadata if hasattr(item, "ge")), None)
+        low = low or next((f"above {item.gt:g}" for item in field.metadata if hasattr(item, "gt")), "")
+        high = next((f"to {item.le:g}" for item in field.metadata if hasattr(item, "le")), "")
+        return " ".join(part for part in (kind, low, high) if part)
+
+
+def _plain(message: str) -> str:
+    message = message.removeprefix("Value error, ")
+    return message[:1].lower() + message[1:]
+
+
+def split_list(value: Any) -> Any:
+    """Return the items of a comma list, without blanks; anything but text as it is."""
+    if not isinstance(value, str):
+        return value
+    return [part.strip() for part in value.replace("，", ",").split(",") if part.strip()]
+
+
+def split_pairs(value: Any) -> Any:
+    """Return ``name=value`` pairs of a comma list as a mapping; anything but text as it is."""
+    if not isinstance(value, str):
+        return value
+    pairs = [part.partition("=") for part in split_list(value)]
+    return {name.strip(): given.strip() for name, _, given in pairs}
+
+
+def refuse_unknown(what: str, given: Iterable[str], known: Collection[str]) -> None:
+    """Raise ValueError if a name is none of ``known``."""
+    unknown = sorted(set(given) - set(known))
+    if unknown:
+        raise ValueError(f"unknown {what} {', '.join(unknown)}")
+
+
+def time_zone(value: str) -> str:
+    """Return the name of a time zone as it is.
+
+    Raises:
+        ValueError: There is no such zone.
+    """
+    try:
+        ZoneInfo(value)
+    except (KeyError, ValueError, OSError):
+        raise ValueError("no such time zone") from None
+    return value
+
+
+def http_address(value: str) -> str:
+    """Return an address as it is.
+
+    Raises:
+        ValueError: It is none of http or https.
+    """
+    parts = urlsplit(value)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError("not an http:// or https:// address")
+    return value
+
+
+def is_loopback(url: str) -> bool:
+    """Return whether an address is on this machine."""
+    host = urlsplit(url).hostname or ""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
