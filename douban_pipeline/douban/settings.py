@@ -275,6 +275,11 @@ class Settings(SystemSettings):
             )
         return self
 
+    def works_on(self, type_id: int) -> bool:
+        """Return whether videos of a category are worked on."""
+        included = not self.included_type_ids or type_id in self.included_type_ids
+        return included and type_id not in self.excluded_type_ids
+
     @cached_property
     def library_url(self) -> str:
         """The database's URL with its password; for opening it, never for showing."""

@@ -16,7 +16,7 @@ from rich.table import Table
 
 from douban_pipeline.core.clock import Clock, SystemClock
 from douban_pipeline.core.ui.plots import percent
-from douban_pipeline.douban.chain.linking.guards import profile_of
+from douban_pipeline.douban.match_inputs import profile_of
 from douban_pipeline.douban.settings import load_settings
 from douban_pipeline.evaluation import report_html, report_markdown
 from douban_pipeline.evaluation.comparison import (

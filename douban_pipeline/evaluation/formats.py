@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from douban_pipeline.douban.chain.linking.facts import facts_of_values
+from douban_pipeline.douban.match_inputs import facts_of_values
 from douban_pipeline.douban.sources.douban_php import SubjectRecord
 from douban_pipeline.matching import Kind, Video
 

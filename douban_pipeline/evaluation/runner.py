@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
-from douban_pipeline.douban.chain.linking.candidates import CandidateFinder
-from douban_pipeline.douban.chain.linking.judging import judge_found
+from douban_pipeline.douban.chain.linking.candidates import CandidateFinder, judge_found
 from douban_pipeline.evaluation.formats import CorpusSubject, GoldRow
 from douban_pipeline.evaluation.local import LocalDouban, LocalSearch
 from douban_pipeline.matching import Status

@@ -49,7 +49,7 @@ class Case:
         subject: The candidate that would be confirmed.
         comparison: Their comparison.
         rivals: Comparisons of all *other* candidates, rejected ones too.
-        complete: Whether no search and no detail call failed.
+        complete: Whether no search failed that could still name the subject, and no detail call.
         crowded: Whether there may be more works of this name than were found.
         has_siblings: Whether the caller knows of other works of this name or franchise.
         reverted: Douban ids whose link to this video was reverted before.

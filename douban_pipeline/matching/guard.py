@@ -56,8 +56,8 @@ def violations(
         score: Points of the confirmed candidate; a missing score is under every threshold.
         lead: Points it is ahead of the next work, None when there was none.
         rejects: Its hard rejects.
-        complete: Whether all calls behind the verdict succeeded; an incomplete set is a degraded source.
-        source_healthy: Whether the sources were in good health.
+        complete: Whether no search failed that could still name the subject; an incomplete set is a degraded source.
+        source_healthy: Whether no call failed to a source that named candidates.
         locked: Whether the video's Douban id is locked.
         ignored: Whether the video is ignored.
         profile_in_force: Whether the score is that of the profile in force; another's means nothing here.

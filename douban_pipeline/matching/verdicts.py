@@ -142,8 +142,8 @@ def judge(
     Args:
         video: The local video.
         subjects: Every candidate that was found, in any order.
-        complete: Whether no search and no detail call failed. An incomplete set never confirms and never proves
-            that nothing was found.
+        complete: Whether no search failed that could still name the subject, and no detail call. An incomplete set
+            never confirms and never proves that nothing was found.
         source_healthy: Whether the answers came from sources in good health. If not there is no verdict.
         profile: How points become the deciding score, and where verdicts change.
         crowded: Whether there may be more works of this name than were found.

@@ -13,7 +13,7 @@ import pytest
 from douban_pipeline.core.http import Fetcher
 from douban_pipeline.core.llm import SOURCE as LLM
 from douban_pipeline.core.settings_base import SettingsError
-from douban_pipeline.douban.chain.linking.guards import profile_of
+from douban_pipeline.douban.match_inputs import profile_of
 from douban_pipeline.douban.setting_values import CHAIN, DEFAULT_FIELD_POLICIES, SEARCH_PROVIDERS, SOURCES
 from douban_pipeline.douban.settings import RETRY_SECONDS, Settings, load_settings
 from douban_pipeline.douban.sources.douban_php import SOURCE as DOUBAN

@@ -6,6 +6,7 @@ from typing import Any
 import dagster as dg
 
 from douban_pipeline.core.ui.presentation import counted, local_time, table
+from douban_pipeline.dagster_kit.metadata import tables_with_rows
 from douban_pipeline.douban.chain.session import Session, open_session
 from douban_pipeline.douban.chain.syncing.assets import synced_fields
 from douban_pipeline.douban.intros.attempts import IntroAttempts
@@ -14,7 +15,7 @@ from douban_pipeline.douban.intros.due import DueIntro, DueIntros
 from douban_pipeline.douban.intros.ledger import Ledger, spent, told
 from douban_pipeline.douban.intros.strayed import withdraw_strayed
 from douban_pipeline.douban.intros.writer import IntroWriter, Told
-from douban_pipeline.douban.partitions import shard_backfill, shards
+from douban_pipeline.douban.partitions import shard_backfill, shard_numbers, shards
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import TaskStage
 
@@ -45,39 +46,41 @@ def ai_intros(context: dg.AssetExecutionContext, services: dg.ResourceParam[Serv
     Asks nobody unless `DOUBAN_PIPELINE_AI_INTROS=true`; with `DOUBAN_PIPELINE_DRY_RUN=true` nobody is asked either,
     and the table shows whose turn it would be.
     """
-    session = open_session(context, services)
+    session = open_session(services, context.run.run_id, shard_numbers(context.partition_keys), context.log)
     due = DueIntros(services)
     if not services.settings.ai_intros:
         # What waits from before would look like work that nobody does.
         dropped = due.drop(session.queue, session.shards, SWITCHED_OFF)
         context.log.info("AI intros are switched off (DOUBAN_PIPELINE_AI_INTROS)")
         withdrawn = 0 if services.settings.dry_run else _withdrawn(session)
-        return session.result({"switched_off": True, "dropped": dropped, "withdrawn": withdrawn})
+        return dg.MaterializeResult(
+            metadata=session.metadata({"switched_off": True, "dropped": dropped, "withdrawn": withdrawn})
+        )
     ledger = ledger_of(services)
     if services.settings.dry_run:
         found = [item for shard in session.shards for item in due.find(shard, limit=services.settings.intros_per_run)]
         context.log.warning("dry run: the model is not asked (DOUBAN_PIPELINE_DRY_RUN)")
-        return session.result(
-            {
-                "switched_off": False,
-                "dry_run": True,
-                "planned": len(found),
-                "texts": dg.MetadataValue.md(table([_planned(item, services) for item in found])),
-                **_money(ledger, services),
-            }
+        return dg.MaterializeResult(
+            metadata=session.metadata(
+                {
+                    "switched_off": False,
+                    "dry_run": True,
+                    "planned": len(found),
+                    "texts": dg.MetadataValue.md(table([_planned(item, services) for item in found])),
+                    **_money(ledger, services),
+                }
+            )
         )
-    return session.result(_written(session, due, ledger))
+    return dg.MaterializeResult(metadata=session.metadata(_written(session, due, ledger)))
 
 
 def _written(session: Session, due: DueIntros, ledger: Ledger) -> dict[str, Any]:
-    services, context = session.services, session.context
+    services, log = session.services, session.log
     limit = services.settings.intros_per_run
     if ledger.spent_today() < services.settings.llm_budget_usd_per_day:
         due.take(session.queue, session.shards, limit=limit, run_id=session.run_id)
     else:
-        context.log.warning(
-            "the budget of the day is spent: no intros are begun (DOUBAN_PIPELINE_LLM_BUDGET_USD_PER_DAY)"
-        )
+        log.warning("the budget of the day is spent: no intros are begun (DOUBAN_PIPELINE_LLM_BUDGET_USD_PER_DAY)")
     tasks = session.queue.lease(session.shards, TaskStage.INTRO, limit=limit * len(session.shards))
     attempts = IntroAttempts(services, session.queue, session.deadline)
     writer = IntroWriter(services, session.queue, session.change_log, attempts)
@@ -85,10 +88,10 @@ def _written(session: Session, due: DueIntros, ledger: Ledger) -> dict[str, Any]
     for result in writer.write(tasks):
         results.append(result)
         if len(results) % 10 == 0:
-            context.log.info(f"{len(results)} of {len(tasks)} intros handled")
+            log.info(f"{len(results)} of {len(tasks)} intros handled")
     kinds = Counter(result.result for result in results)
     taken = spent(ledger.of_run(session.run_id))
-    context.log.info(f"{counted('intros handled', kinds)}, {taken.cost_usd:.4f} US dollars")
+    log.info(f"{counted('intros handled', kinds)}, {taken.cost_usd:.4f} US dollars")
     return {
         "switched_off": False,
         "dry_run": False,
@@ -104,14 +107,15 @@ def _written(session: Session, due: DueIntros, ledger: Ledger) -> dict[str, Any]
         "batch": session.change_log.batch_id,
         "texts": dg.MetadataValue.md(table([_shown(result) for result in sorted(results, key=_telling)])),
         **_money(ledger, services),
-        **session.attempts_metadata(attempts),
+        **attempts.counts(),
+        **tables_with_rows({"put_back": attempts.requeued(services.settings.zone)}),
     }
 
 
 def _withdrawn(session: Session) -> int:
     withdrawn = withdraw_strayed(session.services, session.change_log, session.shards)
     if withdrawn:
-        session.context.log.warning(f"{withdrawn} intros taken back: their videos have another subject by now")
+        session.log.warning(f"{withdrawn} intros taken back: their videos have another subject by now")
     return withdrawn
 
 

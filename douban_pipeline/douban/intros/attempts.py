@@ -20,7 +20,7 @@ from douban_pipeline.core.errors import (
     SourceUnavailable,
     SourceUnpaid,
 )
-from douban_pipeline.douban.chain.attempts import Attempts, PutBack
+from douban_pipeline.douban.chain.attempts import Attempts, RequeuedTask
 from douban_pipeline.douban.store.tasks import FAILURES_FOR_A_PERSON, Task, back_off
 
 THROTTLED_MINUTES = (10.0, 30.0)
@@ -39,21 +39,21 @@ class IntroAttempts(Attempts):
 
     rng: Random = field(default_factory=Random)
 
-    def put_back(self, task: Task, error: SourceError) -> None:
+    def requeue(self, task: Task, error: SourceError) -> None:
         """Return ``task`` to the queue after ``error``: deferred if the source is ill, else as failed."""
         if isinstance(error, SourceUnavailable) and error.retryable:
             self._count(task, str(error), UNAVAILABLE_MINUTES)
         else:
-            super().put_back(task, error)
+            super().requeue(task, error)
 
     def fail(self, task: Task, reason: str) -> None:
         """Count a failure of ``task`` for which no source is to blame, and let it wait."""
         self._count(task, reason, OTHER_MINUTES)
 
-    def _let_rest(self, connection: Connection, task: Task, until: datetime) -> None:
+    def _defer_visit(self, connection: Connection, task: Task, until: datetime) -> None:
         """Leave the visits to Douban alone."""
 
-    def _until(self, error: SourceError) -> datetime:
+    def _retry_at(self, error: SourceError) -> datetime:
         now = self.services.clock.now()
         if isinstance(error, GateClosed):
             return max(error.until, now)
@@ -68,7 +68,7 @@ class IntroAttempts(Attempts):
         video = self.services.tables.video
         this_video = video.c.vod_id == task.vod_id
 
-        def count(connection: Connection) -> PutBack | None:
+        def count(connection: Connection) -> RequeuedTask | None:
             before = connection.execute(select(video.c.intro_ai_fail_count).where(this_video)).scalar()
             failures = (before or 0) + 1
             # What fails again and again is not paid for every hour.
@@ -84,7 +84,7 @@ class IntroAttempts(Attempts):
                     intro_ai_last_fail_reason=reason[:500],
                 )
             )
-            return PutBack(task.vod_id, task.shard, until, reason, failures)
+            return RequeuedTask(task.vod_id, task.shard, until, reason, failures)
 
         with self._lock:
             drawn = self._drawn(minutes)

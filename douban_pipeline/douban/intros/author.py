@@ -13,11 +13,11 @@ from douban_pipeline.cms.maccms import Cms
 from douban_pipeline.cms.values import blurb, content_html, content_text, storable
 from douban_pipeline.core.errors import QuotaSpent
 from douban_pipeline.core.llm import SOURCE, Completion, ModelAnswerUnusable, ModelUsage
-from douban_pipeline.douban.chain.linking.facts import video_facts
 from douban_pipeline.douban.intros.factguard import Limits, Violation, candidates_for_people, inspect, marks
 from douban_pipeline.douban.intros.facts import FactSheet, fact_sheet
 from douban_pipeline.douban.intros.ledger import Ledger, Occasion
 from douban_pipeline.douban.intros.prompt import PROMPT_VERSION, SCHEMA, SCHEMA_NAME, messages
+from douban_pipeline.douban.match_inputs import video_facts
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import ReviewStatus
 from douban_pipeline.douban.store.videos import GONE

@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from douban_pipeline.cms.values import split_list
-from douban_pipeline.douban.chain.linking.facts import subject_facts
+from douban_pipeline.douban.match_inputs import subject_facts
 from douban_pipeline.douban.sources.douban_php import SubjectRecord
 from douban_pipeline.matching import Video, clean_title, normalise
 from douban_pipeline.matching.people import overlap

@@ -12,7 +12,7 @@ from douban_pipeline.cms.values import readable
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.errors import SourceError
 from douban_pipeline.core.problems import ProblemsError
-from douban_pipeline.douban.chain.attempts import ILL
+from douban_pipeline.douban.chain.attempts import SOURCE_DOWN
 from douban_pipeline.douban.intros.author import (
     Author,
     Draft,
@@ -86,7 +86,7 @@ def redo(
             results.append(order.redo(vod_id))
         except SourceError as error:
             results.append(Redone(vod_id, "", "failed", reason=str(error)))
-            closed = str(error) if isinstance(error, ILL) else ""
+            closed = str(error) if isinstance(error, SOURCE_DOWN) else ""
     return results
 
 

@@ -136,7 +136,7 @@ class IntroWriter:
             match answer:
                 case _Unasked(error):
                     # Douban's trouble: the others' facts may well be in the archive.
-                    self.attempts.put_back(task, error)
+                    self.attempts.requeue(task, error)
                 case _Nothing(reason):
                     yield from self._skip(task, work.row, reason, rest=True)
                 case Draft(violations=()):

@@ -78,6 +78,7 @@ class SearchAnswer:
         silent: Engines behind the source that did not answer; the hits may lack what they know.
         incomplete: Why a provider that should have been asked first gave no answer; None if all did. The hits are good,
             but that no other subject fits does not follow.
+        failed: Names of the providers to whom a call failed; not of those that were closed or had no quota left.
     """
 
     hits: tuple[Hit, ...]
@@ -89,6 +90,7 @@ class SearchAnswer:
     of_titles: bool = False
     silent: tuple[str, ...] = ()
     incomplete: SourceError | None = None
+    failed: tuple[str, ...] = ()
 
     @property
     def ids(self) -> tuple[int, ...]:

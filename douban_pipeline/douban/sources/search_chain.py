@@ -113,4 +113,5 @@ def _joined(answers: Sequence[SearchAnswer], failures: Sequence[SourceError]) ->
         requests=sum(answer.requests for answer in answers) + sum(error.healthy is False for error in failures),
         silent=tuple(dict.fromkeys(engine for answer in answers for engine in answer.silent)),
         incomplete=_cause(failures),
+        failed=tuple(error.source for error in failures if error.healthy is False),
     )

@@ -10,7 +10,7 @@ from datetime import timedelta
 import pytest
 
 from douban_pipeline.core.errors import GateClosed, GateUnreadable, SourceThrottled, SourceUnavailable, SourceWall
-from douban_pipeline.douban.chain.attempts import PAUSE, Attempts, PutBack
+from douban_pipeline.douban.chain.attempts import RETRY_AFTER, Attempts, RequeuedTask
 from douban_pipeline.douban.sources.errors import SubjectMismatch, SubjectMissing
 from douban_pipeline.douban.store.states import TaskStage, TaskType
 from douban_pipeline.douban.store.tables import SHARDS
@@ -73,11 +73,11 @@ def test_answers_come_back_with_their_task(library):
     [
         (GateClosed("douban", "断路", IN_AN_HOUR), IN_AN_HOUR),
         (GateClosed("douban", "断路", START - timedelta(minutes=1)), START),
-        (GateUnreadable("douban", "闸门读不到"), START + PAUSE),
+        (GateUnreadable("douban", "闸门读不到"), START + RETRY_AFTER),
         (SourceThrottled("douban", "429", 90), START + timedelta(seconds=90)),
-        (SourceThrottled("douban", "429"), START + PAUSE),
+        (SourceThrottled("douban", "429"), START + RETRY_AFTER),
         (SourceThrottled("douban", "429", 999_999_999), START + timedelta(days=1)),
-        (SourceWall("douban", "登录页"), START + PAUSE),
+        (SourceWall("douban", "登录页"), START + RETRY_AFTER),
     ],
     ids=lambda value: type(value).__name__,
 )
@@ -94,7 +94,7 @@ def test_an_ill_source_puts_off_everything_and_blames_nobody(library, error, unt
     assert calls == [7], "after the first refusal no further call is made"
     expected = {vod_id: until + timedelta(seconds=vod_id % 60) for vod_id in (7, 8, 67)}
     assert sorted(attempts.deferred, key=lambda item: item.vod_id) == [
-        PutBack(vod_id, vod_id % 64, at, str(error)) for vod_id, at in expected.items()
+        RequeuedTask(vod_id, vod_id % 64, at, str(error)) for vod_id, at in expected.items()
     ]
     assert (attempts.failed, attempts.left) == ([], 0)
     for task in library.tasks():
@@ -130,7 +130,7 @@ def test_a_failure_of_one_video_counts_against_it_and_the_rest_goes_on(library, 
     [failed] = attempts.failed
     unexpected = isinstance(error, ZeroDivisionError)
     reason = "内部错误 ZeroDivisionError: division by zero" if unexpected else str(error)
-    assert failed == PutBack(8, 8, START + BACK_OFF[0], reason, failures=1)
+    assert failed == RequeuedTask(8, 8, START + BACK_OFF[0], reason, failures=1)
     state = library.state(8)
     assert (state["douban_sync_fail_count"], state["douban_last_fail_at"]) == (1, START)
     assert (state["douban_last_fail_reason"], state["douban_next_sync_at"]) == (reason, failed.until)

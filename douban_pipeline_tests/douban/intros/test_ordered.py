@@ -8,10 +8,10 @@ import pytest
 
 from douban_pipeline.cms.values import content_text
 from douban_pipeline.douban.chain.due.due_videos import DueVideos
-from douban_pipeline.douban.chain.syncing.decisions import carry_out
+from douban_pipeline.douban.chain.syncing.decisions import apply_decisions
 from douban_pipeline.douban.intros.ledger import Ledger
 from douban_pipeline.douban.intros.writer import IntroWriter
-from douban_pipeline.douban.store.states import DecisionState
+from douban_pipeline.douban.store.decisions import DecisionStatus
 from douban_pipeline.douban.writes.change_log import ChangeLog
 from douban_pipeline.douban.writes.revert import Selection, revert
 from douban_pipeline_tests.douban.intros.room import BARE, linked
@@ -23,14 +23,14 @@ from douban_pipeline_tests.harness.fixtures.scenario import RIVER, TRAM, WHALE, 
 HOUR = timedelta(hours=1)
 
 
-def order(house, vod_id=4, state=DecisionState.QUEUED, **columns):
-    """Order an intro, and have the decision carried out as far as the step that writes fields does; return its id."""
+def order(house, vod_id=4, status=DecisionStatus.QUEUED, **columns):
+    """Order an intro, and have the decision applied as far as the step that writes fields does; return its id."""
     decision_id = decide(house.library, vod_id, "redo_intro", note="原简介剧透", **columns)
     services, run_id = house.library.services, f"order-{decision_id}"
     deadline = house.clock.now() + HOUR
     log = services.change_log(run_id)
-    [item] = carry_out(services, services.queue(run_id), log, [vod_id % 64], deadline=deadline)
-    assert item.state is state, item.reason
+    [decision] = apply_decisions(services, services.queue(run_id), log, [vod_id % 64], deadline=deadline)
+    assert decision.status is status, decision.reason
     return decision_id
 
 
@@ -83,7 +83,7 @@ def test_an_order_comes_before_what_is_merely_due(room):
 
 def test_where_intros_are_off_an_order_is_refused(room):
     house = room(linked(RIVER, 4), ai_intros=False, openrouter_api_key="")
-    order(house, state=DecisionState.REFUSED)
+    order(house, status=DecisionStatus.REFUSED)
     why = "AI 简介未开启：请设置 DOUBAN_PIPELINE_AI_INTROS=true 和 OPENROUTER_API_KEY"
     assert decisions(house.library, "state_reason") == [why]
     assert house.library.tasks() == []

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from douban_pipeline.core import archive as archive_module
 from douban_pipeline.core.archive import LONGEST_CACHE
-from douban_pipeline.douban.chain.linking.candidates import Fetched, Found
+from douban_pipeline.douban.chain.linking.candidates import FetchedCandidate, FoundCandidates
 from douban_pipeline.douban.reports.rescoring.stored import Selection, Stored, StoredVerdicts
 from douban_pipeline.douban.settings import Settings
 from douban_pipeline.douban.store.states import TaskStage, TaskStatus, TaskType
@@ -82,14 +82,18 @@ def in_intro(library: Library, ids: list[int], vod_id: int = 1) -> None:
 
 
 def as_search_of_task(library: Library, ids: list[int], vod_id: int = 1) -> None:
-    in_task(library, Found((), (), False, tuple(ids), 1), vod_id)
+    in_task(library, FoundCandidates((), (), False, tuple(ids), 1), vod_id)
 
 
 def as_subject_of_task(library: Library, ids: list[int], vod_id: int = 1) -> None:
-    in_task(library, Found(tuple(Fetched(90_000_101, number) for number in ids), (), False, (), 1), vod_id)
+    in_task(
+        library,
+        FoundCandidates(tuple(FetchedCandidate(90_000_101, number) for number in ids), (), False, (), 1),
+        vod_id,
+    )
 
 
-def in_task(library: Library, found: Found, vod_id: int) -> None:
+def in_task(library: Library, found: FoundCandidates, vod_id: int) -> None:
     library.enqueue(library.queue(), [NewTask(vod_id, TaskType.MATCH_DOUBAN_ID, TaskStage.SEARCH)])
     [task] = [task for task in library.queue().lease(range(64), TaskStage.SEARCH, limit=100) if task.vod_id == vod_id]
     with library.engine.begin() as connection:

@@ -8,7 +8,7 @@ from typing import Any
 from zlib import crc32
 
 from douban_pipeline.demo.answers import douban_answer
-from douban_pipeline.douban.chain.linking.facts import glimpsed_facts, subject_facts
+from douban_pipeline.douban.match_inputs import glimpsed_facts, subject_facts
 from douban_pipeline.douban.sources.douban_php import parse_subject
 from douban_pipeline.douban.sources.search import Hit
 from douban_pipeline.matching import Subject

@@ -18,9 +18,8 @@ from sqlalchemy import Column, Table, bindparam, delete, func, insert, select, u
 
 from douban_pipeline.core.database import reading
 from douban_pipeline.demo.answers import douban_answer
-from douban_pipeline.douban.chain.linking.facts import video_facts
-from douban_pipeline.douban.chain.linking.guards import profile_of
-from douban_pipeline.douban.chain.linking.verdicts import with_standing_id
+from douban_pipeline.douban.chain.linking.verdicts import respect_current_id
+from douban_pipeline.douban.match_inputs import profile_of, video_facts
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.sources.douban_php import PARSER_VERSION, SOURCE
 from douban_pipeline.douban.store.states import ChangeState, ReviewStatus, VerdictState
@@ -153,7 +152,7 @@ def snapshot_row(
 def _verdict_row(
     services: Services, verdict_id: int, row: Any, video: Video, verdict: Verdict, snapshots: Sequence[int]
 ) -> dict[str, Any]:
-    status, explanation = with_standing_id(verdict, row["vod_douban_id"])
+    status, explanation = respect_current_id(verdict, row["vod_douban_id"])
     return {
         "verdict_id": verdict_id,
         "vod_id": video.vod_id,

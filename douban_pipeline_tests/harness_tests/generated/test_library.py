@@ -11,7 +11,7 @@ import pytest
 from douban_pipeline.demo.cms_schema import VOD_COLUMNS, default_types
 from douban_pipeline.demo.library import escape_as_cms
 from douban_pipeline.demo.sample import validate
-from douban_pipeline.douban.chain.linking.facts import facts_of_values
+from douban_pipeline.douban.match_inputs import facts_of_values
 from douban_pipeline.douban.sources.douban_php import SubjectRecord
 from douban_pipeline.evaluation.formats import CorpusSubject, GoldRow
 from douban_pipeline.evaluation.runner import evaluate

@@ -8,7 +8,7 @@ from pydantic import Field
 from douban_pipeline.core.ui.presentation import local_time, table
 from douban_pipeline.douban.chain.due.due_videos import DueVideos, Scope
 from douban_pipeline.douban.chain.session import open_session
-from douban_pipeline.douban.partitions import shard_backfill, shards
+from douban_pipeline.douban.partitions import shard_backfill, shard_numbers, shards
 from douban_pipeline.douban.services import Services
 
 
@@ -39,7 +39,7 @@ def due_videos(
     categories, ignored videos and videos that wait for a reviewer's decision get none. Found by index; makes no
     request.
     """
-    session = open_session(context, services)
+    session = open_session(services, context.run.run_id, shard_numbers(context.partition_keys), context.log)
     due = DueVideos(services.engine, services.tables, services.settings, services.clock)
     dropped = due.drop_out_of_scope(session.queue)
     report = due.take(
@@ -61,14 +61,16 @@ def due_videos(
         }
         for video in waiting
     ]
-    return session.result(
-        {
-            "due": len(report.taken),
-            "to_match": kinds["MATCH_DOUBAN_ID"],
-            "to_sync": kinds["SYNC_DOUBAN"],
-            "new_tasks": report.new_tasks,
-            "left_for_later": report.left,
-            "dropped_out_of_scope": dropped,
-            "waiting_longest": dg.MetadataValue.md(table(rows)),
-        }
+    return dg.MaterializeResult(
+        metadata=session.metadata(
+            {
+                "due": len(report.taken),
+                "to_match": kinds["MATCH_DOUBAN_ID"],
+                "to_sync": kinds["SYNC_DOUBAN"],
+                "new_tasks": report.new_tasks,
+                "left_for_later": report.left,
+                "dropped_out_of_scope": dropped,
+                "waiting_longest": dg.MetadataValue.md(table(rows)),
+            }
+        )
     )

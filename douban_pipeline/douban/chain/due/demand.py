@@ -21,17 +21,17 @@ class Demand:
 def choose_shards(
     due: Sequence[ShardDue],
     running: Collection[int],
-    resting: Collection[int],
+    paused: Collection[int],
     runs_under_way: int,
     demand: Demand,
     now: datetime,
 ) -> tuple[list[int], str]:
-    """Return the shards to run now, the most pressing first, and why there are none.
+    """Return the shards to run now, the most urgent first, and an empty text; or none, and why.
 
     Args:
         due: Shards with due videos, the one that waits longest first.
         running: Shards that a run is at work on.
-        resting: Shards that rest after a failed run.
+        paused: Shards that pause after a failed run.
         runs_under_way: Chain runs queued or started, whoever launched them.
         demand: What is worth a run.
         now: The present.
@@ -44,7 +44,7 @@ def choose_shards(
     idle = [shard for shard in due if shard.shard not in running]
     if not idle:
         return [], f"videos are due in {len(due)} shard(s), all of which are running"
-    free = [shard for shard in idle if shard.shard not in resting]
+    free = [shard for shard in idle if shard.shard not in paused]
     worth = [
         shard
         for shard in free
@@ -53,7 +53,7 @@ def choose_shards(
     if worth:
         return [shard.shard for shard in worth[:room]], ""
     if not free:
-        return [], f"videos are due in {len(idle)} shard(s), whose last run failed: they rest for some minutes"
+        return [], f"videos are due in {len(idle)} shard(s), whose last run failed: they pause for some minutes"
     return [], (
         f"{sum(shard.lately for shard in free)} videos are due in {len(free)} shard(s): too few for a run until "
         f"one of them has waited {int(demand.max_wait.total_seconds() // 60)} min"

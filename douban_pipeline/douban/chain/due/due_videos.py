@@ -1,4 +1,4 @@
-"""What is due, and putting it into the queue. Every look goes by an index, never over the whole library."""
+"""What is due, and putting it into the queue. Every query uses an index, none reads the whole library."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import enum
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 from sqlalchemy import (
@@ -14,6 +15,7 @@ from sqlalchemy import (
     Connection,
     Engine,
     Select,
+    Update,
     and_,
     bindparam,
     case,
@@ -28,7 +30,7 @@ from sqlalchemy import (
 )
 
 from douban_pipeline.core.clock import Clock
-from douban_pipeline.core.database import chunks, reading, transactions
+from douban_pipeline.core.database import chunks, reading, run_statement, run_transaction
 from douban_pipeline.douban.chain.tiers import tier_of
 from douban_pipeline.douban.settings import Settings
 from douban_pipeline.douban.store.states import DecisionState, ReviewStatus, TaskStage, TaskType
@@ -37,11 +39,11 @@ from douban_pipeline.douban.store.tasks import OPEN, NewTask, TaskQueue
 from douban_pipeline.douban.store.videos import refuse_pending
 
 _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
-"""Before every visit; asking for what is later passes over those that have none."""
+"""Before every visit; a condition that a visit is later leaves out videos without one."""
 
 
 MOST_COUNTED = 1000
-"""How far the videos are counted that a shard has left: to know that there are more is enough."""
+"""How far the videos are counted that a shard has left; beyond that it is enough to know that there are more."""
 
 
 _OUT_OF_SCOPE = "分类不在处理范围内"
@@ -99,12 +101,6 @@ class DueReport:
     new_tasks: int = 0
 
 
-def works_on(settings: Settings, type_id: int) -> bool:
-    """Return whether videos of a category are worked on; `DueVideos.in_scope` says the same to the database."""
-    included = not settings.included_type_ids or type_id in settings.included_type_ids
-    return included and type_id not in settings.excluded_type_ids
-
-
 class DueVideos:
     """The due videos as the state table knows them."""
 
@@ -135,7 +131,7 @@ class DueVideos:
         with reading(self.engine) as connection:
             oldest: dict[int, datetime] = {}
             for shard, type_id, since in connection.execute(self.first_due(now)):
-                if works_on(self.settings, type_id):
+                if self.settings.works_on(type_id):
                     oldest[shard] = min(since, oldest.get(shard, since))
             lately = dict(connection.execute(self.came_due_lately(now)).tuples().all()) if oldest else {}
             found = {shard: ShardDue(shard, lately.get(shard, 0), since) for shard, since in oldest.items()}
@@ -165,7 +161,7 @@ class DueVideos:
         return query.group_by(video.c.shard)
 
     def _decided(self) -> tuple[Select[tuple[int, datetime]], ...]:
-        """Return the queries for shards with decisions to carry out, and with tasks that carry one out."""
+        """Return the queries for shards with decisions to apply, and with tasks that apply one."""
         decision, task, now = self.tables.decision, self.tables.task, self.clock.now()
         decided = select(decision.c.shard, func.min(decision.c.created_at)).group_by(decision.c.shard)
         pending = decided.where(
@@ -186,12 +182,11 @@ class DueVideos:
         """
         report = DueReport()
         self._wake_ignored(shards)
-        self._let_waiting_rest(shards)
+        self._defer_waiting(shards)
         for shard in sorted(shards):
             videos, left = self._select(shard, scope, limit)
-            for transaction in transactions(self.engine):
-                with transaction as connection:
-                    report.new_tasks += queue.enqueue(connection, [_task_for(video) for video in videos], run_id=run_id)
+            tasks = [_task_for(video) for video in videos]
+            report.new_tasks += run_transaction(self.engine, partial(queue.enqueue, tasks=tasks, run_id=run_id))
             report.taken += videos
             report.left += left
         return report
@@ -209,11 +204,13 @@ class DueVideos:
         )
         with reading(self.engine) as connection:
             strays = connection.execute(query).tuples().all()
-        for transaction in transactions(self.engine):
-            with transaction as connection:
-                for task_id, vod_id in strays:
-                    queue.cancel(connection, task_id, _OUT_OF_SCOPE)
-                    refuse_pending(connection, self.tables, vod_id, _OUT_OF_SCOPE)
+
+        def close(connection: Connection) -> None:
+            for task_id, vod_id in strays:
+                queue.cancel(connection, task_id, _OUT_OF_SCOPE)
+                refuse_pending(connection, self.tables, vod_id, _OUT_OF_SCOPE)
+
+        run_transaction(self.engine, close)
         return len(strays)
 
     def _select(self, shard: int, scope: Scope, limit: int) -> tuple[list[DueVideo], int]:
@@ -248,7 +245,7 @@ class DueVideos:
                 *self._wanted(scope, now),
                 video.c.douban_review_status != ReviewStatus.IGNORED,
                 ~self.decision_pending(),
-                # What waits out a failure is not overtaken by a backfill.
+                # A backfill does not try earlier what is to be tried again after a failure.
                 ~exists().where(*self._waits(now)),
             )
             .order_by(order, video.c.vod_id)
@@ -258,7 +255,7 @@ class DueVideos:
             return base.where(*self.in_scope())
         # Those of other categories stay due for ever, before all others: each category is asked apart, by its index.
         present = select(video.c.type_id).where(video.c.shard == shard).distinct()
-        wanted = [type_id for type_id in connection.execute(present).scalars() if works_on(self.settings, type_id)]
+        wanted = [type_id for type_id in connection.execute(present).scalars() if self.settings.works_on(type_id)]
         if not wanted:
             return base.where(false())
         parts = [select(base.where(video.c.type_id == type_id).subquery()) for type_id in wanted]
@@ -269,7 +266,7 @@ class DueVideos:
         """Return the query for how many videos of a shard are to be visited, counted up to `MOST_COUNTED`.
 
         Those that wait for something are among them, and, but for what is due, ignored ones: their state is not looked
-        up row by row for a number that only tells how much there is.
+        up row by row for a number that only shows how much there is.
         """
         video = self.tables.video
         wanted = (video.c.shard == shard, *self._wanted(scope, now), *self.in_scope())
@@ -286,7 +283,7 @@ class DueVideos:
         return [live]
 
     def _wake_ignored(self, shards: Collection[int]) -> None:
-        """Return videos to work whose time of being ignored is over; let the others rest."""
+        """End the time of being ignored where it is over, and move the visits of the others to its end."""
         video, now = self.tables.video, self.clock.now()
         query = select(video.c.vod_id).where(
             video.c.douban_review_status == ReviewStatus.IGNORED,
@@ -298,21 +295,20 @@ class DueVideos:
         awake = case((video.c.vod_douban_id > 0, ReviewStatus.CONFIRMED), else_=ReviewStatus.NOT_FOUND)
         for vod_ids in chunks(ignored):
             these = (video.c.vod_id.in_(vod_ids), video.c.douban_review_status == ReviewStatus.IGNORED)
-            for transaction in transactions(self.engine):
-                with transaction as connection:
-                    connection.execute(
-                        update(video)
-                        .where(*these, video.c.douban_ignore_until <= now)
-                        .values(douban_review_status=awake, douban_review_reason="忽略期已过", douban_ignore_until=None)
-                    )
-                    connection.execute(
-                        update(video)
-                        .where(*these, ~self.decision_pending())
-                        .values(douban_next_sync_at=video.c.douban_ignore_until)
-                    )
+            wake = (
+                update(video)
+                .where(*these, video.c.douban_ignore_until <= now)
+                .values(douban_review_status=awake, douban_review_reason="忽略期已过", douban_ignore_until=None)
+            )
+            defer = (
+                update(video)
+                .where(*these, ~self.decision_pending())
+                .values(douban_next_sync_at=video.c.douban_ignore_until)
+            )
+            run_transaction(self.engine, partial(_execute_all, statements=(wake, defer)))
 
-    def _let_waiting_rest(self, shards: Collection[int]) -> None:
-        """Move videos that came due while their task waits to that task's time, or the sensor would ask in vain."""
+    def _defer_waiting(self, shards: Collection[int]) -> None:
+        """Move videos that came due while their task waits to that task's time: until then no run can help them."""
         video, task, now = self.tables.video, self.tables.task, self.clock.now()
         # From the tasks, of which few wait, not from the due videos, which may be a backlog.
         query = (
@@ -327,16 +323,14 @@ class DueVideos:
             .group_by(task.c.vod_id)
         )
         with reading(self.engine) as connection:
-            resting = [{"key": vod_id, "until": until} for vod_id, until in connection.execute(query)]
-        for rows in chunks(resting):
-            for transaction in transactions(self.engine):
-                with transaction as connection:
-                    connection.execute(
-                        update(video)
-                        .where(video.c.vod_id == bindparam("key"), video.c.douban_next_sync_at <= now)
-                        .values(douban_next_sync_at=bindparam("until")),
-                        rows,
-                    )
+            waiting = [{"key": vod_id, "until": until} for vod_id, until in connection.execute(query)]
+        defer = (
+            update(video)
+            .where(video.c.vod_id == bindparam("key"), video.c.douban_next_sync_at <= now)
+            .values(douban_next_sync_at=bindparam("until"))
+        )
+        for rows in chunks(waiting):
+            run_statement(self.engine, defer, rows)
 
     def _waits(self, now: datetime) -> tuple[ColumnElement[bool], ...]:
         """Return the conditions that a task keeps a video waiting; an intro to be written delays nothing else."""
@@ -352,6 +346,11 @@ class DueVideos:
         """Return the condition that a person's decision about a video waits."""
         video, decision = self.tables.video, self.tables.decision
         return exists().where(and_(decision.c.vod_id == video.c.vod_id, decision.c.state == DecisionState.PENDING))
+
+
+def _execute_all(connection: Connection, statements: Sequence[Update]) -> None:
+    for statement in statements:
+        connection.execute(statement)
 
 
 def _task_type(douban_id: int, status: str) -> TaskType:

@@ -1,25 +1,26 @@
-"""Taking the CMS's videos into our state table, and noticing what became of them since.
+"""Taking the CMS's videos into our state table, and noticing how they change.
 
 New and changed rows are found by `vod_id` above the last seen and by `vod_time`; a rolling sweep over all ids
-catches what neither tells (batch edits do not bump `vod_time`, and a source may hand in a time of long ago).
+catches what neither shows (batch edits do not bump `vod_time`, and a source may hand in a time of long ago).
 """
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Engine, RowMapping, bindparam, func, or_, select, update
+from sqlalchemy import Connection, Engine, RowMapping, bindparam, func, or_, select, update
 
 from douban_pipeline.cms.maccms import MATCH_COLUMNS, Cms
 from douban_pipeline.cms.numbers import year_of
 from douban_pipeline.cms.people import PEOPLE_COLUMNS, People, names_of_row
 from douban_pipeline.core.clock import Clock
-from douban_pipeline.core.database import insert_missing, reading, transactions
-from douban_pipeline.douban.chain.tiers import next_visit_of, tier_index, tier_of_row, updated_at
+from douban_pipeline.core.database import insert_missing, reading, run_transaction
+from douban_pipeline.douban.chain.tiers import TIERS, next_visit_of, tier_index, tier_of_row, updated_at
 from douban_pipeline.douban.store.decisions import PERSON, chosen_subjects
 from douban_pipeline.douban.store.states import ReviewStatus
 from douban_pipeline.douban.store.tables import OwnTables
@@ -28,13 +29,53 @@ from douban_pipeline.douban.store.videos import GONE, fingerprint, state_rows
 from douban_pipeline.matching.text import simplify
 
 if TYPE_CHECKING:
-    from douban_pipeline.douban.chain.due.first_visits import FirstVisits
+    import numpy as np
 
 OVERLAP = timedelta(hours=1)
 """How far before the newest time seen changes are looked for, against rows that were taken in out of order."""
 
 _BATCH = 2000
 Progress = Callable[[int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class FirstVisits:
+    """When each video is first visited, to the second: 13 bytes a video while it is planned, 8 bytes afterwards."""
+
+    ids: np.ndarray
+    seconds: np.ndarray
+    now: datetime
+
+    @classmethod
+    def evenly(cls, ids: array[int], moments: array[int], tiers: array[int], now: datetime) -> FirstVisits:
+        """Spread the videos of each tier over its interval, the most recently updated first.
+
+        Args:
+            ids: The videos, ascending.
+            moments: When each was last updated, unix seconds.
+            tiers: The place of each one's tier among `TIERS`.
+            now: The first visit of the first.
+        """
+        import numpy as np  # a tenth of a second, which only `initialise` has to wait for
+
+        updated, tier_of = np.asarray(moments), np.asarray(tiers)
+        seconds = np.zeros(len(ids), dtype=np.float32)
+        for index, tier in enumerate(TIERS):
+            members = np.flatnonzero(tier_of == index)
+            # The complement turns the order round, and keeps the size.
+            order = members[np.argsort(~updated[members], kind="stable")]
+            step = tier.interval.total_seconds() / max(len(order), 1)
+            seconds[order] = np.arange(len(order), dtype=np.float32) * np.float32(step)
+        return cls(np.asarray(ids), seconds, now)
+
+    def at(self, vod_id: int) -> datetime:
+        """Return the first visit of ``vod_id``; a video that was not planned for is visited at once."""
+        import numpy as np
+
+        position = int(np.searchsorted(self.ids, vod_id))
+        if position >= len(self.ids) or self.ids[position] != vod_id:
+            return self.now
+        return self.now + timedelta(seconds=float(self.seconds[position]))
 
 
 @dataclass(slots=True)
@@ -70,7 +111,7 @@ class Intake:
 
         Args:
             spread: ``False`` makes every new video due now (for small libraries).
-            progress: Told how many videos were looked at so far.
+            progress: Called with how many videos were looked at so far.
         """
         plan = self._plan_first_visits() if spread else None
         report = IntakeReport()
@@ -80,9 +121,6 @@ class Intake:
         return report
 
     def _plan_first_visits(self) -> FirstVisits:
-        # numpy takes a tenth of a second to load, which no run has to wait for that does not initialise.
-        from douban_pipeline.douban.chain.due.first_visits import FirstVisits
-
         now = self.clock.now()
         ids, moments, tiers = array("I"), array("I"), array("b")
         for rows in self.cms.stream(self.engine, ("vod_time", "vod_year"), size=10 * _BATCH):
@@ -151,21 +189,23 @@ class Intake:
         for rows in self.cms.stream(self.engine, self.columns, first=first, last=last, size=_BATCH):
             self._take_in(rows, report)
             present.update(row["vod_id"] for row in rows)
-        video = self.video
-        for transaction in transactions(self.engine):
-            with transaction as connection:
-                query = select(video.c.vod_id).where(
-                    video.c.vod_id > first, video.c.vod_id <= last, video.c.douban_next_sync_at.is_not(None)
-                )
-                gone = [vod_id for vod_id in connection.execute(query).scalars() if vod_id not in present]
-                for start in range(0, len(gone), _BATCH):
-                    connection.execute(
-                        update(video)
-                        .where(video.c.vod_id.in_(gone[start : start + _BATCH]))
-                        .values(douban_next_sync_at=None, douban_review_reason=GONE)
-                    )
-        report.gone += len(gone)
+        report.gone += run_transaction(self.engine, partial(self._note_gone, first=first, last=last, present=present))
         return report
+
+    def _note_gone(self, connection: Connection, first: int, last: int, present: Collection[int]) -> int:
+        """Take videos with ids above ``first`` up to ``last`` off the schedule unless ``present``; return how many."""
+        video = self.video
+        query = select(video.c.vod_id).where(
+            video.c.vod_id > first, video.c.vod_id <= last, video.c.douban_next_sync_at.is_not(None)
+        )
+        gone = [vod_id for vod_id in connection.execute(query).scalars() if vod_id not in present]
+        for start in range(0, len(gone), _BATCH):
+            connection.execute(
+                update(video)
+                .where(video.c.vod_id.in_(gone[start : start + _BATCH]))
+                .values(douban_next_sync_at=None, douban_review_reason=GONE)
+            )
+        return len(gone)
 
     def _take_in(self, rows: Sequence[RowMapping], report: IntakeReport, plan: FirstVisits | None = None) -> None:
         now = self.clock.now()
@@ -178,36 +218,40 @@ class Intake:
         rows = [row for row in rows if row["vod_id"] not in states or self._change(row, states[row["vod_id"]], now)]
         if not rows:
             return
-        vod_ids = [row["vod_id"] for row in rows]
-        for transaction in transactions(self.engine):
-            with transaction as connection:
-                # Looked at again, our state under lock and the CMS after it: a run may have linked a video in between.
-                states = state_rows(connection, self.tables, vod_ids, lock=True)
-                standing = self.cms.rows(connection, list(states)) if states else {}
-                moved = [n for n in standing if standing[n]["vod_douban_id"] != states[n]["vod_douban_id"]]
-                chosen = chosen_subjects(connection, self.tables, moved)
-                new: list[dict[str, Any]] = []
-                changed: list[dict[str, Any]] = []
-                tiers: list[str] = []
-                for row in rows:
-                    state = states.get(row["vod_id"])
-                    if state is None:
-                        new.append(_first_state(row, plan.at(row["vod_id"]) if plan else now))
-                        tiers.append(tier_of_row(row, now).name)
-                    elif row["vod_id"] in standing:
-                        choice = chosen.get(row["vod_id"])
-                        difference = self._change(standing[row["vod_id"]], state, now, choice)
-                        if difference:
-                            before = {name: state[name] for name in _UPDATED}
-                            changed.append(before | difference | {"key": row["vod_id"]})
-                if new:
-                    insert_missing(connection, self.video, new, key="vod_id")
-                if changed:
-                    connection.execute(update(self.video).where(self.video.c.vod_id == bindparam("key")), changed)
+        tiers, changed = run_transaction(self.engine, partial(self._store, rows=rows, now=now, plan=plan))
         for tier in tiers:
             report.by_tier[tier] = report.by_tier.get(tier, 0) + 1
-        report.new += len(new)
-        report.changed += len(changed)
+        report.new += len(tiers)
+        report.changed += changed
+
+    def _store(
+        self, connection: Connection, rows: Sequence[RowMapping], now: datetime, plan: FirstVisits | None
+    ) -> tuple[list[str], int]:
+        """Write the state of videos that are new or changed; return the tier of each new one, and how many changed."""
+        # Looked at again, our state under lock and the CMS after it: a run may have linked a video in between.
+        states = state_rows(connection, self.tables, [row["vod_id"] for row in rows], lock=True)
+        current = self.cms.rows(connection, list(states)) if states else {}
+        moved = [n for n in current if current[n]["vod_douban_id"] != states[n]["vod_douban_id"]]
+        chosen = chosen_subjects(connection, self.tables, moved)
+        new: list[dict[str, Any]] = []
+        changed: list[dict[str, Any]] = []
+        tiers: list[str] = []
+        for row in rows:
+            state = states.get(row["vod_id"])
+            if state is None:
+                new.append(_first_state(row, plan.at(row["vod_id"]) if plan else now))
+                tiers.append(tier_of_row(row, now).name)
+            elif row["vod_id"] in current:
+                choice = chosen.get(row["vod_id"])
+                difference = self._change(current[row["vod_id"]], state, now, choice)
+                if difference:
+                    before = {name: state[name] for name in _UPDATED}
+                    changed.append(before | difference | {"key": row["vod_id"]})
+        if new:
+            insert_missing(connection, self.video, new, key="vod_id")
+        if changed:
+            connection.execute(update(self.video).where(self.video.c.vod_id == bindparam("key")), changed)
+        return tiers, len(changed)
 
     def _change(self, row: RowMapping, state: RowMapping, now: datetime, chosen: int | None = None) -> dict[str, Any]:
         return _difference(row, state, now, next_visit_of(row, now), chosen)
@@ -233,7 +277,7 @@ def _in_recycle_bin(row: RowMapping) -> bool:
 def _first_state(row: RowMapping, visit: datetime) -> dict[str, Any]:
     """Return the state row of a video seen for the first time.
 
-    An id that stands in the CMS counts as CONFIRMED, of source ``cms``: it is checked against its subject before
+    An id in the CMS counts as CONFIRMED, of source ``cms``: it is checked against its subject before
     anything is written for it.
     """
     linked = bool(row["vod_douban_id"])
@@ -283,7 +327,7 @@ def _difference(
 def _id_changed(douban_id: int, state: RowMapping, chosen: int | None, now: datetime) -> dict[str, Any]:
     """Return the state after somebody else wrote the id in the CMS.
 
-    What a person chose is not given up for it: a person is asked, and nothing is linked or synced meanwhile.
+    It does not replace what a person chose: a person is asked, and nothing is linked or synced until then.
     """
     if state["douban_id_locked"]:
         reason = f"锁定的豆瓣 ID {state['vod_douban_id']} 在 CMS 中被改为 {douban_id}"

@@ -57,12 +57,12 @@ def initialise(context: dg.OpExecutionContext, config: InitialiseConfig, service
     before, after = migrations.upgrade(services.engine, services.settings.table_prefix)
     context.log.info(f"our tables: version {before or 'none'} → {after}")
     steps = 10_000
-    told = 0
+    reported = 0
 
     def progress(seen: int) -> None:
-        nonlocal told
-        if seen // steps > told:
-            told = seen // steps
+        nonlocal reported
+        if seen // steps > reported:
+            reported = seen // steps
             context.log.info(f"{seen} videos looked at")
 
     report = _intake(services).initialise(spread=config.spread, progress=progress)

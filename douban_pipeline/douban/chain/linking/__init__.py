@@ -1,1 +1,1 @@
-"""From a video to its subject: candidates from outside, verdicts from within."""
+"""From a video to its subject: candidates from outside sources, and verdicts on them."""

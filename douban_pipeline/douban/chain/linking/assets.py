@@ -1,4 +1,4 @@
-"""The middle of the chain: candidates from outside, verdicts from within."""
+"""Two steps of the chain: candidates from outside sources, and verdicts on them."""
 
 from collections import Counter
 from functools import partial
@@ -7,14 +7,13 @@ import dagster as dg
 
 from douban_pipeline.core.database import reading, run_transaction
 from douban_pipeline.core.ui.presentation import counted, subject_link, table
+from douban_pipeline.dagster_kit.metadata import tables_with_rows
 from douban_pipeline.douban.chain.due.assets import due_videos
-from douban_pipeline.douban.chain.linking.candidates import CandidateFinder, Found
-from douban_pipeline.douban.chain.linking.facts import video_facts
-from douban_pipeline.douban.chain.linking.guards import profile_of
-from douban_pipeline.douban.chain.linking.idle import pass_over, why_idle
-from douban_pipeline.douban.chain.linking.verdicts import Bench, Judged
+from douban_pipeline.douban.chain.linking.candidates import CandidateFinder, FoundCandidates
+from douban_pipeline.douban.chain.linking.verdicts import VerdictSummary, VerdictWriter, match_refusal, skip_task
 from douban_pipeline.douban.chain.session import open_session
-from douban_pipeline.douban.partitions import shard_backfill, shards
+from douban_pipeline.douban.match_inputs import profile_of, video_facts
+from douban_pipeline.douban.partitions import shard_backfill, shard_numbers, shards
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import TaskStage
 from douban_pipeline.douban.store.tasks import Task
@@ -40,7 +39,7 @@ def search_candidates(context: dg.AssetExecutionContext, services: dg.ResourcePa
     paced by `mac_douban_gate` and kept in `mac_douban_snapshot`, so that nothing is asked twice. A source that is
     ill or closed defers tasks instead of failing the run: an empty answer and a failed call are never mixed up.
     """
-    session = open_session(context, services)
+    session = open_session(services, context.run.run_id, shard_numbers(context.partition_keys), context.log)
     settings = services.settings
     tasks = session.queue.lease(session.shards, TaskStage.SEARCH, limit=session.limit)
     with reading(services.engine) as connection:
@@ -58,15 +57,15 @@ def search_candidates(context: dg.AssetExecutionContext, services: dg.ResourcePa
     attempts = session.attempts()
     wanted: list[Task] = []
     for task in tasks:
-        idle = why_idle(rows.get(task.vod_id), states.get(task.vod_id))
-        if idle:
-            pass_over(services, session.queue, task, rows.get(task.vod_id), idle)
+        refusal = match_refusal(rows.get(task.vod_id), states.get(task.vod_id))
+        if refusal is not None:
+            skip_task(services, session.queue, task, rows.get(task.vod_id), refusal)
         else:
             wanted.append(task)
     videos = {task.vod_id: video_facts(rows[task.vod_id], services.cms, services.categories) for task in wanted}
-    found: dict[int, Found] = {}
+    found: dict[int, FoundCandidates] = {}
 
-    def find(task: Task) -> Found:
+    def find(task: Task) -> FoundCandidates:
         return finder.find(videos[task.vod_id], patience=PATIENCE - task.attempts)
 
     workers = max(settings.search_concurrency, settings.douban_concurrency)
@@ -89,15 +88,18 @@ def search_candidates(context: dg.AssetExecutionContext, services: dg.ResourcePa
         for vod_id, result in sorted(found.items(), key=lambda pair: -pair[1].requests)
     ]
     requests = sum(result.requests for result in found.values())
-    return session.result(
-        {
-            "searched": len(found),
-            "without_candidates": sum(not result.subjects for result in found.values()),
-            "requests": requests,
-            "requests_per_video": round(requests / len(found), 2) if found else 0.0,
-            "most_requests": dg.MetadataValue.md(table(rows_shown)),
-            **session.attempts_metadata(attempts),
-        }
+    return dg.MaterializeResult(
+        metadata=session.metadata(
+            {
+                "searched": len(found),
+                "without_candidates": sum(not result.subjects for result in found.values()),
+                "requests": requests,
+                "requests_per_video": round(requests / len(found), 2) if found else 0.0,
+                "most_requests": dg.MetadataValue.md(table(rows_shown)),
+                **attempts.counts(),
+                **tables_with_rows({"put_back": attempts.requeued(services.settings.zone)}),
+            }
+        )
     )
 
 
@@ -109,38 +111,40 @@ def search_candidates(context: dg.AssetExecutionContext, services: dg.ResourcePa
     kinds={"python", "mysql"},
 )
 def scored_matches(context: dg.AssetExecutionContext, services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
-    """Judges each searched video from the archived answers and stores the verdict with all it rests on.
+    """Judges each searched video from the archived answers and stores the verdict with everything it was reached by.
 
     CONFIRMED needs the score, the lead and the acceptance gate; it waits in `mac_douban_verdict` for
     `synced_fields` and for the guards between. REVIEW and NOT_FOUND settle the video's state at once. Every
     candidate's points and conflicts are in `mac_douban_review_candidate`. Writes nothing to the CMS and makes no
     request.
     """
-    session = open_session(context, services)
-    bench = Bench(services, session.queue, session.run_id)
-    withdrawn = bench.quarantine()
+    session = open_session(services, context.run.run_id, shard_numbers(context.partition_keys), context.log)
+    writer = VerdictWriter(services, session.queue, session.run_id)
+    withdrawn = writer.quarantine()
     for breach in withdrawn:
         context.log.warning(f"withdrew the verdict on video {breach.vod_id}: {breach.what}")
     tasks = session.queue.lease(session.shards, TaskStage.SCORE, limit=session.limit)
-    judged = bench.judge(tasks)
+    judged = writer.judge(tasks)
     verdicts = Counter(item.status for item in judged)
     context.log.info(counted("videos judged", verdicts))
     doubtful = sorted((item for item in judged if item.status != "CONFIRMED"), key=lambda item: -(item.score or 0.0))
     confirmed = sorted((item for item in judged if item.status == "CONFIRMED"), key=lambda item: item.score or 0.0)
-    return session.result(
-        {
-            "judged": len(judged),
-            "confirmed": verdicts["CONFIRMED"],
-            "review": verdicts["REVIEW"],
-            "not_found": verdicts["NOT_FOUND"],
-            "withdrawn": len(withdrawn),
-            "closest_confirmed": dg.MetadataValue.md(table([_confirmed(item) for item in confirmed])),
-            "most_doubtful": dg.MetadataValue.md(table([_doubtful(item) for item in doubtful])),
-        }
+    return dg.MaterializeResult(
+        metadata=session.metadata(
+            {
+                "judged": len(judged),
+                "confirmed": verdicts["CONFIRMED"],
+                "review": verdicts["REVIEW"],
+                "not_found": verdicts["NOT_FOUND"],
+                "withdrawn": len(withdrawn),
+                "closest_confirmed": dg.MetadataValue.md(table([_confirmed(item) for item in confirmed])),
+                "most_doubtful": dg.MetadataValue.md(table([_doubtful(item) for item in doubtful])),
+            }
+        )
     )
 
 
-def _confirmed(item: Judged) -> dict[str, object]:
+def _confirmed(item: VerdictSummary) -> dict[str, object]:
     return {
         "vod_id": item.vod_id,
         "title": item.title,
@@ -151,7 +155,7 @@ def _confirmed(item: Judged) -> dict[str, object]:
     }
 
 
-def _doubtful(item: Judged) -> dict[str, object]:
+def _doubtful(item: VerdictSummary) -> dict[str, object]:
     return {
         "vod_id": item.vod_id,
         "title": item.title,

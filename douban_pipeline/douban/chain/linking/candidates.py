@@ -1,16 +1,16 @@
-"""Finding the subjects a video might be, with as few requests as the verdict allows."""
+"""Finding the subjects a video might be, with as few requests as the verdict allows, and judging them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import timedelta
 from itertools import chain, islice, repeat
 from typing import Any, Protocol
 
 from douban_pipeline.core.errors import SourceError, SourceUnavailable
-from douban_pipeline.douban.chain.linking.facts import glimpsed_facts, subject_facts
-from douban_pipeline.douban.sources.douban_php import SubjectAnswer
+from douban_pipeline.douban.match_inputs import glimpsed_facts, subject_facts
+from douban_pipeline.douban.sources.douban_php import SubjectAnswer, SubjectRecord
 from douban_pipeline.douban.sources.errors import SubjectMissing
 from douban_pipeline.douban.sources.search import (
     Hit,
@@ -21,10 +21,10 @@ from douban_pipeline.douban.sources.search import (
 )
 from douban_pipeline.matching import (
     Likeness,
-    Profile,
     Status,
     Subject,
     Thresholds,
+    Verdict,
     Video,
     cache_key,
     ends_search,
@@ -34,12 +34,11 @@ from douban_pipeline.matching import (
     search_queries,
     suggest_queries,
 )
-from douban_pipeline.matching.profiles import PLAN
+from douban_pipeline.matching.profiles import PLAN, Profile
 from douban_pipeline.matching.similarity import match_titles
 
 MOST_GUESSES = 1
 """Subjects asked about although they are not named like the video: their other names may be."""
-
 
 SHOWN = 5
 """Candidates a reviewer is shown at least, if the search found as many; beyond these only those named alike."""
@@ -54,8 +53,8 @@ class SubjectSource(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Fetched:
-    """A candidate Douban was asked about: its archived answer, and the kind the search told of it."""
+class FetchedCandidate:
+    """A candidate Douban was asked about: its archived answer, and its kind as the search names it."""
 
     douban_id: int
     snapshot_id: int
@@ -63,7 +62,7 @@ class Fetched:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundCandidates:
     """The candidates of one video.
 
     Attributes:
@@ -73,41 +72,52 @@ class Found:
         crowded: Whether a whole page of answers was named like the video, so that there may be more of them.
         snapshots: The search answers that named them.
         requests: Calls made; answers from the archive cost none.
+        complete: Whether every search provider answered that could still have named the video's subject. One that
+            failed, was closed or had no quota left did not; it makes no difference once an index of titles named the
+            video (it names all subjects of a title at once) or a fetched subject agrees in its people, because the
+            search ends there with every provider well, too.
+        source_healthy: Whether no call failed to a provider that named some of them.
     """
 
-    subjects: tuple[Fetched, ...]
+    subjects: tuple[FetchedCandidate, ...]
     hits: tuple[Hit, ...]
     crowded: bool
     snapshots: tuple[int, ...]
     requests: int
+    complete: bool = True
+    source_healthy: bool = True
 
     def to_payload(self) -> dict[str, Any]:
         """Return what the task carries on to the verdict."""
         return {
             "subjects": [[each.douban_id, each.snapshot_id, each.kind] for each in self.subjects],
-            # An excerpt tells nothing that a verdict rests on.
+            # No verdict uses an excerpt.
             "hits": [
                 {name: value for name, value in asdict(replace(hit, snippet="")).items() if value} for hit in self.hits
             ],
             "crowded": self.crowded,
             "snapshots": list(self.snapshots),
             "requests": self.requests,
+            "complete": self.complete,
+            "source_healthy": self.source_healthy,
         }
 
     @classmethod
-    def from_payload(cls, payload: Mapping[str, Any]) -> Found:
+    def from_payload(cls, payload: Mapping[str, Any]) -> FoundCandidates:
         """Read what `to_payload` wrote, or an earlier release, which kept less."""
         return cls(
-            tuple(Fetched(*each) for each in payload["subjects"]),
+            tuple(FetchedCandidate(*each) for each in payload["subjects"]),
             tuple(Hit(**{"title": "", "url": "", **hit}) for hit in payload.get("hits", ())),
             payload.get("crowded", False),
             tuple(payload["snapshots"]),
             payload["requests"],
+            payload.get("complete", True),
+            payload.get("source_healthy", True),
         )
 
 
 @dataclass(slots=True)
-class _Hunt:
+class _Progress:
     """What is known of one video's candidates so far.
 
     Attributes:
@@ -116,16 +126,18 @@ class _Hunt:
         hits: What the searches named, by id.
         crowded: Whether a whole page of answers was named like the video.
         snapshots: Archived search answers.
-        silent: Engines that did not answer.
-        incomplete: Why a provider that should have been asked gave no answer.
+        silent: Engines behind a provider that did not answer.
+        missing: Why a provider that should have been asked gave no answer, None if all did.
+        answered: Providers that named subjects.
+        failed: Providers to whom a call failed.
         requests: Calls made.
-        subjects: Subjects Douban told of.
-        facts: What it told of them.
+        subjects: Subjects Douban described.
+        facts: Their descriptions.
         asked: Ids Douban was asked about, also those it does not have.
-        namesakes: Subjects told of that are named like the video.
-        indexed: Whether an index of titles named some that are; it names all at once.
-        guesses: Subjects asked about although they are not.
-        settled: The subject that people speak for.
+        namesakes: How many described subjects are named like the video.
+        indexed: Whether an index of titles named one that is; it names all at once.
+        guesses: How many subjects were asked about although they are not named like it.
+        settled: The described subject whose people agree with the video's.
     """
 
     video: Video
@@ -134,9 +146,11 @@ class _Hunt:
     crowded: bool = False
     snapshots: list[int] = field(default_factory=list)
     silent: set[str] = field(default_factory=set)
-    incomplete: SourceError | None = None
+    missing: SourceError | None = None
+    answered: set[str] = field(default_factory=set)
+    failed: set[str] = field(default_factory=set)
     requests: int = 0
-    subjects: list[Fetched] = field(default_factory=list)
+    subjects: list[FetchedCandidate] = field(default_factory=list)
     facts: list[Subject] = field(default_factory=list)
     asked: set[int] = field(default_factory=set)
     namesakes: int = 0
@@ -148,12 +162,15 @@ class _Hunt:
         """Return how likely a subject is the video's."""
         return likeness(self.video, subject, self.thresholds)
 
-    def take(self, answer: SearchAnswer) -> bool:
-        """Take in a search answer; return whether any of its hits is named like the video."""
+    def add_answer(self, answer: SearchAnswer) -> bool:
+        """Add a search answer; return whether any of its hits is named like the video."""
         self.snapshots.extend(answer.snapshots)
         self.requests += answer.requests
         self.silent.update(answer.silent)
-        self.incomplete = answer.incomplete or self.incomplete
+        self.missing = answer.incomplete or self.missing
+        self.failed.update(answer.failed)
+        if answer.hits:
+            self.answered.add(answer.provider)
         for hit in answer.hits:
             self.hits.setdefault(hit.douban_id, hit)
         likes = [self.likeness(glimpsed_facts(hit)) is Likeness.NAMESAKE for hit in answer.hits]
@@ -168,10 +185,10 @@ class _Hunt:
         ]
         return sorted((pair for pair in ranked if pair[0] is not Likeness.RULED_OUT), key=lambda pair: pair[0])
 
-    def learn(self, answer: SubjectAnswer, hit: Hit, worth: Likeness) -> None:
-        """Take in what Douban told of a hit."""
+    def add_subject(self, answer: SubjectAnswer, hit: Hit, worth: Likeness) -> None:
+        """Add Douban's description of a hit."""
         self.requests += not answer.from_cache
-        self.subjects.append(Fetched(hit.douban_id, answer.snapshot_id, hit.kind))
+        self.subjects.append(FetchedCandidate(hit.douban_id, answer.snapshot_id, hit.kind))
         facts = subject_facts(answer.record, hit.kind)
         self.facts.append(facts)
         self.namesakes += self.likeness(facts) is Likeness.NAMESAKE
@@ -179,14 +196,22 @@ class _Hunt:
         if self.settled is None and ends_search(self.video, facts):
             self.settled = facts
 
-    def found(self) -> Found:
-        """Return the candidates: those told of, and the other hits that are worth showing."""
+    def result(self) -> FoundCandidates:
+        """Return the candidates: those described, and the other hits that are worth showing."""
         shown: list[Hit] = []
         for hit in self.hits.values():
             few = len(self.subjects) + len(shown) < SHOWN
             if hit.douban_id not in self.asked and (few or self._alike(hit)):
                 shown.append(hit)
-        return Found(tuple(self.subjects), tuple(shown), self.crowded, tuple(self.snapshots), self.requests)
+        return FoundCandidates(
+            tuple(self.subjects),
+            tuple(shown),
+            self.crowded,
+            tuple(self.snapshots),
+            self.requests,
+            complete=self.missing is None or self.indexed or self.settled is not None,
+            source_healthy=self.answered.isdisjoint(self.failed),
+        )
 
     def _alike(self, hit: Hit) -> bool:
         return match_titles(self.video, glimpsed_facts(hit)).similarity >= self.thresholds.title_floor
@@ -221,7 +246,7 @@ class CandidateFinder:
         self.subject_age = subject_age
         self.profile = profile
 
-    def find(self, video: Video, *, patience: int = 0) -> Found:
+    def find(self, video: Video, *, patience: int = 0) -> FoundCandidates:
         """Search for ``video`` and fetch what is needed to judge it.
 
         Args:
@@ -230,52 +255,53 @@ class CandidateFinder:
                 failed call. An engine that is always silent must not keep a verdict off for ever.
 
         Raises:
-            SearchIncomplete: Nothing that was found fits, and not everybody could be asked.
+            SearchIncomplete: Nothing that was found fits, and not every provider could be asked.
             SourceError: A call failed. Nothing may be concluded from the rest.
         """
-        hunt = _Hunt(video, self.profile.thresholds)
+        progress = _Progress(video, self.profile.thresholds)
         questions = iter(_questions(video, titles_only=self.search.titles_only))
         for question in questions:
-            if self._search(hunt, question):
+            if self._search(progress, question):
                 break
-        if patience > 0 and hunt.silent and not hunt.hits:
-            silent = ", ".join(sorted(hunt.silent))
+        if patience > 0 and progress.silent and not progress.hits:
+            silent = ", ".join(sorted(progress.silent))
             raise SourceUnavailable(self.search.name, f"nothing found, but silent engines: {silent}"[:300])
-        self._ask(hunt)
-        if hunt.namesakes and hunt.settled is None and not hunt.indexed:
-            # A web search names few subjects. Before nobody else is believed to bear the name, it is asked once more.
+        self._ask(progress)
+        if progress.namesakes and progress.settled is None and not progress.indexed:
+            # A web search names few subjects: it is asked once more before the name is believed to be nobody else's.
             for question in islice(questions, 1):
-                self._search(hunt, question)
-                self._ask(hunt)
-        found = hunt.found()
-        if hunt.incomplete is not None and self._nothing_fits(hunt, found):
-            raise SearchIncomplete(self.search.name, hunt.incomplete)
+                self._search(progress, question)
+                self._ask(progress)
+        found = progress.result()
+        if progress.missing is not None and self._nothing_fits(progress, found):
+            raise SearchIncomplete(self.search.name, progress.missing)
         return found
 
-    def _nothing_fits(self, hunt: _Hunt, found: Found) -> bool:
-        subjects = [*hunt.facts, *map(glimpsed_facts, found.hits)]
-        return judge(hunt.video, subjects, profile=self.profile, crowded=found.crowded).status is Status.NOT_FOUND
+    def _nothing_fits(self, progress: _Progress, found: FoundCandidates) -> bool:
+        subjects = [*progress.facts, *map(glimpsed_facts, found.hits)]
+        return judge(progress.video, subjects, profile=self.profile, crowded=found.crowded).status is Status.NOT_FOUND
 
-    def _search(self, hunt: _Hunt, question: Question) -> bool:
-        return hunt.take(self.search.search(question, max_age=self.search_age))
+    def _search(self, progress: _Progress, question: Question) -> bool:
+        return progress.add_answer(self.search.search(question, max_age=self.search_age))
 
-    def _ask(self, hunt: _Hunt) -> None:
+    def _ask(self, progress: _Progress) -> None:
         """Ask Douban about the hits, as long as an answer can change the verdict."""
-        for worth, hit in hunt.worth_asking():
-            if len(hunt.subjects) >= self.top_n or (hunt.namesakes and worth is not Likeness.NAMESAKE):
+        for worth, hit in progress.worth_asking():
+            if len(progress.subjects) >= self.top_n or (progress.namesakes and worth is not Likeness.NAMESAKE):
                 return
-            if worth is Likeness.GUESS and hunt.guesses >= MOST_GUESSES:
+            if worth is Likeness.GUESS and progress.guesses >= MOST_GUESSES:
                 return
-            if hunt.settled is not None and not may_match_too(hunt.video, hunt.settled, glimpsed_facts(hit)):
+            settled = progress.settled
+            if settled is not None and not may_match_too(progress.video, settled, glimpsed_facts(hit)):
                 continue
-            hunt.asked.add(hit.douban_id)
+            progress.asked.add(hit.douban_id)
             try:
                 answer = self.douban.subject(hit.douban_id, max_age=self.subject_age)
             except SubjectMissing:
                 # The engine's index is older than Douban; the source itself is well.
-                hunt.requests += 1
+                progress.requests += 1
                 continue
-            hunt.learn(answer, hit, worth)
+            progress.add_subject(answer, hit, worth)
 
 
 def _questions(video: Video, *, titles_only: bool) -> list[Question]:
@@ -293,3 +319,56 @@ def _questions(video: Video, *, titles_only: bool) -> list[Question]:
         return [Question(about, title=title) for title in titles]
     worded = zip(search_queries(video), chain(("plain", "site"), repeat("")), chain(titles, repeat("")), strict=False)
     return [Question(about, words, title, form) for words, form, title in worded]
+
+
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    """What else a verdict depends on, beside the video and its candidates.
+
+    Attributes:
+        reverted: Douban ids whose link to this video was reverted before.
+        linked: Titles of the other videos that are linked to a subject, by its id.
+        chosen: The Douban id that a person chose for the video, None if nobody did.
+        braked: Strata in which nothing is confirmed for now.
+    """
+
+    reverted: frozenset[int] = frozenset()
+    linked: Mapping[int, Sequence[str]] = field(default_factory=dict)
+    chosen: int | None = None
+    braked: frozenset[str] = frozenset()
+
+
+NO_CIRCUMSTANCES = Circumstances()
+"""Nothing is reverted, linked, chosen or braked."""
+
+
+def judge_found(
+    video: Video,
+    found: FoundCandidates,
+    records: Mapping[int, SubjectRecord],
+    profile: Profile,
+    circumstances: Circumstances = NO_CIRCUMSTANCES,
+) -> Verdict:
+    """Judge ``video`` against its candidates.
+
+    Args:
+        video: The local video.
+        found: Its candidates.
+        records: Douban's answers about those that were asked about, by id.
+        profile: The profile in force.
+        circumstances: What else is known.
+    """
+    subjects = [subject_facts(records[each.douban_id], each.kind) for each in found.subjects]
+    subjects += [glimpsed_facts(hit) for hit in found.hits]
+    return judge(
+        video,
+        subjects,
+        profile=profile,
+        complete=found.complete,
+        source_healthy=found.source_healthy,
+        crowded=found.crowded,
+        reverted=circumstances.reverted,
+        linked=circumstances.linked,
+        chosen=circumstances.chosen,
+        braked=circumstances.braked,
+    )

@@ -1,6 +1,6 @@
 """The rules that no confirmed verdict may break, asked of the database over all shards.
 
-The same predicate stands again in the write path: the check makes a breach visible, the write makes it harmless.
+The write path asks the same predicate again: the check shows a breach, the write path refuses it.
 """
 
 from __future__ import annotations
@@ -11,20 +11,19 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
+from douban_pipeline.douban.match_inputs import profile_of
 from douban_pipeline.douban.services import Services
-from douban_pipeline.douban.settings import Settings
 from douban_pipeline.douban.store import brakes
 from douban_pipeline.douban.store.decisions import chosen_subjects
 from douban_pipeline.douban.store.states import ReviewStatus, VerdictState
 from douban_pipeline.douban.store.videos import Breach
-from douban_pipeline.matching import Thresholds
 from douban_pipeline.matching.guard import SENTENCES, violations
-from douban_pipeline.matching.profiles import Profile, make_profile
+from douban_pipeline.matching.profiles import Profile
 
 
 @dataclass(frozen=True, slots=True)
 class VerdictBreach(Breach):
-    """A confirmed verdict that must not be written: where it stands, and the codes of the rules it breaks."""
+    """A confirmed verdict that must not be written: its row and run, and the codes of the rules it breaks."""
 
     verdict_id: int
     task_id: int
@@ -32,19 +31,7 @@ class VerdictBreach(Breach):
     codes: tuple[str, ...]
 
 
-def profile_of(settings: Settings) -> Profile:
-    """Return the profile in force, with its weights and thresholds."""
-    thresholds = Thresholds(
-        confirm=settings.confirm_score,
-        review=settings.review_score,
-        lead=settings.lead_score,
-        title_floor=settings.title_floor,
-        year_gap=settings.year_gap,
-    )
-    return make_profile(settings.match_profile, weights=settings.weights, thresholds=thresholds)
-
-
-def words(codes: Sequence[str]) -> str:
+def sentences_of(codes: Sequence[str]) -> str:
     """Return broken rules as a sentence for people."""
     return "；".join(SENTENCES[code] for code in codes)
 
@@ -62,8 +49,8 @@ def broken_rules(
         verdict: The stored verdict.
         state: The video's state now.
         profile: The profile in force.
-        braked: Strata whose brake is on, see `catalog.brakes`.
-        chosen: The subject that a person chose for the video, see `catalog.decisions.chosen_subjects`.
+        braked: Strata whose brake is on, see `store.brakes`.
+        chosen: The subject that a person chose for the video, see `store.decisions.chosen_subjects`.
     """
     return violations(
         verdict=verdict["verdict"],
@@ -99,6 +86,8 @@ def breaches(services: Services, connection: Connection) -> list[VerdictBreach]:
         codes = broken_rules(row, row, profile, braked, chosen.get(row["vod_id"]))
         if codes:
             found.append(
-                VerdictBreach(row["vod_id"], words(codes), row["verdict_id"], row["task_id"], row["run_id"], codes)
+                VerdictBreach(
+                    row["vod_id"], sentences_of(codes), row["verdict_id"], row["task_id"], row["run_id"], codes
+                )
             )
     return found

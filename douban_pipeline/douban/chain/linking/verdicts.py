@@ -1,42 +1,42 @@
-"""Judging videos from archived answers, and storing every verdict with all it rests on.
+"""Judging videos from archived answers, and storing every verdict with everything it was reached by.
 
-Nothing here writes to the CMS: a CONFIRMED verdict waits for the writing step, the others settle our own state.
+Nothing here writes to the CMS: a CONFIRMED verdict waits for the writing step, the others go into our own state.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 from sqlalchemy import Connection, RowMapping, bindparam, insert, select, update
 
 from douban_pipeline.cms.values import readable
-from douban_pipeline.core.database import reading, transactions
-from douban_pipeline.douban.chain.linking.candidates import Found
-from douban_pipeline.douban.chain.linking.facts import video_facts
-from douban_pipeline.douban.chain.linking.guards import VerdictBreach, breaches, profile_of
-from douban_pipeline.douban.chain.linking.idle import pass_over, why_idle
-from douban_pipeline.douban.chain.linking.judging import Circumstances, judge_found
+from douban_pipeline.core.database import reading, run_transaction
+from douban_pipeline.douban.chain.linking.candidates import Circumstances, FoundCandidates, judge_found
+from douban_pipeline.douban.chain.linking.guards import VerdictBreach, breaches
 from douban_pipeline.douban.chain.tiers import next_visit_of
+from douban_pipeline.douban.match_inputs import profile_of, video_facts
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.sources.douban_php import parse_subject
 from douban_pipeline.douban.store import brakes
 from douban_pipeline.douban.store.decisions import chosen_subjects
 from douban_pipeline.douban.store.states import ReviewStatus, TaskStage, TaskStatus, VerdictState
 from douban_pipeline.douban.store.tasks import Task, TaskQueue, back_off
-from douban_pipeline.douban.store.videos import fingerprint, state_rows
+from douban_pipeline.douban.store.videos import GONE, fingerprint, note_gone, state_rows
 from douban_pipeline.matching import RULE_VERSION, Status, Verdict, Video
 
 _KEPT_CANDIDATES = 10
 _MOST_LINKED = 500
 _LINK = ("vod_douban_id", "douban_review_status", "douban_id_source", "douban_id_locked")
-_DECIDED_MEANWHILE = "判定期间影片的关联已有变化"
+_LINKED = "影片已有确认的关联"
+_LINK_CHANGED = "判定期间影片的关联已有变化"
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
-    """A verdict as it was stored, for the run's report; subject, score and points are the best candidate's."""
+class VerdictSummary:
+    """A stored verdict, as the run's report shows it; subject, score and points are the best candidate's."""
 
     vod_id: int
     shard: int
@@ -50,8 +50,8 @@ class Judged:
     candidates: int = 0
 
 
-class Bench:
-    """Judges the tasks of one run.
+class VerdictWriter:
+    """Judges the videos of one run's tasks and stores the verdicts.
 
     Args:
         services: Database, archive and settings.
@@ -73,11 +73,11 @@ class Bench:
         )
         self._keep = insert(verdict)
 
-    def judge(self, tasks: Sequence[Task]) -> list[Judged]:
+    def judge(self, tasks: Sequence[Task]) -> list[VerdictSummary]:
         """Judge ``tasks`` from the archive and store the verdicts; one transaction a video."""
         vod_ids = [task.vod_id for task in tasks]
         services = self.services
-        finds = {task.task_id: Found.from_payload(task.payload) for task in tasks}
+        finds = {task.task_id: FoundCandidates.from_payload(task.payload) for task in tasks}
         with reading(services.engine) as connection:
             rows = services.cms.rows(connection, vod_ids)
             states = state_rows(connection, services.tables, vod_ids)
@@ -87,12 +87,12 @@ class Bench:
             fetched = [each for found in finds.values() for each in found.subjects]
             linked = self._linked(connection, {each.douban_id for each in fetched})
             bodies = services.archive.bodies(connection, {each.snapshot_id for each in fetched})
-        judged: list[Judged] = []
+        judged: list[VerdictSummary] = []
         for task in tasks:
             row, state = rows.get(task.vod_id), states.get(task.vod_id)
-            idle = why_idle(row, state)
-            if idle or row is None or state is None:
-                pass_over(services, self.queue, task, row, idle)
+            refusal = match_refusal(row, state)
+            if refusal is not None or row is None or state is None:
+                skip_task(services, self.queue, task, row, refusal or GONE)
                 continue
             video = video_facts(row, services.cms, services.categories)
             circumstances = Circumstances(
@@ -109,10 +109,10 @@ class Bench:
         return judged
 
     def _linked(self, connection: Connection, douban_ids: Collection[int]) -> dict[int, list[tuple[int, str]]]:
-        """Return the videos that are linked to these subjects, with their titles."""
+        """Return the ids and titles of the videos that are linked to these subjects, by subject."""
         states = self.services.tables.video
         linked_to = states.c.vod_douban_id.in_(douban_ids)
-        # Some converters write one id into every record: a few of them tell as much as all.
+        # Some converters write one id into every record: a few of these are as good as all.
         query = select(states.c.vod_id, states.c.vod_douban_id).where(linked_to).limit(_MOST_LINKED)
         found = [(row.vod_id, row.vod_douban_id) for row in connection.execute(query)]
         titles = self.services.cms.rows(connection, [vod_id for vod_id, _ in found])
@@ -128,11 +128,11 @@ class Bench:
         row: RowMapping,
         state: RowMapping,
         video: Video,
-        found: Found,
+        found: FoundCandidates,
         bodies: Mapping[int, bytes],
         circumstances: Circumstances,
-    ) -> Judged | None:
-        """Judge a video and store its verdict; None where somebody else decided meanwhile."""
+    ) -> VerdictSummary | None:
+        """Judge a video and store its verdict; None where its link was decided on since it was read."""
         try:
             records = {
                 each.douban_id: parse_subject(bodies[each.snapshot_id], each.douban_id) for each in found.subjects
@@ -140,21 +140,25 @@ class Bench:
         except KeyError as error:
             return self._search_again(task, video, f"存档的应答 {error} 已不在，重新搜索")
         verdict = judge_found(video, found, records, self.profile, circumstances)
-        status, explanation = with_standing_id(verdict, row["vod_douban_id"])
-        status, explanation = with_choice(status, explanation, circumstances.chosen, row["vod_douban_id"])
+        status, explanation = respect_current_id(verdict, row["vod_douban_id"])
+        status, explanation = respect_choice(status, explanation, circumstances.chosen, row["vod_douban_id"])
         if status == Status.UNDECIDED:
             return self._search_again(task, video, explanation)
-        for transaction in transactions(self.services.engine):
-            with transaction as connection:
-                if self._overtaken(connection, task, state):
-                    return None
-                verdict_id = self._store(connection, task, row, found, video, verdict, status, explanation)
-                if status == ReviewStatus.CONFIRMED:
-                    self.queue.advance(connection, task, TaskStage.SYNC, {**task.payload, "verdict_id": verdict_id})
-                else:
-                    self._settle(connection, task, row, status, explanation)
+
+        def store(connection: Connection) -> bool:
+            if self._link_changed(connection, task, state):
+                return False
+            verdict_id = self._store(connection, task, row, found, video, verdict, status, explanation)
+            if status == ReviewStatus.CONFIRMED:
+                self.queue.advance(connection, task, TaskStage.SYNC, {**task.payload, "verdict_id": verdict_id})
+            else:
+                self._close(connection, task, row, status, explanation)
+            return True
+
+        if not run_transaction(self.services.engine, store):
+            return None
         best = verdict.best
-        return Judged(
+        return VerdictSummary(
             task.vod_id,
             task.shard,
             video.title,
@@ -167,8 +171,8 @@ class Bench:
             len(verdict.candidates),
         )
 
-    def _overtaken(self, connection: Connection, task: Task, seen: RowMapping) -> bool:
-        """Return whether the link was decided on since it was looked at: what another run carried out stands.
+    def _link_changed(self, connection: Connection, task: Task, seen: RowMapping) -> bool:
+        """Return whether the link is another than the one ``seen``, or the task no longer ours; then close the task.
 
         Our state row is locked, so that it stays as it is until the verdict is stored.
         """
@@ -177,24 +181,28 @@ class Bench:
         if held and now is not None and all(now[name] == seen[name] for name in _LINK):
             return False
         if held:
-            self.queue.finish(connection, task.task_id, TaskStatus.SKIP, _DECIDED_MEANWHILE)
+            self.queue.finish(connection, task.task_id, TaskStatus.SKIP, _LINK_CHANGED)
         return True
 
-    def _search_again(self, task: Task, video: Video, why: str) -> Judged | None:
+    def _search_again(self, task: Task, video: Video, why: str) -> VerdictSummary | None:
         """Return a task without a verdict to the search; None where its lease was lost."""
         again = self.services.clock.now() + back_off(1)
-        for transaction in transactions(self.services.engine):
-            with transaction as connection:
-                if not self.queue.requeue(connection, task.task_id, again, why, failed=False, stage=TaskStage.SEARCH):
-                    return None
-        return Judged(task.vod_id, task.shard, video.title, Status.UNDECIDED, 0, None, None, why)
+        ours = run_transaction(
+            self.services.engine,
+            lambda connection: self.queue.requeue(
+                connection, task.task_id, again, why, failed=False, stage=TaskStage.SEARCH
+            ),
+        )
+        if not ours:
+            return None
+        return VerdictSummary(task.vod_id, task.shard, video.title, Status.UNDECIDED, 0, None, None, why)
 
     def _store(
         self,
         connection: Connection,
         task: Task,
         row: RowMapping,
-        found: Found,
+        found: FoundCandidates,
         video: Video,
         verdict: Verdict,
         status: str,
@@ -211,9 +219,8 @@ class Bench:
             "douban_id": verdict.douban_id or 0,
             "score": verdict.score,
             "lead": verdict.lead,
-            # A call that failed never gets here: its task goes back to the search.
-            "complete": True,
-            "source_healthy": True,
+            "complete": found.complete,
+            "source_healthy": found.source_healthy,
             "rejects": list(best.comparison.rejects) if best else [],
             "reasons": list(verdict.codes),
             "explanation": explanation[:500],
@@ -255,8 +262,8 @@ class Bench:
             connection.execute(insert(tables.candidate), rows)
         return verdict_id
 
-    def _settle(self, connection: Connection, task: Task, row: RowMapping, status: str, explanation: str) -> None:
-        """Note a verdict that writes nothing to the CMS, and when to look again."""
+    def _close(self, connection: Connection, task: Task, row: RowMapping, status: str, explanation: str) -> None:
+        """Close a task whose verdict writes nothing to the CMS: note it in our state, with the next visit."""
         now = self.services.clock.now()
         video = self.services.tables.video
         connection.execute(
@@ -274,47 +281,83 @@ class Bench:
         self.queue.finish(connection, task.task_id, TaskStatus.SUCCESS, explanation)
 
     def quarantine(self) -> list[VerdictBreach]:
-        """Withdraw verdicts of earlier runs that must not be written any more; return them.
+        """Refuse pending verdicts of earlier runs that break a rule by now; return the breaches.
 
         A run whose guard failed leaves its verdict behind. The failure was shown once; here the verdict is refused
-        and the video judged anew, so that one bad row does not stop all later runs.
+        and its task closed, so that one bad row does not stop all later runs.
         """
-        tables = self.services.tables
         with reading(self.services.engine) as connection:
             found = [breach for breach in breaches(self.services, connection) if breach.run_id != self.run_id]
         for breach in found:
-            for transaction in transactions(self.services.engine):
-                with transaction as connection:
-                    connection.execute(
-                        update(tables.verdict)
-                        .where(tables.verdict.c.verdict_id == breach.verdict_id)
-                        .values(state=VerdictState.REFUSED, state_reason=breach.what[:500])
-                    )
-                    self.queue.cancel(connection, breach.task_id, breach.what)
+            run_transaction(self.services.engine, partial(self._withdraw, breach=breach))
         return found
 
+    def _withdraw(self, connection: Connection, breach: VerdictBreach) -> None:
+        verdict = self.services.tables.verdict
+        connection.execute(
+            update(verdict)
+            .where(verdict.c.verdict_id == breach.verdict_id)
+            .values(state=VerdictState.REFUSED, state_reason=breach.what[:500])
+        )
+        self.queue.cancel(connection, breach.task_id, breach.what)
 
-def with_standing_id(verdict: Verdict, standing: int) -> tuple[str, str]:
-    """Return status and explanation in view of an id that already stands in the CMS.
 
-    Automation fills an empty id. Another one was put there by somebody, and only a person replaces it; a video is
-    matched in spite of one because it is in doubt, and that doubt is not settled by finding nothing.
+def respect_current_id(verdict: Verdict, current: int) -> tuple[str, str]:
+    """Return status and explanation of a verdict on a video that has an id in the CMS, 0 if it has none.
+
+    Automation fills an empty id. Another one was put there by somebody, and only a person replaces it; a video that
+    has one is matched because it is in doubt, and finding nothing does not end the doubt.
     """
-    if not standing or verdict.status is Status.UNDECIDED or verdict.douban_id == standing:
+    if not current or verdict.status is Status.UNDECIDED or verdict.douban_id == current:
         return verdict.status, verdict.explanation
     if verdict.status is Status.CONFIRMED:
-        return ReviewStatus.REVIEW, f"CMS 中已有豆瓣 ID {standing}，匹配结果为 {verdict.douban_id}，需人工确认"
-    return ReviewStatus.REVIEW, f"CMS 中的豆瓣 ID {standing} 存疑；{verdict.explanation}"
+        return ReviewStatus.REVIEW, f"CMS 中已有豆瓣 ID {current}，匹配结果为 {verdict.douban_id}，需人工确认"
+    return ReviewStatus.REVIEW, f"CMS 中的豆瓣 ID {current} 存疑；{verdict.explanation}"
 
 
-def with_choice(status: str, explanation: str, chosen: int | None, standing: int) -> tuple[str, str]:
-    """Return status and explanation in view of the subject that a person chose for the video, if one did.
+def respect_choice(status: str, explanation: str, chosen: int | None, current: int) -> tuple[str, str]:
+    """Return status and explanation of a verdict on a video for which a person chose a subject, if one did.
 
     Such a video is matched again because somebody else changed the id, or because the subject is gone. Unless the
-    match agrees with the person, a person is asked, and never told that nothing was found.
+    match agrees with the person, a person is asked; the status is never NOT_FOUND.
     """
     if chosen is None or status in (Status.UNDECIDED, ReviewStatus.CONFIRMED):
         return status, explanation
-    if chosen == standing:
+    if chosen == current:
         return ReviewStatus.REVIEW, explanation
-    return ReviewStatus.REVIEW, f"审核员选定的是 {chosen}，CMS 中现为 {standing or '空'}；{explanation}"
+    return ReviewStatus.REVIEW, f"审核员选定的是 {chosen}，CMS 中现为 {current or '空'}；{explanation}"
+
+
+def match_refusal(row: Mapping[Any, Any] | None, state: Mapping[Any, Any] | None) -> str | None:
+    """Return why a video needs no match, None if it does."""
+    if row is None or state is None:
+        return GONE
+    if state["douban_id_locked"]:
+        return "豆瓣 ID 已锁定"
+    if state["douban_review_status"] == ReviewStatus.IGNORED:
+        return "影片已被忽略"
+    if state["douban_review_status"] == ReviewStatus.CONFIRMED and state["vod_douban_id"]:
+        return _LINKED
+    return None
+
+
+def skip_task(services: Services, queue: TaskQueue, task: Task, row: RowMapping | None, reason: str) -> None:
+    """Close ``task`` without a verdict, and move the video's next visit: every run would take on what stays due.
+
+    A video that is linked by now stays due: its fields are to be synced. Nothing changes where the lease was lost.
+    """
+    video = services.tables.video
+
+    def close(connection: Connection) -> None:
+        if not queue.finish(connection, task.task_id, TaskStatus.SKIP, reason):
+            return
+        if row is None:
+            note_gone(connection, services.tables, task.vod_id)
+        elif reason != _LINKED:
+            connection.execute(
+                update(video)
+                .where(video.c.vod_id == task.vod_id, video.c.douban_next_sync_at.is_not(None))
+                .values(douban_next_sync_at=next_visit_of(row, services.clock.now()))
+            )
+
+    run_transaction(services.engine, close)

@@ -51,8 +51,8 @@ def plan_fields(
 ) -> FieldPlan:
     """Return what to write to ``row`` from its subject.
 
-    An empty answer never overwrites. ``fill`` writes only where nothing, ``0`` or a placeholder stands;
-    ``overwrite`` wherever the value differs. A value that a person took back is not written again.
+    An empty answer never overwrites. ``fill`` writes only over nothing, ``0`` or a placeholder;
+    ``overwrite`` wherever the value differs. A value that a person reverted is not written again.
 
     Args:
         row: The CMS row as it was read.
@@ -60,7 +60,7 @@ def plan_fields(
         cms: Widths and character sets of this site's columns.
         vocabulary: The area and language words of the video's category.
         policies: The write policy of each column.
-        undone: Values that people took back, by column.
+        undone: Values that people reverted, by column.
         intro_locked: Whether the synopsis is left alone.
     """
     old: dict[str, Any] = {}

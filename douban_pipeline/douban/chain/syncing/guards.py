@@ -37,7 +37,7 @@ def blanked(services: Services, connection: Connection) -> Iterator[Breach]:
 def locked_touched(services: Services, connection: Connection) -> Iterator[Breach]:
     """Find automatic writes of the window to an id or a synopsis that was locked at the time.
 
-    Putting back what a lock protects is no such write.
+    Restoring what a lock protects is no such write.
     """
     video, log = services.tables.video, services.tables.log
     of_change = (log.c.change_id, log.c.vod_id, log.c.new_values, log.c.state_old, log.c.state_new, log.c.applied_at)
@@ -61,7 +61,7 @@ def locked_touched(services: Services, connection: Connection) -> Iterator[Breac
 
 
 def log_disagrees(services: Services, connection: Connection) -> Iterator[Breach]:
-    """Find writes that the log does not tell whole.
+    """Find writes that the log does not account for.
 
     - a change that is still `prepared` although its run is gone;
     - an automatic id without an applied change that wrote it.
@@ -84,14 +84,14 @@ def log_disagrees(services: Services, connection: Connection) -> Iterator[Breach
 
 @dataclass(frozen=True, slots=True)
 class Overwritten:
-    """What does not stand any more of what was written: which columns, and of how many videos written in all."""
+    """Written columns that hold another value by now, and how many videos were written in all."""
 
     found: list[Breach]
     written: int
 
     @property
     def widespread(self) -> bool:
-        """Whether it is more than single rows that somebody edited: what is written does not take hold here."""
+        """Whether there are more than a few edited rows: something in the CMS rewrites what is written."""
         videos = len({breach.vod_id for breach in self.found})
         return videos >= _MANY and videos > _SHARE * self.written
 
@@ -100,7 +100,7 @@ def overwritten(services: Services, connection: Connection) -> Overwritten:
     """Find columns that no longer hold what their newest applied change of the window wrote.
 
     Unless the CMS itself saved the row since (its `vod_time`, in whole seconds, is not earlier). A change that only
-    notes what stood, as one that locks a synopsis does, wrote nothing.
+    records what was there, as one that locks a synopsis does, wrote nothing.
     """
     newest: dict[int, dict[str, tuple[Any, Any]]] = {}
     times: dict[int, int] = {}
@@ -147,19 +147,19 @@ def changes_of_run(services: Services, connection: Connection, run_id: str) -> d
 def _writes(services: Services, connection: Connection, *, automatic: bool = True) -> Iterator[Any]:
     """Yield the applied changes of the window, the oldest first.
 
-    Putting back what a lock protects counts as no automatic write: a lock may protect that there is nothing.
+    Restoring what a lock protects counts as no automatic write: a lock may protect an empty column.
     """
     log = services.tables.log
     # A day holds tens of thousands: only what is needed is read.
-    told = (log.c.change_id, log.c.vod_id, log.c.old_values, log.c.new_values, log.c.applied_at)
-    query = select(*told).where(log.c.state == ChangeState.APPLIED, log.c.applied_at >= services.clock.now() - WINDOW)
+    read = (log.c.change_id, log.c.vod_id, log.c.old_values, log.c.new_values, log.c.applied_at)
+    query = select(*read).where(log.c.state == ChangeState.APPLIED, log.c.applied_at >= services.clock.now() - WINDOW)
     if automatic:
         query = query.where(log.c.operator == PIPELINE, log.c.action != RESTORE)
     yield from connection.execute(query.order_by(log.c.change_id)).mappings()
 
 
 def _was_locked(change: Mapping[Any, Any], lock: str, lock_time: datetime | None) -> bool:
-    """Return whether ``lock`` stood before a change was written; a lock without a time always did.
+    """Return whether ``lock`` was set before a change was written; a lock without a time always did.
 
     A change that sets the lock itself says in its old state whether there was one.
     """

@@ -15,7 +15,7 @@ from sqlalchemy.sql import ColumnElement
 from douban_pipeline.cms.numbers import year_of
 from douban_pipeline.cms.values import readable
 from douban_pipeline.core.database import chunks, reading
-from douban_pipeline.douban.chain.linking.facts import kind_of_category
+from douban_pipeline.douban.match_inputs import kind_of_category
 from douban_pipeline.douban.reports.pages.keepers import Keeper, Member, Standing, ranked, why_kept
 from douban_pipeline.douban.reports.pages.members import members_of
 from douban_pipeline.douban.services import Services

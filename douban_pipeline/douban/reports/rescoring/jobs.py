@@ -11,7 +11,7 @@ from douban_pipeline.core.database import reading
 from douban_pipeline.core.problems import ProblemsError
 from douban_pipeline.core.ui.presentation import table
 from douban_pipeline.dagster_kit.launchpad import person_job
-from douban_pipeline.douban.chain.linking.guards import profile_of
+from douban_pipeline.douban.match_inputs import profile_of
 from douban_pipeline.douban.reports.precision.labels import acts_of_people, chosen_by_people
 from douban_pipeline.douban.reports.rescoring import report
 from douban_pipeline.douban.reports.rescoring.replay import Replay, replay

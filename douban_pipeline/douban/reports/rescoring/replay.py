@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from douban_pipeline.core.garbage_collection import collector_resting
-from douban_pipeline.douban.chain.linking.verdicts import with_choice, with_standing_id
+from douban_pipeline.douban.chain.linking.verdicts import respect_choice, respect_current_id
 from douban_pipeline.douban.reports.rescoring.stored import Lost, Stored
 from douban_pipeline.douban.store.states import ReviewStatus
 from douban_pipeline.matching import judge
@@ -144,8 +144,8 @@ def judge_again(stored: Stored, profile: Profile) -> Judged:
         chosen=stored.chosen,
         braked=stored.braked,
     )
-    status, explanation = with_standing_id(verdict, stored.standing)
-    status, explanation = with_choice(status, explanation, stored.chosen, stored.standing)
+    status, explanation = respect_current_id(verdict, stored.standing)
+    status, explanation = respect_choice(status, explanation, stored.chosen, stored.standing)
     douban_id = verdict.douban_id or (verdict.best.subject.douban_id if verdict.best else 0)
     return Judged(stored, str(status), douban_id, explanation, verdict.codes, verdict.strata)
 

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, RowMapping, String, case, false, func, or_, s
 
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.errors import SourceError
-from douban_pipeline.douban.chain.linking.facts import subject_facts
+from douban_pipeline.douban.match_inputs import subject_facts
 from douban_pipeline.douban.reports.rescoring.neighbours import LinkedVideos
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.sources.douban_php import parse_subject

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, RowMapping, select
 from douban_pipeline.cms.numbers import moment_of
 from douban_pipeline.cms.values import readable
 from douban_pipeline.core.database import chunks, reading
-from douban_pipeline.douban.chain.linking.facts import video_facts
+from douban_pipeline.douban.match_inputs import video_facts
 from douban_pipeline.douban.review.reading.ranking import Place, first_of, grouped, places_of
 from douban_pipeline.douban.review.recording.candidates import Candidate, newest_candidates
 from douban_pipeline.douban.services import Services

@@ -14,7 +14,7 @@ from douban_pipeline.cms.maccms import live_condition
 from douban_pipeline.cms.numbers import moment_of
 from douban_pipeline.cms.values import readable
 from douban_pipeline.core.database import chunks
-from douban_pipeline.douban.chain.linking.facts import kind_of_category
+from douban_pipeline.douban.match_inputs import kind_of_category
 from douban_pipeline.douban.review.reading.ordering import Lines, doubt_of, value_of
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.decisions import Aspect, aspect_of

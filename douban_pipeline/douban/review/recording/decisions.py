@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from douban_pipeline.core.errors import SourceError
-from douban_pipeline.douban.chain.syncing.subject_check import conflicts_of
+from douban_pipeline.douban.decisions.refusals import conflicts_of
 from douban_pipeline.douban.review.recording.elsewhere import CONFIRM_ANYWAY
 from douban_pipeline.douban.review.recording.launch import Launch, examine
 from douban_pipeline.douban.review.recording.rows import Row

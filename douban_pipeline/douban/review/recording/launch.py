@@ -14,7 +14,7 @@ from douban_pipeline.douban.review.recording.rows import Row
 from douban_pipeline.douban.review.recording.standing import Standing, look
 from douban_pipeline.douban.review.recording.wishes import Wish
 from douban_pipeline.douban.services import Services
-from douban_pipeline.douban.store.decisions import WORDS, Aspect, aspect_of, contradict
+from douban_pipeline.douban.store.decisions import WORDS, Aspect, Decision, aspect_of, contradict
 from douban_pipeline.douban.store.videos import fingerprint
 
 ALREADY = "已经如此，无需记录"
@@ -38,7 +38,8 @@ class Launch:
         """Return why a row could not be carried out after what is decided of its video's link, empty if it could."""
         links = (each for each in self.by_video[row.vod_id] if aspect_of(each.wish.action) is Aspect.LINK)
         meant = next((each for each in links if each.outcome not in (None, "refused")), None)
-        link = validation.as_decision(meant) if meant is not None else self.pending.link_left(row.wish)
+        left = self.pending.link_left(row.wish)
+        link = validation.as_decision(meant) if meant else Decision.from_row(left) if left else None
         row.douban_id = validation.standing_id(row.wish, self.standing, link, services)
         return validation.why_not_now(row, self.standing, link, services)
 

@@ -4,11 +4,10 @@ before; each says why in a Chinese sentence, with the remedy.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
-from douban_pipeline.douban.chain.syncing.effects import effect_of
-from douban_pipeline.douban.chain.syncing.refusals import why_refused
+from douban_pipeline.douban.decisions.effects import effect_of
+from douban_pipeline.douban.decisions.refusals import decision_refusal
 from douban_pipeline.douban.review.recording.rows import Row
 from douban_pipeline.douban.review.recording.standing import Named, Standing
 from douban_pipeline.douban.review.recording.wishes import Wish
@@ -17,6 +16,7 @@ from douban_pipeline.douban.store.decisions import (
     FROM_CANDIDATES,
     LINKING,
     PERSON,
+    Decision,
     about_current_id,
     locks_id,
 )
@@ -69,7 +69,7 @@ def _told(candidates: list[Named]) -> str:
     return f"现有候选：{'、'.join(told[:_SHOWN_CANDIDATES])}{more}"
 
 
-def standing_id(wish: Wish, standing: Standing, link: Mapping[Any, Any] | None, services: Services) -> int:
+def standing_id(wish: Wish, standing: Standing, link: Decision | None, services: Services) -> int:
     """Return the id that a decision holds for alone, 0 where it is about none; ``link`` is carried out before it."""
     if not about_current_id(wish.action, wish.lock):
         return 0
@@ -122,7 +122,7 @@ def is_so_already(wish: Wish, douban_id: int, standing: Standing) -> bool:
     return action is DecisionAction.unlock_intro and not state["intro_locked"]
 
 
-def why_not_now(row: Row, standing: Standing, link: Mapping[Any, Any] | None, services: Services) -> str:
+def why_not_now(row: Row, standing: Standing, link: Decision | None, services: Services) -> str:
     """Return why it could not be carried out as things stand, empty if it could.
 
     The rules are those of carrying out, so that a reviewer hears of them at once.
@@ -134,14 +134,14 @@ def why_not_now(row: Row, standing: Standing, link: Mapping[Any, Any] | None, se
         services: Settings and time.
     """
     cms, state = _after(row.wish, standing, link, services)
-    why = why_refused(as_decision(row), cms, state, services.settings)
+    why = decision_refusal(as_decision(row), cms, state, services.settings) or ""
     if not why and row.wish.action is DecisionAction.lock_id and not state["vod_douban_id"]:
         return "影片没有豆瓣 ID，请先用 confirm_top1、choose 或 set_id 指定"
     return why
 
 
 def _after(
-    wish: Wish, standing: Standing, link: Mapping[Any, Any] | None, services: Services
+    wish: Wish, standing: Standing, link: Decision | None, services: Services
 ) -> tuple[dict[Any, Any], dict[Any, Any]]:
     """Return the video's CMS row and our state as ``link`` leaves them."""
     cms, state = dict(standing.rows[wish.vod_id]), dict(standing.states[wish.vod_id])
@@ -151,8 +151,7 @@ def _after(
     return {**cms, **effect.new}, {**state, **effect.state}
 
 
-def as_decision(row: Row) -> dict[str, Any]:
+def as_decision(row: Row) -> Decision:
     """Return a row as the decision it is to become; when its facts change it is another question."""
     wish = row.wish
-    told = {"action": wish.action, "douban_id": row.douban_id, "lock": wish.lock, "days": wish.days}
-    return {**told, "note": wish.note, "fingerprint": ""}
+    return Decision(wish.vod_id, wish.action, row.douban_id, days=wish.days, lock=wish.lock, note=wish.note)

@@ -18,7 +18,7 @@ def due(shard, count=10, minutes=1.0):
 
 
 @pytest.mark.parametrize(
-    ("shards", "running", "resting", "under_way", "chosen"),
+    ("shards", "running", "paused", "under_way", "chosen"),
     [
         ([due(3), due(5)], (), (), 0, [3, 5]),
         ([due(3), due(5), due(6)], (), (), 0, [3, 5]),
@@ -30,12 +30,12 @@ def due(shard, count=10, minutes=1.0):
         ([due(3), due(5)], (), (3,), 0, [5]),
     ],
 )
-def test_shards_worth_a_run_the_most_pressing_first(shards, running, resting, under_way, chosen):
-    assert choose_shards(shards, running, resting, under_way, DEMAND, START) == (chosen, "")
+def test_shards_worth_a_run_the_most_pressing_first(shards, running, paused, under_way, chosen):
+    assert choose_shards(shards, running, paused, under_way, DEMAND, START) == (chosen, "")
 
 
 @pytest.mark.parametrize(
-    ("shards", "running", "resting", "under_way", "reason"),
+    ("shards", "running", "paused", "under_way", "reason"),
     [
         ([], (), (), 0, "nothing is due"),
         ([due(3)], (7, 8), (), 2, "2 chain runs are under way, which is as many as allowed (2)"),
@@ -49,10 +49,10 @@ def test_shards_worth_a_run_the_most_pressing_first(shards, running, resting, un
             "9 videos are due in 2 shard(s): too few for a run until one of them has waited 10 min",
         ),
         ([due(3, 40), due(5, 5)], (3,), (), 1, "5 videos are due in 1 shard(s): too few for a run"),
-        ([due(3), due(5)], (3,), (5,), 1, "videos are due in 1 shard(s), whose last run failed: they rest"),
+        ([due(3), due(5)], (3,), (5,), 1, "videos are due in 1 shard(s), whose last run failed: they pause"),
     ],
 )
-def test_why_there_is_no_run_now(shards, running, resting, under_way, reason):
-    chosen, told = choose_shards(shards, running, resting, under_way, DEMAND, START)
+def test_why_there_is_no_run_now(shards, running, paused, under_way, reason):
+    chosen, reason_given = choose_shards(shards, running, paused, under_way, DEMAND, START)
     assert chosen == []
-    assert told.startswith(reason)
+    assert reason_given.startswith(reason)

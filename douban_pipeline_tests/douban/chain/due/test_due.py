@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from contextlib import contextmanager
 from datetime import timedelta
 
@@ -9,7 +10,7 @@ import pytest
 import sqlalchemy as sa
 
 from douban_pipeline.core.database import reading
-from douban_pipeline.douban.chain.due.due_videos import DueVideo, DueVideos, Scope, ShardDue, works_on
+from douban_pipeline.douban.chain.due.due_videos import DueVideo, DueVideos, Scope, ShardDue
 from douban_pipeline.douban.store.states import TaskStage, TaskStatus, TaskType
 from douban_pipeline.douban.store.tables import SHARDS
 from douban_pipeline.douban.store.tasks import NewTask
@@ -44,6 +45,32 @@ def taken(library, **given):
 def decide(library, vod_id, state="pending"):
     row = {"vod_id": vod_id, "shard": vod_id % SHARDS, "action": "set_id", "reviewer": "王", "run_id": "r"}
     library.execute(sa.insert(library.tables.decision).values(**row, state=state, created_at=START))
+
+
+@contextmanager
+def deadlock_at_commit(engine):
+    """Have the first transaction that wants to commit rolled back by the server, as the victim of a deadlock."""
+    error = sqlite3.OperationalError(1213, "Deadlock found when trying to get lock; try restarting transaction")
+    error.sqlite_errorcode = sqlite3.SQLITE_BUSY
+    victims = iter([error])
+
+    def fail(_connection):
+        for victim in victims:
+            raise sa.exc.OperationalError("COMMIT", None, victim)
+
+    sa.event.listen(engine, "commit", fail)
+    try:
+        yield
+    finally:
+        sa.event.remove(engine, "commit", fail)
+    assert next(victims, None) is None, "nothing was committed"
+
+
+def test_a_deadlock_at_commit_counts_no_task_twice(library):
+    library.add_states({"vod_id": 1}, {"vod_id": 65})
+    with deadlock_at_commit(library.engine):
+        report = take(library)
+    assert (report.new_tasks, len(report.taken), len(library.tasks())) == (2, 2, 2)
 
 
 def test_the_overview_counts_by_shard_who_waits_longest_first(library):
@@ -200,7 +227,7 @@ def test_a_task_that_carries_a_decision_out_launches_a_run_when_its_time_has_com
 )
 def test_which_categories_are_worked_on(shared_library, options, worked_on):
     settings = shared_library.renewed(**options).settings
-    assert {type_id for type_id in (6, 24, 13) if works_on(settings, type_id)} == worked_on
+    assert {type_id for type_id in (6, 24, 13) if settings.works_on(type_id)} == worked_on
 
 
 def test_what_waits_out_a_failure_is_not_overtaken(library):

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from douban_pipeline.core.errors import GateClosed, SourceUnavailable
-from douban_pipeline.douban.chain.linking.candidates import SHOWN, CandidateFinder, Fetched, Found
+from douban_pipeline.douban.chain.linking.candidates import SHOWN, CandidateFinder, FetchedCandidate, FoundCandidates
 from douban_pipeline.douban.sources.douban_php import SubjectAnswer, SubjectRecord
 from douban_pipeline.douban.sources.errors import SubjectMissing
 from douban_pipeline.douban.sources.search import Hit, SearchAnswer, SearchIncomplete
@@ -177,7 +177,7 @@ def test_a_subject_that_is_gone_is_passed_over_and_not_shown():
 def test_answers_from_the_archive_cost_nothing():
     found = finder(Engine([hit(1)], cached=True), Douban(record(1), cached=True)).find(THIN)
     assert found.requests == 0
-    assert found.subjects == (Fetched(1, 101),)
+    assert found.subjects == (FetchedCandidate(1, 101),)
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ def test_a_search_ends_with_the_first_namesake(answers, searches):
 def test_the_first_answer_about_a_subject_counts():
     first, second = hit(1, "别的片子", 2021, kind="tv"), hit(1, TITLE, 1990)
     found = finder(Engine([first], [second]), Douban()).find(Video(7, f"{TITLE} HD", aliases=("长河",)))
-    assert found.subjects == (Fetched(1, 101, "tv"),)
+    assert found.subjects == (FetchedCandidate(1, 101, "tv"),)
 
 
 @pytest.mark.parametrize(
@@ -253,18 +253,22 @@ HITS = st.builds(
     episodes=st.none() | st.integers(1, 99),
 )
 FOUND = st.builds(
-    Found,
-    subjects=st.lists(st.builds(Fetched, st.integers(1), st.integers(1), st.sampled_from(["", "tv"]))).map(tuple),
+    FoundCandidates,
+    subjects=st.lists(st.builds(FetchedCandidate, st.integers(1), st.integers(1), st.sampled_from(["", "tv"]))).map(
+        tuple
+    ),
     hits=st.lists(HITS).map(tuple),
     crowded=st.booleans(),
     snapshots=st.lists(st.integers(1)).map(tuple),
     requests=st.integers(0, 9),
+    complete=st.booleans(),
+    source_healthy=st.booleans(),
 )
 
 
 @given(FOUND)
 def test_what_was_found_survives_the_queue(found):
-    assert Found.from_payload(json.loads(json.dumps(found.to_payload()))) == found
+    assert FoundCandidates.from_payload(json.loads(json.dumps(found.to_payload()))) == found
 
 
 def test_what_an_earlier_release_left_in_the_queue_is_read():
@@ -275,8 +279,10 @@ def test_what_an_earlier_release_left_in_the_queue_is_read():
         "snapshots": [1, 2],
         "requests": 2,
     }
-    found = Found.from_payload(payload)
-    assert found == Found((Fetched(90_000_101, 4), Fetched(90_000_102, 5)), (), False, (1, 2), 2)
+    found = FoundCandidates.from_payload(payload)
+    assert found == FoundCandidates(
+        (FetchedCandidate(90_000_101, 4), FetchedCandidate(90_000_102, 5)), (), False, (1, 2), 2
+    )
 
 
 class Web(Engine):
@@ -356,6 +362,7 @@ def test_nothing_is_concluded_when_what_the_rest_of_a_chain_found_does_not_fit(h
 def test_what_fits_is_good_whoever_of_a_chain_found_it():
     found = finder(Chain([Closed(), Web([hit(1)])]), Douban(crew(1))).find(KNOWN)
     assert ids(found) == ([1], []), "the closed one is not needed"
+    assert found.complete, "the search ends here with everybody well, too"
 
 
 def test_a_video_without_a_title_is_not_searched_for():
@@ -374,5 +381,5 @@ def test_the_thresholds_in_force_say_what_is_worth_asking():
 
 
 def test_an_excerpt_is_not_carried_along():
-    found = Found((), (hit(1, snippet="导演: 某人"),), False, (1,), 1)
+    found = FoundCandidates((), (hit(1, snippet="导演: 某人"),), False, (1,), 1)
     assert "某人" not in json.dumps(found.to_payload(), ensure_ascii=False)

@@ -7,7 +7,7 @@ from datetime import timedelta
 import dagster as dg
 import pytest
 
-from douban_pipeline.douban.chain.linking.verdicts import with_choice
+from douban_pipeline.douban.chain.linking.verdicts import respect_choice
 from douban_pipeline.douban.store.states import DecisionState
 from douban_pipeline_tests.harness.fixtures.deciding import decide
 from douban_pipeline_tests.harness.fixtures.library import video
@@ -103,7 +103,7 @@ def test_a_person_is_asked_even_where_nothing_is_found(stage, subjects):
     ],
 )
 def test_what_a_verdict_says_in_view_of_a_choice(status, chosen, standing, expected):
-    assert with_choice(status, "原因", chosen, standing) == expected
+    assert respect_choice(status, "原因", chosen, standing) == expected
 
 
 def test_the_guard_stops_a_verdict_for_another_subject(stage):

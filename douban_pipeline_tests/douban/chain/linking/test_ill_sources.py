@@ -142,6 +142,43 @@ def test_a_chain_goes_on_without_a_closed_provider_but_never_finds_nothing(stage
     assert {scenario.cms(vod_id, "vod_douban_id")[0] for vod_id in SUBJECTS} == set(SUBJECTS.values())
 
 
+def asking_two_web_searches(stage):
+    """A video without people, so that only the searches can say that nobody else bears its name."""
+    scenario = stage([row_of(RIVER, 4, vod_director="", vod_actor="", vod_duration="118")], FILMS)
+    urls = {"searxng": scenario.upstream.search_url, "bocha": scenario.upstream.bocha_url}
+    chain = {"search_provider": "chain", "search_chain": urls, "bocha_api_key": "key"}
+    return scenario.under(**chain, confirm_score=80, search_concurrency=1, douban_concurrency=1)
+
+
+@pytest.mark.parametrize("fault", ["", "captcha", "closed"])
+def test_a_search_that_missed_a_provider_confirms_nothing(stage, fault):
+    scenario = asking_two_web_searches(stage)
+    if fault == "closed":
+        scenario.services.gate.open("searxng", scenario.clock.now() + timedelta(hours=1), "验证码")
+    elif fault:
+        scenario.upstream.faults.add("search", fault)
+    run = scenario.play()
+    assert (run.success, run.failed_guards) == (True, set())
+    [verdict] = scenario.verdicts()
+    assert (verdict["complete"], verdict["source_healthy"]) == (not fault, True)
+    assert verdict["verdict"] == ("REVIEW" if fault else "CONFIRMED")
+    assert ("候选不完整" in verdict["explanation"]) is bool(fault)
+    assert run.metadata("synced_fields")["written"] == (0 if fault else 1)
+
+
+def test_a_provider_that_failed_after_it_answered_yields_no_verdict(stage):
+    """It named subjects, and the next call met a wall: what it said before is not judged."""
+    scenario = asking_two_web_searches(stage)
+    scenario.upstream.faults.add("search", "captcha", match="豆瓣")
+    run = scenario.play()
+    assert (run.success, run.metadata("scored_matches")["confirmed"], scenario.verdicts()) == (True, 0, [])
+    task = scenario.task(4)
+    assert (task["status"], task["stage"], task["last_error"]) == ("PENDING", "search", "数据来源异常，暂不判断。")
+    scenario.upstream.faults.clear()
+    make_well(scenario)
+    assert scenario.play().metadata("synced_fields")["written"] == 1
+
+
 def test_a_place_at_the_gate_is_held_for_longer_than_the_longest_call(stage):
     scenario = stage([], FILMS).under(request_timeout_seconds=120)
     with scenario.services.gate.slot("douban"):

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from douban_pipeline.douban.chain.linking.candidates import Fetched, Found
-from douban_pipeline.douban.chain.linking.facts import glimpsed_facts, subject_facts
-from douban_pipeline.douban.chain.linking.judging import NONE, Circumstances, judge_found
+from douban_pipeline.douban.chain.linking.candidates import (
+    NO_CIRCUMSTANCES,
+    Circumstances,
+    FetchedCandidate,
+    FoundCandidates,
+    judge_found,
+)
+from douban_pipeline.douban.match_inputs import glimpsed_facts, subject_facts
 from douban_pipeline.douban.sources.douban_php import SubjectRecord
 from douban_pipeline.douban.sources.search import Hit
 from douban_pipeline.matching import PROFILES, Status, Video, judge, make_profile
@@ -22,20 +27,20 @@ HITS = (Hit(3, f"{TITLE} 第二季 (豆瓣)", "", kind="tv"), Hit(4, "", ""))
 
 
 def found(*fetched, hits=HITS, crowded=False):
-    return Found(fetched, hits, crowded, (1,), 2)
+    return FoundCandidates(fetched, hits, crowded, (1,), 2)
 
 
-BOTH = found(Fetched(1, 11), Fetched(2, 12, "tv"))
+BOTH = found(FetchedCandidate(1, 11), FetchedCandidate(2, 12, "tv"))
 
 
 @pytest.mark.parametrize("name", PROFILES)
 @pytest.mark.parametrize(
     ("what", "circumstances", "options"),
     [
-        pytest.param(BOTH, NONE, {}, id="all"),
-        pytest.param(found(), NONE, {}, id="hits alone"),
-        pytest.param(found(hits=()), NONE, {}, id="nothing"),
-        pytest.param(found(Fetched(2, 12), crowded=True), NONE, {"crowded": True}, id="crowded"),
+        pytest.param(BOTH, NO_CIRCUMSTANCES, {}, id="all"),
+        pytest.param(found(), NO_CIRCUMSTANCES, {}, id="hits alone"),
+        pytest.param(found(hits=()), NO_CIRCUMSTANCES, {}, id="nothing"),
+        pytest.param(found(FetchedCandidate(2, 12), crowded=True), NO_CIRCUMSTANCES, {"crowded": True}, id="crowded"),
         pytest.param(BOTH, Circumstances(reverted=frozenset({1})), {"reverted": frozenset({1})}, id="reverted"),
         pytest.param(
             BOTH, Circumstances(linked={1: [f"{TITLE}2"]}), {"linked": {1: [f"{TITLE}2"]}}, id="linked elsewhere"
@@ -51,9 +56,9 @@ def test_judging_what_was_found_is_judging(name, what, circumstances, options):
     expected = judge(VIDEO, subjects, profile=profile, **options)
     assert judge_found(VIDEO, what, RECORDS, profile, circumstances) == expected
     if what is BOTH:
-        assert (expected.status is Status.CONFIRMED) is (circumstances is NONE)
+        assert (expected.status is Status.CONFIRMED) is (circumstances is NO_CIRCUMSTANCES)
 
 
 def test_a_subject_without_its_answer_is_an_error_of_the_caller():
     with pytest.raises(KeyError):
-        judge_found(VIDEO, found(Fetched(9, 19)), RECORDS, make_profile("plan"))
+        judge_found(VIDEO, found(FetchedCandidate(9, 19)), RECORDS, make_profile("plan"))

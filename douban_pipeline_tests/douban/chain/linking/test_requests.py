@@ -7,7 +7,7 @@ import pytest
 from douban_pipeline.core.errors import SourceError, SourceThrottled, SourceUnavailable, SourceWall
 from douban_pipeline.demo.replay import ReplayServer
 from douban_pipeline.douban.chain.linking.candidates import CandidateFinder
-from douban_pipeline.douban.chain.linking.facts import video_facts
+from douban_pipeline.douban.match_inputs import video_facts
 from douban_pipeline.douban.sources.errors import SubjectMismatch
 from douban_pipeline.matching import Video
 from douban_pipeline_tests.harness.fixtures.library import video

@@ -1,4 +1,4 @@
-"""What a reviewer decides is carried out by the next run, before anything automatic, and stays decided."""
+"""What a reviewer decides is applied by the next run, before anything automatic, and stays decided."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from douban_pipeline_tests.harness.fixtures.scenario import FILMS, RIVER, TRAM, 
 ENTRIES = {film["id"]: film for film in (RIVER, RIVAL, TRAM)}
 
 
-def carried(scenario, *shards, **counts):
+def run_decisions(scenario, *shards, **counts):
     """Play a run, and look at what it tells of decisions."""
     run = scenario.play(*shards)
     assert (run.success, run.failed_guards) == (True, set())
@@ -44,7 +44,7 @@ def changes_of(scenario, decision_id):
 )
 def test_a_link_that_a_person_sets_is_written_and_synced_in_one_run(doubtful, action, douban_id, lock, locked):
     decision_id = decide(doubtful.library, 4, action, douban_id, lock=lock)
-    told = carried(doubtful, applied=1)
+    told = run_decisions(doubtful, applied=1)
     assert told["written"] == 1
     assert doubtful.cms(4, "vod_douban_id", "vod_director") == (douban_id, ENTRIES[douban_id]["directors"][0])
     link, sync = changes_of(doubtful, decision_id)
@@ -64,13 +64,13 @@ def test_a_link_that_a_person_sets_is_written_and_synced_in_one_run(doubtful, ac
     assert doubtful.cms(4, "vod_douban_id") == (douban_id,)
 
 
-def test_what_is_recorded_in_the_launchpad_is_what_is_carried_out(doubtful):
+def test_what_is_recorded_in_the_launchpad_is_what_is_applied(doubtful):
     wish = {"vod_id": 4, "action": "confirm_top1", "lock": True}
     config = {"reviewer": "小李", "note": "", "dry_run": False, "decisions": [wish]}
     before = doubtful.library.all_bytes()
     assert doubtful.launch("record_decisions", {"store_decisions": {"config": config}}).success
     assert doubtful.library.all_bytes() == before, "recording writes nothing"
-    carried(doubtful, applied=1)
+    run_decisions(doubtful, applied=1)
     [top] = [row["douban_id"] for row in doubtful.candidates(4) if row["rank"] == 1]
     assert doubtful.cms(4, "vod_douban_id") == (top,)
     assert doubtful.library.state(4)["douban_id_locked"] is True
@@ -80,7 +80,7 @@ def test_what_is_recorded_in_the_launchpad_is_what_is_carried_out(doubtful):
 def test_taking_a_decision_back_takes_back_the_sync_that_followed(doubtful):
     before = doubtful.library.row(4)
     decision_id = decide(doubtful.library, 4, "set_id", RIVAL["id"], lock=True)
-    carried(doubtful, applied=1)
+    run_decisions(doubtful, applied=1)
     assert doubtful.cms(4, "vod_director") == ("别人",)
     ids = tuple(change["change_id"] for change in changes_of(doubtful, decision_id))
     assert len(ids) == 2
@@ -93,14 +93,14 @@ def test_taking_a_decision_back_takes_back_the_sync_that_followed(doubtful):
     assert (state["douban_review_status"], state["douban_id_locked"], state["vod_douban_id"]) == ("REVIEW", False, 0)
     assert decisions(doubtful.library, "state") == ["reverted"]
     doubtful.clock.advance(minutes=5)
-    carried(doubtful)
+    run_decisions(doubtful)
     assert doubtful.cms(4, "vod_douban_id") == (0,), "it does not come back by itself"
 
 
 def test_a_link_that_a_person_clears_does_not_come_back_by_itself(doubtful):
     assert doubtful.cms(5, "vod_douban_id") == (WHALE["id"],)
     decide(doubtful.library, 5, "clear_id")
-    carried(doubtful, applied=1)
+    run_decisions(doubtful, applied=1)
     assert doubtful.cms(5, "vod_douban_id") == (0,)
     change = doubtful.library.log()[-1]
     assert (change["action"], change["old_values"], change["new_values"]) == (
@@ -110,7 +110,7 @@ def test_a_link_that_a_person_clears_does_not_come_back_by_itself(doubtful):
     )
     assert doubtful.library.state(5)["douban_review_status"] == "NOT_FOUND"
     doubtful.clock.advance(minutes=1)
-    carried(doubtful)
+    run_decisions(doubtful)
     assert doubtful.cms(5, "vod_douban_id") == (0,)
     [verdict] = doubtful.verdicts(5)
     assert (verdict["verdict"], verdict["reasons"]) == ("REVIEW", ["REVERTED_BEFORE"])
@@ -118,14 +118,14 @@ def test_a_link_that_a_person_clears_does_not_come_back_by_itself(doubtful):
 
 def test_what_is_ignored_rests_until_it_is_matched_anew(doubtful):
     decide(doubtful.library, 4, "ignore")
-    carried(doubtful, applied=1)
+    run_decisions(doubtful, applied=1)
     state = doubtful.library.state(4)
     assert (state["douban_review_status"], state["douban_review_reason"]) == ("IGNORED", NOTE)
     assert (state["douban_next_sync_at"], state["douban_ignore_until"]) == (None, None)
     doubtful.clock.advance(days=1000)
     assert doubtful.run(4, scope="everything", steps=STEPS[:1]).metadata("due_videos")["due"] == 0
     decide(doubtful.library, 4, "rematch")
-    carried(doubtful, 4, applied=1)
+    run_decisions(doubtful, 4, applied=1)
     assert doubtful.library.state(4)["douban_review_status"] == "NOT_FOUND"
     assert doubtful.play(4).metadata("scored_matches")["judged"] == 1
     assert doubtful.library.state(4)["douban_review_status"] == "REVIEW"
@@ -134,7 +134,7 @@ def test_what_is_ignored_rests_until_it_is_matched_anew(doubtful):
 @pytest.mark.parametrize(("vod_id", "awake"), [(4, "REVIEW"), (5, "CONFIRMED")])
 def test_what_is_ignored_for_some_days_wakes_by_itself(doubtful, vod_id, awake):
     decide(doubtful.library, vod_id, "ignore", days=30, note="")
-    carried(doubtful, applied=1)
+    run_decisions(doubtful, applied=1)
     until = doubtful.clock.now() + timedelta(days=30)
     state = doubtful.library.state(vod_id)
     assert (state["douban_review_status"], state["douban_review_reason"]) == ("IGNORED", "审核员选择忽略")
@@ -150,7 +150,7 @@ def test_what_is_ignored_for_some_days_wakes_by_itself(doubtful, vod_id, awake):
 def test_locking_and_unlocking_the_id(doubtful):
     decide(doubtful.library, 5, "lock_id")
     before = doubtful.library.all_bytes()
-    carried(doubtful, applied=1)
+    run_decisions(doubtful, applied=1)
     state = doubtful.library.state(5)
     assert (state["douban_id_locked"], state["douban_id_lock_time"]) == (True, doubtful.decisions()[0]["settled_at"])
     assert doubtful.library.all_bytes() == before
@@ -159,12 +159,12 @@ def test_locking_and_unlocking_the_id(doubtful):
     doubtful.play(steps=["synced_fields"])
     assert doubtful.cms(5, "vod_douban_id") == (WHALE["id"],)
     decide(doubtful.library, 5, "replace_and_lock", TRAM["id"])
-    carried(doubtful, 5, applied=1)
+    run_decisions(doubtful, 5, applied=1)
     assert doubtful.cms(5, "vod_douban_id") == (TRAM["id"],)
     assert doubtful.library.state(5)["douban_id_locked"] is True
     doubtful.clock.advance(seconds=30)
     decide(doubtful.library, 5, "unlock_id")
-    carried(doubtful, 5, applied=1)
+    run_decisions(doubtful, 5, applied=1)
     state = doubtful.library.state(5)
     assert (state["douban_id_locked"], state["douban_id_lock_time"]) == (False, None)
     actions = [change["action"] for change in doubtful.library.log() if change["operator"] == "小王"]
@@ -177,7 +177,7 @@ def test_locking_and_unlocking_the_synopsis(stage):
     scenario = stage(rows, [told], field_policies="vod_content=overwrite,vod_blurb=overwrite")
     decision_id = decide(scenario.library, 5, "lock_intro")
     before = scenario.library.row(5)
-    carried(scenario, 5, applied=1)
+    run_decisions(scenario, 5, applied=1)
     [change] = changes_of(scenario, decision_id)
     # The text that is locked is in the log, for whoever finds another one in its place.
     text = {"vod_content": "<p>站长写的</p>", "vod_blurb": "站长写的"}
@@ -185,15 +185,15 @@ def test_locking_and_unlocking_the_synopsis(stage):
     state = scenario.library.state(5)
     assert (state["intro_locked"], state["intro_lock_time"]) == (True, scenario.decisions()[0]["settled_at"])
     assert scenario.library.row(5) == before
-    carried(scenario, 5)
+    run_decisions(scenario, 5)
     assert scenario.cms(5, "vod_content", "vod_writer") == ("<p>站长写的</p>", "蓝鲸编"), "the other fields are synced"
     scenario.clock.advance(minutes=1)
     decide(scenario.library, 5, "unlock_intro")
-    carried(scenario, 5, applied=1)
+    run_decisions(scenario, 5, applied=1)
     state = scenario.library.state(5)
     assert (state["intro_locked"], state["intro_lock_time"]) == (False, None)
     scenario.clock.advance(days=100)
-    carried(scenario, 5)
+    run_decisions(scenario, 5)
     assert scenario.cms(5, "vod_blurb") == ("豆瓣的剧情",)
 
 
@@ -201,7 +201,7 @@ def test_locking_and_unlocking_the_synopsis(stage):
 def test_a_person_may_ask_to_look_again(doubtful, vod_id, status):
     decide(doubtful.library, vod_id, "rematch")
     before = doubtful.library.all_bytes()
-    carried(doubtful, applied=1)
+    run_decisions(doubtful, applied=1)
     state = doubtful.library.state(vod_id)
     assert (state["douban_review_status"], state["douban_review_reason"]) == (status, "审核员要求重新匹配")
     assert state["douban_next_sync_at"] <= doubtful.clock.now(), "at once"
@@ -215,7 +215,7 @@ def test_a_person_may_ask_to_look_again(doubtful, vod_id, status):
 def test_a_locked_video_that_was_ignored_may_return_as_it_was(doubtful):
     doubtful.library.set_state(5, douban_id_locked=True, douban_review_status="IGNORED", douban_next_sync_at=None)
     decide(doubtful.library, 5, "rematch")
-    carried(doubtful, applied=1)
+    run_decisions(doubtful, applied=1)
     assert doubtful.library.state(5)["douban_review_status"] == "CONFIRMED"
     assert doubtful.play(5).metadata("synced_fields")["handled"] == 1
 
@@ -230,7 +230,7 @@ def test_a_decision_ends_a_sync_that_waits_for_an_ill_source(stage, action):
     scenario.upstream.faults.clear()
     scenario.services.gate.close("douban")
     decide(scenario.library, 4, action, TRAM["id"] if action == "set_id" else 0)
-    carried(scenario, 4, applied=1)
+    run_decisions(scenario, 4, applied=1)
     if action == "set_id":
         assert scenario.cms(4, "vod_douban_id", "vod_writer") == (TRAM["id"], "午夜编"), "not left for the gate's time"
     # An open task of an ignored video would fail the guard of every later run, on every shard.
@@ -243,7 +243,7 @@ def test_a_decision_comes_before_what_automation_had_in_hand(stage):
     assert scenario.play(steps=STEPS[:3]).success
     assert telling(scenario.verdicts(), "verdict", "state") == [("CONFIRMED", "pending")]
     decide(scenario.library, 4, "set_id", TRAM["id"])
-    carried(scenario, applied=1)
+    run_decisions(scenario, applied=1)
     assert scenario.cms(4, "vod_douban_id") == (TRAM["id"],)
     closed, synced = scenario.library.tasks()
     assert (closed["task_type"], closed["status"], closed["last_error"]) == ("MATCH_DOUBAN_ID", "SKIP", "审核决定优先")
@@ -251,10 +251,10 @@ def test_a_decision_comes_before_what_automation_had_in_hand(stage):
     assert telling(scenario.verdicts(), "state", "state_reason") == [("superseded", "审核决定优先")]
 
 
-def test_a_run_carries_out_the_decisions_of_its_own_shards(doubtful):
+def test_a_run_applies_the_decisions_of_its_own_shards(doubtful):
     decide(doubtful.library, 4, "ignore")
     decide(doubtful.library, 5, "lock_id")
-    carried(doubtful, 5, applied=1)
+    run_decisions(doubtful, 5, applied=1)
     assert decisions(doubtful.library, "vod_id", "state") == [(4, "pending"), (5, "applied")]
 
 
@@ -266,13 +266,13 @@ def test_a_dry_run_leaves_decisions_waiting(doubtful):
     assert (told["decisions_waiting"], told["decisions_applied"]) == (2, 0)
     assert doubtful.library.all_bytes() == before
     assert decisions(doubtful.library, "state") == ["pending", "pending"]
-    carried(doubtful, applied=2)
+    run_decisions(doubtful, applied=2)
 
 
 def test_a_person_may_write_a_row_that_the_cms_locked(stage):
     scenario = stage([video(4, vod_name="查无此片之谜", vod_lock=1)], FILMS)
     decide(scenario.library, 4, "set_id", RIVER["id"])
-    told = carried(scenario, applied=1)
+    told = run_decisions(scenario, applied=1)
     assert scenario.cms(4, "vod_douban_id") == (RIVER["id"],)
     assert told["refused"] == 1, "the fields are automation's, which the lock forbids"
     assert scenario.cms(4, "vod_writer") == ("",)
@@ -281,7 +281,7 @@ def test_a_person_may_write_a_row_that_the_cms_locked(stage):
 def test_the_fields_of_a_category_out_of_scope_are_left_alone(doubtful):
     scenario = doubtful.under(excluded_type_ids="6")
     decide(scenario.library, 4, "set_id", RIVER["id"])
-    carried(scenario, applied=1)
+    run_decisions(scenario, applied=1)
     assert scenario.cms(4, "vod_douban_id", "vod_writer") == (RIVER["id"], "")
     assert not [task for task in scenario.library.tasks() if task["open_key"]]
 
@@ -309,7 +309,7 @@ def test_every_action_on_the_cms_s_real_tables(stage, mariadb_url):
     decide(library, 15, "sync_now")
     decide(library, 15, "lock_intro", pending_key="15")
     decide(library, 14, "redo_intro")
-    told = carried(scenario, applied=13, refused=1)
+    told = run_decisions(scenario, applied=13, refused=1)
     assert "AI 简介未开启" in told["refused_decisions"]
     stands = {vod_id: library.row(vod_id)["vod_douban_id"] for vod_id in films}
     expected = {vod_id: film["id"] for vod_id, film in films.items()}
@@ -335,11 +335,11 @@ def test_a_video_that_is_gone_is_told(doubtful):
     decide(doubtful.library, 5, "lock_id")
     vod = doubtful.library.cms.vod
     doubtful.library.execute(sa.delete(vod).where(vod.c.vod_id == 4))
-    told = carried(doubtful, applied=1, refused=1)
+    told = run_decisions(doubtful, applied=1, refused=1)
     assert decisions(doubtful.library, "vod_id", "state", "state_reason") == [
         (4, "refused", "影片已从 CMS 中删除"),
         (5, "applied", ""),
     ]
     assert "| 4 " in told["refused_decisions"]
     assert "| 指定豆瓣 ID" in told["refused_decisions"]
-    assert "refused_decisions" not in carried(doubtful), "once"
+    assert "refused_decisions" not in run_decisions(doubtful), "once"

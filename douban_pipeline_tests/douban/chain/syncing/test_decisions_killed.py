@@ -6,13 +6,13 @@ import pytest
 import sqlalchemy as sa
 
 from douban_pipeline.core.owner import owner_name
-from douban_pipeline.douban.chain.syncing import decisions as carrying
-from douban_pipeline.douban.chain.syncing.naming import Naming
-from douban_pipeline.douban.chain.syncing.writer import Writer
+from douban_pipeline.douban.chain.syncing import decisions as applying
+from douban_pipeline.douban.chain.syncing.subject_checks import SubjectChecks
+from douban_pipeline.douban.chain.syncing.writer import FieldWriter
 from douban_pipeline.douban.store.tasks import TaskQueue
 from douban_pipeline.douban.writes.change_log import ChangeLog
 from douban_pipeline.douban.writes.revert import Selection, revert
-from douban_pipeline_tests.douban.chain.syncing.test_decisions import carried, changes_of
+from douban_pipeline_tests.douban.chain.syncing.test_decisions import changes_of, run_decisions
 from douban_pipeline_tests.harness.fixtures.deciding import decide, decisions
 from douban_pipeline_tests.harness.fixtures.library import dead_owner
 from douban_pipeline_tests.harness.fixtures.runs import new_run_id, play
@@ -41,15 +41,15 @@ def after(owner, name):
 
 
 POINTS = [
-    pytest.param(after(Naming, "_note_checked"), id="checked"),
+    pytest.param(after(SubjectChecks, "_record_check"), id="checked"),
     pytest.param(after(ChangeLog, "_prepare"), id="logged"),
     pytest.param(after(ChangeLog, "_apply"), id="written"),
     pytest.param(after(ChangeLog, "_settle"), id="within what settles the change"),
     pytest.param(after(ChangeLog, "write"), id="settled"),
-    pytest.param(before(carrying, "close_in_hand"), id="before what follows"),
-    pytest.param(after(carrying, "order"), id="within what follows"),
-    pytest.param(after(carrying._Carrier, "_complete"), id="carried out"),
-    pytest.param(before(Writer, "sync"), id="before its sync"),
+    pytest.param(before(applying, "close_in_hand"), id="before what follows"),
+    pytest.param(after(applying, "order"), id="within what follows"),
+    pytest.param(after(applying._DecisionApplier, "_complete"), id="applied"),
+    pytest.param(before(FieldWriter, "sync"), id="before its sync"),
     pytest.param(before(TaskQueue, "finish"), id="synced, not told"),
 ]
 
@@ -94,7 +94,7 @@ def die(scenario, monkeypatch, point):
 
 @pytest.mark.parametrize("point", POINTS)
 @pytest.mark.parametrize(("action", "douban_id", "more"), ACTIONS)
-def test_a_decision_is_carried_out_once(linked, monkeypatch, point, action, douban_id, more):
+def test_a_decision_is_applied_once(linked, monkeypatch, point, action, douban_id, more):
     unchecked = {"checked_at": None, "accept_conflicts": True} if action == "set_id" else {}
     decision_id = decide(linked.library, 5, action, douban_id, **unchecked, **more)
     died = die(linked, monkeypatch, point)
@@ -120,8 +120,8 @@ def test_a_decision_is_carried_out_once(linked, monkeypatch, point, action, doub
 
 @pytest.mark.mariadb
 @pytest.mark.parametrize("point", [POINTS[2], POINTS[3], POINTS[6], POINTS[9]])
-def test_a_decision_is_carried_out_once_on_the_cms_s_real_tables(stage, mariadb_url, monkeypatch, point):
-    test_a_decision_is_carried_out_once(
+def test_a_decision_is_applied_once_on_the_cms_s_real_tables(stage, mariadb_url, monkeypatch, point):
+    test_a_decision_is_applied_once(
         a_linked_video(stage, mariadb_url), monkeypatch, point, "set_id", TRAM["id"], {"lock": True}
     )
 
@@ -143,12 +143,12 @@ def test_what_changed_after_the_write_stops_nobody(linked, monkeypatch):
     decide(linked.library, 5, "replace_and_lock", TRAM["id"])
     assert die(linked, monkeypatch, after(ChangeLog, "write"))
     linked.library.set_cms(5, vod_name="站长改了名")
-    carried(linked, 5, applied=1)
+    run_decisions(linked, 5, applied=1)
     assert linked.library.state(5)["douban_id_locked"] is True
 
 
 @pytest.mark.parametrize("halfway", [False, True])
-def test_two_runs_at_once_carry_a_decision_out_once(linked, monkeypatch, halfway):
+def test_two_runs_at_once_apply_a_decision_once(linked, monkeypatch, halfway):
     decision_id = decide(linked.library, 5, "set_id", TRAM["id"])
     real = ChangeLog.write
     turns = iter([True])
@@ -157,9 +157,9 @@ def test_two_runs_at_once_carry_a_decision_out_once(linked, monkeypatch, halfway
         if next(turns, False):
             monkeypatch.setattr(ChangeLog, "write", real)
             if halfway:
-                assert die(linked, monkeypatch, before(carrying, "close_in_hand"))
+                assert die(linked, monkeypatch, before(applying, "close_in_hand"))
             else:
-                carried(linked, 5, applied=1)
+                run_decisions(linked, 5, applied=1)
         return real(self, changes)
 
     monkeypatch.setattr(ChangeLog, "write", write)

@@ -1,13 +1,14 @@
-"""A decision that was sound when it was recorded is asked once more when it is carried out."""
+"""A decision that was sound when it was recorded is asked once more when it is applied."""
 
 from __future__ import annotations
 
 import pytest
 
-from douban_pipeline.douban.chain.syncing.effects import effect_of
-from douban_pipeline.douban.chain.syncing.refusals import INTROS_OFF, why_refused
+from douban_pipeline.douban.decisions.effects import effect_of
+from douban_pipeline.douban.decisions.refusals import INTROS_OFF, decision_refusal
+from douban_pipeline.douban.store.decisions import Decision
 from douban_pipeline_tests.douban.chain.syncing.conftest import RIVAL
-from douban_pipeline_tests.douban.chain.syncing.test_decisions import carried
+from douban_pipeline_tests.douban.chain.syncing.test_decisions import run_decisions
 from douban_pipeline_tests.harness.fixtures.deciding import decide, decisions
 from douban_pipeline_tests.harness.fixtures.library import GivenSettings
 from douban_pipeline_tests.harness.fixtures.scenario import RIVER, TRAM, WHALE
@@ -79,11 +80,11 @@ def test_why_a_decision_is_refused(doubtful):
     """The rules by themselves; below they are asked in a run."""
     library = doubtful.library
     row, state = library.row(5), library.state(5)
-    for number, (action, of_state, of_row, sentence) in enumerate((*REFUSED, *((*each, "") for each in ALLOWED))):
+    for number, (action, of_state, of_row, sentence) in enumerate((*REFUSED, *((*each, None) for each in ALLOWED))):
         decide(library, 5, action, TRAM["id"] if action in LINKING else 0, pending_key=str(number))
-        decision = doubtful.decisions()[-1]
-        told = why_refused(decision, {**row, **of_row}, {**state, **of_state}, library.settings)
-        assert told == sentence, (action, of_state, of_row)
+        decision = Decision.from_row(doubtful.decisions()[-1])
+        refusal = decision_refusal(decision, {**row, **of_row}, {**state, **of_state}, library.settings)
+        assert refusal == sentence, (action, of_state, of_row)
 
 
 @pytest.mark.parametrize(("action", "of_state", "of_row", "sentence"), REFUSED)
@@ -109,30 +110,30 @@ def test_a_refusal_is_told_and_changes_nothing(doubtful, action, of_state, of_ro
 def test_a_release_before_this_one_noted_no_fingerprint(doubtful):
     decide(doubtful.library, 5, "set_id", TRAM["id"], fingerprint="", batch_id="")
     doubtful.library.set_cms(5, vod_name="另一部")
-    carried(doubtful, 5, applied=1)
+    run_decisions(doubtful, 5, applied=1)
 
 
 def test_what_our_own_sync_filled_in_since_counts_as_changed(doubtful):
     """The reviewer has not seen it: nobody can say that the decision would be the same."""
     decide(doubtful.library, 5, "set_id", RIVAL["id"])
     doubtful.library.set_cms(5, vod_sub="蓝鲸记")
-    carried(doubtful, 5, refused=1)
+    run_decisions(doubtful, 5, refused=1)
     assert decisions(doubtful.library, "state_reason") == [CHANGED]
 
 
 def test_intros_are_refused_only_where_they_are_off_or_nothing_is_to_tell(doubtful):
     decide(doubtful.library, 5, "redo_intro")
-    [decision] = doubtful.decisions()
+    [decision] = map(Decision.from_row, doubtful.decisions())
     row, state = doubtful.library.row(5), doubtful.library.state(5)
     options = {"ai_intros": True, "openrouter_api_key": "sk-or-v1-only-for-tests"}
     on = GivenSettings(**options)
-    assert why_refused(decision, row, state, on) == ""
-    assert why_refused(decision, row, {**state, "douban_review_status": "REVIEW"}, on) == NO_LINK
+    assert decision_refusal(decision, row, state, on) is None
+    assert decision_refusal(decision, row, {**state, "douban_review_status": "REVIEW"}, on) == NO_LINK
     excluded = GivenSettings(**options, excluded_type_ids="6")
-    assert why_refused(decision, row, state, excluded) == (
+    assert decision_refusal(decision, row, state, excluded) == (
         "分类 6 不在处理范围内，请先调整 DOUBAN_PIPELINE_INCLUDED_TYPE_IDS 或 DOUBAN_PIPELINE_EXCLUDED_TYPE_IDS"
     )
-    assert why_refused(decision, row, state, GivenSettings(**options, included_type_ids="7")) != ""
+    assert decision_refusal(decision, row, state, GivenSettings(**options, included_type_ids="7")) is not None
 
 
 def test_a_lock_that_is_no_lock_of_the_id_locks_nothing(doubtful):
@@ -143,5 +144,5 @@ def test_a_lock_that_is_no_lock_of_the_id_locks_nothing(doubtful):
         (*sorted(locks), "rematch", "unlock_id", "lock_intro", "unlock_intro", "redo_intro")
     ):
         decide(doubtful.library, 5, action, pending_key=str(number), lock=True)
-        effect = effect_of(doubtful.decisions()[-1], row, state, now)
+        effect = effect_of(Decision.from_row(doubtful.decisions()[-1]), row, state, now)
         assert (effect.state.get("douban_id_locked") is True) is (action in locks), action

@@ -9,7 +9,7 @@ import pytest
 from douban_pipeline.douban.chain.due.due_videos import DueVideos
 from douban_pipeline.douban.writes.change_log import ChangeLog
 from douban_pipeline_tests.douban.chain.syncing.conftest import RIVAL
-from douban_pipeline_tests.douban.chain.syncing.test_decisions import carried
+from douban_pipeline_tests.douban.chain.syncing.test_decisions import run_decisions
 from douban_pipeline_tests.harness.fixtures.deciding import decide, decisions
 from douban_pipeline_tests.harness.fixtures.scenario import RIVER, TRAM, WHALE
 
@@ -32,7 +32,7 @@ def any_due(scenario):
 @pytest.mark.parametrize("action", ["set_id", "replace_and_lock"])
 def test_an_unchecked_subject_is_compared_first(doubtful, action):
     decide(doubtful.library, 5, action, TRAM["id"], checked_at=None)
-    carried(doubtful, 5, refused=1)
+    run_decisions(doubtful, 5, refused=1)
     [reason] = decisions(doubtful.library, "state_reason")
     assert reason.startswith(CONFLICT)
     assert reason.endswith("；确认无误时请设 accept_conflicts: true 重新决定")
@@ -41,27 +41,27 @@ def test_an_unchecked_subject_is_compared_first(doubtful, action):
 
 def test_a_reviewer_who_knows_of_the_conflict_is_believed(doubtful):
     decide(doubtful.library, 5, "set_id", TRAM["id"], checked_at=None, accept_conflicts=True)
-    carried(doubtful, 5, applied=1)
+    run_decisions(doubtful, 5, applied=1)
     assert doubtful.cms(5, "vod_douban_id") == (TRAM["id"],)
     assert decisions(doubtful.library, "checked_at") == [doubtful.clock.now()]
 
 
 def test_a_subject_that_agrees_is_linked(doubtful):
     decide(doubtful.library, 4, "set_id", RIVAL["id"], checked_at=None)
-    carried(doubtful, 4, applied=1)
+    run_decisions(doubtful, 4, applied=1)
     assert doubtful.cms(4, "vod_douban_id") == (RIVAL["id"],)
 
 
 def test_a_subject_that_does_not_exist_is_refused(doubtful):
     decide(doubtful.library, 4, "set_id", MISSING, checked_at=None, accept_conflicts=True)
-    carried(doubtful, 4, refused=1)
+    run_decisions(doubtful, 4, refused=1)
     assert decisions(doubtful.library, "state_reason") == [f"豆瓣没有条目 {MISSING}"]
 
 
 def test_an_answer_about_another_subject_is_refused(doubtful):
     doubtful.upstream.faults.add("douban", "wrong_id")
     decide(doubtful.library, 4, "set_id", TRAM["id"], checked_at=None, accept_conflicts=True)
-    carried(doubtful, 4, refused=1)
+    run_decisions(doubtful, 4, refused=1)
     [reason] = decisions(doubtful.library, "state_reason")
     assert reason.startswith(f"核对条目 {TRAM['id']} 时得到另一个条目")
 
@@ -71,7 +71,7 @@ def test_what_was_checked_when_it_was_recorded_costs_no_call(doubtful):
     doubtful.upstream.faults.add("douban", "captcha")
     decide(doubtful.library, 4, "choose", TRAM["id"], checked_at=None)
     decide(doubtful.library, 5, "replace_and_lock", TRAM["id"])
-    carried(doubtful, 4, 5, applied=2)
+    run_decisions(doubtful, 4, 5, applied=2)
     assert doubtful.upstream.requests.count("douban") <= asked + 1, "for their syncs"
 
 
@@ -84,7 +84,7 @@ def test_an_ill_source_lets_the_decision_wait_and_launches_nothing_in_vain(doubt
     decide(library, 4, "lock_intro")
     decide(library, 5, "set_id", WHALE["id"], checked_at=None)
     before, asked = library.all_bytes(), doubtful.upstream.requests.count("douban")
-    told = carried(doubtful, applied=1, waiting=3)
+    told = run_decisions(doubtful, applied=1, waiting=3)
     assert told["waiting_decisions"].count("暂时无法核对条目：douban: ") == 3
     assert doubtful.upstream.requests.count("douban") == asked + 1, "the other one was not even asked about"
     assert library.all_bytes() == before
@@ -98,17 +98,17 @@ def test_an_ill_source_lets_the_decision_wait_and_launches_nothing_in_vain(doubt
     assert not any_due(doubtful), "or the sensor would launch a run every half minute"
     # Somebody else makes the video due: one run looks, and lets it rest again.
     library.set_state(4, douban_next_sync_at=doubtful.clock.now())
-    carried(doubtful, 4, waiting=2)
+    run_decisions(doubtful, 4, waiting=2)
     assert not any_due(doubtful)
     # Another decision about the video does not overtake it.
     decide(library, 4, "sync_now")
-    carried(doubtful, 4, waiting=3)
+    run_decisions(doubtful, 4, waiting=3)
     # When its time has come and the source is well, it is carried out.
     doubtful.upstream.faults.clear()
     doubtful.services.gate.close("douban")
     doubtful.clock.advance(seconds=(until - doubtful.clock.now()).total_seconds())
     assert due(doubtful) == [4, 5]
-    carried(doubtful, applied=4)
+    run_decisions(doubtful, applied=4)
     assert doubtful.cms(4, "vod_douban_id") == (RIVER["id"],)
     assert library.state(4)["douban_id_locked"] is True
 
@@ -144,11 +144,11 @@ def test_a_run_whose_time_is_over_leaves_the_rest_to_the_next(doubtful):
             return real.subject(douban_id, **given)
 
     vars(scenario.services)["douban"] = Slow()
-    carried(scenario, applied=1, waiting=1)
+    run_decisions(scenario, applied=1, waiting=1)
     assert decisions(scenario.library, "state") == ["applied", "pending"]
     assert due(scenario) == [5]
     vars(scenario.services)["douban"] = real
-    carried(scenario, 5, applied=1)
+    run_decisions(scenario, 5, applied=1)
 
 
 def test_what_a_newer_decision_replaced_meanwhile_is_not_written(doubtful):

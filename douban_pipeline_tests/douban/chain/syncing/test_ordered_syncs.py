@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from douban_pipeline.douban.chain.due.due_videos import DueVideos
 from douban_pipeline.douban.writes.revert import Selection, revert
-from douban_pipeline_tests.douban.chain.syncing.test_decisions import carried, changes_of
+from douban_pipeline_tests.douban.chain.syncing.test_decisions import changes_of, run_decisions
 from douban_pipeline_tests.harness.fixtures.deciding import decide, decisions
 from douban_pipeline_tests.harness.fixtures.runs import STEPS
 from douban_pipeline_tests.harness.fixtures.scenario import FILMS, RIVER, WHALE, row_of
@@ -36,7 +36,7 @@ def test_douban_is_asked_anew_whatever_the_archive_holds(synced):
     synced.library.set_cms(5, vod_douban_score=Decimal("1.0"))
     decision_id = decide(synced.library, 5, "sync_now")
     assert decided(synced) == [5]
-    told = carried(synced, 5, applied=1)
+    told = run_decisions(synced, 5, applied=1)
     assert (told["written"], synced.upstream.requests.count("douban")) == (1, asked + 1)
     [change] = changes_of(synced, decision_id)
     assert (change["action"], change["operator"], change["new_values"]) == (
@@ -63,13 +63,13 @@ def test_douban_is_asked_anew_whatever_the_archive_holds(synced):
 
 def test_a_sync_that_finds_nothing_to_write_is_done_all_the_same(synced):
     decision_id = decide(synced.library, 5, "sync_now")
-    told = carried(synced, 5, applied=1)
+    told = run_decisions(synced, 5, applied=1)
     assert (told["unchanged"], changes_of(synced, decision_id)) == (1, [])
 
 
 def test_the_id_is_locked_besides_if_so_wanted(synced):
     decision_id = decide(synced.library, 5, "sync_now", lock=True)
-    carried(synced, 5, applied=1)
+    run_decisions(synced, 5, applied=1)
     [change] = changes_of(synced, decision_id)
     assert (change["action"], change["operator"], change["new_values"]) == ("sync_now", "小王", {})
     assert synced.library.state(5)["douban_id_locked"] is True
@@ -85,11 +85,11 @@ def test_the_id_is_locked_besides_if_so_wanted(synced):
     ],
 )
 def test_what_stands_in_its_way_is_told(synced, meddle, reason):
-    """Between the order and its carrying out: a sync that waited for its source."""
+    """Between the order and its application: a sync that waited for its source."""
     library = synced.library
     synced.upstream.faults.add("douban", "captcha")
     decide(library, 5, "sync_now")
-    carried(synced, 5, queued=1)
+    run_decisions(synced, 5, queued=1)
     [(state, task_id, key, settled)] = decisions(library, "state", "task_id", "pending_key", "settled_at")
     assert (state, task_id, key, settled) == ("queued", synced.task(5)["task_id"], None, None)
     assert decided(synced) == [], "not before the source may be asked again"
@@ -110,7 +110,7 @@ def test_a_lock_that_was_set_besides_stands_though_the_sync_is_refused(synced):
     library = synced.library
     synced.upstream.faults.add("douban", "captcha")
     decision_id = decide(library, 5, "sync_now", lock=True)
-    carried(synced, 5, queued=1)
+    run_decisions(synced, 5, queued=1)
     library.set_cms(5, vod_lock=1)
     library.set_cms(5, vod_douban_score=Decimal("1.0"))
     synced.upstream.faults.clear()
@@ -130,7 +130,7 @@ def test_a_subject_that_is_gone_is_told_and_a_person_is_asked(stage):
     scenario = stage([row_of(WHALE, 5, vod_douban_id=WHALE["id"])], [RIVER])
     scenario.library.set_state(5, douban_review_status="CONFIRMED")
     decide(scenario.library, 5, "sync_now")
-    told = carried(scenario, 5, refused=1)
+    told = run_decisions(scenario, 5, refused=1)
     assert told["sent_to_review"] == 1
     gone = f"豆瓣条目 {WHALE['id']} 已不存在"
     assert decisions(scenario.library, "state", "state_reason") == [("refused", gone)]
@@ -140,7 +140,7 @@ def test_a_subject_that_is_gone_is_told_and_a_person_is_asked(stage):
 def test_a_category_that_falls_out_of_scope_loses_no_order_silently(synced):
     synced.upstream.faults.add("douban", "captcha")
     decide(synced.library, 5, "sync_now")
-    carried(synced, 5, queued=1)
+    run_decisions(synced, 5, queued=1)
     excluded = synced.under(excluded_type_ids="6")
     assert excluded.play(5, steps=STEPS[:1]).metadata("due_videos")["dropped_out_of_scope"] == 1
     assert decisions(synced.library, "state", "state_reason") == [("refused", "分类不在处理范围内")]
@@ -149,7 +149,7 @@ def test_a_category_that_falls_out_of_scope_loses_no_order_silently(synced):
 def test_an_order_waits_out_a_dry_run(synced):
     synced.upstream.faults.add("douban", "captcha")
     decide(synced.library, 5, "sync_now")
-    carried(synced, 5, queued=1)
+    run_decisions(synced, 5, queued=1)
     synced.upstream.faults.clear()
     synced.services.gate.close("douban")
     synced.clock.advance(hours=1)
@@ -160,5 +160,5 @@ def test_an_order_waits_out_a_dry_run(synced):
     assert synced.cms(5, "vod_douban_score") == (Decimal("1.0"),)
     assert decisions(synced.library, "state") == ["queued"]
     synced.clock.advance(days=1, minutes=1)
-    carried(synced, 5, applied=1)
+    run_decisions(synced, 5, applied=1)
     assert synced.cms(5, "vod_douban_score") == (Decimal("7.9"),)

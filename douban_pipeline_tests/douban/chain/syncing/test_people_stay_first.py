@@ -10,8 +10,8 @@ import sqlalchemy as sa
 from douban_pipeline.core.errors import GateClosed
 from douban_pipeline.douban.chain.attempts import Attempts
 from douban_pipeline.douban.chain.linking import verdicts
-from douban_pipeline.douban.chain.syncing.decisions import carry_out
-from douban_pipeline.douban.chain.syncing.writer import Writer
+from douban_pipeline.douban.chain.syncing.decisions import apply_decisions
+from douban_pipeline.douban.chain.syncing.writer import FieldWriter
 from douban_pipeline.douban.review.recording.decisions import Wish, record
 from douban_pipeline.douban.store.states import DecisionAction, TaskStage
 from douban_pipeline.douban.store.tasks import TaskQueue
@@ -23,11 +23,11 @@ from douban_pipeline_tests.harness.fixtures.scenario import FILMS, KITE, TRAM, W
 IDENTITY = ("vod_douban_id", "douban_review_status", "douban_id_source", "douban_ignore_until")
 
 
-def carry_out_elsewhere(scenario, vod_id):
+def apply_elsewhere(scenario, vod_id):
     """Carry decisions out in another run, the one under way going on."""
     services = scenario.services
     deadline = scenario.clock.now() + timedelta(hours=1)
-    carry_out(services, services.queue("other"), services.change_log("other"), [vod_id], deadline=deadline)
+    apply_decisions(services, services.queue("other"), services.change_log("other"), [vod_id], deadline=deadline)
 
 
 def standing(scenario, vod_id):
@@ -45,7 +45,7 @@ def test_a_verdict_that_comes_after_a_decision_settles_nothing(doubtful, monkeyp
     def meanwhile(*given):
         if not decided:
             decide(doubtful.library, 4, action, douban_id)
-            carry_out_elsewhere(doubtful, 4)
+            apply_elsewhere(doubtful, 4)
             decided.append(standing(doubtful, 4))
         return real(*given)
 
@@ -75,7 +75,7 @@ def test_a_sync_that_comes_after_a_decision_writes_nothing(linked, monkeypatch, 
 
     def decide_elsewhere():
         decide(linked.library, 5, action, douban_id)
-        carry_out_elsewhere(linked, 5)
+        apply_elsewhere(linked, 5)
         seen.append((standing(linked, 5), linked.library.all_bytes()))
 
     def run_and_decide(self, tasks, call, *, workers):
@@ -97,7 +97,7 @@ def test_a_sync_that_comes_after_a_decision_writes_nothing(linked, monkeypatch, 
     else:
         monkeypatch.setattr(Attempts, "run", run_and_decide)
     attempts = Attempts(services, queue, linked.clock.now() + timedelta(hours=1))
-    assert list(Writer(services, queue, log, attempts).sync(tasks)) == []
+    assert list(FieldWriter(services, queue, log, attempts).sync(tasks)) == []
     assert attempts.lost == 1, "the decision closed the task"
     assert seen == [(standing(linked, 5), linked.library.all_bytes())]
     of_this_run = [change["state"] for change in linked.library.log() if change["run_id"] == "this"]
@@ -108,7 +108,7 @@ def test_a_sync_that_comes_after_a_decision_writes_nothing(linked, monkeypatch, 
 def ordered(linked):
     """A sync that a person ordered, the run that held it for too long, and the tasks as that run has them."""
     decide(linked.library, 5, "sync_now", WHALE["id"])
-    carry_out_elsewhere(linked, 5)
+    apply_elsewhere(linked, 5)
     queue = linked.services.queue("silent")
     tasks = queue.lease([5], TaskStage.SYNC, limit=5)
     linked.clock.advance(seconds=linked.services.settings.lease_seconds + 1)
@@ -117,7 +117,7 @@ def ordered(linked):
 
 def writer_of(scenario, queue):
     attempts = Attempts(scenario.services, queue, scenario.clock.now() + timedelta(hours=1))
-    return Writer(scenario.services, queue, scenario.services.change_log("writing"), attempts)
+    return FieldWriter(scenario.services, queue, scenario.services.change_log("writing"), attempts)
 
 
 @pytest.mark.parametrize("trouble", [None, "no-subject", "source"])
@@ -131,7 +131,7 @@ def test_a_run_that_lost_its_lease_leaves_a_persons_order_to_the_run_that_has_it
             patch.delitem(scenario.upstream._subjects, WHALE["id"])
         elif trouble == "source":
             refuse = GateClosed("douban", "断路", scenario.clock.now() + timedelta(hours=1))
-            patch.setattr(Writer, "_answer_for", lambda *_: lambda _task: (_ for _ in ()).throw(refuse))
+            patch.setattr(FieldWriter, "_answer_for", lambda *_: lambda _task: (_ for _ in ()).throw(refuse))
         late = writer_of(scenario, silent)
         assert list(late.sync(tasks)) == []
     assert (late.attempts.lost, late.attempts.deferred, late.attempts.failed) == (1, [], [])
@@ -147,7 +147,7 @@ def test_work_that_a_decision_closed_does_not_come_back(linked):
     queue = services.queue("this")
     [task] = queue.lease([5], TaskStage.SYNC, limit=5)
     decide(linked.library, 5, "ignore")
-    carry_out_elsewhere(linked, 5)
+    apply_elsewhere(linked, 5)
     with linked.library.engine.begin() as connection:
         assert not queue.requeue(connection, task.task_id, linked.clock.now(), "429", failed=True)
     assert linked.task(5)["status"] == "SKIP"

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from douban_pipeline.douban.store.states import TaskStage, TaskType
 from douban_pipeline.douban.store.tasks import NewTask
-from douban_pipeline_tests.douban.chain.syncing.test_decisions import carried, changes_of
+from douban_pipeline_tests.douban.chain.syncing.test_decisions import changes_of, run_decisions
 from douban_pipeline_tests.harness.fixtures.deciding import decide, decisions
 from douban_pipeline_tests.harness.fixtures.scenario import RIVER, TRAM, WHALE
 
@@ -18,7 +18,7 @@ def test_the_link_comes_first_whatever_was_recorded_first(doubtful):
     library.set_cms(5, vod_douban_score=Decimal("1.0"))
     given = ("sync_now", 0), ("lock_intro", 0), ("lock_id", 0), ("set_id", TRAM["id"])
     ids = [decide(library, 5, action, douban_id) for action, douban_id in given]
-    carried(doubtful, 5, applied=4)
+    run_decisions(doubtful, 5, applied=4)
     by_person = [change["action"] for change in library.log() if change["operator"] == "小王"]
     assert by_person == ["set_id", "lock_id", "lock_intro"]
     state = library.state(5)
@@ -32,7 +32,7 @@ def test_the_link_comes_first_whatever_was_recorded_first(doubtful):
 def test_videos_take_turns_by_their_oldest_decision(doubtful):
     for vod_id, action, douban_id in ((5, "lock_intro", 0), (4, "set_id", RIVER["id"]), (5, "set_id", TRAM["id"])):
         decide(doubtful.library, vod_id, action, douban_id)
-    carried(doubtful, applied=3)
+    run_decisions(doubtful, applied=3)
     told = [(change["vod_id"], change["action"]) for change in doubtful.library.log() if change["operator"] == "小王"]
     assert told == [(5, "set_id"), (5, "lock_intro"), (4, "set_id")]
 
@@ -43,7 +43,7 @@ def test_what_rests_on_a_link_falls_with_it(doubtful):
     for action in ("lock_id", "sync_now", "lock_intro"):
         decide(library, 5, action)
     decide(library, 4, "lock_intro")
-    told = carried(doubtful, applied=2, refused=3)
+    told = run_decisions(doubtful, applied=2, refused=3)
     assert doubtful.cms(5, "vod_douban_id") == (WHALE["id"],)
     state = library.state(5)
     assert (state["douban_id_locked"], state["intro_locked"]) == (False, True), "the text is another matter"
@@ -55,7 +55,7 @@ def test_what_rests_on_a_link_falls_with_it(doubtful):
 def test_what_was_recorded_at_another_time_is_another_matter(doubtful):
     decide(doubtful.library, 5, "set_id", TRAM["id"], fingerprint="0" * 32)
     decide(doubtful.library, 5, "lock_id", batch_id="later")
-    carried(doubtful, applied=1, refused=1)
+    run_decisions(doubtful, applied=1, refused=1)
     state = doubtful.library.state(5)
     assert (state["vod_douban_id"], state["douban_id_locked"]) == (WHALE["id"], True)
 
@@ -97,11 +97,11 @@ def test_a_later_order_takes_the_place_of_one_that_waits(doubtful):
     library = doubtful.library
     doubtful.upstream.faults.add("douban", "captcha")
     decide(library, 5, "sync_now")
-    carried(doubtful, 5, queued=1)
+    run_decisions(doubtful, 5, queued=1)
     doubtful.upstream.faults.clear()
     doubtful.services.gate.close("douban")
     decide(library, 5, "ignore", batch_id="later")
-    carried(doubtful, 5, applied=1)
+    run_decisions(doubtful, 5, applied=1)
     assert decisions(library, "action", "state", "state_reason") == [
         ("sync_now", "refused", "被更新的决定取代"),
         ("ignore", "applied", ""),

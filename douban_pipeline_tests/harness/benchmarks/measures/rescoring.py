@@ -11,8 +11,7 @@ from multiprocessing import get_context
 from rapidfuzz import fuzz, process
 
 from douban_pipeline.core.database import reading
-from douban_pipeline.douban.chain.linking.facts import video_facts
-from douban_pipeline.douban.chain.linking.guards import profile_of
+from douban_pipeline.douban.match_inputs import profile_of, video_facts
 from douban_pipeline.douban.reports.rescoring.replay import Replay, replay
 from douban_pipeline.douban.reports.rescoring.stored import Lost, Selection, Stored, StoredVerdicts
 from douban_pipeline.douban.services import open_services

@@ -1,4 +1,4 @@
-"""What the writing step holds in hand: a task with everything it needs, the write it wants, what became of it."""
+"""What the writing step works with: a task and everything it needs, the write it plans, and the result."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from douban_pipeline.douban.writes.change_log import Change
 
 
 @dataclass(frozen=True, slots=True)
-class Synced:
-    """What became of one video, for the run's report.
+class SyncResult:
+    """The result for one video, as the run's report shows it.
 
     Attributes:
+        douban_id: The subject.
         result: ``written``, ``unchanged``, ``planned`` (dry run), ``refused``, ``review`` or ``skipped``.
         columns: CMS columns written or planned.
         linked: Whether the id is new.
@@ -34,8 +35,18 @@ class Synced:
 
 
 @dataclass(slots=True)
-class Work:
-    """One task with everything it needs."""
+class SyncItem:
+    """One task and what the database says of its video.
+
+    Attributes:
+        task: The task.
+        row: The CMS row.
+        state: Our state row.
+        undone: Values that people reverted, by column.
+        verdict: The verdict to be written; None for a sync.
+        braked: Strata in which nothing is confirmed at present.
+        chosen: The subject that a person chose for the video.
+    """
 
     task: Task
     row: RowMapping
@@ -58,10 +69,10 @@ class Work:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """A write that a task wants; its change is empty where nothing differs."""
+class PlannedWrite:
+    """The write that a task comes to; its change is empty where nothing differs."""
 
-    work: Work
+    item: SyncItem
     douban_id: int
     change: Change
     linked: bool

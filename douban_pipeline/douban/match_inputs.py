@@ -1,4 +1,4 @@
-"""From the CMS's rows and Douban's answers to the plain facts that the matcher compares."""
+"""What the matcher compares: facts from the CMS's rows and from Douban's answers, and the profile in force."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from typing import Any
 from douban_pipeline.cms.maccms import Category, Cms
 from douban_pipeline.cms.numbers import episodes_of, minutes_of, year_of
 from douban_pipeline.cms.values import aliases_of, people_of, readable, split_list
+from douban_pipeline.douban.settings import Settings
 from douban_pipeline.douban.sources.douban_php import SubjectRecord
 from douban_pipeline.douban.sources.search import Hit
-from douban_pipeline.matching import Kind, Subject, Video
+from douban_pipeline.matching import Kind, Subject, Thresholds, Video
+from douban_pipeline.matching.profiles import Profile, make_profile
 from douban_pipeline.matching.title_rejoin import rejoin
 
 # Words in category names, the telling ones first: 纪录片 under 电影 is a documentary, 动画片 an animation.
@@ -99,12 +101,12 @@ def facts_of_values(
     )
 
 
-def subject_facts(record: SubjectRecord, told_kind: str = "") -> Subject:
+def subject_facts(record: SubjectRecord, search_kind: str = "") -> Subject:
     """Return an answer of Douban as the matcher sees it.
 
     Args:
         record: The answer.
-        told_kind: ``tv`` where the search said that it has episodes; Douban's answer has no field for that.
+        search_kind: ``tv`` where the search said that it has episodes; Douban's answer has no field for that.
     """
     title, original = rejoin(record.title, record.original_title)
     years = dict.fromkeys(year for date in record.release_dates if (year := year_of(date)) is not None)
@@ -115,7 +117,7 @@ def subject_facts(record: SubjectRecord, told_kind: str = "") -> Subject:
         aliases=record.aliases,
         year=record.year,
         release_years=tuple(years),
-        kind=_kind_of_subject(record, told_kind),
+        kind=_kind_of_subject(record, search_kind),
         regions=record.regions,
         languages=record.languages,
         directors=record.directors,
@@ -124,7 +126,7 @@ def subject_facts(record: SubjectRecord, told_kind: str = "") -> Subject:
         duration_minutes=record.duration_minutes,
         episodes=record.episodes,
         rating=record.rating,
-        serial=True if told_kind == "tv" else None,
+        serial=True if search_kind == "tv" else None,
     )
 
 
@@ -143,8 +145,8 @@ def glimpsed_facts(hit: Hit) -> Subject:
     )
 
 
-def _kind_of_subject(record: SubjectRecord, told_kind: str) -> Kind | None:
-    """Return what an answer tells of the kind; douban.php has no field for it."""
+def _kind_of_subject(record: SubjectRecord, search_kind: str) -> Kind | None:
+    """Return the kind that an answer implies; douban.php has no field for it."""
     genres = set(record.genres)
     if genres & _VARIETY_GENRES:
         return Kind.VARIETY
@@ -156,7 +158,19 @@ def _kind_of_subject(record: SubjectRecord, told_kind: str) -> Kind | None:
         return Kind.SERIES
     if "短片" in genres:
         return Kind.SHORT
-    if told_kind == "tv":
+    if search_kind == "tv":
         # Episodes may be as long as films.
         return Kind.SERIES
     return Kind.FILM if record.duration_minutes is not None and record.duration_minutes >= 60 else None
+
+
+def profile_of(settings: Settings) -> Profile:
+    """Return the profile in force, with its weights and thresholds."""
+    thresholds = Thresholds(
+        confirm=settings.confirm_score,
+        review=settings.review_score,
+        lead=settings.lead_score,
+        title_floor=settings.title_floor,
+        year_gap=settings.year_gap,
+    )
+    return make_profile(settings.match_profile, weights=settings.weights, thresholds=thresholds)

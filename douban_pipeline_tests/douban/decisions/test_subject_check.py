@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from douban_pipeline.core.errors import GateClosed
-from douban_pipeline.douban.chain.syncing.subject_check import conflicts_of
+from douban_pipeline.douban.decisions.refusals import conflicts_of
 from douban_pipeline.douban.sources.errors import SubjectMissing
 from douban_pipeline_tests.harness.fixtures.scenario import RIVER, TRAM, WHALE, row_of, subject
 

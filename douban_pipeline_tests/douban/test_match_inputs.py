@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from douban_pipeline.cms.maccms import Category, Cms
-from douban_pipeline.douban.chain.linking.facts import (
+from douban_pipeline.douban.match_inputs import (
     facts_of_values,
     glimpsed_facts,
     kind_of_category,

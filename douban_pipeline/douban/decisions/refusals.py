@@ -1,0 +1,136 @@
+"""Why a decision may not be applied. Asked when it is recorded, and again of the video as it is when it is applied."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import Connection, select
+
+from douban_pipeline.douban.decisions.effects import target_of
+from douban_pipeline.douban.match_inputs import profile_of, subject_facts, video_facts
+from douban_pipeline.douban.services import Services
+from douban_pipeline.douban.settings import Settings
+from douban_pipeline.douban.store.decisions import LINKING, WORDS, Decision
+from douban_pipeline.douban.store.states import DecisionAction, DecisionState, ReviewStatus
+from douban_pipeline.douban.store.tables import OwnTables
+from douban_pipeline.douban.store.videos import fingerprint
+from douban_pipeline.douban.writes.permissions import LOCKED_IN_CMS
+from douban_pipeline.matching import HARD_REJECTS, compare
+
+_CHANGED = "记录决定之后影片资料已改变（片名、别名、年份、地区、导演、主演或分类），请核对后重新决定"
+_OVERRIDING = (DecisionAction.replace_and_lock,)
+_ON_A_LINK = (DecisionAction.sync_now, DecisionAction.redo_intro)
+
+INTROS_OFF = "AI 简介未开启：请设置 DOUBAN_PIPELINE_AI_INTROS=true 和 OPENROUTER_API_KEY"
+
+
+def decision_refusal(
+    decision: Decision, row: Mapping[Any, Any], state: Mapping[Any, Any], settings: Settings
+) -> str | None:
+    """Return why a decision must not be applied to a video as it is, None if it may.
+
+    Args:
+        decision: The decision.
+        row: The CMS row.
+        state: Our state row.
+        settings: Which categories are worked on, and whether intros are.
+    """
+    if decision.linking and decision.fingerprint and decision.fingerprint != fingerprint(row):
+        return _CHANGED
+    return (
+        _lock_refusal(decision, row, state)
+        or _changed_id_refusal(decision, row, state)
+        or _no_link_refusal(decision.action, state, settings)
+        or _cms_lock_refusal(decision.action, row, settings)
+    )
+
+
+def _lock_refusal(decision: Decision, row: Mapping[Any, Any], state: Mapping[Any, Any]) -> str | None:
+    action = decision.action
+    if not state["douban_id_locked"] or action in _OVERRIDING:
+        return None
+    locked = state["vod_douban_id"]
+    locked_id = f"豆瓣 ID {locked} 已锁定" if locked else "豆瓣 ID 已锁定为空"
+    if action is DecisionAction.rematch and state["douban_review_status"] != ReviewStatus.IGNORED:
+        return f"{locked_id}，不会重新匹配，请先用 unlock_id 解锁"
+    if action is DecisionAction.clear_id and locked:
+        return f"{locked_id}，请先用 unlock_id 解锁"
+    if decision.linking and target_of(decision, row) != locked:
+        return f"{locked_id}，要换成 {decision.douban_id} 请用 replace_and_lock，或先用 unlock_id 解锁"
+    return None
+
+
+def _changed_id_refusal(decision: Decision, row: Mapping[Any, Any], state: Mapping[Any, Any]) -> str | None:
+    """Refuse a decision about the id that the video had, if it has another by now."""
+    if not decision.about_current_id:
+        return None
+    current, known, seen = row["vod_douban_id"], state["vod_douban_id"], decision.douban_id
+    # Releases before kept no id with such a decision.
+    if seen and seen != known:
+        return f"记录决定之后豆瓣 ID 已由 {seen} 变为 {known or '空'}，请核对后重新决定"
+    if current == known or state["douban_id_locked"]:
+        return None
+    return f"CMS 中的豆瓣 ID 已由 {known} 变为 {current}，请核对后用 set_id 指定"
+
+
+def _no_link_refusal(action: DecisionAction, state: Mapping[Any, Any], settings: Settings) -> str | None:
+    if action not in _ON_A_LINK:
+        return None
+    if action is DecisionAction.redo_intro and not settings.ai_intros:
+        return INTROS_OFF
+    if state["douban_review_status"] != ReviewStatus.CONFIRMED or not state["vod_douban_id"]:
+        return "影片没有已确认的豆瓣关联，请先用 confirm_top1、choose 或 set_id 指定"
+    if not settings.works_on(state["type_id"]):
+        remedy = "请先调整 DOUBAN_PIPELINE_INCLUDED_TYPE_IDS 或 DOUBAN_PIPELINE_EXCLUDED_TYPE_IDS"
+        return f"分类 {state['type_id']} 不在处理范围内，{remedy}"
+    return None
+
+
+def _cms_lock_refusal(action: DecisionAction, row: Mapping[Any, Any], settings: Settings) -> str | None:
+    """Refuse a sync that the CMS's own lock would stop, before the decision locks the id."""
+    if action is DecisionAction.sync_now and settings.respect_vod_lock and row["vod_lock"]:
+        return f"{LOCKED_IN_CMS}，请先在 CMS 中解锁"
+    return None
+
+
+def missing_link_refusal(connection: Connection, tables: OwnTables, decision: Decision) -> str | None:
+    """Return why a decision is refused together with the one on the link that was made with it, None if it is not.
+
+    Who names a subject and locks it in one go does not mean to lock the id that was there before.
+    """
+    if decision.action not in (DecisionAction.lock_id, *_ON_A_LINK) or not decision.batch_id:
+        return None
+    other = tables.decision
+    query = (
+        select(other.c.action)
+        .where(
+            other.c.vod_id == decision.vod_id,
+            other.c.batch_id == decision.batch_id,
+            other.c.action.in_(LINKING),
+            other.c.state == DecisionState.REFUSED,
+        )
+        .limit(1)
+    )
+    action = connection.execute(query).scalar()
+    return f"同时记录的“{WORDS[DecisionAction(action)]}”未能执行" if action else None
+
+
+def conflicts_of(services: Services, row: Mapping[Any, Any], douban_id: int) -> str:
+    """Return what rules a subject out for a video, in Chinese; empty if nothing does.
+
+    Args:
+        services: Source and settings; an answer not older than `Settings.subject_cache_age` costs no call.
+        row: The video's CMS row.
+        douban_id: The subject.
+
+    Raises:
+        SubjectMissing: The source says that there is no such subject.
+        SourceError: The source cannot be asked now; nothing may be concluded.
+    """
+    answer = services.douban.subject(douban_id, max_age=services.settings.subject_cache_age)
+    profile = profile_of(services.settings)
+    video = video_facts(row, services.cms, services.categories)
+    comparison = compare(video, subject_facts(answer.record), profile.weights, profile.thresholds)
+    conflicts = "；".join(finding.text for finding in comparison.findings if finding.code in HARD_REJECTS)
+    return f"与《{answer.record.title}》（{answer.record.year or '年份未知'}）对不上：{conflicts}" if conflicts else ""
