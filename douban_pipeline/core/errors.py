@@ -1,12 +1,13 @@
-"""What can go wrong with an outside source, by what it means for the work.
+"""What can go wrong with an outside source, by what it means for the work, and with what a person asked for.
 
 Reasons are shown to people and stored: they never hold a URL's query (it may carry a key) nor a whole answer.
 """
 
-# ruff: noqa: N818 (the names say what happened; all of them are a SourceError)
+# ruff: noqa: N818 (the names say what happened; nearly all of them are a SourceError)
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import ClassVar
 
@@ -91,3 +92,11 @@ class GateUnreadable(SourceError):
     """The gate's row cannot be read or written. Fails closed: no call was made."""
 
     healthy = None
+
+
+class ProblemsError(Exception):
+    """It cannot be done as asked; ``problems`` holds a sentence for each reason."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = tuple(problems)

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def collector_resting() -> Iterator[None]:
+def without_garbage_collection() -> Iterator[None]:
     """Keep the collector from looking through all there is again and again, where next to nothing becomes garbage.
 
     What counts its references down to nothing is freed as ever; only circles wait.

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, tzinfo
 from random import Random
 
-from douban_pipeline.core.days import Day, day_of
+from douban_pipeline.core.clock import Day, day_of
 from douban_pipeline.core.errors import SourceError, SourceThrottled, SourceUnpaid, SourceWall
 from douban_pipeline.core.gate_usage import GateUsage
 

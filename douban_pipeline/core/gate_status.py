@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Row
 
-from douban_pipeline.core.days import day_of
+from douban_pipeline.core.clock import day_of
 from douban_pipeline.core.gate_rules import SAFETY, Budget, GateRow, GateState, QueuedCall
 from douban_pipeline.core.gate_usage import GateUsage, Minute
 

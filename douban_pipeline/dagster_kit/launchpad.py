@@ -7,7 +7,7 @@ from typing import Any, get_args, get_type_hints
 
 import dagster as dg
 
-from douban_pipeline.core.problems import ProblemsError
+from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.ui.launchpad_links import Launchpad, launch_link, op_config, row
 from douban_pipeline.core.ui.presentation import escaped
 

@@ -11,7 +11,7 @@ import pytest
 import yaml
 from pydantic import Field
 
-from douban_pipeline.core.problems import ProblemsError
+from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.dagster_kit.launchpad import PERSON_TAGS, example_yaml, person_job
 
 

@@ -11,8 +11,8 @@ from random import Random
 
 from sqlalchemy import Connection, select, update
 
+from douban_pipeline.core.clock import day_of
 from douban_pipeline.core.database import run_transaction
-from douban_pipeline.core.days import day_of
 from douban_pipeline.core.errors import (
     GateClosed,
     SourceError,

@@ -14,9 +14,8 @@ from zoneinfo import ZoneInfo
 
 from sqlalchemy import Engine, RowMapping, delete, func, insert, select, update
 
-from douban_pipeline.core.clock import Clock
+from douban_pipeline.core.clock import Clock, day_of, midnight
 from douban_pipeline.core.database import reading, transactions
-from douban_pipeline.core.days import day_of, midnight
 from douban_pipeline.core.llm import ModelUsage
 from douban_pipeline.douban.intros.factguard import Violation
 from douban_pipeline.douban.intros.facts import FactSheet

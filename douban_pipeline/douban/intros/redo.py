@@ -10,8 +10,7 @@ from sqlalchemy import RowMapping
 
 from douban_pipeline.cms.values import readable
 from douban_pipeline.core.database import reading
-from douban_pipeline.core.errors import SourceError
-from douban_pipeline.core.problems import ProblemsError
+from douban_pipeline.core.errors import ProblemsError, SourceError
 from douban_pipeline.douban.chain.attempts import SOURCE_DOWN
 from douban_pipeline.douban.intros.author import (
     Author,

@@ -7,7 +7,7 @@ import dagster as dg
 from pydantic import Field
 
 from douban_pipeline.core.database import reading
-from douban_pipeline.core.problems import ProblemsError
+from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.ui.launchpad_links import launch_link
 from douban_pipeline.core.ui.presentation import escaped
 from douban_pipeline.dagster_kit.launchpad import person_job

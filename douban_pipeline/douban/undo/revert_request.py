@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 from sqlalchemy import Column, Connection, select
 
 from douban_pipeline.core.database import reading
-from douban_pipeline.core.problems import ProblemsError
+from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.ui.presentation import local_time
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.tables import OwnTables

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
+from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.gate import GateStatus
 from douban_pipeline.core.gate_rules import GateState
-from douban_pipeline.core.problems import ProblemsError
 from douban_pipeline.core.ui.presentation import local_time
 from douban_pipeline.douban.services import Services
 

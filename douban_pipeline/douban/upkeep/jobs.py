@@ -9,7 +9,7 @@ import dagster as dg
 from pydantic import Field
 
 from douban_pipeline.core.database import reading
-from douban_pipeline.core.problems import ProblemsError
+from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.ui.presentation import local_time, table
 from douban_pipeline.dagster_kit.launchpad import person_job
 from douban_pipeline.dagster_kit.run_history import assets_of_location, delete_remains, delete_runs

@@ -21,8 +21,8 @@ from sqlalchemy import Connection, case, func, select
 from sqlalchemy.sql import ColumnElement
 
 from douban_pipeline.cms.values import readable
+from douban_pipeline.core.clock import day_of, midnight
 from douban_pipeline.core.database import reading
-from douban_pipeline.core.days import day_of, midnight
 from douban_pipeline.core.gate import GateStatus
 from douban_pipeline.douban.chain.due.due_videos import DueVideos
 from douban_pipeline.douban.services import Services

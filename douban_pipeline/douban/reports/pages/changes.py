@@ -8,7 +8,7 @@ from datetime import date, datetime, timedelta
 
 from sqlalchemy import Connection, RowMapping, case, func, select
 
-from douban_pipeline.core.days import day_of, midnight
+from douban_pipeline.core.clock import day_of, midnight
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import ChangeState, DecisionAction
 from douban_pipeline.douban.store.videos import GONE

@@ -7,7 +7,7 @@ from datetime import date, timedelta
 
 from sqlalchemy import Connection, select
 
-from douban_pipeline.core.days import day_of, midnight
+from douban_pipeline.core.clock import day_of, midnight
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import IntroState
 

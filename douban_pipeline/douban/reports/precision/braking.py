@@ -9,7 +9,7 @@ from datetime import datetime
 from sqlalchemy import Connection, String, func, select, type_coerce, update
 
 from douban_pipeline.core.database import reading, transactions
-from douban_pipeline.core.problems import ProblemsError
+from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.douban.reports.precision.labels import Label
 from douban_pipeline.douban.reports.precision.rates import Rate, shortfalls
 from douban_pipeline.douban.services import Services

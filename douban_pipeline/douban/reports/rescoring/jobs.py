@@ -8,7 +8,7 @@ import dagster as dg
 from pydantic import Field
 
 from douban_pipeline.core.database import reading
-from douban_pipeline.core.problems import ProblemsError
+from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.ui.presentation import table
 from douban_pipeline.dagster_kit.launchpad import person_job
 from douban_pipeline.douban.match_inputs import profile_of

@@ -6,7 +6,7 @@ from typing import Any
 import dagster as dg
 from pydantic import Field
 
-from douban_pipeline.core.problems import ProblemsError
+from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.ui.presentation import Markdown, subject_link, table
 from douban_pipeline.dagster_kit.launchpad import person_job
 from douban_pipeline.douban.links import LOCATION

@@ -13,7 +13,7 @@ from typing import Generic, NamedTuple, TypeVar
 from sqlalchemy import ColumnElement, Connection, select
 
 from douban_pipeline.core.database import chunks, reading
-from douban_pipeline.core.problems import ProblemsError
+from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.douban.review.batch.filters import VideoFilter, problems_of
 from douban_pipeline.douban.review.batch.looking import Looked, best_candidates, lines_of, look
 from douban_pipeline.douban.review.batch.rules import Best, Bulk, why_not

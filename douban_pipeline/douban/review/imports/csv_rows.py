@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from douban_pipeline.core.problems import ProblemsError
+from douban_pipeline.core.errors import ProblemsError
 
 MOST_BYTES = 20 * 1024 * 1024
 """A line for every video of a library of 170,000 is smaller."""

@@ -3,7 +3,7 @@
 import dagster as dg
 from pydantic import Field
 
-from douban_pipeline.core.problems import ProblemsError
+from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.ui.presentation import local_time, table
 from douban_pipeline.dagster_kit.launchpad import person_job
 from douban_pipeline.douban.links import LOCATION

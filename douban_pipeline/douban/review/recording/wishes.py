@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from douban_pipeline.core.problems import ProblemsError
+from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.douban.store.decisions import LINKING, locks_id
 from douban_pipeline.douban.store.states import DecisionAction
 

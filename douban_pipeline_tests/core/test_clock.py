@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from douban_pipeline.core.days import Day, day_of, midnight
+from douban_pipeline.core.clock import Day, day_of, midnight
 from douban_pipeline_tests.harness.fixtures.clocks import START
 
 
