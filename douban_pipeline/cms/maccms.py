@@ -80,7 +80,7 @@ WRITABLE_COLUMNS = frozenset({"vod_total", "vod_douban_id", *DECIMAL_COLUMNS, *_
 """What the pipeline may ever write; everything else belongs to the CMS alone."""
 
 MATCH_COLUMNS = ("vod_name", "vod_sub", "vod_year", "vod_area", "vod_director", "vod_actor", "type_id")
-"""What a verdict rests on: if one of these changes, the video is looked at again."""
+"""What a verdict is based on: if one of these changes, the video is judged again."""
 
 
 @dataclass(frozen=True, slots=True)

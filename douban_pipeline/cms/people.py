@@ -74,7 +74,7 @@ def names_of_row(row: Mapping[Any, Any], widths: Mapping[str, int]) -> Iterator[
 
 
 class People:
-    """The table of names; cheap to tell the same ones again and again."""
+    """The table of names. Adding names that this process has added before costs no query."""
 
     def __init__(self, engine: Engine, person: Table, clock: Clock) -> None:
         self.engine = engine
@@ -83,7 +83,7 @@ class People:
         self._remembered: set[str] = set()
 
     def remember(self, names: Iterable[str]) -> int:
-        """Take names in; what cannot be one (内详, a sentence, a single character) is passed over.
+        """Add names; what cannot be one (内详, a sentence, a single character) is skipped.
 
         Returns:
             How many were new to the table.

@@ -172,7 +172,7 @@ def split_list(text: str | None, *, width: int | None = None) -> tuple[str, ...]
     """Read a stored list of people, genres or tags, in order, without doubles and placeholders.
 
     Separators are ``, / 、 | ;`` in either width and line ends; spaces and ``·`` within a name stay. In a list
-    of lines ``role：CV`` stands for the CV.
+    of lines ``role：CV`` is read as the CV.
 
     Args:
         text: The stored value.
@@ -183,7 +183,7 @@ def split_list(text: str | None, *, width: int | None = None) -> tuple[str, ...]
 
 
 def people_of(text: str | None, *, width: int | None = None) -> tuple[str, ...]:
-    """Read a stored list of people: as :func:`split_list`, and ``role：CV`` stands for the CV on one line too."""
+    """Read a stored list of people: as :func:`split_list`, and ``role：CV`` is read as the CV on one line too."""
     return _split(text, width=width, roles=True)
 
 

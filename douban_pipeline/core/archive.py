@@ -1,4 +1,4 @@
-"""Every raw answer, compressed and kept by content: the search cache, and the ground of every replay."""
+"""Every raw answer, compressed and kept by content: the search cache, and what every replay reads."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from douban_pipeline.core.database import chunks, reading, run_statement, run_tr
 from douban_pipeline.core.errors import SourceError
 
 LONGEST_CACHE = timedelta(days=30)
-"""Nobody takes an answer seen longer ago in place of a call: retention counts on it."""
+"""No answer seen longer ago is taken in place of a call: retention relies on it."""
 
 _BODIES = 200
 """Answers that are read at once: some ten kilobytes each, unpacked."""
@@ -60,7 +60,7 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class ArchiveSize:
-    """So many answers, and their bytes as they are kept."""
+    """A number of answers, and their bytes as stored."""
 
     answers: int
     bytes: int
@@ -204,8 +204,8 @@ class Archive:
             if rows:
                 yield [_snapshot(row) for row in rows]
 
-    def read_again(self, snapshot_ids: Collection[int], parser_version: str) -> None:
-        """Note that ``parser_version`` reads those answers."""
+    def note_parser(self, snapshot_ids: Collection[int], parser_version: str) -> None:
+        """Store that ``parser_version`` is known to read those answers."""
         table = self._table
         read = update(table).where(table.c.snapshot_id.in_(snapshot_ids))
         run_statement(self._engine, read.values(parser_version=parser_version))
@@ -226,10 +226,10 @@ class Archive:
             later = or_(table.c.seen_at > seen_at, table.c.snapshot_id > snapshot_id)
             after = query.where(table.c.seen_at >= seen_at, later)
 
-    def weigh(self, snapshot_ids: Collection[int], before: datetime) -> ArchiveSize:
+    def size_of(self, snapshot_ids: Collection[int], before: datetime) -> ArchiveSize:
         """Return what `drop` would delete."""
         with reading(self._engine) as connection:
-            return self._weigh(connection, snapshot_ids, before)
+            return self._size_of(connection, snapshot_ids, before)
 
     def drop(self, snapshot_ids: Collection[int], before: datetime) -> ArchiveSize:
         """Delete those of some hundred answers that still were last seen before a moment, all or none of them."""
@@ -237,13 +237,13 @@ class Archive:
 
         def delete_them(connection: Connection) -> ArchiveSize:
             # Locks them, so that none is seen again between the look and the deletion.
-            dropped = self._weigh(connection, snapshot_ids, before, lock=True)
+            dropped = self._size_of(connection, snapshot_ids, before, lock=True)
             connection.execute(delete(table).where(table.c.snapshot_id.in_(snapshot_ids), table.c.seen_at < before))
             return dropped
 
         return run_transaction(self._engine, delete_them)
 
-    def _weigh(
+    def _size_of(
         self, connection: Connection, snapshot_ids: Collection[int], before: datetime, *, lock: bool = False
     ) -> ArchiveSize:
         table = self._table

@@ -21,7 +21,7 @@ class SourceError(Exception):
     Attributes:
         source: Name of the source, as in the gate's table.
         reason: One sentence for people.
-        healthy: What the error says of the source: False (it is ill and counts against the breaker), True (it
+        healthy: What the error says of the source: False (it failed, which counts against the breaker), True (it
             answered as it should) or None (nothing: the call never reached it).
         retryable: Whether the same call may be tried again at once.
     """
@@ -95,7 +95,7 @@ class GateUnreadable(SourceError):
 
 
 class ProblemsError(Exception):
-    """It cannot be done as asked; ``problems`` holds a sentence for each reason."""
+    """What a person asked for cannot be done; ``problems`` holds a sentence for each reason."""
 
     def __init__(self, problems: Sequence[str]) -> None:
         super().__init__("\n".join(problems))

@@ -1,4 +1,4 @@
-"""Python's garbage collector, and when it had better rest."""
+"""Python's garbage collector, switched off where it only costs time."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from contextlib import contextmanager
 
 @contextmanager
 def without_garbage_collection() -> Iterator[None]:
-    """Keep the collector from looking through all there is again and again, where next to nothing becomes garbage.
+    """Switch the collector off during the block, for work that builds much and drops next to nothing.
 
-    What counts its references down to nothing is freed as ever; only circles wait.
+    Objects whose last reference goes are freed as ever; only cycles of references wait until the block ends.
     """
     was_enabled = gc.isenabled()
     gc.disable()

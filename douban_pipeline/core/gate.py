@@ -44,7 +44,7 @@ class Slot:
         source: The source it is for.
         owner: Token of the call, unique over all processes.
         granted_at: When it was given (UTC).
-        tokens_used: What the call really took, for its maker to set; while it is None, the estimate stands.
+        tokens_used: What the call really took, for the caller to set; while it is None, the estimate counts.
     """
 
     source: str
@@ -59,7 +59,7 @@ class Gate:
     Args:
         engine: Where the table is (an engine of `core.database.open_engine`).
         table: The gate's table, one row a source.
-        clock: What times are taken from, and what waiting goes through.
+        clock: What times are taken from, and what waits.
         rng: Jitter of the breaker.
         hold: How long a process may keep a place; must exceed the longest call. A process killed while it holds
             one frees it after this time.
@@ -150,10 +150,10 @@ class Gate:
 
     @contextmanager
     def slot(self, source: str, *, tokens: int = 0) -> Iterator[Slot]:
-        """Wait for the next slot of ``source``, hold a place during the block, and learn from how it ends.
+        """Wait for the next slot of ``source``, hold a place during the block, and record how it ends.
 
-        A `SourceError` that leaves the block counts against the source as its kind says, and gives the tokens
-        back unless `Slot.tokens_used` is set; other exceptions say nothing of the source.
+        A `SourceError` that leaves the block counts against the source as its kind says, and releases the tokens
+        unless `Slot.tokens_used` is set; other exceptions say nothing about the source.
 
         Args:
             source: Whom the call is for.

@@ -15,10 +15,10 @@ from douban_pipeline.core.errors import SourceError, SourceThrottled, SourceUnpa
 from douban_pipeline.core.gate_usage import GateUsage
 
 SAFETY = 1.02
-"""Slots stand this much further apart than the limit asks, so that a call sent a little late cannot make a
+"""Slots are this much further apart than the limit asks, so that a call sent a little late cannot make a
 minute hold one more than allowed. Costs 2 % of the rate."""
 LATEST_START = timedelta(seconds=0.5)
-"""Who comes later for its slot gets a new one: `SAFETY` makes good for less than 1.2 s, sending included."""
+"""Who comes later for its slot gets a new one: `SAFETY` allows for less than 1.2 s, sending included."""
 PAUSE_MINUTES = (30.0, 60.0)
 """How long the breaker stays open after a wall, too many failures or a failed probe; anything between, so that
 several sites that share an address do not come back together."""
@@ -118,7 +118,7 @@ class GateRow:
         Args:
             owner: Unique token of the call.
             now: The present moment.
-            hold: After how long a place is taken back from a process that died with it.
+            hold: After how long the place of a process that died with it is free again.
             tokens: Estimate of what the call will take.
         """
         self.holders = [holder for holder in self.holders if holder.until > now]
@@ -152,8 +152,8 @@ class GateRow:
             error: What went wrong; None for a good answer.
             now: The present moment.
             rng: Jitter of the breaker.
-            tokens_used: What the call really took. Unknown (None), the estimate stands for a call that was
-                answered, and is given back for one that was not.
+            tokens_used: What the call really took. If unknown (None), the estimate counts for a call that was
+                answered, and is released for one that was not.
         """
         answered = error is None or error.healthy is True
         given_back = None if answered else 0
@@ -269,7 +269,7 @@ class GateRow:
         """Return the slot of ``holder``, taking the next one if it has none or comes too late for its own."""
         if holder.slot_at is not None and now - holder.slot_at > LATEST_START:
             if self.next_slot_at == holder.slot_at + self.interval:
-                self.next_slot_at = now  # nobody stands behind it
+                self.next_slot_at = now  # nobody queues behind it
             holder.slot_at = None
         if holder.slot_at is None:
             if self.next_slot_at > now + LONGEST_QUEUE + 2 * self.concurrency * self.interval:
@@ -280,7 +280,7 @@ class GateRow:
 
     def _seconds_to_look(self, ahead: int, now: datetime) -> float:
         """Return after how long a waiter should look again, with ``ahead`` others before it."""
-        # The next in line must not waste a slot; those who stand further back need to look less often.
+        # The next in line must not waste a slot; those further back need to look less often.
         often = min(max(self.interval.total_seconds() / 10, 0.02), 0.1)
         # Those ahead take the next slots, so nothing is to be had earlier.
         soonest = (self.next_slot_at + ahead * self.interval - now).total_seconds() - often

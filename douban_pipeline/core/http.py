@@ -28,7 +28,7 @@ from douban_pipeline.core.payload import DEFAULT_RULES, AnswerRules
 
 T = TypeVar("T")
 Refuse = Callable[[int, httpx.Headers, bytes], None]
-"""Looks at status, headers and body of an answer, and raises a `SourceError` when it knows better what they mean."""
+"""Raises the `SourceError` that status, headers and body of an answer mean; returns if the general rules apply."""
 
 USER_AGENT = "Mozilla/5.0 (compatible; douban_pipeline)"
 MAX_BYTES = 8 * 1024 * 1024
@@ -58,8 +58,8 @@ class FetchedAnswer(Generic[T]):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class _Question(Generic[T]):
-    """What is asked of the source, and how its answer is read; see `Fetcher.get` and `Fetcher.post`."""
+class _Request(Generic[T]):
+    """What is sent to the source, and how its answer is read; see `Fetcher.get` and `Fetcher.post`."""
 
     method: str
     url: httpx.URL
@@ -84,16 +84,16 @@ class Fetcher:
         source: Name of the source at the gate and in the archive.
         gate: The gate; `Gate.configure` must have been called for ``source``.
         archive: Where raw answers are kept.
-        clock: What times are taken from, and what waiting between attempts goes through.
+        clock: What times are taken from, and what waits between attempts.
         timeout: Seconds for connecting and for each read.
         deadline: Seconds a call may take in all, with its redirects, however slowly the source sends.
         attempts: Calls at most, counting the first; only connection errors, 5xx and 429 with a Retry-After are
             tried again.
         total_time: Seconds after which no further attempt is begun.
         max_bytes: Largest answer, uncompressed.
-        missing_max_age: How long an archived "does not exist" is believed, at most.
+        missing_max_age: How long an archived `NotFound` counts, at most.
         rules: What the answers of this source mean, where sources differ.
-        headers: Extra request headers. They may hold a secret: only the asked host gets them, and nobody is shown them.
+        headers: Extra request headers. They may hold a secret: only the asked host gets them, and no error shows them.
         rng: Jitter between attempts.
     """
 
@@ -146,7 +146,7 @@ class Fetcher:
         self.close()
 
     def close(self) -> None:
-        """Close the client."""
+        """Close the client; nothing is asked afterwards. A second time does nothing."""
         self._client.close()
 
     def get(
@@ -167,13 +167,13 @@ class Fetcher:
             key: What is asked, as the archive's key. Must hold no secret.
             parser_version: Version of ``parse``, stored with the answer.
             parse: Turns the raw answer into the value; raises a `SourceError` when it is none.
-            hints: What to tell people about an HTTP status of this source.
+            hints: What to add for people to the error of an HTTP status.
 
         Raises:
             SourceError: Of the kind that fits; see `core.errors`.
         """
         address = self._address(url, params)
-        return self._ask(_Question("GET", address, None, key, parser_version, parse, hints or {}))
+        return self._send(_Request("GET", address, None, key, parser_version, parse, hints or {}))
 
     def post(
         self,
@@ -193,13 +193,13 @@ class Fetcher:
         Args:
             url: Address.
             payload: Sent as a JSON body.
-            key: As in `get`; names the question, since the body is not kept.
+            key: As in `get`; names the request, since the body is not kept.
             parser_version: As in `get`.
             parse: As in `get`.
             hints: As in `get`.
-            tokens: What an attempt may take of the source's tokens, reserved at the gate.
-            refuse: Looks at the archived answer before the general rules about statuses do.
-            tokens_of: What the answer says that it took. Without it the reservation stands.
+            tokens: Estimate of the tokens that an attempt takes, reserved at the gate.
+            refuse: Called with the archived answer before the general rules about statuses are applied.
+            tokens_of: Returns the tokens that the answer says it took. Without it the estimate counts.
 
         Raises:
             SourceError: Of the kind that fits; see `core.errors`.
@@ -207,8 +207,8 @@ class Fetcher:
         """
         content = json.dumps(payload, ensure_ascii=False, allow_nan=False).encode()
         address = self._address(url, {})
-        return self._ask(
-            _Question("POST", address, content, key, parser_version, parse, hints or {}, tokens, refuse, tokens_of)
+        return self._send(
+            _Request("POST", address, content, key, parser_version, parse, hints or {}, tokens, refuse, tokens_of)
         )
 
     def cached(self, key: str, max_age: timedelta | None, parse: Callable[[bytes], T]) -> FetchedAnswer[T] | None:
@@ -217,7 +217,7 @@ class Fetcher:
         Args:
             key: As in `get`.
             max_age: Oldest answer to accept; None accepts none.
-            parse: As in `get`. Answers it refuses are passed over.
+            parse: As in `get`. Answers it refuses are skipped.
 
         Raises:
             NotFound: The newest answer says so and is younger than ``missing_max_age``.
@@ -248,7 +248,7 @@ class Fetcher:
         # Without the error's own words, which quote the address or the header.
         return SourceUnavailable(self.source, f"an unusable address or key ({type(error).__name__})")
 
-    def _ask(self, question: _Question[T]) -> FetchedAnswer[T]:
+    def _send(self, request: _Request[T]) -> FetchedAnswer[T]:
         started = self._clock.now()
         pause = 0.0
 
@@ -262,7 +262,7 @@ class Fetcher:
         for attempt in stamina.retry_context(on=retry_after, attempts=self._attempts, timeout=None):
             with attempt:
                 self._clock.sleep(pause)
-                return self._attempt(question)
+                return self._attempt(request)
         raise AssertionError("unreachable")
 
     def _pause_before_retry(self, error: Exception) -> float:
@@ -274,46 +274,46 @@ class Fetcher:
             return -1.0 if error.retry_after is None else error.retry_after + 0.1
         return self._rng.uniform(0.5, 2.0)
 
-    def _attempt(self, question: _Question[T]) -> FetchedAnswer[T]:
-        with self._gate.slot(self.source, tokens=question.tokens) as slot:
-            status, headers, body = self._follow(question)
+    def _attempt(self, request: _Request[T]) -> FetchedAnswer[T]:
+        with self._gate.slot(self.source, tokens=request.tokens) as slot:
+            status, headers, body = self._follow(request)
             fetched_at = self._clock.now()
-            snapshot_id = self._archive.put(self.source, question.key, status, body, question.parser_version)
-            if question.refuse is not None:
-                question.refuse(status, headers, body)
-            self._refuse_status(status, headers, body, question.hints)
-            value = question.parse(body)
-            if question.tokens_of is not None:
-                slot.tokens_used = question.tokens_of(value)
+            snapshot_id = self._archive.put(self.source, request.key, status, body, request.parser_version)
+            if request.refuse is not None:
+                request.refuse(status, headers, body)
+            self._refuse_status(status, headers, body, request.hints)
+            value = request.parse(body)
+            if request.tokens_of is not None:
+                slot.tokens_used = request.tokens_of(value)
             return FetchedAnswer(value, snapshot_id, fetched_at, from_cache=False)
 
-    def _follow(self, question: _Question[T]) -> tuple[int, httpx.Headers, bytes]:
-        target = question.url
+    def _follow(self, request: _Request[T]) -> tuple[int, httpx.Headers, bytes]:
+        target = request.url
         try:
             with Deadline(self._deadline) as deadline:
                 for _ in range(MAX_REDIRECTS + 1):
-                    status, headers, body = self._call(question, target, deadline)
+                    status, headers, body = self._call(request, target, deadline)
                     location = headers.get("location", "")
                     if status not in _REDIRECTS or not location:
                         return status, headers, body
                     next_url = urljoin(str(target), location)
                     self._rules.refuse_redirect(self.source, next_url)
-                    if question.content is not None:
+                    if request.content is not None:
                         return status, headers, body
                     target = httpx.URL(next_url)
         except (httpx.InvalidURL, httpx.UnsupportedProtocol, httpx.LocalProtocolError, ValueError) as error:
             raise self._unusable(error) from None
         raise SourceUnavailable(self.source, f"more than {MAX_REDIRECTS} redirects")
 
-    def _call(self, question: _Question[T], url: httpx.URL, deadline: Deadline) -> tuple[int, httpx.Headers, bytes]:
+    def _call(self, request: _Request[T], url: httpx.URL, deadline: Deadline) -> tuple[int, httpx.Headers, bytes]:
         # A redirect may lead anywhere; what our headers hold is for the asked host alone.
-        headers = {} if _origin(url) != _origin(question.url) else self._headers
-        if question.content is not None:
+        headers = {} if _origin(url) != _origin(request.url) else self._headers
+        if request.content is not None:
             headers = {"Content-Type": "application/json", **headers}
         body = bytearray()
         try:
             with self._client.stream(
-                question.method, url, content=question.content, headers=headers, extensions={"trace": deadline.trace}
+                request.method, url, content=request.content, headers=headers, extensions={"trace": deadline.trace}
             ) as response:
                 for chunk in response.iter_bytes():
                     body += chunk

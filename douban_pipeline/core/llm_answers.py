@@ -2,7 +2,7 @@
 
 Answers follow OpenAI's chat completions; the errors are described at
 https://openrouter.ai/docs/api_reference/errors-and-debugging and https://openrouter.ai/docs/api_reference/limits.
-They are told apart by codes and by ``error.metadata``, never by their prose.
+They are distinguished by codes and by ``error.metadata``, never by their prose.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Messages to the people who keep the site: one POST to a chat's robot, or to any address that takes JSON.
 
-The address of a robot is its key. Neither it nor the signing secret ever stands in an error or a log.
+The address of a robot is its key. Neither it nor the signing secret ever appears in an error or a log.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class WebhookError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What is told.
+    """One message.
 
     Attributes:
         title: One line.
@@ -77,7 +77,7 @@ def post_alert(
         form: wecom, dingtalk, feishu or generic.
         url: Where to.
         secret: Key of the signature; empty for none. WeCom has none.
-        message: What to tell.
+        message: What to send.
         now: The present moment, which platforms hold against their own clock.
         deadline: Seconds the call may take in all.
 

@@ -208,7 +208,7 @@ def test_a_source_is_read_in_batches_from_the_oldest_on(any_house: House, monkey
     assert [answer.snapshot_id for answer in read] == ids["douban", "v1"] + ids["douban", "v2"]
     assert {answer.body for answer in read} == {b"x"}
 
-    archive.read_again(ids["douban", "v1"][:2], "v2")
+    archive.note_parser(ids["douban", "v1"][:2], "v2")
     older = [answer.snapshot_id for batch in archive.read("douban", other_than="v2") for answer in batch]
     assert older == ids["douban", "v1"][2:]
     assert list(archive.read("bocha")) == []
@@ -242,7 +242,7 @@ def test_only_what_is_still_old_is_dropped(any_house: House) -> None:
     with any_house.engine.connect() as connection:
         table = any_house.tables.snapshot
         size = connection.execute(select(func.length(table.c.body)).where(table.c.snapshot_id == old)).scalar_one()
-    assert archive.weigh([old, seen_again, 404], before) == ArchiveSize(1, size)
+    assert archive.size_of([old, seen_again, 404], before) == ArchiveSize(1, size)
     assert ids_of(any_house) == {old, seen_again, named_by_nobody}
     assert archive.drop([old, seen_again, 404], before) == ArchiveSize(1, size)
     assert ids_of(any_house) == {seen_again, named_by_nobody}

@@ -142,6 +142,16 @@ def test_what_only_one_source_means_is_said_by_its_rules(house: House, source: S
         assert type(refused(house.fetcher(**plain), source.url)) is SourceUnavailable
 
 
+def test_a_fetcher_is_closed_once_or_twice_and_asks_no_more(house: House, source: Source) -> None:
+    source.says(GOOD)
+    with house.fetcher() as fetcher:
+        get(fetcher, source.url)
+        fetcher.close()
+    with pytest.raises(RuntimeError, match="closed"):
+        get(fetcher, source.url)
+    assert house.status().in_use == 0
+
+
 def test_a_refused_answer_is_archived_too(house: House, source: Source) -> None:
     source.says(WALL_PAGE)
     refused(house.fetcher(), source.url)

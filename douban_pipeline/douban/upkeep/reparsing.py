@@ -139,7 +139,7 @@ def reparse(
             if len(examples) < _KEPT_EXAMPLES:
                 examples.append(Refused(answer.snapshot_id, answer.request_key, why))
         if read and not dry_run:
-            services.archive.read_again(read, parser.version)
+            services.archive.note_parser(read, parser.version)
             found.noted += len(read)
         if found.looked_at // _TOLD_EVERY > told:
             told = found.looked_at // _TOLD_EVERY

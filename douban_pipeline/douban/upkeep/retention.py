@@ -110,7 +110,7 @@ def prune(services: Services, *, dry_run: bool, progress: Callable[[str], None])
                 progress(f"{rows} rows of {holder.key.table.name} read so far")
         progress(f"{rows} rows of {holder.key.table.name} read")
     loose = old[held == 0]
-    act = services.archive.weigh if dry_run else services.archive.drop
+    act = services.archive.size_of if dry_run else services.archive.drop
     dropped, dropped_bytes, told = 0, 0, 0
     for start in range(0, loose.size, _DROPPED_AT_ONCE):
         weight = act(loose[start : start + _DROPPED_AT_ONCE].tolist(), before)
