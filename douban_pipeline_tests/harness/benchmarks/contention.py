@@ -7,11 +7,12 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from multiprocessing.synchronize import Barrier
 from typing import Any
 
 from douban_pipeline.core.clock import SystemClock
-from douban_pipeline.core.database import open_engine, transactions
+from douban_pipeline.core.database import open_engine, run_transaction
 from douban_pipeline.core.owner import owner_name
 from douban_pipeline.douban.store.states import TaskStage, TaskStatus
 from douban_pipeline.douban.store.tables import SHARDS, own_tables
@@ -97,9 +98,7 @@ def _lease_and_finish(work: Workload, number: int) -> tuple[float, float, list[i
             leased = queue.lease([shard], TaskStage.SEARCH, limit=work.batch)
             for task in leased:
                 done.append(task.task_id)
-                for transaction in transactions(engine):
-                    with transaction as connection:
-                        queue.finish(connection, task.task_id, TaskStatus.SUCCESS)
+                run_transaction(engine, partial(queue.finish, task_id=task.task_id, status=TaskStatus.SUCCESS))
             if leased:
                 continue
             with bare_cursor(engine) as cursor:
