@@ -15,7 +15,7 @@ from douban_pipeline.douban.store.states import (
     TaskType,
     VerdictState,
 )
-from douban_pipeline.douban.writes.change_log import PIPELINE, RESTORE, REVERT
+from douban_pipeline.douban.writes.changes import PIPELINE, RESTORE, REVERT
 from douban_pipeline.douban.writes.intro_changes import INTRO
 
 CHANGES: Mapping[str, str] = {

@@ -11,7 +11,7 @@ from douban_pipeline.core.database import reading
 from douban_pipeline.douban.settings import Settings
 from douban_pipeline.douban.store import migrations
 from douban_pipeline.douban.store.tables import OwnTables
-from douban_pipeline.douban.writes.permissions import SYNOPSIS_COLUMNS
+from douban_pipeline.douban.writes.refusals import SYNOPSIS_COLUMNS
 
 _DENIED = (1044, 1142, 1143)
 

@@ -26,7 +26,7 @@ from douban_pipeline.douban.jobs import CHAIN, shard_range_tags
 from douban_pipeline.douban.services import Services, open_services
 from douban_pipeline.douban.settings import Settings
 from douban_pipeline.douban.store.states import ChangeState, ReviewStatus
-from douban_pipeline.douban.writes.change_log import decode
+from douban_pipeline.douban.writes.changes import decode
 
 ROWS = int(os.environ.get("DOUBAN_TEST_ROWS", "640"))
 SHARDS_A_RUN = 16

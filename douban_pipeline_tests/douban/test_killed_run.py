@@ -26,7 +26,8 @@ from douban_pipeline.douban.settings import PREFIX, load_settings
 from douban_pipeline.douban.store import migrations
 from douban_pipeline.douban.store.states import ChangeState, ReviewStatus
 from douban_pipeline.douban.store.tasks import OPEN, TaskQueue
-from douban_pipeline.douban.writes.change_log import ChangeLog, decode
+from douban_pipeline.douban.writes.change_log import ChangeLog
+from douban_pipeline.douban.writes.changes import decode
 from douban_pipeline_tests.harness.fixtures.library import processes
 
 LAST_SHARD = 3

@@ -19,7 +19,7 @@ from douban_pipeline.core.database import open_engine
 from douban_pipeline.douban.store import migrations
 from douban_pipeline.douban.store.states import TaskStage, TaskType
 from douban_pipeline.douban.store.tasks import NewTask
-from douban_pipeline.douban.writes.change_log import Change
+from douban_pipeline.douban.writes.changes import Change
 from douban_pipeline.ops import backup as backups
 from douban_pipeline.ops.backup_file import verify
 from douban_pipeline.ops.client_programs import OperatingError

@@ -22,7 +22,7 @@ from douban_pipeline.douban.jobs import POOL_LIMITS
 from douban_pipeline.douban.store import migrations
 from douban_pipeline.douban.store.states import ChangeState
 from douban_pipeline.douban.store.tables import own_tables
-from douban_pipeline.douban.writes.change_log import Change
+from douban_pipeline.douban.writes.changes import Change
 from douban_pipeline.ops.client_programs import CLIENT, options_file, program
 from douban_pipeline.ops.grants import missing_grants, written_columns
 from douban_pipeline_tests.harness.fixtures.calling import caller  # noqa: F401 (a fixture)

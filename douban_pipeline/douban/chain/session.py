@@ -11,7 +11,8 @@ from typing import Any
 from douban_pipeline.douban.chain.attempts import Attempts
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.tasks import TaskQueue
-from douban_pipeline.douban.writes.change_log import ChangeLog, Reconciled
+from douban_pipeline.douban.writes.change_log import ChangeLog
+from douban_pipeline.douban.writes.changes import ReconciledChange
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Session:
     queue: TaskQueue
     change_log: ChangeLog
     started: datetime
-    reconciled: Sequence[Reconciled]
+    reconciled: Sequence[ReconciledChange]
 
     @property
     def deadline(self) -> datetime:

@@ -19,7 +19,7 @@ from douban_pipeline.douban.store.states import (
 )
 from douban_pipeline.douban.store.tables import OwnTables
 from douban_pipeline.douban.store.tasks import DECISION, FRESH, NOTE, REVIEWER, NewTask, TaskQueue
-from douban_pipeline.douban.writes.change_log import SYNOPSIS_COLUMNS
+from douban_pipeline.douban.writes.refusals import SYNOPSIS_COLUMNS
 
 
 @dataclass(frozen=True, slots=True)

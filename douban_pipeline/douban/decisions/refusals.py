@@ -15,7 +15,7 @@ from douban_pipeline.douban.store.decisions import LINKING, WORDS, Decision
 from douban_pipeline.douban.store.states import DecisionAction, DecisionState, ReviewStatus
 from douban_pipeline.douban.store.tables import OwnTables
 from douban_pipeline.douban.store.videos import fingerprint
-from douban_pipeline.douban.writes.permissions import LOCKED_IN_CMS
+from douban_pipeline.douban.writes.refusals import cms_lock_refusal
 from douban_pipeline.matching import HARD_REJECTS, compare
 
 _CHANGED = "记录决定之后影片资料已改变（片名、别名、年份、地区、导演、主演或分类），请核对后重新决定"
@@ -89,8 +89,9 @@ def _no_link_refusal(action: DecisionAction, state: Mapping[Any, Any], settings:
 
 def _cms_lock_refusal(action: DecisionAction, row: Mapping[Any, Any], settings: Settings) -> str | None:
     """Refuse a sync that the CMS's own lock would stop, before the decision locks the id."""
-    if action is DecisionAction.sync_now and settings.respect_vod_lock and row["vod_lock"]:
-        return f"{LOCKED_IN_CMS}，请先在 CMS 中解锁"
+    refusal = cms_lock_refusal(row, respect_vod_lock=settings.respect_vod_lock)
+    if action is DecisionAction.sync_now and refusal is not None:
+        return f"{refusal.sentence}，请先在 CMS 中解锁"
     return None
 
 

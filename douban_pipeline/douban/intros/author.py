@@ -19,9 +19,7 @@ from douban_pipeline.douban.intros.ledger import Ledger, Occasion
 from douban_pipeline.douban.intros.prompt import PROMPT_VERSION, SCHEMA, SCHEMA_NAME, messages
 from douban_pipeline.douban.match_inputs import video_facts
 from douban_pipeline.douban.services import Services
-from douban_pipeline.douban.store.states import ReviewStatus
-from douban_pipeline.douban.store.videos import GONE
-from douban_pipeline.douban.writes.change_log import Change
+from douban_pipeline.douban.writes.changes import Change
 from douban_pipeline.douban.writes.intro_changes import INTRO
 
 FACTS_AGE = timedelta(days=30)
@@ -59,29 +57,9 @@ def limits_of(services: Services) -> Limits:
     return Limits(services.settings.intro_min_han, services.settings.intro_max_han)
 
 
-def why_not_told_from(row: RowMapping | None, state: RowMapping | None, douban_id: int) -> str:
-    """Return why an intro told from a subject must not be written to a video, empty if it may."""
-    reason = why_unlinked(row, state)
-    if not reason and state is not None and state["vod_douban_id"] != douban_id:
-        return f"豆瓣关联已变为 {state['vod_douban_id']}"
-    return reason
-
-
 def ledger_of(services: Services) -> Ledger:
     """Return the ledger of this site."""
     return Ledger(services.engine, services.tables, services.clock, services.settings.zone)
-
-
-def why_unlinked(row: RowMapping | None, state: RowMapping | None) -> str:
-    """Return why a video has no subject to tell an intro from, empty if it has one."""
-    if row is None or state is None:
-        return GONE
-    if state["douban_review_status"] != ReviewStatus.CONFIRMED or not state["vod_douban_id"]:
-        return "影片不是已确认状态"
-    if row["vod_douban_id"] != state["vod_douban_id"] and not state["douban_id_locked"]:
-        # Changed in the CMS, and not taken in yet: the subject we know of may be another work.
-        return f"CMS 中的豆瓣 ID 已变为 {row['vod_douban_id']}"
-    return ""
 
 
 @dataclass(slots=True)

@@ -16,7 +16,7 @@ from douban_pipeline.douban.intros.ledger import told
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import ChangeState, IntroState
 from douban_pipeline.douban.store.videos import Breach
-from douban_pipeline.douban.writes.change_log import PIPELINE, decode
+from douban_pipeline.douban.writes.changes import PIPELINE, decode
 from douban_pipeline.douban.writes.intro_changes import INTRO
 
 READ_BACK = timedelta(hours=1)

@@ -17,8 +17,6 @@ from douban_pipeline.douban.intros.author import (
     Draft,
     intro_change,
     ledger_of,
-    why_not_told_from,
-    why_unlinked,
 )
 from douban_pipeline.douban.intros.factguard import marks
 from douban_pipeline.douban.intros.facts import FactSheet
@@ -27,6 +25,7 @@ from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import ChangeState
 from douban_pipeline.douban.store.videos import state_rows
 from douban_pipeline.douban.writes.change_log import ChangeLog
+from douban_pipeline.douban.writes.refusals import subject_refusal
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +106,11 @@ def _problems(services: Services, vod_ids: Sequence[int], reviewer: str, dry_run
         states = state_rows(connection, services.tables, vod_ids)
     for vod_id in dict.fromkeys(vod_ids):
         row, state = rows.get(vod_id), states.get(vod_id)
-        reason = "没有这部影片，请填写真实的 vod_id" if row is None else why_unlinked(row, state)
-        if reason:
-            yield f"影片 {vod_id}：{reason}"
+        refusal = subject_refusal(row, state)
+        if row is None:
+            yield f"影片 {vod_id}：没有这部影片，请填写真实的 vod_id"
+        elif refusal is not None:
+            yield f"影片 {vod_id}：{refusal.sentence}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,9 +127,11 @@ class _Order:
 
     def redo(self, vod_id: int) -> Redone:
         row, state = self._look(vod_id)
-        reason = why_unlinked(row, state)
-        if reason or row is None or state is None:
-            return Redone(vod_id, "", "skipped", reason=reason)
+        refusal = subject_refusal(row, state)
+        if refusal is not None:
+            return Redone(vod_id, "", "skipped", reason=refusal.sentence)
+        assert row is not None
+        assert state is not None
         title = readable(row["vod_name"])
         sheet = self.author.facts(row, state["vod_douban_id"])
         if not sheet.enough:
@@ -154,10 +157,10 @@ class _Order:
 
     def _write(self, row: RowMapping, draft: Draft, title: str, douban_id: int) -> Redone:
         vod_id = row["vod_id"]
-        reason = why_not_told_from(*self._look(vod_id), douban_id)
-        if reason:
-            self.ledger.refuse(draft.intro_id, reason)
-            return Redone(vod_id, title, "skipped", draft.text, reason)
+        refusal = subject_refusal(*self._look(vod_id), douban_id=douban_id)
+        if refusal is not None:
+            self.ledger.refuse(draft.intro_id, refusal.sentence)
+            return Redone(vod_id, title, "skipped", draft.text, refusal.sentence)
         self.ledger.keep_marks({draft.intro_id: marks(draft.text, draft.sheet)})
         change = intro_change(
             row,

@@ -18,8 +18,6 @@ from douban_pipeline.douban.intros.author import (
     Draft,
     intro_change,
     ledger_of,
-    why_not_told_from,
-    why_unlinked,
 )
 from douban_pipeline.douban.intros.factguard import Violation, marks
 from douban_pipeline.douban.intros.ledger import Ledger, Occasion, told
@@ -28,9 +26,10 @@ from douban_pipeline.douban.sources.errors import SubjectMissing
 from douban_pipeline.douban.store.states import ChangeState, TaskStatus
 from douban_pipeline.douban.store.tasks import DECISION, NOTE, REVIEWER, Task, TaskQueue
 from douban_pipeline.douban.store.videos import note_gone, state_rows
-from douban_pipeline.douban.writes.change_log import ChangeLog, Outcome
+from douban_pipeline.douban.writes.change_log import ChangeLog
+from douban_pipeline.douban.writes.changes import WriteOutcome
 from douban_pipeline.douban.writes.intro_changes import INTRO
-from douban_pipeline.douban.writes.permissions import LOCKED_IN_CMS
+from douban_pipeline.douban.writes.refusals import Reason, Refusal, cms_lock_refusal, subject_refusal
 
 ARCHIVE_AGE = timedelta(days=30)
 """How long a task may take up an answer that was paid for before its run died. A new task asks anew."""
@@ -161,13 +160,17 @@ class IntroWriter:
             if task.payload.get(DECISION) in done:
                 yield from self._conclude(task, row)
                 continue
-            reason = why_unlinked(row, state)
-            if reason or row is None or state is None:
-                yield from self._skip(task, row, reason)
-            elif state["intro_locked"] and not is_ordered(task):
-                yield from self._skip(task, row, "简介已锁定")
-            elif row["vod_lock"] and services.settings.respect_vod_lock and not is_ordered(task):
-                yield from self._skip(task, row, LOCKED_IN_CMS, rest=True)
+            refusal = subject_refusal(row, state)
+            if refusal is not None:
+                yield from self._skip(task, row, refusal.sentence)
+                continue
+            assert row is not None
+            assert state is not None
+            locked = cms_lock_refusal(row, respect_vod_lock=services.settings.respect_vod_lock)
+            if state["intro_locked"] and not is_ordered(task):
+                yield from self._skip(task, row, Refusal.of(Reason.INTRO_LOCKED).sentence)
+            elif locked is not None and not is_ordered(task):
+                yield from self._skip(task, row, locked.sentence, rest=True)
             else:
                 yield _Work(task, row, state["vod_douban_id"], undone.get(task.vod_id, {}))
 
@@ -223,7 +226,8 @@ class IntroWriter:
         for work, draft in wanted:
             vod_id = work.task.vod_id
             change = intro_change(work.row, draft, self.services.cms, now, **work.signature())
-            reason = why_not_told_from(rows.get(vod_id), states.get(vod_id), work.douban_id)
+            refusal = subject_refusal(rows.get(vod_id), states.get(vod_id), douban_id=work.douban_id)
+            reason = refusal.sentence if refusal is not None else ""
             if not reason and change.automatic and change.new["vod_content"] in work.undone.get("vod_content", ()):
                 reason = "同样的简介曾被人工撤销"
             if reason:
@@ -236,7 +240,7 @@ class IntroWriter:
         outcomes = self.change_log.write(changes)
         yield from self._settle(ready, outcomes)
 
-    def _settle(self, written: Sequence[tuple[_Work, Draft]], outcomes: Sequence[Outcome]) -> Iterator[Told]:
+    def _settle(self, written: Sequence[tuple[_Work, Draft]], outcomes: Sequence[WriteOutcome]) -> Iterator[Told]:
         """Close the tasks whose intro stands; say why the others were refused at the last moment."""
         applied = [outcome.state is ChangeState.APPLIED for outcome in outcomes]
 

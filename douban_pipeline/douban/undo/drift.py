@@ -19,7 +19,7 @@ from douban_pipeline.cms.values import readable
 from douban_pipeline.core.database import reading
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.decisions import PERSON
-from douban_pipeline.douban.store.states import DecisionState, ReviewStatus
+from douban_pipeline.douban.store.states import DecisionState
 from douban_pipeline.douban.undo.last_writes import (
     LastWrites,
     Write,
@@ -28,8 +28,8 @@ from douban_pipeline.douban.undo.last_writes import (
     locked_texts,
     new_values_since,
 )
-from douban_pipeline.douban.writes.change_log import REVERT, SYNOPSIS_COLUMNS
-from douban_pipeline.douban.writes.permissions import LOCKED_IN_CMS
+from douban_pipeline.douban.writes.changes import REVERT
+from douban_pipeline.douban.writes.refusals import SYNOPSIS_COLUMNS, restore_refusal
 
 WINDOW = timedelta(days=30)
 """How long what was written into a column is followed that is not locked."""
@@ -250,12 +250,10 @@ class _Piece:
         decided: bool,
     ) -> str:
         """Return why a locked value must not be put back, empty if it may be."""
-        if self.services.settings.respect_vod_lock and row["vod_lock"]:
-            return LOCKED_IN_CMS
-        if state["douban_review_status"] == ReviewStatus.IGNORED:
-            return "影片已被忽略"
-        if decided:
-            return "有尚未执行的决定"
+        respect = self.services.settings.respect_vod_lock
+        refusal = restore_refusal(row, state, respect_vod_lock=respect, decision_waits=decided)
+        if refusal is not None:
+            return refusal.sentence
         taken_back = write is not None and write.action == REVERT and write.value != written
         if taken_back and write is not None and (since is None or write.at > since):
             return f"变更 {write.change_id} 撤销了恢复；请解锁，或重新指定"

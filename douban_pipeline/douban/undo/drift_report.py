@@ -16,7 +16,7 @@ from douban_pipeline.douban.undo.drift import SERIOUS, Drift, Kind, Look, Looks
 from douban_pipeline.douban.undo.drift_wording import KINDS, LOOKS
 from douban_pipeline.douban.undo.shown_values import shown
 from douban_pipeline.douban.wording import CHANGES, OPERATORS, word_for
-from douban_pipeline.douban.writes.change_log import SYNOPSIS_COLUMNS
+from douban_pipeline.douban.writes.refusals import SYNOPSIS_COLUMNS
 
 SHOWN = 100
 """Findings of each kind that are told."""

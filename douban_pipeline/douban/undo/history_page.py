@@ -29,7 +29,7 @@ from douban_pipeline.douban.wording import (
     VERDICTS,
     word_for,
 )
-from douban_pipeline.douban.writes.change_log import decode
+from douban_pipeline.douban.writes.changes import decode
 
 _CMS = ("vod_year", "vod_area", "vod_lang", "vod_class", "vod_director", "vod_actor", "vod_content")
 """CMS columns that are shown beside the id, the score and the locks."""

@@ -15,7 +15,8 @@ from sqlalchemy import ColumnElement, Connection, Select, String, func, or_, sel
 
 from douban_pipeline.douban.store.states import ChangeState, DecisionAction, IntroState
 from douban_pipeline.douban.store.tables import OwnTables
-from douban_pipeline.douban.writes.change_log import SYNOPSIS_COLUMNS, decode
+from douban_pipeline.douban.writes.changes import decode
+from douban_pipeline.douban.writes.refusals import SYNOPSIS_COLUMNS
 
 _WRITTEN = (ChangeState.APPLIED, ChangeState.REVERTED)
 _UNSURE = (ChangeState.PREPARED, ChangeState.CONFLICT)

@@ -17,7 +17,7 @@ from douban_pipeline.douban.store.decisions import WORDS
 from douban_pipeline.douban.store.states import DecisionAction
 from douban_pipeline.douban.undo.shown_values import told_changes
 from douban_pipeline.douban.wording import CHANGES, OPERATORS, word_for
-from douban_pipeline.douban.writes.change_log import decode
+from douban_pipeline.douban.writes.changes import decode
 from douban_pipeline.douban.writes.revert import RevertedChange
 
 MOST_ROWS = 200

@@ -15,7 +15,7 @@ from douban_pipeline.core.ui.presentation import local_time
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.tables import OwnTables
 from douban_pipeline.douban.undo.withdrawal import waiting_decisions
-from douban_pipeline.douban.writes.change_log import PIPELINE
+from douban_pipeline.douban.writes.changes import PIPELINE
 from douban_pipeline.douban.writes.revert_selection import Selection, count
 
 MOST_NAME = 64

@@ -1,4 +1,4 @@
-"""The only door through which a CMS row is written or put back.
+"""The only door through which a CMS row is written or reverted.
 
 `mac_vod` is MyISAM and cannot take part in a transaction, so a write is three steps: a log row `prepared` with old
 and new values → a conditional UPDATE that takes effect only where the old values still stand and no lock forbids
@@ -9,111 +9,40 @@ it → the log row `applied` and our state row updated, in one transaction. A pr
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Engine, RowMapping, func, insert, or_, select, update
+from sqlalchemy import Connection, Engine, Row, RowMapping, func, insert, or_, select, update
 from sqlalchemy.exc import DataError
 
 from douban_pipeline.cms.maccms import WRITABLE_COLUMNS, Cms
 from douban_pipeline.core.clock import Clock
-from douban_pipeline.core.database import reading, transactions
+from douban_pipeline.core.database import reading, run_transaction
 from douban_pipeline.core.owner import is_dead
+from douban_pipeline.douban.store import decisions
 from douban_pipeline.douban.store.states import ChangeState, DecisionAction
 from douban_pipeline.douban.store.tables import OwnTables
 from douban_pipeline.douban.store.tasks import shard_of
 from douban_pipeline.douban.store.videos import GONE, state_rows
-from douban_pipeline.douban.writes import intro_changes, permissions, reverted
-from douban_pipeline.douban.writes.conditional_update import ConditionalUpdates, Write
+from douban_pipeline.douban.writes import intro_changes
+from douban_pipeline.douban.writes.changes import (
+    RESTORE,
+    Change,
+    ReconciledChange,
+    WriteOutcome,
+    decode,
+    encode,
+)
+from douban_pipeline.douban.writes.conditional_update import ConditionalUpdates, ConditionalWrite, still_seen
 from douban_pipeline.douban.writes.intro_changes import INTRO
-from douban_pipeline.douban.writes.log_values import decode, encode
-from douban_pipeline.douban.writes.permissions import SYNOPSIS_COLUMNS
-
-PIPELINE = "pipeline"
-"""The operator of everything automatic."""
-
-REVERT = "revert"
-"""Action of a change that takes another one back."""
-
-RESTORE = "restore"
-"""Action of a change that puts back what a lock protects, after somebody changed it in the CMS."""
+from douban_pipeline.douban.writes.refusals import Reason, Refusal, automatic_write_refusal, changed_since_refusal
 
 LOST_AFTER = timedelta(hours=1)
 """A write is done seconds after it was prepared; what is still prepared after this long belongs to nobody."""
 
 _CHUNK = 100
-
-__all__ = [
-    "LOST_AFTER",
-    "PIPELINE",
-    "RESTORE",
-    "REVERT",
-    "SYNOPSIS_COLUMNS",
-    "Change",
-    "ChangeLog",
-    "Outcome",
-    "Reconciled",
-    "decode",
-    "encode",
-]
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """A write to one video, as it is wanted.
-
-    Attributes:
-        vod_id: The video.
-        action: What kind of write it is: ``link``, ``sync``, ``intro``, `REVERT`, `RESTORE`, or a decision's action.
-        old: CMS columns as they were read.
-        new: The same columns as they shall be.
-        state: Columns of our state row as they shall be once the write stands.
-        operator: `PIPELINE`, or the person who decided.
-        reason: One sentence for people, in Chinese.
-        automatic: Whether locks forbid it; a person's decision is not automatic. A restore needs the lock.
-        given: CMS columns on which the write rests though it leaves them alone, as they were read.
-        seen: Columns of our state row on which it rests, as they were read: nothing is written once they differ.
-        intro_id: The row of the intro that it writes, whose state follows the change's.
-    """
-
-    vod_id: int
-    action: str
-    old: Mapping[str, Any]
-    new: Mapping[str, Any]
-    state: Mapping[str, Any] = field(default_factory=dict)
-    operator: str = PIPELINE
-    reason: str = ""
-    automatic: bool = True
-    given: Mapping[str, Any] = field(default_factory=dict)
-    seen: Mapping[str, Any] = field(default_factory=dict)
-    score: float | None = None
-    task_id: int | None = None
-    verdict_id: int | None = None
-    decision_id: int | None = None
-    snapshot_id: int | None = None
-    reverts_change_id: int | None = None
-    intro_id: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What became of a wanted change: its row in the log, its state, and why if it was refused."""
-
-    change: Change
-    change_id: int
-    state: ChangeState
-    reason: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Reconciled:
-    """What a dead run's prepared change turned out to be."""
-
-    change_id: int
-    vod_id: int
-    state: ChangeState
+_IN_PART = "部分列已撤销"
 
 
 class ChangeLog:
@@ -155,7 +84,7 @@ class ChangeLog:
         self._updates = ConditionalUpdates(cms, tables, engine.dialect.name, respect_vod_lock)
         self.batch_id = batch_id or uuid.uuid4().hex[:16]
 
-    def write(self, changes: Sequence[Change]) -> list[Outcome]:
+    def write(self, changes: Sequence[Change]) -> list[WriteOutcome]:
         """Write ``changes`` one by one, each only if its row is still as it was read and no lock forbids it.
 
         Raises:
@@ -173,34 +102,34 @@ class ChangeLog:
             if change.vod_id in seen:
                 raise ValueError(f"video {change.vod_id}: two changes in one call")
             seen.add(change.vod_id)
-        outcomes: list[Outcome] = []
+        outcomes: list[WriteOutcome] = []
         for start in range(0, len(changes), _CHUNK):
             chunk = changes[start : start + _CHUNK]
             prepared = self._prepare(chunk)
-            settled = [self._apply(change, change_id) for change, change_id in zip(chunk, prepared, strict=True)]
-            for transaction in transactions(self.engine):
-                with transaction as connection:
-                    self._settle(connection, settled)
-            outcomes += settled
+            done = [self._apply(change, change_id) for change, change_id in zip(chunk, prepared, strict=True)]
+            self._record(done)
+            outcomes += done
         return outcomes
 
     def _prepare(self, changes: Sequence[Change]) -> list[int]:
         """Log what is about to be written; return the rows' keys in the order of ``changes``."""
         log = self.tables.log
         vod_ids = [change.vod_id for change in changes]
-        for transaction in transactions(self.engine):
-            with transaction as connection:
-                states = state_rows(connection, self.tables, vod_ids)
-                rows = [self._row(change, states.get(change.vod_id)) for change in changes]
-                connection.execute(insert(log), rows)
-                # No two of a call are about one video, and nobody else writes in this name: ours are the newest.
-                ours = (log.c.batch_id == self.batch_id, log.c.owner == self.owner, log.c.vod_id.in_(vod_ids))
-                query = select(log.c.vod_id, func.max(log.c.change_id)).where(*ours).group_by(log.c.vod_id)
-                keys = {vod_id: int(change_id) for vod_id, change_id in connection.execute(query)}
-                for change in changes:
-                    if change.intro_id is not None:
-                        intro_changes.attach(connection, self.tables, change.intro_id, keys[change.vod_id])
-        return [keys[vod_id] for vod_id in vod_ids]
+
+        def prepare(connection: Connection) -> list[int]:
+            states = state_rows(connection, self.tables, vod_ids)
+            rows = [self._row(change, states.get(change.vod_id)) for change in changes]
+            connection.execute(insert(log), rows)
+            # No two of a call are about one video, and nobody else writes in this name: ours are the newest.
+            ours = (log.c.batch_id == self.batch_id, log.c.owner == self.owner, log.c.vod_id.in_(vod_ids))
+            query = select(log.c.vod_id, func.max(log.c.change_id)).where(*ours).group_by(log.c.vod_id)
+            keys = {vod_id: int(change_id) for vod_id, change_id in connection.execute(query)}
+            for change in changes:
+                if change.intro_id is not None:
+                    intro_changes.attach(connection, self.tables, change.intro_id, keys[change.vod_id])
+            return [keys[vod_id] for vod_id in vod_ids]
+
+        return run_transaction(self.engine, prepare)
 
     def _row(self, change: Change, state: RowMapping | None) -> dict[str, Any]:
         return {
@@ -227,61 +156,60 @@ class ChangeLog:
             "prepared_at": self.clock.now(),
         }
 
-    def _apply(self, change: Change, change_id: int) -> Outcome:
+    def _apply(self, change: Change, change_id: int) -> WriteOutcome:
         """Do the conditional UPDATE."""
         if not change.new:
             return self._apply_state(change, change_id)
-        write = Write(
+        write = ConditionalWrite(
             change.vod_id,
             new=change.new,
-            stands={**change.given, **change.old},
+            read={**change.given, **change.old},
             seen=change.seen,
             automatic=change.automatic,
             restores=change.action == RESTORE,
         )
         try:
-            for transaction in transactions(self.engine):
-                with transaction as connection:
-                    written = self._updates.execute(connection, write)
+            written = run_transaction(self.engine, lambda connection: self._updates.execute(connection, write))
         except DataError as error:
             # One value that does not fit must not stop the rest; sessions are strict, so nothing was written.
-            return Outcome(change, change_id, ChangeState.REFUSED, f"CMS 容纳不下要写入的值：{error.orig}")
-        if written:
-            return Outcome(change, change_id, ChangeState.APPLIED)
-        return Outcome(change, change_id, ChangeState.REFUSED, self._why_refused(change))
+            refusal = Refusal.of(Reason.VALUE_DOES_NOT_FIT, error=error.orig)
+            return WriteOutcome(change, change_id, ChangeState.REFUSED, refusal.sentence)
+        return WriteOutcome(change, change_id, ChangeState.APPLIED) if written else self._refused(change, change_id)
 
-    def _apply_state(self, change: Change, change_id: int) -> Outcome:
+    def _apply_state(self, change: Change, change_id: int) -> WriteOutcome:
         """Return what becomes of a change of our state alone; `_settle` writes it."""
         if change.seen:
             vod_id = self.cms.vod.c.vod_id
-            still = permissions.still_seen(self.tables, change.vod_id, change.seen)
+            unchanged = still_seen(self.tables, change.vod_id, change.seen)
             with reading(self.engine) as connection:
-                if connection.execute(select(vod_id).where(vod_id == change.vod_id, still)).first() is None:
-                    return Outcome(change, change_id, ChangeState.REFUSED, self._why_refused(change))
-        return Outcome(change, change_id, ChangeState.APPLIED)
+                if connection.execute(select(vod_id).where(vod_id == change.vod_id, unchanged)).first() is None:
+                    return self._refused(change, change_id)
+        return WriteOutcome(change, change_id, ChangeState.APPLIED)
 
-    def _why_refused(self, change: Change) -> str:
+    def _refused(self, change: Change, change_id: int) -> WriteOutcome:
+        """Return the outcome of a change whose conditions did not hold, with the reason as it can be told now."""
         with reading(self.engine) as connection:
             row = self.cms.rows(connection, [change.vod_id]).get(change.vod_id)
             state = state_rows(connection, self.tables, [change.vod_id]).get(change.vod_id)
-        if row is None:
-            return GONE
-        stood = {**change.given, **change.old}
-        changed = [column for column, value in stood.items() if row[column] != value]
-        if changed:
-            return f"读取之后 CMS 中的值已被改动：{', '.join(changed)}"
-        if change.seen and (state is None or any(state[name] != value for name, value in change.seen.items())):
-            return "读取之后影片被锁定、解锁或另有决定"
-        why = ""
-        if change.automatic:
-            restores = change.action == RESTORE
-            why = permissions.why_not(row, state, change.new, restores=restores, respect_vod_lock=self.respect_vod_lock)
-        return why or "写入条件不再成立"
+        refusal = changed_since_refusal(row, state, read={**change.given, **change.old}, seen=change.seen)
+        if refusal is None and row is not None and change.automatic:
+            refusal = automatic_write_refusal(
+                row,
+                state,
+                change.new,
+                restores=change.action == RESTORE,
+                respect_vod_lock=self.respect_vod_lock,
+            )
+        refusal = refusal or Refusal.of(Reason.CONDITIONS_CHANGED)
+        return WriteOutcome(change, change_id, ChangeState.REFUSED, refusal.sentence)
 
-    def _settle(self, connection: Connection, outcomes: Sequence[Outcome]) -> None:
+    def _record(self, outcomes: Sequence[WriteOutcome]) -> None:
+        run_transaction(self.engine, lambda connection: self._settle(connection, outcomes))
+
+    def _settle(self, connection: Connection, outcomes: Sequence[WriteOutcome]) -> None:
         """Note what became of prepared changes, and what follows from those that stand."""
         log, video = self.tables.log, self.tables.video
-        # Two runs may reconcile the same row at once: the first settles it, and our state is not put back by the other.
+        # Two runs may reconcile the same row at once: the first settles it, and our state is not set back by the other.
         prepared = (
             log.c.change_id.in_([outcome.change_id for outcome in outcomes]),
             log.c.state == ChangeState.PREPARED,
@@ -296,7 +224,7 @@ class ChangeLog:
             if state is ChangeState.APPLIED:
                 values["applied_at"] = self.clock.now()
             connection.execute(update(log).where(log.c.change_id.in_(change_ids)).values(**values))
-        taken_back: dict[int, set[str]] = {}
+        reverted: dict[int, set[str]] = {}
         for outcome in settled:
             change = outcome.change
             if change.action == INTRO:
@@ -306,10 +234,10 @@ class ChangeLog:
             if change.state:
                 connection.execute(update(video).where(video.c.vod_id == change.vod_id).values(**change.state))
             if change.reverts_change_id is not None:
-                taken_back[change.reverts_change_id] = set(change.new)
-        reverted.mark(connection, self.tables, taken_back)
+                reverted[change.reverts_change_id] = set(change.new)
+        _mark_reverted(connection, self.tables, reverted)
 
-    def reconcile(self) -> list[Reconciled]:
+    def reconcile(self) -> list[ReconciledChange]:
         """Settle what dead runs left `prepared`: the CMS row tells whether the UPDATE took effect.
 
         Rows of runs that may still be alive are left to them, but not for longer than `LOST_AFTER`: nobody can tell
@@ -323,22 +251,20 @@ class ChangeLog:
                 row for row in rows if row["owner"] == self.owner or row["prepared_at"] <= lost or is_dead(row["owner"])
             ]
             current = self.cms.rows(connection, [row["vod_id"] for row in rows])
-        settled: list[Reconciled] = []
+        settled: list[ReconciledChange] = []
         for row in rows:
             change = _change_of(row)
-            stands = current.get(change.vod_id)
-            if stands is None:
+            now = current.get(change.vod_id)
+            if now is None:
                 state, reason = ChangeState.CONFLICT, f"{GONE}，无法判断写入是否生效"
-            elif all(stands[column] == value for column, value in change.new.items()):
+            elif all(now[column] == value for column, value in change.new.items()):
                 state, reason = ChangeState.APPLIED, "运行中断后核对：写入已生效"
-            elif all(stands[column] == value for column, value in change.old.items()):
+            elif all(now[column] == value for column, value in change.old.items()):
                 state, reason = ChangeState.ABANDONED, "运行中断后核对：写入未发生"
             else:
                 state, reason = ChangeState.CONFLICT, "运行中断后 CMS 中的值又被他人改动"
-            for transaction in transactions(self.engine):
-                with transaction as connection:
-                    self._settle(connection, [Outcome(change, row["change_id"], state, reason)])
-            settled.append(Reconciled(row["change_id"], change.vod_id, state))
+            self._record([WriteOutcome(change, row["change_id"], state, reason)])
+            settled.append(ReconciledChange(row["change_id"], change.vod_id, state))
         return settled
 
     def undone_values(self, connection: Connection, vod_ids: Sequence[int]) -> dict[int, dict[str, list[Any]]]:
@@ -371,3 +297,76 @@ def _change_of(row: RowMapping) -> Change:
         operator=row["operator"],
         reverts_change_id=row["reverts_change_id"],
     )
+
+
+def _mark_reverted(connection: Connection, tables: OwnTables, restored: Mapping[int, Collection[str]]) -> None:
+    """Mark changes as reverted; those that they had themselves reverted are applied again, and so on down the line.
+
+    One of which only some columns could be restored stays applied: the others may be reverted later.
+
+    Args:
+        connection: A transaction.
+        tables: Our tables.
+        restored: The columns that were restored, by change.
+    """
+    if not restored:
+        return
+    plain = [
+        row.change_id
+        for row in _rows(connection, tables, restored)
+        if _written(row) <= set(restored[row.change_id])
+        and row.state == ChangeState.APPLIED
+        and row.action != INTRO
+        and row.decision_id is None
+        and row.reverts_change_id is None
+        and not row.state_reason
+    ]
+    if plain:
+        log = tables.log
+        connection.execute(update(log).where(log.c.change_id.in_(plain)).values(state=ChangeState.REVERTED))
+    for change_id, columns in restored.items():
+        if change_id not in plain:
+            _mark_one(connection, tables, change_id, set(columns))
+
+
+def _mark_one(connection: Connection, tables: OwnTables, change_id: int, covered: set[str]) -> None:
+    log = tables.log
+    undone: int | None = change_id
+    state = ChangeState.REVERTED
+    while undone is not None:
+        this = log.c.change_id == undone
+        [row] = _rows(connection, tables, [undone])
+        if state is ChangeState.REVERTED and _written(row) - covered:
+            connection.execute(update(log).where(this).values(state_reason=_IN_PART))
+            return
+        note = {"state_reason": ""} if row.state_reason == _IN_PART else {}
+        connection.execute(update(log).where(this).values(state=state, **note))
+        if row.state == state:
+            return
+        if row.action == INTRO:
+            intro_changes.follow(connection, tables, undone, state)
+        if row.decision_id is not None:
+            again = state is ChangeState.APPLIED
+            decisions.mark_reverted(connection, tables, row.decision_id, row.action, again=again)
+        undone, covered = row.reverts_change_id, set(row.new_values)
+        state = ChangeState.APPLIED if state is ChangeState.REVERTED else ChangeState.REVERTED
+
+
+def _rows(connection: Connection, tables: OwnTables, change_ids: Collection[int]) -> list[Row[Any]]:
+    log = tables.log
+    names = (
+        "change_id",
+        "action",
+        "state",
+        "state_reason",
+        "decision_id",
+        "reverts_change_id",
+        "old_values",
+        "new_values",
+    )
+    return list(connection.execute(select(*(log.c[name] for name in names)).where(log.c.change_id.in_(change_ids))))
+
+
+def _written(row: Row[Any]) -> set[str]:
+    """Return the columns that a change wrote; what a lock only noted is none."""
+    return {column for column, value in row.new_values.items() if row.old_values.get(column) != value}

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, select, true, update
 
 from douban_pipeline.douban.store.states import ChangeState, IntroState, ReviewStatus
 from douban_pipeline.douban.store.tables import OwnTables
-from douban_pipeline.douban.writes.log_values import decode
+from douban_pipeline.douban.writes.changes import decode
 
 INTRO = "intro"
 """Action of a change that wrote an intro."""

@@ -15,7 +15,8 @@ from sqlalchemy import Connection, RowMapping, select
 from douban_pipeline.core.database import reading
 from douban_pipeline.douban.store.states import ChangeState
 from douban_pipeline.douban.store.videos import state_rows
-from douban_pipeline.douban.writes.change_log import REVERT, Change, ChangeLog
+from douban_pipeline.douban.writes.change_log import ChangeLog
+from douban_pipeline.douban.writes.changes import REVERT, Change
 from douban_pipeline.douban.writes.intro_changes import standing_intros, withdrawn_intros
 from douban_pipeline.douban.writes.revert_plan import RevertedChange, Standing, Step, plan
 from douban_pipeline.douban.writes.revert_selection import Chosen, Selection, TooManyError, choose

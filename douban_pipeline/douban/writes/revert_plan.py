@@ -9,7 +9,8 @@ from typing import Any
 
 from douban_pipeline.douban.store.decisions import PERSON
 from douban_pipeline.douban.store.states import ReviewStatus
-from douban_pipeline.douban.writes.change_log import PIPELINE, RESTORE, SYNOPSIS_COLUMNS, decode
+from douban_pipeline.douban.writes.changes import PIPELINE, RESTORE, decode
+from douban_pipeline.douban.writes.refusals import SYNOPSIS_COLUMNS
 
 _RHYTHM = frozenset({"douban_last_sync_at", "douban_next_sync_at", "intro_ai_last_at"})
 """State that says when work was done; a revert does not turn back time."""

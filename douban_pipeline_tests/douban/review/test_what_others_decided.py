@@ -8,7 +8,7 @@ from douban_pipeline.douban.review.batch.filters import VideoFilter
 from douban_pipeline.douban.review.batch.rules import Bulk
 from douban_pipeline.douban.review.batch.selection import select_videos
 from douban_pipeline.douban.store.states import DecisionAction, DecisionState
-from douban_pipeline.douban.writes.change_log import Change
+from douban_pipeline.douban.writes.changes import Change
 from douban_pipeline.douban.writes.intro_changes import INTRO
 from douban_pipeline_tests.douban.review.shelves import Case, shelved
 from douban_pipeline_tests.douban.review.world import (

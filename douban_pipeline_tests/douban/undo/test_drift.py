@@ -8,7 +8,7 @@ import pytest
 
 from douban_pipeline.douban.store.states import ChangeState
 from douban_pipeline.douban.undo.drift import WINDOW, Kind, Looks, drifts
-from douban_pipeline.douban.writes.change_log import Change
+from douban_pipeline.douban.writes.changes import Change
 from douban_pipeline_tests.harness.fixtures.library import unix, video
 
 

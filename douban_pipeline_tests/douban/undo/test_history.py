@@ -11,7 +11,7 @@ import sqlalchemy as sa
 import yaml
 
 from douban_pipeline.douban.undo.jobs import HistoryConfig, video_history
-from douban_pipeline.douban.writes.change_log import Change
+from douban_pipeline.douban.writes.changes import Change
 from douban_pipeline_tests.harness.fixtures.scenario import CLOCKS, FILMS, RIVER, TRAM, WHALE, row_of
 
 EVIL = "<script>|*_`[x](http://e.org)"

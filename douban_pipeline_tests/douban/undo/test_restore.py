@@ -7,7 +7,8 @@ import pytest
 from douban_pipeline.douban.store.states import ChangeState
 from douban_pipeline.douban.undo.drift import drifts
 from douban_pipeline.douban.undo.restore_locked import restore
-from douban_pipeline.douban.writes.change_log import Change, ChangeLog
+from douban_pipeline.douban.writes.change_log import ChangeLog
+from douban_pipeline.douban.writes.changes import Change
 from douban_pipeline.douban.writes.revert import Selection, revert
 from douban_pipeline_tests.harness.fixtures.library import unix, video
 

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from douban_pipeline.douban.store.states import ChangeState, ReviewStatus
-from douban_pipeline.douban.writes.change_log import Change
+from douban_pipeline.douban.writes.changes import Change
 from douban_pipeline.douban.writes.revert import RevertedChange, Selection, revert
 from douban_pipeline_tests.harness.fixtures.library import Library
 

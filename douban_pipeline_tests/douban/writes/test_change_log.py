@@ -10,7 +10,8 @@ import pytest
 import sqlalchemy as sa
 
 from douban_pipeline.douban.store.states import ChangeState, ReviewStatus
-from douban_pipeline.douban.writes.change_log import Change, ChangeLog, decode, encode
+from douban_pipeline.douban.writes.change_log import ChangeLog
+from douban_pipeline.douban.writes.changes import Change, decode, encode
 from douban_pipeline_tests.harness.fixtures.clocks import START
 from douban_pipeline_tests.harness.fixtures.library import build_library, video
 

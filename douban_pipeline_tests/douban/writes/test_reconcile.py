@@ -13,7 +13,8 @@ from douban_pipeline.cms.maccms import Cms
 from douban_pipeline.core.clock import SystemClock
 from douban_pipeline.core.owner import is_dead
 from douban_pipeline.douban.store.states import ChangeState
-from douban_pipeline.douban.writes.change_log import LOST_AFTER, Change, ChangeLog, Reconciled
+from douban_pipeline.douban.writes.change_log import LOST_AFTER, ChangeLog
+from douban_pipeline.douban.writes.changes import Change, ReconciledChange
 from douban_pipeline.douban.writes.revert import Selection, revert
 from douban_pipeline_tests.harness.fixtures.library import Library, dead_owner, processes, video
 
@@ -77,7 +78,7 @@ def test_a_run_that_died_after_the_update_is_carried_to_its_end(library):
     assert (library.row(7)["vod_douban_id"], library.state(7)["vod_douban_id"]) == (1292052, 0)
     library.clock.advance(minutes=3)
     [change] = library.change_log("next").reconcile()
-    assert change == Reconciled(library.log()[0]["change_id"], 7, ChangeState.APPLIED)
+    assert change == ReconciledChange(library.log()[0]["change_id"], 7, ChangeState.APPLIED)
     assert library.state(7)["vod_douban_id"] == 1292052
     assert library.state(7)["douban_review_status"] == "CONFIRMED"
     assert library.log()[0]["applied_at"] == library.clock.now()

@@ -6,7 +6,8 @@ import pytest
 
 from douban_pipeline.core.database import reading
 from douban_pipeline.douban.store.states import ChangeState
-from douban_pipeline.douban.writes.change_log import Change, ChangeLog
+from douban_pipeline.douban.writes.change_log import ChangeLog
+from douban_pipeline.douban.writes.changes import Change
 from douban_pipeline.douban.writes.revert import RevertedChange, Selection, revert
 from douban_pipeline_tests.douban.writes.reverting import FIELDS, altered, changed, take_back, write
 from douban_pipeline_tests.harness.fixtures.clocks import START

@@ -6,7 +6,8 @@ import pytest
 import sqlalchemy as sa
 
 from douban_pipeline.douban.store.states import ChangeState, ReviewStatus
-from douban_pipeline.douban.writes.change_log import Change, ChangeLog
+from douban_pipeline.douban.writes.change_log import ChangeLog
+from douban_pipeline.douban.writes.changes import Change
 from douban_pipeline.douban.writes.revert import BACK_WITH_ITS_LINK, WITH_ITS_LINK, Selection, revert
 from douban_pipeline_tests.harness.fixtures.clocks import START
 from douban_pipeline_tests.harness.fixtures.library import dead_owner, video

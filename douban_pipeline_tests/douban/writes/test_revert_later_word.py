@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from douban_pipeline.douban.writes.change_log import Change, ChangeLog
+from douban_pipeline.douban.writes.change_log import ChangeLog
+from douban_pipeline.douban.writes.changes import Change
 from douban_pipeline_tests.douban.writes.reverting import changed, take_back, write
 from douban_pipeline_tests.harness.fixtures.clocks import START
 from douban_pipeline_tests.harness.fixtures.library import video

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from douban_pipeline.douban.writes.change_log import Change
+from douban_pipeline.douban.writes.changes import Change
 from douban_pipeline.douban.writes.revert import Selection, revert
 from douban_pipeline_tests.harness.fixtures.library import Library, build_library, fresh_mariadb, video
 

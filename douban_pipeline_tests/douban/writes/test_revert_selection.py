@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from douban_pipeline.core.database import reading
 from douban_pipeline.douban.store.states import DecisionAction
-from douban_pipeline.douban.writes.change_log import Change
+from douban_pipeline.douban.writes.changes import Change
 from douban_pipeline.douban.writes.revert_selection import Selection, TooManyError, choose, count
 from douban_pipeline_tests.douban.writes.reverting import take_back
 from douban_pipeline_tests.harness.fixtures.clocks import START

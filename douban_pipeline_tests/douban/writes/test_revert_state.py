@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from douban_pipeline.douban.writes.change_log import Change
+from douban_pipeline.douban.writes.changes import Change
 from douban_pipeline.douban.writes.revert import RevertedChange
 from douban_pipeline_tests.douban.writes.reverting import changed, take_back, write
 from douban_pipeline_tests.harness.fixtures.clocks import START

@@ -25,7 +25,7 @@ from douban_pipeline.douban.sources.douban_php import PARSER_VERSION, SOURCE
 from douban_pipeline.douban.store.states import ChangeState, ReviewStatus, VerdictState
 from douban_pipeline.douban.store.tasks import shard_of
 from douban_pipeline.douban.store.videos import fingerprint
-from douban_pipeline.douban.writes.change_log import PIPELINE, encode
+from douban_pipeline.douban.writes.changes import PIPELINE, encode
 from douban_pipeline.matching import RULE_VERSION, Verdict, Video, judge
 from douban_pipeline_tests.harness.benchmarks.left_as_found import left_as_found
 from douban_pipeline_tests.harness.benchmarks.measuring import World

@@ -10,7 +10,7 @@ from douban_pipeline.core.ui.presentation import counted, subject_link, table
 from douban_pipeline.dagster_kit.metadata import tables_with_rows
 from douban_pipeline.douban.chain.due.assets import due_videos
 from douban_pipeline.douban.chain.linking.candidates import CandidateFinder, FoundCandidates
-from douban_pipeline.douban.chain.linking.verdicts import VerdictSummary, VerdictWriter, match_refusal, skip_task
+from douban_pipeline.douban.chain.linking.verdicts import VerdictSummary, VerdictWriter, skip_task
 from douban_pipeline.douban.chain.session import open_session
 from douban_pipeline.douban.match_inputs import profile_of, video_facts
 from douban_pipeline.douban.partitions import shard_backfill, shard_numbers, shards
@@ -18,6 +18,7 @@ from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import TaskStage
 from douban_pipeline.douban.store.tasks import Task
 from douban_pipeline.douban.store.videos import state_rows
+from douban_pipeline.douban.writes.refusals import match_refusal
 
 SEARCH_POOL = "search_api"
 PATIENCE = 3

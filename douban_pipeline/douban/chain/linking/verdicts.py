@@ -24,13 +24,13 @@ from douban_pipeline.douban.store import brakes
 from douban_pipeline.douban.store.decisions import chosen_subjects
 from douban_pipeline.douban.store.states import ReviewStatus, TaskStage, TaskStatus, VerdictState
 from douban_pipeline.douban.store.tasks import Task, TaskQueue, back_off
-from douban_pipeline.douban.store.videos import GONE, fingerprint, note_gone, state_rows
+from douban_pipeline.douban.store.videos import fingerprint, note_gone, state_rows
+from douban_pipeline.douban.writes.refusals import Reason, Refusal, match_refusal
 from douban_pipeline.matching import RULE_VERSION, Status, Verdict, Video
 
 _KEPT_CANDIDATES = 10
 _MOST_LINKED = 500
 _LINK = ("vod_douban_id", "douban_review_status", "douban_id_source", "douban_id_locked")
-_LINKED = "影片已有确认的关联"
 _LINK_CHANGED = "判定期间影片的关联已有变化"
 
 
@@ -91,9 +91,11 @@ class VerdictWriter:
         for task in tasks:
             row, state = rows.get(task.vod_id), states.get(task.vod_id)
             refusal = match_refusal(row, state)
-            if refusal is not None or row is None or state is None:
-                skip_task(services, self.queue, task, row, refusal or GONE)
+            if refusal is not None:
+                skip_task(services, self.queue, task, row, refusal)
                 continue
+            assert row is not None
+            assert state is not None
             video = video_facts(row, services.cms, services.categories)
             circumstances = Circumstances(
                 reverted=frozenset(undone.get(task.vod_id, {}).get("vod_douban_id", ())),
@@ -328,20 +330,7 @@ def respect_choice(status: str, explanation: str, chosen: int | None, current: i
     return ReviewStatus.REVIEW, f"审核员选定的是 {chosen}，CMS 中现为 {current or '空'}；{explanation}"
 
 
-def match_refusal(row: Mapping[Any, Any] | None, state: Mapping[Any, Any] | None) -> str | None:
-    """Return why a video needs no match, None if it does."""
-    if row is None or state is None:
-        return GONE
-    if state["douban_id_locked"]:
-        return "豆瓣 ID 已锁定"
-    if state["douban_review_status"] == ReviewStatus.IGNORED:
-        return "影片已被忽略"
-    if state["douban_review_status"] == ReviewStatus.CONFIRMED and state["vod_douban_id"]:
-        return _LINKED
-    return None
-
-
-def skip_task(services: Services, queue: TaskQueue, task: Task, row: RowMapping | None, reason: str) -> None:
+def skip_task(services: Services, queue: TaskQueue, task: Task, row: RowMapping | None, refusal: Refusal) -> None:
     """Close ``task`` without a verdict, and move the video's next visit: every run would take on what stays due.
 
     A video that is linked by now stays due: its fields are to be synced. Nothing changes where the lease was lost.
@@ -349,11 +338,11 @@ def skip_task(services: Services, queue: TaskQueue, task: Task, row: RowMapping 
     video = services.tables.video
 
     def close(connection: Connection) -> None:
-        if not queue.finish(connection, task.task_id, TaskStatus.SKIP, reason):
+        if not queue.finish(connection, task.task_id, TaskStatus.SKIP, refusal.sentence):
             return
         if row is None:
             note_gone(connection, services.tables, task.vod_id)
-        elif reason != _LINKED:
+        elif refusal.reason is not Reason.LINKED_ALREADY:
             connection.execute(
                 update(video)
                 .where(video.c.vod_id == task.vod_id, video.c.douban_next_sync_at.is_not(None))

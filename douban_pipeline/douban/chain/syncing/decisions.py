@@ -22,7 +22,8 @@ from douban_pipeline.douban.store.decisions import Aspect, Decision, DecisionSta
 from douban_pipeline.douban.store.states import ChangeState, DecisionAction, DecisionState
 from douban_pipeline.douban.store.tasks import DECISION, Task, TaskQueue
 from douban_pipeline.douban.store.videos import GONE, state_rows
-from douban_pipeline.douban.writes.change_log import Change, ChangeLog
+from douban_pipeline.douban.writes.change_log import ChangeLog
+from douban_pipeline.douban.writes.changes import Change
 from douban_pipeline.douban.writes.intro_changes import standing_intros
 from douban_pipeline.douban.writes.revert import WITH_ITS_LINK, Selection, revert
 

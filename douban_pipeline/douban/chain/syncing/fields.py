@@ -23,7 +23,7 @@ from douban_pipeline.cms.values import (
 from douban_pipeline.cms.vocabulary import SiteVocabulary
 from douban_pipeline.douban.setting_values import FieldPolicy
 from douban_pipeline.douban.sources.douban_php import SubjectRecord
-from douban_pipeline.douban.writes.change_log import SYNOPSIS_COLUMNS
+from douban_pipeline.douban.writes.refusals import SYNOPSIS_COLUMNS
 
 _EMPTY = (None, "", "0", 0, Decimal("0.0"))
 _LISTS = frozenset({"vod_actor", "vod_director", "vod_writer", "vod_class", "vod_tag", "vod_sub"})

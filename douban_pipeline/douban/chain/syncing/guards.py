@@ -16,7 +16,8 @@ from douban_pipeline.douban.chain.syncing.writer import AUTO
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import ChangeState, ReviewStatus
 from douban_pipeline.douban.store.videos import Breach
-from douban_pipeline.douban.writes.change_log import PIPELINE, RESTORE, SYNOPSIS_COLUMNS, decode
+from douban_pipeline.douban.writes.changes import PIPELINE, RESTORE, decode
+from douban_pipeline.douban.writes.refusals import SYNOPSIS_COLUMNS
 
 _MANY, _SHARE = 10, 0.2
 """From how many videos on, and from what share of those written, differences are more than single edits."""

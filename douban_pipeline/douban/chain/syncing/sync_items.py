@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import RowMapping
 
 from douban_pipeline.douban.store.tasks import DECISION, FRESH, Task
-from douban_pipeline.douban.writes.change_log import Change
+from douban_pipeline.douban.writes.changes import Change
 
 
 @dataclass(frozen=True, slots=True)

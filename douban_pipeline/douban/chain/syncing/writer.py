@@ -31,8 +31,10 @@ from douban_pipeline.douban.store.states import (
     VerdictState,
 )
 from douban_pipeline.douban.store.tasks import Task, TaskQueue
-from douban_pipeline.douban.store.videos import GONE, note_gone, refuse_pending, state_rows
-from douban_pipeline.douban.writes.change_log import Change, ChangeLog
+from douban_pipeline.douban.store.videos import note_gone, refuse_pending, state_rows
+from douban_pipeline.douban.writes.change_log import ChangeLog
+from douban_pipeline.douban.writes.changes import Change
+from douban_pipeline.douban.writes.refusals import Reason, new_link_refusal, subject_refusal
 from douban_pipeline.matching import compare
 
 AUTO = "auto"
@@ -111,8 +113,10 @@ class FieldWriter:
         prepared: set[int] = set()
         for task in tasks:
             row, state = rows.get(task.vod_id), states.get(task.vod_id)
+            refusal = subject_refusal(row, state)
             if row is None or state is None:
-                yield self._skip(task, GONE, gone=row is None)
+                assert refusal is not None
+                yield self._skip(task, refusal.sentence, gone=row is None)
                 continue
             verdict = verdicts.get(task.payload.get("verdict_id", 0))
             choice = chosen.get(task.vod_id)
@@ -122,12 +126,11 @@ class FieldWriter:
                 if reason is not None:
                     yield self._refuse(item, reason)
                     continue
-            elif state["douban_review_status"] != ReviewStatus.CONFIRMED or not state["vod_douban_id"]:
-                yield self._skip(task, "影片不再是已确认状态")
+            elif refusal is not None and refusal.reason is Reason.NOT_CONFIRMED:
+                yield self._skip(task, refusal.sentence)
                 continue
-            elif row["vod_douban_id"] != state["vod_douban_id"] and not state["douban_id_locked"]:
-                # Changed in the CMS, and not taken in yet: the subject we know of may be another work.
-                yield self._refuse(item, f"CMS 中的豆瓣 ID 已变为 {row['vod_douban_id']}")
+            elif refusal is not None:
+                yield self._refuse(item, refusal.sentence)
                 continue
             elif choice not in (None, state["vod_douban_id"]) and not state["douban_id_locked"]:
                 yield self._to_review(item, f"审核员选定的是 {choice}，现关联的却是 {state['vod_douban_id']}")
@@ -155,12 +158,12 @@ class FieldWriter:
         codes = broken_rules(verdict, item.state, profile_of(self.services.settings), item.braked, item.chosen)
         if codes:
             return sentences_of(codes)
-        if verdict["douban_id"] in item.undone.get("vod_douban_id", ()):
-            return f"关联 {verdict['douban_id']} 曾被人工撤销"
-        current = item.row["vod_douban_id"]
-        if current not in (0, verdict["douban_id"]):
-            return f"CMS 中已有豆瓣 ID {current}"
-        return None
+        refusal = new_link_refusal(
+            verdict["douban_id"],
+            current=item.row["vod_douban_id"],
+            reverted=item.undone.get("vod_douban_id", ()),
+        )
+        return refusal.sentence if refusal is not None else None
 
     def _answer_for(self, by_task: Mapping[int, SyncItem]) -> Any:
         douban = self.services.douban

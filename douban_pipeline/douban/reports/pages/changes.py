@@ -12,7 +12,7 @@ from douban_pipeline.core.clock import day_of, midnight
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import ChangeState, DecisionAction
 from douban_pipeline.douban.store.videos import GONE
-from douban_pipeline.douban.writes.change_log import PIPELINE, decode
+from douban_pipeline.douban.writes.changes import PIPELINE, decode
 
 DAYS = 30
 TROUBLE_DAYS = 7

@@ -19,7 +19,7 @@ from douban_pipeline.douban.store.states import (
     VerdictState,
 )
 from douban_pipeline.douban.store.tables import OwnTables
-from douban_pipeline.douban.writes.change_log import PIPELINE, decode
+from douban_pipeline.douban.writes.changes import PIPELINE, decode
 
 _CHUNK = 500
 _TELLING = LINKING | {DecisionAction.clear_id, DecisionAction.lock_id}

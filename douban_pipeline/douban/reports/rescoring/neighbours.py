@@ -12,7 +12,7 @@ from sqlalchemy import Connection, select
 from douban_pipeline.cms.values import readable
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import ChangeState
-from douban_pipeline.douban.writes.change_log import decode
+from douban_pipeline.douban.writes.changes import decode
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from douban_pipeline.douban.review.recording.wishes import (
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.sources.errors import SubjectMismatch, SubjectMissing
 from douban_pipeline.douban.store.decisions import NAMING, Aspect, aspect_of
-from douban_pipeline.douban.writes.change_log import PIPELINE
+from douban_pipeline.douban.writes.changes import PIPELINE
 
 __all__ = ["DecisionError", "Recorded", "Recording", "Wish", "record"]
 

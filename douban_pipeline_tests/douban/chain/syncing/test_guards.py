@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from douban_pipeline.douban.chain.syncing.guards import Overwritten
 from douban_pipeline.douban.store.videos import Breach
-from douban_pipeline.douban.writes.change_log import PIPELINE
+from douban_pipeline.douban.writes.changes import PIPELINE
 from douban_pipeline_tests.harness.fixtures.deciding import decide
 from douban_pipeline_tests.harness.fixtures.library import dead_owner
 from douban_pipeline_tests.harness.fixtures.scenario import (

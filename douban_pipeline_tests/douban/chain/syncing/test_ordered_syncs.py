@@ -79,7 +79,7 @@ def test_the_id_is_locked_besides_if_so_wanted(synced):
     ("meddle", "reason"),
     [
         (lambda library: library.set_cms(5, vod_lock=1), "影片已在 CMS 中锁定（vod_lock）"),
-        (lambda library: library.set_state(5, douban_review_status="REVIEW"), "影片不再是已确认状态"),
+        (lambda library: library.set_state(5, douban_review_status="REVIEW"), "影片不是已确认状态"),
         (lambda library: library.set_cms(5, vod_douban_id=RIVER["id"]), f"CMS 中的豆瓣 ID 已变为 {RIVER['id']}"),
         (lambda library: library.execute(sa.delete(library.cms.vod)), "影片已从 CMS 中删除"),
     ],

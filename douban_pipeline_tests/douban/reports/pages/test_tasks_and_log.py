@@ -12,7 +12,7 @@ from douban_pipeline.douban.reports.pages.changes import DayOfChanges, remedy_of
 from douban_pipeline.douban.reports.pages.tabs.tasks_and_log import tasks_and_log_report
 from douban_pipeline.douban.reports.pages.tasks_and_log import tasks_and_log_of
 from douban_pipeline.douban.store.states import ChangeState, DecisionAction
-from douban_pipeline.douban.writes.change_log import Change
+from douban_pipeline.douban.writes.changes import Change
 from douban_pipeline_tests.douban.reports.pages.planting import (
     change,
     days_before,

@@ -1,0 +1,103 @@
+"""Changes as they are wanted and as they turn out, and their values as the change log keeps them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from douban_pipeline.cms.maccms import DECIMAL_COLUMNS
+from douban_pipeline.douban.store.states import ChangeState
+
+PIPELINE = "pipeline"
+"""The operator of everything automatic."""
+
+REVERT = "revert"
+"""Action of a change that reverts another one."""
+
+RESTORE = "restore"
+"""Action of a change that restores what a lock protects, after somebody changed it in the CMS."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A write to one video, as it is wanted.
+
+    Attributes:
+        vod_id: The video.
+        action: What kind of write it is: ``link``, ``sync``, ``intro``, `REVERT`, `RESTORE`, or a decision's action.
+        old: CMS columns as they were read.
+        new: The same columns as they shall be.
+        state: Columns of our state row as they shall be once the write stands.
+        operator: `PIPELINE`, or the person who decided.
+        reason: One sentence for people, in Chinese.
+        automatic: Whether locks forbid it; a person's decision is not automatic. A restore needs the lock.
+        given: CMS columns on which the write rests though it leaves them alone, as they were read.
+        seen: Columns of our state row on which it rests, as they were read: nothing is written once they differ.
+        intro_id: The row of the intro that it writes, whose state follows the change's.
+    """
+
+    vod_id: int
+    action: str
+    old: Mapping[str, Any]
+    new: Mapping[str, Any]
+    state: Mapping[str, Any] = field(default_factory=dict)
+    operator: str = PIPELINE
+    reason: str = ""
+    automatic: bool = True
+    given: Mapping[str, Any] = field(default_factory=dict)
+    seen: Mapping[str, Any] = field(default_factory=dict)
+    score: float | None = None
+    task_id: int | None = None
+    verdict_id: int | None = None
+    decision_id: int | None = None
+    snapshot_id: int | None = None
+    reverts_change_id: int | None = None
+    intro_id: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WriteOutcome:
+    """What became of a wanted change: its row in the log, its state, and why if it was refused."""
+
+    change: Change
+    change_id: int
+    state: ChangeState
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ReconciledChange:
+    """What a dead run's prepared change turned out to be."""
+
+    change_id: int
+    vod_id: int
+    state: ChangeState
+
+
+def encode(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return ``values`` as the log stores them in JSON; see `decode`."""
+    encoded: dict[str, Any] = {}
+    for name, value in values.items():
+        if isinstance(value, Decimal):
+            encoded[name] = str(value)
+        elif isinstance(value, datetime):
+            encoded[name] = {"time": value.isoformat()}
+        else:
+            encoded[name] = value
+    return encoded
+
+
+def decode(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return logged values as they are written: scores as `Decimal`, times as `datetime`."""
+    decoded: dict[str, Any] = {}
+    for name, value in values.items():
+        if name in DECIMAL_COLUMNS and value is not None:
+            decoded[name] = Decimal(value)
+        elif isinstance(value, dict) and "time" in value:
+            decoded[name] = datetime.fromisoformat(value["time"])
+        else:
+            decoded[name] = value
+    return decoded
