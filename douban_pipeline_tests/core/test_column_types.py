@@ -14,6 +14,7 @@ from sqlalchemy.exc import StatementError
 
 from douban_pipeline.core.column_types import BigId, JsonText, LongBlob, LongText, OneDecimal, UtcDateTime
 from douban_pipeline.core.database import open_engine, reading, run_transaction
+from douban_pipeline_tests.conftest import CORE_ENGINES
 
 METADATA = sa.MetaData()
 VALUE = sa.Table(
@@ -31,9 +32,15 @@ VALUE = sa.Table(
 MOMENT = datetime(2026, 3, 1, 12, 30, 59, 123456, tzinfo=UTC)
 
 
-@pytest.fixture
-def engine(any_database_url: str) -> Iterator[Engine]:
-    engine = open_engine(any_database_url)
+@pytest.fixture(params=CORE_ENGINES)
+def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
+    """Each engine that `core` speaks, with a new, empty table."""
+    if request.param == "sqlite":
+        url = request.getfixturevalue("sqlite_url")
+    else:
+        url = request.getfixturevalue("house_database")(request.param)
+    engine = open_engine(url)
+    METADATA.drop_all(engine)
     METADATA.create_all(engine)
     yield engine
     engine.dispose()

@@ -12,12 +12,13 @@ import pymysql
 import pytest
 import sqlalchemy as sa
 import stamina
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 
 from douban_pipeline.core.database import insert_missing, open_engine, reading, run_statement, run_transaction
+from douban_pipeline_tests.conftest import CORE_ENGINES
 
 METADATA = sa.MetaData()
 NOTE = sa.Table(
@@ -29,9 +30,15 @@ NOTE = sa.Table(
 )
 
 
-@pytest.fixture
-def engine(any_database_url: str) -> Iterator[Engine]:
-    engine = open_engine(any_database_url)
+@pytest.fixture(params=CORE_ENGINES)
+def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
+    """Each engine that `core` speaks, with a new, empty table."""
+    if request.param == "sqlite":
+        url = request.getfixturevalue("sqlite_url")
+    else:
+        url = request.getfixturevalue("house_database")(request.param)
+    engine = open_engine(url)
+    METADATA.drop_all(engine)
     METADATA.create_all(engine)
     yield engine
     engine.dispose()
@@ -210,6 +217,7 @@ def test_inserting_missing_rows_ignores_no_other_error(engine: Engine) -> None:
     assert words(engine) == {}
 
 
+@settings(deadline=None, max_examples=30)
 @given(commits=st.lists(st.sampled_from(["lost", "failed", "passed"]), min_size=1, max_size=5))
 def test_the_result_is_always_that_of_the_run_that_was_committed(commits: list[str]) -> None:
     """However often a transaction loses: what is stored and what is returned are of one and the same run."""
