@@ -81,7 +81,7 @@ def test_answers_come_back_with_their_task(library):
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_an_ill_source_puts_off_everything_and_blames_nobody(library, error, until):
+def test_a_failing_source_defers_everything_and_blames_nobody(library, error, until):
     tasks = leased(library, 7, 8, 67)
     calls = []
 

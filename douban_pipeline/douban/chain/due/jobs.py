@@ -111,7 +111,7 @@ def sweep(context: dg.OpExecutionContext, config: SweepConfig, services: dg.Reso
 
 @dg.job(config=dg.RunConfig(ops={"sweep": SweepConfig(part=0, parts=1)}), tags=INTAKE_TAGS)
 def sweep_library() -> None:
-    """Find what `vod_time` does not tell: batch edits, deletions, ids written by hand. A slice an hour by schedule."""
+    """Find what `vod_time` does not show: batch edits, deletions, ids written by hand. A slice an hour by schedule."""
     sweep()
 
 

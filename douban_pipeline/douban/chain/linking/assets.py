@@ -38,7 +38,7 @@ def search_candidates(context: dg.AssetExecutionContext, services: dg.ResourcePa
 
     Asks the search provider in up to three forms and douban.php for the details of at most `TOP_N` hits, all
     paced by `mac_douban_gate` and kept in `mac_douban_snapshot`, so that nothing is asked twice. A source that is
-    ill or closed defers tasks instead of failing the run: an empty answer and a failed call are never mixed up.
+    failing or closed defers tasks instead of failing the run: an empty answer and a failed call are never mixed up.
     """
     session = open_session(services, context.run.run_id, shard_numbers(context.partition_keys), context.log)
     settings = services.settings

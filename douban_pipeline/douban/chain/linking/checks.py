@@ -25,12 +25,12 @@ checks = [
             ),
             _guard(
                 "confirmed_from_healthy_sources",
-                "No confirmed verdict rests on a degraded source or an incomplete set of candidates.",
+                "No confirmed verdict comes from a failing source or an incomplete set of candidates.",
                 guard.SOURCE_DEGRADED,
             ),
             _guard(
                 "locked_and_ignored_left_alone",
-                "No confirmed verdict stands on a locked or ignored video.",
+                "No confirmed verdict is about a locked or ignored video.",
                 guard.LOCKED,
                 guard.IGNORED,
             ),

@@ -34,8 +34,9 @@ checks = [
             ),
             Guard(
                 "writes_take_hold",
-                "What was written in the last 24 hours stands in the CMS. Single differences are edits of others: they "
-                "warn, and `cms_drift` tells whose. Many at once stop the run: something rewrites what is written.",
+                "What was written in the last 24 hours is still in the CMS. Single differences are edits of others: "
+                "they warn, and `cms_drift` shows whose. Many at once stop the run: something rewrites what is "
+                "written.",
                 _overwritten,
             ),
         ),

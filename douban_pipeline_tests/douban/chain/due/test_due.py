@@ -195,7 +195,7 @@ def test_a_decision_that_waits_for_its_source_launches_nothing_before_its_time(l
     assert decided(library) == []
 
 
-def test_a_task_that_carries_a_decision_out_launches_a_run_when_its_time_has_come(library):
+def test_a_task_that_applies_a_decision_launches_a_run_when_its_time_has_come(library):
     queue, decision = library.queue("run"), library.tables.decision
     library.enqueue(queue, [NewTask(n, TaskType.AI_INTRO, TaskStage.INTRO) for n in (1, 2)])
     task_id = library.tasks()[0]["task_id"]
@@ -258,7 +258,7 @@ def test_an_intro_that_waits_delays_nothing_else(library):
     assert {state["douban_next_sync_at"] for state in library.states().values()} == {START - HOUR}
 
 
-def test_a_video_that_came_due_while_its_task_waits_rests_with_it(library):
+def test_a_video_that_came_due_while_its_task_waits_is_deferred_with_it(library):
     # Otherwise the sensor launches a run every half minute that finds nothing to take on.
     library.add_states({"vod_id": 1})
     assert taken(library) == [1]
@@ -271,7 +271,7 @@ def test_a_video_that_came_due_while_its_task_waits_rests_with_it(library):
     assert library.state(1)["douban_next_sync_at"] == START + HOUR
 
 
-def test_an_ignored_video_rests_until_its_time_is_over(library):
+def test_an_ignored_video_is_not_visited_until_its_time_is_over(library):
     ignored = {"douban_review_status": "IGNORED"}
     library.add_states(
         {"vod_id": 1, **ignored, "douban_ignore_until": START},

@@ -116,7 +116,7 @@ class TestTheFirstTime:
         assert library.all_bytes() == before
 
 
-def test_an_id_that_stands_is_confirmed_and_none_is_not_found(library):
+def test_an_id_in_the_cms_is_confirmed_and_none_is_not_found(library):
     plain, linked = library.state(7), library.state(8)
     assert (plain["douban_review_status"], plain["vod_douban_id"], plain["douban_id_source"]) == ("NOT_FOUND", 0, "")
     assert (linked["douban_review_status"], linked["vod_douban_id"]) == ("CONFIRMED", 1292052)
@@ -176,7 +176,7 @@ def test_a_time_ahead_of_the_clock_hides_nobody_elses_update(library):
     assert library.intake.waiting() == 0
 
 
-def test_a_look_at_changes_takes_no_more_than_it_is_told(library):
+def test_a_look_at_changes_takes_no_more_than_its_limit(library):
     later(library, days=1)
     library.add(*(video(vod_id, vod_time=days_ago(5)) for vod_id in range(100, 130)))
     new = [library.intake.changes(limit=10).new for _ in range(4)]
@@ -186,7 +186,7 @@ def test_a_look_at_changes_takes_no_more_than_it_is_told(library):
 
 
 @pytest.mark.parametrize("column", ["vod_name", "vod_sub", "vod_year", "vod_area", "vod_director", "vod_actor"])
-def test_a_silent_edit_of_what_a_verdict_rests_on_makes_an_unlinked_video_due(library, column):
+def test_a_silent_edit_of_what_a_verdict_uses_makes_an_unlinked_video_due(library, column):
     later(library, days=1)
     for vod_id in (7, 8):
         library.set_cms(vod_id, **{column: "改"})
@@ -275,7 +275,7 @@ def test_a_choice_that_was_released_is_anybodys_to_change(library):
     assert library.state(8)["douban_review_status"] == "CONFIRMED"
 
 
-def test_a_locked_id_that_somebody_changed_is_told_not_taken_over(library):
+def test_a_locked_id_that_somebody_changed_is_reported_not_taken_over(library):
     library.set_state(8, douban_id_locked=True, douban_id_source="manual")
     later(library, days=1)
     before = library.state(8)
@@ -297,7 +297,7 @@ def test_an_ignored_video_stays_ignored_whatever_happens_to_it(library):
     assert state["vod_time"] == unix(library.clock.now())
 
 
-def test_a_binned_video_rests_and_a_restored_one_is_due(library):
+def test_a_binned_video_is_not_visited_and_a_restored_one_is_due(library):
     later(library, days=1)
     library.set_cms(7, vod_recycle_time=unix(library.clock.now()))
     assert library.intake.sweep(0, 1).changed == 1
@@ -319,7 +319,7 @@ def test_a_restored_video_that_is_ignored_for_a_while_wakes_when_that_is_over(li
     assert library.state(7)["douban_next_sync_at"] == until
 
 
-def test_a_deleted_video_rests_and_says_why(library):
+def test_a_deleted_video_is_not_visited_and_says_why(library):
     later(library, days=1)
     library.execute("DELETE FROM mac_vod WHERE vod_id = 7")
     assert counts(library.intake.sweep(0, 1)) == (1, 0, 0, 1)

@@ -380,6 +380,6 @@ def test_the_thresholds_in_force_say_what_is_worth_asking():
     assert (strict.asked, wide.asked) == ([], [1])
 
 
-def test_an_excerpt_is_not_carried_along():
+def test_an_excerpt_is_not_kept_in_the_queue():
     found = FoundCandidates((), (hit(1, snippet="导演: 某人"),), False, (1,), 1)
     assert "某人" not in json.dumps(found.to_payload(), ensure_ascii=False)

@@ -70,7 +70,7 @@ def test_a_choice_that_was_released_binds_nobody(blanked, release):
 
 
 @pytest.mark.parametrize("state", ["pending", "refused"])
-def test_what_was_never_carried_out_binds_nobody(stage, state):
+def test_what_was_never_applied_binds_nobody(stage, state):
     scenario = stage([row_of(RIVER, 4)], FILMS)
     decide(scenario.library, 4, "set_id", TRAM["id"], state=state)
     assert scenario.play(steps=STEPS[1:3]).success

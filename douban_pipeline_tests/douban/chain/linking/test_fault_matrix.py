@@ -68,7 +68,7 @@ def nothing_is_concluded_and_nothing_lost(scenario: Scenario) -> None:
 
 
 @pytest.mark.parametrize(("endpoint", "fault"), MATRIX)
-def test_an_ill_source_opens_its_breaker_and_a_well_one_finishes_the_work(
+def test_a_failing_source_opens_its_breaker_and_a_healthy_one_finishes_the_work(
     stage: Stage, endpoint: str, fault: str
 ) -> None:
     scenario = set_stage(stage, endpoint, **({"request_timeout_seconds": 0.05} if fault == "timeout" else {}))

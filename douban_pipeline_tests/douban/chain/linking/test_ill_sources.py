@@ -48,7 +48,7 @@ def make_well(scenario):
 
 
 @pytest.mark.parametrize(("fault", "deferred"), [("captcha", 3), ("server_error", None), ("wrong_id", 0)])
-def test_links_that_stand_survive_an_ill_source(stage, fault, deferred):
+def test_links_survive_a_failing_source(stage, fault, deferred):
     linked = [row | {"vod_douban_id": SUBJECTS[row["vod_id"]]} for row in VIDEOS]
     scenario = stage(linked, FILMS)
     before = scenario.library.all_bytes()

@@ -32,7 +32,7 @@ def judged(scenario, **given):
     return run
 
 
-def test_a_confirmed_verdict_holds_everything_it_rests_on(stage):
+def test_a_confirmed_verdict_holds_everything_it_was_reached_by(stage):
     scenario = stage([row_of(RIVER, 4, vod_sub="长河记")], [RIVER, SEQUEL, REMAKE, WHALE])
     run = judged(scenario)
     [verdict] = scenario.verdicts()
@@ -189,7 +189,7 @@ def test_a_new_verdict_takes_the_place_of_one_that_waits(stage):
 
 
 @pytest.mark.parametrize(("standing", "status"), [(90_000_999, "REVIEW"), (90_000_101, "CONFIRMED")])
-def test_an_id_that_stands_in_the_cms_is_only_replaced_by_a_person(stage, standing, status):
+def test_an_id_in_the_cms_is_only_replaced_by_a_person(stage, standing, status):
     scenario = stage([row_of(RIVER, 4, vod_douban_id=standing)], FILMS)
     scenario.library.set_state(4, douban_review_status="REVIEW")
     assert scenario.play().success

@@ -116,7 +116,7 @@ def test_a_link_that_a_person_clears_does_not_come_back_by_itself(doubtful):
     assert (verdict["verdict"], verdict["reasons"]) == ("REVIEW", ["REVERTED_BEFORE"])
 
 
-def test_what_is_ignored_rests_until_it_is_matched_anew(doubtful):
+def test_what_is_ignored_is_left_alone_until_it_is_matched_anew(doubtful):
     decide(doubtful.library, 4, "ignore")
     run_decisions(doubtful, applied=1)
     state = doubtful.library.state(4)
@@ -221,7 +221,7 @@ def test_a_locked_video_that_was_ignored_may_return_as_it_was(doubtful):
 
 
 @pytest.mark.parametrize("action", ["ignore", "set_id"])
-def test_a_decision_ends_a_sync_that_waits_for_an_ill_source(stage, action):
+def test_a_decision_ends_a_sync_that_waits_for_a_failing_source(stage, action):
     scenario = stage(
         [row_of(film, vod_id, vod_douban_id=film["id"]) for film, vod_id in ((RIVER, 4), (WHALE, 5))], FILMS
     )
@@ -330,7 +330,7 @@ def test_every_action_on_the_cms_s_real_tables(stage, mariadb_url):
     assert scenario.check().failed_guards == set()
 
 
-def test_a_video_that_is_gone_is_told(doubtful):
+def test_a_video_that_is_gone_is_reported(doubtful):
     decide(doubtful.library, 4, "set_id", RIVER["id"])
     decide(doubtful.library, 5, "lock_id")
     vod = doubtful.library.cms.vod

@@ -33,7 +33,7 @@ def decide(scenario, action, **decision):
 
 
 @pytest.mark.parametrize(("action", "decision"), [("clear_id", {}), ("set_id", {"douban_id": TRAM["id"]})])
-def test_the_intro_goes_with_the_link_it_was_told_from(scenario, action, decision):
+def test_the_intro_goes_with_the_link_it_was_written_from(scenario, action, decision):
     settled = decide(scenario, action, **decision)
     assert (settled["state"], settled["state_reason"]) == ("applied", "")
     assert scenario.cms(4, "vod_content") == ("<p>原有简介</p>",)

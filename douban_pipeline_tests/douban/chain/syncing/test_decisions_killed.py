@@ -126,7 +126,7 @@ def test_a_decision_is_applied_once_on_the_cms_s_real_tables(stage, mariadb_url,
     )
 
 
-def test_what_was_taken_back_before_it_was_told_stays_taken_back(linked, monkeypatch):
+def test_what_was_reverted_before_it_was_settled_stays_reverted(linked, monkeypatch):
     decision_id = decide(linked.library, 5, "set_id", TRAM["id"])
     assert die(linked, monkeypatch, after(ChangeLog, "write"))
     [change] = changes_of(linked, decision_id)

@@ -88,7 +88,7 @@ def test_why_a_decision_is_refused(doubtful):
 
 
 @pytest.mark.parametrize(("action", "of_state", "of_row", "sentence"), REFUSED)
-def test_a_refusal_is_told_and_changes_nothing(doubtful, action, of_state, of_row, sentence):
+def test_a_refusal_is_reported_and_changes_nothing(doubtful, action, of_state, of_row, sentence):
     library = doubtful.library
     decide(library, 5, action, TRAM["id"] if action in LINKING else 0)
     if of_state:

@@ -75,7 +75,7 @@ def test_what_was_checked_when_it_was_recorded_costs_no_call(doubtful):
     assert doubtful.upstream.requests.count("douban") <= asked + 1, "for their syncs"
 
 
-def test_an_ill_source_lets_the_decision_wait_and_launches_nothing_in_vain(doubtful):
+def test_a_failing_source_defers_the_decision_and_launches_nothing_in_vain(doubtful):
     library = doubtful.library
     doubtful.clock.advance(days=2)  # what the archive holds is too old to go by
     doubtful.upstream.faults.add("douban", "captcha")

@@ -247,7 +247,7 @@ def test_an_address_that_does_not_fit_is_not_cut(picture):
     assert "vod_pic" not in plan(record=fields(picture=picture)).new
 
 
-def test_characters_a_column_cannot_hold_fall_out_and_are_told():
+def test_characters_a_column_cannot_hold_fall_out_and_are_reported():
     record = fields(actors=("𠮷田", "张三"), summary="好看😀的片👨‍👩‍👧子", original_title="𠮷")
     narrow = plan(record=record, utf8mb3=["vod_actor", "vod_content", "vod_blurb", "vod_sub"])
     assert narrow.new["vod_actor"] == "田,张三"

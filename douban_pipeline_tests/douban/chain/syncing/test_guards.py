@@ -234,7 +234,7 @@ def test_the_writing_step_leaves_a_locked_id_and_a_locked_synopsis_alone(stage):
     assert scenario.check().failed_guards == set()
 
 
-def test_a_single_edit_of_others_is_told_and_stops_nothing(scenario):
+def test_a_single_edit_of_others_is_reported_and_stops_nothing(scenario):
     scenario.library.set_cms(4, vod_writer="别人")
     run = scenario.run(QUIET_SHARD, job=WRITE_AND_REPORT)
     assert (run.success, run.failed_guards) == (True, {"writes_take_hold"})
@@ -251,7 +251,7 @@ def test_a_single_edit_of_others_is_told_and_stops_nothing(scenario):
     ("different", "written", "widespread"),
     [(0, 0, False), (9, 9, False), (10, 10, True), (10, 50, False), (11, 50, True), (200, 45_000, False)],
 )
-def test_what_does_not_take_hold_is_told_from_single_edits(different, written, widespread):
+def test_what_does_not_take_hold_is_distinguished_from_single_edits(different, written, widespread):
     found = [Breach(vod_id, "vod_area 与变更 1 写入的值不一致") for vod_id in range(different) for _ in range(2)]
     assert Overwritten(found, written).widespread is widespread
 

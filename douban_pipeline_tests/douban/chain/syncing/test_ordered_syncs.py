@@ -84,7 +84,7 @@ def test_the_id_is_locked_besides_if_so_wanted(synced):
         (lambda library: library.execute(sa.delete(library.cms.vod)), "影片已从 CMS 中删除"),
     ],
 )
-def test_what_stands_in_its_way_is_told(synced, meddle, reason):
+def test_what_prevents_it_is_reported(synced, meddle, reason):
     """Between the order and its application: a sync that waited for its source."""
     library = synced.library
     synced.upstream.faults.add("douban", "captcha")
@@ -106,7 +106,7 @@ def test_what_stands_in_its_way_is_told(synced, meddle, reason):
     assert decided(synced) == []
 
 
-def test_a_lock_that_was_set_besides_stands_though_the_sync_is_refused(synced):
+def test_a_lock_that_was_set_too_stays_though_the_sync_is_refused(synced):
     library = synced.library
     synced.upstream.faults.add("douban", "captcha")
     decision_id = decide(library, 5, "sync_now", lock=True)
@@ -126,7 +126,7 @@ def test_a_lock_that_was_set_besides_stands_though_the_sync_is_refused(synced):
     assert library.state(5)["douban_id_locked"] is True
 
 
-def test_a_subject_that_is_gone_is_told_and_a_person_is_asked(stage):
+def test_a_subject_that_is_gone_is_reported_and_a_person_is_asked(stage):
     scenario = stage([row_of(WHALE, 5, vod_douban_id=WHALE["id"])], [RIVER])
     scenario.library.set_state(5, douban_review_status="CONFIRMED")
     decide(scenario.library, 5, "sync_now")

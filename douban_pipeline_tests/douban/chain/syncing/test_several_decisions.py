@@ -37,7 +37,7 @@ def test_videos_take_turns_by_their_oldest_decision(doubtful):
     assert told == [(5, "set_id"), (5, "lock_intro"), (4, "set_id")]
 
 
-def test_what_rests_on_a_link_falls_with_it(doubtful):
+def test_what_depends_on_a_link_is_refused_with_it(doubtful):
     library = doubtful.library
     decide(library, 5, "set_id", TRAM["id"], fingerprint="0" * 32)
     for action in ("lock_id", "sync_now", "lock_intro"):
