@@ -80,6 +80,7 @@ class JobRuns:
 
 
 SYSTEM_TAG = "system"
+"""Tag of a run whose value is the name of its system."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +107,11 @@ def location_of(run: dg.DagsterRun) -> str | None:
     """Return the name of the code location that a run was launched through; None if it was through none."""
     origin = run.remote_job_origin
     return origin.location_name if origin is not None else run.tags.get(CODE_LOCATION_TAG)
+
+
+def run_tags(system: str, kind: str) -> dict[str, str]:
+    """Return the tags of a job: whose its runs are, and which kind, by which dagster.yaml limits them."""
+    return {SYSTEM_TAG: system, "pipeline": kind}
 
 
 def partition_range_tags(first: str, last: str) -> dict[str, str]:

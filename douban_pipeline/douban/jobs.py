@@ -10,10 +10,11 @@ from douban_pipeline.douban.chain.linking.assets import SEARCH_POOL, scored_matc
 from douban_pipeline.douban.chain.syncing.assets import DOUBAN_POOL, synced_fields
 from douban_pipeline.douban.intros.assets import LLM_POOL, ai_intros
 from douban_pipeline.douban.partitions import partition_key, shard_numbers, shards
+from douban_pipeline.douban.resources import tags_of
 
 CHAIN = "douban_chain"
 CHAIN_ASSETS = (due_videos, search_candidates, scored_matches, synced_fields, ai_intros)
-SYNC_TAGS = {"pipeline": "sync"}
+SYNC_TAGS = tags_of("sync")
 
 POOL_LIMITS = {SEARCH_POOL: 2, DOUBAN_POOL: 2, LLM_POOL: 2}
 """Every pool of the code location: how many runs may be busy with one source at once. The gate paces their requests."""

@@ -1,12 +1,24 @@
-"""What the Dagster faces are given to work with. Add resources here; the things themselves know no Dagster."""
+"""What every Dagster face of this system has: the tags of its runs, and the resource ``services``."""
+
+from functools import partial
 
 import dagster as dg
 
+from douban_pipeline.dagster_kit import launchpad
 from douban_pipeline.dagster_kit.launchpad import location_of
 from douban_pipeline.dagster_kit.resources import platform_resource
+from douban_pipeline.dagster_kit.runs import run_tags
 from douban_pipeline.douban.links import LOCATION
 from douban_pipeline.douban.services import Services, open_services
 from douban_pipeline.douban.settings import Settings
+
+SYSTEM = "douban"
+"""Value of the tag ``system`` in all runs of this system."""
+
+tags_of = partial(run_tags, SYSTEM)
+"""Returns the tags of a job by the kind of its runs."""
+
+PERSON_TAGS = {**launchpad.PERSON_TAGS, **tags_of(launchpad.PERSON_TAGS["pipeline"])}
 
 
 def services_resource(settings: Settings) -> dg.ConfigurableResource[Services]:

@@ -159,6 +159,13 @@ def test_the_executor_is_in_process_for_jobs_and_backfills_alike(repository: dg.
         assert repository.get_job(name).executor_def is dg.in_process_executor
 
 
+def test_every_job_and_pool_names_its_system(repository: dg.RepositoryDefinition) -> None:
+    # Ad-hoc runs of assets go by their code location.
+    unnamed = [job.name for job in repository.get_all_jobs() if job.tags.get("system") != "douban"]
+    assert unnamed == ["__ASSET_JOB"]
+    assert all(pool.startswith("douban_") for pool in POOL_LIMITS)
+
+
 def test_every_pool_has_an_explicit_limit(assets: dict[str, dg.AssetsDefinition]) -> None:
     pools = {asset.op.pool for asset in assets.values() if asset.op.pool}
     assert pools == set(POOL_LIMITS)

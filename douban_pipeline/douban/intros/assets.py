@@ -19,7 +19,7 @@ from douban_pipeline.douban.partitions import shard_backfill, shard_numbers, sha
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import TaskStage
 
-LLM_POOL = "llm_api"
+LLM_POOL = "douban_intros"
 
 SWITCHED_OFF = "AI 简介未开启"
 _SHOWN = 60

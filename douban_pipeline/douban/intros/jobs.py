@@ -8,6 +8,7 @@ from douban_pipeline.dagster_kit.launchpad import person_job
 from douban_pipeline.douban.intros.author import ledger_of
 from douban_pipeline.douban.intros.ledger import spent
 from douban_pipeline.douban.intros.redo import Redone, redo
+from douban_pipeline.douban.resources import PERSON_TAGS
 from douban_pipeline.douban.services import Services
 
 RESULTS = {"written": "已写入", "shown": "仅预览", "refused": "未通过核对", "failed": "调用失败", "skipped": "跳过"}
@@ -85,6 +86,7 @@ redo_intros = person_job(
     manual=_REDO_INTROS,
     examples={"": {"reviewer": "小王", "note": "原简介剧透", "dry_run": False, "vod_ids": [1024, 2048]}},
     nothing_done="未重写任何简介",
+    tags=PERSON_TAGS,
 )
 
 

@@ -11,6 +11,7 @@ from douban_pipeline.core.ui.launchpad_links import launch_link
 from douban_pipeline.core.ui.presentation import subject_link, table
 from douban_pipeline.dagster_kit.launchpad import location_of, person_job
 from douban_pipeline.douban import links
+from douban_pipeline.douban.resources import PERSON_TAGS
 from douban_pipeline.douban.review.recording.decisions import Wish, record
 from douban_pipeline.douban.review.recording.wishes import Recorded, Recording, Result
 from douban_pipeline.douban.services import Services
@@ -248,6 +249,7 @@ record_decisions = person_job(
     location=links.LOCATION,
     # There is no such video: launched as it opens, it says what to fill in.
     opening={"decisions": [{"vod_id": 0, "action": DecisionAction.confirm_top1}]},
+    tags=PERSON_TAGS,
 )
 
 jobs = [record_decisions]

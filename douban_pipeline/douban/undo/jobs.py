@@ -12,6 +12,7 @@ from douban_pipeline.core.ui.launchpad_links import launch_link
 from douban_pipeline.core.ui.presentation import escaped
 from douban_pipeline.dagster_kit.launchpad import person_job
 from douban_pipeline.douban import links
+from douban_pipeline.douban.resources import PERSON_TAGS
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.undo.history import histories
 from douban_pipeline.douban.undo.history_page import history_page
@@ -179,6 +180,7 @@ revert_changes = person_job(
     manual=_REVERT_CHANGES,
     examples={"": {"operator": "小王", "reason": "该批次年份有误", "dry_run": False, "batch_id": "3f2a9c0d1e5b7a64"}},
     nothing_done="未撤销任何变更",
+    tags=PERSON_TAGS,
 )
 
 
@@ -239,6 +241,7 @@ video_history = person_job(
     manual=_VIDEO_HISTORY,
     examples={"": {"vod_ids": [1024, 2048], "most": 20}},
     nothing_done="没有可展示的历史",
+    tags=PERSON_TAGS,
 )
 
 

@@ -14,14 +14,14 @@ from douban_pipeline.core.ui.presentation import local_time, table
 from douban_pipeline.dagster_kit.launchpad import person_job
 from douban_pipeline.dagster_kit.run_history import assets_of_location, delete_remains, delete_runs
 from douban_pipeline.dagster_kit.runs import Owner, location_of
+from douban_pipeline.douban.resources import PERSON_TAGS, SYSTEM, tags_of
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.upkeep.gates import GateAction, gate_row, set_by_hand
 from douban_pipeline.douban.upkeep.housekeeping import delete_closed
 from douban_pipeline.douban.upkeep.reparsing import PARSERS, Reparsed, reparse
 from douban_pipeline.douban.upkeep.stock import Stock, archive_figures
 
-SYSTEM = "douban"
-HEALTH_TAGS = {"pipeline": "health"}
+HEALTH_TAGS = tags_of("health")
 HEALTH_DAYS = 2
 """Days that runs are kept which only look at the pipeline's health: one comes every few minutes, and their figures are
 kept elsewhere."""
@@ -107,6 +107,7 @@ set_gate = person_job(
         }
     },
     nothing_done="未改动任何来源",
+    tags=PERSON_TAGS,
 )
 
 
@@ -174,7 +175,7 @@ prune_archive = person_job(
     manual=_PRUNE_ARCHIVE,
     examples={"": {"dry_run": False}},
     nothing_done="未清理存档",
-    tags={"pipeline": "housekeeping"},
+    tags=tags_of("housekeeping"),
 )
 
 
@@ -252,6 +253,7 @@ reparse_archive = person_job(
     manual=_REPARSE_ARCHIVE,
     examples={"": {"source": "douban", "only_older_versions": True, "limit": 0, "dry_run": False}},
     nothing_done="未重新解析",
+    tags=PERSON_TAGS,
 )
 
 
@@ -302,7 +304,7 @@ def prune(context: dg.OpExecutionContext, services: dg.ResourceParam[Services]) 
     context.add_output_metadata({"runs": runs, "tasks": deleted.tasks, "alerts": deleted.alerts})
 
 
-@dg.job(tags={"pipeline": "housekeeping"})
+@dg.job(tags=tags_of("housekeeping"))
 def prune_history() -> None:
     """Delete Dagster runs with their events, closed tasks and ended alerts older than `DOUBAN_PIPELINE_HISTORY_DAYS`.
 

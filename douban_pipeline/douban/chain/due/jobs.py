@@ -5,10 +5,11 @@ from pydantic import Field
 
 from douban_pipeline.core.ui.presentation import table
 from douban_pipeline.douban.chain.due.intake import Intake, IntakeReport
+from douban_pipeline.douban.resources import tags_of
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store import migrations
 
-INTAKE_TAGS = {"pipeline": "intake"}
+INTAKE_TAGS = tags_of("intake")
 
 
 class InitialiseConfig(dg.Config):

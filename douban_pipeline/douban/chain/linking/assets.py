@@ -20,7 +20,7 @@ from douban_pipeline.douban.store.tasks import Task
 from douban_pipeline.douban.store.videos import state_rows
 from douban_pipeline.douban.writes.refusals import match_refusal
 
-SEARCH_POOL = "search_api"
+SEARCH_POOL = "douban_search"
 PATIENCE = 3
 """Times that nothing found while engines kept silent is tried again before it is believed."""
 

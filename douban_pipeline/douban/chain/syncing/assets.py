@@ -20,7 +20,7 @@ from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.decisions import WORDS, Decision, DecisionStatus
 from douban_pipeline.douban.store.states import TaskStage
 
-DOUBAN_POOL = "douban_api"
+DOUBAN_POOL = "douban_subjects"
 
 _DECISIONS = 200
 

@@ -7,6 +7,7 @@ from douban_pipeline.core.ui.presentation import table
 from douban_pipeline.dagster_kit.launchpad import person_job
 from douban_pipeline.douban.reports.precision.braking import lift
 from douban_pipeline.douban.reports.precision.report import brake_rows
+from douban_pipeline.douban.resources import PERSON_TAGS
 from douban_pipeline.douban.services import Services
 
 
@@ -66,6 +67,7 @@ lift_brakes = person_job(
         }
     },
     nothing_done="未恢复任何类别",
+    tags=PERSON_TAGS,
 )
 
 

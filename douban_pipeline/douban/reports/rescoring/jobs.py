@@ -17,6 +17,7 @@ from douban_pipeline.douban.reports.rescoring import report
 from douban_pipeline.douban.reports.rescoring.replay import Replay, replay
 from douban_pipeline.douban.reports.rescoring.requeue import make_due
 from douban_pipeline.douban.reports.rescoring.stored import Selection, StoredVerdicts
+from douban_pipeline.douban.resources import PERSON_TAGS
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.settings import Settings
 from douban_pipeline.douban.store.tables import SHARDS
@@ -220,5 +221,6 @@ def jobs_for(settings: Settings) -> list[dg.JobDefinition]:
         examples={"": _EXAMPLE},
         nothing_done="未重新计算",
         opening=rules_in_force(settings),
+        tags=PERSON_TAGS,
     )
     return [rescore_library]

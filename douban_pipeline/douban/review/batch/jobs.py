@@ -10,6 +10,7 @@ from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.ui.presentation import Markdown, subject_link, table
 from douban_pipeline.dagster_kit.launchpad import person_job
 from douban_pipeline.douban.links import LOCATION
+from douban_pipeline.douban.resources import PERSON_TAGS
 from douban_pipeline.douban.review.batch.filters import MOST_ROWS, VideoFilter
 from douban_pipeline.douban.review.batch.rules import UNLOCKING, Bulk, target_of
 from douban_pipeline.douban.review.batch.selection import (
@@ -268,6 +269,7 @@ record_batch_decisions = person_job(
     nothing_done=NOTHING_RECORDED,
     location=LOCATION,
     opening={"action": DecisionAction.confirm_top1},
+    tags=PERSON_TAGS,
 )
 
 jobs = [record_batch_decisions]

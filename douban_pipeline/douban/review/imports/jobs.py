@@ -7,6 +7,7 @@ from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.ui.presentation import local_time, table
 from douban_pipeline.dagster_kit.launchpad import person_job
 from douban_pipeline.douban.links import LOCATION
+from douban_pipeline.douban.resources import PERSON_TAGS
 from douban_pipeline.douban.review.imports.csv_files import Parsed, parse_csv
 from douban_pipeline.douban.review.imports.csv_rows import CsvError
 from douban_pipeline.douban.review.imports.inbox import InboxError, read_inbox_file
@@ -168,6 +169,7 @@ import_decisions = person_job(
     examples={"收件夹里的文件": _FILE, "粘贴的内容": _TEXT},
     nothing_done=NOTHING_RECORDED,
     location=LOCATION,
+    tags=PERSON_TAGS,
 )
 
 jobs = [import_decisions]

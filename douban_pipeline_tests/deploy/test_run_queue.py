@@ -1,0 +1,86 @@
+"""What the run queue of each deployment lets through: no code location can starve another, and no backfill another."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import pytest
+import yaml
+from dagster._daemon.run_coordinator.queued_run_coordinator_daemon import QueuedRunCoordinatorDaemon
+
+from douban_pipeline.dagster_kit.runs import location_of
+from douban_pipeline_tests.deploy.files import PROJECT
+from douban_pipeline_tests.harness.fixtures.locations import add_run
+
+OURS, THEIRS = "douban_pipeline", "feeds"
+QUEUED = dg.DagsterRunStatus.QUEUED
+
+
+@dg.job
+def work() -> None:
+    """Anything."""
+
+
+def queue_of(path: str) -> dict[str, Any]:
+    written = yaml.safe_load((PROJECT / path).read_text())
+    return {key: written[key] for key in ("run_coordinator", "concurrency")}
+
+
+@pytest.fixture
+def instance(tmp_path: Path) -> Iterator[dg.DagsterInstance]:
+    """An instance with the run queue of the checkout, and nothing else of its configuration."""
+    queue = queue_of("dagster.yaml")
+    (tmp_path / "dagster.yaml").write_text(yaml.safe_dump({**queue, "telemetry": {"enabled": False}}))
+    with dg.DagsterInstance.from_config(str(tmp_path)) as instance:
+        yield instance
+
+
+def let_through(instance: dg.DagsterInstance) -> list[dg.DagsterRun]:
+    """Return the runs that Dagster's daemon would launch now."""
+    with QueuedRunCoordinatorDaemon(interval_seconds=1) as daemon:
+        return daemon._get_runs_to_dequeue(instance, instance.get_concurrency_config(), fixed_iteration_time=None)
+
+
+def add_runs(
+    instance: dg.DagsterInstance,
+    count: int,
+    location: str,
+    tags: dict[str, str] | None = None,
+    status: dg.DagsterRunStatus = QUEUED,
+) -> None:
+    for _ in range(count):
+        add_run(instance, work, location=location, status=status, tags=tags)
+
+
+def test_every_deployment_has_the_same_queue() -> None:
+    assert queue_of("dagster.yaml") == queue_of("deploy/dagster.yaml") == queue_of("deploy/celery/dagster.yaml")
+
+
+def test_a_location_with_a_long_queue_leaves_room_for_the_others(instance: dg.DagsterInstance) -> None:
+    add_runs(instance, 3, OURS, status=dg.DagsterRunStatus.STARTED)
+    add_runs(instance, 4, OURS)
+    add_runs(instance, 2, THEIRS)
+    assert Counter(map(location_of, let_through(instance))) == {OURS: 2, THEIRS: 2}
+
+
+def test_the_places_suffice_for_four_locations() -> None:
+    runs = queue_of("dagster.yaml")["concurrency"]["runs"]
+    of_a_location = next(item for item in runs["tag_concurrency_limits"] if item["key"] == "dagster/code_location")
+    assert runs["max_concurrent_runs"] >= 4 * of_a_location["limit"]
+
+
+def test_the_limits_of_each_kind_of_run_hold(instance: dg.DagsterInstance) -> None:
+    for kind in ("sync", "backfill", "intake", "person"):
+        add_runs(instance, 3, OURS, {"pipeline": kind})
+    found = Counter(run.tags["pipeline"] for run in let_through(instance))
+    assert found == {"sync": 2, "backfill": 1, "intake": 1, "person": 1}
+
+
+def test_each_backfill_has_one_run_at_work_and_none_waits_for_another(instance: dg.DagsterInstance) -> None:
+    for location, backfill in ((OURS, "aaaaaaaa"), (THEIRS, "bbbbbbbb")):
+        add_runs(instance, 3, location, {"dagster/backfill": backfill})
+    assert Counter(run.tags["dagster/backfill"] for run in let_through(instance)) == {"aaaaaaaa": 1, "bbbbbbbb": 1}
