@@ -12,9 +12,8 @@ from douban_pipeline.douban.chain.syncing.assets import synced_fields
 from douban_pipeline.douban.intros.attempts import IntroAttempts
 from douban_pipeline.douban.intros.author import ledger_of
 from douban_pipeline.douban.intros.due import DueIntro, DueIntros
-from douban_pipeline.douban.intros.ledger import Ledger, spent, told
-from douban_pipeline.douban.intros.strayed import withdraw_strayed
-from douban_pipeline.douban.intros.writer import IntroWriter, Told
+from douban_pipeline.douban.intros.ledger import IntroLedger, costs_of, violation_texts
+from douban_pipeline.douban.intros.writer import IntroResult, IntroWriter, revert_strayed_intros
 from douban_pipeline.douban.partitions import shard_backfill, shard_numbers, shards
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import TaskStage
@@ -41,10 +40,10 @@ def ai_intros(context: dg.AssetExecutionContext, services: dg.ResourceParam[Serv
     `DOUBAN_PIPELINE_INTRO_INTERVAL_DAYS`. The model is given a fact sheet and nothing else; what it answers must pass
     a guard without a model (length, names, numbers, titles, links, claims, copies), is tried once more if it does not,
     and is then written to `vod_content` and `vod_blurb` through the change log. An intro whose video has another
-    subject by now is taken back. Every call and its price is in `mac_douban_intro`; the budget of the day
+    subject by now is reverted. Every call and its price is in `mac_douban_intro`; the budget of the day
     (`DOUBAN_PIPELINE_LLM_BUDGET_USD_PER_DAY`) ends it.
     Asks nobody unless `DOUBAN_PIPELINE_AI_INTROS=true`; with `DOUBAN_PIPELINE_DRY_RUN=true` nobody is asked either,
-    and the table shows whose turn it would be.
+    and the table shows which videos are due.
     """
     session = open_session(services, context.run.run_id, shard_numbers(context.partition_keys), context.log)
     due = DueIntros(services)
@@ -74,7 +73,7 @@ def ai_intros(context: dg.AssetExecutionContext, services: dg.ResourceParam[Serv
     return dg.MaterializeResult(metadata=session.metadata(_written(session, due, ledger)))
 
 
-def _written(session: Session, due: DueIntros, ledger: Ledger) -> dict[str, Any]:
+def _written(session: Session, due: DueIntros, ledger: IntroLedger) -> dict[str, Any]:
     services, log = session.services, session.log
     limit = services.settings.intros_per_run
     if ledger.spent_today() < services.settings.llm_budget_usd_per_day:
@@ -84,13 +83,13 @@ def _written(session: Session, due: DueIntros, ledger: Ledger) -> dict[str, Any]
     tasks = session.queue.lease(session.shards, TaskStage.INTRO, limit=limit * len(session.shards))
     attempts = IntroAttempts(services, session.queue, session.deadline)
     writer = IntroWriter(services, session.queue, session.change_log, attempts)
-    results: list[Told] = []
+    results: list[IntroResult] = []
     for result in writer.write(tasks):
         results.append(result)
         if len(results) % 10 == 0:
             log.info(f"{len(results)} of {len(tasks)} intros handled")
     kinds = Counter(result.result for result in results)
-    taken = spent(ledger.of_run(session.run_id))
+    taken = costs_of(ledger.of_run(session.run_id))
     log.info(f"{counted('intros handled', kinds)}, {taken.cost_usd:.4f} US dollars")
     return {
         "switched_off": False,
@@ -105,7 +104,7 @@ def _written(session: Session, due: DueIntros, ledger: Ledger) -> dict[str, Any]
         "cost_usd": round(taken.cost_usd, 6),
         "tokens": taken.tokens,
         "batch": session.change_log.batch_id,
-        "texts": dg.MetadataValue.md(table([_shown(result) for result in sorted(results, key=_telling)])),
+        "texts": dg.MetadataValue.md(table([_shown(result) for result in sorted(results, key=_refused_first)])),
         **_money(ledger, services),
         **attempts.counts(),
         **tables_with_rows({"put_back": attempts.requeued(services.settings.zone)}),
@@ -113,21 +112,21 @@ def _written(session: Session, due: DueIntros, ledger: Ledger) -> dict[str, Any]
 
 
 def _withdrawn(session: Session) -> int:
-    withdrawn = withdraw_strayed(session.services, session.change_log, session.shards)
+    withdrawn = revert_strayed_intros(session.services, session.change_log, session.shards)
     if withdrawn:
-        session.log.warning(f"{withdrawn} intros taken back: their videos have another subject by now")
+        session.log.warning(f"{withdrawn} intros reverted: their videos have another subject by now")
     return withdrawn
 
 
 _ORDER = ("refused", "written", "skipped")
 
 
-def _telling(result: Told) -> tuple[int, int]:
+def _refused_first(result: IntroResult) -> tuple[int, int]:
     """Sort what the guard refused first."""
     return _ORDER.index(result.result), result.vod_id
 
 
-def _shown(result: Told) -> dict[str, object]:
+def _shown(result: IntroResult) -> dict[str, object]:
     return {
         "vod_id": result.vod_id,
         "shard": result.shard,
@@ -136,7 +135,7 @@ def _shown(result: Told) -> dict[str, object]:
         "change": result.change_id,
         "ordered by": result.reviewer,
         "text": result.text[:_SHOWN],
-        "violations": told(result.violations),
+        "violations": violation_texts(result.violations),
         "why": "" if result.violations else result.reason,
     }
 
@@ -150,7 +149,7 @@ def _planned(item: DueIntro, services: Services) -> dict[str, object]:
     }
 
 
-def _money(ledger: Ledger, services: Services) -> dict[str, float]:
+def _money(ledger: IntroLedger, services: Services) -> dict[str, float]:
     return {
         "cost_today_usd": round(ledger.spent_today(), 6),
         "budget_today_usd": services.settings.llm_budget_usd_per_day,

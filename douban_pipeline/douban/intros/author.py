@@ -1,4 +1,4 @@
-"""Having an intro written: the facts, the model, the guard, and one more try that names what was wrong."""
+"""Having an intro written: the facts, the model, the guard, and a second try that names what was wrong."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from douban_pipeline.cms.maccms import Cms
 from douban_pipeline.cms.values import blurb, content_html, content_text, storable
 from douban_pipeline.core.errors import QuotaSpent
 from douban_pipeline.core.llm import SOURCE, Completion, ModelAnswerUnusable, ModelUsage
-from douban_pipeline.douban.intros.factguard import Limits, Violation, candidates_for_people, inspect, marks
+from douban_pipeline.douban.intros.factguard import LengthLimits, Violation, candidates_for_people, inspect, marks
 from douban_pipeline.douban.intros.facts import FactSheet, fact_sheet
-from douban_pipeline.douban.intros.ledger import Ledger, Occasion
+from douban_pipeline.douban.intros.ledger import IntroLedger, Occasion
 from douban_pipeline.douban.intros.prompt import PROMPT_VERSION, SCHEMA, SCHEMA_NAME, messages
 from douban_pipeline.douban.match_inputs import video_facts
 from douban_pipeline.douban.services import Services
@@ -33,13 +33,13 @@ _BLURB_WIDTH = 255
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What came of asking for an intro.
+    """A text that the model wrote, and what the guard said of it.
 
     Attributes:
         intro_id: Its row in the ledger.
         text: The text as it is read back from the CMS.
         violations: What the guard has against it; empty if it passed.
-        sheet: The facts it was told from.
+        sheet: The facts it was written from.
         model: The model that wrote it.
         snapshot_id: The archived answer.
     """
@@ -52,14 +52,14 @@ class Draft:
     snapshot_id: int | None
 
 
-def limits_of(services: Services) -> Limits:
+def limits_of(services: Services) -> LengthLimits:
     """Return how long an intro may be."""
-    return Limits(services.settings.intro_min_han, services.settings.intro_max_han)
+    return LengthLimits(services.settings.intro_min_han, services.settings.intro_max_han)
 
 
-def ledger_of(services: Services) -> Ledger:
+def ledger_of(services: Services) -> IntroLedger:
     """Return the ledger of this site."""
-    return Ledger(services.engine, services.tables, services.clock, services.settings.zone)
+    return IntroLedger(services.engine, services.tables, services.clock, services.settings.zone)
 
 
 @dataclass(slots=True)
@@ -72,7 +72,7 @@ class Author:
     """
 
     services: Services
-    ledger: Ledger
+    ledger: IntroLedger
     _accepted: dict[int, tuple[frozenset[int], str]] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)
 

@@ -53,7 +53,7 @@ class DueIntros:
                 video.c.douban_next_sync_at.is_not(None),
                 video.c.intro_locked.is_(False),
                 *due.in_scope(),
-                *self._rested(),
+                *self._not_tried_lately(),
                 ~due.decision_pending(),
                 ~self._queued(),
             )
@@ -89,7 +89,7 @@ class DueIntros:
             lambda connection: sum(queue.cancel(connection, task_id, reason, unless_held=True) for task_id in task_ids),
         )
 
-    def _rested(self) -> list[ColumnElement[bool]]:
+    def _not_tried_lately(self) -> list[ColumnElement[bool]]:
         video = self.tables.video
         before = self.services.clock.now() - timedelta(days=self.services.settings.intro_interval_days)
         tried = (video.c.intro_ai_last_at, video.c.intro_ai_last_fail_at)

@@ -12,7 +12,7 @@ from douban_pipeline.douban.chain.syncing.guards import WINDOW
 from douban_pipeline.douban.intros.author import ledger_of, limits_of
 from douban_pipeline.douban.intros.factguard import candidates_for_people, inspect, marks
 from douban_pipeline.douban.intros.facts import FactSheet
-from douban_pipeline.douban.intros.ledger import told
+from douban_pipeline.douban.intros.ledger import violation_texts
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import ChangeState, IntroState
 from douban_pipeline.douban.store.videos import Breach
@@ -56,7 +56,7 @@ def _unfit(services: Services, item: RowMapping, text: str) -> Iterator[Breach]:
     known = services.people.known(candidates_for_people(text), at=item["created_at"])
     violations = tuple(inspect(text, sheet, known_people=known, others=others, limits=limits_of(services)))
     if violations:
-        yield Breach(item["vod_id"], f"变更 {item['change_id']} 写入的简介未通过核对：{told(violations)}")
+        yield Breach(item["vod_id"], f"变更 {item['change_id']} 写入的简介未通过核对：{violation_texts(violations)}")
 
 
 def intros_unlogged(services: Services, connection: Connection) -> Iterator[Breach]:

@@ -6,8 +6,8 @@ from pydantic import Field
 from douban_pipeline.core.ui.presentation import table
 from douban_pipeline.dagster_kit.launchpad import person_job
 from douban_pipeline.douban.intros.author import ledger_of
-from douban_pipeline.douban.intros.ledger import spent
-from douban_pipeline.douban.intros.redo import Redone, redo
+from douban_pipeline.douban.intros.ledger import costs_of
+from douban_pipeline.douban.intros.rewriting import RewriteResult, rewrite_intros
 from douban_pipeline.douban.resources import PERSON_TAGS
 from douban_pipeline.douban.services import Services
 
@@ -28,7 +28,7 @@ class RedoConfig(dg.Config):
 def rewrite(context: dg.OpExecutionContext, config: RedoConfig, services: dg.ResourceParam[Services]) -> None:
     """Have intros written anew, or shown."""
     services.ready()
-    results = redo(
+    results = rewrite_intros(
         services,
         config.vod_ids,
         reviewer=config.reviewer,
@@ -36,7 +36,7 @@ def rewrite(context: dg.OpExecutionContext, config: RedoConfig, services: dg.Res
         run_id=context.run_id,
         dry_run=config.dry_run,
     )
-    taken = spent(ledger_of(services).of_run(context.run_id))
+    taken = costs_of(ledger_of(services).of_run(context.run_id))
     context.log.info(f"{len(results)} intros handled, {taken.calls} calls, {taken.cost_usd:.4f} US dollars")
     context.add_output_metadata(
         {
@@ -50,7 +50,7 @@ def rewrite(context: dg.OpExecutionContext, config: RedoConfig, services: dg.Res
     )
 
 
-def _shown(item: Redone) -> dict[str, object]:
+def _shown(item: RewriteResult) -> dict[str, object]:
     return {
         "影片": item.vod_id,
         "片名": item.title,

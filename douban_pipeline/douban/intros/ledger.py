@@ -1,7 +1,7 @@
 """The table of intros: every call of the language model with what it cost, what it wrote, and what became of it.
 
 A row is stored as soon as an answer came, before anything is written to the CMS, so that no cost is lost with a run
-that dies. From then on its state follows the change that writes it (`catalog.intro_changes`).
+that dies. From then on its state follows the change that writes it (`writes.intro_changes`).
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from datetime import datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from sqlalchemy import Engine, RowMapping, delete, func, insert, select, update
+from sqlalchemy import Connection, Engine, RowMapping, delete, func, insert, select, update
 
 from douban_pipeline.core.clock import Clock, day_of, midnight
-from douban_pipeline.core.database import reading, transactions
+from douban_pipeline.core.database import reading, run_statement, run_transaction
 from douban_pipeline.core.llm import ModelUsage
 from douban_pipeline.douban.intros.factguard import Violation
 from douban_pipeline.douban.intros.facts import FactSheet
@@ -48,7 +48,7 @@ class Occasion:
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
+class IntroCosts:
     """What calls took: how many, US dollars, and tokens asked and answered."""
 
     calls: int = 0
@@ -56,7 +56,7 @@ class Spent:
     tokens: int = 0
 
 
-class Ledger:
+class IntroLedger:
     """The intros as the table keeps them.
 
     Args:
@@ -85,44 +85,45 @@ class Ledger:
     ) -> int:
         """Store an answer of the model, unusable until it is judged, and return its id; the same one only once."""
         intro = self.intro
-        for transaction in transactions(self.engine):
-            with transaction as connection:
-                if snapshot_id is not None:
-                    # Of a run that died after it had paid: the archive gave the same answer again.
-                    known = (intro.c.vod_id == occasion.vod_id, intro.c.snapshot_id == snapshot_id)
-                    found = connection.execute(select(intro.c.intro_id).where(*known)).scalar()
-                    if found is not None:
-                        return int(found)
-                values = {
-                    "vod_id": occasion.vod_id,
-                    "shard": shard_of(occasion.vod_id),
-                    "douban_id": occasion.douban_id,
-                    "task_id": occasion.task_id,
-                    "run_id": occasion.run_id,
-                    "state": IntroState.FAILED,
-                    "reason": reason[:500],
-                    "intro_text": text,
-                    "model": usage.model[:128],
-                    "provider": usage.provider[:64],
-                    "prompt_version": PROMPT_VERSION,
-                    "fact_sheet": sheet.to_payload(),
-                    "fact_sheet_hash": sheet.hash,
-                    "cost_usd": usage.cost_usd,
-                    "prompt_tokens": usage.prompt_tokens,
-                    "completion_tokens": usage.completion_tokens,
-                    "snapshot_id": snapshot_id,
-                    "created_at": self.clock.now(),
-                }
-                key = connection.execute(insert(intro).values(values)).inserted_primary_key
-                assert key is not None
-                return int(key[0])
-        raise AssertionError("unreachable")
+
+        def store(connection: Connection) -> int:
+            if snapshot_id is not None:
+                # Of a run that died after it had paid: the archive gave the same answer again.
+                known = (intro.c.vod_id == occasion.vod_id, intro.c.snapshot_id == snapshot_id)
+                found = connection.execute(select(intro.c.intro_id).where(*known)).scalar()
+                if found is not None:
+                    return int(found)
+            values = {
+                "vod_id": occasion.vod_id,
+                "shard": shard_of(occasion.vod_id),
+                "douban_id": occasion.douban_id,
+                "task_id": occasion.task_id,
+                "run_id": occasion.run_id,
+                "state": IntroState.FAILED,
+                "reason": reason[:500],
+                "intro_text": text,
+                "model": usage.model[:128],
+                "provider": usage.provider[:64],
+                "prompt_version": PROMPT_VERSION,
+                "fact_sheet": sheet.to_payload(),
+                "fact_sheet_hash": sheet.hash,
+                "cost_usd": usage.cost_usd,
+                "prompt_tokens": usage.prompt_tokens,
+                "completion_tokens": usage.completion_tokens,
+                "snapshot_id": snapshot_id,
+                "created_at": self.clock.now(),
+            }
+            key = connection.execute(insert(intro).values(values)).inserted_primary_key
+            assert key is not None
+            return int(key[0])
+
+        return run_transaction(self.engine, store)
 
     def judge(self, intro_id: int, text: str, violations: Sequence[Violation]) -> None:
         """Note what the guard has against a text, as the CMS would hold it."""
         values = {
             "state": IntroState.REFUSED if violations else IntroState.PREVIEW,
-            "reason": told(violations)[:500] or UNWRITTEN,
+            "reason": violation_texts(violations)[:500] or UNWRITTEN,
             "violations": [{"code": item.code, "text": item.text} for item in violations],
             "intro_text": text,
         }
@@ -133,18 +134,18 @@ class Ledger:
         self._set(intro_id, {"state": IntroState.REFUSED, "reason": reason[:500]})
 
     def _set(self, intro_id: int, values: Mapping[str, Any]) -> None:
-        for transaction in transactions(self.engine):
-            with transaction as connection:
-                connection.execute(update(self.intro).where(self.intro.c.intro_id == intro_id).values(**values))
+        run_statement(self.engine, update(self.intro).where(self.intro.c.intro_id == intro_id).values(**values))
 
     def keep_marks(self, marks: Mapping[int, Collection[int]]) -> None:
         """Store the marks of intros that are about to be written, by intro; safe to repeat."""
         rows = [{"mark": mark, "intro_id": intro_id} for intro_id, kept in marks.items() for mark in sorted(set(kept))]
-        for transaction in transactions(self.engine):
-            with transaction as connection:
-                connection.execute(delete(self.mark).where(self.mark.c.intro_id.in_(list(marks))))
-                if rows:
-                    connection.execute(insert(self.mark), rows)
+
+        def replace(connection: Connection) -> None:
+            connection.execute(delete(self.mark).where(self.mark.c.intro_id.in_(list(marks))))
+            if rows:
+                connection.execute(insert(self.mark), rows)
+
+        run_transaction(self.engine, replace)
 
     def texts_near(self, marks: Collection[int], *, vod_id: int, before: int | None = None) -> list[str]:
         """Return other videos' written intros that share marks, those that share most first.
@@ -218,15 +219,15 @@ class Ledger:
             return list(connection.execute(query.order_by(self.intro.c.intro_id)).mappings())
 
 
-def told(violations: Iterable[Violation]) -> str:
+def violation_texts(violations: Iterable[Violation]) -> str:
     """Return violations as one line for people."""
     return "；".join(violation.text for violation in violations)
 
 
-def spent(rows: Iterable[RowMapping]) -> Spent:
+def costs_of(rows: Iterable[RowMapping]) -> IntroCosts:
     """Return what the calls of ``rows`` took."""
     listed = list(rows)
-    return Spent(
+    return IntroCosts(
         len(listed),
         sum(row["cost_usd"] for row in listed),
         sum(row["prompt_tokens"] + row["completion_tokens"] for row in listed),

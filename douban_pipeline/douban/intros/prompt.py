@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from douban_pipeline.cms.values import one_line
-from douban_pipeline.douban.intros.factguard import Limits, Violation
+from douban_pipeline.douban.intros.factguard import LengthLimits, Violation
 from douban_pipeline.douban.intros.facts import FactSheet
 
 PROMPT_VERSION = "intro-1"
@@ -49,7 +49,7 @@ HTML 或 Markdown。
 只输出 JSON：{"intro": "简介正文"}"""
 
 
-def messages(sheet: FactSheet, limits: Limits, violations: Sequence[Violation] = ()) -> list[dict[str, str]]:
+def messages(sheet: FactSheet, limits: LengthLimits, violations: Sequence[Violation] = ()) -> list[dict[str, str]]:
     """Return the conversation that asks for an intro.
 
     Args:

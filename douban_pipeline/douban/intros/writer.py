@@ -1,8 +1,11 @@
-"""Writing intros for the tasks of one run: the last look at every rule, then the change log."""
+"""Writing intros for the tasks of one run: the last look at every rule, then the change log.
+
+And reverting intros whose video was given another subject since.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
@@ -20,7 +23,7 @@ from douban_pipeline.douban.intros.author import (
     ledger_of,
 )
 from douban_pipeline.douban.intros.factguard import Violation, marks
-from douban_pipeline.douban.intros.ledger import Ledger, Occasion, told
+from douban_pipeline.douban.intros.ledger import IntroLedger, Occasion, violation_texts
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.sources.errors import SubjectMissing
 from douban_pipeline.douban.store.states import ChangeState, TaskStatus
@@ -28,28 +31,32 @@ from douban_pipeline.douban.store.tasks import DECISION, NOTE, REVIEWER, Task, T
 from douban_pipeline.douban.store.videos import note_gone, state_rows
 from douban_pipeline.douban.writes.change_log import ChangeLog
 from douban_pipeline.douban.writes.changes import WriteOutcome
-from douban_pipeline.douban.writes.intro_changes import INTRO
+from douban_pipeline.douban.writes.intro_changes import INTRO, strayed_intros
 from douban_pipeline.douban.writes.refusals import Reason, Refusal, cms_lock_refusal, subject_refusal
+from douban_pipeline.douban.writes.revert import WITH_ITS_LINK, Selection, revert
 
 ARCHIVE_AGE = timedelta(days=30)
 """How long a task may take up an answer that was paid for before its run died. A new task asks anew."""
 
 _MOST_NOTE = 200
 
+BY_CMS = "cms"
+"""Operator of what follows from an id that was changed in the CMS: it was not our doing."""
+
 _CHUNK = 5
 """Writes that share the transactions around them; few, for a text took seconds to come."""
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What became of one video, for the run's report.
+class IntroResult:
+    """What became of the intro of one video, for the run's report.
 
     Attributes:
         result: ``written``, ``refused`` (by the guard, twice) or ``skipped``.
         text: The text that was written or refused.
         violations: What the guard had against it.
         reason: Why nothing was written.
-        reviewer: Who ordered it, empty if nobody did.
+        reviewer: Who ordered it, "" if nobody did.
     """
 
     vod_id: int
@@ -64,13 +71,13 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True)
-class _Work:
+class IntroTask:
     """One task with everything it needs."""
 
     task: Task
     row: RowMapping
     douban_id: int
-    undone: Mapping[str, Sequence[Any]]
+    reverted_values: Mapping[str, Sequence[Any]]
 
     def signature(self) -> dict[str, Any]:
         """Return who writes: the pipeline by itself, or a person whose order stands above locks and what was undone."""
@@ -111,7 +118,7 @@ class IntroWriter:
     queue: TaskQueue
     change_log: ChangeLog
     attempts: IntroAttempts
-    ledger: Ledger = field(init=False)
+    ledger: IntroLedger = field(init=False)
     author: Author = field(init=False)
 
     def __post_init__(self) -> None:
@@ -119,17 +126,17 @@ class IntroWriter:
         self.ledger = ledger_of(self.services)
         self.author = Author(self.services, self.ledger)
 
-    def write(self, tasks: Sequence[Task]) -> Iterator[Told]:
+    def write(self, tasks: Sequence[Task]) -> Iterator[IntroResult]:
         """Yield what became of each task; those whose source fails go back into the queue."""
-        by_task: dict[int, _Work] = {}
+        by_task: dict[int, IntroTask] = {}
         for item in self._prepare(tasks):
-            if isinstance(item, Told):
+            if isinstance(item, IntroResult):
                 yield item
             else:
                 by_task[item.task.task_id] = item
         workers = self.services.settings.llm_concurrency
         ready = [work.task for work in by_task.values()]
-        wanted: list[tuple[_Work, Draft]] = []
+        wanted: list[tuple[IntroTask, Draft]] = []
         for task, answer in self.attempts.run(ready, self._answer_for(by_task), workers=workers):
             work = by_task[task.task_id]
             match answer:
@@ -137,7 +144,7 @@ class IntroWriter:
                     # Douban's trouble: the others' facts may well be in the archive.
                     self.attempts.requeue(task, error)
                 case _Nothing(reason):
-                    yield from self._skip(task, work.row, reason, rest=True)
+                    yield from self._skip(task, work.row, reason, defer=True)
                 case Draft(violations=()):
                     wanted.append((work, answer))
                 case Draft():
@@ -147,7 +154,7 @@ class IntroWriter:
                 wanted = []
         yield from self._write(wanted)
 
-    def _prepare(self, tasks: Sequence[Task]) -> Iterator[_Work | Told]:
+    def _prepare(self, tasks: Sequence[Task]) -> Iterator[IntroTask | IntroResult]:
         vod_ids = [task.vod_id for task in tasks]
         services = self.services
         with reading(services.engine) as connection:
@@ -158,7 +165,7 @@ class IntroWriter:
         for task in tasks:
             row, state = rows.get(task.vod_id), states.get(task.vod_id)
             if task.payload.get(DECISION) in done:
-                yield from self._conclude(task, row)
+                yield from self._close_written(task, row)
                 continue
             refusal = subject_refusal(row, state)
             if refusal is not None:
@@ -170,9 +177,9 @@ class IntroWriter:
             if state["intro_locked"] and not is_ordered(task):
                 yield from self._skip(task, row, Refusal.of(Reason.INTRO_LOCKED).sentence)
             elif locked is not None and not is_ordered(task):
-                yield from self._skip(task, row, locked.sentence, rest=True)
+                yield from self._skip(task, row, locked.sentence, defer=True)
             else:
-                yield _Work(task, row, state["vod_douban_id"], undone.get(task.vod_id, {}))
+                yield IntroTask(task, row, state["vod_douban_id"], undone.get(task.vod_id, {}))
 
     def _done(self, connection: Connection, tasks: Sequence[Task]) -> set[int]:
         """Return the decisions whose intro was written already: their run died before it closed the task.
@@ -185,12 +192,12 @@ class IntroWriter:
         query = select(log.c.decision_id).where(log.c.decision_id.in_(wanted), *written)
         return set(connection.execute(query).scalars()) if wanted else set()
 
-    def _conclude(self, task: Task, row: RowMapping | None) -> Iterator[Told]:
+    def _close_written(self, task: Task, row: RowMapping | None) -> Iterator[IntroResult]:
         """Close a task whose intro was written by a run that died right after."""
         if self._close(task, TaskStatus.SUCCESS, ""):
-            yield _told(task, row, "skipped", "", reason="已由中断的运行写入")
+            yield _result(task, row, "skipped", "", reason="已由中断的运行写入")
 
-    def _answer_for(self, by_task: Mapping[int, _Work]) -> Callable[[Task], _Answer]:
+    def _answer_for(self, by_task: Mapping[int, IntroTask]) -> Callable[[Task], _Answer]:
         def call(task: Task) -> _Answer:
             work = by_task[task.task_id]
             try:
@@ -206,7 +213,7 @@ class IntroWriter:
 
         return call
 
-    def _write(self, wanted: Sequence[tuple[_Work, Draft]]) -> Iterator[Told]:
+    def _write(self, wanted: Sequence[tuple[IntroTask, Draft]]) -> Iterator[IntroResult]:
         """Write what passed the guard, where everything still is as it was when the model was asked.
 
         A task whose lease was lost is left to the run that has it now, which finds the answer in the archive.
@@ -220,7 +227,7 @@ class IntroWriter:
             ours = self.queue.held(connection, [work.task.task_id for work, _ in wanted])
         self.attempts.lost += len(wanted) - len(ours)
         wanted = [(work, draft) for work, draft in wanted if work.task.task_id in ours]
-        ready: list[tuple[_Work, Draft]] = []
+        ready: list[tuple[IntroTask, Draft]] = []
         changes = []
         now = self.services.clock.now()
         for work, draft in wanted:
@@ -228,11 +235,12 @@ class IntroWriter:
             change = intro_change(work.row, draft, self.services.cms, now, **work.signature())
             refusal = subject_refusal(rows.get(vod_id), states.get(vod_id), douban_id=work.douban_id)
             reason = refusal.sentence if refusal is not None else ""
-            if not reason and change.automatic and change.new["vod_content"] in work.undone.get("vod_content", ()):
+            reverted = work.reverted_values.get("vod_content", ())
+            if not reason and change.automatic and change.new["vod_content"] in reverted:
                 reason = "同样的简介曾被人工撤销"
             if reason:
                 self.ledger.refuse(draft.intro_id, reason)
-                yield from self._skip(work.task, work.row, reason, rest=True, text=draft.text)
+                yield from self._skip(work.task, work.row, reason, defer=True, text=draft.text)
                 continue
             ready.append((work, draft))
             changes.append(change)
@@ -240,8 +248,10 @@ class IntroWriter:
         outcomes = self.change_log.write(changes)
         yield from self._settle(ready, outcomes)
 
-    def _settle(self, written: Sequence[tuple[_Work, Draft]], outcomes: Sequence[WriteOutcome]) -> Iterator[Told]:
-        """Close the tasks whose intro stands; say why the others were refused at the last moment."""
+    def _settle(
+        self, written: Sequence[tuple[IntroTask, Draft]], outcomes: Sequence[WriteOutcome]
+    ) -> Iterator[IntroResult]:
+        """Close the tasks whose intro was written; report why the others were refused at the last moment."""
         applied = [outcome.state is ChangeState.APPLIED for outcome in outcomes]
 
         def finish(connection: Connection) -> None:
@@ -252,30 +262,30 @@ class IntroWriter:
         run_transaction(self.services.engine, finish)
         for (work, draft), stands, outcome in zip(written, applied, outcomes, strict=True):
             if not stands:
-                yield from self._skip(work.task, work.row, outcome.reason, rest=True, text=draft.text)
+                yield from self._skip(work.task, work.row, outcome.reason, defer=True, text=draft.text)
                 continue
-            yield _told(work.task, work.row, "written", draft.text, change_id=outcome.change_id)
+            yield _result(work.task, work.row, "written", draft.text, change_id=outcome.change_id)
 
-    def _refuse(self, work: _Work, draft: Draft) -> Iterator[Told]:
-        """Count a text that the guard refused twice; the video's turn comes again after the interval."""
-        reason = told(draft.violations)
+    def _refuse(self, work: IntroTask, draft: Draft) -> Iterator[IntroResult]:
+        """Count a text that the guard refused twice; the video is due again after the interval."""
+        reason = violation_texts(draft.violations)
         failures = self.services.tables.video.c.intro_ai_fail_count + 1
-        if self._close(work.task, TaskStatus.FAIL, reason, rest=True, intro_ai_fail_count=failures):
-            yield _told(work.task, work.row, "refused", draft.text, violations=draft.violations, reason=reason)
+        if self._close(work.task, TaskStatus.FAIL, reason, defer=True, intro_ai_fail_count=failures):
+            yield _result(work.task, work.row, "refused", draft.text, violations=draft.violations, reason=reason)
 
     def _skip(
-        self, task: Task, row: RowMapping | None, reason: str, *, rest: bool = False, text: str = ""
-    ) -> Iterator[Told]:
-        """Close a task without an intro; with ``rest`` the video's turn comes again after the interval."""
-        if self._close(task, TaskStatus.SKIP, reason, rest=rest, gone=row is None):
-            yield _told(task, row, "skipped", text, reason=reason)
+        self, task: Task, row: RowMapping | None, reason: str, *, defer: bool = False, text: str = ""
+    ) -> Iterator[IntroResult]:
+        """Close a task without an intro; with ``defer`` the video is due again after the interval."""
+        if self._close(task, TaskStatus.SKIP, reason, defer=defer, gone=row is None):
+            yield _result(task, row, "skipped", text, reason=reason)
 
     def _close(
-        self, task: Task, status: TaskStatus, reason: str, *, rest: bool = False, gone: bool = False, **state: Any
+        self, task: Task, status: TaskStatus, reason: str, *, defer: bool = False, gone: bool = False, **state: Any
     ) -> bool:
         """Close a task and note ``state`` of its video; return whether the task was still ours, else do nothing."""
         video = self.services.tables.video
-        if rest:
+        if defer:
             state |= {"intro_ai_last_fail_at": self.services.clock.now(), "intro_ai_last_fail_reason": reason[:500]}
 
         def close(connection: Connection) -> bool:
@@ -297,6 +307,25 @@ def is_ordered(task: Task) -> bool:
     return DECISION in task.payload
 
 
-def _told(task: Task, row: RowMapping | None, result: str, text: str, **more: Any) -> Told:
+def _result(task: Task, row: RowMapping | None, result: str, text: str, **more: Any) -> IntroResult:
     title = readable(row["vod_name"]) if row is not None else ""
-    return Told(task.vod_id, task.shard, title, result, text, reviewer=task.payload.get(REVIEWER, ""), **more)
+    return IntroResult(task.vod_id, task.shard, title, result, text, reviewer=task.payload.get(REVIEWER, ""), **more)
+
+
+def revert_strayed_intros(services: Services, change_log: ChangeLog, shards: Collection[int]) -> int:
+    """Revert the intros of ``shards`` whose video has another subject than the one they are about; return how many.
+
+    Reverting a link through the change log reverts its intro too (`writes.revert`). What is left is an id that somebody
+    changed in the CMS itself, and an intro written in the very moment in which another run changed the link. A row that
+    the site locked is left alone, and so is a text that somebody rewrote.
+    """
+    with reading(services.engine) as connection:
+        strayed = strayed_intros(connection, services.tables, shards)
+        rows = services.cms.rows(connection, sorted({intro.vod_id for intro in strayed}))
+    respected = services.settings.respect_vod_lock
+    unlocked = {vod_id for vod_id, row in rows.items() if not (respected and row["vod_lock"])}
+    wanted = tuple(intro.change_id for intro in strayed if intro.vod_id in unlocked)
+    if not wanted:
+        return 0
+    results = revert(change_log, Selection(wanted), operator=BY_CMS, reason=WITH_ITS_LINK, dry_run=False)
+    return sum("vod_content" in result.restored for result in results)

@@ -6,10 +6,10 @@ import dataclasses
 
 import pytest
 
-from douban_pipeline.douban.intros.factguard import Limits, inspect
+from douban_pipeline.douban.intros.factguard import LengthLimits, inspect
 from douban_pipeline_tests.douban.intros.sheets import BARE, FAITHFUL, FILM, SERIES, TRANSLATED, VARIETY
 
-ANY_LENGTH = Limits(0, 10_000)
+ANY_LENGTH = LengthLimits(0, 10_000)
 KNOWN = {
     "成龙", "王力", "王力宏", "黎明", "高峰", "安静", "成功", "白雪", "方向", "海涛", "周星驰", "刘德华", "宋佳",
     "役所广司", "林峰", "马丽", "汤姆·汉克斯", "tom hanks", "李小龙", "张伟", "陈凯歌", "张国荣", "摩根·弗里曼",
@@ -338,4 +338,4 @@ def test_plain_speech_and_true_facts_pass(sheet, text):
 
 @pytest.mark.parametrize(("sheet", "text"), FAITHFUL, ids=[text[:12] for _, text in FAITHFUL])
 def test_a_faithful_introduction_passes(sheet, text):
-    assert found(text, sheet, limits=Limits(120, 300)) == []
+    assert found(text, sheet, limits=LengthLimits(120, 300)) == []

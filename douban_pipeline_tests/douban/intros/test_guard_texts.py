@@ -11,18 +11,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from douban_pipeline.douban.intros.factguard import (
-    Limits,
+    LengthLimits,
     candidates_for_people,
     inspect,
     marks,
     similarity,
 )
-from douban_pipeline.douban.intros.factguard.names_said import MAX_CANDIDATES
-from douban_pipeline.douban.intros.factguard.wording import count_han
+from douban_pipeline.douban.intros.factguard.known_people import MAX_CANDIDATES
+from douban_pipeline.douban.intros.factguard.plain_text import count_han
 from douban_pipeline_tests.douban.intros.sheets import BARE, FAITHFUL, FILM, SERIES, TRANSLATED
 
-LIMITS = Limits(120, 300)
-ROOMY = Limits(0, 10_000)
+LIMITS = LengthLimits(120, 300)
+ROOMY = LengthLimits(0, 10_000)
 ALIENS = (
     "刘德华", "周星驰", "成龙", "宋佳", "王力宏", "役所广司", "欧阳娜娜", "汤姆·汉克斯", "莱昂纳多·迪卡普里奥",
     "tom hanks", "朴海日", "范伟", "章子怡", "木村拓哉", "黄渤", "海涛", "大鹏", "广濑铃", "吉尔莫·德尔·托罗",

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from douban_pipeline.core.llm import ModelUsage
 from douban_pipeline.douban.intros.factguard import Violation
 from douban_pipeline.douban.intros.facts import FactSheet
-from douban_pipeline.douban.intros.ledger import Ledger, Occasion, Spent, spent
+from douban_pipeline.douban.intros.ledger import IntroCosts, IntroLedger, Occasion, costs_of
 from douban_pipeline_tests.harness.fixtures.clocks import START
 
 SHEET = FactSheet("长河落日记事", 2021, genres=("剧情",))
@@ -24,7 +24,7 @@ def library(shared_library):
 
 
 def ledger_of(library, zone="Asia/Shanghai"):
-    return Ledger(library.engine, library.tables, library.clock, ZoneInfo(zone))
+    return IntroLedger(library.engine, library.tables, library.clock, ZoneInfo(zone))
 
 
 def record(ledger, vod_id=4, text="一段简介", **given):
@@ -78,7 +78,7 @@ def test_an_answer_is_noted_once_with_its_last_judgement(library):
     )
     assert (len(row["model"]), len(row["provider"])) == (128, 64)
     assert FactSheet.from_payload(row["fact_sheet"]) == SHEET
-    assert spent(ledger.of_run("run")) == Spent(2, 0.5, 2000)
+    assert costs_of(ledger.of_run("run")) == IntroCosts(2, 0.5, 2000)
     assert ledger.of_run("other") == []
 
 

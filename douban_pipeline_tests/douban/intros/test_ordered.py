@@ -9,7 +9,7 @@ import pytest
 from douban_pipeline.cms.values import content_text
 from douban_pipeline.douban.chain.due.due_videos import DueVideos
 from douban_pipeline.douban.chain.syncing.decisions import apply_decisions
-from douban_pipeline.douban.intros.ledger import Ledger
+from douban_pipeline.douban.intros.ledger import IntroLedger
 from douban_pipeline.douban.intros.writer import IntroWriter
 from douban_pipeline.douban.store.decisions import DecisionStatus
 from douban_pipeline.douban.writes.change_log import ChangeLog
@@ -180,7 +180,7 @@ def test_what_somebody_writes_while_the_model_does_comes_first(room, monkeypatch
 @pytest.mark.parametrize(
     "point",
     [
-        pytest.param(dies_after(Ledger, "record"), id="noted, not judged"),
+        pytest.param(dies_after(IntroLedger, "record"), id="noted, not judged"),
         pytest.param(dies_after(ChangeLog, "_prepare"), id="prepared"),
         pytest.param(dies_after(ChangeLog, "_apply"), id="written, not settled"),
         pytest.param(dies_before(IntroWriter, "_settle"), id="settled, task open"),

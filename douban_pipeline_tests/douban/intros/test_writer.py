@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from douban_pipeline.cms.values import content_text
 from douban_pipeline.core.llm import LanguageModel
-from douban_pipeline.douban.intros.ledger import Ledger
+from douban_pipeline.douban.intros.ledger import IntroLedger
 from douban_pipeline.douban.intros.prompt import PROMPT_VERSION
 from douban_pipeline.douban.intros.writer import IntroWriter
 from douban_pipeline.douban.store.states import TaskStage, TaskType
@@ -319,10 +319,10 @@ def dies_before(owner, name):
 @pytest.mark.parametrize(
     "point",
     [
-        pytest.param(dies_before(Ledger, "record"), id="paid, not noted"),
-        pytest.param(dies_after(Ledger, "record"), id="noted, not judged"),
-        pytest.param(dies_after(Ledger, "judge"), id="judged"),
-        pytest.param(dies_after(Ledger, "keep_marks"), id="marks kept"),
+        pytest.param(dies_before(IntroLedger, "record"), id="paid, not noted"),
+        pytest.param(dies_after(IntroLedger, "record"), id="noted, not judged"),
+        pytest.param(dies_after(IntroLedger, "judge"), id="judged"),
+        pytest.param(dies_after(IntroLedger, "keep_marks"), id="marks kept"),
         pytest.param(dies_after(ChangeLog, "_prepare"), id="prepared"),
         pytest.param(dies_after(ChangeLog, "_apply"), id="written, not settled"),
         pytest.param(dies_before(IntroWriter, "_settle"), id="settled, task open"),

@@ -6,7 +6,7 @@ import hashlib
 import re
 from collections.abc import Iterable
 
-from douban_pipeline.douban.intros.factguard.wording import han_only, plain
+from douban_pipeline.douban.intros.factguard.plain_text import han_only, plain
 
 LONGEST_RUN = 25
 """Chinese characters in a row that are a copy: two clauses. Names, ranks and set phrases stay well under it."""

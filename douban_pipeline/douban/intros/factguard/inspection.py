@@ -12,11 +12,11 @@ from functools import lru_cache
 
 from douban_pipeline.cms.people import name_keys
 from douban_pipeline.douban.intros.factguard import claims, copies, signs
-from douban_pipeline.douban.intros.factguard.names_said import alien_people
-from douban_pipeline.douban.intros.factguard.numbers_said import Number, numbers_said, ungrounded_numbers
-from douban_pipeline.douban.intros.factguard.roles_said import unknown_people
-from douban_pipeline.douban.intros.factguard.titles_said import foreign_titles, unpaired
-from douban_pipeline.douban.intros.factguard.wording import count_han, folded, name_form, plain, shown
+from douban_pipeline.douban.intros.factguard.known_people import foreign_people
+from douban_pipeline.douban.intros.factguard.number_mentions import Number, number_mentions, ungrounded_numbers
+from douban_pipeline.douban.intros.factguard.plain_text import count_han, folded, name_form, plain, shown
+from douban_pipeline.douban.intros.factguard.title_mentions import foreign_titles, unpaired
+from douban_pipeline.douban.intros.factguard.unknown_people import unknown_people
 from douban_pipeline.douban.intros.facts import FactSheet
 from douban_pipeline.matching.titles import readings
 
@@ -36,7 +36,7 @@ class Violation:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class LengthLimits:
     """How long an introduction is, in Chinese characters, both ends allowed."""
 
     min_han: int
@@ -80,7 +80,7 @@ def _ground(sheet: FactSheet) -> _Ground:
 
 def _numbers(sheet: FactSheet, texts: Iterable[str]) -> Iterator[Number]:
     for text in (*texts, *sheet.people):
-        yield from numbers_said(text)
+        yield from number_mentions(text)
     for title in sheet.titles:
         for reading in readings(title):
             for number in (reading.number, reading.year):
@@ -92,7 +92,7 @@ def _numbers(sheet: FactSheet, texts: Iterable[str]) -> Iterator[Number]:
 
 
 def inspect(
-    text: str, sheet: FactSheet, *, known_people: Collection[str], others: Iterable[str], limits: Limits
+    text: str, sheet: FactSheet, *, known_people: Collection[str], others: Iterable[str], limits: LengthLimits
 ) -> list[Violation]:
     """Return what is wrong with an introduction, empty if nothing is.
 
@@ -107,7 +107,7 @@ def inspect(
 
 
 def _violations(
-    text: str, sheet: FactSheet, known_people: Collection[str], others: Iterable[str], limits: Limits
+    text: str, sheet: FactSheet, known_people: Collection[str], others: Iterable[str], limits: LengthLimits
 ) -> Iterator[Violation]:
     ground = _ground(sheet)
     simple, small = plain(text), folded(text)
@@ -121,7 +121,7 @@ def _violations(
         yield Violation("title", f"作品名《{shown(title)}》不是本片的片名或别名")
     for piece in unpaired(simple):
         yield Violation("title", f"书名号不成对：“{shown(piece)}”")
-    aliens = alien_people(small, known_people, ground.people, ground.story)
+    aliens = foreign_people(small, known_people, ground.people, ground.story)
     strangers = unknown_people(simple, ground.own, ground.story, ground.everything)
     for name in dict.fromkeys((*aliens, *(name for name in strangers if name.casefold() not in aliens))):
         yield Violation("person", f"人名“{shown(name)}”不在资料中")

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
-from douban_pipeline.douban.intros.factguard.wording import folded
+from douban_pipeline.douban.intros.factguard.plain_text import folded
 from douban_pipeline.matching.text import HAN, narrow
 
 _TLD = (

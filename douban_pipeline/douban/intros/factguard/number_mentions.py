@@ -1,8 +1,9 @@
 """The numbers a text says, in any writing: 120, １２０, 一百二十, 二〇一八年, 3.5亿, 第二季, 九十年代, 百分之三十.
 
 Language is full of numerals that count nothing. What is a number and what a word is decided by one rule: digits
-always count; so does a numeral of two characters and more, unless `number_words` has the phrase; a single numeral
-counts before a unit, where 一 and 两 ask for more than a mere measure word (两个人 is language, 两年 is a number).
+always count; so does a numeral of two characters and more, unless it is part of a phrase (`_PHRASES`); a single
+numeral counts before a unit, where 一 and 两 ask for more than a mere measure word: 两个人 is language, 两年 is a
+number.
 """
 
 from __future__ import annotations
@@ -12,14 +13,58 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 
-from douban_pipeline.douban.intros.factguard.number_words import (
-    ORDINAL_UNITS,
-    PHRASES,
-    PLAIN_UNITS,
-    STRONG_UNITS,
-)
-from douban_pipeline.douban.intros.factguard.wording import plain
+from douban_pipeline.douban.intros.factguard.plain_text import plain
 from douban_pipeline.matching.numerals import roman_value
+
+# Only what the rules of `number_mentions` would take for a number; 一 and most of 两 are language anyway.
+_PHRASES = """
+万一 万千 万岁 千千万万 成千上万 成百上千 百里挑一 以一当十 以一敌百 十分(?!钟|之) 十万火急 十有八九 十之八九 十年寒窗
+十八般武艺 十八层地狱 十八罗汉 十二生肖 十二星座 十二时辰 十万八千里 十月怀胎 十年如一日 十年磨一剑 双十一 二十四节气
+二十四孝 二十四史 二十四小时营业 二十八星宿 三十六计 三十而立 四十不惑 五十知天命 三十年河东 三十年河西 七十二变
+七十二家房客 七十二行 三百六十行 三百六十度 一百八十度 一百零八将 三六九等 三七二十一 不管三七二十一 九九八十一难
+一五一十 一二三四 接二连三 独一无二 说一不二 一分为二 数一数二 三三两两 三番五次 三番两次 三番四次 三头六臂 三年五载
+三天两头 三天三夜 三下五除二 三五成群 三五好友 三五知己 三分天下 三人成虎 三人行 三口之家 三代同堂 四代同堂 三九 再三
+举一反三 事不过三 三回九转 两三 三两 三五 一两 一二 隔三差五 隔三岔五 丢三落四 颠三倒四 朝三暮四 推三阻四 不三不四
+低三下四 张三李四 四分五裂 四季如春 四季更迭 四季更替 四季变换 四季流转 四季轮回 四季变化 四季轮转 四季美景 四季风光
+四季的 四季分明 一年四季 四季里 四周 四起 四大名著 四大皆空 四大天王 四两拨千斤 五花八门 五大三粗 五四运动 五四时期
+五四青年 五一 六根清净 六道轮回 六月飞雪 第六感 七零八落 七七八八 乱七八糟 横七竖八 七大姑八大姨 杂七杂八 七老八十
+八九不离十 半斤八两 胡说八道 九天 九五之尊 九重天 九九归一 十九八九 七七事变 九一八 一二八 一二九 三八线 三八妇女节
+六一儿童节 八一建军 十一黄金周 百分百 百分之百 千分之一 万分之一 二分之一 三次元 四次元 第二次世界大战 第二天 第二次
+第二春 第二人生 第二个家 第二故乡 第三者 第三方 第三世界 第三只眼 第四面墙 第五纵队 第二性 五台山 三点一线 斤斤两两
+三级跳 四两 万万千千 二话不说 二话 二元 两回事 两点一线 九成九 一传十 十传百 一百零一种 三三制 一一 七十二般 三餐四季
+"""
+
+_UNIT_NUMERALS = "零〇一二两三四五六七八九十百千万亿"
+
+
+def _phrase(word: str) -> str:
+    """Return the pattern of a phrase: 十分 is none in 九十分, 一二 none in 二〇一二."""
+    before = f"(?<![{_UNIT_NUMERALS}第])" if word[0] in _UNIT_NUMERALS else ""
+    after = f"(?![{_UNIT_NUMERALS}])" if word[-1] in _UNIT_NUMERALS else ""
+    return f"{before}{word}{after}"
+
+
+PHRASES = re.compile("|".join(map(_phrase, sorted(_PHRASES.split(), key=len, reverse=True))))
+"""Phrases, the longest first."""
+
+STRONG_UNITS = (
+    "周年|年代|年级|年|岁|旬|季|辑|集|话|回合|回|期|部曲|部|章|卷|篇|届|座|项|亿|万|元|块钱|美元|美金|英镑|欧元|日元"
+    "|人次|人民币|个?世纪|个?小时|分钟|秒钟?|个?星期|个?月|个?礼拜|天|日|周(?!围|边|遭|折|旋|全|末)|夜|晚|号|点钟?"
+    "|度电|米|公里|千米|厘米|英里|海里|里地|斤|公斤|千克|吨|亩|平方|光年|站路|国联军|个?国家|个?民族|个?省|个?城市"
+    "|个?单元|分之|成(?=的|以|收|股|观)|集团军"
+)
+"""After these even 两 is a number: 两年, 两集, 两座城. So is a bare 十 or 三."""
+
+PLAIN_UNITS = (
+    "个|位|名(?!著|叫|为|字)|人|口(?=人|之)|只|条|件|起|次|场|轮|层|级|倍|种|类|段|对|双|张|本|门|道|关|局|颗|把|台"
+    "|辆|艘|架|头|封|幅|间|栋|所|大|重|方(?=势|面|人|阵|力)|支|队|组|家|代|股|款|首|根|匹|枚|员|姐妹|兄弟|女性?|男"
+    "|幕|弹|版|楼|胞胎|倍速|联|连冠|句|番|步(?=走|路)"
+)
+"""After these 三 to 九十九 are numbers, while 一 and 两 are language: 两个人, 一段, 两名少年."""
+
+ORDINAL_UNITS = "季|辑|部|集|话|章|卷|篇|届|期|幕|弹|回"
+"""After 第一 these make a number of it: 第一季, but not 第一次 or 第一眼."""
+
 
 _DIGITS = {char: value for value, char in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
 _TENS = {"十": 10, "百": 100, "千": 1000}
@@ -43,7 +88,7 @@ _SAME_UNITS = (
 )
 _KINDS = {unit: units.split()[0] for units in _SAME_UNITS for unit in units.split()}
 
-_SAID = re.compile(
+_MENTION = re.compile(
     rf"""
     (?P<before>第|全|共|总共|共计|一共|[几数上])?\ ?
     (?:(?P<arabic>\d+(?:,\d{{3}})*(?:\.\d+)?)\ ?(?P<scale>[百千万亿]{{1,2}})?
@@ -80,10 +125,10 @@ class Number:
     piece: str
 
 
-def numbers_said(text: str) -> list[Number]:
+def number_mentions(text: str) -> list[Number]:
     """Return the numbers of ``text``, in order; words with numerals that count nothing are none."""
     found = []
-    for match in _SAID.finditer(PHRASES.sub("_", _plain(text))):
+    for match in _MENTION.finditer(PHRASES.sub("_", _plain(text))):
         value = _value(match)
         if value is not None:
             found.append(Number(value, _kind((match["unit"] or "").lower()), match[0].strip()))
@@ -178,7 +223,7 @@ def ungrounded_numbers(text: str, facts: Iterable[Number], duration_minutes: int
         return "_" if 60 * hours + minutes == duration_minutes else match[0]
 
     found = []
-    for number in numbers_said(_HOURS.sub(in_minutes, _plain(text))):
+    for number in number_mentions(_HOURS.sub(in_minutes, _plain(text))):
         spellings = _decades(number.value) if number.kind == "年代" else {number.value}
         kinds = {number.kind} if number.kind == "年代" else {number.kind, ""}
         if not any((value, kind) in held for value in spellings for kind in kinds) and not (

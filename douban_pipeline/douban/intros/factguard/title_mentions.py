@@ -14,7 +14,7 @@ _BRACKETED = re.compile(r"《([^《》]*)》|〈([^〈〉]*)〉")
 _LEFT_OVER = re.compile(r"[《》〈〉].{0,20}")
 
 
-def titles_said(text: str) -> list[str]:
+def title_mentions(text: str) -> list[str]:
     """Return what stands in brackets of titles, the inner ones too and what looks like them (≪≫), in order."""
     return [match[1] or match[2] or "" for match in _BRACKETED.finditer(text.translate(_LOOKALIKES))]
 
@@ -46,10 +46,10 @@ def foreign_titles(text: str, titles: Iterable[str], synopsis: str) -> list[str]
     """
     own = set().union(*(_forms(title) for title in titles))
     numbered = {_numbered(title) for title in titles}
-    named = {normalise(title) for title in titles_said(synopsis)}
+    named = {normalise(title) for title in title_mentions(synopsis)}
     return [
         said
-        for said in dict.fromkeys(titles_said(text))
+        for said in dict.fromkeys(title_mentions(text))
         if normalise(said) not in own | named and _numbered(said) not in numbered
     ]
 

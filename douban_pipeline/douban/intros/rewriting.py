@@ -20,7 +20,7 @@ from douban_pipeline.douban.intros.author import (
 )
 from douban_pipeline.douban.intros.factguard import marks
 from douban_pipeline.douban.intros.facts import FactSheet
-from douban_pipeline.douban.intros.ledger import Ledger, Occasion, told
+from douban_pipeline.douban.intros.ledger import IntroLedger, Occasion, violation_texts
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import ChangeState
 from douban_pipeline.douban.store.videos import state_rows
@@ -29,13 +29,13 @@ from douban_pipeline.douban.writes.refusals import subject_refusal
 
 
 @dataclass(frozen=True, slots=True)
-class Redone:
-    """What became of one video.
+class RewriteResult:
+    """What became of the intro of one video.
 
     Attributes:
         result: ``written``, ``shown`` (dry run), ``refused`` (by the guard, twice), ``failed`` or ``skipped``.
         text: What the model wrote.
-        reason: What stands against it, or why it was not asked.
+        reason: Why it was not written, or why the model was not asked.
     """
 
     vod_id: int
@@ -46,13 +46,13 @@ class Redone:
     change_id: int | None = None
 
 
-class RedoError(ProblemsError):
-    """The order cannot be carried out as it is; ``problems`` holds a sentence for each reason."""
+class RewriteError(ProblemsError):
+    """The order cannot be applied as it is; ``problems`` holds a sentence for each reason."""
 
 
-def redo(
+def rewrite_intros(
     services: Services, vod_ids: Sequence[int], *, reviewer: str, note: str, run_id: str, dry_run: bool
-) -> list[Redone]:
+) -> list[RewriteResult]:
     """Have the intros of ``vod_ids`` written anew.
 
     A text that passed and was shown within a day is what is written, as long as the facts are the same; otherwise
@@ -67,23 +67,25 @@ def redo(
         dry_run: Ask and show, but write nothing.
 
     Raises:
-        RedoError: Anything is wrong with the order; all problems are told at once, and nobody is asked.
+        RewriteError: Anything is wrong with the order; it names all problems, and the model was not asked.
     """
     problems = list(_problems(services, vod_ids, reviewer, dry_run))
     if problems:
-        raise RedoError(problems)
+        raise RewriteError(problems)
     ledger = ledger_of(services)
-    order = _Order(services, services.change_log(run_id), ledger, Author(services, ledger), reviewer, note, dry_run)
-    results: list[Redone] = []
+    order = _RewriteOrder(
+        services, services.change_log(run_id), ledger, Author(services, ledger), reviewer, note, dry_run
+    )
+    results: list[RewriteResult] = []
     closed = ""
     for vod_id in vod_ids:
         if closed:
-            results.append(Redone(vod_id, "", "skipped", reason=closed))
+            results.append(RewriteResult(vod_id, "", "skipped", reason=closed))
             continue
         try:
-            results.append(order.redo(vod_id))
+            results.append(order.rewrite(vod_id))
         except SourceError as error:
-            results.append(Redone(vod_id, "", "failed", reason=str(error)))
+            results.append(RewriteResult(vod_id, "", "failed", reason=str(error)))
             closed = str(error) if isinstance(error, SOURCE_DOWN) else ""
     return results
 
@@ -114,33 +116,33 @@ def _problems(services: Services, vod_ids: Sequence[int], reviewer: str, dry_run
 
 
 @dataclass(frozen=True, slots=True)
-class _Order:
+class _RewriteOrder:
     """One launch of the job."""
 
     services: Services
     change_log: ChangeLog
-    ledger: Ledger
+    ledger: IntroLedger
     author: Author
     reviewer: str
     note: str
     dry_run: bool
 
-    def redo(self, vod_id: int) -> Redone:
-        row, state = self._look(vod_id)
+    def rewrite(self, vod_id: int) -> RewriteResult:
+        row, state = self._read_rows(vod_id)
         refusal = subject_refusal(row, state)
         if refusal is not None:
-            return Redone(vod_id, "", "skipped", reason=refusal.sentence)
+            return RewriteResult(vod_id, "", "skipped", reason=refusal.sentence)
         assert row is not None
         assert state is not None
         title = readable(row["vod_name"])
         sheet = self.author.facts(row, state["vod_douban_id"])
         if not sheet.enough:
-            return Redone(vod_id, title, "skipped", reason="资料不足：至少需要片名和类型")
+            return RewriteResult(vod_id, title, "skipped", reason="资料不足：至少需要片名和类型")
         draft = self._draft(vod_id, sheet, state["vod_douban_id"])
         if draft.violations:
-            return Redone(vod_id, title, "refused", draft.text, told(draft.violations))
+            return RewriteResult(vod_id, title, "refused", draft.text, violation_texts(draft.violations))
         if self.dry_run:
-            return Redone(vod_id, title, "shown", draft.text)
+            return RewriteResult(vod_id, title, "shown", draft.text)
         return self._write(row, draft, title, state["vod_douban_id"])
 
     def _draft(self, vod_id: int, sheet: FactSheet, douban_id: int) -> Draft:
@@ -151,16 +153,16 @@ class _Order:
             draft = Draft(shown["intro_id"], text, violations, sheet, shown["model"], shown["snapshot_id"])
             if not violations:
                 return draft
-            self.ledger.refuse(draft.intro_id, told(violations))
+            self.ledger.refuse(draft.intro_id, violation_texts(violations))
         occasion = Occasion(vod_id, douban_id, self.change_log.run_id)
         return self.author.write(occasion, sheet, max_age=None)
 
-    def _write(self, row: RowMapping, draft: Draft, title: str, douban_id: int) -> Redone:
+    def _write(self, row: RowMapping, draft: Draft, title: str, douban_id: int) -> RewriteResult:
         vod_id = row["vod_id"]
-        refusal = subject_refusal(*self._look(vod_id), douban_id=douban_id)
+        refusal = subject_refusal(*self._read_rows(vod_id), douban_id=douban_id)
         if refusal is not None:
             self.ledger.refuse(draft.intro_id, refusal.sentence)
-            return Redone(vod_id, title, "skipped", draft.text, refusal.sentence)
+            return RewriteResult(vod_id, title, "skipped", draft.text, refusal.sentence)
         self.ledger.keep_marks({draft.intro_id: marks(draft.text, draft.sheet)})
         change = intro_change(
             row,
@@ -173,10 +175,10 @@ class _Order:
         )
         [outcome] = self.change_log.write([change])
         if outcome.state is ChangeState.APPLIED:
-            return Redone(vod_id, title, "written", draft.text, change_id=outcome.change_id)
-        return Redone(vod_id, title, "skipped", draft.text, outcome.reason)
+            return RewriteResult(vod_id, title, "written", draft.text, change_id=outcome.change_id)
+        return RewriteResult(vod_id, title, "skipped", draft.text, outcome.reason)
 
-    def _look(self, vod_id: int) -> tuple[RowMapping | None, RowMapping | None]:
+    def _read_rows(self, vod_id: int) -> tuple[RowMapping | None, RowMapping | None]:
         with reading(self.services.engine) as connection:
             row = self.services.cms.rows(connection, [vod_id]).get(vod_id)
             return row, state_rows(connection, self.services.tables, [vod_id]).get(vod_id)

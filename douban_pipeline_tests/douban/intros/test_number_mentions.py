@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from douban_pipeline.douban.intros.factguard.numbers_said import chinese_number, numbers_said
+from douban_pipeline.douban.intros.factguard.number_mentions import chinese_number, number_mentions
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ from douban_pipeline.douban.intros.factguard.numbers_said import chinese_number,
     ],
 )
 def test_what_a_text_counts(text, said):
-    assert [(number.value, number.kind) for number in numbers_said(text)] == said
+    assert [(number.value, number.kind) for number in number_mentions(text)] == said
 
 
 @pytest.mark.parametrize(
@@ -51,6 +51,6 @@ def test_the_value_of_a_chinese_numeral(text, value):
 
 @given(st.text("零〇一二两三四五六七八九十百千万亿廿卅第集年个半0123456789.,% ", max_size=60))
 def test_no_heap_of_numerals_breaks_it(text):
-    for number in numbers_said(text):
+    for number in number_mentions(text):
         assert number.value
         assert number.piece

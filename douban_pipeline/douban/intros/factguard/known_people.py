@@ -18,7 +18,7 @@ from douban_pipeline.douban.intros.factguard.name_words import (
     SURNAMES,
     WORD_TAILS,
 )
-from douban_pipeline.douban.intros.factguard.wording import folded, name_form
+from douban_pipeline.douban.intros.factguard.plain_text import folded, name_form
 from douban_pipeline.matching.text import HAN
 
 MAX_CANDIDATES = 2_000
@@ -96,7 +96,7 @@ def _candidates(text: str) -> Iterator[str]:
                 yield run[start:end]
 
 
-def alien_people(text: str, known: Iterable[str], own: Collection[str], story: str) -> list[str]:
+def foreign_people(text: str, known: Iterable[str], own: Collection[str], story: str) -> list[str]:
     """Return the known people whom ``text`` names though the fact sheet does not.
 
     Args:

@@ -17,7 +17,7 @@ from douban_pipeline.douban.intros.factguard.name_words import (
     SURNAMES,
     WORD_TAILS,
 )
-from douban_pipeline.douban.intros.factguard.wording import folded
+from douban_pipeline.douban.intros.factguard.plain_text import folded
 from douban_pipeline.matching.text import HAN
 
 _OWN = "\ue000"
@@ -65,7 +65,7 @@ def unknown_people(text: str, own: Collection[str], story: str, sheet_text: str)
     """Return names in ``text`` that the fact sheet does not hold.
 
     Args:
-        text: The introduction as `wording.plain` gives it.
+        text: The introduction as `plain_text.plain` gives it.
         own: The sheet's people and titles, `folded`.
         story: What the sheet says beside its people, `folded`: 廖曦 in it allows for 廖曦勇敢地.
         sheet_text: All that the sheet says, `folded`.
