@@ -24,7 +24,7 @@ _HTML = "text/html; charset=utf-8"
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HttpAnswer:
     """One HTTP answer: status, body, content type and further headers."""
 
     status: int
@@ -33,18 +33,18 @@ class Answer:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-def json_answer(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Answer:
+def json_answer(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> HttpAnswer:
     """Return ``value`` as a JSON answer."""
-    return Answer(status, json.dumps(value, ensure_ascii=False).encode(), headers=headers or {})
+    return HttpAnswer(status, json.dumps(value, ensure_ascii=False).encode(), headers=headers or {})
 
 
-def html_answer(title: str, text: str, status: int = 200, headers: Mapping[str, str] | None = None) -> Answer:
+def html_answer(title: str, text: str, status: int = 200, headers: Mapping[str, str] | None = None) -> HttpAnswer:
     """Return a small HTML page."""
     page = f"<!DOCTYPE html><html><head><title>{title}</title></head><body>{text}</body></html>"
-    return Answer(status, page.encode(), _HTML, headers or {})
+    return HttpAnswer(status, page.encode(), _HTML, headers or {})
 
 
-def maccms_answer(payload: Mapping[str, Any], callback: str | None, *, escape: bool = False) -> Answer:
+def maccms_answer(payload: Mapping[str, Any], callback: str | None, *, escape: bool = False) -> HttpAnswer:
     """Return ``payload`` as a douban.php does: JSON in a page of type HTML, or JSONP where a callback is asked for.
 
     Args:
@@ -54,13 +54,13 @@ def maccms_answer(payload: Mapping[str, Any], callback: str | None, *, escape: b
     """
     text = json.dumps(payload, ensure_ascii=escape)
     if callback is None:
-        return Answer(200, text.encode(), _HTML)
+        return HttpAnswer(200, text.encode(), _HTML)
     if not _CALLBACK.fullmatch(callback):
         return html_answer("400 Bad Request", "bad callback", 400)
-    return Answer(200, f"{callback}({text});".encode(), "application/javascript; charset=utf-8")
+    return HttpAnswer(200, f"{callback}({text});".encode(), "application/javascript; charset=utf-8")
 
 
-def douban_answer(subject: Subject | None, callback: str | None = None) -> Answer:
+def douban_answer(subject: Subject | None, callback: str | None = None) -> HttpAnswer:
     """Return the reply of douban.php for ``subject``; ``None`` is an id that Douban does not have."""
     if subject is None:
         return maccms_answer({"code": 102, "msg": "条目不存在"}, callback)
@@ -123,7 +123,7 @@ def douban_fields(subject: Subject) -> dict[str, Any]:
     return fields
 
 
-def search_answer(query: str, hits: Sequence[Subject], known_ids: frozenset[int]) -> Answer:
+def search_answer(query: str, hits: Sequence[Subject], known_ids: frozenset[int]) -> HttpAnswer:
     """Return a page of SearXNG results for ``query`` whose finds are ``hits``, best first; see `web_results`."""
     return json_answer(searxng_page(query, web_results(query, hits, known_ids)))
 
@@ -166,7 +166,7 @@ def searxng_page(
     }
 
 
-def suggest_answer(query: str, hits: Sequence[Subject]) -> Answer:
+def suggest_answer(query: str, hits: Sequence[Subject]) -> HttpAnswer:
     """Return what Douban suggests for ``query``."""
     return json_answer(
         [

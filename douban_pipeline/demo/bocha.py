@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
-from douban_pipeline.demo.answers import Answer, Subject, json_answer, web_results
+from douban_pipeline.demo.answers import HttpAnswer, Subject, json_answer, web_results
 
 MOST = 50
 """Pages of one answer at most."""
@@ -36,7 +36,7 @@ def read_request(body: bytes) -> dict[str, Any]:
     return {"query": query.strip(), "count": count, "hosts": hosts}
 
 
-def search_answer(request: Mapping[str, Any], hits: Sequence[Subject], known_ids: frozenset[int]) -> Answer:
+def search_answer(request: Mapping[str, Any], hits: Sequence[Subject], known_ids: frozenset[int]) -> HttpAnswer:
     """Return the pages that ``request`` finds; they lead to ``hits``, best first, and to what is no film."""
     found = [page for page in web_results(request["query"], hits, known_ids) if _wanted(page["url"], request["hosts"])]
     return json_answer(response(request["query"], found[: request["count"]]))
@@ -58,14 +58,14 @@ def response(query: str, results: Sequence[Mapping[str, Any]] | None) -> dict[st
 
 def error_answer(
     code: int, message: str, *, http_status: int | None = None, headers: Mapping[str, str] | None = None
-) -> Answer:
+) -> HttpAnswer:
     """Return an error, whose code is text and mostly the HTTP status as well."""
     return json_answer(
         {"code": str(code), "message": message, "log_id": _log_id(message)}, http_status or code, headers
     )
 
 
-def faults(query: str, retry: Mapping[str, str]) -> dict[str, Answer]:
+def faults(query: str, retry: Mapping[str, str]) -> dict[str, HttpAnswer]:
     """Return the faults that Bocha has a form of its own for; ``retry`` are the headers of the throttled one."""
     return {
         "forbidden": error_answer(403, "You do not have enough money"),
@@ -73,7 +73,7 @@ def faults(query: str, retry: Mapping[str, str]) -> dict[str, Answer]:
         "server_error": error_answer(500, "search engine timeout"),
         "empty": json_answer(response(query, None)),
         "error_in_200": error_answer(500, "search engine timeout", http_status=200),
-        "garbage": Answer(200, b'{"code":200,"log_id":"', "application/json"),
+        "garbage": HttpAnswer(200, b'{"code":200,"log_id":"', "application/json"),
     }
 
 

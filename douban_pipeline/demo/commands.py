@@ -12,16 +12,22 @@ import typer
 from dagster._core.errors import DagsterExecutionInterruptedError
 
 from douban_pipeline.dagster_kit.runs import set_pool_limits
-from douban_pipeline.demo.environment import demo_environment, demo_home
 from douban_pipeline.demo.replay import ReplayServer
 from douban_pipeline.demo.run import run_demo
 from douban_pipeline.demo.sample import load_subjects
-from douban_pipeline.demo.setup import apply_states, make_library, prepare_home, spread_visits
+from douban_pipeline.demo.setup import (
+    apply_states,
+    demo_environment,
+    demo_home,
+    make_library,
+    prepare_home,
+    spread_visits,
+)
 from douban_pipeline.douban.chain.due.intake import Intake
 from douban_pipeline.douban.jobs import POOL_LIMITS
 from douban_pipeline.douban.services import open_services
 from douban_pipeline.douban.settings import load_settings
-from douban_pipeline.ops.console import console, silence_beta_warnings
+from douban_pipeline.ops.console import console
 
 DEMO_SPREAD = timedelta(minutes=30)
 GRACE_SECONDS = 15
@@ -33,7 +39,6 @@ def run_once() -> None:
     Raises:
         typer.Exit: A run or a guard failed (1), or Ctrl-C stopped it (130).
     """
-    silence_beta_warnings()
     try:
         well = run_demo(_project(), console)
     except (KeyboardInterrupt, DagsterExecutionInterruptedError):
@@ -49,7 +54,6 @@ def open_ui(port: int) -> None:
     Raises:
         typer.Exit: It ended; with the exit status of Dagster.
     """
-    silence_beta_warnings()
     project, home = _project(), demo_home()
     prepare_home(home, project)
     with ReplayServer(load_subjects()) as upstream:

@@ -11,12 +11,12 @@ from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from douban_pipeline.demo.answers import Answer, json_answer
+from douban_pipeline.demo.answers import HttpAnswer, json_answer
 
 _LARGEST_BODY = 4 << 20
 _GOODBYE_SECONDS = 5.0
 
-Respond = Callable[[str, str, bytes, str], Answer | None]
+Respond = Callable[[str, str, bytes, str], HttpAnswer | None]
 """Method, target, body and Authorization header to an answer; ``None`` keeps the caller waiting."""
 
 
@@ -87,7 +87,7 @@ class Handler(BaseHTTPRequestHandler):
 
     do_GET = do_POST = do_PUT = do_DELETE = _serve  # noqa: N815  http.server's names
 
-    def _send(self, answer: Answer) -> None:
+    def _send(self, answer: HttpAnswer) -> None:
         self.send_response(answer.status)
         self.send_header("Content-Type", answer.content_type)
         self.send_header("Content-Length", str(len(answer.body)))

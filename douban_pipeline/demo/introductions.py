@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from douban_pipeline.demo import inventions, wording
-from douban_pipeline.demo.answers import Answer, json_answer
+from douban_pipeline.demo.answers import HttpAnswer, json_answer
 from douban_pipeline.demo.wording import LENGTH, Facts, Length
 
 _PRICE = 0.000_000_5
@@ -16,7 +16,7 @@ _PRICE = 0.000_000_5
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class IntroRequest:
     """What the last message by the user asks for.
 
     Attributes:
@@ -30,7 +30,7 @@ class Question:
     corrected: bool = False
 
 
-def read_question(message: str) -> Question:
+def read_request(message: str) -> IntroRequest:
     """Return what ``message`` asks: a JSON object with ``facts``, ``length`` and ``violations``, or the facts alone."""
     asked: Any = None
     start = message.find("{")
@@ -40,13 +40,13 @@ def read_question(message: str) -> Question:
         except json.JSONDecodeError:
             asked = None
     if not isinstance(asked, dict):
-        return Question({})
+        return IntroRequest({})
     facts = asked.get("facts")
     if not isinstance(facts, dict):
-        return Question(asked)
+        return IntroRequest(asked)
     length = asked.get("length")
     least, most = length if isinstance(length, list) and len(length) == 2 else LENGTH
-    return Question(facts, (int(least), int(most)), bool(asked.get("violations")))
+    return IntroRequest(facts, (int(least), int(most)), bool(asked.get("violations")))
 
 
 def last_user_message(request: Mapping[str, Any]) -> str:
@@ -70,7 +70,7 @@ def chat_answer(
     invention: str = "",
     people: Sequence[str] = (),
     titles: Sequence[str] = (),
-) -> Answer:
+) -> HttpAnswer:
     """Return the completion of ``request``: a JSON object that holds an introduction.
 
     Args:
@@ -86,18 +86,18 @@ def chat_answer(
     message = last_user_message(request)
     if not message:
         return error_answer(400, 'Input required: specify "messages"')
-    question = read_question(message)
+    question = read_request(message)
     told = question.facts if facts is None else facts
     salt = "corrected" if question.corrected else ""
     if invention:
-        wanted = inventions.Request(told, question.length, people, titles, salt)
+        wanted = inventions.InventionRequest(told, question.length, people, titles, salt)
         text = inventions.invented(invention, wanted)
     else:
         text = wording.introduction(told, question.length, salt)
     return json_answer(completion(request, number, moment, _shaped(request, text)))
 
 
-def failures(request: Mapping[str, Any], number: int, moment: float, retry: Mapping[str, str]) -> dict[str, Answer]:
+def failures(request: Mapping[str, Any], number: int, moment: float, retry: Mapping[str, str]) -> dict[str, HttpAnswer]:
     """Return OpenRouter's own form of every fault, by its name; see `faults`.
 
     Args:
@@ -169,7 +169,7 @@ def completion(
     }
 
 
-def key_answer(used: int) -> Answer:
+def key_answer(used: int) -> HttpAnswer:
     """Return what OpenRouter says of a key that made ``used`` requests."""
     data = {
         "label": "sk-or-v1-replay",
@@ -190,7 +190,7 @@ def error_answer(
     http_status: int | None = None,
     metadata: Mapping[str, Any] | None = None,
     headers: Mapping[str, str] | None = None,
-) -> Answer:
+) -> HttpAnswer:
     """Return an error of OpenRouter; ``http_status`` 200 hides it in a success, as the real one sometimes does."""
     error: dict[str, Any] = {"code": status, "message": message}
     if metadata:
@@ -198,7 +198,7 @@ def error_answer(
     return json_answer({"error": error}, http_status or status, headers)
 
 
-def _payment(limit: str, message: str, reason: str = "", headers: Mapping[str, str] | None = None) -> Answer:
+def _payment(limit: str, message: str, reason: str = "", headers: Mapping[str, str] | None = None) -> HttpAnswer:
     why = {"reason": reason} if reason else {}
     return error_answer(402, message, metadata={**why, "limit_source": limit}, headers=headers)
 

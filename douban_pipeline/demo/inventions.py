@@ -33,7 +33,7 @@ _EMOJI = "🎬🔥🍿😭👍"
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class InventionRequest:
     """What a wrong introduction is made from.
 
     Attributes:
@@ -51,7 +51,7 @@ class Request:
     salt: str = ""
 
 
-def invented(kind: str, request: Request) -> str:
+def invented(kind: str, request: InventionRequest) -> str:
     """Return the introduction that `introduction` makes of the same facts, with one violation of ``kind``.
 
     Args:
@@ -62,10 +62,10 @@ def invented(kind: str, request: Request) -> str:
     return _MAKERS[kind](request, rng, introduction(request.facts, request.length, request.salt))
 
 
-def _adding(sentence: Callable[[Request, Random], str]) -> Callable[[Request, Random, str], str]:
+def _adding(sentence: Callable[[InventionRequest, Random], str]) -> Callable[[InventionRequest, Random, str], str]:
     """Return a maker that puts one more sentence behind one of the faithful text's."""
 
-    def make(request: Request, rng: Random, text: str) -> str:
+    def make(request: InventionRequest, rng: Random, text: str) -> str:
         sentences = text.removesuffix("。").split("。")
         sentences.insert(rng.randint(1, len(sentences)), sentence(request, rng))
         return "。".join(sentences) + "。"
@@ -77,38 +77,38 @@ def _choose(rng: Random, forms: str) -> str:
     return rng.choice(forms.split("|"))
 
 
-def _invented_name(request: Request, rng: Random) -> str:
+def _invented_name(request: InventionRequest, rng: Random) -> str:
     while True:
         name = rng.choice(_SURNAMES) + _choose(rng, _GIVEN)
         if name not in request.people:
             return _choose(rng, _NAMED).format(name)
 
 
-def _borrowed_name(request: Request, rng: Random) -> str:
+def _borrowed_name(request: InventionRequest, rng: Random) -> str:
     own = {name for key in ("directors", "writers", "actors") for name in names(request.facts, key)}
     said = str(request.facts)
     others = [name for name in request.people if len(name) > 1 and name not in own and name not in said]
     return _choose(rng, _NAMED).format(rng.choice(others)) if others else _invented_name(request, rng)
 
 
-def _invented_year(request: Request, rng: Random) -> str:
+def _invented_year(request: InventionRequest, rng: Random) -> str:
     said = str(request.facts)
     return _choose(rng, _YEARS).format(rng.choice([year for year in range(1950, 2025) if str(year) not in said]))
 
 
-def _invented_number(request: Request, rng: Random) -> str:
+def _invented_number(request: InventionRequest, rng: Random) -> str:
     said = str(request.facts)
     number = rng.choice([number for number in range(31, 400) if str(number) not in said])
     return _choose(rng, _NUMBERS).format(number)
 
 
-def _invented_title(request: Request, rng: Random) -> str:
+def _invented_title(request: InventionRequest, rng: Random) -> str:
     said = str(request.facts)
     others = [title for title in (*request.titles, *_MADE_UP_TITLES.split("|")) if title and title not in said]
     return _choose(rng, _TITLES).format(rng.choice(others))
 
 
-def _copied(request: Request, rng: Random, text: str) -> str:
+def _copied(request: InventionRequest, rng: Random, text: str) -> str:
     """Put the synopsis, as it is, in the place of the neutral sentences; as much of it as fits."""
     lead = text.split("。")[0]
     least, most = request.length
@@ -120,7 +120,7 @@ def _copied(request: Request, rng: Random, text: str) -> str:
     return fill(sentences, request.facts, rng, least)
 
 
-def _too_short(request: Request, _: Random, text: str) -> str:
+def _too_short(request: InventionRequest, _: Random, text: str) -> str:
     short = ""
     for sentence in text.removesuffix("。").split("。"):
         if short and han(short + sentence) >= request.length[0]:
@@ -129,26 +129,26 @@ def _too_short(request: Request, _: Random, text: str) -> str:
     return short
 
 
-def _too_long(request: Request, rng: Random, text: str) -> str:
+def _too_long(request: InventionRequest, rng: Random, text: str) -> str:
     return fill(text.removesuffix("。").split("。"), request.facts, rng, request.length[1] + 40)
 
 
-def _markup(_: Request, rng: Random, text: str) -> str:
+def _markup(_: InventionRequest, rng: Random, text: str) -> str:
     lead, rest = text.split("。", 1)
     return rng.choice(_MARKUP).format(lead + "。") + rest
 
 
-def _emoji(_: Request, rng: Random, text: str) -> str:
+def _emoji(_: InventionRequest, rng: Random, text: str) -> str:
     return text + rng.choice(_EMOJI)
 
 
-def _same_text(request: Request, _: Random, text: str) -> str:
+def _same_text(request: InventionRequest, _: Random, text: str) -> str:
     """Keep the sentence that names the film, and say of it what is said of every other one."""
     lead = text.split("。")[0]
     return fill([lead], {}, Random("the same for all"), request.length[0] + 60)
 
 
-_MAKERS: Mapping[str, Callable[[Request, Random, str], str]] = {
+_MAKERS: Mapping[str, Callable[[InventionRequest, Random, str], str]] = {
     "invented_name": _adding(_invented_name),
     "borrowed_name": _adding(_borrowed_name),
     "invented_year": _adding(_invented_year),

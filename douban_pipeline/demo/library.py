@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from douban_pipeline.demo.cms_schema import (
     TYPE_COLUMNS,
     VOD_COLUMNS,
-    Column,
+    CmsColumn,
     Form,
     checked_prefix,
     mysql_ddl,
@@ -85,7 +85,7 @@ def escape_as_cms(text: str, width: int | None = None) -> str:
     return text.strip().translate(_ENTITIES)[:width]
 
 
-def _stored(rows: Iterable[Mapping[str, Any]], columns: Sequence[Column]) -> list[dict[str, Any]]:
+def _stored(rows: Iterable[Mapping[str, Any]], columns: Sequence[CmsColumn]) -> list[dict[str, Any]]:
     known = {column.name: column for column in columns}
     defaults = {column.name: column.fallback for column in columns}
     stored = []
@@ -97,7 +97,7 @@ def _stored(rows: Iterable[Mapping[str, Any]], columns: Sequence[Column]) -> lis
     return stored
 
 
-def _value(column: Column, value: Any) -> Any:
+def _value(column: CmsColumn, value: Any) -> Any:
     # Only short text is escaped: content and play lists are kept as they are, and so is the JSON of type_extend.
     return escape_as_cms(value, column.width) if isinstance(value, str) and column.width else value
 

@@ -22,7 +22,7 @@ from typing import Any, Self
 from urllib.parse import parse_qs, quote, urlsplit
 
 from douban_pipeline.demo import answers, bocha, introductions
-from douban_pipeline.demo.answers import Answer, Subject, html_answer, json_answer
+from douban_pipeline.demo.answers import HttpAnswer, Subject, html_answer, json_answer
 from douban_pipeline.demo.faults import Fault, Faults, RequestLog
 from douban_pipeline.demo.http_server import LoopbackServer
 from douban_pipeline.demo.inventions import INVENTIONS
@@ -162,7 +162,7 @@ class ReplayServer:
         """Address of OpenRouter's chat completions."""
         return f"{self.url}/api/v1/chat/completions"
 
-    def respond(self, method: str, target: str, body: bytes, authorization: str) -> Answer | None:
+    def respond(self, method: str, target: str, body: bytes, authorization: str) -> HttpAnswer | None:
         """Return the answer to one request, or ``None`` to keep the caller waiting."""
         parts = urlsplit(target)
         query = {name: values[-1] for name, values in parse_qs(parts.query, keep_blank_values=True).items()}
@@ -188,7 +188,7 @@ class ReplayServer:
                 return self._control(method, parts.path, body)
         return json_answer({"error": f"no {method} {parts.path} here"}, 404)
 
-    def _douban(self, query: dict[str, str]) -> Answer | None:
+    def _douban(self, query: dict[str, str]) -> HttpAnswer | None:
         key, callback = query.get("id", ""), query.get("callback")
         fault = self._noted("douban", key) or self._lasting.get(key)
         if not key.isdecimal():
@@ -202,11 +202,11 @@ class ReplayServer:
             # PHP writes an empty record as a list.
             "empty": answers.maccms_answer({"code": 1, "msg": "ok", "data": []}, callback),
             "error_in_200": answers.maccms_answer({"code": 1309, "msg": "subject_ip_rate_limit"}, callback),
-            "garbage": Answer(200, b'{"code":1,"msg":"ok","data":{"vod_name":"', "text/html; charset=utf-8"),
+            "garbage": HttpAnswer(200, b'{"code":1,"msg":"ok","data":{"vod_name":"', "text/html; charset=utf-8"),
         }
         return self._misbehave(fault, own, f"/douban.php?id={key}")
 
-    def _search(self, query: dict[str, str]) -> Answer | None:
+    def _search(self, query: dict[str, str]) -> HttpAnswer | None:
         asked = query.get("q", "").strip()
         fault = self._noted("search", asked)
         if query.get("format") != "json":
@@ -222,11 +222,11 @@ class ReplayServer:
             "captcha": json_answer(answers.searxng_page(asked, [], blocked)),
             "empty": json_answer(answers.searxng_page(asked, [])),
             "error_in_200": json_answer({"error": "search error"}),
-            "garbage": Answer(200, b'{"query": "', "application/json"),
+            "garbage": HttpAnswer(200, b'{"query": "', "application/json"),
         }
         return self._misbehave(fault, own, f"/search?q={quote(asked)}")
 
-    def _suggest(self, asked: str) -> Answer | None:
+    def _suggest(self, asked: str) -> HttpAnswer | None:
         fault = self._noted("suggest", asked)
         if fault is None:
             return answers.suggest_answer(asked, self._index.find(asked, 6) if asked else [])
@@ -236,11 +236,11 @@ class ReplayServer:
         own = {
             "empty": json_answer([]),
             "error_in_200": json_answer(limit),
-            "garbage": Answer(200, b'[{"episode":"","img":"', "application/json"),
+            "garbage": HttpAnswer(200, b'[{"episode":"","img":"', "application/json"),
         }
         return self._misbehave(fault, own, f"/j/subject_suggest?q={quote(asked)}")
 
-    def _web_search(self, body: bytes, authorization: str) -> Answer | None:
+    def _web_search(self, body: bytes, authorization: str) -> HttpAnswer | None:
         try:
             request = bocha.read_request(body)
         except ValueError as error:
@@ -255,7 +255,7 @@ class ReplayServer:
             return bocha.search_answer(request, self._strangers(asked, 3), self._known_ids)
         return self._misbehave(fault, bocha.faults(asked, _retry_after(fault)), "/v1/web-search")
 
-    def _chat(self, body: bytes, authorization: str) -> Answer | None:
+    def _chat(self, body: bytes, authorization: str) -> HttpAnswer | None:
         try:
             request = _json(body)
         except ValueError as error:
@@ -263,7 +263,7 @@ class ReplayServer:
         if not isinstance(request, dict):
             return introductions.error_answer(400, "the body is no JSON object")
         message = introductions.last_user_message(request)
-        question = introductions.read_question(message)
+        question = introductions.read_request(message)
         fault = self._noted("llm", message, corrected=question.corrected)
         if not _bearer(authorization):
             return _unauthorized()
@@ -287,7 +287,7 @@ class ReplayServer:
         self.requests.record(endpoint, key[:200], self._now())
         return self.faults.take(endpoint, key, corrected=corrected)
 
-    def _misbehave(self, fault: Fault, own: dict[str, Answer], target: str) -> Answer | None:
+    def _misbehave(self, fault: Fault, own: dict[str, HttpAnswer], target: str) -> HttpAnswer | None:
         """Return the upstream's ``own`` form of ``fault``, or the common one; ``None`` for a timeout."""
         common = {
             "captcha": html_answer("禁止访问", _CAPTCHA),
@@ -308,7 +308,7 @@ class ReplayServer:
         found = {int(subject["id"]) for subject in self._index.find(asked, len(self._ids))}
         return [self._subjects[number] for number in self._ids if number not in found][:limit]
 
-    def _control(self, method: str, path: str, body: bytes) -> Answer:
+    def _control(self, method: str, path: str, body: bytes) -> HttpAnswer:
         try:
             match method, path:
                 case "GET", "/control/requests":
@@ -374,7 +374,7 @@ def _bearer(authorization: str) -> bool:
     return authorization.startswith("Bearer ") and len(authorization) > len("Bearer ")
 
 
-def _unauthorized() -> Answer:
+def _unauthorized() -> HttpAnswer:
     return introductions.error_answer(401, "No auth credentials found")
 
 

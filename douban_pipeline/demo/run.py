@@ -17,10 +17,9 @@ from sqlalchemy import func, select
 
 from douban_pipeline.core.database import reading
 from douban_pipeline.dagster_kit.runs import set_pool_limits
-from douban_pipeline.demo.environment import demo_environment, demo_home
 from douban_pipeline.demo.replay import ReplayServer
 from douban_pipeline.demo.sample import load_subjects
-from douban_pipeline.demo.setup import apply_states, make_library, prepare_home
+from douban_pipeline.demo.setup import apply_states, demo_environment, demo_home, make_library, prepare_home
 from douban_pipeline.douban.definitions import build_defs
 from douban_pipeline.douban.jobs import CHAIN, POOL_LIMITS, SYNC_TAGS, shard_range_tags
 from douban_pipeline.douban.partitions import SHARDS_PER_RUN, partition_key
@@ -31,7 +30,7 @@ from douban_pipeline.douban.store.tables import SHARDS
 
 
 @dataclass(slots=True)
-class Outcome:
+class DemoResult:
     """What the demo's runs came to."""
 
     run_ids: list[str] = field(default_factory=list)
@@ -63,21 +62,21 @@ def run_demo(project: Path, console: Console) -> bool:
         make_library(services)
         with dg.DagsterInstance.get() as instance:
             set_pool_limits(instance, POOL_LIMITS)
-            outcome = _run_all(settings, services, instance, console)
-        _print_result(services, outcome, console)
+            done = _run_all(settings, services, instance, console)
+        _print_result(services, done, console)
         services.close()
-    return not outcome.failed_runs and all(all(passed) for passed in outcome.guards.values())
+    return not done.failed_runs and all(all(passed) for passed in done.guards.values())
 
 
-def _run_all(settings: Settings, services: Services, instance: dg.DagsterInstance, console: Console) -> Outcome:
+def _run_all(settings: Settings, services: Services, instance: dg.DagsterInstance, console: Console) -> DemoResult:
     repository = build_defs(settings=settings).get_repository_def()
-    outcome = Outcome()
+    done = DemoResult()
     columns = (TextColumn("{task.description:<34}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console) as progress:
         steps = SHARDS // SHARDS_PER_RUN
         bar = progress.add_task("taking in the library", total=steps + 2)
         ops = {"initialise": {"config": {"spread": False}}}
-        _run(repository, instance, outcome, "initialise_library", ops=ops)
+        _run(repository, instance, done, "initialise_library", ops=ops)
         apply_states(services)
         progress.advance(bar)
         for first in range(0, SHARDS, SHARDS_PER_RUN):
@@ -85,18 +84,18 @@ def _run_all(settings: Settings, services: Services, instance: dg.DagsterInstanc
             progress.update(bar, description=f"shards {partition_key(first)}-{partition_key(last)} of {SHARDS}")
             if not console.is_terminal:
                 console.print(f"shards {partition_key(first)}-{partition_key(last)} of {SHARDS}")
-            _run(repository, instance, outcome, CHAIN, tags={**SYNC_TAGS, **shard_range_tags(first, last)})
+            _run(repository, instance, done, CHAIN, tags={**SYNC_TAGS, **shard_range_tags(first, last)})
             progress.advance(bar)
         progress.update(bar, description="reports")
-        _run(repository, instance, outcome, "nightly_reports")
+        _run(repository, instance, done, "nightly_reports")
         progress.update(bar, advance=1, description="done")
-    return outcome
+    return done
 
 
 def _run(
     repository: dg.RepositoryDefinition,
     instance: dg.DagsterInstance,
-    outcome: Outcome,
+    done: DemoResult,
     job: str,
     *,
     ops: Mapping[str, Any] | None = None,
@@ -109,16 +108,16 @@ def _run(
     )
     if any(_interrupted(event) for event in result.all_events):
         raise KeyboardInterrupt
-    outcome.run_ids.append(result.run_id)
+    done.run_ids.append(result.run_id)
     if not result.success:
-        outcome.failed_runs.append(f"{job} {result.run_id}")
+        done.failed_runs.append(f"{job} {result.run_id}")
     for event in result.all_events:
         if event.event_type is dg.DagsterEventType.ASSET_CHECK_EVALUATION:
             evaluation = event.asset_check_evaluation_data
             guard = f"{evaluation.asset_key.to_user_string()}: {evaluation.check_name}"
-            outcome.guards.setdefault(guard, []).append(evaluation.passed)
+            done.guards.setdefault(guard, []).append(evaluation.passed)
         elif event.is_step_materialization:
-            _count(outcome.counts, event)
+            _count(done.counts, event)
 
 
 def _interrupted(event: dg.DagsterEvent) -> bool:
@@ -138,8 +137,8 @@ def _count(counts: Counter[str], event: dg.DagsterEvent) -> None:
             counts[f"{materialization.asset_key.to_user_string()}.{name}"] += value.value
 
 
-def _print_result(services: Services, outcome: Outcome, console: Console) -> None:
-    counts = outcome.counts
+def _print_result(services: Services, done: DemoResult, console: Console) -> None:
+    counts = done.counts
     result = Table(title="This run", title_justify="left", show_header=False)
     for label, value in (
         ("due", counts["due_videos.due"]),
@@ -155,11 +154,11 @@ def _print_result(services: Services, outcome: Outcome, console: Console) -> Non
         result.add_row(label, str(value))
     console.print(result)
     console.print(_library_table(services))
-    console.print(_guard_table(outcome))
-    written = _written_table(services, outcome)
+    console.print(_guard_table(done))
+    written = _written_table(services, done)
     if written.row_count:
         console.print(written)
-    for run in outcome.failed_runs:
+    for run in done.failed_runs:
         console.print(f"[red]failed run:[/red] {run}")
     if not counts["due_videos.due"]:
         console.print("Nothing was due: the library is up to date. Delete .douban_pipeline/demo to start afresh.")
@@ -185,20 +184,20 @@ def _library_table(services: Services) -> Table:
     return table
 
 
-def _guard_table(outcome: Outcome) -> Table:
+def _guard_table(done: DemoResult) -> Table:
     table = Table("guard", "passed", "failed", title="Guards", title_justify="left")
-    for guard, passed in sorted(outcome.guards.items()):
+    for guard, passed in sorted(done.guards.items()):
         failed = len(passed) - sum(passed)
         table.add_row(guard, str(sum(passed)), f"[red]{failed}[/red]" if failed else "0")
     return table
 
 
-def _written_table(services: Services, outcome: Outcome) -> Table:
+def _written_table(services: Services, done: DemoResult) -> Table:
     log = services.tables.log
     columns: Counter[str] = Counter()
     changes = 0
     with reading(services.engine) as connection:
-        query = select(log.c.new_values).where(log.c.run_id.in_(outcome.run_ids), log.c.state == ChangeState.APPLIED)
+        query = select(log.c.new_values).where(log.c.run_id.in_(done.run_ids), log.c.state == ChangeState.APPLIED)
         for values in connection.execute(query).scalars():
             changes += 1
             columns.update(values.keys())

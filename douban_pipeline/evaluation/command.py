@@ -21,17 +21,17 @@ from douban_pipeline.douban.settings import load_settings
 from douban_pipeline.evaluation import report_html, report_markdown
 from douban_pipeline.evaluation.comparison import (
     PREDICTIONS,
-    Comparison,
     Key,
     Prediction,
+    RunComparison,
     compare_with,
     find_predictions,
     predictions_of,
     read_predictions,
 )
 from douban_pipeline.evaluation.formats import CorpusSubject, GoldRow, read_corpus, read_gold
-from douban_pipeline.evaluation.metrics import Measures, Rate, is_headline
-from douban_pipeline.evaluation.report import Report, Run, between, make_report
+from douban_pipeline.evaluation.metrics import Measures, Proportion, is_headline
+from douban_pipeline.evaluation.report import EvaluationReport, Run, between, make_report
 from douban_pipeline.evaluation.runner import Result, evaluate
 from douban_pipeline.matching.profiles import PROFILES, Profile
 
@@ -43,7 +43,7 @@ class EvaluationError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class EvaluationLimits:
     """What has to be kept for the command to end well.
 
     Attributes:
@@ -56,7 +56,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class EvaluationRequest:
     """What to evaluate and where to write it.
 
     Attributes:
@@ -77,7 +77,7 @@ class Request:
     against: Path | None = None
     limit: int | None = None
     hide_truth: bool = True
-    limits: Limits = field(default_factory=Limits)
+    limits: EvaluationLimits = field(default_factory=EvaluationLimits)
 
 
 def profile_names(given: Sequence[str], default: str) -> tuple[str, ...]:
@@ -109,14 +109,14 @@ def evaluate_by_settings(
     """Evaluate with the weights and thresholds of the settings, and where these say; see `run`.
 
     Args:
-        corpus, gold, out, against, limit, hide_truth: See `Request`; ``out`` defaults to a folder in the setting home.
+        corpus, gold, out, against, limit, hide_truth: See `EvaluationRequest`; ``out`` defaults to a folder in HOME.
         console: Where to print.
         profiles: As the command line got them, see `profile_names`.
-        most_wrong, least_coverage: See `Limits`.
+        most_wrong, least_coverage: See `EvaluationLimits`.
     """
     settings = load_settings()
     names = profile_names(profiles, settings.match_profile)
-    request = Request(
+    request = EvaluationRequest(
         corpus=corpus,
         gold=gold,
         profiles=[profile_of(settings.model_copy(update={"match_profile": name})) for name in names],
@@ -124,12 +124,12 @@ def evaluate_by_settings(
         against=against,
         limit=limit,
         hide_truth=hide_truth,
-        limits=Limits(most_wrong, least_coverage),
+        limits=EvaluationLimits(most_wrong, least_coverage),
     )
     return run(request, console, SystemClock())
 
 
-def run(request: Request, console: Console, clock: Clock) -> bool:
+def run(request: EvaluationRequest, console: Console, clock: Clock) -> bool:
     """Evaluate, write everything, tell it on the terminal, and return whether the limits were kept.
 
     Nothing is written before all is worked out, so that whoever stops it finds the earlier report as it was.
@@ -161,19 +161,19 @@ def run(request: Request, console: Console, clock: Clock) -> bool:
         hidden = _judge_hidden(corpus, rows, profile, console) if request.hide_truth else []
         reports.append(make_report(run_of, profile, results, comparison, hidden))
     _write(request.out, _files(reports))
-    _tell(reports, console)
+    _print_tables(reports, console)
     console.print(f"reports    {escape(str(request.out))}", highlight=False, soft_wrap=True)
-    return _kept(reports, request.limits, console)
+    return _within_limits(reports, request.limits, console)
 
 
-def _read_earlier(request: Request) -> dict[str, Mapping[Key, Prediction]]:
+def _read_earlier(request: EvaluationRequest) -> dict[str, Mapping[Key, Prediction]]:
     if request.against is None:
         return {}
     names = [profile.name for profile in request.profiles]
     return {name: read_predictions(find_predictions(request.against, name)) for name in names}
 
 
-def _read_rows(request: Request) -> list[GoldRow]:
+def _read_rows(request: EvaluationRequest) -> list[GoldRow]:
     names = Counter(path.name for path in request.gold)
     twice = [name for name, count in names.items() if count > 1]
     if twice:
@@ -210,7 +210,7 @@ def _judge(
         return evaluate(corpus, rows, profile, hide_truth=hide_truth, on_progress=lambda: progress.advance(task))
 
 
-def _files(reports: Sequence[Report]) -> dict[str, str]:
+def _files(reports: Sequence[EvaluationReport]) -> dict[str, str]:
     """Return the text of every file by its place in the folder; with several profiles each has a folder of its own."""
     files = {}
     for report in reports:
@@ -226,7 +226,7 @@ def _files(reports: Sequence[Report]) -> dict[str, str]:
     return files
 
 
-def _difference(reports: Sequence[Report]) -> Comparison:
+def _difference(reports: Sequence[EvaluationReport]) -> RunComparison:
     first, last = reports[0], reports[-1]
     return compare_with(predictions_of(first.results), last.results, first.profile.name)
 
@@ -243,8 +243,8 @@ def _write(folder: Path, files: Mapping[str, str]) -> None:
         for partial, path in written.items():
             partial.replace(path)
     except OSError as error:
-        told = f"{error.filename or folder} cannot be written: {error.strerror}"
-        raise EvaluationError(f"{told}; name another folder with --out") from None
+        reason = f"{error.filename or folder} cannot be written: {error.strerror}"
+        raise EvaluationError(f"{reason}; name another folder with --out") from None
     finally:
         for partial in written:
             partial.unlink(missing_ok=True)
@@ -253,7 +253,7 @@ def _write(folder: Path, files: Mapping[str, str]) -> None:
 # --- the terminal -----------------------------------------------------------------------------------------------------
 
 
-def _tell(reports: Sequence[Report], console: Console) -> None:
+def _print_tables(reports: Sequence[EvaluationReport], console: Console) -> None:
     for report in reports:
         table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
         table.add_column(f"profile {report.profile.name}", no_wrap=True)
@@ -283,18 +283,18 @@ def _line(name: str, measures: Measures) -> tuple[str, ...]:
     )
 
 
-def _share(rate: Rate) -> str:
+def _share(rate: Proportion) -> str:
     return "—" if rate.share is None else percent(rate.share)
 
 
-def _kept(reports: Sequence[Report], limits: Limits, console: Console) -> bool:
+def _within_limits(reports: Sequence[EvaluationReport], limits: EvaluationLimits, console: Console) -> bool:
     broken = [f"{report.profile.name}: {told}" for report in reports for told in _broken(report, limits)]
     for told in broken:
         console.print(f"[red]not kept:[/red] {told}", highlight=False, soft_wrap=True)
     return not broken
 
 
-def _broken(report: Report, limits: Limits) -> list[str]:
+def _broken(report: EvaluationReport, limits: EvaluationLimits) -> list[str]:
     told = []
     if limits.most_wrong is not None and len(report.wrong) > limits.most_wrong:
         told.append(f"{len(report.wrong)} wrong links, and at most {limits.most_wrong} are allowed")

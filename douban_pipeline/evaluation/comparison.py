@@ -63,7 +63,7 @@ class Prediction:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class GradeChange:
     """A row that fares otherwise than before."""
 
     result: Result
@@ -73,7 +73,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class RunComparison:
     """All rows of two evaluations.
 
     Attributes:
@@ -87,17 +87,17 @@ class Comparison:
     """
 
     earlier_name: str
-    regressed: tuple[Change, ...]
-    improved: tuple[Change, ...]
+    regressed: tuple[GradeChange, ...]
+    improved: tuple[GradeChange, ...]
     unchanged: int
     relinked: int
     added: int
     gone: int
 
 
-def compare_with(earlier: Mapping[Key, Prediction], results: Sequence[Result], name: str) -> Comparison:
+def compare_with(earlier: Mapping[Key, Prediction], results: Sequence[Result], name: str) -> RunComparison:
     """Compare ``results`` with an earlier evaluation of the same rows."""
-    changes: list[Change] = []
+    changes: list[GradeChange] = []
     unchanged = relinked = added = 0
     for result in results:
         before = earlier.get(_key(result.gold))
@@ -105,7 +105,7 @@ def compare_with(earlier: Mapping[Key, Prediction], results: Sequence[Result], n
             added += 1
             continue
         now = prediction_of(result)
-        change = Change(result, before, grade(result.gold, before), grade(result.gold, now))
+        change = GradeChange(result, before, grade(result.gold, before), grade(result.gold, now))
         if change.before is change.after:
             unchanged += 1
             relinked += (before.verdict, before.douban_id) != (now.verdict, now.douban_id)
@@ -115,7 +115,7 @@ def compare_with(earlier: Mapping[Key, Prediction], results: Sequence[Result], n
     regressed = tuple(change for change in changes if change.after < change.before)
     improved = tuple(change for change in reversed(changes) if change.after > change.before)
     gone = len(earlier.keys() - {_key(result.gold) for result in results})
-    return Comparison(name, regressed, improved, unchanged, relinked, added, gone)
+    return RunComparison(name, regressed, improved, unchanged, relinked, added, gone)
 
 
 def grade(gold: GoldRow, found: Prediction) -> Grade:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 from douban_pipeline.douban.sources.douban_php import SubjectAnswer
 from douban_pipeline.douban.sources.errors import SubjectMissing
-from douban_pipeline.douban.sources.search import Hit, Question, SearchAnswer
+from douban_pipeline.douban.sources.search import Hit, SearchAnswer, VideoQuery
 from douban_pipeline.evaluation.formats import CorpusSubject
 from douban_pipeline.evaluation.title_index import TitleIndex
 
@@ -44,7 +44,7 @@ class LocalSearch:
             ]
         )
 
-    def search(self, question: Question, *, max_age: timedelta | None) -> SearchAnswer:
+    def search(self, question: VideoQuery, *, max_age: timedelta | None) -> SearchAnswer:
         """See `SearchProvider.search`; nothing is cached, so that every question counts."""
         del max_age
         found = [int(each["id"]) for each in self._index.find(question.title, PAGE + 1)]

@@ -57,7 +57,7 @@ def place_of_truth(result: Result) -> int | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Rate:
+class Proportion:
     """Rows that have a property, out of rows that could have it."""
 
     hits: int
@@ -102,14 +102,14 @@ class Measures:
     """
 
     rows: int
-    linked: Rate
-    wrong: Rate
-    wrong_of_linked: Rate
-    reviewed: Rate
-    review_top: Rate
-    review_shown: Rate
-    review_shown_of_found: Rate
-    found: Rate
+    linked: Proportion
+    wrong: Proportion
+    wrong_of_linked: Proportion
+    reviewed: Proportion
+    review_top: Proportion
+    review_shown: Proportion
+    review_shown_of_found: Proportion
+    found: Proportion
     requests: Requests
 
 
@@ -126,14 +126,14 @@ def measure(results: Sequence[Result]) -> Measures:
     shown = sum(place <= SHOWN for place in known)
     return Measures(
         rows=rows,
-        linked=Rate(len(linked), rows),
-        wrong=Rate(wrong, rows),
-        wrong_of_linked=Rate(wrong, len(judged)),
-        reviewed=Rate(len(reviewed), rows),
-        review_top=Rate(known.count(1), len(places)),
-        review_shown=Rate(shown, len(places)),
-        review_shown_of_found=Rate(shown, len(known)),
-        found=Rate(sum(place_of_truth(result) is not None for result in gold), len(gold)),
+        linked=Proportion(len(linked), rows),
+        wrong=Proportion(wrong, rows),
+        wrong_of_linked=Proportion(wrong, len(judged)),
+        reviewed=Proportion(len(reviewed), rows),
+        review_top=Proportion(known.count(1), len(places)),
+        review_shown=Proportion(shown, len(places)),
+        review_shown_of_found=Proportion(shown, len(known)),
+        found=Proportion(sum(place_of_truth(result) is not None for result in gold), len(gold)),
         requests=_requests(sorted(result.requests for result in results)),
     )
 
@@ -147,7 +147,7 @@ def _requests(costs: Sequence[int]) -> Requests:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class RowGroup:
     """Some rows under a name.
 
     Attributes:
@@ -176,7 +176,7 @@ class Section:
     key: str
     title: str
     note: str
-    groups: tuple[Group, ...]
+    groups: tuple[RowGroup, ...]
     has_truth: bool = True
 
 
@@ -281,8 +281,8 @@ def _tags(result: Result) -> tuple[str, ...]:
     return result.gold.tags or ("(no tag)",)
 
 
-def _groups(*named: tuple[str, Sequence[Result]] | tuple[str, Sequence[Result], bool]) -> tuple[Group, ...]:
-    return tuple(Group(name, measure(rows), bool(total)) for name, rows, *total in named if rows)
+def _groups(*named: tuple[str, Sequence[Result]] | tuple[str, Sequence[Result], bool]) -> tuple[RowGroup, ...]:
+    return tuple(RowGroup(name, measure(rows), bool(total)) for name, rows, *total in named if rows)
 
 
 def _split(
@@ -303,7 +303,7 @@ def _split(
 
 
 @dataclass(slots=True)
-class Held:
+class ReasonCount:
     """What one reason keeps from being linked, of gold and none rows.
 
     Attributes:
@@ -323,15 +323,15 @@ class Held:
     alone_wrong: int = 0
 
 
-def workload(results: Iterable[Result]) -> list[Held]:
+def workload(results: Iterable[Result]) -> list[ReasonCount]:
     """Return the reasons for which rows were not linked, the most frequent first."""
-    found: dict[str, Held] = {}
+    found: dict[str, ReasonCount] = {}
     for result in results:
         if result.verdict == "CONFIRMED":
             continue
         reasons = tuple(dict.fromkeys(map(str, result.reasons)))
         for code in reasons:
-            held = found.setdefault(code, Held(code))
+            held = found.setdefault(code, ReasonCount(code))
             held.rows += 1
             held.reviewed += result.verdict == "REVIEW"
             if len(reasons) == 1:

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from douban_pipeline.core.ui.plots import Bar, Line, bars, curve, percent
-from douban_pipeline.evaluation.comparison import Comparison, Grade, grade, grade_name, prediction_of
+from douban_pipeline.evaluation.comparison import Grade, RunComparison, grade, grade_name, prediction_of
 from douban_pipeline.evaluation.formats import HEADLINE_SOURCES, GoldRow
 from douban_pipeline.evaluation.metrics import (
     HEADLINE,
     MISSING,
     SHOWN,
     Expectation,
-    Held,
     Measures,
-    Rate,
+    Proportion,
+    ReasonCount,
     Requests,
     Section,
     expectation,
@@ -58,7 +58,7 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class EvaluationReport:
     """Everything a report of one profile says.
 
     ``grades`` holds, of the headline rows and of those whose subject is missing, how many fare how well: in words, as
@@ -73,9 +73,9 @@ class Report:
     wrong: tuple[Result, ...]
     wrong_hidden: tuple[Result, ...]
     grades: Mapping[str, Sequence[tuple[str, Grade, int]]]
-    workload: Sequence[Held]
+    workload: Sequence[ReasonCount]
     sweep: Sweep
-    comparison: Comparison | None
+    comparison: RunComparison | None
 
     @property
     def headline(self) -> Measures | None:
@@ -91,13 +91,13 @@ def make_report(
     run: Run,
     profile: Profile,
     results: Sequence[Result],
-    comparison: Comparison | None = None,
+    comparison: RunComparison | None = None,
     hidden: Sequence[Result] = (),
-) -> Report:
+) -> EvaluationReport:
     """Work out everything a report says; ``hidden`` are rows judged once more without their true subject."""
     headline = [result for result in results if is_headline(result.gold)]
     missing = [result for result in results if expectation(result.gold) is Expectation.NONE]
-    return Report(
+    return EvaluationReport(
         run=run,
         profile=profile,
         results=results,
@@ -125,7 +125,7 @@ def _grades(results: Sequence[Result]) -> list[tuple[str, Grade, int]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class RateColumn:
     """One measure as people read it.
 
     Attributes:
@@ -137,16 +137,18 @@ class Column:
 
     title: str
     meaning: str
-    value: Callable[[Measures], Rate | Requests]
+    value: Callable[[Measures], Proportion | Requests]
     bad: bool = False
 
 
-_LINKED = Column("Coverage", "rows linked without a person (CONFIRMED), of all rows", lambda each: each.linked)
-_WRONG = Column("Wrong links", "rows linked to a subject that they are not, of all rows", lambda each: each.wrong, True)
-_WRONG_OF_LINKED = Column(
+_LINKED = RateColumn("Coverage", "rows linked without a person (CONFIRMED), of all rows", lambda each: each.linked)
+_WRONG = RateColumn(
+    "Wrong links", "rows linked to a subject that they are not, of all rows", lambda each: each.wrong, True
+)
+_WRONG_OF_LINKED = RateColumn(
     "Wrong of links", "wrong links, of all links that can be judged", lambda each: each.wrong_of_linked, True
 )
-_REQUESTS = Column(
+_REQUESTS = RateColumn(
     "Requests",
     "mean requests for a verdict: search calls and detail calls; an answer from the archive costs none",
     lambda each: each.requests,
@@ -155,25 +157,27 @@ TRUTH_COLUMNS = (
     _LINKED,
     _WRONG,
     _WRONG_OF_LINKED,
-    Column("To review", "rows that a person has to look at, of all rows", lambda each: each.reviewed),
-    Column("Truth on top", "reviews whose best candidate is the truth, of all reviews", lambda each: each.review_top),
-    Column(
+    RateColumn("To review", "rows that a person has to look at, of all rows", lambda each: each.reviewed),
+    RateColumn(
+        "Truth on top", "reviews whose best candidate is the truth, of all reviews", lambda each: each.review_top
+    ),
+    RateColumn(
         "Truth in top 5", f"reviews with the truth among the first {SHOWN}, of all reviews", lambda e: e.review_shown
     ),
-    Column(
+    RateColumn(
         "… when found",
         f"reviews with the truth among the first {SHOWN}, of those whose candidates hold it",
         lambda each: each.review_shown_of_found,
     ),
-    Column("Found at all", "rows whose candidates hold the truth, of all rows with one", lambda each: each.found),
+    RateColumn("Found at all", "rows whose candidates hold the truth, of all rows with one", lambda each: each.found),
     _REQUESTS,
 )
 """Columns for rows that have a true subject."""
 
 PLAIN_COLUMNS = (
-    Column("Linked", _LINKED.meaning, lambda each: each.linked),
+    RateColumn("Linked", _LINKED.meaning, lambda each: each.linked),
     _WRONG,
-    Column("To review", "rows that a person has to look at, of all rows", lambda each: each.reviewed),
+    RateColumn("To review", "rows that a person has to look at, of all rows", lambda each: each.reviewed),
     _REQUESTS,
 )
 """Columns for rows that have none."""
@@ -183,12 +187,12 @@ SIDE_BY_SIDE = tuple(column for column in TRUTH_COLUMNS if column.title in ("Cov
 """Columns in which profiles are told apart at once."""
 
 
-def columns_of(section: Section) -> tuple[Column, ...]:
+def columns_of(section: Section) -> tuple[RateColumn, ...]:
     """Return the columns that say something of a section."""
     return TRUTH_COLUMNS if section.has_truth else PLAIN_COLUMNS
 
 
-def cell(column: Column, measures: Measures) -> tuple[str, ...]:
+def cell(column: RateColumn, measures: Measures) -> tuple[str, ...]:
     """Return a measure in words: itself, and what stands behind it. Nothing to measure is a dash."""
     value = column.value(measures)
     if isinstance(value, Requests):
@@ -201,7 +205,7 @@ def cell(column: Column, measures: Measures) -> tuple[str, ...]:
     return f"{value.hits:,} · {told}" if column.bad else told, between(value), f"{value.hits:,} / {value.total:,}"
 
 
-def between(rate: Rate) -> str:
+def between(rate: Proportion) -> str:
     """Return the interval of a rate in words."""
     low, high = (percent(bound) for bound in rate.interval)
     return f"{low.removesuffix(' %')}–{high}"
@@ -239,7 +243,7 @@ def score_of(result: Result) -> str:
     return f"score {result.score:.1f}" + (f", lead {result.lead:.1f}" if result.lead is not None else ", no rival")
 
 
-def described(*reports: Report) -> str:
+def described(*reports: EvaluationReport) -> str:
     """Return what was evaluated, in a sentence; the reports differ in their profiles only."""
     run = reports[0].run
     files = ", ".join(f"{name} ({rows:,})" for name, rows in run.files.items())
@@ -250,7 +254,7 @@ def described(*reports: Report) -> str:
     )
 
 
-def remarks(report: Report) -> list[str]:
+def remarks(report: EvaluationReport) -> list[str]:
     """Return what has to be known to read the numbers."""
     profile, default = report.profile, Profile(report.profile.name)
     told = [
@@ -270,7 +274,7 @@ def remarks(report: Report) -> list[str]:
     return told
 
 
-def sweep_table(report: Report) -> list[dict[str, str]]:
+def sweep_table(report: EvaluationReport) -> list[dict[str, str]]:
     """Return both curves at round thresholds, from the highest down, as rows of a table."""
     found: dict[float, dict[str, Point]] = {}
     for name, points in (("linked", report.sweep.clean), ("loose", report.sweep.loose)):
@@ -297,12 +301,12 @@ SWEEP_MEANING = (
 # --- plots ------------------------------------------------------------------------------------------------------------
 
 
-def plots(report: Report) -> list[str]:
+def plots(report: EvaluationReport) -> list[str]:
     """Return the plots of a report as SVG."""
     return [plot for plot in (*sweep_plots([report]), *_bars(report)) if plot]
 
 
-def _bars(report: Report) -> list[str]:
+def _bars(report: EvaluationReport) -> list[str]:
     found = {section.key: section for section in report.sections}
     drawn = []
     if "source" in found:
@@ -322,11 +326,11 @@ def _bars(report: Report) -> list[str]:
     return drawn
 
 
-def _bar(name: str, rate: Rate) -> Bar:
+def _bar(name: str, rate: Proportion) -> Bar:
     return Bar(name, rate.share, rate.interval if rate.total else None, f"{rate.hits}/{rate.total}")
 
 
-def sweep_plots(reports: Sequence[Report]) -> list[str]:
+def sweep_plots(reports: Sequence[EvaluationReport]) -> list[str]:
     """Return the curves of wrong links against coverage, of one profile or of several in one plot."""
     headline: list[Line] = []
     missing: list[Line] = []

@@ -14,16 +14,16 @@ from markupsafe import Markup
 from douban_pipeline.core.ui import templates
 from douban_pipeline.core.ui.plots import percent
 from douban_pipeline.core.ui.templates import Card
-from douban_pipeline.evaluation.comparison import Change, Comparison, grade_name
-from douban_pipeline.evaluation.metrics import HIDDEN, MISSING, TRAPS, Group, Measures, Rate, Section
+from douban_pipeline.evaluation.comparison import GradeChange, RunComparison, grade_name
+from douban_pipeline.evaluation.metrics import HIDDEN, MISSING, TRAPS, Measures, Proportion, RowGroup, Section
 from douban_pipeline.evaluation.report import (
     MOST_IMPROVED,
     MOST_REGRESSED,
     SIDE_BY_SIDE,
     SWEEP_MEANING,
     TRUTH_COLUMNS,
-    Column,
-    Report,
+    EvaluationReport,
+    RateColumn,
     between,
     cell,
     columns_of,
@@ -91,12 +91,12 @@ class _Fact:
     douban_id: int | None
 
 
-def render(report: Report) -> str:
+def render(report: EvaluationReport) -> str:
     """Return the whole report as one page."""
     return _page("Evaluation", report.profile.name, described(report), list(_chapters(report)), _cards(report))
 
 
-def render_summary(reports: Sequence[Report], difference: Comparison | None) -> str:
+def render_summary(reports: Sequence[EvaluationReport], difference: RunComparison | None) -> str:
     """Return what several profiles did on the same rows, side by side, as one page."""
     chapters = [_Chapter("side", "Side by side", "table", _side_by_side(reports))]
     drawn = [Markup(plot) for plot in sweep_plots(reports) if plot]  # noqa: S704 - SVG of ours, which escapes its texts
@@ -118,7 +118,7 @@ def _page(title: str, badge: str, about: str, chapters: Sequence[_Chapter], card
     return templates.render(__package__, "report.html.j2", lang="en", percent=percent, **values)
 
 
-def _cards(report: Report) -> list[Card]:
+def _cards(report: EvaluationReport) -> list[Card]:
     found = []
     if (headline := report.headline) is not None:
         found += [
@@ -140,17 +140,17 @@ def _cards(report: Report) -> list[Card]:
     return found
 
 
-def _rate_card(label: str, rate: Rate) -> Card:
+def _rate_card(label: str, rate: Proportion) -> Card:
     if rate.share is None:
         return Card(label, "—", "no such row")
     return Card(label, percent(rate.share), f"{between(rate)} of {rate.total:,}")
 
 
-def _wrong_card(label: str, rate: Rate) -> Card:
+def _wrong_card(label: str, rate: Proportion) -> Card:
     return Card(label, f"{rate.hits}", f"{between(rate)} of {rate.total:,}", "bad" if rate.hits else "good")
 
 
-def _chapters(report: Report) -> Iterator[_Chapter]:
+def _chapters(report: EvaluationReport) -> Iterator[_Chapter]:
     glance = {"grades": report.grades, "table": _table(report.glance), "note": report.glance.note}
     yield _Chapter("glance", report.glance.title, "glance", {**glance, "remarks": remarks(report)})
     if report.comparison is not None:
@@ -180,7 +180,7 @@ def _table(section: Section) -> dict[str, Any]:
     return {"heads": [_Head(column.title, column.meaning) for column in columns], "rows": rows}
 
 
-def _side_by_side(reports: Sequence[Report]) -> dict[str, Any]:
+def _side_by_side(reports: Sequence[EvaluationReport]) -> dict[str, Any]:
     rows = []
     for groups in zip(*(report.glance.groups for report in reports), strict=True):
         rows.append(_row(groups[0], [_cell(column, group.measures) for column in SIDE_BY_SIDE for group in groups]))
@@ -188,14 +188,14 @@ def _side_by_side(reports: Sequence[Report]) -> dict[str, Any]:
     return {"heads": heads, "rows": rows}
 
 
-def _row(group: Group, cells: Sequence[_Cell]) -> Mapping[str, Any]:
+def _row(group: RowGroup, cells: Sequence[_Cell]) -> Mapping[str, Any]:
     return {"total": group.total, "name": group.name, "count": f"{group.measures.rows:,}", "cells": cells}
 
 
-def _cell(column: Column, measures: Measures) -> _Cell:
+def _cell(column: RateColumn, measures: Measures) -> _Cell:
     value, *behind = cell(column, measures)
     rate = column.value(measures)
-    if not isinstance(rate, Rate) or rate.share is None:
+    if not isinstance(rate, Proportion) or rate.share is None:
         return _Cell(value, behind)
     if column.bad:
         return _Cell(value, behind, tone="bad" if rate.hits else "good")
@@ -214,7 +214,7 @@ def _wrong(result: Result) -> Mapping[str, Any]:
     return {**_result(result, facts), "also": also, "better": False}
 
 
-def _change(change: Change) -> Mapping[str, Any]:
+def _change(change: GradeChange) -> Mapping[str, Any]:
     result = change.result
     gold = result.gold
     before, after = (grade_name(gold, each) for each in (change.before, change.after))
@@ -234,7 +234,7 @@ def _result(result: Result, facts: Sequence[_Fact]) -> dict[str, Any]:
     return {**named, "facts": facts, "chips": list(filter(None, chips))}
 
 
-def _comparison(comparison: Comparison) -> dict[str, Any]:
+def _comparison(comparison: RunComparison) -> dict[str, Any]:
     regressed, improved = comparison.regressed, comparison.improved
     told = f"{comparison.relinked:,} with another verdict or best candidate"
     return {
@@ -252,6 +252,6 @@ def _comparison(comparison: Comparison) -> dict[str, Any]:
     }
 
 
-def _changes(title: str, changes: Sequence[Change], most: int, *, opened: bool) -> Mapping[str, Any]:
+def _changes(title: str, changes: Sequence[GradeChange], most: int, *, opened: bool) -> Mapping[str, Any]:
     first = [_change(change) for change in changes[:most]]
     return {"title": title, "count": len(changes), "first": first, "left_out": len(changes) - most, "open": opened}

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from douban_pipeline.core.ui.presentation import Markdown, subject_link, table
-from douban_pipeline.evaluation.comparison import Change, Comparison, grade_name
+from douban_pipeline.evaluation.comparison import GradeChange, RunComparison, grade_name
 from douban_pipeline.evaluation.metrics import HIDDEN, Section
 from douban_pipeline.evaluation.report import (
     MOST_IMPROVED,
@@ -14,7 +14,7 @@ from douban_pipeline.evaluation.report import (
     SIDE_BY_SIDE,
     SWEEP_MEANING,
     TRUTH_COLUMNS,
-    Report,
+    EvaluationReport,
     cell,
     columns_of,
     described,
@@ -29,12 +29,12 @@ from douban_pipeline.evaluation.report import (
 from douban_pipeline.evaluation.runner import Result
 
 
-def render(report: Report) -> str:
+def render(report: EvaluationReport) -> str:
     """Return the whole report."""
     return "\n\n".join(_parts(report)) + "\n"
 
 
-def render_summary(reports: Sequence[Report], difference: Comparison | None) -> str:
+def render_summary(reports: Sequence[EvaluationReport], difference: RunComparison | None) -> str:
     """Return what several profiles did on the same rows, side by side."""
     parts = ["# Evaluation: profiles side by side", described(*reports), "## Side by side", _side_by_side(reports)]
     if difference is not None:
@@ -46,7 +46,7 @@ def render_summary(reports: Sequence[Report], difference: Comparison | None) -> 
     return "\n\n".join(parts) + "\n"
 
 
-def _side_by_side(reports: Sequence[Report]) -> str:
+def _side_by_side(reports: Sequence[EvaluationReport]) -> str:
     rows = []
     for groups in zip(*(report.glance.groups for report in reports), strict=True):
         row: dict[str, Any] = {"": groups[0].name, "Rows": f"{groups[0].measures.rows:,}"}
@@ -58,7 +58,7 @@ def _side_by_side(reports: Sequence[Report]) -> str:
     return table(rows, most=len(rows))
 
 
-def _parts(report: Report) -> Iterator[str]:
+def _parts(report: EvaluationReport) -> Iterator[str]:
     yield f"# Evaluation: profile {report.profile.name}"
     yield described(report)
     yield "\n".join(f"- {remark}" for remark in remarks(report))
@@ -126,7 +126,7 @@ def _wrong_row(result: Result) -> dict[str, Any]:
     }
 
 
-def _workload(report: Report) -> str:
+def _workload(report: EvaluationReport) -> str:
     rows = [
         {
             "reason": held.code,
@@ -142,7 +142,7 @@ def _workload(report: Report) -> str:
     return table(rows, most=len(rows), empty="Every row was linked.")
 
 
-def _comparison(comparison: Comparison) -> Iterator[str]:
+def _comparison(comparison: RunComparison) -> Iterator[str]:
     yield (
         f"{len(comparison.regressed):,} regressed, {len(comparison.improved):,} improved, {comparison.unchanged:,} "
         f"unchanged ({comparison.relinked:,} of them with another verdict or best candidate), "
@@ -157,7 +157,7 @@ def _comparison(comparison: Comparison) -> Iterator[str]:
             yield table([_change_row(change) for change in changes], most=most)
 
 
-def _change_row(change: Change) -> dict[str, Any]:
+def _change_row(change: GradeChange) -> dict[str, Any]:
     gold = change.result.gold
     return {
         "row": place_of(gold),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from douban_pipeline.evaluation.metrics import Expectation, Rate, expectation, is_headline, link_is_wrong
+from douban_pipeline.evaluation.metrics import Expectation, Proportion, expectation, is_headline, link_is_wrong
 from douban_pipeline.evaluation.runner import Result
 from douban_pipeline.matching import Code
 
@@ -25,9 +25,9 @@ class Point:
     """
 
     threshold: float
-    linked: Rate
-    wrong: Rate
-    missing_wrong: Rate
+    linked: Proportion
+    wrong: Proportion
+    missing_wrong: Proportion
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,9 @@ def _points(headline: Sequence[Result], missing: Sequence[Result], *, loose: boo
         missing_wrong += not row_is_headline
         if number + 1 == len(events) or events[number + 1][0] != score:
             total = len(headline)
-            yield Point(score, Rate(linked, total), Rate(wrong, total), Rate(missing_wrong, len(missing)))
+            yield Point(
+                score, Proportion(linked, total), Proportion(wrong, total), Proportion(missing_wrong, len(missing))
+            )
 
 
 def _may_be_linked(result: Result, loose: bool) -> bool:

@@ -1,17 +1,23 @@
-"""Backups of our tables: consistent, compressed, and either whole or not there."""
+"""Backups of our tables: consistent, compressed, and either whole or not there.
+
+The form of a file: gzip; a line that says what it is; SQL; a last line without which it is not whole.
+"""
 
 from __future__ import annotations
 
 import fcntl
 import gzip
+import json
 import os
 import re
 import shutil
 import subprocess
 import tempfile
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from datetime import datetime
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO
 
@@ -21,7 +27,6 @@ from douban_pipeline import __version__
 from douban_pipeline.core.database import reading
 from douban_pipeline.douban.store import migrations
 from douban_pipeline.douban.store.tables import OwnTables
-from douban_pipeline.ops.backup_file import Header, written
 from douban_pipeline.ops.client_programs import DUMP, OperatingError, options_file, program, require_server
 
 _OPTIONS = (
@@ -37,7 +42,7 @@ _SHOWN = 1_000
 PARTIAL = ".partial"
 
 
-def back_up(engine: Engine, tables: OwnTables, prefix: str, path: Path, now: datetime) -> Header:
+def back_up(engine: Engine, tables: OwnTables, prefix: str, path: Path, now: datetime) -> BackupHeader:
     """Write a backup of our tables to ``path``, which is replaced only by a whole one.
 
     Tables that an earlier release made are taken as they are, so that a backup can come before an upgrade.
@@ -53,12 +58,12 @@ def back_up(engine: Engine, tables: OwnTables, prefix: str, path: Path, now: dat
             raise OperatingError("our tables do not exist: there is nothing to save")
         version = migrations.known(migrations.current(engine, prefix), prefix)
         # Without a version they were read back in part only, or damaged; a copy may still be of use to somebody.
-        header = Header(prefix, version or "", __version__, now, newest_write(connection, tables))
+        header = BackupHeader(prefix, version or "", __version__, now, newest_write(connection, tables))
     # The version last: tables that were read back only in part have none, and nothing runs on them.
     names = [*sorted(present), *([migrations.version_table(prefix)] if version else [])]
     with options_file(engine.url) as options, _target(path) as target:
         command = [program(DUMP), f"--defaults-file={options}", *_OPTIONS, str(engine.url.database), *names]
-        with written(target, header) as packed:
+        with backup_stream(target, header) as packed:
             _copy_output(command, packed)
     return header
 
@@ -129,5 +134,96 @@ def _copy_output(command: Sequence[str], target: gzip.GzipFile) -> None:
             process.wait()
         if status:
             complaints.seek(0)
-            told = complaints.read(_SHOWN).decode(errors="replace").strip()
-            raise OperatingError(f"{Path(command[0]).name} failed ({status}): {told}")
+            message = complaints.read(_SHOWN).decode(errors="replace").strip()
+            raise OperatingError(f"{Path(command[0]).name} failed ({status}): {message}")
+
+
+_FIRST_LINE = b"-- douban_pipeline backup "
+_LAST_LINE = b"-- douban_pipeline end of backup\n"
+_PIECE = 1 << 20
+_LONGEST_LINE = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class BackupHeader:
+    """What a backup says of itself.
+
+    Attributes:
+        prefix: Of the tables in it.
+        version: Of the tables in it, see `store.migrations`.
+        release: Of the pipeline that made it.
+        taken_at: When it was begun; it holds everything committed until then.
+        newest_write: When the newest change in its log was prepared (``None``: there was none), at least.
+    """
+
+    prefix: str
+    version: str
+    release: str
+    taken_at: datetime
+    newest_write: datetime | None
+
+    def line(self) -> bytes:
+        """Return it as the first line of a backup."""
+        fields = {name: _iso(value) for name, value in asdict(self).items()}
+        return _FIRST_LINE + json.dumps(fields).encode() + b"\n"
+
+    @classmethod
+    def of(cls, line: bytes) -> BackupHeader | None:
+        """Read it from the first line of a file; ``None`` if that is no backup's."""
+        if not line.startswith(_FIRST_LINE):
+            return None
+        try:
+            fields = json.loads(line.removeprefix(_FIRST_LINE))
+            moments = {name: fields[name] and _moment(fields[name]) for name in ("taken_at", "newest_write")}
+            return cls(str(fields["prefix"]), str(fields["version"]), str(fields["release"]), **moments)
+        except (ValueError, KeyError, TypeError):
+            return None
+
+
+@contextmanager
+def backup_stream(target: IO[bytes], header: BackupHeader) -> Iterator[gzip.GzipFile]:
+    """Give a stream for the SQL of a backup; its last line is written only if the block ends well."""
+    with gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=target) as packed:
+        packed.write(header.line())
+        yield packed
+        packed.write(_LAST_LINE)
+
+
+def verify_backup(path: Path) -> BackupHeader:
+    """Read the whole of a backup and return its header.
+
+    Raises:
+        OperatingError: It cannot be read, is no backup of ours, or is not whole.
+    """
+    end = b""
+    try:
+        with gzip.open(path, "rb") as packed:
+            header = BackupHeader.of(packed.readline(_LONGEST_LINE))
+            if header is None:
+                raise OperatingError(f"{path} is no backup that `douban-pipeline backup` made")
+            while piece := packed.read(_PIECE):
+                end = (end + piece)[-len(_LAST_LINE) :]
+    except OSError as error:
+        if error.errno is None:  # what gzip says of a file that is none
+            raise OperatingError(f"{path} is no backup that `douban-pipeline backup` made: {error}") from error
+        raise OperatingError(f"{path} cannot be read: {error.strerror}") from error
+    except (EOFError, zlib.error) as error:
+        raise OperatingError(f"{path} is damaged or not whole: {error}") from error
+    if end != _LAST_LINE:
+        raise OperatingError(f"{path} is not whole: its end is missing")
+    return header
+
+
+def sql_pieces(path: Path) -> Iterator[bytes]:
+    """Yield the SQL of a backup, piece by piece."""
+    with gzip.open(path, "rb") as packed:
+        while piece := packed.read(_PIECE):
+            yield piece
+
+
+def _iso(value: object) -> object:
+    return value.isoformat() if isinstance(value, datetime) else value
+
+
+def _moment(text: str) -> datetime:
+    return datetime.fromisoformat(text).astimezone(UTC)

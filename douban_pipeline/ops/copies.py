@@ -11,7 +11,7 @@ from douban_pipeline.douban.settings import load_settings
 from douban_pipeline.douban.store import migrations
 from douban_pipeline.ops import backup as backups
 from douban_pipeline.ops.console import plain
-from douban_pipeline.ops.restore import Plan, plan_restore
+from douban_pipeline.ops.restore import RestorePlan, plan_restore
 from douban_pipeline.ops.restore import restore as restore_from
 
 
@@ -55,8 +55,8 @@ def put_back(path: Path, *, dry_run: bool, replace: bool, keep: bool) -> None:
     kept = settings.home / "backups" / f"replaced-{settings.table_prefix}{now:%Y%m%dT%H%M%SZ}.sql.gz"
     plain(f"backup     {path}, taken {_time(plan.header.taken_at)} by release {plan.header.release}")
     plain(f"into       {settings.shown_library_url}, tables {settings.table_prefix}douban_*")
-    plain(f"version    {plan.standing.version or 'none'} → {plan.header.version or 'none'}")
-    _tell_the_gap(plan)
+    plain(f"version    {plan.tables.version or 'none'} → {plan.header.version or 'none'}")
+    _print_what_is_lost(plan)
     if dry_run:
         for refusal in plan.refusals:
             plain(f"refused    {refusal}")
@@ -72,11 +72,11 @@ def put_back(path: Path, *, dry_run: bool, replace: bool, keep: bool) -> None:
     services.close()
 
 
-def _tell_the_gap(plan: Plan) -> None:
-    since, standing = _time(plan.header.newest_write), plan.standing
-    plain(f"log        its newest write is of {since}; it will not know later ones, which still stand in the CMS")
-    if standing.since:
-        plain(f"lost       {standing.since} changes to {standing.since_videos} videos that the present log knows")
+def _print_what_is_lost(plan: RestorePlan) -> None:
+    newest, tables = _time(plan.header.newest_write), plan.tables
+    plain(f"log        its newest write is of {newest}; it will not know later ones, which stay in the CMS")
+    if tables.lost_changes:
+        plain(f"lost       {tables.lost_changes} changes to {tables.lost_videos} videos that the present log knows")
 
 
 def _time(moment: datetime | None) -> str:

@@ -60,7 +60,7 @@ def missing_grants(engine: Engine, settings: Settings, tables: OwnTables, cms: C
     ]
     for table in tables.metadata.sorted_tables:
         wanted += [(f"{verb} ON {table.name}", statement) for verb, statement in _writes(table)]
-    return [told for told, statement in wanted if not _allowed(engine, statement)]
+    return [right for right, statement in wanted if not _allowed(engine, statement)]
 
 
 def _writes(table: Table) -> list[tuple[str, UpdateBase]]:
@@ -74,10 +74,10 @@ def _writes(table: Table) -> list[tuple[str, UpdateBase]]:
 
 
 def _allowed(engine: Engine, statement: UpdateBase) -> bool:
-    told = statement.compile(dialect=engine.dialect)
+    compiled = statement.compile(dialect=engine.dialect)
     try:
         with reading(engine) as connection:
-            connection.exec_driver_sql(f"EXPLAIN {told}")
+            connection.exec_driver_sql(f"EXPLAIN {compiled}")
     except (OperationalError, ProgrammingError) as error:
         if error.orig is not None and error.orig.args and error.orig.args[0] in _DENIED:
             return False

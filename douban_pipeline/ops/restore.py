@@ -1,4 +1,4 @@
-"""Reading a backup of our tables back, and telling what it costs: the log no longer knows the writes made since."""
+"""Reading a backup of our tables back, and what that loses: the log no longer knows the writes made since."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ from douban_pipeline.core.owner import is_dead
 from douban_pipeline.douban.store import migrations
 from douban_pipeline.douban.store.states import ChangeState, TaskStatus
 from douban_pipeline.douban.store.tables import OwnTables
-from douban_pipeline.ops.backup import back_up, newest_write, present_tables
-from douban_pipeline.ops.backup_file import Header, pieces, verify
+from douban_pipeline.ops.backup import BackupHeader, back_up, newest_write, present_tables, sql_pieces, verify_backup
 from douban_pipeline.ops.client_programs import (
     CLIENT,
     OperatingError,
@@ -31,46 +30,49 @@ _SHOWN = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """What stands in the database before a backup is read back.
+class PresentTables:
+    """Our tables in the database before a backup is read back.
 
     Attributes:
         rows: Rows of those of our tables that exist, by name.
         version: Of these tables; ``None`` if none is noted.
         newest_write: When the newest change in their log was prepared.
-        since: Changes in their log that took effect and were prepared after the backup's newest one.
-        since_videos: How many videos these are of.
+        lost_changes: Changes in their log that took effect and were prepared after the backup's newest one: the
+            restored log will not know them.
+        lost_videos: How many videos these are of.
         owners: Runs that hold tasks now and may be alive.
     """
 
     rows: dict[str, int]
     version: str | None
     newest_write: datetime | None
-    since: int
-    since_videos: int
+    lost_changes: int
+    lost_videos: int
     owners: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class RestorePlan:
     """A restore as it would be done now; ``refusals`` says why it would not."""
 
     path: Path
-    header: Header
-    standing: Standing
+    header: BackupHeader
+    tables: PresentTables
     refusals: tuple[str, ...]
 
 
-def plan_restore(engine: Engine, tables: OwnTables, prefix: str, path: Path, now: datetime, *, replace: bool) -> Plan:
-    """Read a backup whole, look at the database, and tell what restoring would mean; nothing is changed.
+def plan_restore(
+    engine: Engine, tables: OwnTables, prefix: str, path: Path, now: datetime, *, replace: bool
+) -> RestorePlan:
+    """Read a backup whole, look at the database, and return what restoring would mean; nothing is changed.
 
     Raises:
         OperatingError: The file is no whole backup of ours.
     """
     require_server(engine.url)
-    header = verify(path)
+    header = verify_backup(path)
     with reading(engine) as connection:
-        standing = _standing(connection, tables, prefix, header, now)
+        present = _look_at_tables(connection, tables, prefix, header, now)
     refusals = []
     if header.prefix != prefix:
         refusals.append(f"the backup is of tables under {header.prefix!r}, DOUBAN_PIPELINE_TABLE_PREFIX is {prefix!r}")
@@ -81,18 +83,18 @@ def plan_restore(engine: Engine, tables: OwnTables, prefix: str, path: Path, now
             f"the backup is of version {header.version}, this release knows none after {migrations.head(prefix)}: "
             f"install release {header.release} or a later one"
         )
-    if standing.owners:
+    if present.owners:
         refusals.append(
-            f"runs are under way ({', '.join(standing.owners[:3])}): stop Dagster's daemon, wait until they have "
+            f"runs are under way ({', '.join(present.owners[:3])}): stop Dagster's daemon, wait until they have "
             "ended, and try again"
         )
-    held = {name: count for name, count in standing.rows.items() if count}
+    held = {name: count for name, count in present.rows.items() if count}
     if held and not replace:
         refusals.append(
             f"our tables hold rows ({', '.join(f'{name} {count}' for name, count in sorted(held.items())[:3])} …): "
             "say --replace to put the backup in their place"
         )
-    return Plan(path, header, standing, tuple(refusals))
+    return RestorePlan(path, header, present, tuple(refusals))
 
 
 def restore(
@@ -104,14 +106,14 @@ def restore(
     *,
     replace: bool = False,
     keep_in: Path | None = None,
-) -> Plan:
+) -> RestorePlan:
     """Put the backup in ``path`` in the place of our tables.
 
     The version is read back last: if this is cut off, no version is noted, every command and run refuses to use the
     tables, and it can be done again.
 
     Args:
-        keep_in: File that gets a backup of what stands now, if anything does; ``None`` keeps nothing.
+        keep_in: File that gets a backup of our present tables, if they hold anything; ``None`` keeps nothing.
 
     Raises:
         OperatingError: It is refused, or it failed.
@@ -122,7 +124,7 @@ def restore(
         plan = plan_restore(engine, tables, prefix, path, now, replace=replace)
         if plan.refusals:
             raise OperatingError("not restored: " + "; ".join(plan.refusals))
-        if keep_in is not None and any(plan.standing.rows.values()):
+        if keep_in is not None and any(plan.tables.rows.values()):
             _keep(engine, tables, prefix, keep_in, now)
         with options_file(engine.url) as options:
             command = [program(CLIENT), f"--defaults-file={options}", "--batch", str(engine.url.database)]
@@ -139,47 +141,49 @@ def _keep(engine: Engine, tables: OwnTables, prefix: str, path: Path, now: datet
         back_up(engine, tables, prefix, path, now)
     except OperatingError as error:
         raise OperatingError(
-            f"not restored: what stands now cannot be kept ({error}); --no-keep goes on without"
+            f"not restored: the present tables cannot be kept ({error}); --no-keep goes on without"
         ) from error
 
 
-def _standing(connection: Connection, tables: OwnTables, prefix: str, header: Header, now: datetime) -> Standing:
+def _look_at_tables(
+    connection: Connection, tables: OwnTables, prefix: str, header: BackupHeader, now: datetime
+) -> PresentTables:
     present = present_tables(connection, tables)
     rows = {
         name: int(connection.execute(select(func.count()).select_from(table)).scalar_one())
         for name, table in present.items()
     }
-    since = since_videos = 0
+    lost_changes = lost_videos = 0
     log, task = tables.log, tables.task
     if log.name in present:
         done = log.c.state.in_([ChangeState.APPLIED, ChangeState.REVERTED, ChangeState.PREPARED])
         query = select(func.count(), func.count(log.c.vod_id.distinct())).where(done)
         if header.newest_write is not None:
             query = query.where(log.c.prepared_at > header.newest_write)
-        since, since_videos = connection.execute(query).one()
+        lost_changes, lost_videos = connection.execute(query).one()
     owners: list[str] = []
     if task.name in present:
         leased = select(task.c.lease_owner.distinct()).where(
             task.c.status == TaskStatus.RUNNING, task.c.lease_owner.is_not(None), task.c.lease_until > now
         )
         owners = [owner for owner in connection.execute(leased).scalars() if not is_dead(owner)]
-    return Standing(
+    return PresentTables(
         rows,
         migrations.current(connection.engine, prefix),
         newest_write(connection, tables),
-        since,
-        since_videos,
+        lost_changes,
+        lost_videos,
         tuple(sorted(owners)),
     )
 
 
-def _statements(engine: Engine, tables: OwnTables, prefix: str, plan: Plan) -> Iterator[bytes]:
+def _statements(engine: Engine, tables: OwnTables, prefix: str, plan: RestorePlan) -> Iterator[bytes]:
     version = engine.dialect.identifier_preparer.quote(migrations.version_table(prefix))
     yield f"SET SESSION lock_wait_timeout = {LOCK_WAIT_SECONDS};\nDROP TABLE IF EXISTS {version};\n".encode()
     for table in tables.metadata.sorted_tables:
-        if table.name in plan.standing.rows:
+        if table.name in plan.tables.rows:
             yield f"{DropTable(table).compile(dialect=engine.dialect)};\n".encode()
-    yield from pieces(plan.path)
+    yield from sql_pieces(plan.path)
 
 
 def _feed(command: list[str], statements: Iterator[bytes]) -> None:
@@ -198,8 +202,8 @@ def _feed(command: list[str], statements: Iterator[bytes]) -> None:
             process.wait()
         if status:
             output.seek(0)
-            told = output.read(_SHOWN).decode(errors="replace").strip()
+            message = output.read(_SHOWN).decode(errors="replace").strip()
             raise OperatingError(
-                f"{Path(command[0]).name} failed ({status}): {told}. Our tables are incomplete now, and nothing runs "
-                "on them: mend the cause and restore again with --replace"
+                f"{Path(command[0]).name} failed ({status}): {message}. Our tables are incomplete now, and nothing "
+                "runs on them: mend the cause and restore again with --replace"
             )

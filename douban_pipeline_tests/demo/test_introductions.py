@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from douban_pipeline.demo.faults import ENDPOINTS, MODEL_FAULTS, Fault, inventing
-from douban_pipeline.demo.inventions import INVENTIONS, Request, invented
+from douban_pipeline.demo.inventions import INVENTIONS, InventionRequest, invented
 from douban_pipeline.demo.phrases import ANY_MOOD, FRAMES, MANNERS, MOODS
 from douban_pipeline.demo.replay import ReplayServer
 from douban_pipeline.demo.sample import load_subjects
@@ -152,7 +152,9 @@ VIOLATES = {
     "invented_rating": lambda text, facts: re.findall(r"评分|票房|满分", text),
     "invented_platform": lambda text, facts: re.findall(r"爱奇艺|腾讯视频|优酷|芒果TV", text),
     "copied": lambda text, facts: pieces(text, 30) & pieces(facts["synopsis"], 30),
-    "same_text": lambda text, facts: pieces(text, 30) & pieces(invented("same_text", Request(sheet(SUBJECTS[3]))), 30),
+    "same_text": lambda text, facts: (
+        pieces(text, 30) & pieces(invented("same_text", InventionRequest(sheet(SUBJECTS[3]))), 30)
+    ),
     "too_short": lambda text, facts: han(text) < 120,
     "too_long": lambda text, facts: han(text) > 300,
     "markup": lambda text, facts: re.findall(r"[<>*#]", text),
@@ -170,7 +172,7 @@ def test_each_invention_is_wrong_in_its_own_way_and_right_otherwise(kind: str) -
     lengths = {"too_short", "too_long"}
     for subject in SUBJECTS[:60]:
         facts = sheet(subject, synopsis=SYNOPSIS)
-        text = invented(kind, Request(facts, people=PEOPLE, titles=TITLES))
+        text = invented(kind, InventionRequest(facts, people=PEOPLE, titles=TITLES))
         signs = {other for other, shows in VIOLATES.items() if shows(text, facts)}
         assert kind in signs, text
         # A year is a number; a made-up title may hold somebody's name. Those two show elsewhere too.
@@ -189,7 +191,7 @@ def test_faithful_texts_show_no_invention() -> None:
 
 def test_without_a_synopsis_there_is_nothing_to_copy() -> None:
     facts = sheet(FAREWELL, synopsis="")
-    text = invented("copied", Request(facts))
+    text = invented("copied", InventionRequest(facts))
     assert [kind for kind in set(VIOLATES) - {"copied", "borrowed_name"} if VIOLATES[kind](text, facts)] == []
 
 

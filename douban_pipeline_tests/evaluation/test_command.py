@@ -14,7 +14,7 @@ import pytest
 from rich.console import Console
 
 from douban_pipeline.evaluation import command
-from douban_pipeline.evaluation.command import EvaluationError, Limits, Request, profile_names, run
+from douban_pipeline.evaluation.command import EvaluationError, EvaluationLimits, EvaluationRequest, profile_names, run
 from douban_pipeline.evaluation.formats import FormatError, GoldRow, read_corpus, read_gold
 from douban_pipeline.evaluation.runner import Result, evaluate
 from douban_pipeline.matching.profiles import PROFILES, Profile, make_profile
@@ -92,15 +92,15 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> Callable[[Judge], None]:
     return put
 
 
-def told(request: Request, *, terminal: bool = False) -> tuple[bool, str]:
+def told(request: EvaluationRequest, *, terminal: bool = False) -> tuple[bool, str]:
     output = io.StringIO()
     console = Console(file=output, width=160, force_terminal=terminal, color_system=None)
     kept = run(request, console, FakeClock(datetime(2026, 3, 1, tzinfo=UTC)))
     return kept, output.getvalue()
 
 
-def request(corpus: Path, gold: list[Path], out: Path, *profiles: str, **changes: Any) -> Request:
-    return Request(corpus, gold, [make_profile(name) for name in profiles or ("plan",)], out, **changes)
+def request(corpus: Path, gold: list[Path], out: Path, *profiles: str, **changes: Any) -> EvaluationRequest:
+    return EvaluationRequest(corpus, gold, [make_profile(name) for name in profiles or ("plan",)], out, **changes)
 
 
 def files(folder: Path) -> set[str]:
@@ -153,17 +153,19 @@ def test_an_earlier_report_is_compared_with_even_where_it_is_overwritten(
 @pytest.mark.parametrize(
     ("limits", "kept", "said"),
     [
-        (Limits(), True, ""),
-        (Limits(most_wrong=4, least_coverage=1.0), True, ""),
-        (Limits(most_wrong=3), False, "calibrated: 4 wrong links, and at most 3 are allowed"),
+        (EvaluationLimits(), True, ""),
+        (EvaluationLimits(most_wrong=4, least_coverage=1.0), True, ""),
+        (EvaluationLimits(most_wrong=3), False, "calibrated: 4 wrong links, and at most 3 are allowed"),
         (
-            Limits(least_coverage=0.667),
+            EvaluationLimits(least_coverage=0.667),
             False,
             "plan: coverage of the headline sources is 66.667 %, and at least 66.7 % is asked for",
         ),
     ],
 )
-def test_limits(tmp_path: Path, corpus: Path, gold: list[Path], judged, limits: Limits, kept: bool, said: str):
+def test_limits(
+    tmp_path: Path, corpus: Path, gold: list[Path], judged, limits: EvaluationLimits, kept: bool, said: str
+):
     judged(badly)
     profiles = ("calibrated",) if limits.least_coverage == 1.0 or not said else PROFILES
     found, output = told(request(corpus, gold, tmp_path / "out", *profiles, limits=limits))
@@ -173,7 +175,7 @@ def test_limits(tmp_path: Path, corpus: Path, gold: list[Path], judged, limits: 
 
 
 def test_coverage_of_no_rows_is_not_kept(tmp_path: Path, corpus: Path, gold: list[Path], judged):
-    kept, output = told(request(corpus, gold[1:], tmp_path / "out", limits=Limits(least_coverage=0.0)))
+    kept, output = told(request(corpus, gold[1:], tmp_path / "out", limits=EvaluationLimits(least_coverage=0.0)))
     assert not kept
     assert "no row of a headline source" in output
 
@@ -318,7 +320,7 @@ def test_rows_are_judged_once_more_without_their_truth(tmp_path: Path, corpus: P
         return result(row, best=100) if row.row == 1 else result(row, "NOT_FOUND", None)
 
     judged(credulous)
-    kept, output = told(request(corpus, gold[:1], tmp_path / "out", limits=Limits(most_wrong=0)))
+    kept, output = told(request(corpus, gold[:1], tmp_path / "out", limits=EvaluationLimits(most_wrong=0)))
     assert kept, "what happens without the truth is told, not counted among the wrong links"
     line = next(line for line in output.splitlines() if "Truth taken out " in line)
     assert line.split()[3:7] == ["3", "33.3", "%", "1"]

@@ -6,7 +6,7 @@ import pytest
 
 from douban_pipeline.douban.sources.douban_php import SubjectRecord
 from douban_pipeline.douban.sources.errors import SubjectMissing
-from douban_pipeline.douban.sources.search import Question
+from douban_pipeline.douban.sources.search import VideoQuery
 from douban_pipeline.evaluation.formats import CorpusSubject
 from douban_pipeline.evaluation.local import PAGE, LocalDouban, LocalSearch
 
@@ -18,7 +18,7 @@ CORPUS = {
 
 
 def search(query, corpus=CORPUS):
-    return LocalSearch(corpus).search(Question("", title=query), max_age=None)
+    return LocalSearch(corpus).search(VideoQuery("", title=query), max_age=None)
 
 
 def test_a_search_tells_of_a_hit_what_suggestions_tell():

@@ -12,7 +12,7 @@ import pytest
 
 from douban_pipeline.evaluation import report_html, report_markdown
 from douban_pipeline.evaluation.comparison import compare_with, predictions_of
-from douban_pipeline.evaluation.report import MOST_REGRESSED, Report, Run, make_report
+from douban_pipeline.evaluation.report import MOST_REGRESSED, EvaluationReport, Run, make_report
 from douban_pipeline.evaluation.runner import Result
 from douban_pipeline.matching.profiles import make_profile
 from douban_pipeline_tests.evaluation.rows import gold, none_row, result, trap_row
@@ -30,7 +30,7 @@ RESULTS = [
 ]
 
 
-def report_of(results: list[Result], profile: str = "plan", earlier: list[Result] | None = None) -> Report:
+def report_of(results: list[Result], profile: str = "plan", earlier: list[Result] | None = None) -> EvaluationReport:
     comparison = compare_with(predictions_of(earlier), results, "earlier/") if earlier is not None else None
     return make_report(RUN, make_profile(profile), results, comparison)
 

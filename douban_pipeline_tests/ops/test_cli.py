@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from douban_pipeline import __version__
-from douban_pipeline.demo.environment import demo_environment
+from douban_pipeline.demo.setup import demo_environment
 from douban_pipeline.douban.settings import PREFIX, Settings, load_settings, variable
 from douban_pipeline.douban.store import migrations
 from douban_pipeline.ops.cli import app, main

@@ -21,7 +21,7 @@ from douban_pipeline.douban.store.states import TaskStage, TaskType
 from douban_pipeline.douban.store.tasks import NewTask
 from douban_pipeline.douban.writes.changes import Change
 from douban_pipeline.ops import backup as backups
-from douban_pipeline.ops.backup_file import verify
+from douban_pipeline.ops.backup import verify_backup
 from douban_pipeline.ops.client_programs import OperatingError
 from douban_pipeline.ops.restore import plan_restore, restore
 from douban_pipeline_tests.harness.fixtures.calling import caller  # noqa: F401 (a fixture)
@@ -161,7 +161,7 @@ def test_a_backup_that_is_killed_leaves_the_one_before(library, tmp_path):
     process.kill()
     process.join()
     assert path.read_bytes() == before
-    assert verify(saved(library, path)).prefix == "mac_"
+    assert verify_backup(saved(library, path)).prefix == "mac_"
     assert not partial.exists()
 
 

@@ -71,7 +71,7 @@ def titles(value: object) -> tuple[str, ...]:
 
 
 def year(value: object) -> int | None:
-    """Return the first plausible year, see `catalog.numbers.year_of`."""
+    """Return the first plausible year, see `cms.numbers.year_of`."""
     return year_of(clean(value))
 
 
@@ -90,7 +90,7 @@ def count(value: object, most: int = 20_000) -> int | None:
 
 
 def minutes(value: object) -> int | None:
-    """Return a running time in minutes, of several versions the first; see `catalog.numbers.minutes_of`."""
+    """Return a running time in minutes, of several versions the first; see `cms.numbers.minutes_of`."""
     return minutes_of(clean(value))
 
 

@@ -16,7 +16,7 @@ MISS_MAX_AGE = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class VideoQuery:
     """One thing to search for, worded for each kind of provider. "" is a wording that there is not.
 
     Attributes:
@@ -130,10 +130,10 @@ class SearchProvider(Protocol):
 
     @property
     def titles_only(self) -> bool:
-        """Whether it is an index of titles, which only `Question.title` may be asked of."""
+        """Whether it is an index of titles, which only `VideoQuery.title` may be asked of."""
         ...
 
-    def search(self, question: Question, *, max_age: timedelta | None) -> SearchAnswer:
+    def search(self, question: VideoQuery, *, max_age: timedelta | None) -> SearchAnswer:
         """Search once.
 
         Args:
@@ -141,13 +141,13 @@ class SearchProvider(Protocol):
             max_age: Oldest archived answer to accept instead of a call; None always calls.
 
         Raises:
-            SourceError: Of the kind that fits; see `upstream.errors`.
+            SourceError: Of the kind that fits; see `core.errors`.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class Parsed:
+class ParsedHits:
     """A parsed answer before it is joined with its snapshot."""
 
     hits: tuple[Hit, ...]
@@ -176,14 +176,14 @@ class HttpSearch(ABC):
         self._miss_max_age = miss_max_age
 
     @abstractmethod
-    def ask(self, text: str, key: str) -> FetchedAnswer[Parsed]:
+    def ask(self, text: str, key: str) -> FetchedAnswer[ParsedHits]:
         """Make the call for ``text``, to be archived under ``key``."""
 
     @abstractmethod
-    def parse(self, body: bytes) -> Parsed:
+    def parse(self, body: bytes) -> ParsedHits:
         """Read one raw answer; raises a `SourceError` when it is none."""
 
-    def search(self, question: Question, *, max_age: timedelta | None) -> SearchAnswer:
+    def search(self, question: VideoQuery, *, max_age: timedelta | None) -> SearchAnswer:
         """See `SearchProvider.search`."""
         text = question.wording(titles_only=self.titles_only)
         form = "" if self.titles_only else question.form
@@ -201,7 +201,7 @@ class HttpSearch(ABC):
             silent=fetched.value.silent,
         )
 
-    def _cached(self, key: str, max_age: timedelta | None) -> FetchedAnswer[Parsed] | None:
+    def _cached(self, key: str, max_age: timedelta | None) -> FetchedAnswer[ParsedHits] | None:
         found = self._fetcher.cached(key, max_age, self.parse)
         if found is not None and found.value.silent and not found.value.hits:
             return None  # who kept silent then may answer now

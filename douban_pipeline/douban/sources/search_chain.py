@@ -17,10 +17,10 @@ from douban_pipeline.core.errors import (
 from douban_pipeline.core.http import Fetcher
 from douban_pipeline.douban.sources.search import (
     MISS_MAX_AGE,
-    Question,
     SearchAnswer,
     SearchIncomplete,
     SearchProvider,
+    VideoQuery,
 )
 from douban_pipeline.douban.sources.search_providers import PROVIDERS
 
@@ -49,7 +49,7 @@ class Chain:
         """Whether all of them are."""
         return all(provider.titles_only for provider in self._providers)
 
-    def search(self, question: Question, *, max_age: timedelta | None) -> SearchAnswer:
+    def search(self, question: VideoQuery, *, max_age: timedelta | None) -> SearchAnswer:
         """See `SearchProvider.search`.
 
         Raises:

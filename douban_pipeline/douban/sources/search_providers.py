@@ -19,14 +19,14 @@ from douban_pipeline.core.http import FetchedAnswer
 from douban_pipeline.core.payload import as_int
 from douban_pipeline.douban.sources import answer_values as values
 from douban_pipeline.douban.sources.answer_bodies import error_of_body, read_json
-from douban_pipeline.douban.sources.search import Hit, HttpSearch, Parsed, each_once
+from douban_pipeline.douban.sources.search import Hit, HttpSearch, ParsedHits, each_once
 from douban_pipeline.douban.sources.subject_urls import SMALLEST_ID, subject_ids
 
 _BOCHA_KEY_HINT = "is BOCHA_API_KEY right?"
 _BOCHA_MONEY = re.compile(r"enough money|余额|欠费", re.IGNORECASE)
 
 
-def parse_searxng(body: bytes) -> Parsed:
+def parse_searxng(body: bytes) -> ParsedHits:
     """Read one raw answer of SearXNG.
 
     Raises:
@@ -42,10 +42,10 @@ def parse_searxng(body: bytes) -> Parsed:
     silent = _engines(answer.get("unresponsive_engines"))
     if silent and not results:
         raise SourceUnavailable(source, f"no engine answered: {', '.join(silent)}"[:300])
-    return Parsed(hits, silent)
+    return ParsedHits(hits, silent)
 
 
-def parse_suggestions(body: bytes) -> Parsed:
+def parse_suggestions(body: bytes) -> ParsedHits:
     """Read one raw answer of Douban's suggestions.
 
     Raises:
@@ -83,10 +83,10 @@ def parse_suggestions(body: bytes) -> Parsed:
                 episodes=episodes,
             )
         )
-    return Parsed(each_once(hits))
+    return ParsedHits(each_once(hits))
 
 
-def parse_bocha(body: bytes) -> Parsed:
+def parse_bocha(body: bytes) -> ParsedHits:
     """Read one raw answer of Bocha.
 
     Only an answer that calls itself a search response may be empty: it then has no ``webPages``, or none in them.
@@ -106,10 +106,10 @@ def parse_bocha(body: bytes) -> Parsed:
     pages = data.get("webPages")
     results = pages.get("value") if isinstance(pages, dict) else pages
     if results is None:
-        return Parsed(())
+        return ParsedHits(())
     if not isinstance(results, list):
         raise SourceUnavailable(source, "web pages that are no list")
-    return Parsed(_web_hits(source, results, title="name", snippet="snippet"))
+    return ParsedHits(_web_hits(source, results, title="name", snippet="snippet"))
 
 
 class SearxngProvider(HttpSearch):
@@ -118,7 +118,7 @@ class SearxngProvider(HttpSearch):
     name = "searxng"
     parser_version = "searxng-1"
 
-    def ask(self, text: str, key: str) -> FetchedAnswer[Parsed]:
+    def ask(self, text: str, key: str) -> FetchedAnswer[ParsedHits]:
         """Ask for JSON, which an instance must allow in its settings."""
         return self._fetcher.get(
             self._url,
@@ -129,7 +129,7 @@ class SearxngProvider(HttpSearch):
             hints={403: "is json among search.formats in the instance's settings.yml?"},
         )
 
-    def parse(self, body: bytes) -> Parsed:
+    def parse(self, body: bytes) -> ParsedHits:
         """See `parse_searxng`."""
         return parse_searxng(body)
 
@@ -141,11 +141,11 @@ class DoubanSuggestProvider(HttpSearch):
     parser_version = "douban_suggest-1"
     titles_only = True
 
-    def ask(self, text: str, key: str) -> FetchedAnswer[Parsed]:
+    def ask(self, text: str, key: str) -> FetchedAnswer[ParsedHits]:
         """Ask for a title."""
         return self._fetcher.get(self._url, {"q": text}, key=key, parser_version=self.parser_version, parse=self.parse)
 
-    def parse(self, body: bytes) -> Parsed:
+    def parse(self, body: bytes) -> ParsedHits:
         """See `parse_suggestions`."""
         return parse_suggestions(body)
 
@@ -164,7 +164,7 @@ class BochaProvider(HttpSearch):
     sites = ("movie.douban.com", "m.douban.com", "www.douban.com")
     """Where subjects have their pages: nothing else is looked at."""
 
-    def ask(self, text: str, key: str) -> FetchedAnswer[Parsed]:
+    def ask(self, text: str, key: str) -> FetchedAnswer[ParsedHits]:
         """Ask for pages of Douban. The sites are a parameter here, no words of the query."""
         payload = {
             "query": " ".join(word for word in text.split() if not word.startswith("site:")),
@@ -183,7 +183,7 @@ class BochaProvider(HttpSearch):
             refuse=_refuse_bocha,
         )
 
-    def parse(self, body: bytes) -> Parsed:
+    def parse(self, body: bytes) -> ParsedHits:
         """See `parse_bocha`."""
         return parse_bocha(body)
 

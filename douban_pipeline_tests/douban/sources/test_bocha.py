@@ -17,7 +17,7 @@ from douban_pipeline.core.errors import (
 )
 from douban_pipeline.core.gate_rules import GateState
 from douban_pipeline.demo.replay import ReplayServer
-from douban_pipeline.douban.sources.search import Hit, Question, SearchAnswer, SearchProvider
+from douban_pipeline.douban.sources.search import Hit, SearchAnswer, SearchProvider, VideoQuery
 from douban_pipeline.douban.sources.search_chain import search_from
 from douban_pipeline.douban.sources.search_providers import parse_bocha
 from douban_pipeline_tests.harness.fixtures.scenario import FILMS
@@ -120,7 +120,7 @@ def bocha(house: House, url: str, key: str = KEY, **options: Any) -> SearchProvi
 
 
 def ask(provider: SearchProvider, words: str, form: str = "plain") -> SearchAnswer:
-    return provider.search(Question("片|2002", words=words, form=form), max_age=WEEK)
+    return provider.search(VideoQuery("片|2002", words=words, form=form), max_age=WEEK)
 
 
 def test_what_is_asked(library_house: House, source: Source) -> None:

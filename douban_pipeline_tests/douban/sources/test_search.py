@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from douban_pipeline.core.errors import SourceError, SourceThrottled, SourceUnavailable, SourceWall
 from douban_pipeline.core.gate_rules import GateState
-from douban_pipeline.douban.sources.search import Hit, Question, SearchAnswer, SearchProvider
+from douban_pipeline.douban.sources.search import Hit, SearchAnswer, SearchProvider, VideoQuery
 from douban_pipeline.douban.sources.search_chain import search_from
 from douban_pipeline.douban.sources.search_providers import (
     PROVIDERS,
@@ -86,13 +86,13 @@ def ask(
     search: SearchProvider, text: str, about: str = "片|", *, form: str = "", max_age: timedelta | None = WEEK
 ) -> SearchAnswer:
     """Ask a provider of either kind for ``text``; a title has no form."""
-    question = Question(about, words=text, form=form, title=f"{text}/{form}")
+    question = VideoQuery(about, words=text, form=form, title=f"{text}/{form}")
     return search.search(question, max_age=max_age)
 
 
 def test_searxng(library_house: House, source: Source) -> None:
     source.says(SEARXNG)
-    question = Question("无间道|2002", words="无间道 豆瓣", title="无间道")
+    question = VideoQuery("无间道|2002", words="无间道 豆瓣", title="无间道")
     answer = provider(library_house, source, "searxng").search(question, max_age=WEEK)
     assert source.asked[0][1] == {"q": ["无间道 豆瓣"], "format": ["json"]}
     assert answer.ids == (1307914, 1307856)
@@ -107,7 +107,7 @@ def test_searxng(library_house: House, source: Source) -> None:
 
 def test_douban_suggestions(library_house: House, source: Source) -> None:
     source.says(SUGGESTIONS)
-    question = Question("无间道|2002", words="无间道 豆瓣", title="无间道")
+    question = VideoQuery("无间道|2002", words="无间道 豆瓣", title="无间道")
     answer = provider(library_house, source, "douban_suggest").search(question, max_age=WEEK)
     assert source.asked[0][1] == {"q": ["无间道"]}
     assert answer.ids == (1307914, 26279289)

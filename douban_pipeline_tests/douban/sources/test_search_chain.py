@@ -18,14 +18,14 @@ from douban_pipeline.core.errors import (
     SourceUnpaid,
     SourceWall,
 )
-from douban_pipeline.douban.sources.search import Hit, Question, SearchAnswer, SearchIncomplete
+from douban_pipeline.douban.sources.search import Hit, SearchAnswer, SearchIncomplete, VideoQuery
 from douban_pipeline.douban.sources.search_chain import Chain, search_from
 from douban_pipeline_tests.harness.fixtures.clocks import START
 from douban_pipeline_tests.harness.fixtures.scripted_source import House, Say, Source
 
 WEEK = timedelta(days=7)
 SOON, LATER = START + timedelta(hours=1), START + timedelta(hours=9)
-QUESTION = Question("片名|2021", words="片名 豆瓣", title="片名", form="plain")
+QUESTION = VideoQuery("片名|2021", words="片名 豆瓣", title="片名", form="plain")
 
 
 class Provider:
@@ -40,7 +40,7 @@ class Provider:
         self.requests = 1
         self.asked: list[str] = []
 
-    def search(self, question: Question, *, max_age: timedelta | None) -> SearchAnswer:
+    def search(self, question: VideoQuery, *, max_age: timedelta | None) -> SearchAnswer:
         assert max_age == WEEK
         self.asked.append(question.wording(titles_only=self.titles_only))
         if isinstance(self.state, Exception):
@@ -64,7 +64,7 @@ def pair(first: Any, second: Any) -> tuple[Provider, Provider]:
     return one, two
 
 
-def ask(*providers: Provider, question: Question = QUESTION) -> SearchAnswer:
+def ask(*providers: Provider, question: VideoQuery = QUESTION) -> SearchAnswer:
     return Chain(providers).search(question, max_age=WEEK)
 
 
@@ -173,7 +173,7 @@ def test_each_is_asked_in_the_words_it_understands() -> None:
     web, index, other = Provider("web"), Provider("index", titles_only=True), Provider("other")
     ask(web, index, other)
     assert (web.asked, index.asked, other.asked) == (["片名 豆瓣"], ["片名"], ["片名 豆瓣"])
-    untitled = Question("片名|2021", words="片名 某人 豆瓣 subject")
+    untitled = VideoQuery("片名|2021", words="片名 某人 豆瓣 subject")
     assert ask(web, index, other, question=untitled).hits == (), "nobody who has words for it is left out"
     assert (len(web.asked), len(index.asked), len(other.asked)) == (2, 1, 2)
     index.state = HITS
@@ -185,7 +185,7 @@ def test_that_the_others_are_closed_does_not_close_who_was_not_asked() -> None:
     web, index = Provider("web"), Provider("index", titles_only=True)
     web.state = CLOSED
     with pytest.raises(SearchIncomplete):
-        ask(web, index, question=Question("片名|2021", words="片名 某人 豆瓣 subject"))
+        ask(web, index, question=VideoQuery("片名|2021", words="片名 某人 豆瓣 subject"))
 
 
 @pytest.mark.parametrize("kinds", [(True, True), (True, False), (False, True), (False, False)])
@@ -243,9 +243,9 @@ def test_over_http_a_spent_quota_passes_the_question_on(house: House, source: So
     source.says({"code": 200, "data": {"_type": "SearchResponse"}}, PAGE)
     first = chain.search(QUESTION, max_age=WEEK)
     assert (first.provider, first.requests) == ("searxng", 2), "bocha found nothing"
-    second = chain.search(Question("别的片|", words="别的片 豆瓣"), max_age=WEEK)
+    second = chain.search(VideoQuery("别的片|", words="别的片 豆瓣"), max_age=WEEK)
     assert (second.provider, second.requests) == ("searxng", 1), "bocha has had its calls of the day"
     source.says({"results": []})
     with pytest.raises(SearchIncomplete) as caught:
-        chain.search(Question("没有的片|", words="没有的片 豆瓣"), max_age=WEEK)
+        chain.search(VideoQuery("没有的片|", words="没有的片 豆瓣"), max_age=WEEK)
     assert isinstance(caught.value.cause, QuotaSpent)

@@ -8,7 +8,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from douban_pipeline.demo.answers import Answer
+from douban_pipeline.demo.answers import HttpAnswer
 from douban_pipeline.demo.replay import ReplayServer
 
 Span = tuple[float, float]
@@ -46,7 +46,7 @@ class TimedReplay(ReplayServer):
         super().start()
         return self
 
-    def respond(self, method: str, target: str, body: bytes, authorization: str) -> Answer | None:
+    def respond(self, method: str, target: str, body: bytes, authorization: str) -> HttpAnswer | None:
         """Return the answer to one request, and remember it."""
         began = time.time()
         answer = super().respond(method, target, body, authorization)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from random import Random
 from typing import Any
 
-from douban_pipeline.demo.answers import Answer, Subject
+from douban_pipeline.demo.answers import HttpAnswer, Subject
 from douban_pipeline.demo.faults import ENDPOINTS, RequestLog
 from douban_pipeline.demo.replay import ReplayServer
 
@@ -77,7 +77,7 @@ class DistantReplay(ReplayServer):
         self.requests = self._log
         self._timeout, self._delay, self._rng = caller_timeout, delay, Random(seed)
 
-    def respond(self, method: str, target: str, body: bytes, authorization: str) -> Answer | None:
+    def respond(self, method: str, target: str, body: bytes, authorization: str) -> HttpAnswer | None:
         """Return the answer after a while; see `ReplayServer.respond`."""
         answer = super().respond(method, target, body, authorization)
         if answer is None:

@@ -14,10 +14,10 @@ from douban_pipeline.douban.sources.douban_php import SubjectAnswer, SubjectReco
 from douban_pipeline.douban.sources.errors import SubjectMissing
 from douban_pipeline.douban.sources.search import (
     Hit,
-    Question,
     SearchAnswer,
     SearchIncomplete,
     SearchProvider,
+    VideoQuery,
 )
 from douban_pipeline.matching import (
     Likeness,
@@ -281,7 +281,7 @@ class CandidateFinder:
         subjects = [*progress.facts, *map(glimpsed_facts, found.hits)]
         return judge(progress.video, subjects, profile=self.profile, crowded=found.crowded).status is Status.NOT_FOUND
 
-    def _search(self, progress: _Progress, question: Question) -> bool:
+    def _search(self, progress: _Progress, question: VideoQuery) -> bool:
         return progress.add_answer(self.search.search(question, max_age=self.search_age))
 
     def _ask(self, progress: _Progress) -> None:
@@ -304,7 +304,7 @@ class CandidateFinder:
             progress.add_subject(answer, hit, worth)
 
 
-def _questions(video: Video, *, titles_only: bool) -> list[Question]:
+def _questions(video: Video, *, titles_only: bool) -> list[VideoQuery]:
     """Return what to ask.
 
     Videos of one title and year share the answers to the forms that hold no more than these; a form with people in
@@ -316,9 +316,9 @@ def _questions(video: Video, *, titles_only: bool) -> list[Question]:
     about = f"{cache_key(video.title)}:{video.year or ''}"
     titles = suggest_queries(video)
     if titles_only:
-        return [Question(about, title=title) for title in titles]
+        return [VideoQuery(about, title=title) for title in titles]
     worded = zip(search_queries(video), chain(("plain", "site"), repeat("")), chain(titles, repeat("")), strict=False)
-    return [Question(about, words, title, form) for words, form, title in worded]
+    return [VideoQuery(about, words, title, form) for words, form, title in worded]
 
 
 @dataclass(frozen=True, slots=True)
