@@ -2,6 +2,7 @@
 #
 #   make demo PYTHON=python3.12        another interpreter (before the first call, or after `make clean`)
 #   make dev PORT=3111                 another port for Dagster's UI
+#   make test PYTEST_ARGS="-m quick"   rules, storage on SQLite and the definitions: under a minute
 #   make test PYTEST_ARGS="-k revert"  some of the tests
 #   make bench BENCH_ARGS="--sizes 20000 --only initialise"
 #   make soak MINUTES=5
@@ -57,7 +58,7 @@ replay: $(INSTALLED)
 	@$(BIN)/douban-pipeline replay
 
 test: $(INSTALLED)
-	$(BIN)/python -m pytest -n $(WORKERS) $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
 
 bench: $(INSTALLED)
 	@$(BIN)/python -m douban_pipeline_tests.harness.benchmarks $(BENCH_ARGS)

@@ -15,12 +15,13 @@ from __future__ import annotations
 import os
 import socket
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn
 
 import pytest
+from hypothesis import settings
 from sqlalchemy import create_engine, make_url
 from sqlalchemy.exc import OperationalError
 
@@ -38,8 +39,57 @@ SERVERS = {
 }
 
 
+QUICK = (
+    "cms",
+    "core",
+    "douban/chain/linking/test_candidates.py",
+    "douban/chain/linking/test_facts.py",
+    "douban/chain/syncing/test_fields.py",
+    "douban/sources",
+    "douban/store",
+    "douban/test_definitions.py",
+    "douban/test_settings.py",
+    "douban/writes",
+    "matching",
+    "test_project.py",
+)
+"""Folders and modules of the mark `quick`: rules, storage on SQLite, and whether the definitions load."""
+NOT_QUICK = (
+    "core/test_gate.py",
+    "core/test_gate_limits.py",
+    "core/test_gate_processes.py",
+    "douban/writes/test_reconcile.py",
+    "douban/writes/test_revert_properties.py",
+)
+"""Modules in these folders that take their time: several processes, or many drawn examples."""
+
+TESTS = Path(__file__).parent
+
+settings.register_profile("tests", parent=settings(), max_examples=60, deadline=None)
+settings.load_profile("tests")  # a property is stated for all that can be drawn; more examples than these find the same
+
+
+def is_quick(path: Path, marks: Set[str] = frozenset()) -> bool:
+    """Return whether a test in the module at ``path`` with ``marks`` is one for the work of the day."""
+    module = path.relative_to(TESTS)
+
+    def among(places: tuple[str, ...]) -> bool:
+        return any(module.is_relative_to(place) for place in places)
+
+    return among(QUICK) and not among(NOT_QUICK) and not marks & {*SERVERS, "browser", "long"}
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Import no other module when only the quick tests are wanted."""
+    wanted = config.getoption("markexpr") != "quick" or not collection_path.name.startswith("test_")
+    return None if wanted or is_quick(collection_path) else True
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the long ones; otherwise the order stays."""
+    """Mark the quick ones, and begin with the long ones; otherwise the order stays."""
+    for item in items:
+        if is_quick(item.path, {mark.name for mark in item.iter_markers()}):
+            item.add_marker("quick")
     items.sort(key=lambda item: item.get_closest_marker("long") is None)
 
 

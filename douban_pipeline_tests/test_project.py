@@ -28,7 +28,7 @@ from douban_pipeline.douban.setting_values import DEFAULT_FIELD_POLICIES, SOURCE
 from douban_pipeline.douban.settings import PREFIX, Settings, variable
 from douban_pipeline.douban.store.tables import own_tables
 from douban_pipeline.ops.cli import app
-from douban_pipeline_tests.conftest import SERVERS
+from douban_pipeline_tests.conftest import NOT_QUICK, QUICK, SERVERS, TESTS, is_quick
 from douban_pipeline_tests.harness.fixtures.library import GivenSettings
 
 PROJECT = Path(__file__).resolve().parents[1]
@@ -263,6 +263,36 @@ def test_ci_runs_without_a_terminal_and_asks_for_every_server():
     for name, default in SERVERS.values():
         assert f'{name}="${{{name}:-{default}}}"' in text
     assert f"DOUBAN_TEST_REQUIRE={','.join(SERVERS)}" in text
+
+
+def test_the_quick_tests_are_rules_and_storage_without_any_server():
+    for place in (*QUICK, *NOT_QUICK):
+        assert (TESTS / place).exists(), place
+    quick = {path for path in TESTS.rglob("test_*.py") if is_quick(path)}
+    rooms = {path.relative_to(TESTS).parts[0] for path in quick}
+    assert rooms == {"cms", "core", "douban", "matching", "test_project.py"}
+    assert TESTS / "douban" / "test_definitions.py" in quick
+    assert not any(path.parts[-2] in ("reports", "review", "undo") for path in quick)
+    rules = TESTS / "matching" / "test_titles.py"
+    assert is_quick(rules)
+    assert not any(is_quick(rules, {mark}) for mark in (*SERVERS, "browser", "long"))
+
+
+def test_what_is_no_module_is_shipped_with_the_package():
+    declared = {
+        (name, pattern)
+        for node in ast.walk(ast.parse(text_of("setup.py")))
+        if isinstance(node, ast.keyword) and node.arg == "package_data"
+        for name, patterns in ast.literal_eval(node.value).items()
+        for pattern in patterns
+    }
+    shipped = {file for name, pattern in declared for file in PROJECT.joinpath(*name.split(".")).glob(pattern)}
+    present = {
+        path
+        for path in (PROJECT / "douban_pipeline").rglob("*")
+        if path.is_file() and path.suffix != ".py" and "__pycache__" not in path.parts
+    }
+    assert present == shipped
 
 
 # --- the READMEs ------------------------------------------------------------------------------------------------------

@@ -14,13 +14,15 @@ import pytest
 from douban_pipeline.core.gate_rules import GateState
 from douban_pipeline.demo.faults import FAULTS
 from douban_pipeline.douban.store.states import TaskStatus
+from douban_pipeline.douban.store.tables import SHARDS
 from douban_pipeline.douban.store.tasks import BACK_OFF
 from douban_pipeline_tests.harness.fixtures.scenario import Scenario, row_of, subject
 
 NAMES = ("长河落日", "蓝鲸灯塔", "午夜电车", "麦田回声", "纸鸢旧城", "雪线村庄", "钟楼谜案", "渡口来信", "盐湖行者")
 NAMES += ("竹海夜雨", "石桥往事", "候鸟南飞")
 FILMS = [subject(90_001_000 + number, f"{name}记事", 2010 + number) for number, name in enumerate(NAMES)]
-VIDEOS = [row_of(film, number) for number, film in enumerate(FILMS, start=4)]
+VIDEOS = [row_of(film, 4 + SHARDS * number) for number, film in enumerate(FILMS)]
+"""All of one shard: a run over several asks the database as often for each."""
 SUBJECTS = {row["vod_id"]: film["id"] for row, film in zip(VIDEOS, FILMS, strict=True)}
 
 SOURCES = {"douban": "douban", "search": "searxng", "suggest": "douban_suggest", "bocha": "bocha"}
