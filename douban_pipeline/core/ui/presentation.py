@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import html
+import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -12,6 +13,7 @@ from zoneinfo import ZoneInfo
 from tabulate import tabulate
 
 MOST_ROWS = 20
+_HAN = re.compile("[\u4e00-\u9fff]")
 
 
 class Markdown(str):
@@ -42,13 +44,19 @@ def counted(what: str, counts: Mapping[str, int]) -> str:
 
 
 def table(rows: Sequence[Mapping[str, Any]], *, most: int = MOST_ROWS, empty: str = "—") -> str:
-    """Return ``rows`` as a Markdown table of at most ``most`` rows, and say how many were left out."""
+    """Return ``rows`` as a Markdown table of at most ``most`` rows.
+
+    How many were left out is said under it, in the language of the heads.
+    """
     if not rows:
         return empty
     columns = dict.fromkeys(name for row in rows[:most] for name in row)
     cells = [[_cell(row.get(name)) for name in columns] for row in rows[:most]]
     text = tabulate(cells, headers=list(columns), tablefmt="pipe", disable_numparse=True)
-    return text if len(rows) <= most else f"{text}\n\n… and {len(rows) - most} more"
+    left_out = len(rows) - most
+    if left_out <= 0:
+        return text
+    return f"{text}\n\n" + (f"…… 另有 {left_out} 条" if _HAN.search("".join(columns)) else f"… and {left_out} more")
 
 
 def _cell(value: Any) -> str:

@@ -60,6 +60,11 @@ def test_a_long_table_says_what_it_leaves_out():
     assert shown.endswith("\n\n… and 5 more")
     assert shown.count("\n| ") == 20
     assert "more" not in table(rows, most=25)
+
+
+def test_what_is_left_out_is_said_in_the_language_of_the_heads():
+    assert table([{"影片": "Film", "": 1}] * 3, most=2).endswith("\n\n…… 另有 1 条")
+    assert table([{"title": "影片"}] * 3, most=2).endswith("\n\n… and 1 more")
     assert table([]) == "—"
     assert table([], empty="nothing") == "nothing"
 
