@@ -14,9 +14,9 @@ from datetime import datetime, timedelta
 from urllib.parse import urlsplit
 
 from pydantic import SecretStr
-from sqlalchemy import Row, select, update
+from sqlalchemy import Connection, Row, select, update
 
-from douban_pipeline.core.database import insert_missing, reading, transactions
+from douban_pipeline.core.database import insert_missing, reading, run_statement, run_transaction
 from douban_pipeline.core.ui.presentation import local_time
 from douban_pipeline.core.webhook import Message, WebhookError, post_alert
 from douban_pipeline.douban.reports.health.causes import RUN, Cause
@@ -76,11 +76,8 @@ def raise_alert(services: Services, cause: Cause) -> None:
 def end_alert(services: Services, name: str) -> None:
     """Note that the cause ``name`` is gone; the next time it is met, it is news."""
     table = services.tables.alert
-    for transaction in transactions(services.engine):
-        with transaction as connection:
-            connection.execute(
-                update(table).where(table.c.open_key == name).values(open_key=None, ended_at=services.clock.now())
-            )
+    ended = update(table).where(table.c.open_key == name).values(open_key=None, ended_at=services.clock.now())
+    run_statement(services.engine, ended)
 
 
 def settle(services: Services, kinds: Collection[str], causes: Iterable[Cause]) -> None:
@@ -168,29 +165,23 @@ def _clean(settings: Settings, cause: Cause) -> Cause:
 
 def _note(services: Services, cause: Cause, *, again: int) -> None:
     table, now = services.tables.alert, services.clock.now()
-    told = {"title": cause.title[:200], "detail": cause.detail}
+    text = {"title": cause.title[:200], "detail": cause.detail}
     named = {"cause": cause.name, "open_key": cause.name, "kind": cause.kind}
-    row = {**named, "times": 0, "first_at": now, "last_at": now, **told}
-    for transaction in transactions(services.engine):
-        with transaction as connection:
-            # Two processes may meet it at once: the unique key decides, and both count.
-            insert_missing(connection, table, [row], key="open_key")
-            connection.execute(
-                update(table)
-                .where(table.c.open_key == cause.name)
-                .values(times=table.c.times + again, last_at=now, **told)
-            )
+    row = {**named, "times": 0, "first_at": now, "last_at": now, **text}
+    counted = update(table).where(table.c.open_key == cause.name)
+
+    def note(connection: Connection) -> None:
+        # Two processes may meet it at once: the unique key decides, and both count.
+        insert_missing(connection, table, [row], key="open_key")
+        connection.execute(counted.values(times=table.c.times + again, last_at=now, **text))
+
+    run_transaction(services.engine, note)
 
 
 def _mark(services: Services, alert: Alert, sent_at: datetime | None, error: str) -> None:
     table = services.tables.alert
-    for transaction in transactions(services.engine):
-        with transaction as connection:
-            connection.execute(
-                update(table)
-                .where(table.c.alert_id == alert.alert_id, table.c.sent_at.is_(None))
-                .values(sent_at=sent_at, send_error=error[:500])
-            )
+    unsent = update(table).where(table.c.alert_id == alert.alert_id, table.c.sent_at.is_(None))
+    run_statement(services.engine, unsent.values(sent_at=sent_at, send_error=error[:500]))
 
 
 def _message(services: Services, alert: Alert) -> Message:

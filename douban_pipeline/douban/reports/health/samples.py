@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import delete, select
+from sqlalchemy import Connection, delete, select
 
-from douban_pipeline.core.database import insert_missing, reading, transactions
+from douban_pipeline.core.database import insert_missing, reading, run_transaction
 from douban_pipeline.douban.reports.health.metrics import Health, Outcomes, total
 from douban_pipeline.douban.services import Services
 
@@ -62,10 +62,12 @@ def keep(services: Services, sample: Sample) -> None:
     """Store ``sample``, and forget what is older than `KEPT`."""
     table = services.tables.health
     row = {"sampled_at": sample.at, "figures": sample.figures()}
-    for transaction in transactions(services.engine):
-        with transaction as connection:
-            insert_missing(connection, table, [row], key="sampled_at")
-            connection.execute(delete(table).where(table.c.sampled_at < sample.at - KEPT))
+
+    def store(connection: Connection) -> None:
+        insert_missing(connection, table, [row], key="sampled_at")
+        connection.execute(delete(table).where(table.c.sampled_at < sample.at - KEPT))
+
+    run_transaction(services.engine, store)
 
 
 def between(services: Services, start: datetime, end: datetime) -> list[Sample]:

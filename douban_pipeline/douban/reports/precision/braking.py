@@ -8,7 +8,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, String, func, select, type_coerce, update
 
-from douban_pipeline.core.database import reading, transactions
+from douban_pipeline.core.database import chunks, reading, run_transaction
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.douban.reports.precision.labels import Label
 from douban_pipeline.douban.reports.precision.rates import Rate, shortfalls
@@ -19,8 +19,6 @@ from douban_pipeline.douban.store.states import ReviewStatus
 from douban_pipeline.douban.store.tables import OwnTables
 from douban_pipeline.matching import Code
 from douban_pipeline.matching.strata import STRATA
-
-_CHUNK = 500
 
 
 class LiftError(ProblemsError):
@@ -54,11 +52,10 @@ def pull_where_short(services: Services, labels: Collection[Label], newest: Mapp
         Brake(name, _reason(rate, target), rate.interval.low, target, rate.total, now)
         for name, rate in shortfalls(labels, lifted_since(newest), held, target=target, least=least).items()
     ]
-    pulled: list[Brake] = []
-    for transaction in transactions(services.engine):
-        with transaction as connection:
-            pulled = [brake for brake in short if brakes.pull(connection, services.tables, brake)]
-    return pulled
+    return run_transaction(
+        services.engine,
+        lambda connection: [brake for brake in short if brakes.pull(connection, services.tables, brake)],
+    )
 
 
 def _reason(rate: Rate, target: float) -> str:
@@ -97,12 +94,13 @@ def lift(services: Services, strata: Sequence[str], *, reviewer: str, note: str,
     if dry_run:
         return lifted
     now, video = services.clock.now(), services.tables.video
-    for transaction in transactions(services.engine):
-        with transaction as connection:
-            brakes.lift(connection, services.tables, wanted, reviewer=reviewer.strip(), note=note.strip(), at=now)
-            for start in range(0, len(waiting), _CHUNK):
-                of_chunk = video.c.vod_id.in_(waiting[start : start + _CHUNK])
-                connection.execute(update(video).where(of_chunk).values(douban_next_sync_at=now))
+
+    def release(connection: Connection) -> None:
+        brakes.lift(connection, services.tables, wanted, reviewer=reviewer.strip(), note=note.strip(), at=now)
+        for chunk in chunks(waiting):
+            connection.execute(update(video).where(video.c.vod_id.in_(chunk)).values(douban_next_sync_at=now))
+
+    run_transaction(services.engine, release)
     return lifted
 
 

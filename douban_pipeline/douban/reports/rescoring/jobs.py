@@ -15,8 +15,7 @@ from douban_pipeline.douban.match_inputs import profile_of
 from douban_pipeline.douban.reports.precision.labels import acts_of_people, chosen_by_people
 from douban_pipeline.douban.reports.rescoring import report
 from douban_pipeline.douban.reports.rescoring.replay import Replay, replay
-from douban_pipeline.douban.reports.rescoring.requeue import make_due
-from douban_pipeline.douban.reports.rescoring.stored import Selection, StoredVerdicts
+from douban_pipeline.douban.reports.rescoring.stored import Selection, StoredVerdicts, make_due
 from douban_pipeline.douban.resources import PERSON_TAGS
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.settings import Settings

@@ -10,15 +10,16 @@ from datetime import datetime
 from itertools import islice
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, String, case, false, func, or_, select, type_coerce
+from sqlalchemy import Connection, RowMapping, String, case, false, func, or_, select, type_coerce, update
 
-from douban_pipeline.core.database import reading
+from douban_pipeline.core.database import chunks, reading, run_statement
 from douban_pipeline.core.errors import SourceError
 from douban_pipeline.douban.match_inputs import subject_facts
 from douban_pipeline.douban.reports.rescoring.neighbours import LinkedVideos
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.sources.douban_php import parse_subject
-from douban_pipeline.douban.store.states import ChangeState, DecisionAction
+from douban_pipeline.douban.store.states import ChangeState, DecisionAction, ReviewStatus
+from douban_pipeline.douban.writes.change_log import decode
 from douban_pipeline.douban.writes.changes import decode
 from douban_pipeline.matching import Code, Kind, Subject, Video
 
@@ -311,3 +312,15 @@ def _reverts(services: Services, connection: Connection) -> dict[int, list[tuple
         if subject:
             found.setdefault(vod_id, []).append((moment, subject))
     return found
+
+
+def make_due(services: Services, vod_ids: Sequence[int]) -> int:
+    """Make those of ``vod_ids`` due that still wait for a link; return how many."""
+    video, now = services.tables.video, services.clock.now()
+    waiting = (
+        video.c.douban_review_status.in_((ReviewStatus.REVIEW, ReviewStatus.NOT_FOUND)),
+        video.c.douban_id_locked == false(),
+        video.c.douban_next_sync_at > now,
+    )
+    due = update(video).where(*waiting).values(douban_next_sync_at=now)
+    return sum(run_statement(services.engine, due.where(video.c.vod_id.in_(chunk))) for chunk in chunks(vod_ids))
