@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from douban_pipeline.core import archive as archive_module
 from douban_pipeline.core.archive import LONGEST_CACHE
 from douban_pipeline.douban.chain.linking.candidates import FetchedCandidate, FoundCandidates
-from douban_pipeline.douban.reports.rescoring.stored import Selection, Stored, StoredVerdicts
+from douban_pipeline.douban.reports.rescoring.stored import RescoreSelection, StoredVerdict, StoredVerdicts
 from douban_pipeline.douban.settings import Settings
 from douban_pipeline.douban.store.states import TaskStage, TaskStatus, TaskType
 from douban_pipeline.douban.store.tasks import NewTask
@@ -209,8 +209,8 @@ def test_a_verdict_can_be_judged_again_after_years(attic: Attic) -> None:
     attic.library.services.archive.put("douban", "subject:1", 200, b"x", "v")
     attic.library.clock.advance(days=4000)
     assert attic.prune().dropped == 1
-    [[stored]] = StoredVerdicts(attic.library.services, Selection()).batches()
-    assert isinstance(stored, Stored)
+    [[stored]] = StoredVerdicts(attic.library.services, RescoreSelection()).batches()
+    assert isinstance(stored, StoredVerdict)
     assert len(stored.subjects) == 2
 
 

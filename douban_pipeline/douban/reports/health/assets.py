@@ -7,7 +7,7 @@ from dagster._core.storage.asset_check_execution_record import AssetCheckExecuti
 
 from douban_pipeline.core.ui.presentation import as_image, local_time, table
 from douban_pipeline.douban.reports.health import alerts, pictures, report, samples
-from douban_pipeline.douban.reports.health.causes import GUARD, MEASURED, guard_of, standing_causes
+from douban_pipeline.douban.reports.health.causes import GUARD, MEASURED, current_causes, guard_of
 from douban_pipeline.douban.reports.health.metrics import Health, measure, total
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.upkeep.gates import gate_row
@@ -32,8 +32,8 @@ def pipeline_health(context: dg.AssetExecutionContext, services: dg.ResourcePara
     zone = services.settings.zone
     before = samples.newest_before(services, services.clock.now(), within=_RECENT)
     health = measure(services)
-    samples.keep(services, samples.Sample.of(health))
-    alerts.settle(services, MEASURED, standing_causes(services, health, before))
+    samples.keep(services, samples.HealthSample.of(health))
+    alerts.settle(services, MEASURED, current_causes(services, health, before))
     alerts.end_quiet_runs(services)
     end_passed_guards(services, context.instance)
     sending = alerts.send_waiting(services, most=MOST_SENT)

@@ -16,7 +16,7 @@ from douban_pipeline.core.gate import GateStatus
 from douban_pipeline.core.gate_rules import GateState
 from douban_pipeline.core.ui.presentation import local_time
 from douban_pipeline.douban.reports.health.metrics import DAY, Health
-from douban_pipeline.douban.reports.health.samples import Sample
+from douban_pipeline.douban.reports.health.samples import HealthSample
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import TaskStatus, TaskType
 from douban_pipeline.douban.store.tasks import FAILURES_FOR_A_PERSON, OPEN
@@ -59,7 +59,7 @@ class Cause:
     detail: str
 
 
-def standing_causes(services: Services, health: Health, before: Sample | None) -> list[Cause]:
+def current_causes(services: Services, health: Health, before: HealthSample | None) -> list[Cause]:
     """Return what is the matter now, of the kinds `MEASURED`.
 
     Args:
@@ -131,7 +131,7 @@ def first_line(text: str) -> str:
     return next(filter(None, lines), "")[:300]
 
 
-def _breakers(services: Services, health: Health, before: Sample | None) -> Iterable[Cause]:
+def _breakers(services: Services, health: Health, before: HealthSample | None) -> Iterable[Cause]:
     zone = services.settings.zone
     # The row of a source that is no longer asked stays as it was left.
     for gate in health.gates:
@@ -148,7 +148,7 @@ def _breakers(services: Services, health: Health, before: Sample | None) -> Iter
         )
 
 
-def _is_news(gate: GateStatus, health: Health, before: Sample | None) -> bool:
+def _is_news(gate: GateStatus, health: Health, before: HealthSample | None) -> bool:
     """Return whether a gate is closed to calls by itself, and not for a moment only."""
     if gate.state is GateState.CLOSED or gate.changed_by:
         return False

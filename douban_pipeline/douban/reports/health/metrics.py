@@ -76,7 +76,7 @@ class ClosedTasks:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcomes:
+class TaskOutcomes:
     """How the tasks of a time ended; see the module's definitions."""
 
     succeeded: int = 0
@@ -93,9 +93,9 @@ class Outcomes:
         """Which share of them failed, 0 to 1; None of none."""
         return self.failed / self.judged if self.judged else None
 
-    def __add__(self, other: Outcomes) -> Outcomes:
+    def __add__(self, other: TaskOutcomes) -> TaskOutcomes:
         """Return both together."""
-        return Outcomes(self.succeeded + other.succeeded, self.failed + other.failed, self.skipped + other.skipped)
+        return TaskOutcomes(self.succeeded + other.succeeded, self.failed + other.failed, self.skipped + other.skipped)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ class VerdictDay:
 
 
 @dataclass(frozen=True, slots=True)
-class Spending:
+class IntroBudget:
     """What intros cost today, in US dollars, and what came of them.
 
     Attributes:
@@ -166,11 +166,11 @@ class Health:
     in_review: int
     open_tasks: Sequence[OpenTasks]
     closed_tasks: Sequence[ClosedTasks]
-    last_hour: Mapping[str, Outcomes]
-    last_day: Mapping[str, Outcomes]
+    last_hour: Mapping[str, TaskOutcomes]
+    last_day: Mapping[str, TaskOutcomes]
     gates: Sequence[GateStatus]
     verdict_days: Sequence[VerdictDay]
-    spending: Spending
+    spending: IntroBudget
 
 
 def measure(services: Services) -> Health:
@@ -201,9 +201,9 @@ def measure(services: Services) -> Health:
         )
 
 
-def total(outcomes: Mapping[str, Outcomes]) -> Outcomes:
+def total(outcomes: Mapping[str, TaskOutcomes]) -> TaskOutcomes:
     """Return the outcomes of all types together."""
-    return sum(outcomes.values(), Outcomes())
+    return sum(outcomes.values(), TaskOutcomes())
 
 
 def due_count(connection: Connection, services: Services) -> int:
@@ -229,7 +229,7 @@ def open_tasks(connection: Connection, services: Services) -> list[OpenTasks]:
     ]
 
 
-def outcomes_since(connection: Connection, services: Services, since: datetime) -> dict[str, Outcomes]:
+def outcomes_since(connection: Connection, services: Services, since: datetime) -> dict[str, TaskOutcomes]:
     """Return how tasks ended since a moment, by type."""
     task = services.tables.task
     closed = (
@@ -253,14 +253,14 @@ def _put_back(connection: Connection, services: Services, since: datetime) -> di
     return {row[0]: row[1] for row in connection.execute(query)}
 
 
-def _outcomes(closed: Sequence[tuple[str, str, int]], put_back: Mapping[str, int]) -> dict[str, Outcomes]:
+def _outcomes(closed: Sequence[tuple[str, str, int]], put_back: Mapping[str, int]) -> dict[str, TaskOutcomes]:
     found: dict[str, dict[str, int]] = {}
     for task_type, status, count in closed:
         found.setdefault(task_type, {})[status] = count
     for task_type in put_back:
         found.setdefault(task_type, {})
     return {
-        task_type: Outcomes(
+        task_type: TaskOutcomes(
             counts.get(TaskStatus.SUCCESS, 0),
             counts.get(TaskStatus.FAIL, 0) + put_back.get(task_type, 0),
             counts.get(TaskStatus.SKIP, 0),
@@ -339,7 +339,7 @@ def _mean_and_p95(seconds: list[float]) -> Iterator[float | None]:
     yield sorted(seconds)[math.ceil(0.95 * len(seconds)) - 1]
 
 
-def _spending(connection: Connection, services: Services, now: datetime) -> Spending:
+def _spending(connection: Connection, services: Services, now: datetime) -> IntroBudget:
     intro, settings = services.tables.intro, services.settings
     query = (
         select(intro.c.state, func.count(), func.sum(intro.c.cost_usd))
@@ -350,4 +350,4 @@ def _spending(connection: Connection, services: Services, now: datetime) -> Spen
     counts = {row[0]: row[1] for row in rows}
     written = sum(counts.get(state, 0) for state in (IntroState.WRITTEN, IntroState.WITHDRAWN, IntroState.PREVIEW))
     failed = sum(counts.get(state, 0) for state in (IntroState.REFUSED, IntroState.FAILED))
-    return Spending(sum(row[2] for row in rows), settings.llm_budget_usd_per_day, written, failed)
+    return IntroBudget(sum(row[2] for row in rows), settings.llm_budget_usd_per_day, written, failed)

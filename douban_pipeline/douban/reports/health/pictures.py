@@ -9,8 +9,8 @@ from zoneinfo import ZoneInfo
 from douban_pipeline.core.gate import GateStatus
 from douban_pipeline.core.ui.plots import Series, Span, Track, columns, spans, timeline
 from douban_pipeline.douban.reports.health import words
-from douban_pipeline.douban.reports.health.metrics import DAYS, Health, Outcomes
-from douban_pipeline.douban.reports.health.samples import Sample
+from douban_pipeline.douban.reports.health.metrics import DAYS, Health, TaskOutcomes
+from douban_pipeline.douban.reports.health.samples import HealthSample
 from douban_pipeline.douban.upkeep.gates import SOURCE_NAMES
 from douban_pipeline.douban.wording import TASK_STATUSES, TASK_TYPES, VERDICTS, word_for
 
@@ -23,7 +23,7 @@ _MINUTES = 60
 _VERDICT_COLOURS = {"CONFIRMED": 3, "REVIEW": 2, "NOT_FOUND": 1, "UNDECIDED": 4}
 
 
-def backlog(samples: Sequence[Sample], now: datetime, zone: ZoneInfo) -> str:
+def backlog(samples: Sequence[HealthSample], now: datetime, zone: ZoneInfo) -> str:
     """Return how the due videos and the open tasks went up and down; empty without samples."""
     start = now - BACKLOG_SHOWN
     # As many as can be told apart, the newest among them: every plot is stored with its run.
@@ -74,7 +74,7 @@ def verdicts(health: Health) -> str:
     )
 
 
-def outcomes(samples: Sequence[Sample], now: datetime, zone: ZoneInfo) -> str:
+def outcomes(samples: Sequence[HealthSample], now: datetime, zone: ZoneInfo) -> str:
     """Return how many tasks succeeded and failed in each of the last 24 hours; empty without samples.
 
     Args:
@@ -126,7 +126,7 @@ def _half_days(start: datetime, end: datetime, zone: ZoneInfo) -> Iterator[tuple
         moment = (moment + timedelta(hours=12)).replace(hour=0 if moment.hour else 12)
 
 
-def _hour_up_to(samples: Sequence[Sample], end: datetime) -> Outcomes:
+def _hour_up_to(samples: Sequence[HealthSample], end: datetime) -> TaskOutcomes:
     """Return the outcomes of the hour that ends about ``end``, as the newest sample up to then knows them."""
     near = [sample for sample in samples if end - _GAP < sample.at <= end]
-    return near[-1].last_hour if near else Outcomes()
+    return near[-1].last_hour if near else TaskOutcomes()

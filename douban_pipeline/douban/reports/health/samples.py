@@ -10,14 +10,14 @@ from typing import Any
 from sqlalchemy import Connection, delete, select
 
 from douban_pipeline.core.database import insert_missing, reading, run_transaction
-from douban_pipeline.douban.reports.health.metrics import Health, Outcomes, total
+from douban_pipeline.douban.reports.health.metrics import Health, TaskOutcomes, total
 from douban_pipeline.douban.services import Services
 
 KEPT = timedelta(days=15)
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class HealthSample:
     """What is kept of a measurement.
 
     Attributes:
@@ -34,7 +34,7 @@ class Sample:
     due: int
     open_tasks: int
     in_review: int
-    last_hour: Outcomes
+    last_hour: TaskOutcomes
     gates: Mapping[str, str]
     spent_usd: float
 
@@ -45,7 +45,7 @@ class Sample:
         return figures
 
     @classmethod
-    def of(cls, health: Health) -> Sample:
+    def of(cls, health: Health) -> HealthSample:
         """Return what is kept of ``health``."""
         return cls(
             at=health.at,
@@ -58,7 +58,7 @@ class Sample:
         )
 
 
-def keep(services: Services, sample: Sample) -> None:
+def keep(services: Services, sample: HealthSample) -> None:
     """Store ``sample``, and forget what is older than `KEPT`."""
     table = services.tables.health
     row = {"sampled_at": sample.at, "figures": sample.figures()}
@@ -70,7 +70,7 @@ def keep(services: Services, sample: Sample) -> None:
     run_transaction(services.engine, store)
 
 
-def between(services: Services, start: datetime, end: datetime) -> list[Sample]:
+def between(services: Services, start: datetime, end: datetime) -> list[HealthSample]:
     """Return the samples from ``start`` to before ``end``, the oldest first."""
     table = services.tables.health
     query = select(table).where(table.c.sampled_at >= start, table.c.sampled_at < end).order_by(table.c.sampled_at)
@@ -78,7 +78,7 @@ def between(services: Services, start: datetime, end: datetime) -> list[Sample]:
         return [_sample(row.sampled_at, row.figures) for row in connection.execute(query)]
 
 
-def newest_before(services: Services, end: datetime, *, within: timedelta) -> Sample | None:
+def newest_before(services: Services, end: datetime, *, within: timedelta) -> HealthSample | None:
     """Return the newest sample before ``end`` that is at most ``within`` older than that."""
     table = services.tables.health
     query = (
@@ -92,5 +92,5 @@ def newest_before(services: Services, end: datetime, *, within: timedelta) -> Sa
     return _sample(row.sampled_at, row.figures) if row else None
 
 
-def _sample(at: datetime, figures: Mapping[str, Any]) -> Sample:
-    return Sample(at=at, **{**figures, "last_hour": Outcomes(**figures["last_hour"])})
+def _sample(at: datetime, figures: Mapping[str, Any]) -> HealthSample:
+    return HealthSample(at=at, **{**figures, "last_hour": TaskOutcomes(**figures["last_hour"])})

@@ -20,7 +20,7 @@ MOST = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Logged:
+class LoggedChange:
     """A change as it is told.
 
     Attributes:
@@ -60,14 +60,14 @@ class Remedy:
     actions: tuple[DecisionAction, ...] = ()
 
 
-def newest_changes(services: Services, connection: Connection) -> list[Logged]:
+def newest_changes(services: Services, connection: Connection) -> list[LoggedChange]:
     """Return the newest changes, the newest first."""
     log = services.tables.log
     query = select(log).order_by(log.c.change_id.desc()).limit(MOST)
     return [_logged(row) for row in connection.execute(query).mappings()]
 
 
-def troubled_changes(services: Services, connection: Connection) -> tuple[int, list[Logged]]:
+def troubled_changes(services: Services, connection: Connection) -> tuple[int, list[LoggedChange]]:
     """Return the changes of the last `TROUBLE_DAYS` days that were refused or are in conflict: how many, the newest."""
     log = services.tables.log
     since = services.clock.now() - timedelta(days=TROUBLE_DAYS)
@@ -77,10 +77,10 @@ def troubled_changes(services: Services, connection: Connection) -> tuple[int, l
     return int(count), [_logged(row) for row in connection.execute(query).mappings()]
 
 
-def _logged(row: RowMapping) -> Logged:
+def _logged(row: RowMapping) -> LoggedChange:
     old, new = decode(row["old_values"]), decode(row["new_values"])
     columns = [f"豆瓣 ID {old.get(name)} → {new[name]}" if name == "vod_douban_id" else name for name in new]
-    return Logged(
+    return LoggedChange(
         row["change_id"],
         row["vod_id"],
         row["action"],
@@ -126,7 +126,7 @@ _REMEDIES: Sequence[tuple[str, Remedy]] = (
 """By what the change log says of a write that it refused."""
 
 
-def remedy_of(change: Logged) -> Remedy:
+def remedy_of(change: LoggedChange) -> Remedy:
     """Return what to do about a change that was refused or is in conflict."""
     for part, remedy in _REMEDIES:
         if part in change.state_reason:

@@ -19,7 +19,7 @@ _OPEN = (DecisionState.PENDING, DecisionState.QUEUED)
 
 
 @dataclass(frozen=True, slots=True)
-class Decided:
+class DecisionLine:
     """A decision as it is told.
 
     Attributes:
@@ -41,12 +41,12 @@ class Decided:
     at: datetime
 
 
-def open_decisions(services: Services, connection: Connection) -> tuple[int, list[Decided]]:
+def open_decisions(services: Services, connection: Connection) -> tuple[int, list[DecisionLine]]:
     """Return the decisions that wait or are queued: how many, and the oldest."""
     return _decisions(services, connection, _OPEN, [], newest_first=False)
 
 
-def refused_decisions(services: Services, connection: Connection) -> tuple[int, list[Decided]]:
+def refused_decisions(services: Services, connection: Connection) -> tuple[int, list[DecisionLine]]:
     """Return the decisions of the last `REFUSED_DAYS` days that were refused: how many, and the newest."""
     since = services.tables.decision.c.created_at >= services.clock.now() - timedelta(days=REFUSED_DAYS)
     return _decisions(services, connection, [DecisionState.REFUSED], [since], newest_first=True)
@@ -59,14 +59,14 @@ def _decisions(
     conditions: list[ColumnElement[bool]],
     *,
     newest_first: bool,
-) -> tuple[int, list[Decided]]:
+) -> tuple[int, list[DecisionLine]]:
     decision = services.tables.decision
     wanted = (decision.c.state.in_(states), *conditions)
     count = connection.execute(select(func.count()).select_from(decision).where(*wanted)).scalar_one()
     order = decision.c.decision_id.desc() if newest_first else decision.c.decision_id
     query = select(decision).where(*wanted).order_by(order).limit(MOST)
     return int(count), [
-        Decided(
+        DecisionLine(
             row["decision_id"],
             row["vod_id"],
             row["action"],

@@ -16,7 +16,7 @@ from douban_pipeline.cms.numbers import year_of
 from douban_pipeline.cms.values import readable
 from douban_pipeline.core.database import chunks, reading
 from douban_pipeline.douban.match_inputs import kind_of_category
-from douban_pipeline.douban.reports.pages.keepers import Keeper, Member, Standing, ranked, why_kept
+from douban_pipeline.douban.reports.pages.keepers import GroupMember, Keeper, LinkOrigin, keep_reason, ranked
 from douban_pipeline.douban.reports.pages.members import members_of
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import ReviewStatus
@@ -28,7 +28,7 @@ _READ = 5000
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class DuplicateGroup:
     """Videos that may be one.
 
     Attributes:
@@ -40,35 +40,35 @@ class Group:
 
     by: str
     key: str
-    members: tuple[Member, ...]
+    members: tuple[GroupMember, ...]
     why: str
 
     @property
-    def keep(self) -> Member:
+    def keep(self) -> GroupMember:
         """The one to keep."""
         return self.members[0]
 
     @property
-    def others(self) -> tuple[Member, ...]:
+    def others(self) -> tuple[GroupMember, ...]:
         """The others."""
         return self.members[1:]
 
     @property
-    def unlinked(self) -> tuple[Member, ...]:
+    def unlinked(self) -> tuple[GroupMember, ...]:
         """The others that nobody linked; linked ones are a group by subject, or other works."""
-        return tuple(member for member in self.others if member.standing is Standing.NONE)
+        return tuple(member for member in self.others if member.standing is LinkOrigin.NONE)
 
 
 @dataclass(frozen=True, slots=True)
-class Groups:
+class DuplicateGroups:
     """Groups of one sort: how many there are, how many videos are in them, and the first of them, the largest first."""
 
     count: int
     videos: int
-    shown: tuple[Group, ...]
+    shown: tuple[DuplicateGroup, ...]
 
 
-def subject_groups(services: Services, keeper: Keeper, *, most: int) -> Groups:
+def subject_groups(services: Services, keeper: Keeper, *, most: int) -> DuplicateGroups:
     """Return the groups of videos that carry one confirmed id, the first ``most`` in full."""
     video = services.tables.video
     size = func.count()
@@ -95,7 +95,7 @@ def subject_groups(services: Services, keeper: Keeper, *, most: int) -> Groups:
         # The id is what a batch will go by: who has another one meanwhile is none of them.
         members = [every[each] for each in group if each in every and every[each].douban_id == douban_id]
         groups.append(_group(services, "subject", str(douban_id), members, keeper))
-    return Groups(len(sizes), sum(count for _, count in sizes), tuple(filter(None, groups)))
+    return DuplicateGroups(len(sizes), sum(count for _, count in sizes), tuple(filter(None, groups)))
 
 
 def _linked(services: Services) -> list[ColumnElement[bool]]:
@@ -108,7 +108,7 @@ def _linked(services: Services) -> list[ColumnElement[bool]]:
     ]
 
 
-def title_groups(services: Services, keeper: Keeper, *, most: int) -> Groups:
+def title_groups(services: Services, keeper: Keeper, *, most: int) -> DuplicateGroups:
     """Return the groups of videos with equal name, number, year and kind, the first ``most`` in full.
 
     Left out are videos that are ignored: somebody looked at them; and groups of which every video is linked: with one
@@ -121,7 +121,7 @@ def title_groups(services: Services, keeper: Keeper, *, most: int) -> Groups:
     shown = []
     for group in groups[:most]:
         shown.append(_group(services, "title", "", [every[each] for each in group if each in every], keeper))
-    return Groups(len(groups), sum(map(len, groups)), tuple(filter(None, shown)))
+    return DuplicateGroups(len(groups), sum(map(len, groups)), tuple(filter(None, shown)))
 
 
 def _equal_titles(services: Services) -> list[Sequence[int]]:
@@ -172,15 +172,17 @@ def _of_status(services: Services, status: ReviewStatus) -> frozenset[int]:
         return frozenset(rows.scalars())
 
 
-def _group(services: Services, by: str, key: str, members: Sequence[Member], keeper: Keeper) -> Group | None:
+def _group(
+    services: Services, by: str, key: str, members: Sequence[GroupMember], keeper: Keeper
+) -> DuplicateGroup | None:
     """Return a group; None for one of which only one is left."""
     if len(members) < 2:
         return None
     best, next_best, *others = ranked(members, keeper)
-    why = why_kept(best, next_best, keeper, services.settings.zone)
-    return Group(by, key or _name_of(best), (best, next_best, *others), why)
+    why = keep_reason(best, next_best, keeper, services.settings.zone)
+    return DuplicateGroup(by, key or _name_of(best), (best, next_best, *others), why)
 
 
-def _name_of(member: Member) -> str:
+def _name_of(member: GroupMember) -> str:
     title = parse_title(member.title)
     return f"{title.form} {member.year or title.year or ''}".strip()

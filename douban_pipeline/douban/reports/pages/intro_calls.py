@@ -16,7 +16,7 @@ DAYS = 30
 
 
 @dataclass(slots=True)
-class Refusals:
+class GuardRefusals:
     """What the guard refused for one kind of violation: how often, in how many videos, and a sentence of it."""
 
     times: int = 0
@@ -25,7 +25,7 @@ class Refusals:
 
 
 @dataclass(slots=True)
-class Spending:
+class DaySpending:
     """What a day's calls came to."""
 
     calls: int = 0
@@ -36,7 +36,7 @@ class Spending:
     tokens: int = 0
 
 
-def calls(services: Services, connection: Connection) -> tuple[dict[str, Refusals], dict[date, Spending]]:
+def calls(services: Services, connection: Connection) -> tuple[dict[str, GuardRefusals], dict[date, DaySpending]]:
     """Return the refusals by kind of violation and the spending by day, of the last `DAYS` days."""
     intro, zone = services.tables.intro, services.settings.zone
     today = day_of(services.clock.now(), zone).date
@@ -44,11 +44,11 @@ def calls(services: Services, connection: Connection) -> tuple[dict[str, Refusal
     query = select(
         intro.c.vod_id, intro.c.state, intro.c.created_at, intro.c.cost_usd, tokens, intro.c.violations
     ).where(intro.c.created_at >= midnight(today - timedelta(days=DAYS - 1), zone))
-    refusals: dict[str, Refusals] = {}
-    days: dict[date, Spending] = {}
+    refusals: dict[str, GuardRefusals] = {}
+    days: dict[date, DaySpending] = {}
     rows = connection.execute(query.execution_options(yield_per=2000))
     for vod_id, state, created_at, usd, spent, violations in rows:
-        day = days.setdefault(day_of(created_at, zone).date, Spending())
+        day = days.setdefault(day_of(created_at, zone).date, DaySpending())
         day.calls += 1
         day.usd += usd
         day.tokens += spent
@@ -56,7 +56,7 @@ def calls(services: Services, connection: Connection) -> tuple[dict[str, Refusal
         day.refused += state == IntroState.REFUSED
         day.failed += state == IntroState.FAILED
         for violation in violations or ():
-            kind = refusals.setdefault(violation["code"], Refusals())
+            kind = refusals.setdefault(violation["code"], GuardRefusals())
             kind.times += 1
             kind.videos.add(vod_id)
             kind.example = violation["text"]

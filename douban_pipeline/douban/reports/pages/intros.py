@@ -11,8 +11,8 @@ from sqlalchemy.sql import ColumnElement
 
 from douban_pipeline.core.database import chunks, reading
 from douban_pipeline.douban.intros.due import DueIntros
-from douban_pipeline.douban.reports.pages.intro_calls import DAYS, Refusals, Spending, calls
-from douban_pipeline.douban.reports.pages.lookup import Names, names_of
+from douban_pipeline.douban.reports.pages.intro_calls import DAYS, DaySpending, GuardRefusals, calls
+from douban_pipeline.douban.reports.pages.lookup import VideoNames, names_of
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import TaskStatus, TaskType
 from douban_pipeline.douban.store.tables import SHARDS
@@ -53,7 +53,7 @@ class Queued:
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class UnqueuedIntros:
     """Videos that shall get an intro and have no task yet: how many, and since when the first could have had one."""
 
     count: int
@@ -85,10 +85,10 @@ class Intros:
     failed: Sequence[FailedIntro]
     failed_count: int
     queued: Sequence[Queued]
-    waiting: Waiting | None
-    refusals: Mapping[str, Refusals]
-    days: Mapping[date, Spending]
-    names: Names
+    waiting: UnqueuedIntros | None
+    refusals: Mapping[str, GuardRefusals]
+    days: Mapping[date, DaySpending]
+    names: VideoNames
 
     @property
     def usd(self) -> float:
@@ -186,7 +186,7 @@ def _queued(services: Services, connection: Connection) -> list[Queued]:
     return [Queued(status, count, int(put_off), oldest) for status, count, put_off, oldest in connection.execute(query)]
 
 
-def _waiting(services: Services) -> Waiting:
+def _waiting(services: Services) -> UnqueuedIntros:
     """Count the due videos by the very rule that queues them, a shard at a time."""
     due = DueIntros(services)
     count, oldest = 0, None
@@ -194,4 +194,4 @@ def _waiting(services: Services) -> Waiting:
         for item in due.find(shard, limit=_ALL):
             count += 1
             oldest = min(oldest or item.synced_at, item.synced_at)
-    return Waiting(count, oldest)
+    return UnqueuedIntros(count, oldest)

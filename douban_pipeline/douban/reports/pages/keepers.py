@@ -30,7 +30,7 @@ class Keeper(enum.Enum):
     popularity = "popularity"
 
 
-class Standing(enum.IntEnum):
+class LinkOrigin(enum.IntEnum):
     """Whose word a video's link is, the weightiest first."""
 
     LOCKED = 1
@@ -40,17 +40,17 @@ class Standing(enum.IntEnum):
     NONE = 5
 
 
-WORDS: Mapping[Standing, str] = {
-    Standing.LOCKED: "豆瓣 ID 已锁定",
-    Standing.PERSON: "豆瓣 ID 由人工指定",
-    Standing.AUTO: "豆瓣 ID 由自动匹配确认",
-    Standing.CMS: "豆瓣 ID 为 CMS 原有",
-    Standing.NONE: "没有已确认的豆瓣 ID",
+ORIGIN_SENTENCES: Mapping[LinkOrigin, str] = {
+    LinkOrigin.LOCKED: "豆瓣 ID 已锁定",
+    LinkOrigin.PERSON: "豆瓣 ID 由人工指定",
+    LinkOrigin.AUTO: "豆瓣 ID 由自动匹配确认",
+    LinkOrigin.CMS: "豆瓣 ID 为 CMS 原有",
+    LinkOrigin.NONE: "没有已确认的豆瓣 ID",
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class GroupMember:
     """A video of a group.
 
     Attributes:
@@ -66,7 +66,7 @@ class Member:
     title: str
     year: int | None
     douban_id: int
-    standing: Standing
+    standing: LinkOrigin
     score: float | None
     linked_at: datetime | None
     hits: int
@@ -74,25 +74,25 @@ class Member:
     @property
     def locked(self) -> bool:
         """Whether clearing its id takes more than a batch."""
-        return self.standing is Standing.LOCKED
+        return self.standing is LinkOrigin.LOCKED
 
 
 @dataclass(frozen=True, slots=True)
 class _Criterion:
     """What is compared (the smaller stays), and what to say of the one that wins over the next best."""
 
-    key: Callable[[Member], Any]
-    told: Callable[[Member, Member, ZoneInfo], str]
+    key: Callable[[GroupMember], Any]
+    told: Callable[[GroupMember, GroupMember, ZoneInfo], str]
 
 
-def _score_told(best: Member, next_best: Member, zone: ZoneInfo) -> str:
+def _score_told(best: GroupMember, next_best: GroupMember, zone: ZoneInfo) -> str:
     other = "无" if next_best.score is None else f"{next_best.score:.1f}"
     return f"匹配得分最高：{best.score:.1f}（其次 {other}）"
 
 
 _STANDING = _Criterion(
     lambda member: member.standing,
-    lambda best, next_best, zone: f"{WORDS[best.standing]}（其次：{WORDS[next_best.standing]}）",
+    lambda best, next_best, zone: f"{ORIGIN_SENTENCES[best.standing]}（其次：{ORIGIN_SENTENCES[next_best.standing]}）",
 )
 _SCORE = _Criterion(lambda member: -1.0 if member.score is None else -2.0 - member.score, _score_told)
 _LINKED = _Criterion(
@@ -111,13 +111,13 @@ _ORDERS: Mapping[Keeper, Sequence[_Criterion]] = {
 }
 
 
-def ranked(members: Sequence[Member], keeper: Keeper) -> list[Member]:
+def ranked(members: Sequence[GroupMember], keeper: Keeper) -> list[GroupMember]:
     """Return ``members``, the one to keep first."""
     order = _ORDERS[keeper]
     return sorted(members, key=lambda member: tuple(criterion.key(member) for criterion in order))
 
 
-def why_kept(best: Member, next_best: Member, keeper: Keeper, zone: ZoneInfo) -> str:
+def keep_reason(best: GroupMember, next_best: GroupMember, keeper: Keeper, zone: ZoneInfo) -> str:
     """Return what sets the first of a ranked group apart from its second."""
     deciding = next(each for each in _ORDERS[keeper] if each.key(best) != each.key(next_best))
     return deciding.told(best, next_best, zone)

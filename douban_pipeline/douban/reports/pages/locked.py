@@ -10,7 +10,7 @@ from datetime import datetime
 from sqlalchemy import Connection, Row, RowMapping, select, true
 
 from douban_pipeline.core.database import chunks, reading
-from douban_pipeline.douban.reports.pages.lookup import Names, names_of
+from douban_pipeline.douban.reports.pages.lookup import VideoNames, names_of
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.decisions import locks_id
 from douban_pipeline.douban.store.states import ChangeState, DecisionAction, DecisionState
@@ -20,7 +20,7 @@ _DONE = (DecisionState.APPLIED, DecisionState.QUEUED)
 
 
 @dataclass(frozen=True, slots=True)
-class Act:
+class LockOrigin:
     """Who locked something, and why."""
 
     operator: str
@@ -28,7 +28,7 @@ class Act:
 
 
 @dataclass(frozen=True, slots=True)
-class Locked:
+class LockedId:
     """A locked id.
 
     Attributes:
@@ -48,7 +48,7 @@ class Locked:
     since: datetime | None
     standing: int | None
     status: str
-    act: Act | None
+    act: LockOrigin | None
 
     @property
     def differs(self) -> bool:
@@ -63,7 +63,7 @@ class LockedIds:
     by_source: dict[str, int]
     differing: int
     gone: int
-    first: tuple[Locked, ...]
+    first: tuple[LockedId, ...]
 
     @property
     def count(self) -> int:
@@ -102,8 +102,8 @@ def _newest_first(row: Row) -> tuple[float, int]:
     return (-since.timestamp() if since else 0.0, row.vod_id)
 
 
-def _locked(row: Row, names: Names, standing: dict[int, int], acts: dict[int, Act]) -> Locked:
-    return Locked(
+def _locked(row: Row, names: VideoNames, standing: dict[int, int], acts: dict[int, LockOrigin]) -> LockedId:
+    return LockedId(
         row.vod_id,
         names[row.vod_id],
         row.vod_douban_id,
@@ -125,16 +125,16 @@ def _standing(services: Services, connection: Connection, vod_ids: Sequence[int]
     return found
 
 
-def _acts(services: Services, connection: Connection, vod_ids: Sequence[int]) -> dict[int, Act]:
+def _acts(services: Services, connection: Connection, vod_ids: Sequence[int]) -> dict[int, LockOrigin]:
     """Return who locked each id: the newest decision that was carried out, or else the newest change that did."""
-    acts: dict[int, Act] = {}
+    acts: dict[int, LockOrigin] = {}
     for chunk in chunks(vod_ids):
         acts.update(_decided(services, connection, chunk))
         acts.update(_logged(services, connection, [vod_id for vod_id in chunk if vod_id not in acts]))
     return acts
 
 
-def _decided(services: Services, connection: Connection, vod_ids: Collection[int]) -> Iterator[tuple[int, Act]]:
+def _decided(services: Services, connection: Connection, vod_ids: Collection[int]) -> Iterator[tuple[int, LockOrigin]]:
     decision = services.tables.decision
     query = (
         select(decision)
@@ -143,10 +143,10 @@ def _decided(services: Services, connection: Connection, vod_ids: Collection[int
     )
     for row in connection.execute(query).mappings():
         if locks_id(DecisionAction(row["action"]), row["lock"]):
-            yield row["vod_id"], Act(row["reviewer"], row["note"])
+            yield row["vod_id"], LockOrigin(row["reviewer"], row["note"])
 
 
-def _logged(services: Services, connection: Connection, vod_ids: Collection[int]) -> Iterator[tuple[int, Act]]:
+def _logged(services: Services, connection: Connection, vod_ids: Collection[int]) -> Iterator[tuple[int, LockOrigin]]:
     log = services.tables.log
     wanted = (log.c.vod_id, log.c.state_new, log.c.operator, log.c.reason)
     query = (
@@ -154,7 +154,7 @@ def _logged(services: Services, connection: Connection, vod_ids: Collection[int]
     )
     for row in connection.execute(query).mappings():
         if _locks(row):
-            yield row["vod_id"], Act(row["operator"], row["reason"])
+            yield row["vod_id"], LockOrigin(row["operator"], row["reason"])
 
 
 def _locks(change: RowMapping) -> bool:

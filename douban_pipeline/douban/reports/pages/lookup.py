@@ -20,7 +20,7 @@ def newest_verdicts(services: Services, vod_ids: Collection[int]) -> Subquery:
     return select(newest).where(verdict.c.vod_id.in_(vod_ids)).group_by(verdict.c.vod_id).subquery()
 
 
-class Names(dict[int, str]):
+class VideoNames(dict[int, str]):
     """Videos as they are named in a table, by id; one that was deleted goes by its id."""
 
     def __missing__(self, vod_id: int) -> str:
@@ -28,10 +28,10 @@ class Names(dict[int, str]):
         return f"{vod_id}（已删除）"
 
 
-def names_of(services: Services, connection: Connection, vod_ids: Collection[int]) -> Names:
+def names_of(services: Services, connection: Connection, vod_ids: Collection[int]) -> VideoNames:
     """Return how videos are named in a table."""
     vod = services.cms.vod
-    names = Names()
+    names = VideoNames()
     for chunk in chunks(sorted(set(vod_ids))):
         query = select(vod.c.vod_id, vod.c.vod_name, vod.c.vod_year).where(vod.c.vod_id.in_(chunk))
         for vod_id, title, year in connection.execute(query):

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, RowMapping, select
 from douban_pipeline.cms.numbers import moment_of, year_of
 from douban_pipeline.cms.values import readable
 from douban_pipeline.core.database import chunks
-from douban_pipeline.douban.reports.pages.keepers import Member, Standing
+from douban_pipeline.douban.reports.pages.keepers import GroupMember, LinkOrigin
 from douban_pipeline.douban.reports.pages.lookup import newest_verdicts
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.decisions import LINKING
@@ -21,13 +21,13 @@ from douban_pipeline.douban.writes.changes import decode
 _LINK = "link"
 """Action of a change that wrote an automatic link."""
 
-_STANDINGS: Mapping[str, Standing] = {"person": Standing.PERSON, "auto": Standing.AUTO, "cms": Standing.CMS}
+_STANDINGS: Mapping[str, LinkOrigin] = {"person": LinkOrigin.PERSON, "auto": LinkOrigin.AUTO, "cms": LinkOrigin.CMS}
 
 
-def members_of(services: Services, connection: Connection, vod_ids: Sequence[int]) -> dict[int, Member]:
+def members_of(services: Services, connection: Connection, vod_ids: Sequence[int]) -> dict[int, GroupMember]:
     """Return the videos of ``vod_ids`` that exist, by id."""
     vod, video = services.cms.vod, services.tables.video
-    found: dict[int, Member] = {}
+    found: dict[int, GroupMember] = {}
     for chunk in chunks(vod_ids):
         query = (
             select(vod.c.vod_id, vod.c.vod_name, vod.c.vod_year, vod.c.vod_hits, vod.c.vod_time_add)
@@ -45,13 +45,13 @@ def members_of(services: Services, connection: Connection, vod_ids: Sequence[int
     return found
 
 
-def _member(row: RowMapping, score: float | None, linked_at: datetime | None) -> Member:
+def _member(row: RowMapping, score: float | None, linked_at: datetime | None) -> GroupMember:
     standing = _standing_of(row)
-    linked = standing is not Standing.NONE
-    if standing is Standing.CMS and linked_at is None:
+    linked = standing is not LinkOrigin.NONE
+    if standing is LinkOrigin.CMS and linked_at is None:
         linked_at = moment_of(row["vod_time_add"])
     confidence = row["douban_id_confidence"]
-    return Member(
+    return GroupMember(
         row["vod_id"],
         readable(row["vod_name"]),
         year_of(row["vod_year"]),
@@ -63,14 +63,14 @@ def _member(row: RowMapping, score: float | None, linked_at: datetime | None) ->
     )
 
 
-def _standing_of(row: Mapping[Any, Any]) -> Standing:
+def _standing_of(row: Mapping[Any, Any]) -> LinkOrigin:
     if not row["vod_douban_id"]:
-        return Standing.NONE
+        return LinkOrigin.NONE
     if row["douban_id_locked"]:
-        return Standing.LOCKED
+        return LinkOrigin.LOCKED
     if row["douban_review_status"] != ReviewStatus.CONFIRMED:
-        return Standing.NONE
-    return _STANDINGS.get(row["douban_id_source"], Standing.CMS)
+        return LinkOrigin.NONE
+    return _STANDINGS.get(row["douban_id_source"], LinkOrigin.CMS)
 
 
 def _scores(services: Services, connection: Connection, linked: Mapping[int, int]) -> dict[int, float]:

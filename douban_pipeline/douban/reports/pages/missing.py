@@ -26,7 +26,7 @@ _SEARCHED = (ReviewStatus.NOT_FOUND, ReviewStatus.REVIEW)
 
 
 @dataclass(frozen=True, slots=True)
-class Best:
+class BestCandidate:
     """The best candidate of a video's newest verdict."""
 
     douban_id: int
@@ -36,7 +36,7 @@ class Best:
 
 
 @dataclass(frozen=True, slots=True)
-class Missing:
+class MissingVideo:
     """A video without a confirmed id.
 
     Attributes:
@@ -58,7 +58,7 @@ class Missing:
     reason: str
     looked_at: datetime | None
     visit: datetime | None
-    best: Best | None
+    best: BestCandidate | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class MissingIds:
 
     by_status: dict[str, int]
     unseen: int
-    first: tuple[Missing, ...]
+    first: tuple[MissingVideo, ...]
 
     @property
     def count(self) -> int:
@@ -117,9 +117,9 @@ def _places(services: Services, vod_ids: Sequence[int]) -> Iterator[tuple[float,
                 yield -value_of(hits, moment_of(moment), now), vod_id
 
 
-def _details(services: Services, connection: Connection, vod_ids: Sequence[int]) -> dict[int, Missing]:
+def _details(services: Services, connection: Connection, vod_ids: Sequence[int]) -> dict[int, MissingVideo]:
     vod, video = services.cms.vod, services.tables.video
-    found: dict[int, Missing] = {}
+    found: dict[int, MissingVideo] = {}
     for chunk in chunks(vod_ids):
         best = _best(services, connection, chunk)
         query = (
@@ -130,7 +130,7 @@ def _details(services: Services, connection: Connection, vod_ids: Sequence[int])
             .where(vod.c.vod_id.in_(chunk))
         )
         for row in connection.execute(query):
-            found[row.vod_id] = Missing(
+            found[row.vod_id] = MissingVideo(
                 row.vod_id,
                 readable(row.vod_name),
                 year_of(row.vod_year),
@@ -145,11 +145,11 @@ def _details(services: Services, connection: Connection, vod_ids: Sequence[int])
     return found
 
 
-def _best(services: Services, connection: Connection, vod_ids: Sequence[int]) -> dict[int, Best]:
+def _best(services: Services, connection: Connection, vod_ids: Sequence[int]) -> dict[int, BestCandidate]:
     candidate, newest = services.tables.candidate, newest_verdicts(services, vod_ids)
     query = (
         select(candidate.c.vod_id, candidate.c.douban_id, candidate.c.title, candidate.c.year, candidate.c.score)
         .join(newest, newest.c.verdict_id == candidate.c.verdict_id)
         .where(candidate.c.rank == 1)
     )
-    return {row[0]: Best(*row[1:]) for row in connection.execute(query)}
+    return {row[0]: BestCandidate(*row[1:]) for row in connection.execute(query)}

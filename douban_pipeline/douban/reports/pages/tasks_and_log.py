@@ -8,7 +8,7 @@ from datetime import datetime
 
 from douban_pipeline.core.database import reading
 from douban_pipeline.douban.reports.pages import changes, decided, work
-from douban_pipeline.douban.reports.pages.lookup import Names, names_of
+from douban_pipeline.douban.reports.pages.lookup import VideoNames, names_of
 from douban_pipeline.douban.services import Services
 
 
@@ -17,16 +17,16 @@ class TasksAndLog:
     """Everything that is told; where there is a count, it is of all, and the list may be only the first of them."""
 
     now: datetime
-    open_tasks: Sequence[work.OpenTasks]
-    holders: Sequence[work.Holder]
-    put_off: Sequence[work.Reason]
-    failures: Sequence[work.Reason]
-    open_decisions: tuple[int, Sequence[decided.Decided]]
-    refused_decisions: tuple[int, Sequence[decided.Decided]]
-    troubled: tuple[int, Sequence[changes.Logged]]
-    newest: Sequence[changes.Logged]
+    open_tasks: Sequence[work.StageTasks]
+    holders: Sequence[work.LeaseHolder]
+    put_off: Sequence[work.TaskReason]
+    failures: Sequence[work.TaskReason]
+    open_decisions: tuple[int, Sequence[decided.DecisionLine]]
+    refused_decisions: tuple[int, Sequence[decided.DecisionLine]]
+    troubled: tuple[int, Sequence[changes.LoggedChange]]
+    newest: Sequence[changes.LoggedChange]
     days: Sequence[changes.DayOfChanges]
-    names: Names
+    names: VideoNames
 
 
 def tasks_and_log_of(services: Services) -> TasksAndLog:

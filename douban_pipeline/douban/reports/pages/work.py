@@ -26,7 +26,7 @@ _NUMBERS = re.compile(r"\d{4,}")
 
 
 @dataclass(frozen=True, slots=True)
-class OpenTasks:
+class StageTasks:
     """Open tasks of one type, stage and status; ``later`` of them may not be taken on yet."""
 
     task_type: str
@@ -38,7 +38,7 @@ class OpenTasks:
 
 
 @dataclass(frozen=True, slots=True)
-class Holder:
+class LeaseHolder:
     """A run that holds tasks.
 
     Attributes:
@@ -56,7 +56,7 @@ class Holder:
 
 
 @dataclass(slots=True)
-class Reason:
+class TaskReason:
     """Tasks of one type with one reason, but for numbers in it.
 
     Attributes:
@@ -82,7 +82,7 @@ class Reason:
         return self.closed + self.open
 
 
-def open_tasks(services: Services, connection: Connection) -> list[OpenTasks]:
+def open_tasks(services: Services, connection: Connection) -> list[StageTasks]:
     """Return the open tasks by type, stage and status."""
     task = services.tables.task
     kind = (task.c.task_type, task.c.stage, task.c.status)
@@ -93,10 +93,10 @@ def open_tasks(services: Services, connection: Connection) -> list[OpenTasks]:
         .group_by(*kind)
         .order_by(*kind)
     )
-    return [OpenTasks(row[0], row[1], row[2], row[3], int(row[4]), row[5]) for row in connection.execute(query)]
+    return [StageTasks(row[0], row[1], row[2], row[3], int(row[4]), row[5]) for row in connection.execute(query)]
 
 
-def holders(services: Services, connection: Connection) -> list[Holder]:
+def holders(services: Services, connection: Connection) -> list[LeaseHolder]:
     """Return the runs that hold tasks, those whose leases run out first first."""
     task = services.tables.task
     query = (
@@ -105,7 +105,7 @@ def holders(services: Services, connection: Connection) -> list[Holder]:
         .group_by(task.c.lease_owner)
     )
     found = [
-        Holder(owner, _run_of(owner), is_dead(owner), count, until)
+        LeaseHolder(owner, _run_of(owner), is_dead(owner), count, until)
         for owner, count, until in connection.execute(query)
         if until is not None
     ]
@@ -116,7 +116,7 @@ def _run_of(owner: str) -> str:
     return owner.rpartition("@")[0]
 
 
-def put_off(services: Services, connection: Connection) -> list[Reason]:
+def put_off(services: Services, connection: Connection) -> list[TaskReason]:
     """Return why tasks wait that did not fail: a source is closed, a run's time was over."""
     task = services.tables.task
     query = select(task.c.task_type, task.c.last_error, task.c.vod_id, task.c.created_at, task.c.run_after).where(
@@ -125,7 +125,7 @@ def put_off(services: Services, connection: Connection) -> list[Reason]:
     return _by_reason((row[0], row[1], row[2], row[3], row[4], False) for row in connection.execute(query))
 
 
-def failures(services: Services, connection: Connection) -> list[Reason]:
+def failures(services: Services, connection: Connection) -> list[TaskReason]:
     """Return why tasks failed in the last `FAILURE_DAYS` days: given up, or in the queue again."""
     task, video = services.tables.task, services.tables.video
     since = services.clock.now() - timedelta(days=FAILURE_DAYS)
@@ -142,11 +142,11 @@ def failures(services: Services, connection: Connection) -> list[Reason]:
     return _by_reason(rows)
 
 
-def _by_reason(rows: Iterable[tuple[Any, ...]]) -> list[Reason]:
+def _by_reason(rows: Iterable[tuple[Any, ...]]) -> list[TaskReason]:
     """Put tasks together whose reasons differ in nothing but numbers, the most frequent first."""
-    found: dict[tuple[str, str], Reason] = {}
+    found: dict[tuple[str, str], TaskReason] = {}
     for task_type, reason, vod_id, moment, until, is_closed in rows:
-        entry = found.setdefault((task_type, _NUMBERS.sub("…", reason)), Reason(task_type, reason))
+        entry = found.setdefault((task_type, _NUMBERS.sub("…", reason)), TaskReason(task_type, reason))
         entry.closed += is_closed
         entry.open += not is_closed
         if entry.last is None or (moment, vod_id) > (entry.last, entry.vod_id):

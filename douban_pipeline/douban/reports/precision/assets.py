@@ -9,7 +9,7 @@ from douban_pipeline.core.database import reading
 from douban_pipeline.core.ui.presentation import as_image, subject_link, table
 from douban_pipeline.douban.chain.syncing.assets import synced_fields
 from douban_pipeline.douban.reports.precision import report
-from douban_pipeline.douban.reports.precision.audit import Audit, audit, decisions_to_launch, standing_links
+from douban_pipeline.douban.reports.precision.audit import Audit, audit, current_links, decisions_to_launch
 from douban_pipeline.douban.reports.precision.braking import lifted_since, name_of, pull_where_short
 from douban_pipeline.douban.reports.precision.labels import Label, acts_of_people, labels, settled_by_people
 from douban_pipeline.douban.reports.precision.rates import (
@@ -49,7 +49,7 @@ def automatic_precision(
         since = lifted_since(newest)
         rates = by_stratum(judged, since)
         checked = {label.link.verdict_id for label in judged}
-        sample = audit(standing_links(connection, tables), checked, rates, day=day)
+        sample = audit(current_links(connection, tables), checked, rates, day=day)
     pulled = pull_where_short(services, judged, newest)
     for brake in pulled:
         context.log.warning(f"nothing of stratum {brake.stratum} is confirmed from now on: {brake.reason}")

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 
 from sqlalchemy import Connection, select
 
-from douban_pipeline.douban.reports.precision.labels import Link
-from douban_pipeline.douban.reports.precision.rates import Rate, band_of
+from douban_pipeline.douban.reports.precision.labels import AutomaticLink
+from douban_pipeline.douban.reports.precision.rates import PrecisionRate, band_of
 from douban_pipeline.douban.store.states import ReviewStatus, VerdictState
 from douban_pipeline.douban.store.tables import OwnTables
 from douban_pipeline.matching.strata import STRATA
@@ -34,10 +34,10 @@ class Audit:
     links: int = 0
     by_stratum: Counter[str] = field(default_factory=Counter)
     by_band: Counter[str] = field(default_factory=Counter)
-    picks: list[Link] = field(default_factory=list)
+    picks: list[AutomaticLink] = field(default_factory=list)
 
 
-def standing_links(connection: Connection, tables: OwnTables) -> Iterator[Link]:
+def current_links(connection: Connection, tables: OwnTables) -> Iterator[AutomaticLink]:
     """Yield the automatic links that stand: confirmed, written, and neither locked nor replaced by a person."""
     verdict, video = tables.verdict, tables.video
     names = ("verdict_id", "vod_id", "douban_id", "score", "strata", "created_at")
@@ -54,11 +54,18 @@ def standing_links(connection: Connection, tables: OwnTables) -> Iterator[Link]:
         )
     )
     for row in connection.execution_options(yield_per=2000).execute(query):
-        yield Link(row.verdict_id, row.vod_id, row.douban_id, row.score or 0.0, tuple(row.strata or ()), row.created_at)
+        yield AutomaticLink(
+            row.verdict_id, row.vod_id, row.douban_id, row.score or 0.0, tuple(row.strata or ()), row.created_at
+        )
 
 
 def audit(
-    links: Iterable[Link], labelled: Collection[int], rates: Mapping[str, Rate], *, day: str, most: int = MOST
+    links: Iterable[AutomaticLink],
+    labelled: Collection[int],
+    rates: Mapping[str, PrecisionRate],
+    *,
+    day: str,
+    most: int = MOST,
 ) -> Audit:
     """Count the standing links, and draw a sample of those without a label.
 
@@ -73,7 +80,7 @@ def audit(
         most: How many links at most.
     """
     found = Audit()
-    drawn: dict[str, list[tuple[int, int, Link]]] = {}
+    drawn: dict[str, list[tuple[int, int, AutomaticLink]]] = {}
     for link in links:
         found.links += 1
         found.by_band[band_of(link.score)] += 1
@@ -88,8 +95,8 @@ def audit(
                 heapq.heappush(heap, entry)
             elif entry > heap[0]:
                 heapq.heapreplace(heap, entry)
-    order = sorted(drawn, key=lambda name: (rates.get(name, Rate(0, 0)).total, [*STRATA, name].index(name)))
-    picks: dict[int, Link] = {}
+    order = sorted(drawn, key=lambda name: (rates.get(name, PrecisionRate(0, 0)).total, [*STRATA, name].index(name)))
+    picks: dict[int, AutomaticLink] = {}
     for place in range(PER_STRATUM):
         for name in order:
             ranked = sorted(drawn[name], reverse=True)
@@ -100,7 +107,7 @@ def audit(
     return found
 
 
-def decisions_to_launch(picks: Iterable[Link], titles: Mapping[int, str], *, day: str) -> str:
+def decisions_to_launch(picks: Iterable[AutomaticLink], titles: Mapping[int, str], *, day: str) -> str:
     """Return the config of `record_decisions` that agrees with every pick, for a person to correct and launch."""
     lines = [
         "# 逐条核对后，在 record_decisions 中启动：错的改为 clear_id（douban_id: 0）或正确的条目，没核对的删去。",

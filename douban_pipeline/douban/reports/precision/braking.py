@@ -11,7 +11,7 @@ from sqlalchemy import Connection, String, func, select, type_coerce, update
 from douban_pipeline.core.database import chunks, reading, run_transaction
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.douban.reports.precision.labels import Label
-from douban_pipeline.douban.reports.precision.rates import Rate, shortfalls
+from douban_pipeline.douban.reports.precision.rates import PrecisionRate, shortfalls
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store import brakes
 from douban_pipeline.douban.store.brakes import Brake
@@ -58,7 +58,7 @@ def pull_where_short(services: Services, labels: Collection[Label], newest: Mapp
     )
 
 
-def _reason(rate: Rate, target: float) -> str:
+def _reason(rate: PrecisionRate, target: float) -> str:
     low, high = rate.interval
     return (
         f"人工核对 {rate.total} 条，{rate.total - rate.right} 条有误；"

@@ -26,7 +26,7 @@ _TELLING = LINKING | {DecisionAction.clear_id, DecisionAction.lock_id}
 _STANDS = (DecisionState.PENDING, DecisionState.APPLIED)
 
 
-class Told(enum.StrEnum):
+class ActKind(enum.StrEnum):
     """What a person's act says of the subject of a video."""
 
     CHOSEN = "chosen"
@@ -40,17 +40,17 @@ class Told(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Act:
+class PersonAct:
     """What a person did about a video; ``subject`` is 0 where the act names none."""
 
     at: datetime
-    told: Told
+    told: ActKind
     subject: int
     person: str
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class AutomaticLink:
     """An automatic link: a confirmed verdict that was written."""
 
     verdict_id: int
@@ -65,7 +65,7 @@ class Link:
 class Label:
     """A link on which a person's last word is known."""
 
-    link: Link
+    link: AutomaticLink
     right: bool
     judged_at: datetime
     person: str
@@ -97,32 +97,32 @@ class Settled:
         return bool(self.chosen) and self.top == self.chosen
 
 
-def last_word(subject: int, acts: Iterable[Act]) -> tuple[bool, Act] | None:
+def last_word(subject: int, acts: Iterable[PersonAct]) -> tuple[bool, PersonAct] | None:
     """Return whether people hold the link to ``subject`` for right, and the act that says so; None if none does.
 
     Acts are given by time. A lock agrees with what stands, which an act before it may have replaced.
     """
     stands = subject
-    word: tuple[bool, Act] | None = None
+    word: tuple[bool, PersonAct] | None = None
     for act in acts:
-        if act.told is Told.CHOSEN:
+        if act.told is ActKind.CHOSEN:
             stands = act.subject
             word = (stands == subject, act)
-        elif act.told is Told.CLEARED or (act.told is Told.TAKEN_BACK and act.subject == stands):
+        elif act.told is ActKind.CLEARED or (act.told is ActKind.TAKEN_BACK and act.subject == stands):
             if stands == subject:
                 word = (False, act)
             stands = 0
-        elif act.told is Told.KEPT and stands == subject:
+        elif act.told is ActKind.KEPT and stands == subject:
             word = (True, act)
     return word
 
 
-def acts_of_people(connection: Connection, tables: OwnTables) -> dict[int, list[Act]]:
+def acts_of_people(connection: Connection, tables: OwnTables) -> dict[int, list[PersonAct]]:
     """Return, by video and by time, what people decided about subjects; what they took back themselves is not among it.
 
     Decisions that still wait to be carried out count: the person has spoken. Those that were refused do not.
     """
-    acts: dict[int, list[Act]] = {}
+    acts: dict[int, list[PersonAct]] = {}
     decision, log = tables.decision, tables.log
     decided = (
         select(decision)
@@ -141,37 +141,37 @@ def acts_of_people(connection: Connection, tables: OwnTables) -> dict[int, list[
     for vod_id, at, operator, values in connection.execute(reverted):
         subject = decode(values).get("vod_douban_id")
         if subject:
-            acts.setdefault(vod_id, []).append(Act(at, Told.TAKEN_BACK, subject, operator))
+            acts.setdefault(vod_id, []).append(PersonAct(at, ActKind.TAKEN_BACK, subject, operator))
     for found in acts.values():
         found.sort(key=lambda act: act.at)
     return acts
 
 
-def _act(row: RowMapping) -> Act:
-    told = {DecisionAction.clear_id: Told.CLEARED, DecisionAction.lock_id: Told.KEPT}
+def _act(row: RowMapping) -> PersonAct:
+    told = {DecisionAction.clear_id: ActKind.CLEARED, DecisionAction.lock_id: ActKind.KEPT}
     action = DecisionAction(row["action"])
     subject = row["douban_id"] if action in LINKING else 0
-    return Act(row["created_at"], told.get(action, Told.CHOSEN), subject, row["reviewer"])
+    return PersonAct(row["created_at"], told.get(action, ActKind.CHOSEN), subject, row["reviewer"])
 
 
-def chosen_by_people(acts: Mapping[int, Sequence[Act]]) -> dict[int, int]:
+def chosen_by_people(acts: Mapping[int, Sequence[PersonAct]]) -> dict[int, int]:
     """Return the subject that people chose last, by video; videos without one are left out."""
     found: dict[int, int] = {}
     for vod_id, of_video in acts.items():
         for act in of_video:
-            if act.told is Told.CHOSEN:
+            if act.told is ActKind.CHOSEN:
                 found[vod_id] = act.subject
-            elif act.told is Told.CLEARED:
+            elif act.told is ActKind.CLEARED:
                 found.pop(vod_id, None)
     return found
 
 
-def labels(connection: Connection, tables: OwnTables, acts: Mapping[int, Sequence[Act]]) -> list[Label]:
+def labels(connection: Connection, tables: OwnTables, acts: Mapping[int, Sequence[PersonAct]]) -> list[Label]:
     """Return the automatic links that people judged, each with their last word; the order is by verdict.
 
     An act is about the newest automatic link before it.
     """
-    links: dict[int, list[Link]] = {}
+    links: dict[int, list[AutomaticLink]] = {}
     for link in automatic_links(connection, tables, acts):
         links.setdefault(link.vod_id, []).append(link)
     found: list[Label] = []
@@ -188,7 +188,7 @@ def labels(connection: Connection, tables: OwnTables, acts: Mapping[int, Sequenc
 
 def automatic_links(
     connection: Connection, tables: OwnTables, vod_ids: Collection[int] | None = None
-) -> Iterator[Link]:
+) -> Iterator[AutomaticLink]:
     """Yield the confirmed verdicts that were written, of these videos or of all."""
     verdict = tables.verdict
     names = ("verdict_id", "vod_id", "douban_id", "score", "strata", "created_at")
@@ -200,10 +200,14 @@ def automatic_links(
     else:
         rows = _by_chunks(connection, query, verdict.c.vod_id, vod_ids)
     for row in rows:
-        yield Link(row.verdict_id, row.vod_id, row.douban_id, row.score or 0.0, tuple(row.strata or ()), row.created_at)
+        yield AutomaticLink(
+            row.verdict_id, row.vod_id, row.douban_id, row.score or 0.0, tuple(row.strata or ()), row.created_at
+        )
 
 
-def settled_by_people(connection: Connection, tables: OwnTables, acts: Mapping[int, Sequence[Act]]) -> list[Settled]:
+def settled_by_people(
+    connection: Connection, tables: OwnTables, acts: Mapping[int, Sequence[PersonAct]]
+) -> list[Settled]:
     """Return the verdicts that people settled by choosing a subject or clearing one; the order is by verdict."""
     verdict, candidate = tables.verdict, tables.candidate
     names = ("verdict_id", "vod_id", "verdict", "reasons", "strata", "created_at")
@@ -216,7 +220,7 @@ def settled_by_people(connection: Connection, tables: OwnTables, acts: Mapping[i
     waited: dict[int, tuple[Any, int]] = {}
     for vod_id, rows in by_video.items():
         for act in acts[vod_id]:
-            if act.told not in (Told.CHOSEN, Told.CLEARED):
+            if act.told not in (ActKind.CHOSEN, ActKind.CLEARED):
                 continue
             newest = max(
                 (row for row in rows if row.created_at <= act.at), key=lambda row: row.verdict_id, default=None

@@ -19,7 +19,7 @@ BANDS: tuple[tuple[str, float], ...] = (("96+", 96.0), ("92–96", 92.0), ("88�
 LOWEST_BAND = "<85"
 
 
-class Standing(enum.StrEnum):
+class TargetStatus(enum.StrEnum):
     """What the labels of a stratum say of its target."""
 
     TOO_FEW = "样本不足"
@@ -28,7 +28,7 @@ class Standing(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Rate:
+class PrecisionRate:
     """How often something was right."""
 
     right: int
@@ -52,19 +52,19 @@ def clean_labels(target: float) -> int:
     return wanted if wilson(wanted, wanted, _Z).low >= target else wanted + 1
 
 
-def standing(rate: Rate, *, target: float, least: int) -> Standing:
+def target_status(rate: PrecisionRate, *, target: float, least: int) -> TargetStatus:
     """Say whether a stratum is known to reach its target, known or feared not to, or hardly known at all.
 
     A lower bound says nothing before a clean record could pass (`clean_labels`); until then only a rate whose *upper*
     bound is under the target is known to fail.
     """
     if rate.total < least:
-        return Standing.TOO_FEW
+        return TargetStatus.TOO_FEW
     if rate.interval.high < target:
-        return Standing.FAILS
+        return TargetStatus.FAILS
     if rate.total < clean_labels(target):
-        return Standing.TOO_FEW
-    return Standing.HOLDS if rate.interval.low >= target else Standing.FAILS
+        return TargetStatus.TOO_FEW
+    return TargetStatus.HOLDS if rate.interval.low >= target else TargetStatus.FAILS
 
 
 def band_of(score: float) -> str:
@@ -72,18 +72,18 @@ def band_of(score: float) -> str:
     return next((name for name, low in BANDS if score >= low), LOWEST_BAND)
 
 
-def overall(labels: Collection[Label]) -> Rate:
+def overall(labels: Collection[Label]) -> PrecisionRate:
     """Return the rate of all labels."""
-    return Rate(sum(label.right for label in labels), len(labels))
+    return PrecisionRate(sum(label.right for label in labels), len(labels))
 
 
-def by_band(labels: Iterable[Label]) -> dict[str, Rate]:
+def by_band(labels: Iterable[Label]) -> dict[str, PrecisionRate]:
     """Return the rate of every score band that has labels, the best band first."""
     found = _grouped(labels, lambda label: (band_of(label.link.score),))
     return {name: found[name] for name in (*(name for name, _ in BANDS), LOWEST_BAND) if name in found}
 
 
-def by_stratum(labels: Iterable[Label], since: Mapping[str, datetime] | None = None) -> dict[str, Rate]:
+def by_stratum(labels: Iterable[Label], since: Mapping[str, datetime] | None = None) -> dict[str, PrecisionRate]:
     """Return the rate of every stratum, of those without labels too.
 
     Args:
@@ -98,7 +98,9 @@ def by_stratum(labels: Iterable[Label], since: Mapping[str, datetime] | None = N
     return _of_every_stratum(_grouped(labels, counted))
 
 
-def unexplained(labels: Iterable[Label], since: Mapping[str, datetime], held: Collection[str]) -> dict[str, Rate]:
+def unexplained(
+    labels: Iterable[Label], since: Mapping[str, datetime], held: Collection[str]
+) -> dict[str, PrecisionRate]:
     """Return the rate of every stratum without the links that a brake holds back, or held back when they were judged.
 
     Strata overlap: what makes one of them fail must not pull down the wide ones around it. What would still be
@@ -115,33 +117,37 @@ def unexplained(labels: Iterable[Label], since: Mapping[str, datetime], held: Co
 
 def shortfalls(
     labels: Collection[Label], since: Mapping[str, datetime], held: Collection[str], *, target: float, least: int
-) -> dict[str, Rate]:
+) -> dict[str, PrecisionRate]:
     """Return the strata to hold back beside those that are, with their rates: the worst first, then what is left."""
-    found: dict[str, Rate] = {}
+    found: dict[str, PrecisionRate] = {}
     while True:
         rates = unexplained(labels, since, {*held, *found})
-        failing = [name for name, rate in rates.items() if standing(rate, target=target, least=least) is Standing.FAILS]
+        failing = [
+            name
+            for name, rate in rates.items()
+            if target_status(rate, target=target, least=least) is TargetStatus.FAILS
+        ]
         if not failing:
             return found
         worst = min(failing, key=lambda name: (rates[name].right / rates[name].total, rates[name].total))
         found[worst] = rates[worst]
 
 
-def _of_every_stratum(rates: Mapping[str, Rate]) -> dict[str, Rate]:
-    return {name: rates.get(name, Rate(0, 0)) for name in STRATA}
+def _of_every_stratum(rates: Mapping[str, PrecisionRate]) -> dict[str, PrecisionRate]:
+    return {name: rates.get(name, PrecisionRate(0, 0)) for name in STRATA}
 
 
-def _grouped(labels: Iterable[Label], groups: Callable[[Label], Collection[str]]) -> dict[str, Rate]:
+def _grouped(labels: Iterable[Label], groups: Callable[[Label], Collection[str]]) -> dict[str, PrecisionRate]:
     right: Counter[str] = Counter()
     total: Counter[str] = Counter()
     for label in labels:
         for name in groups(label):
             total[name] += 1
             right[name] += label.right
-    return {name: Rate(right[name], count) for name, count in total.items()}
+    return {name: PrecisionRate(right[name], count) for name, count in total.items()}
 
 
-def overruled_rules(settled: Iterable[Settled]) -> dict[str, Rate]:
+def overruled_rules(settled: Iterable[Settled]) -> dict[str, PrecisionRate]:
     """Return, by code, how often the first candidate was right although the code stood in its way; the worst first."""
     right: Counter[str] = Counter()
     total: Counter[str] = Counter()
@@ -149,4 +155,6 @@ def overruled_rules(settled: Iterable[Settled]) -> dict[str, Rate]:
         for code in item.codes:
             total[code] += 1
             right[code] += item.top_right
-    return {code: Rate(right[code], total[code]) for code in sorted(total, key=lambda code: (-right[code], code))}
+    return {
+        code: PrecisionRate(right[code], total[code]) for code in sorted(total, key=lambda code: (-right[code], code))
+    }

@@ -8,14 +8,14 @@ from douban_pipeline.core.intervals import Interval
 from douban_pipeline.core.ui.plots import Bar, bars
 from douban_pipeline.core.ui.presentation import Markdown
 from douban_pipeline.douban.reports.precision.braking import name_of
-from douban_pipeline.douban.reports.precision.rates import Rate, clean_labels, standing
+from douban_pipeline.douban.reports.precision.rates import PrecisionRate, clean_labels, target_status
 from douban_pipeline.douban.store.brakes import Brake
 from douban_pipeline.matching import SENTENCES
 
 _CELLS = 20
 
 
-def rate_row(rate: Rate) -> dict[str, object]:
+def rate_row(rate: PrecisionRate) -> dict[str, object]:
     """Return what is told of every rate."""
     return {
         "核对": rate.total,
@@ -26,8 +26,8 @@ def rate_row(rate: Rate) -> dict[str, object]:
 
 
 def stratum_rows(
-    rates: Mapping[str, Rate],
-    counted: Mapping[str, Rate],
+    rates: Mapping[str, PrecisionRate],
+    counted: Mapping[str, PrecisionRate],
     brakes: Mapping[str, Brake],
     links: Mapping[str, int],
     *,
@@ -56,17 +56,17 @@ def stratum_rows(
     ]
 
 
-def _conclusion(rate: Rate, counted: Rate, brake: Brake | None, target: float, least: int) -> str:
+def _conclusion(rate: PrecisionRate, counted: PrecisionRate, brake: Brake | None, target: float, least: int) -> str:
     if brake is not None and brake.on:
         return "自动确认已暂停"
     wanting = max(least, clean_labels(target)) - counted.total
     notes = [f"全对也还差 {wanting} 条"] if wanting > 0 else []
     notes += [f"{rate.total - counted.total} 条已由其他类别的暂停解释"] if counted.total < rate.total else []
-    said = str(standing(counted, target=target, least=least))
+    said = str(target_status(counted, target=target, least=least))
     return f"{said}（{'；'.join(notes)}）" if notes else said
 
 
-def band_rows(rates: Mapping[str, Rate], links: Mapping[str, int]) -> list[dict[str, object]]:
+def band_rows(rates: Mapping[str, PrecisionRate], links: Mapping[str, int]) -> list[dict[str, object]]:
     """Return a row for every score band that has labels."""
     return [
         {"得分": name, "自动关联": links.get(name, 0), **rate_row(rate), "50% … 100%": bar(rate)}
@@ -74,7 +74,7 @@ def band_rows(rates: Mapping[str, Rate], links: Mapping[str, int]) -> list[dict[
     ]
 
 
-def rule_rows(rules: Mapping[str, Rate]) -> list[dict[str, object]]:
+def rule_rows(rules: Mapping[str, PrecisionRate]) -> list[dict[str, object]]:
     """Return a row for every rule that stood in the way of a verdict people settled."""
     return [
         {
@@ -99,7 +99,7 @@ def percent(share: float | None) -> str:
     return "" if share is None else f"{share:.1%}"
 
 
-def bar(rate: Rate) -> Markdown:
+def bar(rate: PrecisionRate) -> Markdown:
     """Return a bar from 50 % to 100 %: dark up to the lower bound, light up to the upper one."""
     if not rate.total:
         return Markdown("")
@@ -111,7 +111,9 @@ def bar(rate: Rate) -> Markdown:
     return Markdown("`" + "".join(map(cell, range(_CELLS))) + "`")
 
 
-def plot(rates: Mapping[str, Rate], bands: Mapping[str, Rate], whole: Rate, *, target: float) -> str:
+def plot(
+    rates: Mapping[str, PrecisionRate], bands: Mapping[str, PrecisionRate], whole: PrecisionRate, *, target: float
+) -> str:
     """Return the precision of everything that has labels as SVG; empty without labels."""
     named = {"全部": whole, **{name_of(name): rate for name, rate in rates.items()}}
     named |= {f"得分 {name}": rate for name, rate in bands.items()}

@@ -15,7 +15,7 @@ from douban_pipeline.douban.match_inputs import profile_of
 from douban_pipeline.douban.reports.precision.labels import acts_of_people, chosen_by_people
 from douban_pipeline.douban.reports.rescoring import report
 from douban_pipeline.douban.reports.rescoring.replay import Replay, replay
-from douban_pipeline.douban.reports.rescoring.stored import Selection, StoredVerdicts, make_due
+from douban_pipeline.douban.reports.rescoring.stored import RescoreSelection, StoredVerdicts, make_due
 from douban_pipeline.douban.resources import PERSON_TAGS
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.settings import Settings
@@ -138,7 +138,7 @@ def rescore(context: dg.OpExecutionContext, config: RescoreConfig, services: dg.
     if problems:
         raise ProblemsError(problems)
     since = services.clock.now() - timedelta(days=config.since_days) if config.since_days else None
-    stored = StoredVerdicts(services, Selection(tuple(config.shards), since, config.max_videos))
+    stored = StoredVerdicts(services, RescoreSelection(tuple(config.shards), since, config.max_videos))
     videos = stored.count()
     context.log.info(f"{videos} videos to judge again, profile {profile.name}")
     with reading(services.engine) as connection:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from douban_pipeline.core.garbage_collection import without_garbage_collection
 from douban_pipeline.douban.chain.linking.verdicts import respect_choice, respect_current_id
-from douban_pipeline.douban.reports.rescoring.stored import Lost, Stored
+from douban_pipeline.douban.reports.rescoring.stored import LostVerdict, StoredVerdict
 from douban_pipeline.douban.store.states import ReviewStatus
 from douban_pipeline.matching import judge
 from douban_pipeline.matching.profiles import Profile
@@ -20,7 +20,7 @@ PROGRESS_EVERY = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class RejudgedVerdict:
     """A stored verdict beside what the rules in question say.
 
     Attributes:
@@ -32,7 +32,7 @@ class Judged:
         strata: Groups it belongs to.
     """
 
-    stored: Stored
+    stored: StoredVerdict
     status: str
     douban_id: int
     explanation: str
@@ -93,14 +93,14 @@ class Replay:
 
     moves: Counter[tuple[str, str, bool]] = field(default_factory=Counter)
     lost: Counter[str] = field(default_factory=Counter)
-    lost_videos: list[Lost] = field(default_factory=list)
+    lost_videos: list[LostVerdict] = field(default_factory=list)
     codes_before: Counter[str] = field(default_factory=Counter)
     codes_after: Counter[str] = field(default_factory=Counter)
     strata: dict[str, StratumCount] = field(default_factory=dict)
     rule_versions: Counter[str] = field(default_factory=Counter)
     profiles: Counter[str] = field(default_factory=Counter)
     people: AgainstPeople = field(default_factory=AgainstPeople)
-    examples: dict[tuple[str, str], list[Judged]] = field(default_factory=dict)
+    examples: dict[tuple[str, str], list[RejudgedVerdict]] = field(default_factory=dict)
     reconsidered: list[int] = field(default_factory=list)
     seconds_reading: float = 0.0
     seconds_judging: float = 0.0
@@ -130,7 +130,7 @@ class Replay:
         return 1e6 * (self.seconds_reading + self.seconds_judging) / self.videos if self.videos else 0.0
 
 
-def judge_again(stored: Stored, profile: Profile) -> Judged:
+def judge_again(stored: StoredVerdict, profile: Profile) -> RejudgedVerdict:
     """Judge one stored verdict under ``profile``, everything else being as it was then."""
     verdict = judge(
         stored.video,
@@ -147,11 +147,11 @@ def judge_again(stored: Stored, profile: Profile) -> Judged:
     status, explanation = respect_current_id(verdict, stored.standing)
     status, explanation = respect_choice(status, explanation, stored.chosen, stored.standing)
     douban_id = verdict.douban_id or (verdict.best.subject.douban_id if verdict.best else 0)
-    return Judged(stored, str(status), douban_id, explanation, verdict.codes, verdict.strata)
+    return RejudgedVerdict(stored, str(status), douban_id, explanation, verdict.codes, verdict.strata)
 
 
 def replay(
-    batches: Iterable[Iterable[Stored | Lost]],
+    batches: Iterable[Iterable[StoredVerdict | LostVerdict]],
     profile: Profile,
     *,
     chosen: Mapping[int, int],
@@ -175,7 +175,7 @@ def replay(
             read = time.perf_counter()
             found.seconds_reading += read - moment
             for item in batch:
-                if isinstance(item, Lost):
+                if isinstance(item, LostVerdict):
                     found.lost[item.why] += 1
                     if len(found.lost_videos) < examples:
                         found.lost_videos.append(item)
@@ -193,7 +193,7 @@ def replay(
     return found
 
 
-def _count(found: Replay, judged: Judged, chosen: int, examples: int) -> None:
+def _count(found: Replay, judged: RejudgedVerdict, chosen: int, examples: int) -> None:
     stored = judged.stored
     was, now = stored.status == ReviewStatus.CONFIRMED, judged.status == ReviewStatus.CONFIRMED
     changed = judged.changed
@@ -225,5 +225,5 @@ def _count(found: Replay, judged: Judged, chosen: int, examples: int) -> None:
         kept.remove(max(kept, key=_spread))
 
 
-def _spread(judged: Judged) -> int:
+def _spread(judged: RejudgedVerdict) -> int:
     return zlib.crc32(str(judged.stored.vod_id).encode())

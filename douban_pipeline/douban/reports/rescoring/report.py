@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from douban_pipeline.core.ui.presentation import subject_link
-from douban_pipeline.douban.reports.rescoring.replay import Judged, Replay
+from douban_pipeline.douban.reports.rescoring.replay import RejudgedVerdict, Replay
 from douban_pipeline.douban.wording import VERDICTS, word_for
 from douban_pipeline.matching import SENTENCES
 from douban_pipeline.matching.strata import STRATA
@@ -15,7 +15,7 @@ def _name(status: str) -> str:
     return word_for(VERDICTS, status)
 
 
-def _move(judged: Judged) -> str:
+def _move(judged: RejudgedVerdict) -> str:
     before, after = judged.stored.status, judged.status
     if before != after:
         return f"{_name(before)} → {_name(after)}"

@@ -41,7 +41,7 @@ _FROM_CMS = "cms"
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredVerdict:
     """A stored verdict with all it rests on.
 
     Attributes:
@@ -76,7 +76,7 @@ class Stored:
 
 
 @dataclass(frozen=True, slots=True)
-class Lost:
+class LostVerdict:
     """A verdict that cannot be judged again, and why."""
 
     vod_id: int
@@ -84,7 +84,7 @@ class Lost:
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class RescoreSelection:
     """Which videos are judged again; what is left empty does not restrict.
 
     Attributes:
@@ -103,7 +103,7 @@ class StoredVerdicts:
     """The newest verdict of every selected video, read in batches; see `batches`."""
 
     services: Services
-    selection: Selection
+    selection: RescoreSelection
     _subjects: dict[tuple[int, bool], Subject | None] = field(default_factory=dict)
     _glimpses: dict[str, Subject] = field(default_factory=dict)
 
@@ -115,7 +115,7 @@ class StoredVerdicts:
             found = int(connection.execute(query).scalar_one())
         return min(found, self.selection.most) if self.selection.most else found
 
-    def batches(self) -> Iterator[list[Stored | Lost]]:
+    def batches(self) -> Iterator[list[StoredVerdict | LostVerdict]]:
         """Yield the newest verdicts by `vod_id`; every batch is read in a few queries, and only from the database."""
         with reading(self.services.engine) as connection:
             reverted = _reverts(self.services, connection)
@@ -159,7 +159,7 @@ class StoredVerdicts:
         connection: Connection,
         verdicts: Sequence[RowMapping],
         reverted: Mapping[int, Sequence[tuple[datetime, int]]],
-    ) -> list[Stored | Lost]:
+    ) -> list[StoredVerdict | LostVerdict]:
         candidates = self._candidates(connection, [row["verdict_id"] for row in verdicts])
         self._fetch(connection, candidates)
         linked = LinkedVideos.read(self.services, connection, verdicts, candidates)
@@ -210,23 +210,23 @@ class StoredVerdicts:
         candidates: Sequence[RowMapping],
         reverted: Mapping[int, Sequence[tuple[datetime, int]]],
         linked: LinkedVideos,
-    ) -> Stored | Lost:
+    ) -> StoredVerdict | LostVerdict:
         if not row["facts"]:
-            return Lost(row["vod_id"], NO_FACTS)
+            return LostVerdict(row["vod_id"], NO_FACTS)
         subjects: list[Subject] = []
         for each in candidates:
             if not each["fetched"]:
                 if not each["facts"]:
-                    return Lost(row["vod_id"], NO_FACTS)
+                    return LostVerdict(row["vod_id"], NO_FACTS)
                 subjects.append(self._glimpse(each["facts"]))
                 continue
             key = (each["snapshot_id"], bool(each["serial"]))
             subject = self._subjects.get(key)
             if subject is None:
-                return Lost(row["vod_id"], UNREADABLE if key in self._subjects else NO_ANSWER)
+                return LostVerdict(row["vod_id"], UNREADABLE if key in self._subjects else NO_ANSWER)
             subjects.append(subject)
         codes, strata = tuple(row["reasons"] or ()), tuple(row["strata"] or ())
-        return Stored(
+        return StoredVerdict(
             verdict_id=row["verdict_id"],
             vod_id=row["vod_id"],
             status=row["verdict"],

@@ -7,8 +7,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from douban_pipeline.douban.reports.health.metrics import Outcomes
-from douban_pipeline.douban.reports.health.samples import Sample, keep
+from douban_pipeline.douban.reports.health.metrics import TaskOutcomes
+from douban_pipeline.douban.reports.health.samples import HealthSample, keep
 from douban_pipeline.douban.store.states import IntroState, TaskStage, TaskStatus, TaskType
 from douban_pipeline.douban.store.tasks import OPEN, shard_of
 from douban_pipeline_tests.harness.fixtures.library import Library
@@ -90,16 +90,16 @@ def failing(library: Library, vod_ids: list[int], reason: str, failures: int = 5
         tasks(library, 1, TaskStatus.PENDING, first=vod_id, attempts=failures, last_error=reason, **columns)
 
 
-def sample(library: Library, ago: timedelta, **columns: Any) -> Sample:
+def sample(library: Library, ago: timedelta, **columns: Any) -> HealthSample:
     """Plant a measurement that was made ``ago``; return it."""
     plain: dict[str, Any] = {
         "due": 0,
         "open_tasks": 0,
         "in_review": 0,
-        "last_hour": Outcomes(),
+        "last_hour": TaskOutcomes(),
         "gates": {"douban": "closed", "searxng": "closed"},
         "spent_usd": 0.0,
     }
-    planted = Sample(at=library.clock.now() - ago, **{**plain, **columns})
+    planted = HealthSample(at=library.clock.now() - ago, **{**plain, **columns})
     keep(library.services, planted)
     return planted

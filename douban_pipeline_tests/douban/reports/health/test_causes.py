@@ -12,15 +12,15 @@ from douban_pipeline.core.errors import SourceThrottled, SourceWall
 from douban_pipeline.douban.reports.health.causes import (
     Cause,
     cause_name,
+    current_causes,
     first_line,
     guard_cause,
     guard_of,
     normalised,
     run_cause,
-    standing_causes,
 )
 from douban_pipeline.douban.reports.health.metrics import measure
-from douban_pipeline.douban.reports.health.samples import Sample
+from douban_pipeline.douban.reports.health.samples import HealthSample
 from douban_pipeline.douban.store.states import IntroState, TaskStatus, TaskType
 from douban_pipeline_tests.douban.reports.health import planting
 from douban_pipeline_tests.harness.fixtures.clocks import START
@@ -34,8 +34,8 @@ def library(shared_library: Library) -> Library:
     return shared_library.renewed([video(vod_id) for vod_id in range(1, 15)])
 
 
-def causes(library: Library, before: Sample | None = None) -> list[Cause]:
-    return standing_causes(library.services, measure(library.services), before)
+def causes(library: Library, before: HealthSample | None = None) -> list[Cause]:
+    return current_causes(library.services, measure(library.services), before)
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ import pytest
 
 from douban_pipeline.core.errors import SourceUnavailable
 from douban_pipeline.douban.reports.health import samples
-from douban_pipeline.douban.reports.health.metrics import Outcomes, Spending, VerdictDay, measure, total
-from douban_pipeline.douban.reports.health.samples import Sample
+from douban_pipeline.douban.reports.health.metrics import IntroBudget, TaskOutcomes, VerdictDay, measure, total
+from douban_pipeline.douban.reports.health.samples import HealthSample
 from douban_pipeline.douban.store.states import IntroState, ReviewStatus, TaskStatus, TaskType
 from douban_pipeline_tests.douban.reports.health import planting
 from douban_pipeline_tests.harness.fixtures.clocks import START
@@ -34,7 +34,7 @@ def test_an_idle_library_has_nothing_to_tell(library: Library) -> None:
     assert (health.open_tasks, health.closed_tasks, health.last_hour, health.last_day) == ([], [], {}, {})
     assert {gate.source for gate in health.gates} == {"douban", "searxng"}
     assert [day.counts for day in health.verdict_days] == [{}] * 15
-    assert health.spending == Spending(0.0, 1.0, 0, 0)
+    assert health.spending == IntroBudget(0.0, 1.0, 0, 0)
     assert total({}).failure_share is None
 
 
@@ -100,21 +100,21 @@ def test_a_task_put_back_after_a_failure_failed_and_one_that_waits_for_a_source_
     planting.tasks(library, 1, TaskStatus.RUNNING, first=5, attempts=1, task_type=TaskType.AI_INTRO)
     health = measure(library.services)
     assert health.last_hour == {
-        "AI_INTRO": Outcomes(failed=1),
-        "SYNC_DOUBAN": Outcomes(succeeded=3, failed=2, skipped=1),
+        "AI_INTRO": TaskOutcomes(failed=1),
+        "SYNC_DOUBAN": TaskOutcomes(succeeded=3, failed=2, skipped=1),
     }
     assert health.last_day == {
-        "AI_INTRO": Outcomes(failed=2),
-        "SYNC_DOUBAN": Outcomes(succeeded=3, failed=3, skipped=1),
+        "AI_INTRO": TaskOutcomes(failed=2),
+        "SYNC_DOUBAN": TaskOutcomes(succeeded=3, failed=3, skipped=1),
     }
-    assert total(health.last_hour) == Outcomes(3, 3, 1)
+    assert total(health.last_hour) == TaskOutcomes(3, 3, 1)
     assert total(health.last_hour).failure_share == 0.5
 
 
 def test_a_failure_whose_task_succeeded_later_is_not_told(library: Library) -> None:
     library.set_state(1, douban_last_fail_at=START - timedelta(minutes=20))
     planting.tasks(library, 1, SUCCESS, attempts=1)
-    assert measure(library.services).last_hour == {"SYNC_DOUBAN": Outcomes(succeeded=1)}
+    assert measure(library.services).last_hour == {"SYNC_DOUBAN": TaskOutcomes(succeeded=1)}
 
 
 def test_days_are_those_of_the_site(library: Library) -> None:
@@ -139,7 +139,7 @@ def test_money_is_counted_since_midnight_of_the_site(library: Library) -> None:
     planting.intro(library, IntroState.REFUSED, 0.125)
     planting.intro(library, IntroState.FAILED, 0.0)
     planting.intro(library, IntroState.WRITTEN, 9.0, at=datetime(2026, 2, 28, 15, 59, tzinfo=UTC))
-    assert measure(library.services).spending == Spending(0.625, 1.0, 2, 2)
+    assert measure(library.services).spending == IntroBudget(0.625, 1.0, 2, 2)
 
 
 def test_what_sources_were_asked_is_told(library: Library) -> None:
@@ -159,10 +159,10 @@ def test_a_sample_comes_back_as_it_was_kept(library: Library) -> None:
     library.set_state(1, douban_next_sync_at=START - HOUR)
     planting.tasks(library, 2, SUCCESS)
     planting.tasks(library, 1, TaskStatus.PENDING, first=3)
-    kept = Sample.of(measure(library.services))
+    kept = HealthSample.of(measure(library.services))
     samples.keep(library.services, kept)
     samples.keep(library.services, kept)
-    assert (kept.due, kept.open_tasks, kept.last_hour) == (1, 1, Outcomes(succeeded=2))
+    assert (kept.due, kept.open_tasks, kept.last_hour) == (1, 1, TaskOutcomes(succeeded=2))
     assert kept.gates == {"douban": "closed", "searxng": "closed"}
     assert samples.between(library.services, START, START + HOUR) == [kept]
 

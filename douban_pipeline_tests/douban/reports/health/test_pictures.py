@@ -15,11 +15,11 @@ from douban_pipeline.douban.reports.health import pictures, words
 from douban_pipeline.douban.reports.health.metrics import (
     ClosedTasks,
     Health,
-    Outcomes,
-    Spending,
+    IntroBudget,
+    TaskOutcomes,
     VerdictDay,
 )
-from douban_pipeline.douban.reports.health.samples import Sample
+from douban_pipeline.douban.reports.health.samples import HealthSample
 from douban_pipeline_tests.core.ui.test_plots import texts
 from douban_pipeline_tests.core.ui.test_timelines import blocks, drawn, lines
 from douban_pipeline_tests.harness.fixtures.clocks import START
@@ -27,15 +27,15 @@ from douban_pipeline_tests.harness.fixtures.library import GivenSettings
 
 ZONE = GivenSettings().zone
 GATE = GateStatus("douban", GateState.CLOSED, None, "", 0, 0, 30.0, 2, 0, 0, START, START)
-HEALTH = Health(START, 0, None, 0, [], [], {}, {}, [], [], Spending(0, 0, 0, 0))
+HEALTH = Health(START, 0, None, 0, [], [], {}, {}, [], [], IntroBudget(0, 0, 0, 0))
 
 
-def sample(ago: timedelta, **columns: Any) -> Sample:
-    given = {"due": 0, "open_tasks": 0, "in_review": 0, "last_hour": Outcomes(), "gates": {}, "spent_usd": 0.0}
-    return Sample(at=START - ago, **{**given, **columns})
+def sample(ago: timedelta, **columns: Any) -> HealthSample:
+    given = {"due": 0, "open_tasks": 0, "in_review": 0, "last_hour": TaskOutcomes(), "gates": {}, "spent_usd": 0.0}
+    return HealthSample(at=START - ago, **{**given, **columns})
 
 
-def every(minutes: float, hours: float) -> list[Sample]:
+def every(minutes: float, hours: float) -> list[HealthSample]:
     """Return samples of the last ``hours``, the oldest first."""
     count = int(60 * hours / minutes)
     return [sample(timedelta(minutes=minutes * back), due=back, open_tasks=1) for back in range(count, -1, -1)]
@@ -84,7 +84,8 @@ def test_requests_stand_in_their_minutes_under_their_limit() -> None:
 
 def test_each_hour_is_counted_once_though_samples_overlap() -> None:
     samples = [
-        sample(timedelta(minutes=5 * back), last_hour=Outcomes(succeeded=12, failed=4)) for back in range(24, -1, -1)
+        sample(timedelta(minutes=5 * back), last_hour=TaskOutcomes(succeeded=12, failed=4))
+        for back in range(24, -1, -1)
     ]
     svg = pictures.outcomes(samples, START, ZONE)
     assert len(blocks(svg, 3)) == len(blocks(svg, 2)) == 3, "one that ends now, an hour ago, two hours ago"

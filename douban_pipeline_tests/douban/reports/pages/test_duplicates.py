@@ -10,7 +10,7 @@ import pytest
 from douban_pipeline.douban import links
 from douban_pipeline.douban.reports.pages import duplicates
 from douban_pipeline.douban.reports.pages.duplicates import subject_groups, title_groups
-from douban_pipeline.douban.reports.pages.keepers import Keeper, Standing
+from douban_pipeline.douban.reports.pages.keepers import Keeper, LinkOrigin
 from douban_pipeline.douban.reports.pages.tabs.duplicates import duplicates_report
 from douban_pipeline_tests.douban.reports.pages.planting import (
     change,
@@ -135,10 +135,10 @@ def test_what_is_known_of_the_members_is_read_from_where_it_stands(library):
     change(library, 1, "set_id", new_values={"vod_douban_id": RIVER}, at=days_before(3))
     [group] = subject_groups(library.services, Keeper.best_match, most=10).shown
     assert [(member.vod_id, member.standing, member.score, member.linked_at) for member in group.members] == [
-        (4, Standing.LOCKED, None, None),
-        (1, Standing.PERSON, None, days_before(3)),
-        (2, Standing.AUTO, 91.5, days_before(8)),
-        (3, Standing.CMS, 71.0, added),
+        (4, LinkOrigin.LOCKED, None, None),
+        (1, LinkOrigin.PERSON, None, days_before(3)),
+        (2, LinkOrigin.AUTO, 91.5, days_before(8)),
+        (3, LinkOrigin.CMS, 71.0, added),
     ]
     [by_time] = subject_groups(library.services, Keeper.earliest_link, most=10).shown
     assert [member.vod_id for member in by_time.members] == [3, 2, 1, 4]
@@ -174,7 +174,7 @@ def test_a_video_that_changes_while_the_report_is_made_is_in_no_group_of_its_old
 
     def relinked_meanwhile(*given):
         found = read(*given)
-        return {**found, 3: replace(found[3], douban_id=WHALE, standing=Standing.LOCKED)} if 3 in found else found
+        return {**found, 3: replace(found[3], douban_id=WHALE, standing=LinkOrigin.LOCKED)} if 3 in found else found
 
     monkeypatch.setattr(duplicates, "members_of", relinked_meanwhile)
     assert groups(library) == [("subject", str(RIVER), [1, 2])]

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from douban_pipeline.douban.intros.factguard import inspection
-from douban_pipeline.douban.reports.pages.intro_calls import Spending
-from douban_pipeline.douban.reports.pages.intros import FailedIntro, Waiting, intros
+from douban_pipeline.douban.reports.pages.intro_calls import DaySpending
+from douban_pipeline.douban.reports.pages.intros import FailedIntro, UnqueuedIntros, intros
 from douban_pipeline.douban.reports.pages.tabs.intros import intros_report
 from douban_pipeline.douban.reports.pages.words import VIOLATIONS
 from douban_pipeline_tests.douban.reports.pages.planting import (
@@ -106,7 +106,7 @@ def test_who_waits_is_whoever_would_be_queued(videos):
     task(videos, 4, "AI_INTRO", "intro", "PENDING", run_after=START + HOUR)
     task(videos, 5, "AI_INTRO", "intro", "RUNNING")
     found = intros(videos.services)
-    assert found.waiting == Waiting(2, START - 30 * HOUR)
+    assert found.waiting == UnqueuedIntros(2, START - 30 * HOUR)
     assert [(item.status, item.count, item.later) for item in found.queued] == [("PENDING", 1, 1), ("RUNNING", 1, 0)]
     report = intros_report(found)
     assert (report.counts["waiting"], report.counts["queued"]) == (2, 2)
@@ -151,8 +151,8 @@ def test_what_it_cost_by_the_day_of_the_site(videos):
     intro(videos, 1, "written", cost_usd=8.0, created_at=days_before(30))
     found = intros(videos.services)
     today, yesterday = found.days.values()
-    assert today == Spending(calls=3, written=1, refused=1, failed=1, usd=0.875, tokens=33)
-    assert yesterday == Spending(calls=1, written=1, usd=2.0, tokens=11)
+    assert today == DaySpending(calls=3, written=1, refused=1, failed=1, usd=0.875, tokens=33)
+    assert yesterday == DaySpending(calls=1, written=1, usd=2.0, tokens=11)
     assert found.usd == 2.875
     rows = rows_of(intros_report(found).chapters, "spending")
     assert [(row["日期"], row["费用（美元）"]) for row in rows] == [("2026-03-01", "0.8750"), ("2026-02-28", "2.0000")]
@@ -166,4 +166,4 @@ def test_every_kind_of_violation_has_a_name():
 def test_an_empty_library(library):
     found = intros(library.renewed([], **ON).services)
     assert (found.locked_by_model, found.locked_by_people, found.failed_count, found.usd) == (0, 0, 0, 0)
-    assert (found.queued, found.waiting) == ([], Waiting(0, None))
+    assert (found.queued, found.waiting) == ([], UnqueuedIntros(0, None))

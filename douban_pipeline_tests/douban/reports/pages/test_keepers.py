@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from douban_pipeline.douban.reports.pages.keepers import Keeper, Member, Standing, ranked, why_kept
+from douban_pipeline.douban.reports.pages.keepers import GroupMember, Keeper, LinkOrigin, keep_reason, ranked
 
 ZONE = ZoneInfo("Asia/Shanghai")
 MATCH, EARLIEST, POPULAR = Keeper.best_match, Keeper.earliest_link, Keeper.popularity
-LOCKED, PERSON, AUTO, CMS, NONE = Standing
+LOCKED, PERSON, AUTO, CMS, NONE = LinkOrigin
 
 
 def on(day: int) -> datetime:
@@ -21,7 +21,7 @@ def on(day: int) -> datetime:
 
 
 def member(vod_id, standing=AUTO, score=None, linked_at=None, hits=0):
-    return Member(vod_id, f"片{vod_id}", 2024, 90_000_101, standing, score, linked_at, hits)
+    return GroupMember(vod_id, f"片{vod_id}", 2024, 90_000_101, standing, score, linked_at, hits)
 
 
 CASES = {
@@ -54,17 +54,17 @@ CASES = {
 
 
 @pytest.mark.parametrize(("rule", "members", "kept", "why"), CASES.values(), ids=CASES)
-def test_who_is_kept_and_why(rule: Keeper, members: list[Member], kept: int, why: str) -> None:
+def test_who_is_kept_and_why(rule: Keeper, members: list[GroupMember], kept: int, why: str) -> None:
     best, next_best, *_ = ranked(members, rule)
     assert best.vod_id == kept
-    assert why in why_kept(best, next_best, rule, ZONE)
+    assert why in keep_reason(best, next_best, rule, ZONE)
 
 
 members_drawn = st.lists(
     st.builds(
         member,
         st.integers(1, 500),
-        st.sampled_from(Standing),
+        st.sampled_from(LinkOrigin),
         st.none() | st.sampled_from([0.0, 85.0, 102.0]),
         st.none() | st.integers(1, 28).map(on),
         st.integers(0, 3),
@@ -82,7 +82,7 @@ def test_the_choice_does_not_hang_on_the_order_of_reading(members, rule, random)
     random.shuffle(shuffled)
     assert ranked(shuffled, rule) == order
     assert sorted(each.vod_id for each in order) == sorted(each.vod_id for each in members)
-    assert why_kept(order[0], order[1], rule, ZONE)
+    assert keep_reason(order[0], order[1], rule, ZONE)
 
 
 @given(members_drawn)

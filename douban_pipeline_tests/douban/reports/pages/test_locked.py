@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from douban_pipeline.douban.reports.pages.locked import Act, locked_ids
+from douban_pipeline.douban.reports.pages.locked import LockOrigin, locked_ids
 from douban_pipeline.douban.reports.pages.tabs.locked import locked_report
 from douban_pipeline_tests.douban.reports.pages.planting import (
     change,
@@ -50,7 +50,7 @@ def test_who_locked_it_is_the_newest_decision_that_did(videos):
     decision(videos, 1, "lock_intro", reviewer="小钱")
     change(videos, 1, "lock_id", operator="小孙", state_new={"douban_id_locked": True})
     [item] = locked_ids(videos.services).first
-    assert item.act == Act("小王", "后定")
+    assert item.act == LockOrigin("小王", "后定")
 
 
 def test_without_a_decision_the_log_is_asked(videos):
@@ -61,7 +61,7 @@ def test_without_a_decision_the_log_is_asked(videos):
     change(videos, 1, "sync", state_new={"douban_review_status": "CONFIRMED"})
     locked(videos, 2)
     found = {item.vod_id: item.act for item in locked_ids(videos.services).first}
-    assert found == {1: Act("小李", "旧版"), 2: None}
+    assert found == {1: LockOrigin("小李", "旧版"), 2: None}
 
 
 def test_what_is_told_and_what_may_be_done(videos):

@@ -11,7 +11,7 @@ import yaml
 from douban_pipeline.core.database import reading
 from douban_pipeline.douban.reports.precision.braking import LiftError, lift, pull_where_short
 from douban_pipeline.douban.reports.precision.jobs import LiftConfig, lift_brakes
-from douban_pipeline.douban.reports.precision.labels import Label, Link
+from douban_pipeline.douban.reports.precision.labels import AutomaticLink, Label
 from douban_pipeline.douban.store import brakes
 from douban_pipeline.douban.store.brakes import Brake
 from douban_pipeline_tests.harness.fixtures.clocks import START
@@ -66,7 +66,7 @@ def test_a_brake_is_on_until_it_is_lifted_and_can_be_pulled_again(library):
 
 def labels_of(right, wrong, *strata, minutes=0):
     at = START + timedelta(minutes=minutes)
-    link = Link(1, 1, LINKED, 90.0, strata, START)
+    link = AutomaticLink(1, 1, LINKED, 90.0, strata, START)
     return [Label(link, True, at, "小王")] * right + [Label(link, False, at, "小王")] * wrong
 
 

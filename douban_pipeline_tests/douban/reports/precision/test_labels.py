@@ -8,8 +8,8 @@ import pytest
 
 from douban_pipeline.core.database import reading
 from douban_pipeline.douban.reports.precision.labels import (
-    Act,
-    Told,
+    ActKind,
+    PersonAct,
     acts_of_people,
     chosen_by_people,
     labels,
@@ -25,7 +25,7 @@ LINKED, OTHER = 90_000_101, 90_000_102
 
 def acts(*told):
     return [
-        Act(START + timedelta(minutes=number), Told(what), subject, "小王")
+        PersonAct(START + timedelta(minutes=number), ActKind(what), subject, "小王")
         for number, (what, subject) in enumerate(told)
     ]
 

@@ -16,8 +16,8 @@ from douban_pipeline.douban.reports.rescoring.stored import (
     NO_ANSWER,
     NO_FACTS,
     UNREADABLE,
-    Lost,
-    Selection,
+    LostVerdict,
+    RescoreSelection,
     StoredVerdicts,
     subject_of,
     video_of,
@@ -61,7 +61,7 @@ def shelf(library) -> Shelf:
 
 
 def again(library, profile=PLAN, *, chosen=None, examples=5, **selection):
-    verdicts = StoredVerdicts(library.services, Selection(**selection))
+    verdicts = StoredVerdicts(library.services, RescoreSelection(**selection))
     found = replay(verdicts.batches(), profile, chosen=chosen or {}, examples=examples)
     assert found.videos == verdicts.count()
     return found
@@ -132,7 +132,7 @@ def test_strata_are_counted(library, shelf):
 def test_a_subject_nobody_asked_about_is_rebuilt_from_what_the_search_said(library, shelf):
     glimpsed = Subject(90_000_300, "长河落日记事", year=2021, fetched=False)
     shelf.judged(video_for(RIVER, 4), [RIVER], glimpsed=[glimpsed])
-    [[item]] = StoredVerdicts(library.services, Selection()).batches()
+    [[item]] = StoredVerdicts(library.services, RescoreSelection()).batches()
     assert glimpsed in item.subjects
     assert again(library).changed == 0
 
@@ -149,7 +149,7 @@ def test_what_cannot_be_judged_again_is_counted_and_named(library, shelf):
     )
     found = again(library)
     assert (found.replayed, found.lost) == (1, {NO_ANSWER: 1, NO_FACTS: 1, UNREADABLE: 1})
-    assert found.lost_videos == [Lost(4, NO_ANSWER), Lost(5, NO_FACTS), Lost(6, UNREADABLE)]
+    assert found.lost_videos == [LostVerdict(4, NO_ANSWER), LostVerdict(5, NO_FACTS), LostVerdict(6, UNREADABLE)]
     assert {row["原因"]: row["例如"] for row in report.lost_rows(found)} == {
         NO_ANSWER: "4",
         NO_FACTS: "5",
@@ -178,7 +178,7 @@ def test_batches_join_up_and_memory_is_bounded(library, shelf, monkeypatch):
     monkeypatch.setattr(stored, "KEPT_SUBJECTS", 1)
     for entry, vod_id in ((RIVER, 4), (WHALE, 5), (TRAM, 6), (RIVER, 70)):
         shelf.judged(video_for(entry, vod_id), [entry, KITE])
-    verdicts = StoredVerdicts(library.services, Selection())
+    verdicts = StoredVerdicts(library.services, RescoreSelection())
     assert [[item.vod_id for item in batch] for batch in verdicts.batches()] == [[4, 5], [6, 70]]
     assert len(verdicts._subjects) == 1
     assert again(library, most=3).replayed == 3
@@ -258,7 +258,7 @@ def test_other_videos_of_a_candidate_are_those_that_were_linked_then(library, sh
     shelf.judged(video_for(RIVER, 4), [RIVER, WHALE])
     library.clock.advance(days=1)
     shelf.changed(6, old={"vod_douban_id": 0}, new={"vod_douban_id": 90_000_101})
-    [[item]] = StoredVerdicts(library.services, Selection()).batches()
+    [[item]] = StoredVerdicts(library.services, RescoreSelection()).batches()
     assert item.linked == {90_000_101: ["早先的一部", "自带的一部"]}
 
 

@@ -13,7 +13,7 @@ from rapidfuzz import fuzz, process
 from douban_pipeline.core.database import reading
 from douban_pipeline.douban.match_inputs import profile_of, video_facts
 from douban_pipeline.douban.reports.rescoring.replay import Replay, replay
-from douban_pipeline.douban.reports.rescoring.stored import Lost, Selection, Stored, StoredVerdicts
+from douban_pipeline.douban.reports.rescoring.stored import LostVerdict, RescoreSelection, StoredVerdict, StoredVerdicts
 from douban_pipeline.douban.services import open_services
 from douban_pipeline.douban.settings import load_settings
 from douban_pipeline.matching import Subject, Video, judge
@@ -56,7 +56,7 @@ def rescoring(world: World) -> list[Figure]:
         assert found.changed <= planted.videos / 50, f"{found.changed} verdicts came out otherwise by the same rules"
         world.say("scoring the same titles by rapidfuzz alone")
         compared = min(COMPARED, planted.videos)
-        pairs, bare = _bare_scoring(StoredVerdicts(world.services, Selection(most=compared)).batches())
+        pairs, bare = _bare_scoring(StoredVerdicts(world.services, RescoreSelection(most=compared)).batches())
     times = planted.videos / compared
     subjects = planted.candidates / planted.videos
     return [
@@ -86,7 +86,7 @@ def _judge_again(environment: dict[str, str]) -> tuple[Stopwatch, Replay]:
     os.environ.update(environment)
     services = open_services(load_settings())
     try:
-        stored = StoredVerdicts(services, Selection())
+        stored = StoredVerdicts(services, RescoreSelection())
         with stopwatch() as watch:
             found = replay(stored.batches(), profile_of(services.settings), chosen={}, examples=5)
     finally:
@@ -94,14 +94,14 @@ def _judge_again(environment: dict[str, str]) -> tuple[Stopwatch, Replay]:
     return watch, found
 
 
-def _bare_scoring(batches: Iterator[Sequence[Stored | Lost]]) -> tuple[int, float]:
+def _bare_scoring(batches: Iterator[Sequence[StoredVerdict | LostVerdict]]) -> tuple[int, float]:
     """Compare the titles of videos and their candidates, a call a video; return how many pairs, and the seconds."""
     pairs, seconds = 0, 0.0
     for batch in batches:
         titles = [
             (_titles(each.video), [title for subject in each.subjects for title in _titles(subject)])
             for each in batch
-            if isinstance(each, Stored)
+            if isinstance(each, StoredVerdict)
         ]
         began = time.perf_counter()
         for mine, theirs in titles:

@@ -8,8 +8,8 @@ from zoneinfo import ZoneInfo
 from douban_pipeline.core.ui.presentation import local_time
 from douban_pipeline.douban import links
 from douban_pipeline.douban.reports.pages import words
-from douban_pipeline.douban.reports.pages.duplicates import Group, Groups
-from douban_pipeline.douban.reports.pages.keepers import Keeper, Member, Standing
+from douban_pipeline.douban.reports.pages.duplicates import DuplicateGroup, DuplicateGroups
+from douban_pipeline.douban.reports.pages.keepers import GroupMember, Keeper, LinkOrigin
 from douban_pipeline.douban.reports.pages.report_page import (
     Card,
     Cell,
@@ -30,15 +30,17 @@ _RULES = {
     Keeper.popularity: "播放最多的（再比来源、得分、关联时间）",
 }
 _STANDINGS = {
-    Standing.LOCKED: "已锁定",
-    Standing.PERSON: "人工指定",
-    Standing.AUTO: "自动匹配",
-    Standing.CMS: "CMS 原有",
-    Standing.NONE: "无已确认 ID",
+    LinkOrigin.LOCKED: "已锁定",
+    LinkOrigin.PERSON: "人工指定",
+    LinkOrigin.AUTO: "自动匹配",
+    LinkOrigin.CMS: "CMS 原有",
+    LinkOrigin.NONE: "无已确认 ID",
 }
 
 
-def duplicates_report(by_subject: Groups, by_title: Groups, keeper: Keeper, zone: ZoneInfo) -> ReportPage:
+def duplicates_report(
+    by_subject: DuplicateGroups, by_title: DuplicateGroups, keeper: Keeper, zone: ZoneInfo
+) -> ReportPage:
     """Return the report of likely duplicates."""
     return ReportPage(
         name="duplicate_reports",
@@ -72,7 +74,7 @@ def duplicates_report(by_subject: Groups, by_title: Groups, keeper: Keeper, zone
     )
 
 
-def _row(group: Group, zone: ZoneInfo) -> dict[str, Cell]:
+def _row(group: DuplicateGroup, zone: ZoneInfo) -> dict[str, Cell]:
     named = [_named(member, zone) for member in group.others[:_NAMED]]
     more = len(group.others) - len(named)
     return {
@@ -86,7 +88,7 @@ def _row(group: Group, zone: ZoneInfo) -> dict[str, Cell]:
     }
 
 
-def _named(member: Member, zone: ZoneInfo) -> LinesCell:
+def _named(member: GroupMember, zone: ZoneInfo) -> LinesCell:
     facts = [_STANDINGS[member.standing]]
     facts += [f"{member.score:.1f} 分"] if member.score is not None else []
     facts += [_linked(member.linked_at, zone)] if member.linked_at else []
@@ -98,14 +100,14 @@ def _linked(moment: datetime, zone: ZoneInfo) -> str:
     return f"{local_time(moment, zone)[:10]} 关联"
 
 
-def _touched(group: Group) -> tuple[Member, ...]:
+def _touched(group: DuplicateGroup) -> tuple[GroupMember, ...]:
     """Return the members that the proposed batch is about: no batch clears what is locked."""
     if group.by == "subject":
         return tuple(member for member in group.others if not member.locked)
     return group.unlinked
 
 
-def _warnings(group: Group) -> LinesCell:
+def _warnings(group: DuplicateGroup) -> LinesCell:
     touched = _touched(group)
     locked = [str(member.vod_id) for member in group.others if member.locked]
     warnings = []
@@ -121,7 +123,7 @@ def _warnings(group: Group) -> LinesCell:
     return LinesCell(tuple(warnings))
 
 
-def _action(group: Group) -> Cell:
+def _action(group: DuplicateGroup) -> Cell:
     touched, keep = _touched(group), group.keep.vod_id
     if not touched:
         return ""

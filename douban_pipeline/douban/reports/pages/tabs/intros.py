@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from douban_pipeline.douban.reports.pages import words
-from douban_pipeline.douban.reports.pages.intro_calls import DAYS, Refusals, Spending
+from douban_pipeline.douban.reports.pages.intro_calls import DAYS, DaySpending, GuardRefusals
 from douban_pipeline.douban.reports.pages.intros import FailedIntro, Intros, LockedIntro
 from douban_pipeline.douban.reports.pages.report_page import (
     Card,
@@ -110,7 +110,7 @@ def _waiting(found: Intros) -> Iterator[dict[str, Cell]]:
         yield {"什么": told, "数量": item.count, "其中未到时间": item.later, "最早": oldest}
 
 
-def _refusal(code: str, refusals: Refusals) -> dict[str, Cell]:
+def _refusal(code: str, refusals: GuardRefusals) -> dict[str, Cell]:
     return {
         "类别": word_for(words.VIOLATIONS, code),
         "次数": refusals.times,
@@ -119,7 +119,7 @@ def _refusal(code: str, refusals: Refusals) -> dict[str, Cell]:
     }
 
 
-def _day(day: str, spent: Spending) -> dict[str, Cell]:
+def _day(day: str, spent: DaySpending) -> dict[str, Cell]:
     return {
         "日期": day,
         "调用": spent.calls,

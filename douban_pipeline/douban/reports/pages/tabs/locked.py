@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from douban_pipeline.douban.reports.pages.locked import Locked, LockedIds
+from douban_pipeline.douban.reports.pages.locked import LockedId, LockedIds
 from douban_pipeline.douban.reports.pages.report_page import (
     Card,
     Cell,
@@ -52,7 +52,7 @@ def locked_report(found: LockedIds) -> ReportPage:
     )
 
 
-def _row(item: Locked) -> dict[str, Cell]:
+def _row(item: LockedId) -> dict[str, Cell]:
     return {
         "影片": item.name,
         "锁定的 ID": SubjectCell(item.douban_id) if item.douban_id else "空（不关联）",
@@ -65,7 +65,7 @@ def _row(item: Locked) -> dict[str, Cell]:
     }
 
 
-def _standing(item: Locked) -> Cell:
+def _standing(item: LockedId) -> Cell:
     if item.standing is None:
         return "影片已删除"
     if not item.differs:
@@ -73,7 +73,7 @@ def _standing(item: Locked) -> Cell:
     return LinesCell(("不一致：", SubjectCell(item.standing) if item.standing else "被清空"))
 
 
-def _actions(item: Locked) -> list[LinkCell]:
+def _actions(item: LockedId) -> list[LinkCell]:
     if item.standing is None:
         return []
     actions = [decision("解锁", item.vod_id, DecisionAction.unlock_id)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from douban_pipeline.douban import links
 from douban_pipeline.douban.reports.pages import words
-from douban_pipeline.douban.reports.pages.missing import Best, Missing, MissingIds
+from douban_pipeline.douban.reports.pages.missing import BestCandidate, MissingIds, MissingVideo
 from douban_pipeline.douban.reports.pages.report_page import (
     Card,
     Cell,
@@ -48,7 +48,7 @@ def missing_report(found: MissingIds) -> ReportPage:
     )
 
 
-def _row(item: Missing) -> dict[str, Cell]:
+def _row(item: MissingVideo) -> dict[str, Cell]:
     return {
         "影片": words.video(item.vod_id, item.title, item.year),
         "状态": REVIEW_STATUSES[item.status],
@@ -67,7 +67,7 @@ def _row(item: Missing) -> dict[str, Cell]:
     }
 
 
-def _candidate(best: Best | None) -> Cell:
+def _candidate(best: BestCandidate | None) -> Cell:
     if best is None:
         return None
     return LinesCell(

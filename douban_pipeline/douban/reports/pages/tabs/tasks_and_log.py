@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from douban_pipeline.douban import links
-from douban_pipeline.douban.reports.pages.changes import DAYS, TROUBLE_DAYS, DayOfChanges, Logged, remedy_of
-from douban_pipeline.douban.reports.pages.decided import REFUSED_DAYS, Decided
-from douban_pipeline.douban.reports.pages.lookup import Names
+from douban_pipeline.douban.reports.pages.changes import DAYS, TROUBLE_DAYS, DayOfChanges, LoggedChange, remedy_of
+from douban_pipeline.douban.reports.pages.decided import REFUSED_DAYS, DecisionLine
+from douban_pipeline.douban.reports.pages.lookup import VideoNames
 from douban_pipeline.douban.reports.pages.report_page import (
     Card,
     Cell,
@@ -22,7 +22,7 @@ from douban_pipeline.douban.reports.pages.report_page import (
     decision,
 )
 from douban_pipeline.douban.reports.pages.tasks_and_log import TasksAndLog
-from douban_pipeline.douban.reports.pages.work import FAILURE_DAYS, MOST, Holder, OpenTasks, Reason
+from douban_pipeline.douban.reports.pages.work import FAILURE_DAYS, MOST, LeaseHolder, StageTasks, TaskReason
 from douban_pipeline.douban.wording import (
     CHANGE_STATES,
     CHANGES,
@@ -92,7 +92,7 @@ def _of_tasks(found: TasksAndLog) -> Sequence[Chapter]:
     )
 
 
-def _tasks(item: OpenTasks) -> dict[str, Cell]:
+def _tasks(item: StageTasks) -> dict[str, Cell]:
     return {
         "任务": word_for(TASK_TYPES, item.task_type),
         "阶段": word_for(TASK_STAGES, item.stage),
@@ -103,14 +103,14 @@ def _tasks(item: OpenTasks) -> dict[str, Cell]:
     }
 
 
-def _holder(item: Holder, now: datetime) -> dict[str, Cell]:
+def _holder(item: LeaseHolder, now: datetime) -> dict[str, Cell]:
     states = (("进程已结束，下次运行会接手", item.dead), ("已过期，下次运行会接手", item.until < now), ("进行中", True))
     told = next(told for told, holds in states if holds)
     run = LinkCell(item.run_id[:8], links.run_path(item.run_id)) if item.run_id else ""
     return {"运行": run, "任务数": item.count, "持有至": item.until, "情况": told}
 
 
-def _put_off(item: Reason, names: Names) -> dict[str, Cell]:
+def _put_off(item: TaskReason, names: VideoNames) -> dict[str, Cell]:
     return {
         "任务": word_for(TASK_TYPES, item.task_type),
         "原因": item.reason,
@@ -120,7 +120,7 @@ def _put_off(item: Reason, names: Names) -> dict[str, Cell]:
     }
 
 
-def _failure(item: Reason, names: Names) -> dict[str, Cell]:
+def _failure(item: TaskReason, names: VideoNames) -> dict[str, Cell]:
     return {
         "任务": word_for(TASK_TYPES, item.task_type),
         "原因": item.reason or "未说明",
@@ -146,7 +146,7 @@ def _of_decisions(found: TasksAndLog) -> Sequence[Chapter]:
     )
 
 
-def _decision(item: Decided, names: Names) -> dict[str, Cell]:
+def _decision(item: DecisionLine, names: VideoNames) -> dict[str, Cell]:
     told = word_for(DECISION_STATES, item.state)
     waits = "条目尚未核对" if item.unchecked else ""
     return {
@@ -179,7 +179,7 @@ def _of_changes(found: TasksAndLog) -> Sequence[Chapter]:
     )
 
 
-def _change(item: Logged, names: Names) -> dict[str, Cell]:
+def _change(item: LoggedChange, names: VideoNames) -> dict[str, Cell]:
     revert = LinkCell("撤销整批", links.revert(batch_id=item.batch_id))
     return {
         "影片": names[item.vod_id],
@@ -194,7 +194,7 @@ def _change(item: Logged, names: Names) -> dict[str, Cell]:
     }
 
 
-def _troubled(item: Logged, names: Names) -> dict[str, Cell]:
+def _troubled(item: LoggedChange, names: VideoNames) -> dict[str, Cell]:
     remedy = remedy_of(item)
     actions = tuple(decision(CHANGES[action], item.vod_id, action) for action in remedy.actions)
     return {
