@@ -88,6 +88,23 @@ TASK_STAGES: Mapping[str, str] = {
     TaskStage.SYNC: "写入",
     TaskStage.INTRO: "简介",
 }
+VIOLATIONS: Mapping[str, str] = {
+    "length": "字数不符",
+    "address": "网址",
+    "contact": "联系方式",
+    "markup": "标记或代码",
+    "emoji": "表情符号",
+    "number": "资料外的数字",
+    "title": "别的作品名",
+    "person": "资料外的人名",
+    "claim": "评价、奖项等说法",
+    "advert": "推广用语",
+    "meta": "谈论简介本身",
+    "copy": "照抄原简介",
+    "near_copy": "与他片雷同",
+}
+"""Kinds of what the fact guard refuses; see `intros.factguard`."""
+
 ID_SOURCES: Mapping[str, str] = {PERSON: "人工指定", "auto": "自动匹配", "cms": "CMS 原有", "": "无"}
 """Whose an id is."""
 

@@ -53,7 +53,7 @@ def outcome_rows(health: Health) -> list[dict[str, object]]:
             "成功": found.succeeded,
             "失败（含退回重试）": found.failed,
             "跳过": found.skipped,
-            "失败率": words.percent(found.failure_share),
+            "失败率": words.share_text(found.failure_share),
         }
         for period, outcomes in (("最近 1 小时", health.last_hour), ("最近 24 小时", health.last_day))
         for task_type, found in outcomes.items()
@@ -71,7 +71,7 @@ def verdict_rows(health: Health) -> list[dict[str, object]]:
         {
             "日期": f"{day.day:%Y-%m-%d}",
             **{name: day.counts.get(status, 0) for status, name in VERDICTS.items()},
-            "待审核占比": words.percent(day.review_share),
+            "待审核占比": words.share_text(day.review_share),
         }
         for day in reversed(health.verdict_days)
         if day.counts

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-def percent(share: float | None) -> str:
+def share_text(share: float | None) -> str:
     """Return a share of 0 to 1 as a percentage, a dash for None."""
     return "—" if share is None else f"{share:.1%}"
 

@@ -10,17 +10,17 @@ from pydantic import Field
 from douban_pipeline.core.ui.report_files import ReportFileError
 from douban_pipeline.douban.chain.syncing.assets import synced_fields
 from douban_pipeline.douban.reports.pages.duplicates import subject_groups, title_groups
+from douban_pipeline.douban.reports.pages.duplicates_report import duplicates_report
 from douban_pipeline.douban.reports.pages.intros import intros
+from douban_pipeline.douban.reports.pages.intros_report import intros_report
 from douban_pipeline.douban.reports.pages.keepers import Keeper
 from douban_pipeline.douban.reports.pages.locked import locked_ids
+from douban_pipeline.douban.reports.pages.locked_report import locked_report
 from douban_pipeline.douban.reports.pages.missing import missing_ids
+from douban_pipeline.douban.reports.pages.missing_report import missing_report
 from douban_pipeline.douban.reports.pages.report_page import PageFrame, ReportPage, markdown, sheet
-from douban_pipeline.douban.reports.pages.tabs.duplicates import duplicates_report
-from douban_pipeline.douban.reports.pages.tabs.intros import intros_report
-from douban_pipeline.douban.reports.pages.tabs.locked import locked_report
-from douban_pipeline.douban.reports.pages.tabs.missing import missing_report
-from douban_pipeline.douban.reports.pages.tabs.tasks_and_log import tasks_and_log_report
 from douban_pipeline.douban.reports.pages.tasks_and_log import tasks_and_log_of
+from douban_pipeline.douban.reports.pages.tasks_and_log_report import tasks_and_log_report
 from douban_pipeline.douban.services import Services
 
 _MOST = 5000

@@ -3,23 +3,76 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 
 from sqlalchemy import Connection, case, func, select, true
 from sqlalchemy.sql import ColumnElement
 
 from douban_pipeline.core.database import chunks, reading
+from douban_pipeline.core.days import day_of, midnight
 from douban_pipeline.douban.intros.due import DueIntros
-from douban_pipeline.douban.reports.pages.intro_calls import DAYS, DaySpending, GuardRefusals, calls
 from douban_pipeline.douban.reports.pages.lookup import VideoNames, names_of
 from douban_pipeline.douban.services import Services
-from douban_pipeline.douban.store.states import TaskStatus, TaskType
+from douban_pipeline.douban.store.states import IntroState, TaskStatus, TaskType
 from douban_pipeline.douban.store.tables import SHARDS
 from douban_pipeline.douban.store.tasks import OPEN
 
+DAYS = 30
+"""How many days back failures, refusals and costs are shown."""
+
 MOST = 100
+"""Locked intros of each sort, and failures, that are listed."""
+
 _ALL = 1_000_000
+
+
+@dataclass(slots=True)
+class GuardRefusals:
+    """What the guard refused for one kind of violation: how often, in how many videos, and a sentence of it."""
+
+    times: int = 0
+    videos: set[int] = field(default_factory=set)
+    example: str = ""
+
+
+@dataclass(slots=True)
+class DaySpending:
+    """What a day's calls of the language model cost, and what became of the answers."""
+
+    calls: int = 0
+    written: int = 0
+    refused: int = 0
+    failed: int = 0
+    usd: float = 0.0
+    tokens: int = 0
+
+
+def calls(services: Services, connection: Connection) -> tuple[dict[str, GuardRefusals], dict[date, DaySpending]]:
+    """Return the refusals by kind of violation and the spending by day, of the last `DAYS` days."""
+    intro, zone = services.tables.intro, services.settings.zone
+    today = day_of(services.clock.now(), zone).date
+    tokens = intro.c.prompt_tokens + intro.c.completion_tokens
+    query = select(
+        intro.c.vod_id, intro.c.state, intro.c.created_at, intro.c.cost_usd, tokens, intro.c.violations
+    ).where(intro.c.created_at >= midnight(today - timedelta(days=DAYS - 1), zone))
+    refusals: dict[str, GuardRefusals] = {}
+    days: dict[date, DaySpending] = {}
+    rows = connection.execute(query.execution_options(yield_per=2000))
+    for vod_id, state, created_at, usd, spent, violations in rows:
+        day = days.setdefault(day_of(created_at, zone).date, DaySpending())
+        day.calls += 1
+        day.usd += usd
+        day.tokens += spent
+        day.written += state in (IntroState.WRITTEN, IntroState.WITHDRAWN, IntroState.PREVIEW)
+        day.refused += state == IntroState.REFUSED
+        day.failed += state == IntroState.FAILED
+        for violation in violations or ():
+            kind = refusals.setdefault(violation["code"], GuardRefusals())
+            kind.times += 1
+            kind.videos.add(vod_id)
+            kind.example = violation["text"]
+    return refusals, days
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +115,7 @@ class UnqueuedIntros:
 
 @dataclass(frozen=True, slots=True)
 class Intros:
-    """Everything that is told.
+    """Everything that is shown.
 
     Attributes:
         on: Whether intros are written at all.
@@ -75,7 +128,7 @@ class Intros:
         waiting: Videos without a task; None where intros are switched off.
         refusals: By kind of violation, the most frequent first.
         days: Spending by day, the newest first.
-        names: The videos told of.
+        names: How the videos listed are called.
     """
 
     on: bool
@@ -97,7 +150,7 @@ class Intros:
 
 
 def intros(services: Services) -> Intros:
-    """Return what is to be told of intros."""
+    """Return what the report shows of intros."""
     on = services.settings.ai_intros
     with reading(services.engine) as connection:
         by_model, by_people = _locked_counts(services, connection)
@@ -149,7 +202,7 @@ def _locked(services: Services, connection: Connection, *, of_people: bool) -> l
 
 
 def _failing(services: Services, connection: Connection) -> list[FailedIntro]:
-    """Return the videos whose task failed lately, if the failure stands.
+    """Return the videos whose task failed lately, and whose intro has not come since.
 
     Asked of the tasks, which have an index by time; the states are read of those alone.
     """
@@ -159,9 +212,9 @@ def _failing(services: Services, connection: Connection) -> list[FailedIntro]:
     closed = select(task.c.vod_id).where(
         task.c.finished_at >= since, task.c.open_key.is_(None), of_intros, task.c.status == TaskStatus.FAIL
     )
-    put_back = select(task.c.vod_id, task.c.run_after).where(task.c.status.in_(OPEN), of_intros, task.c.attempts > 0)
+    requeued = select(task.c.vod_id, task.c.run_after).where(task.c.status.in_(OPEN), of_intros, task.c.attempts > 0)
     until: dict[int, datetime | None] = dict.fromkeys(connection.execute(closed).scalars())
-    until.update((vod_id, run_after) for vod_id, run_after in connection.execute(put_back))
+    until.update((vod_id, run_after) for vod_id, run_after in connection.execute(requeued))
     found: list[FailedIntro] = []
     for chunk in chunks(sorted(until)):
         query = select(

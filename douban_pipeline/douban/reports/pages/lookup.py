@@ -9,8 +9,12 @@ from sqlalchemy import Connection, Subquery, func, select
 from douban_pipeline.cms.numbers import year_of
 from douban_pipeline.cms.values import readable
 from douban_pipeline.core.database import chunks
-from douban_pipeline.douban.reports.pages.words import video
 from douban_pipeline.douban.services import Services
+
+
+def video_name(vod_id: int, title: str, year: int | None = None) -> str:
+    """Return a video as it is named in a table."""
+    return f"{vod_id} {title}（{year}）" if year else f"{vod_id} {title}".rstrip()
 
 
 def newest_verdicts(services: Services, vod_ids: Collection[int]) -> Subquery:
@@ -35,5 +39,5 @@ def names_of(services: Services, connection: Connection, vod_ids: Collection[int
     for chunk in chunks(sorted(set(vod_ids))):
         query = select(vod.c.vod_id, vod.c.vod_name, vod.c.vod_year).where(vod.c.vod_id.in_(chunk))
         for vod_id, title, year in connection.execute(query):
-            names[vod_id] = video(vod_id, readable(title), year_of(year))
+            names[vod_id] = video_name(vod_id, readable(title), year_of(year))
     return names

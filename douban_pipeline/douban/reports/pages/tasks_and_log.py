@@ -1,28 +1,103 @@
-"""Everything that the tab of tasks, decisions and changes tells, looked up at once."""
+"""What the report of tasks, decisions and changes shows: decisions that wait or were refused are read here, the rest is
+put together from `work` and `changes`."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
+
+from sqlalchemy import Connection, func, select
+from sqlalchemy.sql import ColumnElement
 
 from douban_pipeline.core.database import reading
-from douban_pipeline.douban.reports.pages import changes, decided, work
+from douban_pipeline.douban.reports.pages import changes, work
 from douban_pipeline.douban.reports.pages.lookup import VideoNames, names_of
 from douban_pipeline.douban.services import Services
+from douban_pipeline.douban.store.decisions import NAMING
+from douban_pipeline.douban.store.states import DecisionState
+
+REFUSED_DAYS = 7
+MOST = 100
+_OPEN = (DecisionState.PENDING, DecisionState.QUEUED)
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionLine:
+    """A decision that waits or was refused, as it is listed.
+
+    Attributes:
+        state_reason: Why it was refused, or what it waits for.
+        unchecked: Whether the subject it names is still to be asked for and compared.
+        batch_id: All that was recorded at once.
+    """
+
+    decision_id: int
+    vod_id: int
+    action: str
+    douban_id: int
+    reviewer: str
+    note: str
+    state: str
+    state_reason: str
+    unchecked: bool
+    batch_id: str
+    at: datetime
+
+
+def open_decisions(services: Services, connection: Connection) -> tuple[int, list[DecisionLine]]:
+    """Return the decisions that wait or are queued: how many, and the oldest."""
+    return _decisions(services, connection, _OPEN, [], newest_first=False)
+
+
+def refused_decisions(services: Services, connection: Connection) -> tuple[int, list[DecisionLine]]:
+    """Return the decisions of the last `REFUSED_DAYS` days that were refused: how many, and the newest."""
+    since = services.tables.decision.c.created_at >= services.clock.now() - timedelta(days=REFUSED_DAYS)
+    return _decisions(services, connection, [DecisionState.REFUSED], [since], newest_first=True)
+
+
+def _decisions(
+    services: Services,
+    connection: Connection,
+    states: Collection[DecisionState],
+    conditions: list[ColumnElement[bool]],
+    *,
+    newest_first: bool,
+) -> tuple[int, list[DecisionLine]]:
+    decision = services.tables.decision
+    wanted = (decision.c.state.in_(states), *conditions)
+    count = connection.execute(select(func.count()).select_from(decision).where(*wanted)).scalar_one()
+    order = decision.c.decision_id.desc() if newest_first else decision.c.decision_id
+    query = select(decision).where(*wanted).order_by(order).limit(MOST)
+    return int(count), [
+        DecisionLine(
+            row["decision_id"],
+            row["vod_id"],
+            row["action"],
+            row["douban_id"],
+            row["reviewer"],
+            row["note"],
+            row["state"],
+            row["state_reason"],
+            row["state"] == DecisionState.PENDING and row["action"] in NAMING and row["checked_at"] is None,
+            row["batch_id"],
+            row["created_at"],
+        )
+        for row in connection.execute(query).mappings()
+    ]
 
 
 @dataclass(frozen=True, slots=True)
 class TasksAndLog:
-    """Everything that is told; where there is a count, it is of all, and the list may be only the first of them."""
+    """Everything that is shown; where there is a count, it is of all, and the list may be only the first of them."""
 
     now: datetime
     open_tasks: Sequence[work.StageTasks]
     holders: Sequence[work.LeaseHolder]
     put_off: Sequence[work.TaskReason]
     failures: Sequence[work.TaskReason]
-    open_decisions: tuple[int, Sequence[decided.DecisionLine]]
-    refused_decisions: tuple[int, Sequence[decided.DecisionLine]]
+    open_decisions: tuple[int, Sequence[DecisionLine]]
+    refused_decisions: tuple[int, Sequence[DecisionLine]]
     troubled: tuple[int, Sequence[changes.LoggedChange]]
     newest: Sequence[changes.LoggedChange]
     days: Sequence[changes.DayOfChanges]
@@ -30,16 +105,16 @@ class TasksAndLog:
 
 
 def tasks_and_log_of(services: Services) -> TasksAndLog:
-    """Return what is to be told of tasks, decisions and changes."""
+    """Return what the report shows of tasks, decisions and changes."""
     with reading(services.engine) as connection:
         put_off = work.put_off(services, connection)
         failures = work.failures(services, connection)
-        open_decisions = decided.open_decisions(services, connection)
-        refused_decisions = decided.refused_decisions(services, connection)
+        waiting = open_decisions(services, connection)
+        refused = refused_decisions(services, connection)
         troubled = changes.troubled_changes(services, connection)
         newest = changes.newest_changes(services, connection)
         vod_ids = [reason.vod_id for reason in (*put_off[: work.MOST], *failures[: work.MOST])]
-        vod_ids += [decision.vod_id for decision in (*open_decisions[1], *refused_decisions[1])]
+        vod_ids += [decision.vod_id for decision in (*waiting[1], *refused[1])]
         vod_ids += [change.vod_id for change in (*troubled[1], *newest)]
         return TasksAndLog(
             now=services.clock.now(),
@@ -47,8 +122,8 @@ def tasks_and_log_of(services: Services) -> TasksAndLog:
             holders=work.holders(services, connection),
             put_off=put_off,
             failures=failures,
-            open_decisions=open_decisions,
-            refused_decisions=refused_decisions,
+            open_decisions=waiting,
+            refused_decisions=refused,
             troubled=troubled,
             newest=newest,
             days=changes.days_of_changes(services, connection),

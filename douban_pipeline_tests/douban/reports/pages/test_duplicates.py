@@ -10,8 +10,8 @@ import pytest
 from douban_pipeline.douban import links
 from douban_pipeline.douban.reports.pages import duplicates
 from douban_pipeline.douban.reports.pages.duplicates import subject_groups, title_groups
+from douban_pipeline.douban.reports.pages.duplicates_report import duplicates_report
 from douban_pipeline.douban.reports.pages.keepers import Keeper, LinkOrigin
-from douban_pipeline.douban.reports.pages.tabs.duplicates import duplicates_report
 from douban_pipeline_tests.douban.reports.pages.planting import (
     change,
     days_before,

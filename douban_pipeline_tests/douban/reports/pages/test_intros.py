@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from douban_pipeline.douban.intros.factguard import inspection
-from douban_pipeline.douban.reports.pages.intro_calls import DaySpending
-from douban_pipeline.douban.reports.pages.intros import FailedIntro, UnqueuedIntros, intros
-from douban_pipeline.douban.reports.pages.tabs.intros import intros_report
-from douban_pipeline.douban.reports.pages.words import VIOLATIONS
+from douban_pipeline.douban.reports.pages.intros import DaySpending, FailedIntro, UnqueuedIntros, intros
+from douban_pipeline.douban.reports.pages.intros_report import intros_report
+from douban_pipeline.douban.wording import VIOLATIONS
 from douban_pipeline_tests.douban.reports.pages.planting import (
     days_before,
     intro,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from douban_pipeline.douban.reports.pages.locked import LockOrigin, locked_ids
-from douban_pipeline.douban.reports.pages.tabs.locked import locked_report
+from douban_pipeline.douban.reports.pages.locked_report import locked_report
 from douban_pipeline_tests.douban.reports.pages.planting import (
     change,
     days_before,

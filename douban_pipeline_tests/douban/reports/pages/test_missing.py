@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from douban_pipeline.douban.reports.pages.missing import BestCandidate, missing_ids
-from douban_pipeline.douban.reports.pages.tabs.missing import missing_report
+from douban_pipeline.douban.reports.pages.missing_report import missing_report
 from douban_pipeline_tests.douban.reports.pages.planting import launched, linked, rows_of, verdict
 from douban_pipeline_tests.harness.fixtures.clocks import START
 from douban_pipeline_tests.harness.fixtures.library import Library, days_ago, video

@@ -7,10 +7,11 @@ from datetime import date, timedelta
 import pytest
 
 from douban_pipeline.core.owner import owner_name
-from douban_pipeline.douban.reports.pages import changes, decided, work
+from douban_pipeline.douban.reports.pages import changes, work
+from douban_pipeline.douban.reports.pages import tasks_and_log as decided
 from douban_pipeline.douban.reports.pages.changes import DayOfChanges, remedy_of
-from douban_pipeline.douban.reports.pages.tabs.tasks_and_log import tasks_and_log_report
 from douban_pipeline.douban.reports.pages.tasks_and_log import tasks_and_log_of
+from douban_pipeline.douban.reports.pages.tasks_and_log_report import tasks_and_log_report
 from douban_pipeline.douban.store.states import ChangeState, DecisionAction
 from douban_pipeline.douban.writes.changes import Change
 from douban_pipeline_tests.douban.reports.pages.planting import (

@@ -9,11 +9,11 @@ from rapidfuzz.utils import default_process
 from sqlalchemy import text, update
 
 from douban_pipeline.douban.reports.pages.duplicates import subject_groups, title_groups
+from douban_pipeline.douban.reports.pages.duplicates_report import duplicates_report
 from douban_pipeline.douban.reports.pages.keepers import Keeper
 from douban_pipeline.douban.reports.pages.missing import missing_ids
+from douban_pipeline.douban.reports.pages.missing_report import missing_report
 from douban_pipeline.douban.reports.pages.report_page import PageFrame, sheet
-from douban_pipeline.douban.reports.pages.tabs.duplicates import duplicates_report
-from douban_pipeline.douban.reports.pages.tabs.missing import missing_report
 from douban_pipeline.douban.review.reading.queue import review_queue_of
 from douban_pipeline.douban.review.reading.sheet import sheet_of
 from douban_pipeline.douban.store.states import ReviewStatus

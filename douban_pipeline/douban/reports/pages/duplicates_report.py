@@ -7,9 +7,9 @@ from zoneinfo import ZoneInfo
 
 from douban_pipeline.core.ui.presentation import local_time
 from douban_pipeline.douban import links
-from douban_pipeline.douban.reports.pages import words
 from douban_pipeline.douban.reports.pages.duplicates import DuplicateGroup, DuplicateGroups
 from douban_pipeline.douban.reports.pages.keepers import GroupMember, Keeper, LinkOrigin
+from douban_pipeline.douban.reports.pages.lookup import video_name
 from douban_pipeline.douban.reports.pages.report_page import (
     Card,
     Cell,
@@ -93,7 +93,7 @@ def _named(member: GroupMember, zone: ZoneInfo) -> LinesCell:
     facts += [f"{member.score:.1f} 分"] if member.score is not None else []
     facts += [_linked(member.linked_at, zone)] if member.linked_at else []
     facts.append(f"播放 {member.hits:,}")
-    return LinesCell((words.video(member.vod_id, member.title, member.year), NoteCell("，".join(facts))))
+    return LinesCell((video_name(member.vod_id, member.title, member.year), NoteCell("，".join(facts))))
 
 
 def _linked(moment: datetime, zone: ZoneInfo) -> str:

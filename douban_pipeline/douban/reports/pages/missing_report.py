@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from douban_pipeline.douban import links
-from douban_pipeline.douban.reports.pages import words
+from douban_pipeline.douban.reports.pages.lookup import video_name
 from douban_pipeline.douban.reports.pages.missing import BestCandidate, MissingIds, MissingVideo
 from douban_pipeline.douban.reports.pages.report_page import (
     Card,
@@ -50,7 +50,7 @@ def missing_report(found: MissingIds) -> ReportPage:
 
 def _row(item: MissingVideo) -> dict[str, Cell]:
     return {
-        "影片": words.video(item.vod_id, item.title, item.year),
+        "影片": video_name(item.vod_id, item.title, item.year),
         "状态": REVIEW_STATUSES[item.status],
         "原因": item.reason or "尚未查找",
         "最佳候选": _candidate(item.best),

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from douban_pipeline.douban.reports.pages import words
-from douban_pipeline.douban.reports.pages.intro_calls import DAYS, DaySpending, GuardRefusals
-from douban_pipeline.douban.reports.pages.intros import FailedIntro, Intros, LockedIntro
+from douban_pipeline.douban.reports.pages.intros import (
+    DAYS,
+    DaySpending,
+    FailedIntro,
+    GuardRefusals,
+    Intros,
+    LockedIntro,
+)
 from douban_pipeline.douban.reports.pages.report_page import (
     Card,
     Cell,
@@ -17,7 +22,7 @@ from douban_pipeline.douban.reports.pages.report_page import (
     decision,
 )
 from douban_pipeline.douban.store.states import DecisionAction
-from douban_pipeline.douban.wording import TASK_STATUSES, word_for
+from douban_pipeline.douban.wording import TASK_STATUSES, VIOLATIONS, word_for
 
 
 def intros_report(found: Intros) -> ReportPage:
@@ -112,7 +117,7 @@ def _waiting(found: Intros) -> Iterator[dict[str, Cell]]:
 
 def _refusal(code: str, refusals: GuardRefusals) -> dict[str, Cell]:
     return {
-        "类别": word_for(words.VIOLATIONS, code),
+        "类别": word_for(VIOLATIONS, code),
         "次数": refusals.times,
         "影片数": len(refusals.videos),
         "例": refusals.example,

@@ -8,7 +8,6 @@ from datetime import datetime
 
 from douban_pipeline.douban import links
 from douban_pipeline.douban.reports.pages.changes import DAYS, TROUBLE_DAYS, DayOfChanges, LoggedChange, remedy_of
-from douban_pipeline.douban.reports.pages.decided import REFUSED_DAYS, DecisionLine
 from douban_pipeline.douban.reports.pages.lookup import VideoNames
 from douban_pipeline.douban.reports.pages.report_page import (
     Card,
@@ -21,7 +20,7 @@ from douban_pipeline.douban.reports.pages.report_page import (
     SubjectCell,
     decision,
 )
-from douban_pipeline.douban.reports.pages.tasks_and_log import TasksAndLog
+from douban_pipeline.douban.reports.pages.tasks_and_log import REFUSED_DAYS, DecisionLine, TasksAndLog
 from douban_pipeline.douban.reports.pages.work import FAILURE_DAYS, MOST, LeaseHolder, StageTasks, TaskReason
 from douban_pipeline.douban.wording import (
     CHANGE_STATES,
