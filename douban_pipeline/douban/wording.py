@@ -1,12 +1,13 @@
-"""What people read for the states, kinds and origins of our rows, in Chinese. Once for all rooms."""
+"""What people read for the states, kinds and origins of our rows, in Chinese. Once for the whole system."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from douban_pipeline.douban.store.decisions import PERSON, WORDS
+from douban_pipeline.douban.store.decisions import PERSON
 from douban_pipeline.douban.store.states import (
     ChangeState,
+    DecisionAction,
     DecisionState,
     IntroState,
     ReviewStatus,
@@ -18,13 +19,30 @@ from douban_pipeline.douban.store.states import (
 from douban_pipeline.douban.writes.changes import PIPELINE, RESTORE, REVERT
 from douban_pipeline.douban.writes.intro_changes import INTRO
 
+ACTIONS: Mapping[DecisionAction, str] = {
+    DecisionAction.confirm_top1: "确认首选候选",
+    DecisionAction.choose: "选择候选",
+    DecisionAction.set_id: "指定豆瓣 ID",
+    DecisionAction.replace_and_lock: "替换豆瓣 ID 并锁定",
+    DecisionAction.clear_id: "清除豆瓣 ID",
+    DecisionAction.ignore: "忽略",
+    DecisionAction.lock_id: "锁定豆瓣 ID",
+    DecisionAction.unlock_id: "解锁豆瓣 ID",
+    DecisionAction.lock_intro: "锁定简介",
+    DecisionAction.unlock_intro: "解锁简介",
+    DecisionAction.rematch: "重新匹配",
+    DecisionAction.redo_intro: "重写简介",
+    DecisionAction.sync_now: "立即同步",
+}
+"""What reviewers read for an action."""
+
 CHANGES: Mapping[str, str] = {
     "link": "关联条目",
     "sync": "同步字段",
     INTRO: "写入简介",
     REVERT: "撤销",
     RESTORE: "恢复锁定值",
-    **{action.value: text for action, text in WORDS.items()},
+    **{action.value: text for action, text in ACTIONS.items()},
 }
 CHANGE_STATES: Mapping[str, str] = {
     ChangeState.PREPARED: "待写入",
@@ -109,9 +127,43 @@ ID_SOURCES: Mapping[str, str] = {PERSON: "人工指定", "auto": "自动匹配",
 """Whose an id is."""
 
 OPERATORS: Mapping[str, str] = {PIPELINE: "自动", "cms": "CMS 变动"}
-"""Who wrote a change; people stand by their names."""
+"""Who wrote a change; people are called by their names."""
+
+
+DRIFT_KINDS: Mapping[str, str] = {
+    "locked": "锁定的值被改",
+    "id": "豆瓣 ID 被改",
+    "put_back": "被改回写入之前的值",
+    "edited": "之后的普通改动",
+}
+"""How grave a difference is; see `drift.Kind`."""
+
+DRIFT_LOOKS: Mapping[str, str] = {
+    "stale_form": "过期的后台表单",
+    "saved": "CMS 保存或采集更新",
+    "program": "其他程序直接改库或批量编辑",
+}
+"""Who it looks like that changed a value; see `drift.Looks`."""
+
+SOURCE_NAMES: Mapping[str, str] = {
+    "douban": "豆瓣",
+    "searxng": "SearXNG 搜索",
+    "douban_suggest": "豆瓣联想",
+    "bocha": "博查搜索",
+    "openrouter": "语言模型",
+}
+"""What is asked over the network; see `upkeep.gates`."""
+
+ALERT_KINDS: Mapping[str, str] = {
+    "breaker": "数据源熔断",
+    "failing": "连续失败",
+    "budget": "预算用完",
+    "guard": "守卫未通过",
+    "run": "运行失败",
+}
+"""What people are alerted of; see `reports.health.causes`."""
 
 
 def word_for(words: Mapping[str, str], key: str) -> str:
-    """Return the word for ``key``; one without stands for itself."""
+    """Return the word for ``key``, and ``key`` itself where there is none."""
     return words.get(key, key)

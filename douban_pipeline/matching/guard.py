@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from douban_pipeline.matching.codes import SENTENCES, Code
 from douban_pipeline.matching.scoring import Thresholds
 
 HARD_REJECT = "HARD_REJECT"
@@ -20,7 +21,7 @@ OTHER_PROFILE = "OTHER_PROFILE"
 STRATUM_BRAKED = "STRATUM_BRAKED"
 PERSON_CHOSE_OTHER = "PERSON_CHOSE_OTHER"
 
-SENTENCES: Mapping[str, str] = {
+VIOLATION_SENTENCES: Mapping[str, str] = {
     HARD_REJECT: "已确认的条目带有硬性排除项",
     SCORE_UNDER_THRESHOLD: "已确认的条目得分低于确认线",
     LEAD_UNDER_THRESHOLD: "已确认的条目与次优候选差距不足",
@@ -28,7 +29,7 @@ SENTENCES: Mapping[str, str] = {
     LOCKED: "视频的豆瓣 ID 已锁定，不得改写",
     IGNORED: "视频已被忽略，不得改写",
     OTHER_PROFILE: "判定所用的评分方案已不是现行方案",
-    STRATUM_BRAKED: "这一类匹配的准确率低于目标，自动确认已暂停",
+    STRATUM_BRAKED: SENTENCES[Code.STRATUM_BRAKED],
     PERSON_CHOSE_OTHER: "审核员为这部影片选定了另一条目",
 }
 """A sentence for every violation."""

@@ -18,7 +18,7 @@ from douban_pipeline.douban.setting_values import CHAIN, DEFAULT_FIELD_POLICIES,
 from douban_pipeline.douban.settings import RETRY_SECONDS, Settings, load_settings
 from douban_pipeline.douban.sources.douban_php import SOURCE as DOUBAN
 from douban_pipeline.douban.sources.search_providers import PROVIDERS
-from douban_pipeline.douban.upkeep.gates import SOURCE_NAMES
+from douban_pipeline.douban.wording import SOURCE_NAMES
 from douban_pipeline.matching.profiles import PLAN
 from douban_pipeline.matching.scoring import Thresholds, Weights
 

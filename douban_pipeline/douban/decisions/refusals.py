@@ -11,10 +11,11 @@ from douban_pipeline.douban.decisions.effects import target_of
 from douban_pipeline.douban.match_inputs import profile_of, subject_facts, video_facts
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.settings import Settings
-from douban_pipeline.douban.store.decisions import LINKING, WORDS, Decision
+from douban_pipeline.douban.store.decisions import LINKING, Decision
 from douban_pipeline.douban.store.states import DecisionAction, DecisionState, ReviewStatus
 from douban_pipeline.douban.store.tables import OwnTables
 from douban_pipeline.douban.store.videos import fingerprint
+from douban_pipeline.douban.wording import ACTIONS
 from douban_pipeline.douban.writes.refusals import cms_lock_refusal
 from douban_pipeline.matching import HARD_REJECTS, compare
 
@@ -114,7 +115,7 @@ def missing_link_refusal(connection: Connection, tables: OwnTables, decision: De
         .limit(1)
     )
     action = connection.execute(query).scalar()
-    return f"同时记录的“{WORDS[DecisionAction(action)]}”未能执行" if action else None
+    return f"同时记录的“{ACTIONS[DecisionAction(action)]}”未能执行" if action else None
 
 
 def conflicts_of(services: Services, row: Mapping[Any, Any], douban_id: int) -> str:

@@ -15,8 +15,8 @@ from douban_pipeline.douban.resources import PERSON_TAGS
 from douban_pipeline.douban.review.recording.decisions import Wish, record
 from douban_pipeline.douban.review.recording.wishes import Recorded, Recording, Result
 from douban_pipeline.douban.services import Services
-from douban_pipeline.douban.store.decisions import WORDS
 from douban_pipeline.douban.store.states import DecisionAction
+from douban_pipeline.douban.wording import ACTIONS
 
 NOTHING_RECORDED = "未记录任何决定"
 REVIEWER = "你的名字，记入此后的每次写入；必填 · Your name; it is noted with every write that follows."
@@ -102,7 +102,7 @@ def _shown(item: Recorded) -> dict[str, object]:
         "行": item.wish.where,
         "影片": item.wish.vod_id,
         "片名": item.title,
-        "决定": f"{item.wish.action} {WORDS[item.wish.action]}",
+        "决定": f"{item.wish.action} {ACTIONS[item.wish.action]}",
         "条目": subject_link(item.douban_id),
         "锁定": "是" if item.wish.lock else "",
         "结果": _WORDS[item.outcome],

@@ -40,23 +40,6 @@ _UNLINKING = frozenset({DecisionAction.clear_id, DecisionAction.ignore, Decision
 _APPLIED_BY: Mapping[DecisionAction, str] = {DecisionAction.sync_now: "sync", DecisionAction.redo_intro: "intro"}
 """Actions of the changes that apply a decision, where they are not the decision's own."""
 
-WORDS: Mapping[DecisionAction, str] = {
-    DecisionAction.confirm_top1: "确认首选候选",
-    DecisionAction.choose: "选择候选",
-    DecisionAction.set_id: "指定豆瓣 ID",
-    DecisionAction.replace_and_lock: "替换豆瓣 ID 并锁定",
-    DecisionAction.clear_id: "清除豆瓣 ID",
-    DecisionAction.ignore: "忽略",
-    DecisionAction.lock_id: "锁定豆瓣 ID",
-    DecisionAction.unlock_id: "解锁豆瓣 ID",
-    DecisionAction.lock_intro: "锁定简介",
-    DecisionAction.unlock_intro: "解锁简介",
-    DecisionAction.rematch: "重新匹配",
-    DecisionAction.redo_intro: "重写简介",
-    DecisionAction.sync_now: "立即同步",
-}
-"""What reviewers read for an action."""
-
 
 class Aspect(enum.IntEnum):
     """What an action is about. Decisions about one video are applied in this order, one of each at most."""

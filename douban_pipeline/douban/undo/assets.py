@@ -12,8 +12,8 @@ from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.settings import variable
 from douban_pipeline.douban.undo.drift import SERIOUS, Kind, drifts
 from douban_pipeline.douban.undo.drift_report import Tally
-from douban_pipeline.douban.undo.drift_wording import KINDS
 from douban_pipeline.douban.undo.restore_locked import restore
+from douban_pipeline.douban.wording import DRIFT_KINDS
 
 _LOG_EVERY = 20
 _NAMED = 20
@@ -57,7 +57,7 @@ def cms_drift(context: dg.AssetExecutionContext, services: dg.ResourceParam[Serv
         if number % _LOG_EVERY == 0:
             context.log.info(f"{tally.videos} videos looked at, {tally.serious} serious differences so far")
     context.log.info(f"{tally.videos} videos looked at: {dict(tally.by_kind)}, {tally.restored} restored")
-    counts = [{"类别": KINDS[kind], "处": tally.by_kind[kind]} for kind in Kind]
+    counts = [{"类别": DRIFT_KINDS[kind], "处": tally.by_kind[kind]} for kind in Kind]
     counts.append({"类别": "无法判断（写入正在进行，或中断后又被改动）", "处": tally.unsure})
     return dg.MaterializeResult(
         check_results=[_keeps(tally, settings.zone, location)],

@@ -13,9 +13,8 @@ from douban_pipeline.core.ui.presentation import Markdown, local_time, subject_l
 from douban_pipeline.douban import links
 from douban_pipeline.douban.store.states import DecisionAction
 from douban_pipeline.douban.undo.drift import SERIOUS, Drift, Kind, Look, Looks
-from douban_pipeline.douban.undo.drift_wording import KINDS, LOOKS
 from douban_pipeline.douban.undo.shown_values import shown
-from douban_pipeline.douban.wording import CHANGES, OPERATORS, word_for
+from douban_pipeline.douban.wording import CHANGES, DRIFT_KINDS, DRIFT_LOOKS, OPERATORS, word_for
 from douban_pipeline.douban.writes.refusals import SYNOPSIS_COLUMNS
 
 SHOWN = 100
@@ -74,12 +73,12 @@ class Tally:
     def sentence(self) -> str:
         """Return the serious findings that still stand in a sentence; empty for none."""
         left = self.left
-        return "，".join(f"{KINDS[kind]} {left[kind]} 处" for kind in SERIOUS if left[kind])
+        return "，".join(f"{DRIFT_KINDS[kind]} {left[kind]} 处" for kind in SERIOUS if left[kind])
 
     def looks_table(self) -> str:
         """Return who changed how much of what, as a table."""
         rows: list[dict[str, Any]] = [
-            {"类别": KINDS[kind], **{LOOKS[looks]: self.by_looks[kind, looks] for looks in Looks}}
+            {"类别": DRIFT_KINDS[kind], **{DRIFT_LOOKS[looks]: self.by_looks[kind, looks] for looks in Looks}}
             for kind in Kind
             if self.by_kind[kind]
         ]
@@ -100,14 +99,14 @@ def _row(drift: Drift, became: str, zone: ZoneInfo, location: str) -> dict[str, 
         "影片": drift.vod_id,
         "片名": drift.title,
         "列": drift.column,
-        "类别": KINDS[drift.kind],
+        "类别": DRIFT_KINDS[drift.kind],
         "写入或锁定的值": _value(drift, drift.written, zone),
         "现值": _value(drift, drift.stands, zone),
         "写入": f"变更 {change.change_id} {word_for(OPERATORS, change.operator)} {word_for(CHANGES, change.action)}"
         if change
         else "",
         "时间": local_time(drift.at, zone),
-        "看来是": LOOKS[drift.looks],
+        "看来是": DRIFT_LOOKS[drift.looks],
         "处理": became or (f"不恢复：{drift.held}" if drift.held else ""),
         "": Markdown(" · ".join(link for link in _links(drift, location) if link)),
     }

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from douban_pipeline.douban.store.states import ChangeState
 from douban_pipeline.douban.undo.drift import Drift, Kind
-from douban_pipeline.douban.undo.drift_wording import LOOKS
-from douban_pipeline.douban.writes.change_log import ChangeLog
+from douban_pipeline.douban.wording import DRIFT_LOOKS
+from douban_pipeline.douban.writes.change_log import RESTORE, Change, ChangeLog
 from douban_pipeline.douban.writes.changes import RESTORE, Change
 
 _NOTED_BY_INTAKE = "锁定的豆瓣 ID "
@@ -57,4 +57,6 @@ def _change(of_video: list[Drift]) -> Change:
 def _reason(drift: Drift) -> str:
     stands = f"改为 {drift.stands}" if drift.column == "vod_douban_id" else "改动"
     by = f"由变更 {drift.change.change_id} 写入，" if drift.change is not None else ""
-    return f"锁定的{_NAMES[drift.column]}（{by}已锁定）在 CMS 中被{stands}，看来是{LOOKS[drift.looks]}；恢复锁定值"
+    return (
+        f"锁定的{_NAMES[drift.column]}（{by}已锁定）在 CMS 中被{stands}，看来是{DRIFT_LOOKS[drift.looks]}；恢复锁定值"
+    )

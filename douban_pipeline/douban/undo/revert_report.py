@@ -13,10 +13,10 @@ from douban_pipeline.core.ui.launchpad_links import launch_link
 from douban_pipeline.core.ui.presentation import local_time, table
 from douban_pipeline.douban import links
 from douban_pipeline.douban.services import Services
-from douban_pipeline.douban.store.decisions import WORDS
 from douban_pipeline.douban.store.states import DecisionAction
 from douban_pipeline.douban.undo.shown_values import told_changes
-from douban_pipeline.douban.wording import CHANGES, OPERATORS, word_for
+from douban_pipeline.douban.wording import ACTIONS, CHANGES, OPERATORS, word_for
+from douban_pipeline.douban.writes.change_log import decode
 from douban_pipeline.douban.writes.changes import decode
 from douban_pipeline.douban.writes.revert import RevertedChange
 
@@ -69,7 +69,7 @@ def decision_table(services: Services, decisions: Sequence[RowMapping]) -> str:
         {
             "决定": row["decision_id"],
             "影片": row["vod_id"],
-            "内容": WORDS[DecisionAction(row["action"])],
+            "内容": ACTIONS[DecisionAction(row["action"])],
             "审核员": row["reviewer"],
             "记录于": local_time(row["created_at"], zone),
         }

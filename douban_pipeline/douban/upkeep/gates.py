@@ -13,18 +13,12 @@ from douban_pipeline.core.gate import GateStatus
 from douban_pipeline.core.gate_rules import GateState
 from douban_pipeline.core.ui.presentation import local_time
 from douban_pipeline.douban.services import Services
+from douban_pipeline.douban.wording import SOURCE_NAMES
 
 MOST_MINUTES = 7 * 24 * 60
 """Longest time that a person may open a breaker for: a typing error must not stop a source for a year."""
 LONGEST_NAME = 64
 
-SOURCE_NAMES = {
-    "douban": "豆瓣",
-    "searxng": "SearXNG 搜索",
-    "douban_suggest": "豆瓣联想",
-    "bocha": "博查搜索",
-    "openrouter": "语言模型",
-}
 _STATES = {GateState.CLOSED: "放行", GateState.OPEN: "暂停", GateState.HALF_OPEN: "试探中"}
 _BY_ITSELF = "自动"
 

@@ -22,8 +22,8 @@ from douban_pipeline.douban.review.imports.cells import (
 from douban_pipeline.douban.review.imports.csv_files import parse_csv
 from douban_pipeline.douban.review.imports.csv_rows import CsvError
 from douban_pipeline.douban.review.recording.wishes import Wish
-from douban_pipeline.douban.store.decisions import WORDS
 from douban_pipeline.douban.store.states import DecisionAction
+from douban_pipeline.douban.wording import ACTIONS
 
 PLAIN = "vod_id,决定,豆瓣ID,备注\r\n4,指定豆瓣 ID,90000101,海报一致\r\n5,,,\r\n"
 """A decision and a line without one."""
@@ -343,7 +343,7 @@ def test_a_cell_that_says_no(no):
 
 @pytest.mark.parametrize("action", DecisionAction)
 def test_every_action_is_known_by_name_and_by_word(action):
-    word = WORDS[action]
+    word = ACTIONS[action]
     written = [action.name, action.name.upper(), action.name.replace("_", " "), f" {action.name} ", word]
     assert {action_named(text) for text in [*written, word.replace(" ", ""), word.lower()]} == {action}
 
@@ -403,7 +403,7 @@ def test_what_a_spreadsheet_writes_is_read_back(rows, delimiter, encoding):
     writer = csv.writer(text, delimiter=delimiter)
     writer.writerow(["vod_id", "决定", "豆瓣ID", "锁定", "备注"])
     for vod_id, action, douban_id, lock, note in rows:
-        writer.writerow([vod_id, WORDS[action], douban_id, "是" if lock else "否", note])
+        writer.writerow([vod_id, ACTIONS[action], douban_id, "是" if lock else "否", note])
     found = parse_csv(text.getvalue().encode(encoding))
     read = [(wish.vod_id, wish.action, wish.douban_id, wish.lock, wish.note) for wish in found.wishes]
     assert (read, found.refused) == ([(*row[:4], unprotected(row[4])) for row in rows], ())

@@ -16,7 +16,7 @@ from douban_pipeline.douban.review.imports.csv_rows import MOST_BYTES
 from douban_pipeline.douban.review.imports.inbox import InboxError, inbox_of, read_inbox_file
 from douban_pipeline.douban.review.imports.jobs import ImportConfig, import_decisions
 from douban_pipeline.douban.review.reading.queue import review_queue_of
-from douban_pipeline.douban.store.decisions import WORDS
+from douban_pipeline.douban.wording import ACTIONS
 from douban_pipeline_tests.douban.review.launched import launched
 from douban_pipeline_tests.douban.review.shelves import Case, shelved
 from douban_pipeline_tests.harness.fixtures.library import fresh_mariadb
@@ -182,7 +182,7 @@ def test_a_thousand_lines_on_a_server(stage, tmp_path):
             [
                 "reviewer: 请填写审核员的名字",
                 "第 2 行：决定：没有“删”这种决定；可以填："
-                + "、".join(f"{word}（{action}）" for action, word in WORDS.items()),
+                + "、".join(f"{word}（{action}）" for action, word in ACTIONS.items()),
             ],
         ),
         (

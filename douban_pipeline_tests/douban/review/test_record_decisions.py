@@ -22,8 +22,8 @@ from douban_pipeline.douban.review.jobs import (
     recorded_table,
 )
 from douban_pipeline.douban.review.recording.wishes import Recorded, Recording, Wish
-from douban_pipeline.douban.store.decisions import WORDS
 from douban_pipeline.douban.store.states import DecisionAction
+from douban_pipeline.douban.wording import ACTIONS
 from douban_pipeline_tests.harness.fixtures.scenario import (
     FILMS,
     KITE,
@@ -244,7 +244,7 @@ def test_the_manual_names_every_action_and_field_and_its_example_can_be_launched
     named = set(re.findall(r"`(\w+)`", manual))
     assert named >= {str(action) for action in DecisionAction}
     assert named >= {*DecisionsConfig.model_fields, *DecisionRow.model_fields} - {"decisions"}
-    assert set(WORDS) == set(DecisionAction)
+    assert set(ACTIONS) == set(DecisionAction)
     [example] = re.findall(r"```yaml\n(.*?)```", manual, re.DOTALL)
     config = yaml.safe_load(example)
     assert dg.validate_run_config(record_decisions, config)

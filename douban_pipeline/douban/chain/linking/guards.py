@@ -17,7 +17,7 @@ from douban_pipeline.douban.store import brakes
 from douban_pipeline.douban.store.decisions import chosen_subjects
 from douban_pipeline.douban.store.states import ReviewStatus, VerdictState
 from douban_pipeline.douban.store.videos import Breach
-from douban_pipeline.matching.guard import SENTENCES, violations
+from douban_pipeline.matching.guard import VIOLATION_SENTENCES, violations
 from douban_pipeline.matching.profiles import Profile
 
 
@@ -33,7 +33,7 @@ class VerdictBreach(Breach):
 
 def sentences_of(codes: Sequence[str]) -> str:
     """Return broken rules as a sentence for people."""
-    return "；".join(SENTENCES[code] for code in codes)
+    return "；".join(VIOLATION_SENTENCES[code] for code in codes)
 
 
 def broken_rules(

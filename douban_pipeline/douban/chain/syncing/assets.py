@@ -17,8 +17,9 @@ from douban_pipeline.douban.chain.syncing.sync_items import SyncResult
 from douban_pipeline.douban.chain.syncing.writer import DRY_RUN_VISIT, FieldWriter
 from douban_pipeline.douban.partitions import shard_backfill, shard_numbers, shards
 from douban_pipeline.douban.services import Services
-from douban_pipeline.douban.store.decisions import WORDS, Decision, DecisionStatus
+from douban_pipeline.douban.store.decisions import Decision, DecisionStatus
 from douban_pipeline.douban.store.states import TaskStage
+from douban_pipeline.douban.wording import ACTIONS
 
 DOUBAN_POOL = "douban_subjects"
 
@@ -110,7 +111,7 @@ def _decision_tables(decided: Sequence[Decision]) -> dict[str, Any]:
 def _decision(decision: Decision) -> dict[str, object]:
     return {
         "影片": decision.vod_id,
-        "决定": WORDS[decision.action],
+        "决定": ACTIONS[decision.action],
         "条目": subject_link(decision.douban_id),
         "审核员": decision.reviewer,
         "原因": decision.reason,

@@ -20,12 +20,9 @@ from douban_pipeline.douban.reports.health.samples import HealthSample
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import TaskStatus, TaskType
 from douban_pipeline.douban.store.tasks import FAILURES_FOR_A_PERSON, OPEN
-from douban_pipeline.douban.upkeep.gates import SOURCE_NAMES
-from douban_pipeline.douban.wording import word_for
+from douban_pipeline.douban.wording import SOURCE_NAMES, word_for
 
 BREAKER, FAILING, BUDGET, GUARD, RUN = "breaker", "failing", "budget", "guard", "run"
-KIND_NAMES = {BREAKER: "数据源熔断", FAILING: "连续失败", BUDGET: "预算用完", GUARD: "守卫未通过", RUN: "运行失败"}
-"""The kinds of causes, and their names for people."""
 MEASURED = frozenset({BREAKER, FAILING, BUDGET})
 """Kinds that a measurement finds, and finds gone."""
 SHORT_PAUSE = timedelta(minutes=2)
@@ -48,7 +45,7 @@ class Cause:
 
     Attributes:
         name: The same for the same cause; at most 190 characters.
-        kind: One of `KIND_NAMES`.
+        kind: One of `ALERT_KINDS`.
         title: One line.
         detail: Lines of plain text.
     """

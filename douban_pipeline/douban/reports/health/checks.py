@@ -12,8 +12,7 @@ from douban_pipeline.douban.reports.health import metrics, samples
 from douban_pipeline.douban.reports.health.assets import pipeline_health
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import TaskStatus
-from douban_pipeline.douban.upkeep.gates import SOURCE_NAMES
-from douban_pipeline.douban.wording import TASK_TYPES, word_for
+from douban_pipeline.douban.wording import SOURCE_NAMES, TASK_TYPES, word_for
 
 LEAST_GROWTH = 200
 """Videos by which the backlog has to grow before it is worth a warning: a small one doubles easily."""

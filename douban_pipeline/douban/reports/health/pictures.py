@@ -8,11 +8,10 @@ from zoneinfo import ZoneInfo
 
 from douban_pipeline.core.gate import GateStatus
 from douban_pipeline.core.ui.plots import Series, Span, Track, columns, spans, timeline
-from douban_pipeline.douban.reports.health import words
 from douban_pipeline.douban.reports.health.metrics import DAYS, Health, TaskOutcomes
+from douban_pipeline.douban.reports.health.report import duration, time_unit
 from douban_pipeline.douban.reports.health.samples import HealthSample
-from douban_pipeline.douban.upkeep.gates import SOURCE_NAMES
-from douban_pipeline.douban.wording import TASK_STATUSES, TASK_TYPES, VERDICTS, word_for
+from douban_pipeline.douban.wording import SOURCE_NAMES, TASK_STATUSES, TASK_TYPES, VERDICTS, word_for
 
 BACKLOG_SHOWN = timedelta(hours=48)
 _GAP = timedelta(minutes=30)
@@ -112,8 +111,8 @@ def durations(health: Health) -> str:
         title="任务耗时（最近 24 小时）",
         usual="平均",
         reach="95% 不超过",
-        tell=words.duration,
-        unit=words.time_unit(max((row.reach for row in rows), default=0.0)),
+        tell=duration,
+        unit=time_unit(max((row.reach for row in rows), default=0.0)),
     )
 
 

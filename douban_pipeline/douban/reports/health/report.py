@@ -8,11 +8,32 @@ from zoneinfo import ZoneInfo
 
 from douban_pipeline.core.gate import GateStatus
 from douban_pipeline.core.ui.presentation import local_time
-from douban_pipeline.douban.reports.health import words
 from douban_pipeline.douban.reports.health.alerts import Alert
-from douban_pipeline.douban.reports.health.causes import KIND_NAMES
 from douban_pipeline.douban.reports.health.metrics import Health
-from douban_pipeline.douban.wording import TASK_STATUSES, TASK_TYPES, VERDICTS, word_for
+from douban_pipeline.douban.wording import ALERT_KINDS, TASK_STATUSES, TASK_TYPES, VERDICTS, word_for
+
+
+def share_text(share: float | None) -> str:
+    """Return a share of 0 to 1 as a percentage, a dash for None."""
+    return "—" if share is None else f"{share:.1%}"
+
+
+def duration(seconds: float) -> str:
+    """Return a duration in the largest unit that makes it readable."""
+    size, unit = time_unit(seconds)
+    return f"{_number(seconds / size)} {unit}"
+
+
+def time_unit(seconds: float) -> tuple[float, str]:
+    """Return the unit in which a duration is readable: its seconds, and its name."""
+    for limit, size, unit in ((90, 1.0, "秒"), (5400, 60.0, "分"), (172_800, 3600.0, "小时")):
+        if seconds < limit:
+            return size, unit
+    return 86_400.0, "天"
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{round(value, 1 if value >= 10 else 2):g}"
 
 
 def queue_rows(health: Health, zone: ZoneInfo) -> list[dict[str, object]]:
@@ -37,8 +58,8 @@ def closed_rows(health: Health) -> list[dict[str, object]]:
             "任务": word_for(TASK_TYPES, item.task_type),
             "结果": word_for(TASK_STATUSES, item.status),
             "数量": item.count,
-            "平均耗时": "" if item.mean_seconds is None else words.duration(item.mean_seconds),
-            "95% 不超过": "" if item.p95_seconds is None else words.duration(item.p95_seconds),
+            "平均耗时": "" if item.mean_seconds is None else duration(item.mean_seconds),
+            "95% 不超过": "" if item.p95_seconds is None else duration(item.p95_seconds),
         }
         for item in health.closed_tasks
     ]
@@ -53,7 +74,7 @@ def outcome_rows(health: Health) -> list[dict[str, object]]:
             "成功": found.succeeded,
             "失败（含退回重试）": found.failed,
             "跳过": found.skipped,
-            "失败率": words.share_text(found.failure_share),
+            "失败率": share_text(found.failure_share),
         }
         for period, outcomes in (("最近 1 小时", health.last_hour), ("最近 24 小时", health.last_day))
         for task_type, found in outcomes.items()
@@ -71,7 +92,7 @@ def verdict_rows(health: Health) -> list[dict[str, object]]:
         {
             "日期": f"{day.day:%Y-%m-%d}",
             **{name: day.counts.get(status, 0) for status, name in VERDICTS.items()},
-            "待审核占比": words.share_text(day.review_share),
+            "待审核占比": share_text(day.review_share),
         }
         for day in reversed(health.verdict_days)
         if day.counts
@@ -86,7 +107,7 @@ def alert_rows(alerts: Iterable[Alert], zone: ZoneInfo) -> list[dict[str, object
 
     return [
         {
-            "类别": word_for(KIND_NAMES, alert.kind),
+            "类别": word_for(ALERT_KINDS, alert.kind),
             "内容": alert.title,
             "说明": alert.detail,
             "次数": alert.times,

@@ -22,8 +22,8 @@ from douban_pipeline.douban.review.batch.selection import (
 from douban_pipeline.douban.review.jobs import DRY_RUN, NOTHING_RECORDED, REVIEWER, dry_run_notice, report_recording
 from douban_pipeline.douban.review.recording.decisions import record
 from douban_pipeline.douban.services import Services
-from douban_pipeline.douban.store.decisions import WORDS
 from douban_pipeline.douban.store.states import DecisionAction, ReviewStatus
+from douban_pipeline.douban.wording import ACTIONS
 
 _SHOWN = 500
 _EVERY = 100
@@ -180,7 +180,7 @@ def _shown(picked: Picked, bulk: Bulk) -> dict[str, Any]:
             "得分": pick.score,
             "首选": subject_link(pick.best.douban_id) if pick.best else _NO_SUBJECT,
             "首选片名": f"{pick.best.title}（{pick.best.year or '?'}）" if pick.best else "",
-            "决定": f"{bulk.action} {WORDS[bulk.action]}",
+            "决定": f"{bulk.action} {ACTIONS[bulk.action]}",
             "条目": subject_link(target_of(bulk, pick.best)),
         }
         for pick in picked.videos

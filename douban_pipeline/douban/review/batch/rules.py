@@ -11,14 +11,9 @@ from dataclasses import dataclass
 
 from douban_pipeline.douban.review.reading.ordering import Lines
 from douban_pipeline.douban.review.recording.wishes import identity
-from douban_pipeline.douban.store.decisions import (
-    FROM_CANDIDATES,
-    LINKING,
-    WORDS,
-    about_current_id,
-    contradict,
-)
+from douban_pipeline.douban.store.decisions import FROM_CANDIDATES, LINKING, about_current_id, contradict
 from douban_pipeline.douban.store.states import DecisionAction
+from douban_pipeline.douban.wording import ACTIONS
 from douban_pipeline.matching import SENTENCES
 
 UNLOCKING: Mapping[DecisionAction, str] = {
@@ -164,5 +159,5 @@ def _decided(bulk: Bulk, video: Video) -> str:
     )
     for standing in video.pending:
         if standing.identity != mine and contradict((standing.action, standing.lock), (bulk.action, bulk.lock)):
-            return f"已有等待执行的决定：{WORDS[standing.action]}（{standing.reviewer}）"
+            return f"已有等待执行的决定：{ACTIONS[standing.action]}（{standing.reviewer}）"
     return ""

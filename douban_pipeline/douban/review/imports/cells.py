@@ -7,8 +7,8 @@ import re
 import unicodedata
 
 from douban_pipeline.douban.sources.subject_urls import subject_ids
-from douban_pipeline.douban.store.decisions import WORDS
 from douban_pipeline.douban.store.states import DecisionAction
+from douban_pipeline.douban.wording import ACTIONS
 
 _INVISIBLE = re.compile(r"[\u200b-\u200f\u202a-\u202e\u2060\ufeff]")
 _AS_TEXT = re.compile(r'="([^"]*)"')
@@ -101,7 +101,7 @@ def yes_or_no(text: str) -> bool:
     return cell in _YES
 
 
-_ACTIONS = {key_of(name): action for action in DecisionAction for name in (action.name, WORDS[action])}
+_ACTIONS = {key_of(name): action for action in DecisionAction for name in (action.name, ACTIONS[action])}
 
 
 def action_named(text: str) -> DecisionAction:
@@ -115,7 +115,7 @@ def action_named(text: str) -> DecisionAction:
         return found
     near = difflib.get_close_matches(key_of(text), _ACTIONS, n=3, cutoff=0.5)
     meant = list(dict.fromkeys(_ACTIONS[key] for key in near))
-    told = "、".join(f"{WORDS[action]}（{action}）" for action in meant or DecisionAction)
+    told = "、".join(f"{ACTIONS[action]}（{action}）" for action in meant or DecisionAction)
     raise CellError(f"没有“{_short(plain(text))}”这种决定；{'是不是' if meant else '可以填'}：{told}")
 
 

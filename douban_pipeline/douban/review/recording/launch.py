@@ -14,8 +14,9 @@ from douban_pipeline.douban.review.recording.rows import Row
 from douban_pipeline.douban.review.recording.standing import Standing, look
 from douban_pipeline.douban.review.recording.wishes import Wish
 from douban_pipeline.douban.services import Services
-from douban_pipeline.douban.store.decisions import WORDS, Aspect, Decision, aspect_of, contradict
+from douban_pipeline.douban.store.decisions import Aspect, Decision, aspect_of, contradict
 from douban_pipeline.douban.store.videos import fingerprint
+from douban_pipeline.douban.wording import ACTIONS
 
 ALREADY = "已经如此，无需记录"
 
@@ -92,7 +93,7 @@ def _note_contradictions(rows: Sequence[Row]) -> None:
         mine, identity = (row.wish.action, row.wish.lock), row.identity
         for its, other in different.items():
             if its != identity and contradict(mine, (other.wish.action, other.wish.lock)):
-                row.problems.append(f"与 {other.wish.where}（{WORDS[other.wish.action]}）矛盾，请只留下一条")
+                row.problems.append(f"与 {other.wish.where}（{ACTIONS[other.wish.action]}）矛盾，请只留下一条")
                 break
 
 

@@ -11,7 +11,7 @@ import pytest
 from douban_pipeline.core.gate import GateStatus
 from douban_pipeline.core.gate_rules import GateState
 from douban_pipeline.core.gate_usage import Minute
-from douban_pipeline.douban.reports.health import pictures, words
+from douban_pipeline.douban.reports.health import pictures
 from douban_pipeline.douban.reports.health.metrics import (
     ClosedTasks,
     Health,
@@ -19,6 +19,7 @@ from douban_pipeline.douban.reports.health.metrics import (
     TaskOutcomes,
     VerdictDay,
 )
+from douban_pipeline.douban.reports.health.report import duration
 from douban_pipeline.douban.reports.health.samples import HealthSample
 from douban_pipeline_tests.core.ui.test_plots import texts
 from douban_pipeline_tests.core.ui.test_timelines import blocks, drawn, lines
@@ -127,4 +128,4 @@ def test_durations_are_told_in_a_readable_unit() -> None:
     ],
 )
 def test_durations_in_words(seconds: float, told: str) -> None:
-    assert words.duration(seconds) == told
+    assert duration(seconds) == told
