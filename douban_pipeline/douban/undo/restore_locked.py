@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from douban_pipeline.douban.store.states import ChangeState
 from douban_pipeline.douban.undo.drift import Drift, Kind
 from douban_pipeline.douban.wording import DRIFT_LOOKS
-from douban_pipeline.douban.writes.change_log import RESTORE, Change, ChangeLog
+from douban_pipeline.douban.writes.change_log import ChangeLog
 from douban_pipeline.douban.writes.changes import RESTORE, Change
 
 _NOTED_BY_INTAKE = "锁定的豆瓣 ID "

@@ -16,7 +16,6 @@ from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import DecisionAction
 from douban_pipeline.douban.undo.shown_values import told_changes
 from douban_pipeline.douban.wording import ACTIONS, CHANGES, OPERATORS, word_for
-from douban_pipeline.douban.writes.change_log import decode
 from douban_pipeline.douban.writes.changes import decode
 from douban_pipeline.douban.writes.revert import RevertedChange
 

@@ -23,7 +23,7 @@ from douban_pipeline.douban.reports.pages.lookup import newest_verdicts
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.decisions import LINKING
 from douban_pipeline.douban.store.states import ChangeState, ReviewStatus
-from douban_pipeline.douban.writes.change_log import decode
+from douban_pipeline.douban.writes.changes import decode
 from douban_pipeline.matching import Kind, parse_title
 
 _KEY_COLUMNS = ("vod_name", "vod_year", "type_id", "vod_douban_id")

@@ -9,8 +9,8 @@ from datetime import date, datetime, timedelta
 from sqlalchemy import Connection, case, func, select, true
 from sqlalchemy.sql import ColumnElement
 
+from douban_pipeline.core.clock import day_of, midnight
 from douban_pipeline.core.database import chunks, reading
-from douban_pipeline.core.days import day_of, midnight
 from douban_pipeline.douban.intros.due import DueIntros
 from douban_pipeline.douban.reports.pages.lookup import VideoNames, names_of
 from douban_pipeline.douban.services import Services

@@ -19,7 +19,6 @@ from douban_pipeline.douban.reports.rescoring.neighbours import LinkedVideos
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.sources.douban_php import parse_subject
 from douban_pipeline.douban.store.states import ChangeState, DecisionAction, ReviewStatus
-from douban_pipeline.douban.writes.change_log import decode
 from douban_pipeline.douban.writes.changes import decode
 from douban_pipeline.matching import Code, Kind, Subject, Video
 
