@@ -8,6 +8,7 @@ from typing import Any
 
 from sqlalchemy import RowMapping
 
+from douban_pipeline.cms.values import readable
 from douban_pipeline.douban.store.tasks import DECISION, FRESH, Task
 from douban_pipeline.douban.writes.changes import Change
 
@@ -76,3 +77,17 @@ class PlannedWrite:
     douban_id: int
     change: Change
     linked: bool
+
+
+def sync_result(
+    item: SyncItem,
+    douban_id: int,
+    result: str,
+    columns: tuple[str, ...] = (),
+    linked: bool = False,
+    reason: str = "",
+    change_id: int | None = None,
+) -> SyncResult:
+    """Return the result of ``item``; see `SyncResult`."""
+    title = readable(item.row["vod_name"])
+    return SyncResult(item.task.vod_id, item.task.shard, title, douban_id, result, columns, linked, reason, change_id)

@@ -10,12 +10,11 @@ from typing import Any
 
 from sqlalchemy import Connection, RowMapping, select, update
 
-from douban_pipeline.cms.values import readable
 from douban_pipeline.core.database import reading, run_transaction
 from douban_pipeline.douban.chain.attempts import Attempts
 from douban_pipeline.douban.chain.linking.guards import broken_rules, sentences_of
 from douban_pipeline.douban.chain.syncing.fields import plan_fields
-from douban_pipeline.douban.chain.syncing.sync_items import PlannedWrite, SyncItem, SyncResult
+from douban_pipeline.douban.chain.syncing.sync_items import PlannedWrite, SyncItem, SyncResult, sync_result
 from douban_pipeline.douban.chain.tiers import next_visit_of
 from douban_pipeline.douban.match_inputs import profile_of, subject_facts, video_facts
 from douban_pipeline.douban.services import Services
@@ -271,7 +270,7 @@ class FieldWriter:
             columns = tuple(write.change.new)
             result = "written" if columns else "unchanged"
             change_id = changes.get(write.item.task.task_id)
-            yield self._result(write.item, write.douban_id, result, columns, write.linked, "", change_id)
+            yield sync_result(write.item, write.douban_id, result, columns, write.linked, "", change_id)
 
     def _finish(self, connection: Connection, applied: Sequence[PlannedWrite]) -> None:
         for write in applied:
@@ -314,7 +313,7 @@ class FieldWriter:
             self.attempts.lost += not ours
         else:
             ours = self._close(item, TaskStatus.SKIP, VerdictState.DRY_RUN, reason, DRY_RUN_VISIT)
-        return self._result(item, douban_id, "planned", columns, linked, reason) if ours else None
+        return sync_result(item, douban_id, "planned", columns, linked, reason) if ours else None
 
     def _refuse(self, item: SyncItem, reason: str, change_id: int | None = None) -> SyncResult | None:
         # A row that the site locked stays so: no use asking every hour.
@@ -323,7 +322,7 @@ class FieldWriter:
         if not self._close(item, TaskStatus.SKIP, VerdictState.REFUSED, reason, visit_in):
             return None
         douban_id = item.verdict["douban_id"] if item.verdict is not None else item.state["vod_douban_id"]
-        return self._result(item, douban_id, "refused", reason=reason, change_id=change_id)
+        return sync_result(item, douban_id, "refused", reason=reason, change_id=change_id)
 
     def _to_review(self, item: SyncItem, reason: str) -> SyncResult | None:
         """Ask a person about the current id, and have candidates searched for that person to choose from."""
@@ -332,7 +331,7 @@ class FieldWriter:
         status = TaskStatus.SKIP if item.ordered else TaskStatus.SUCCESS
         if not self._close(item, status, VerdictState.REFUSED, reason, REVIEW_VISIT, state):
             return None
-        return self._result(item, item.state["vod_douban_id"], "review", reason=reason)
+        return sync_result(item, item.state["vod_douban_id"], "review", reason=reason)
 
     def _skip(self, task: Task, reason: str, *, gone: bool = False) -> SyncResult | None:
         def close(connection: Connection) -> bool:
@@ -390,19 +389,4 @@ class FieldWriter:
             update(table)
             .where(table.c.verdict_id == verdict["verdict_id"])
             .values(state=state, state_reason=reason[:500])
-        )
-
-    def _result(
-        self,
-        item: SyncItem,
-        douban_id: int,
-        result: str,
-        columns: tuple[str, ...] = (),
-        linked: bool = False,
-        reason: str = "",
-        change_id: int | None = None,
-    ) -> SyncResult:
-        title = readable(item.row["vod_name"])
-        return SyncResult(
-            item.task.vod_id, item.task.shard, title, douban_id, result, columns, linked, reason, change_id
         )
