@@ -20,7 +20,7 @@ def platform_resource(open_platform: Callable[[dg.DagsterRun | None], P]) -> dg.
 
     It takes no configuration: settings, and with them secrets, come from the environment alone and never appear in a
     run's config. Who asks for it annotates ``dg.ResourceParam[Services]`` and gets what ``open_platform`` returns,
-    which is told the run, or None in a sensor.
+    which is given the run, or None in a sensor.
     """
 
     class PlatformResource(dg.ConfigurableResource[P]):

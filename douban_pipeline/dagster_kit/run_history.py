@@ -1,8 +1,8 @@
 """Deleting finished runs with everything that Dagster keeps of them, and without what the asset pages still show.
 
 `DagsterInstance.delete_run` alone leaves a run's asset check results, its SQLite file and its captured output for ever,
-and takes along the only materialization of a partition that rests. This goes into Dagster's own tables for what it has
-no call for; the columns used are those of the releases that `setup.py` allows.
+and deletes the only materialization of a partition that nobody made again. This goes into Dagster's own tables for what
+it has no call for; the columns used are those of the releases that `setup.py` allows.
 """
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ class JobRuns:
                     yield record
 
     def _covers(self, run: dg.DagsterRun) -> bool:
-        if self.location is not None and location_of(run) not in (self.location, None):
+        if self.location is not None and code_location_of(run) not in (self.location, None):
             return False
         return run.job_name == self.job or not self.assets.isdisjoint(run.asset_selection or ())
 
@@ -97,13 +97,13 @@ class Owner:
 
     def owns(self, run: dg.DagsterRun) -> bool:
         """Return whether ``run`` is this owner's. One that names neither location nor system is anybody's."""
-        location = location_of(run)
+        location = code_location_of(run)
         if location is None:
             return run.tags.get(SYSTEM_TAG, self.system) == self.system
         return location == self.location if self.location is not None else run.tags.get(SYSTEM_TAG) == self.system
 
 
-def location_of(run: dg.DagsterRun) -> str | None:
+def code_location_of(run: dg.DagsterRun) -> str | None:
     """Return the name of the code location that a run was launched through; None if it was through none."""
     origin = run.remote_job_origin
     return origin.location_name if origin is not None else run.tags.get(CODE_LOCATION_TAG)

@@ -74,6 +74,6 @@ def schedules_for(time_zone: str) -> list[dg.ScheduleDefinition]:
         job=prune_archive,
         cron_schedule="30 5 * * 1",
         run_config=dg.RunConfig(ops={"drop_answers": PruneConfig(dry_run=False)}),
-        description="Drops archived answers past their days on which nothing rests.",
+        description="Drops archived answers past their days that nothing refers to.",
     )
     return [weekly_backfill, hourly_sweep, nightly_reports, nightly_prune, frequent_health, weekly_archive]

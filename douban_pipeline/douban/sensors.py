@@ -75,9 +75,9 @@ def due_videos_sensor(
     demand = Demand(settings.min_due_per_run, timedelta(minutes=settings.max_due_wait_minutes), settings.max_sync_runs)
     running = {shard for covered in under_way for shard in covered}
     paused = paused_shards(context.instance, now, location)
-    chosen, why_not = choose_shards(due, running, paused, len(under_way), demand, now)
+    chosen, idle_reason = choose_shards(due, running, paused, len(under_way), demand, now)
     if not chosen:
-        return dg.SkipReason(why_not)
+        return dg.SkipReason(idle_reason)
     window = int(now.timestamp()) // INTERVAL_SECONDS
     requests = [
         # The window in the key: a repeated tick asks for the same run, a later one for a new run.
@@ -137,11 +137,11 @@ def _closed(gate: GateStatus, services: Services) -> str:
 
 @dg.run_failure_sensor(default_status=dg.DefaultSensorStatus.RUNNING)
 def alert_on_run_failure(context: dg.RunFailureSensorContext, services: dg.ResourceParam[Services]) -> None:
-    """Tells people why a run failed: once a cause, not once a run.
+    """Alerts people of why a run failed: once a cause, not once a run.
 
-    A run that a blocking guard stopped is told of as that guard, until it passes again; any other failure as job, step
-    and error, until it has not come back for 30 hours. A job that refused what a person asked for told that person so,
-    and nobody else is. What cannot be sent now is sent by `pipeline_health`. If our
+    A run that a blocking guard stopped is reported as that guard, until it passes again; any other failure as job, step
+    and error, until it has not come back for 30 hours. A job that refused what a person asked for said so to that
+    person, and nobody else is alerted. What cannot be sent now is sent by `pipeline_health`. If our
     database cannot be used the message is posted all the same, and then once a run: nobody remembers.
     """
     causes = causes_of(context.instance, context.dagster_run, context.failure_event)

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import dagster as dg
 import pytest
 
-from douban_pipeline.dagster_kit.runs import JobRuns, location_of, partition_range_tags, partitions_of_run
+from douban_pipeline.dagster_kit.runs import JobRuns, code_location_of, partition_range_tags, partitions_of_run
 from douban_pipeline_tests.harness.fixtures.locations import add_run, daily_digest, foreign
 
 KEYS = ["00", "01", "02", "03"]
@@ -74,9 +74,9 @@ def test_failed_runs_are_returned_with_the_time_of_their_end(instance: dg.Dagste
 
 def test_a_run_names_the_location_it_was_launched_through(instance: dg.DagsterInstance) -> None:
     job = ours.get_job("our_job")
-    assert location_of(add_run(instance, job, location="ours")) == "ours"
-    assert location_of(instance.create_run_for_job(job)) is None
-    assert location_of(dg.DagsterRun("our_job", tags={"dagster/code_location": "ours"})) == "ours"
+    assert code_location_of(add_run(instance, job, location="ours")) == "ours"
+    assert code_location_of(instance.create_run_for_job(job)) is None
+    assert code_location_of(dg.DagsterRun("our_job", tags={"dagster/code_location": "ours"})) == "ours"
 
 
 @pytest.mark.parametrize(

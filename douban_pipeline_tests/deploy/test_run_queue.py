@@ -12,7 +12,7 @@ import pytest
 import yaml
 from dagster._daemon.run_coordinator.queued_run_coordinator_daemon import QueuedRunCoordinatorDaemon
 
-from douban_pipeline.dagster_kit.runs import location_of
+from douban_pipeline.dagster_kit.runs import code_location_of
 from douban_pipeline_tests.deploy.files import PROJECT
 from douban_pipeline_tests.harness.fixtures.locations import add_run
 
@@ -64,7 +64,7 @@ def test_a_location_with_a_long_queue_leaves_room_for_the_others(instance: dg.Da
     add_runs(instance, 3, OURS, status=dg.DagsterRunStatus.STARTED)
     add_runs(instance, 4, OURS)
     add_runs(instance, 2, THEIRS)
-    assert Counter(map(location_of, let_through(instance))) == {OURS: 2, THEIRS: 2}
+    assert Counter(map(code_location_of, let_through(instance))) == {OURS: 2, THEIRS: 2}
 
 
 def test_the_places_suffice_for_four_locations() -> None:

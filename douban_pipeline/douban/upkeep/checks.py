@@ -5,7 +5,7 @@ import dagster as dg
 from douban_pipeline.core.ui.presentation import table
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.upkeep.assets import source_gates
-from douban_pipeline.douban.upkeep.gates import gate_row, not_closed, why_not_closed
+from douban_pipeline.douban.upkeep.gates import closed_reason, gate_row, not_closed
 
 
 @dg.asset_check(
@@ -17,12 +17,12 @@ def gates_closed(services: dg.ResourceParam[Services]) -> dg.AssetCheckResult:
     services.ready()
     now, zone = services.clock.now(), services.settings.zone
     found = not_closed(gate for gate in services.gate.status() if gate.source in services.sources_in_use)
-    told = "；".join(why_not_closed(status, now, zone) for status in found)
+    reasons = "；".join(closed_reason(status, now, zone) for status in found)
     rows = [gate_row(status, now, zone) for status in found]
     return dg.AssetCheckResult(
         passed=not found,
         severity=dg.AssetCheckSeverity.WARN,
-        description=f"以下来源暂停调用：{told}" if found else "",
+        description=f"以下来源暂停调用：{reasons}" if found else "",
         metadata={"gates_open": len(found), **({"gates": dg.MetadataValue.md(table(rows))} if found else {})},
     )
 

@@ -53,7 +53,7 @@ def set_by_hand(
     """Open the breaker of ``source`` for ``minutes``, or close it, in the name of ``reviewer``.
 
     Raises:
-        GateChangeError: Anything is wrong; all problems are told at once, and nothing is changed.
+        GateChangeError: Anything is wrong; all problems are named at once, and nothing is changed.
         GateUnreadable: The gate's table cannot be read or written.
     """
     reviewer, note, source = reviewer.strip(), note.strip(), source.strip()
@@ -81,7 +81,7 @@ def not_closed(statuses: Iterable[GateStatus]) -> list[GateStatus]:
     return [status for status in statuses if status.state is not GateState.CLOSED]
 
 
-def why_not_closed(status: GateStatus, now: datetime, zone: ZoneInfo) -> str:
+def closed_reason(status: GateStatus, now: datetime, zone: ZoneInfo) -> str:
     """Return in a phrase until when and why a source gets no calls."""
     who = f"{status.changed_by}：" if status.changed_by else ""
     return f"{status.source}（{state_of(status, now)}，至 {local_time(status.open_until, zone)}，{who}{status.reason}）"
@@ -100,7 +100,7 @@ def gate_row(status: GateStatus, now: datetime, zone: ZoneInfo) -> dict[str, obj
     rates = [success_rate(status, now, span) for span in spans]
     return {
         "来源": f"{SOURCE_NAMES.get(status.source, '')} {status.source}".strip(),
-        "状态": _standing(status, now, zone),
+        "状态": _state_sentence(status, now, zone),
         "上一分钟 / 上限": _of(requests_of_last_minute(status, now), status.requests_per_minute),
         "今日 / 配额": _of(status.used_today, status.requests_per_day),
         "今日 token / 配额": _of(status.tokens_today, status.tokens_per_day) if status.tokens_per_day else "",
@@ -108,7 +108,7 @@ def gate_row(status: GateStatus, now: datetime, zone: ZoneInfo) -> dict[str, obj
     }
 
 
-def _standing(status: GateStatus, now: datetime, zone: ZoneInfo) -> str:
+def _state_sentence(status: GateStatus, now: datetime, zone: ZoneInfo) -> str:
     """Return the state in a sentence: until when, why, and by whom."""
     if status.state is GateState.CLOSED:
         return state_of(status, now)

@@ -13,13 +13,13 @@ from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.ui.presentation import local_time, table
 from douban_pipeline.dagster_kit.launchpad import person_job
 from douban_pipeline.dagster_kit.run_history import assets_of_location, delete_remains, delete_runs
-from douban_pipeline.dagster_kit.runs import Owner, location_of
+from douban_pipeline.dagster_kit.runs import Owner, code_location_of
 from douban_pipeline.douban.resources import PERSON_TAGS, SYSTEM, tags_of
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.upkeep.gates import GateAction, gate_row, set_by_hand
 from douban_pipeline.douban.upkeep.housekeeping import delete_closed
 from douban_pipeline.douban.upkeep.reparsing import PARSERS, Reparsed, reparse
-from douban_pipeline.douban.upkeep.stock import Stock, archive_figures
+from douban_pipeline.douban.upkeep.stock import ArchiveShare, archive_figures
 
 HEALTH_TAGS = tags_of("health")
 HEALTH_DAYS = 2
@@ -124,7 +124,7 @@ class PruneConfig(dg.Config):
 
 
 def drop_answers(context: dg.OpExecutionContext, config: PruneConfig, services: dg.ResourceParam[Services]) -> None:
-    """Delete old answers that nothing rests on, or count them."""
+    """Delete old answers that nothing refers to, or count them."""
     # It needs numpy, which takes a tenth of a second to load and no other run has to wait for.
     from douban_pipeline.douban.upkeep.retention import prune
 
@@ -257,7 +257,7 @@ reparse_archive = person_job(
 )
 
 
-def _stock_rows(stock: list[Stock], services: Services) -> list[dict[str, object]]:
+def _stock_rows(stock: list[ArchiveShare], services: Services) -> list[dict[str, object]]:
     zone = services.settings.zone
     return [
         {
@@ -293,7 +293,7 @@ def prune(context: dg.OpExecutionContext, services: dg.ResourceParam[Services]) 
     services.ready()
     now = services.clock.now()
     before = now - timedelta(days=services.settings.history_days)
-    owner = Owner(location_of(context.run), SYSTEM)
+    owner = Owner(code_location_of(context.run), SYSTEM)
     keep = [context.run_id]
     runs = delete_runs(context.instance, owner, before=before, keep=keep)
     short = now - timedelta(days=HEALTH_DAYS)

@@ -29,7 +29,7 @@ READ = "读出"
 MISSING = "条目不存在"
 
 _KEPT_EXAMPLES = 5
-_TOLD_EVERY = 10_000
+_ANSWERS_PER_REPORT = 10_000
 _SUBJECT_KEY = "subject:"
 
 
@@ -125,7 +125,7 @@ def reparse(
     """
     parser = PARSERS[source]
     found = Reparsed(parser.version)
-    told = 0
+    reported = 0
     for batch in services.archive.read(source, other_than=parser.version if only_older_versions else None):
         answers = batch[: limit - found.looked_at] if limit else batch
         read = []
@@ -141,8 +141,8 @@ def reparse(
         if read and not dry_run:
             services.archive.note_parser(read, parser.version)
             found.noted += len(read)
-        if found.looked_at // _TOLD_EVERY > told:
-            told = found.looked_at // _TOLD_EVERY
+        if found.looked_at // _ANSWERS_PER_REPORT > reported:
+            reported = found.looked_at // _ANSWERS_PER_REPORT
             progress(found.looked_at)
         if limit and found.looked_at >= limit:
             break

@@ -1,6 +1,6 @@
-"""Dropping archived answers that nothing rests on any more.
+"""Dropping archived answers that nothing refers to any more.
 
-Why no answer is dropped that somebody is about to rest on. What may go is chosen at the start, at T: answers last
+Why no answer is dropped that somebody is about to refer to. What may go is chosen at the start, at T: answers last
 seen before T minus ``archive_days`` (30 at least) minus `MARGIN`. A row that comes to name an answer has it
 
 - from the source: storing the answer made it new, or seen just now. One that is seen again after T is looked at
@@ -33,8 +33,8 @@ MARGIN = timedelta(days=1)
 
 _DROPPED_AT_ONCE = 500
 _ROWS_AT_ONCE = 10_000
-_ROWS_TOLD = 1_000_000
-_DROPPED_TOLD = 50_000
+_ROWS_PER_REPORT = 1_000_000
+_DROPPED_PER_REPORT = 50_000
 
 Ids = npt.NDArray[np.int64]
 
@@ -46,8 +46,8 @@ class Pruned:
     Attributes:
         before: Answers last seen before this moment were looked at.
         looked_at: How many these were.
-        kept: How many of them something rests on.
-        reasons: The same by what rests on them, in Chinese; one answer may have several.
+        kept: How many of them something refers to.
+        reasons: The same by what refers to them, in Chinese; one answer may have several.
         dropped: How many were deleted, or would have been.
         dropped_bytes: Their size as they were kept.
     """
@@ -66,8 +66,8 @@ class Pruned:
 
 
 @dataclass(frozen=True, slots=True)
-class _Holder:
-    """A kind of row that rests on answers.
+class _Reference:
+    """A kind of row that refers to answers.
 
     Attributes:
         what: The kind, for people.
@@ -85,53 +85,53 @@ class _Holder:
 
 
 def prune(services: Services, *, dry_run: bool, progress: Callable[[str], None]) -> Pruned:
-    """Delete the answers that were last seen longer ago than ``archive_days`` and that nothing rests on.
+    """Delete the answers that were last seen longer ago than ``archive_days`` and that nothing refers to.
 
     Takes 9 bytes of memory for each old answer, however many rows name answers. Every deletion is a short transaction
     of its own, so that a run may be stopped at any moment and the next one goes on.
 
     Args:
-        services: The ground floor.
+        services: Of this process.
         dry_run: Only look what would be deleted.
-        progress: Told from time to time how far it is.
+        progress: Called from time to time with how far it is.
     """
     before = services.clock.now() - timedelta(days=services.settings.archive_days) - MARGIN
     old = _sorted(services.archive.unseen_since(before))
     progress(f"{old.size} answers were last seen before {before:%Y-%m-%d %H:%M} UTC")
     holders = _holders(services.tables) if old.size else []
-    # A bit for each kind of row that rests on the answer.
+    # A bit for each kind of row that refers to the answer.
     held = np.zeros(old.size, dtype=np.uint8)
     for bit, holder in enumerate(holders):
         rows = 0
         for ids, read in _named(services, holder):
             held[_places(old, ids)] |= 1 << bit
             rows += read
-            if rows % _ROWS_TOLD < read:
+            if rows % _ROWS_PER_REPORT < read:
                 progress(f"{rows} rows of {holder.key.table.name} read so far")
         progress(f"{rows} rows of {holder.key.table.name} read")
     loose = old[held == 0]
     act = services.archive.size_of if dry_run else services.archive.drop
-    dropped, dropped_bytes, told = 0, 0, 0
+    dropped, dropped_bytes, reported = 0, 0, 0
     for start in range(0, loose.size, _DROPPED_AT_ONCE):
         weight = act(loose[start : start + _DROPPED_AT_ONCE].tolist(), before)
         dropped += weight.answers
         dropped_bytes += weight.bytes
-        if dropped - told >= _DROPPED_TOLD:
-            told = dropped
+        if dropped - reported >= _DROPPED_PER_REPORT:
+            reported = dropped
             progress(f"{dropped} of {loose.size} answers {'looked at' if dry_run else 'deleted'}")
     reasons = {holder.what: int(np.count_nonzero(held & (1 << bit))) for bit, holder in enumerate(holders)}
     return Pruned(before, int(old.size), int(old.size - loose.size), reasons, dropped, dropped_bytes)
 
 
-def _holders(tables: OwnTables) -> list[_Holder]:
-    """Return everything that rests on answers; open tasks first, see the module's text."""
+def _holders(tables: OwnTables) -> list[_Reference]:
+    """Return everything that refers to answers; open tasks first, see the module's text."""
     task, verdict, candidate, log, intro = tables.task, tables.verdict, tables.candidate, tables.log, tables.intro
     return [
-        _Holder("未完成的任务", task.c.task_id, task.c.payload, _of_payload, (task.c.open_key.is_not(None),)),
-        _Holder("判定", verdict.c.verdict_id, verdict.c.snapshots, _of_list),
-        _Holder("候选条目", candidate.c.candidate_id, candidate.c.snapshot_id, _of_one),
-        _Holder("变更记录", log.c.change_id, log.c.snapshot_id, _of_one),
-        _Holder("简介", intro.c.intro_id, intro.c.snapshot_id, _of_one),
+        _Reference("未完成的任务", task.c.task_id, task.c.payload, _of_payload, (task.c.open_key.is_not(None),)),
+        _Reference("判定", verdict.c.verdict_id, verdict.c.snapshots, _of_list),
+        _Reference("候选条目", candidate.c.candidate_id, candidate.c.snapshot_id, _of_one),
+        _Reference("变更记录", log.c.change_id, log.c.snapshot_id, _of_one),
+        _Reference("简介", intro.c.intro_id, intro.c.snapshot_id, _of_one),
     ]
 
 
@@ -148,7 +148,7 @@ def _of_one(snapshot_id: int) -> tuple[int]:
     return (snapshot_id,)
 
 
-def _named(services: Services, holder: _Holder) -> Iterator[tuple[Ids, int]]:
+def _named(services: Services, holder: _Reference) -> Iterator[tuple[Ids, int]]:
     """Yield the answers that rows name, in batches of rows, and how many rows these were."""
     last = 0
     while True:

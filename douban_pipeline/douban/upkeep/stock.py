@@ -11,7 +11,7 @@ from douban_pipeline.douban.store.tables import OwnTables
 
 
 @dataclass(frozen=True, slots=True)
-class Stock:
+class ArchiveShare:
     """What the archive holds of one source and class of HTTP status (2 for 200 to 299)."""
 
     source: str
@@ -22,7 +22,7 @@ class Stock:
     newest: datetime
 
 
-def archive_figures(connection: Connection, tables: OwnTables) -> list[Stock]:
+def archive_figures(connection: Connection, tables: OwnTables) -> list[ArchiveShare]:
     """Return what the archive holds, by source and class of status.
 
     Reads the whole table once, without unpacking anything: not for every few minutes.
@@ -42,6 +42,6 @@ def archive_figures(connection: Connection, tables: OwnTables) -> list[Stock]:
         .order_by(table.c.source, status_class)
     )
     return [
-        Stock(source, int(number), answers, int(size), oldest, newest)
+        ArchiveShare(source, int(number), answers, int(size), oldest, newest)
         for source, number, answers, size, oldest, newest in connection.execute(query)
     ]

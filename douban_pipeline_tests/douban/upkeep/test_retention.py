@@ -24,7 +24,7 @@ from douban_pipeline.douban.store.states import TaskStage, TaskStatus, TaskType
 from douban_pipeline.douban.store.tasks import NewTask
 from douban_pipeline.douban.upkeep import jobs, retention
 from douban_pipeline.douban.upkeep.retention import MARGIN, Pruned, prune
-from douban_pipeline.douban.upkeep.stock import Stock, archive_figures
+from douban_pipeline.douban.upkeep.stock import ArchiveShare, archive_figures
 from douban_pipeline.matching import Subject, Video
 from douban_pipeline_tests.harness.fixtures.library import Library
 from douban_pipeline_tests.harness.fixtures.runs import Run
@@ -343,9 +343,9 @@ def test_the_archive_is_told_by_source_and_status(attic: Attic) -> None:
         found = archive_figures(connection, attic.library.tables)
     sizes = [each.bytes for each in found]
     assert found == [
-        Stock("douban", 2, 2, sizes[0], first, clock.now()),
-        Stock("douban", 4, 2, sizes[1], first, first),
-        Stock("searxng", 2, 1, sizes[2], first, first),
+        ArchiveShare("douban", 2, 2, sizes[0], first, clock.now()),
+        ArchiveShare("douban", 4, 2, sizes[1], first, first),
+        ArchiveShare("searxng", 2, 1, sizes[2], first, first),
     ]
     assert 5 < sizes[2] < 100
     assert sizes[1] == 2 * sizes[2]
