@@ -42,9 +42,6 @@ SERVERS = {
 QUICK = (
     "cms",
     "core",
-    "douban/chain/linking/test_candidates.py",
-    "douban/chain/linking/test_facts.py",
-    "douban/chain/syncing/test_fields.py",
     "douban/sources",
     "douban/store",
     "douban/test_definitions.py",
@@ -58,6 +55,7 @@ NOT_QUICK = (
     "core/test_gate.py",
     "core/test_gate_limits.py",
     "core/test_gate_processes.py",
+    "douban/store/test_migrations.py",
     "douban/writes/test_reconcile.py",
     "douban/writes/test_revert_properties.py",
 )

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from douban_pipeline.douban.store.states import TaskStage, TaskType
 from douban_pipeline.douban.store.tasks import NewTask, shard_of
 from douban_pipeline_tests.harness.fixtures.runs import STEPS, Run, new_run_id
-from douban_pipeline_tests.harness.fixtures.scenario import FILMS, RIVER, WHALE, Scenario, row_of
+from douban_pipeline_tests.harness.fixtures.scenario import FILMS, GUARDS, RIVER, WHALE, Scenario, row_of
 
 JUDGED_AND_WRITTEN = STEPS[2:]
 BAD_VERDICTS = [
@@ -170,7 +170,7 @@ def test_an_open_task_of_an_excluded_category_fails(stage):
     scenario = stage([row_of(RIVER, 4), row_of(WHALE, 5, type_id=20)], FILMS).under(excluded_type_ids="20")
     queue = scenario.library.queue("planted")
     scenario.library.enqueue(queue, [NewTask(5, TaskType.MATCH_DOUBAN_ID, TaskStage.SEARCH)])
-    assert "分类 20 不在处理范围内" in names(scenario.check(), "no_excluded_type", 5)
+    assert "分类 20 不在处理范围内" in names(scenario.launch(GUARDS), "no_excluded_type", 5)
     # The next run mends it by itself: the category may have been excluded after the task was queued.
     run = scenario.run()
     assert (run.success, run.metadata("due_videos")["dropped_out_of_scope"]) == (True, 1)
