@@ -1,7 +1,7 @@
 """A Chromium that reaches nothing but this machine, for the tests of what people click.
 
-A browser a test: it starts in less than a second, and Playwright, which marks its event loop as this thread's, is gone
-when the next test wants one of its own.
+A browser a module, and in it a context a test, which shares nothing with others: Playwright, which marks its event loop
+as this thread's, is gone when the tests of another module want one of their own.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import shutil
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Page, Route, expect, sync_playwright
+from playwright.sync_api import Browser, Page, Route, expect, sync_playwright
 
 from douban_pipeline_tests.browser.dagster_ui import DagsterUi, run_dev
 from douban_pipeline_tests.conftest import missing
@@ -44,34 +44,41 @@ def asked_elsewhere() -> list[str]:
     return []
 
 
-@pytest.fixture
-def page(chromium: str, request: pytest.FixtureRequest, asked_elsewhere: list[str]) -> Iterator[Page]:
-    """An empty page in a browser of its own; the test fails if a page asks for anything of another machine."""
-
-    def refuse(route: Route) -> None:
-        asked_elsewhere.append(route.request.url)
-        route.abort()
-
-    expect.set_options(timeout=WAIT_SECONDS * 1000)
+@pytest.fixture(scope="module")
+def browser(chromium: str) -> Iterator[Browser]:
+    """A Chromium without any page."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=chromium,
             chromium_sandbox=os.geteuid() != 0,  # Chromium refuses to start as root with it
             args=["--no-proxy-server", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE localhost, EXCLUDE 127.0.0.1"],
         )
-        context = browser.new_context(
-            viewport={"width": 1440, "height": 900},
-            locale="zh-CN",
-            timezone_id="Asia/Shanghai",
-            service_workers="block",
-        )
-        context.set_default_timeout(WAIT_SECONDS * 1000)
-        context.route(ELSEWHERE, refuse)
-        yield context.new_page()
-        if request.node.stash.get(FAILED, False):
-            for shown in context.pages:
-                print(f"{shown.url}\n{shown.locator('body').inner_text()[:MOST_SHOWN]}\n")  # noqa: T201 (pytest shows it)
+        yield browser
         browser.close()
+
+
+@pytest.fixture
+def page(browser: Browser, request: pytest.FixtureRequest, asked_elsewhere: list[str]) -> Iterator[Page]:
+    """An empty page in a context of its own; the test fails if a page asks for anything of another machine."""
+
+    def refuse(route: Route) -> None:
+        asked_elsewhere.append(route.request.url)
+        route.abort()
+
+    expect.set_options(timeout=WAIT_SECONDS * 1000)
+    context = browser.new_context(
+        viewport={"width": 1440, "height": 900},
+        locale="zh-CN",
+        timezone_id="Asia/Shanghai",
+        service_workers="block",
+    )
+    context.set_default_timeout(WAIT_SECONDS * 1000)
+    context.route(ELSEWHERE, refuse)
+    yield context.new_page()
+    if request.node.stash.get(FAILED, False):
+        for shown in context.pages:
+            print(f"{shown.url}\n{shown.locator('body').inner_text()[:MOST_SHOWN]}\n")  # noqa: T201 (pytest shows it)
+    context.close()
     assert not asked_elsewhere, f"pages asked other machines for {asked_elsewhere}"
 
 
