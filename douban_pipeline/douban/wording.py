@@ -136,14 +136,14 @@ DRIFT_KINDS: Mapping[str, str] = {
     "put_back": "被改回写入之前的值",
     "edited": "之后的普通改动",
 }
-"""How grave a difference is; see `drift.Kind`."""
+"""How grave a difference is; see `drift.DriftKind`."""
 
 DRIFT_LOOKS: Mapping[str, str] = {
     "stale_form": "过期的后台表单",
     "saved": "CMS 保存或采集更新",
     "program": "其他程序直接改库或批量编辑",
 }
-"""Who it looks like that changed a value; see `drift.Looks`."""
+"""Who it looks like that changed a value; see `drift.DriftCause`."""
 
 SOURCE_NAMES: Mapping[str, str] = {
     "douban": "豆瓣",

@@ -19,7 +19,7 @@ import sqlalchemy as sa
 from douban_pipeline.douban.chain.due.due_videos import DueVideos
 from douban_pipeline.douban.review.recording.decisions import Wish, record
 from douban_pipeline.douban.store.states import DecisionAction as Do
-from douban_pipeline.douban.writes.revert import Selection, revert
+from douban_pipeline.douban.writes.revert import ChangeSelection, revert
 from douban_pipeline_tests.douban.intros.room import KEY
 from douban_pipeline_tests.harness.fixtures.library import fresh_mariadb, video
 from douban_pipeline_tests.harness.fixtures.scenario import Scenario, row_of, subject
@@ -342,7 +342,7 @@ def test_of_a_thousand_decisions_fifty_are_bad(stage: Callable[..., Scenario]) -
 
         kept = _edit(scenario, site, about)
         undo = {"operator": "小李", "reason": "整批有误", "dry_run": False}
-        results = revert(library.change_log("undo"), Selection(batch_id=recording.batch_id), **undo)
+        results = revert(library.change_log("undo"), ChangeSelection(batch_id=recording.batch_id), **undo)
         assert _differences(before, _rows(scenario)) == kept
         # What was matched since, or written over, cannot be taken back any more.
         matched = {vod_id for action in (Do.clear_id, Do.rematch) for vod_id in about[action][::IN_SCOPE]}

@@ -33,7 +33,7 @@ from douban_pipeline.douban.writes.change_log import ChangeLog
 from douban_pipeline.douban.writes.changes import WriteOutcome
 from douban_pipeline.douban.writes.intro_changes import INTRO, strayed_intros
 from douban_pipeline.douban.writes.refusals import Reason, Refusal, cms_lock_refusal, subject_refusal
-from douban_pipeline.douban.writes.revert import WITH_ITS_LINK, Selection, revert
+from douban_pipeline.douban.writes.revert import WITH_ITS_LINK, ChangeSelection, revert
 
 ARCHIVE_AGE = timedelta(days=30)
 """How long a task may take up an answer that was paid for before its run died. A new task asks anew."""
@@ -327,5 +327,5 @@ def revert_strayed_intros(services: Services, change_log: ChangeLog, shards: Col
     wanted = tuple(intro.change_id for intro in strayed if intro.vod_id in unlocked)
     if not wanted:
         return 0
-    results = revert(change_log, Selection(wanted), operator=BY_CMS, reason=WITH_ITS_LINK, dry_run=False)
+    results = revert(change_log, ChangeSelection(wanted), operator=BY_CMS, reason=WITH_ITS_LINK, dry_run=False)
     return sum("vod_content" in result.restored for result in results)

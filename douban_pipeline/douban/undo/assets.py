@@ -10,9 +10,8 @@ from douban_pipeline.douban import links
 from douban_pipeline.douban.chain.syncing.assets import synced_fields
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.settings import variable
-from douban_pipeline.douban.undo.drift import SERIOUS, Kind, drifts
-from douban_pipeline.douban.undo.drift_report import Tally
-from douban_pipeline.douban.undo.restore_locked import restore
+from douban_pipeline.douban.undo.drift import SERIOUS, DriftKind, drifts, restore
+from douban_pipeline.douban.undo.drift_report import DriftTally
 from douban_pipeline.douban.wording import DRIFT_KINDS
 
 _LOG_EVERY = 20
@@ -51,20 +50,20 @@ def cms_drift(context: dg.AssetExecutionContext, services: dg.ResourceParam[Serv
     change_log = services.change_log(context.run.run_id)
     # What a killed run left half way would count as unsure.
     change_log.reconcile()
-    tally = Tally()
+    tally = DriftTally()
     for number, look in enumerate(drifts(services), start=1):
         tally.add(look, restore(change_log, look.found) if restoring else None)
         if number % _LOG_EVERY == 0:
             context.log.info(f"{tally.videos} videos looked at, {tally.serious} serious differences so far")
     context.log.info(f"{tally.videos} videos looked at: {dict(tally.by_kind)}, {tally.restored} restored")
-    counts = [{"类别": DRIFT_KINDS[kind], "处": tally.by_kind[kind]} for kind in Kind]
+    counts = [{"类别": DRIFT_KINDS[kind], "处": tally.by_kind[kind]} for kind in DriftKind]
     counts.append({"类别": "无法判断（写入正在进行，或中断后又被改动）", "处": tally.unsure})
     return dg.MaterializeResult(
         check_results=[_keeps(tally, settings.zone, location)],
         metadata={
             "videos": tally.videos,
             "serious": tally.serious,
-            **{kind.value: tally.by_kind[kind] for kind in Kind},
+            **{kind.value: tally.by_kind[kind] for kind in DriftKind},
             "unsure": tally.unsure,
             "restored": tally.restored,
             "not_restored": tally.not_restored,
@@ -73,12 +72,14 @@ def cms_drift(context: dg.AssetExecutionContext, services: dg.ResourceParam[Serv
             "counts": dg.MetadataValue.md(table(counts)),
             "by_whom": dg.MetadataValue.md(tally.looks_table()),
             "differences": dg.MetadataValue.md(tally.findings_table(SERIOUS, settings.zone, location)),
-            "later_edits": dg.MetadataValue.md(tally.findings_table([Kind.EDITED], settings.zone, location, most=30)),
+            "later_edits": dg.MetadataValue.md(
+                tally.findings_table([DriftKind.EDITED], settings.zone, location, most=30)
+            ),
         },
     )
 
 
-def _keeps(tally: Tally, zone: ZoneInfo, location: str) -> dg.AssetCheckResult:
+def _keeps(tally: DriftTally, zone: ZoneInfo, location: str) -> dg.AssetCheckResult:
     left = tally.left
     serious = sum(left[kind] for kind in SERIOUS)
     found = {"differences": dg.MetadataValue.md(tally.findings_table(SERIOUS, zone, location, most=_NAMED))}
@@ -89,14 +90,14 @@ def _keeps(tally: Tally, zone: ZoneInfo, location: str) -> dg.AssetCheckResult:
         description=tally.sentence(),
         metadata={
             "serious": serious,
-            **{kind.value: left[kind] for kind in Kind},
+            **{kind.value: left[kind] for kind in DriftKind},
             "unsure": tally.unsure,
             **(found if serious else {}),
         },
     )
 
 
-def _restoring(services: Services, tally: Tally, batch_id: str) -> str:
+def _restoring(services: Services, tally: DriftTally, batch_id: str) -> str:
     """Return what is done about locked values, and how to have it otherwise."""
     settings, on = services.settings, variable("restore_locked")
     if settings.dry_run:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import enum
 import heapq
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -19,16 +19,18 @@ from douban_pipeline.cms.values import readable
 from douban_pipeline.core.database import reading
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.decisions import PERSON
-from douban_pipeline.douban.store.states import DecisionState
+from douban_pipeline.douban.store.states import ChangeState, DecisionState
 from douban_pipeline.douban.undo.last_writes import (
+    LastWrite,
     LastWrites,
-    Write,
     first_change_since,
     full_writes,
     locked_texts,
     new_values_since,
 )
-from douban_pipeline.douban.writes.changes import REVERT
+from douban_pipeline.douban.wording import DRIFT_LOOKS
+from douban_pipeline.douban.writes.change_log import ChangeLog
+from douban_pipeline.douban.writes.changes import RESTORE, REVERT, Change
 from douban_pipeline.douban.writes.refusals import SYNOPSIS_COLUMNS, restore_refusal
 
 WINDOW = timedelta(days=30)
@@ -38,7 +40,7 @@ _CHUNK = 500
 _ID = "vod_douban_id"
 
 
-class Looks(enum.StrEnum):
+class DriftCause(enum.StrEnum):
     """Who it looks like that changed a value."""
 
     STALE_FORM = "stale_form"
@@ -49,7 +51,7 @@ class Looks(enum.StrEnum):
     """`vod_time` is older: another program wrote the table itself, or the CMS's batch edit did."""
 
 
-class Kind(enum.StrEnum):
+class DriftKind(enum.StrEnum):
     """How grave a difference is, the gravest first."""
 
     LOCKED = "locked"
@@ -62,7 +64,7 @@ class Kind(enum.StrEnum):
     """An ordinary later edit."""
 
 
-SERIOUS = (Kind.LOCKED, Kind.ID, Kind.PUT_BACK)
+SERIOUS = (DriftKind.LOCKED, DriftKind.ID, DriftKind.PUT_BACK)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,18 +84,18 @@ class Drift:
     vod_id: int
     title: str
     column: str
-    kind: Kind
-    looks: Looks
+    kind: DriftKind
+    looks: DriftCause
     written: Any
     stands: Any
-    change: Write | None
+    change: LastWrite | None
     at: datetime | None
     held: str
     state: Mapping[Any, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class DriftBatch:
     """One piece of the library that was looked at: how many videos, how many unsure columns, and what was found."""
 
     videos: int
@@ -101,7 +103,7 @@ class Look:
     found: tuple[Drift, ...]
 
 
-def drifts(services: Services) -> Iterator[Look]:
+def drifts(services: Services) -> Iterator[DriftBatch]:
     """Yield what differs, a piece of the library at a time, in the order of `vod_id`."""
     with reading(services.engine) as connection:
         first = first_change_since(connection, services.tables, services.clock.now() - WINDOW)
@@ -175,7 +177,7 @@ class _Piece:
         known = self.writes.get(vod_id)
         return known is None or not set(known.by_column) >= SYNOPSIS_COLUMNS
 
-    def look(self) -> Look:
+    def look(self) -> DriftBatch:
         suspects: dict[int, set[str]] = {}
         unsure = 0
         for vod_id, state in self.states.items():
@@ -192,7 +194,7 @@ class _Piece:
             if different:
                 suspects[vod_id] = different
         if not suspects:
-            return Look(len(self.rows), unsure, ())
+            return DriftBatch(len(self.rows), unsure, ())
         writes = full_writes(self.connection, self.services.tables, suspects, self.first)
         waiting = self._decisions_wait(suspects)
         found = [
@@ -201,7 +203,7 @@ class _Piece:
             for column in sorted(columns)
             if (drift := self._drift(vod_id, column, writes[vod_id].by_column.get(column), vod_id in waiting))
         ]
-        return Look(len(self.rows), unsure, tuple(found))
+        return DriftBatch(len(self.rows), unsure, tuple(found))
 
     def _decisions_wait(self, vod_ids: Collection[int]) -> set[int]:
         decision = self.services.tables.decision
@@ -209,7 +211,7 @@ class _Piece:
         query = select(decision.c.vod_id).where(decision.c.vod_id.in_(vod_ids), waits)
         return set(self.connection.execute(query).scalars())
 
-    def _drift(self, vod_id: int, column: str, write: Write | None, decided: bool) -> Drift | None:
+    def _drift(self, vod_id: int, column: str, write: LastWrite | None, decided: bool) -> Drift | None:
         """Return what there is to say of a column that differs, None if it was never ours."""
         row, state = self.rows[vod_id], self.states[vod_id]
         lock, since = _lock_of(column, state)
@@ -229,14 +231,14 @@ class _Piece:
             return None
         lost = write is not None and stands in write.before
         saved = at is not None and row["vod_time"] > at.timestamp()
-        looks = Looks.PROGRAM if not saved else (Looks.STALE_FORM if lost else Looks.SAVED)
-        kind = Kind.EDITED
+        looks = DriftCause.PROGRAM if not saved else (DriftCause.STALE_FORM if lost else DriftCause.SAVED)
+        kind = DriftKind.EDITED
         if lock:
-            kind = Kind.LOCKED
+            kind = DriftKind.LOCKED
         elif column == _ID:
-            kind = Kind.ID
+            kind = DriftKind.ID
         elif lost:
-            kind = Kind.PUT_BACK
+            kind = DriftKind.PUT_BACK
         title, held = readable(row["vod_name"]), self._held(row, state, write, written, since, decided) if lock else ""
         return Drift(vod_id, title, column, kind, looks, written, stands, write, at, held, state)
 
@@ -244,7 +246,7 @@ class _Piece:
         self,
         row: Mapping[Any, Any],
         state: Mapping[Any, Any],
-        write: Write | None,
+        write: LastWrite | None,
         written: Any,
         since: datetime | None,
         decided: bool,
@@ -267,3 +269,55 @@ def _lock_of(column: str, state: Mapping[Any, Any]) -> tuple[bool, datetime | No
     if column in SYNOPSIS_COLUMNS:
         return bool(state["intro_locked"]), state["intro_lock_time"]
     return False, None
+
+
+_NOTED_BY_INTAKE = "锁定的豆瓣 ID "
+"""How the reason begins that is noted on a video whose locked id was changed; it is gone once the id is back."""
+
+_NAMES = {"vod_douban_id": "豆瓣 ID", "vod_content": "简介", "vod_blurb": "简介摘要"}
+
+
+def restore(change_log: ChangeLog, found: Iterable[Drift]) -> dict[tuple[int, str], str]:
+    """Put locked values back that may be; return what became of each, by video and column.
+
+    Once a run: what is changed again meanwhile is for the next one. Each write takes effect only where the value that
+    was seen and the lock still stand.
+    """
+    by_video: dict[int, list[Drift]] = {}
+    told: dict[tuple[int, str], str] = {}
+    for drift in found:
+        if drift.kind is not DriftKind.LOCKED:
+            continue
+        if drift.held:
+            told[drift.vod_id, drift.column] = f"未恢复：{drift.held}"
+        else:
+            by_video.setdefault(drift.vod_id, []).append(drift)
+    outcomes = change_log.write([_change(of_video) for of_video in by_video.values()])
+    for outcome in outcomes:
+        applied = outcome.state is ChangeState.APPLIED
+        what = f"已恢复（变更 {outcome.change_id}）" if applied else f"未恢复：{outcome.reason}"
+        told |= {(outcome.change.vod_id, column): what for column in outcome.change.new}
+    return told
+
+
+def _change(of_video: list[Drift]) -> Change:
+    state = {}
+    noted = of_video[0].state["douban_review_reason"].startswith(_NOTED_BY_INTAKE)
+    if noted and any(drift.column == "vod_douban_id" for drift in of_video):
+        state = {"douban_review_reason": ""}
+    return Change(
+        vod_id=of_video[0].vod_id,
+        action=RESTORE,
+        old={drift.column: drift.stands for drift in of_video},
+        new={drift.column: drift.written for drift in of_video},
+        state=state,
+        reason="；".join(_reason(drift) for drift in of_video),
+    )
+
+
+def _reason(drift: Drift) -> str:
+    stands = f"改为 {drift.stands}" if drift.column == "vod_douban_id" else "改动"
+    by = f"由变更 {drift.change.change_id} 写入，" if drift.change is not None else ""
+    return (
+        f"锁定的{_NAMES[drift.column]}（{by}已锁定）在 CMS 中被{stands}，看来是{DRIFT_LOOKS[drift.looks]}；恢复锁定值"
+    )

@@ -12,7 +12,7 @@ from douban_pipeline.core.ui.launchpad_links import launch_link
 from douban_pipeline.core.ui.presentation import Markdown, local_time, subject_link, table
 from douban_pipeline.douban import links
 from douban_pipeline.douban.store.states import DecisionAction
-from douban_pipeline.douban.undo.drift import SERIOUS, Drift, Kind, Look, Looks
+from douban_pipeline.douban.undo.drift import SERIOUS, Drift, DriftBatch, DriftCause, DriftKind
 from douban_pipeline.douban.undo.shown_values import shown
 from douban_pipeline.douban.wording import CHANGES, DRIFT_KINDS, DRIFT_LOOKS, OPERATORS, word_for
 from douban_pipeline.douban.writes.refusals import SYNOPSIS_COLUMNS
@@ -22,7 +22,7 @@ SHOWN = 100
 
 
 @dataclass(slots=True)
-class Tally:
+class DriftTally:
     """What was found so far.
 
     Attributes:
@@ -37,13 +37,13 @@ class Tally:
 
     videos: int = 0
     unsure: int = 0
-    by_kind: Counter[Kind] = field(default_factory=Counter)
-    by_looks: Counter[tuple[Kind, Looks]] = field(default_factory=Counter)
-    first: dict[Kind, list[tuple[Drift, str]]] = field(default_factory=dict)
+    by_kind: Counter[DriftKind] = field(default_factory=Counter)
+    by_looks: Counter[tuple[DriftKind, DriftCause]] = field(default_factory=Counter)
+    first: dict[DriftKind, list[tuple[Drift, str]]] = field(default_factory=dict)
     restored: int = 0
     not_restored: int = 0
 
-    def add(self, look: Look, told: Mapping[tuple[int, str], str] | None = None) -> None:
+    def add(self, look: DriftBatch, told: Mapping[tuple[int, str], str] | None = None) -> None:
         """Count one piece; ``told`` says what became of what was to be put back."""
         told = told or {}
         self.videos += look.videos
@@ -66,9 +66,9 @@ class Tally:
         return sum(self.by_kind[kind] for kind in SERIOUS)
 
     @property
-    def left(self) -> Counter[Kind]:
+    def left(self) -> Counter[DriftKind]:
         """Findings that still stand: what was restored is no difference any more."""
-        return self.by_kind - Counter({Kind.LOCKED: self.restored})
+        return self.by_kind - Counter({DriftKind.LOCKED: self.restored})
 
     def sentence(self) -> str:
         """Return the serious findings that still stand in a sentence; empty for none."""
@@ -78,13 +78,13 @@ class Tally:
     def looks_table(self) -> str:
         """Return who changed how much of what, as a table."""
         rows: list[dict[str, Any]] = [
-            {"类别": DRIFT_KINDS[kind], **{DRIFT_LOOKS[looks]: self.by_looks[kind, looks] for looks in Looks}}
-            for kind in Kind
+            {"类别": DRIFT_KINDS[kind], **{DRIFT_LOOKS[looks]: self.by_looks[kind, looks] for looks in DriftCause}}
+            for kind in DriftKind
             if self.by_kind[kind]
         ]
         return table(rows)
 
-    def findings_table(self, kinds: Iterable[Kind], zone: ZoneInfo, location: str, *, most: int = SHOWN) -> str:
+    def findings_table(self, kinds: Iterable[DriftKind], zone: ZoneInfo, location: str, *, most: int = SHOWN) -> str:
         """Return findings as a table, the gravest first."""
         of_kinds = [(drift, became) for kind in kinds for drift, became in self.first.get(kind, ())]
         total = sum(self.by_kind[kind] for kind in kinds)
@@ -129,11 +129,11 @@ def _links(drift: Drift, location: str) -> list[Markdown]:
         if drift.written:
             ways.append(decide("写回", DecisionAction.set_id, douban_id=drift.written))
         if drift.stands:
-            replace = DecisionAction.replace_and_lock if drift.kind is Kind.LOCKED else DecisionAction.set_id
+            replace = DecisionAction.replace_and_lock if drift.kind is DriftKind.LOCKED else DecisionAction.set_id
             ways.append(decide("采用现值", replace, douban_id=drift.stands))
-        if drift.kind is not Kind.LOCKED:
+        if drift.kind is not DriftKind.LOCKED:
             ways.append(decide("重新匹配", DecisionAction.rematch))
-    elif drift.column in SYNOPSIS_COLUMNS and drift.kind is Kind.LOCKED:
+    elif drift.column in SYNOPSIS_COLUMNS and drift.kind is DriftKind.LOCKED:
         ways.append(decide("锁定现值", DecisionAction.lock_intro))
         ways.append(decide("解锁简介", DecisionAction.unlock_intro))
     elif drift.state["vod_douban_id"]:

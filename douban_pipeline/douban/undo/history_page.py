@@ -14,7 +14,7 @@ from douban_pipeline.douban import links
 from douban_pipeline.douban.store.decisions import LINKING
 from douban_pipeline.douban.store.states import ChangeState, DecisionAction
 from douban_pipeline.douban.undo.history import Event, History
-from douban_pipeline.douban.undo.shown_values import EMPTY, shown, told_changes
+from douban_pipeline.douban.undo.shown_values import EMPTY, described_changes, shown
 from douban_pipeline.douban.wording import (
     CHANGE_STATES,
     CHANGES,
@@ -176,8 +176,8 @@ def _change(event: Event, zone: ZoneInfo, location: str) -> tuple[str, list[str]
     head = f"变更 {row['change_id']}：{escaped(by)} {escaped(word_for(CHANGES, row['action']))}，{escaped(state)}"
     ours = [name for name, value in state_new.items() if state_old.get(name) != value]
     details: list[str] = [escaped(row["reason"])]
-    details += [escaped(text) for text in told_changes(old, new, new, zone)]
-    details += [escaped(f"状态 {text}") for text in told_changes(state_old, state_new, ours, zone)]
+    details += [escaped(text) for text in described_changes(old, new, new, zone)]
+    details += [escaped(f"状态 {text}") for text in described_changes(state_old, state_new, ours, zone)]
     if row["reverts_change_id"] is not None:
         details.append(f"撤销的是变更 {row['reverts_change_id']}")
     if event.reverted_by:

@@ -17,9 +17,16 @@ from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.undo.history import histories
 from douban_pipeline.douban.undo.history_page import history_page
 from douban_pipeline.douban.undo.revert_report import change_table, decision_table
-from douban_pipeline.douban.undo.revert_request import RevertError, Wish, listed, looked_for, selection_of
-from douban_pipeline.douban.undo.withdrawal import waiting_decisions, withdraw
-from douban_pipeline.douban.writes.revert import RevertedChange, Selection, TooManyError, revert
+from douban_pipeline.douban.undo.revert_request import (
+    RevertError,
+    RevertRequest,
+    listed,
+    looked_for,
+    selection_of,
+    waiting_decisions,
+    withdraw,
+)
+from douban_pipeline.douban.writes.revert import ChangeSelection, RevertedChange, TooManyError, revert
 
 MOST_EVENTS = 300
 """Events of all videos of a launch together that are told: a page of some hundred kilobytes."""
@@ -63,7 +70,7 @@ def take_back(context: dg.OpExecutionContext, config: RevertConfig, services: dg
     """Take back the selected changes, or show what would happen."""
     services.ready()
     given = config.model_dump()
-    wish = Wish(**{name: value for name, value in given.items() if name != "dry_run"})
+    wish = RevertRequest(**{name: value for name, value in given.items() if name != "dry_run"})
     selection = selection_of(services, wish)
     sought = looked_for(selection, services.settings.zone)
     context.log.info(f"looking for: {sought}")
@@ -111,7 +118,9 @@ def take_back(context: dg.OpExecutionContext, config: RevertConfig, services: dg
     )
 
 
-def _told(selection: Selection, results: Sequence[RevertedChange], decisions: int, sought: str, dry_run: bool) -> str:
+def _told(
+    selection: ChangeSelection, results: Sequence[RevertedChange], decisions: int, sought: str, dry_run: bool
+) -> str:
     """Return in a few lines what came of the launch."""
     whole, will = sum(not item.skipped for item in results), "将" if dry_run else "已"
     lines = [f"{will}完整撤销 {whole} 条变更；另有 {len(results) - whole} 条全部或部分跳过。"]

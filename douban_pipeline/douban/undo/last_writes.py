@@ -23,7 +23,7 @@ _UNSURE = (ChangeState.PREPARED, ChangeState.CONFLICT)
 
 
 @dataclass(frozen=True, slots=True)
-class Write:
+class LastWrite:
     """The newest write of one column.
 
     Attributes:
@@ -49,7 +49,7 @@ class LastWrites:
         under_way: Those of the unsure ones that a run may be writing right now.
     """
 
-    by_column: dict[str, Write] = field(default_factory=dict)
+    by_column: dict[str, LastWrite] = field(default_factory=dict)
     unsure: set[str] = field(default_factory=set)
     under_way: set[str] = field(default_factory=set)
 
@@ -153,7 +153,7 @@ def _newest(rows: Iterable[Any], columns: Mapping[int, Collection[str]] | None =
             if old is not None and column in old:
                 noted = old[column] == value
                 before = before if noted else (*before, old[column])
-            last.by_column[column] = Write(
+            last.by_column[column] = LastWrite(
                 row["change_id"], row["action"], row["operator"], row["applied_at"], value, noted, before
             )
     return found

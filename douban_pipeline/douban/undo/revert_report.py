@@ -14,7 +14,7 @@ from douban_pipeline.core.ui.presentation import local_time, table
 from douban_pipeline.douban import links
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import DecisionAction
-from douban_pipeline.douban.undo.shown_values import told_changes
+from douban_pipeline.douban.undo.shown_values import described_changes
 from douban_pipeline.douban.wording import ACTIONS, CHANGES, OPERATORS, word_for
 from douban_pipeline.douban.writes.changes import decode
 from douban_pipeline.douban.writes.revert import RevertedChange
@@ -38,9 +38,9 @@ def change_table(services: Services, results: Sequence[RevertedChange]) -> str:
     for result in named:
         change, row = changes[result.change_id], rows.get(result.vod_id)
         new, state_new = decode(change["new_values"]), decode(change["state_new"])
-        put_back = told_changes(new, decode(change["old_values"]), result.restored, zone)
+        put_back = described_changes(new, decode(change["old_values"]), result.restored, zone)
         put_back += [
-            f"状态 {text}" for text in told_changes(state_new, decode(change["state_old"]), result.state, zone)
+            f"状态 {text}" for text in described_changes(state_new, decode(change["state_old"]), result.state, zone)
         ]
         put_back += ["转入待审核"] if result.to_review else []
         shown.append(

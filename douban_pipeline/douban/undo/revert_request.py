@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from zoneinfo import ZoneInfo
 
-from sqlalchemy import Column, Connection, select
+from sqlalchemy import Column, ColumnElement, Connection, RowMapping, select, update
 
-from douban_pipeline.core.database import reading
+from douban_pipeline.core.database import chunks, reading, run_transaction
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.ui.presentation import local_time
 from douban_pipeline.douban.services import Services
+from douban_pipeline.douban.store.states import DecisionState, TaskStatus
 from douban_pipeline.douban.store.tables import OwnTables
-from douban_pipeline.douban.undo.withdrawal import waiting_decisions
 from douban_pipeline.douban.writes.changes import PIPELINE
-from douban_pipeline.douban.writes.revert_selection import Selection, count
+from douban_pipeline.douban.writes.revert_selection import ChangeSelection, count
 
 MOST_NAME = 64
 """Characters that the log keeps of a person's name."""
@@ -31,8 +32,8 @@ class RevertError(ProblemsError):
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
-    """A launch as typed; see `Selection` for the filters, whose times are text here."""
+class RevertRequest:
+    """A launch as typed; see `ChangeSelection` for the filters, whose times are text here."""
 
     operator: str
     reason: str
@@ -48,7 +49,7 @@ class Wish:
     max_changes: int = 10_000
 
 
-def selection_of(services: Services, wish: Wish) -> Selection:
+def selection_of(services: Services, wish: RevertRequest) -> ChangeSelection:
     """Return what ``wish`` selects.
 
     Raises:
@@ -65,7 +66,7 @@ def selection_of(services: Services, wish: Wish) -> Selection:
     since, until = moments.get("since"), moments.get("until")
     if since is not None and until is not None and since >= until:
         problems.append(f"since（{wish.since.strip()}）必须早于 until（{wish.until.strip()}，不含）")
-    selection = Selection(
+    selection = ChangeSelection(
         change_ids=tuple(wish.change_ids),
         batch_id=wish.batch_id.strip(),
         run_id=wish.run_id.strip(),
@@ -90,7 +91,7 @@ def selection_of(services: Services, wish: Wish) -> Selection:
     return selection
 
 
-def looked_for(selection: Selection, zone: ZoneInfo) -> str:
+def looked_for(selection: ChangeSelection, zone: ZoneInfo) -> str:
     """Return the filters of ``selection`` in words."""
     parts = []
     for words, values in (
@@ -142,7 +143,7 @@ def moment_of(text: str, zone: ZoneInfo) -> datetime | None:
     return readings.pop()
 
 
-def _plain_problems(wish: Wish) -> Iterator[str]:
+def _plain_problems(wish: RevertRequest) -> Iterator[str]:
     for name in ("operator", "reason"):
         if not getattr(wish, name).strip():
             yield f"请填写 {name}：撤销会以此记入日志"
@@ -158,7 +159,7 @@ def _plain_problems(wish: Wish) -> Iterator[str]:
         yield "max_changes 至少为 1"
 
 
-def _unknown(connection: Connection, tables: OwnTables, selection: Selection) -> Iterator[str]:
+def _unknown(connection: Connection, tables: OwnTables, selection: ChangeSelection) -> Iterator[str]:
     """Yield what ``selection`` names that was never there."""
     log, decision, video = tables.log, tables.decision, tables.video
     lists: tuple[tuple[str, Collection[int], tuple[Column[int], ...]], ...] = (
@@ -200,3 +201,56 @@ def listed(values: Sequence[int]) -> str:
 
 def _to_the_second(moment: datetime, zone: ZoneInfo) -> str:
     return f"{local_time(moment, zone)}:{moment.astimezone(zone):%S}"
+
+
+def waiting_decisions(services: Services, connection: Connection, selection: ChangeSelection) -> list[RowMapping]:
+    """Return the decisions of ``selection`` that still wait for a run, or for the task that was queued for them.
+
+    Only where decisions are meant: by their batch, their keys or their reviewer, and by nothing that only a write has.
+    """
+    of_decisions = selection.batch_id or selection.decision_ids or selection.reviewer
+    of_writes = selection.change_ids or selection.run_id or selection.rule_version
+    if of_writes or not of_decisions:
+        return []
+    decision = services.tables.decision
+    conditions: list[ColumnElement[bool]] = [decision.c.state.in_([DecisionState.PENDING, DecisionState.QUEUED])]
+    if selection.batch_id:
+        conditions.append(decision.c.batch_id == selection.batch_id)
+    if selection.reviewer:
+        conditions.append(decision.c.reviewer == selection.reviewer)
+    if selection.since is not None:
+        conditions.append(decision.c.created_at >= selection.since)
+    if selection.until is not None:
+        conditions.append(decision.c.created_at < selection.until)
+    rows = connection.execute(select(decision).where(*conditions).order_by(decision.c.decision_id)).mappings().all()
+    keys, videos = set(selection.decision_ids), set(selection.vod_ids)
+    return [row for row in rows if (not keys or row["decision_id"] in keys) and (not videos or row["vod_id"] in videos)]
+
+
+def withdraw(
+    services: Services, decisions: Sequence[RowMapping], *, operator: str, reason: str, run_id: str
+) -> list[RowMapping]:
+    """Withdraw decisions that still wait; return those that a run was not quicker to carry out."""
+    table, task = services.tables.decision, services.tables.task
+    queue = services.queue(run_id)
+    why = f"尚未执行即由 {operator} 撤回：{reason}"[:500]
+
+    def withdraw_one(connection: Connection, row: RowMapping) -> bool:
+        this = (table.c.decision_id == row["decision_id"], table.c.state == row["state"])
+        if row["state"] == DecisionState.QUEUED:
+            idle = (task.c.task_id == row["task_id"], task.c.status == TaskStatus.PENDING)
+            # Locked until the end: a run that leased the task in between would write all the same.
+            if connection.execute(select(task.c.task_id).where(*idle).with_for_update()).first() is None:
+                return False
+            queue.cancel(connection, row["task_id"], why)
+        settled = {"state": DecisionState.REFUSED, "state_reason": why, "pending_key": None}
+        done = connection.execute(update(table).where(*this).values(**settled, settled_at=services.clock.now()))
+        return bool(done.rowcount) or row["state"] == DecisionState.QUEUED
+
+    def withdraw_some(connection: Connection, rows: Sequence[RowMapping]) -> list[RowMapping]:
+        return [row for row in rows if withdraw_one(connection, row)]
+
+    withdrawn: list[RowMapping] = []
+    for chunk in chunks(decisions):
+        withdrawn += run_transaction(services.engine, partial(withdraw_some, rows=chunk))
+    return withdrawn

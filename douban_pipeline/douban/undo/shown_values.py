@@ -30,7 +30,7 @@ def shown(value: Any, zone: ZoneInfo, *, most: int = MOST) -> str:
     return text if len(text) <= most else f"{text[:most]}…（共 {len(text)} 字）"
 
 
-def told_changes(
+def described_changes(
     before: Mapping[str, Any], after: Mapping[str, Any], columns: Iterable[str], zone: ZoneInfo, *, most: int = MOST
 ) -> list[str]:
     """Return ``column：before → after`` for each of ``columns``; where nothing changes, its value alone."""

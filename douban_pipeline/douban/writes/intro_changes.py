@@ -28,7 +28,7 @@ _FATE = {
 
 
 @dataclass(frozen=True, slots=True)
-class StandingIntro:
+class CurrentIntro:
     """An intro whose change stands: the change, its video, and the subject it was told from."""
 
     change_id: int
@@ -50,7 +50,7 @@ def follow(connection: Connection, tables: OwnTables, change_id: int, state: Cha
         connection.execute(update(intro).where(intro.c.change_id == change_id).values(**values))
 
 
-def standing_intros(connection: Connection, tables: OwnTables, vod_ids: Collection[int]) -> list[StandingIntro]:
+def current_intros(connection: Connection, tables: OwnTables, vod_ids: Collection[int]) -> list[CurrentIntro]:
     """Return the intros of ``vod_ids`` whose change was applied and not taken back, the oldest first."""
     log, intro = tables.log, tables.intro
     query = (
@@ -59,12 +59,12 @@ def standing_intros(connection: Connection, tables: OwnTables, vod_ids: Collecti
         .where(log.c.vod_id.in_(vod_ids), log.c.action == INTRO, log.c.state == ChangeState.APPLIED)
         .order_by(log.c.change_id)
     )
-    return [StandingIntro(*row) for row in connection.execute(query)]
+    return [CurrentIntro(*row) for row in connection.execute(query)]
 
 
 def withdrawn_intros(
     connection: Connection, tables: OwnTables, vod_ids: Collection[int]
-) -> list[tuple[StandingIntro, str]]:
+) -> list[tuple[CurrentIntro, str]]:
     """Return the reverts of intros of ``vod_ids`` that stand, each as the intro it took back, with its batch."""
     log, intro = tables.log, tables.intro
     query = (
@@ -73,7 +73,7 @@ def withdrawn_intros(
         .where(log.c.vod_id.in_(vod_ids), log.c.state == ChangeState.APPLIED)
         .order_by(log.c.change_id)
     )
-    return [(StandingIntro(*key), batch_id) for *key, batch_id in connection.execute(query)]
+    return [(CurrentIntro(*key), batch_id) for *key, batch_id in connection.execute(query)]
 
 
 def locked_by_writing(connection: Connection, tables: OwnTables, vod_ids: Collection[int]) -> set[int]:
@@ -96,7 +96,7 @@ def locked_by_writing(connection: Connection, tables: OwnTables, vod_ids: Collec
     }
 
 
-def strayed_intros(connection: Connection, tables: OwnTables, shards: Collection[int]) -> list[StandingIntro]:
+def strayed_intros(connection: Connection, tables: OwnTables, shards: Collection[int]) -> list[CurrentIntro]:
     """Return the standing intros of ``shards`` whose video has another subject by now, or none, the oldest first.
 
     One whose link a person is asked about has not strayed yet, nor has one whose lock somebody took off.
@@ -114,4 +114,4 @@ def strayed_intros(connection: Connection, tables: OwnTables, shards: Collection
         )
         .order_by(intro.c.change_id)
     )
-    return [StandingIntro(*row) for row in connection.execute(query)]
+    return [CurrentIntro(*row) for row in connection.execute(query)]

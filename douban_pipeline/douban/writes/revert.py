@@ -17,9 +17,9 @@ from douban_pipeline.douban.store.states import ChangeState
 from douban_pipeline.douban.store.videos import state_rows
 from douban_pipeline.douban.writes.change_log import ChangeLog
 from douban_pipeline.douban.writes.changes import REVERT, Change
-from douban_pipeline.douban.writes.intro_changes import standing_intros, withdrawn_intros
-from douban_pipeline.douban.writes.revert_plan import RevertedChange, Standing, Step, plan
-from douban_pipeline.douban.writes.revert_selection import Chosen, Selection, TooManyError, choose
+from douban_pipeline.douban.writes.intro_changes import current_intros, withdrawn_intros
+from douban_pipeline.douban.writes.revert_plan import RevertedChange, RevertStep, VideoRows, plan_revert
+from douban_pipeline.douban.writes.revert_selection import ChangeSelection, SelectedChange, TooManyError, select_changes
 
 WITH_ITS_LINK = "所依据的豆瓣关联已撤销，简介一并撤销"
 """Why an intro is taken back that nobody named."""
@@ -30,11 +30,19 @@ BACK_WITH_ITS_LINK = "所依据的豆瓣关联已恢复，简介一并恢复"
 _CHUNK = 200
 """Changes whose texts are held at once; one video's are never torn apart."""
 
-__all__ = ["BACK_WITH_ITS_LINK", "WITH_ITS_LINK", "RevertedChange", "Selection", "TooManyError", "choose", "revert"]
+__all__ = [
+    "BACK_WITH_ITS_LINK",
+    "WITH_ITS_LINK",
+    "ChangeSelection",
+    "RevertedChange",
+    "TooManyError",
+    "revert",
+    "select_changes",
+]
 
 
 @dataclass(frozen=True, slots=True)
-class _Order:
+class _RevertOrder:
     """Who takes back, and why.
 
     Attributes:
@@ -51,7 +59,7 @@ class _Order:
 
 
 @dataclass(slots=True)
-class _Work:
+class _VideoChanges:
     """The changes of one video that are to be taken back, the newest first, and why those are that nobody named."""
 
     rows: list[RowMapping]
@@ -60,7 +68,7 @@ class _Work:
 
 def revert(
     change_log: ChangeLog,
-    selection: Selection,
+    selection: ChangeSelection,
     *,
     operator: str,
     reason: str,
@@ -89,8 +97,8 @@ def revert(
         TooManyError: More than ``most`` are selected; nothing was taken back.
     """
     with reading(change_log.engine) as connection:
-        chosen = choose(connection, change_log.tables, selection, most=most)
-    order = _Order(change_log, operator, reason, decision_id)
+        chosen = select_changes(connection, change_log.tables, selection, most=most)
+    order = _RevertOrder(change_log, operator, reason, decision_id)
     results: list[RevertedChange] = []
     done = 0
     for chunk in _chunks(chosen):
@@ -104,12 +112,12 @@ def revert(
     return sorted(results, key=lambda result: result.change_id, reverse=True)
 
 
-def _chunks(chosen: Sequence[Chosen]) -> Iterator[list[Chosen]]:
+def _chunks(chosen: Sequence[SelectedChange]) -> Iterator[list[SelectedChange]]:
     """Cut what was chosen into pieces of whole videos."""
-    by_video: dict[int, list[Chosen]] = {}
+    by_video: dict[int, list[SelectedChange]] = {}
     for each in chosen:
         by_video.setdefault(each.vod_id, []).append(each)
-    chunk: list[Chosen] = []
+    chunk: list[SelectedChange] = []
     for of_video in by_video.values():
         chunk += of_video
         if len(chunk) >= _CHUNK:
@@ -119,25 +127,25 @@ def _chunks(chosen: Sequence[Chosen]) -> Iterator[list[Chosen]]:
         yield chunk
 
 
-def _work(change_log: ChangeLog, chunk: Sequence[Chosen]) -> dict[int, _Work]:
+def _work(change_log: ChangeLog, chunk: Sequence[SelectedChange]) -> dict[int, _VideoChanges]:
     log = change_log.tables.log
-    work: dict[int, _Work] = {}
+    work: dict[int, _VideoChanges] = {}
     query = select(log).where(log.c.change_id.in_([each.change_id for each in chunk]))
     with reading(change_log.engine) as connection:
         for row in connection.execute(query.order_by(log.c.change_id.desc())).mappings():
-            work.setdefault(row["vod_id"], _Work([])).rows.append(row)
+            work.setdefault(row["vod_id"], _VideoChanges([])).rows.append(row)
     return work
 
 
-def _standing(connection: Connection, change_log: ChangeLog, vod_ids: Sequence[int]) -> dict[int, Standing]:
+def _standing(connection: Connection, change_log: ChangeLog, vod_ids: Sequence[int]) -> dict[int, VideoRows]:
     """Return how the videos stand that exist."""
     rows = change_log.cms.rows(connection, vod_ids)
     states = state_rows(connection, change_log.tables, vod_ids)
-    return {vod_id: Standing(rows[vod_id], states[vod_id]) for vod_id in rows if vod_id in states}
+    return {vod_id: VideoRows(rows[vod_id], states[vod_id]) for vod_id in rows if vod_id in states}
 
 
 def _take_along(
-    connection: Connection, order: _Order, work: Mapping[int, _Work], standing: Mapping[int, Standing]
+    connection: Connection, order: _RevertOrder, work: Mapping[int, _VideoChanges], standing: Mapping[int, VideoRows]
 ) -> None:
     """Add the changes that go with a link: what wrote the intro under it, or withdrew the one under its forerunner.
 
@@ -158,7 +166,7 @@ def _take_along(
     tables, vod_ids = order.change_log.tables, sorted({vod_id for vod_id, _ in gone})
     along = {
         intro.change_id: WITH_ITS_LINK
-        for intro in standing_intros(connection, tables, vod_ids)
+        for intro in current_intros(connection, tables, vod_ids)
         if (intro.vod_id, intro.douban_id) in gone
     }
     for withdrawal, batch_id in withdrawn_intros(connection, tables, vod_ids):
@@ -176,16 +184,16 @@ def _take_along(
         item.rows = sorted([*item.rows, row], key=lambda each: each["change_id"], reverse=True)
 
 
-def _steps(order: _Order, rows: Sequence[RowMapping], standing: Standing) -> Iterator[Step]:
+def _steps(order: _RevertOrder, rows: Sequence[RowMapping], standing: VideoRows) -> Iterator[RevertStep]:
     """Yield what becomes of each change if those before it are taken back as planned."""
     for row in rows:
-        step = plan(row, standing, reason=order.reason, now=order.change_log.clock.now())
+        step = plan_revert(row, standing, reason=order.reason, now=order.change_log.clock.now())
         standing = standing.after(step)
         yield step
 
 
 def _take_back(
-    order: _Order, work: Mapping[int, _Work], standing: dict[int, Standing], *, dry_run: bool
+    order: _RevertOrder, work: Mapping[int, _VideoChanges], standing: dict[int, VideoRows], *, dry_run: bool
 ) -> list[RevertedChange]:
     """Take back change after change of each video, all videos side by side.
 
@@ -194,14 +202,14 @@ def _take_back(
     results: list[RevertedChange] = []
     left = {vod_id: list(item.rows) for vod_id, item in work.items()}
     while left:
-        steps: list[Step] = []
+        steps: list[RevertStep] = []
         for vod_id, rows in left.items():
             found = standing.get(vod_id)
             if found is None:
                 results += [_gone(row) for row in rows]
                 rows.clear()
                 continue
-            step = plan(rows.pop(0), found, reason=order.reason, now=order.change_log.clock.now())
+            step = plan_revert(rows.pop(0), found, reason=order.reason, now=order.change_log.clock.now())
             standing[vod_id] = found.after(step)
             steps.append(step)
         results += _write(order, steps, standing) if not dry_run else [step.result for step in steps]
@@ -209,7 +217,7 @@ def _take_back(
     return [_told(result, work[result.vod_id].along) for result in results]
 
 
-def _write(order: _Order, steps: Sequence[Step], standing: dict[int, Standing]) -> list[RevertedChange]:
+def _write(order: _RevertOrder, steps: Sequence[RevertStep], standing: dict[int, VideoRows]) -> list[RevertedChange]:
     """Write what was planned, one change of each video; return what became of it."""
     results = {step.result.change_id: step.result for step in steps}
     refused: list[int] = []
@@ -228,7 +236,7 @@ def _write(order: _Order, steps: Sequence[Step], standing: dict[int, Standing]) 
     return list(results.values())
 
 
-def _change(order: _Order, step: Step) -> Change:
+def _change(order: _RevertOrder, step: RevertStep) -> Change:
     return Change(
         vod_id=step.result.vod_id,
         action=REVERT,

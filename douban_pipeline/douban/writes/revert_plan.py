@@ -49,19 +49,19 @@ class RevertedChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class VideoRows:
     """How a video stands: its CMS row and our state row."""
 
     row: Mapping[Any, Any]
     state: Mapping[Any, Any]
 
-    def after(self, step: Step) -> Standing:
+    def after(self, step: RevertStep) -> VideoRows:
         """Return how it stands once ``step`` is done."""
-        return Standing({**self.row, **step.new}, {**self.state, **step.state}) if step.writes else self
+        return VideoRows({**self.row, **step.new}, {**self.state, **step.state}) if step.writes else self
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class RevertStep:
     """One change to be taken back: its row, what becomes of it, and what is written for it.
 
     Attributes:
@@ -81,7 +81,7 @@ class Step:
     writes: bool
 
 
-def plan(row: Mapping[Any, Any], standing: Standing, *, reason: str, now: datetime) -> Step:
+def plan_revert(row: Mapping[Any, Any], standing: VideoRows, *, reason: str, now: datetime) -> RevertStep:
     """Return what taking back the change ``row`` comes to.
 
     Args:
@@ -112,7 +112,7 @@ def plan(row: Mapping[Any, Any], standing: Standing, *, reason: str, now: dateti
     why = _why_skipped(skipped, locked, confirmed, standing.row, new, old)
     if not writes:
         result = RevertedChange(row["change_id"], row["vod_id"], (), tuple(skipped), why)
-        return Step(row, result, {}, {}, {}, {}, writes=False)
+        return RevertStep(row, result, {}, {}, {}, {}, writes=False)
     state = dict(before)
     ignored = standing.state["douban_review_status"] == ReviewStatus.IGNORED
     doubted = "vod_douban_id" in restored and by_machine and not ignored
@@ -128,7 +128,7 @@ def plan(row: Mapping[Any, Any], standing: Standing, *, reason: str, now: dateti
     as_written = {column: new[column] for column in restored}
     as_before = {column: old[column] for column in restored}
     seen = {name: standing.state[name] for name in _RESTS_ON}
-    return Step(row, result, as_written, as_before, state, seen, writes=True)
+    return RevertStep(row, result, as_written, as_before, state, seen, writes=True)
 
 
 def _why_skipped(
@@ -192,7 +192,7 @@ def _state_stays(row: Mapping[Any, Any], written: Sequence[str], skipped: Sequen
     return "vod_content" in skipped or (locks_again and bool(SYNOPSIS_COLUMNS & set(skipped)))
 
 
-def _visit(standing: Standing, state: Mapping[str, Any], now: datetime, *, by_person: bool) -> dict[str, Any]:
+def _visit(standing: VideoRows, state: Mapping[str, Any], now: datetime, *, by_person: bool) -> dict[str, Any]:
     """Return when the video is looked at next, where that changes: what is open again must not be forgotten."""
     if standing.row.get("vod_recycle_time"):
         return {}

@@ -14,7 +14,7 @@ from douban_pipeline.douban.store.tables import OwnTables
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class ChangeSelection:
     """Which changes to take back; the filters that are set all apply, and at least one must be.
 
     Attributes:
@@ -47,7 +47,7 @@ class Selection:
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class SelectedChange:
     """A change to be taken back: its key, and its video."""
 
     change_id: int
@@ -63,7 +63,9 @@ class TooManyError(Exception):
         self.most = most
 
 
-def choose(connection: Connection, tables: OwnTables, selection: Selection, *, most: int | None = None) -> list[Chosen]:
+def select_changes(
+    connection: Connection, tables: OwnTables, selection: ChangeSelection, *, most: int | None = None
+) -> list[SelectedChange]:
     """Return the changes of ``selection`` that stand, the newest first.
 
     A revert and what it took back, both selected, cancel out: neither is touched.
@@ -76,7 +78,7 @@ def choose(connection: Connection, tables: OwnTables, selection: Selection, *, m
         raise ValueError("name a change, a batch, a run, a video, a decision, a reviewer, a rule version or a window")
     log = tables.log
     stands = log.c.state == ChangeState.APPLIED
-    found: dict[int, Chosen] = {}
+    found: dict[int, SelectedChange] = {}
     reverts: dict[int, int] = {}
     if selection.vod_ids:
         newest = func.max(log.c.change_id)
@@ -85,12 +87,12 @@ def choose(connection: Connection, tables: OwnTables, selection: Selection, *, m
             for change_id, vod_id in connection.execute(steps.group_by(log.c.vod_id)):
                 before = found.get(vod_id)
                 if before is None or change_id > before.change_id:
-                    found[vod_id] = Chosen(change_id, vod_id)
+                    found[vod_id] = SelectedChange(change_id, vod_id)
     else:
         for query in _queries(tables, selection, log.c.change_id, log.c.vod_id, log.c.reverts_change_id):
             limited = query.where(stands) if most is None else query.where(stands).limit(most + 1)
             for change_id, vod_id, target in connection.execute(limited):
-                found[change_id] = Chosen(change_id, vod_id)
+                found[change_id] = SelectedChange(change_id, vod_id)
                 if target is not None:
                     reverts[change_id] = target
             if most is not None and len(found) > most:
@@ -102,7 +104,7 @@ def choose(connection: Connection, tables: OwnTables, selection: Selection, *, m
     return sorted(found.values(), key=lambda chosen: chosen.change_id, reverse=True)
 
 
-def count(connection: Connection, tables: OwnTables, selection: Selection, *, standing: bool) -> int:
+def count(connection: Connection, tables: OwnTables, selection: ChangeSelection, *, standing: bool) -> int:
     """Return how many changes the filters let through: those that stand, or all that were ever logged."""
     log = tables.log
     found: set[int] = set()
@@ -119,7 +121,7 @@ def count(connection: Connection, tables: OwnTables, selection: Selection, *, st
 
 
 def _with_their_targets(
-    connection: Connection, tables: OwnTables, selection: Selection, reverts: dict[int, int]
+    connection: Connection, tables: OwnTables, selection: ChangeSelection, reverts: dict[int, int]
 ) -> Iterator[int]:
     """Yield the reverts whose target is selected too, whatever became of it."""
     log = tables.log
@@ -135,7 +137,7 @@ def _taken_back_in_part(tables: OwnTables) -> ColumnElement[bool]:
     return exists().where(revert.c.reverts_change_id == tables.log.c.change_id, revert.c.state == ChangeState.APPLIED)
 
 
-def _queries(tables: OwnTables, selection: Selection, *columns: ColumnElement[object]) -> Iterator[Select[tuple]]:
+def _queries(tables: OwnTables, selection: ChangeSelection, *columns: ColumnElement[object]) -> Iterator[Select[tuple]]:
     """Yield queries whose results together are what the filters let through; each goes by an index.
 
     Not one query with ``OR``: that would read the whole log.

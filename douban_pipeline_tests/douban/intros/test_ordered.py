@@ -13,7 +13,7 @@ from douban_pipeline.douban.intros.ledger import IntroLedger
 from douban_pipeline.douban.intros.writer import IntroWriter
 from douban_pipeline.douban.store.decisions import DecisionStatus
 from douban_pipeline.douban.writes.change_log import ChangeLog
-from douban_pipeline.douban.writes.revert import Selection, revert
+from douban_pipeline.douban.writes.revert import ChangeSelection, revert
 from douban_pipeline_tests.douban.intros.room import BARE, linked
 from douban_pipeline_tests.douban.intros.test_writer import Killed, dies_after, dies_before, meanwhile
 from douban_pipeline_tests.harness.fixtures.clocks import START
@@ -69,7 +69,7 @@ def test_an_order_is_carried_out_over_locks_and_whatever_was_tried_lately(room_e
     order(house)
     assert house.run()["asked"] == 1
     log = house.library.change_log("undo")
-    revert(log, Selection((house.changes()[-1]["change_id"],)), operator="王", reason="不好", dry_run=False)
+    revert(log, ChangeSelection((house.changes()[-1]["change_id"],)), operator="王", reason="不好", dry_run=False)
     assert decisions(house.library, "state") == ["applied", "reverted"]
     assert content_text(house.content(4)) == intro["intro_text"]
 

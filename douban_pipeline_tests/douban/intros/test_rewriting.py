@@ -7,7 +7,7 @@ import pytest
 
 from douban_pipeline.cms.values import content_text
 from douban_pipeline.douban.intros.jobs import RedoConfig, redo_intros
-from douban_pipeline.douban.writes.revert import Selection, revert
+from douban_pipeline.douban.writes.revert import ChangeSelection, revert
 from douban_pipeline_tests.douban.intros.room import BARE, linked
 from douban_pipeline_tests.harness.fixtures.library import video
 from douban_pipeline_tests.harness.fixtures.runs import Run
@@ -138,11 +138,11 @@ def test_an_order_over_an_intro_is_taken_back_step_by_step(room):
     told(house.redo(4))
     second = [change["change_id"] for change in house.changes()][-1]
     undo = house.library.change_log("undo")
-    revert(undo, Selection((second,)), operator="小王", reason="还是原来的好", dry_run=False)
+    revert(undo, ChangeSelection((second,)), operator="小王", reason="还是原来的好", dry_run=False)
     assert house.content(4) == first
     assert house.library.state(4)["intro_locked"] is True
     assert telling(house.intros(), "state") == [("written",), ("withdrawn",)]
-    revert(undo, Selection((house.changes()[0]["change_id"],)), operator="小王", reason="都不好", dry_run=False)
+    revert(undo, ChangeSelection((house.changes()[0]["change_id"],)), operator="小王", reason="都不好", dry_run=False)
     house.library.set_cms(4, vod_actor="长河甲,长河乙")
     assert house.library.all_bytes() == before
     assert house.library.state(4)["intro_locked"] is False

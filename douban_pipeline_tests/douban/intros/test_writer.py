@@ -15,7 +15,7 @@ from douban_pipeline.douban.intros.writer import IntroWriter
 from douban_pipeline.douban.store.states import TaskStage, TaskType
 from douban_pipeline.douban.store.tasks import NewTask
 from douban_pipeline.douban.writes.change_log import ChangeLog
-from douban_pipeline.douban.writes.revert import Selection, revert
+from douban_pipeline.douban.writes.revert import ChangeSelection, revert
 from douban_pipeline_tests.douban.intros.room import BARE, KEY, linked
 from douban_pipeline_tests.harness.fixtures.clocks import START
 from douban_pipeline_tests.harness.fixtures.scenario import KITE, RIVER, TRAM, WHALE, telling
@@ -224,7 +224,7 @@ def test_the_same_text_is_not_written_again_after_a_person_took_it_back(room_eve
     house.run()
     [change] = house.changes()
     undo = house.library.change_log("undo")
-    revert(undo, Selection((change["change_id"],)), operator="小王", reason="不好", dry_run=False)
+    revert(undo, ChangeSelection((change["change_id"],)), operator="小王", reason="不好", dry_run=False)
     assert house.library.all_bytes() == before
     state = house.library.state(4)
     assert (state["intro_locked"], state["intro_lock_time"], state["intro_ai_source"]) == (False, None, "")

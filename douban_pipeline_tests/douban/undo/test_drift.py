@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from douban_pipeline.douban.store.states import ChangeState
-from douban_pipeline.douban.undo.drift import WINDOW, Kind, Looks, drifts
+from douban_pipeline.douban.undo.drift import WINDOW, DriftCause, DriftKind, drifts
 from douban_pipeline.douban.writes.changes import Change
 from douban_pipeline_tests.harness.fixtures.library import unix, video
 
@@ -69,11 +69,18 @@ def test_nothing_differs_as_long_as_all_stands(library):
 @pytest.mark.parametrize(
     ("change", "kind", "looks"),
     [
-        pytest.param(lambda lib: save(lib, vod_year="2024"), Kind.PUT_BACK, Looks.STALE_FORM, id="a stale form"),
-        pytest.param(lambda lib: save(lib, vod_year="2001"), Kind.EDITED, Looks.SAVED, id="a collector"),
-        pytest.param(lambda lib: lib.set_cms(7, vod_year="2001"), Kind.EDITED, Looks.PROGRAM, id="another program"),
         pytest.param(
-            lambda lib: lib.set_cms(7, vod_year="2024"), Kind.PUT_BACK, Looks.PROGRAM, id="a program puts it back"
+            lambda lib: save(lib, vod_year="2024"), DriftKind.PUT_BACK, DriftCause.STALE_FORM, id="a stale form"
+        ),
+        pytest.param(lambda lib: save(lib, vod_year="2001"), DriftKind.EDITED, DriftCause.SAVED, id="a collector"),
+        pytest.param(
+            lambda lib: lib.set_cms(7, vod_year="2001"), DriftKind.EDITED, DriftCause.PROGRAM, id="another program"
+        ),
+        pytest.param(
+            lambda lib: lib.set_cms(7, vod_year="2024"),
+            DriftKind.PUT_BACK,
+            DriftCause.PROGRAM,
+            id="a program puts it back",
         ),
     ],
 )
@@ -93,15 +100,15 @@ def test_an_older_form_puts_back_what_stood_before_an_earlier_write(library):
     write(library, vod_year="1994")
     write(library, vod_year="1995")
     save(library, vod_year="2024")
-    assert told(library) == [(7, "vod_year", Kind.PUT_BACK, Looks.STALE_FORM)]
+    assert told(library) == [(7, "vod_year", DriftKind.PUT_BACK, DriftCause.STALE_FORM)]
 
 
 def test_an_id_is_always_grave(library):
     link(library)
     save(library, vod_douban_id=26752088)
-    assert told(library) == [(7, "vod_douban_id", Kind.ID, Looks.SAVED)]
+    assert told(library) == [(7, "vod_douban_id", DriftKind.ID, DriftCause.SAVED)]
     library.set_state(7, vod_douban_id=26752088, douban_id_source="cms")
-    assert told(library) == [(7, "vod_douban_id", Kind.ID, Looks.SAVED)], "taken in is not agreed to"
+    assert told(library) == [(7, "vod_douban_id", DriftKind.ID, DriftCause.SAVED)], "taken in is not agreed to"
     library.set_state(7, douban_id_source="person")
     assert told(library) == [], "a person chose what stands now"
 
@@ -119,7 +126,7 @@ def test_the_newest_write_of_each_column_counts_whatever_became_of_it(library):
     assert (drift.column, drift.change.change_id) == ("vod_lang", first)
     library.set_cms(7, vod_year="1994")
     year = {drift.column: drift for drift in found(library)}["vod_year"]
-    assert (year.kind, year.written, year.change.change_id) == (Kind.PUT_BACK, "2024", undone.change_id)
+    assert (year.kind, year.written, year.change.change_id) == (DriftKind.PUT_BACK, "2024", undone.change_id)
 
 
 @pytest.mark.parametrize("state", ["refused", "abandoned"])
@@ -165,14 +172,14 @@ def test_locks_are_kept_watch_over_however_old_they_are(library):
     assert told(library) == []
     library.set_cms(7, vod_douban_id=0, vod_content="别的")
     assert told(library) == [
-        (7, "vod_content", Kind.LOCKED, Looks.PROGRAM),
-        (7, "vod_douban_id", Kind.LOCKED, Looks.PROGRAM),
+        (7, "vod_content", DriftKind.LOCKED, DriftCause.PROGRAM),
+        (7, "vod_douban_id", DriftKind.LOCKED, DriftCause.PROGRAM),
     ]
     content, douban_id = found(library)
     assert (content.written, content.stands, content.change.action) == ("旧简介", "别的", "lock_intro")
     assert (douban_id.written, douban_id.stands, douban_id.change.action) == (1292052, 0, "link")
     save(library)
-    assert [drift.looks for drift in found(library)] == [Looks.SAVED, Looks.STALE_FORM]
+    assert [drift.looks for drift in found(library)] == [DriftCause.SAVED, DriftCause.STALE_FORM]
 
 
 def test_an_id_that_came_with_the_row_and_was_locked(library):
@@ -182,8 +189,14 @@ def test_an_id_that_came_with_the_row_and_was_locked(library):
     locked_at = library.clock.now()
     save(library, vod_douban_id=6)
     [drift] = found(library)
-    assert (drift.kind, drift.written, drift.stands, drift.change, drift.at) == (Kind.LOCKED, 5, 6, None, locked_at)
-    assert drift.looks is Looks.SAVED
+    assert (drift.kind, drift.written, drift.stands, drift.change, drift.at) == (
+        DriftKind.LOCKED,
+        5,
+        6,
+        None,
+        locked_at,
+    )
+    assert drift.looks is DriftCause.SAVED
 
 
 def test_a_text_that_was_locked_without_being_noted_is_not_judged(library):
@@ -207,7 +220,7 @@ def test_an_intro_is_locked_by_its_writing(library):
     library.clock.advance(days=100)
     save(library, vod_content="旧简介")
     [drift] = found(library)
-    assert (drift.column, drift.kind, drift.looks) == ("vod_content", Kind.LOCKED, Looks.STALE_FORM)
+    assert (drift.column, drift.kind, drift.looks) == ("vod_content", DriftKind.LOCKED, DriftCause.STALE_FORM)
     assert drift.change.change_id == change_id
 
 

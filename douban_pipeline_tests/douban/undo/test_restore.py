@@ -5,11 +5,10 @@ from __future__ import annotations
 import pytest
 
 from douban_pipeline.douban.store.states import ChangeState
-from douban_pipeline.douban.undo.drift import drifts
-from douban_pipeline.douban.undo.restore_locked import restore
+from douban_pipeline.douban.undo.drift import drifts, restore
 from douban_pipeline.douban.writes.change_log import ChangeLog
 from douban_pipeline.douban.writes.changes import Change
-from douban_pipeline.douban.writes.revert import Selection, revert
+from douban_pipeline.douban.writes.revert import ChangeSelection, revert
 from douban_pipeline_tests.harness.fixtures.library import unix, video
 
 LOCKED = 1292052
@@ -200,7 +199,7 @@ def test_a_lock_on_nothing_keeps_it_nothing(library):
 
 
 def take_back(library, dry_run=False):
-    chosen = Selection(batch_id="restored")
+    chosen = ChangeSelection(batch_id="restored")
     return revert(library.change_log("undo"), chosen, operator="王", reason="现值才对", dry_run=dry_run)
 
 

@@ -13,7 +13,7 @@ import yaml
 
 from douban_pipeline.douban.undo.jobs import RevertConfig, revert_changes
 from douban_pipeline.douban.writes.change_log import ChangeLog
-from douban_pipeline.douban.writes.revert import Selection, revert
+from douban_pipeline.douban.writes.revert import ChangeSelection, revert
 from douban_pipeline.matching import RULE_VERSION
 from douban_pipeline_tests.harness.fixtures.library import dead_owner
 from douban_pipeline_tests.harness.fixtures.scenario import (
@@ -358,7 +358,7 @@ def test_a_killed_launch_leaves_nothing_half_and_the_next_one_goes_on(scenario, 
             raise KeyboardInterrupt
         return real(self, *arguments)
 
-    log, chosen = scenario.library.change_log("killed", owner=dead_owner()), Selection(run_id=written.run_id)
+    log, chosen = scenario.library.change_log("killed", owner=dead_owner()), ChangeSelection(run_id=written.run_id)
     with monkeypatch.context() as patch:
         patch.setattr(ChangeLog, dies, dying)
         with pytest.raises(KeyboardInterrupt):

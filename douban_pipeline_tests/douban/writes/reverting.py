@@ -8,7 +8,7 @@ from typing import Any
 
 from douban_pipeline.douban.store.states import ChangeState, ReviewStatus
 from douban_pipeline.douban.writes.changes import Change
-from douban_pipeline.douban.writes.revert import RevertedChange, Selection, revert
+from douban_pipeline.douban.writes.revert import ChangeSelection, RevertedChange, revert
 from douban_pipeline_tests.harness.fixtures.library import Library
 
 FIELDS = {
@@ -49,7 +49,7 @@ def take_back(
     library: Library, *change_ids: int, dry_run: bool = False, log: Any = None, **selection: Any
 ) -> list[RevertedChange]:
     """Take changes back, in the batch ``undo`` unless ``log`` is another."""
-    chosen = Selection(change_ids=change_ids, **selection)
+    chosen = ChangeSelection(change_ids=change_ids, **selection)
     log = log or library.change_log("undo", batch_id="undo")
     return revert(log, chosen, operator="王", reason="认错了", dry_run=dry_run)
 

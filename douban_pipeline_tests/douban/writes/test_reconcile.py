@@ -15,7 +15,7 @@ from douban_pipeline.core.owner import is_dead
 from douban_pipeline.douban.store.states import ChangeState
 from douban_pipeline.douban.writes.change_log import LOST_AFTER, ChangeLog
 from douban_pipeline.douban.writes.changes import Change, ReconciledChange
-from douban_pipeline.douban.writes.revert import Selection, revert
+from douban_pipeline.douban.writes.revert import ChangeSelection, revert
 from douban_pipeline_tests.harness.fixtures.library import Library, dead_owner, processes, video
 
 
@@ -119,7 +119,7 @@ def test_a_revert_that_died_half_way_is_carried_to_its_end(library):
 
     log = library.change_log("dead", kind=Dies, owner=dead_owner())
     with pytest.raises(Killed):
-        revert(log, Selection(change_ids=(linked.change_id,)), operator="王", reason="认错了", dry_run=False)
+        revert(log, ChangeSelection(change_ids=(linked.change_id,)), operator="王", reason="认错了", dry_run=False)
     assert settled(library) == [(7, "applied"), (7, "prepared")]
     library.change_log("next").reconcile()
     assert settled(library) == [(7, "reverted"), (7, "applied")]
@@ -261,5 +261,11 @@ def test_a_run_killed_at_any_point_loses_and_doubles_nothing(shared_library, kil
     assert_in_agreement(library)
     assert missing(library) == []
     for row in library.query("SELECT DISTINCT run_id FROM mac_douban_log"):
-        revert(library.change_log("undo"), Selection(run_id=row["run_id"]), operator="王", reason="演习", dry_run=False)
+        revert(
+            library.change_log("undo"),
+            ChangeSelection(run_id=row["run_id"]),
+            operator="王",
+            reason="演习",
+            dry_run=False,
+        )
     assert library.all_bytes() == before

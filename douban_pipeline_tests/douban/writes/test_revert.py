@@ -8,7 +8,7 @@ from douban_pipeline.core.database import reading
 from douban_pipeline.douban.store.states import ChangeState
 from douban_pipeline.douban.writes.change_log import ChangeLog
 from douban_pipeline.douban.writes.changes import Change
-from douban_pipeline.douban.writes.revert import RevertedChange, Selection, revert
+from douban_pipeline.douban.writes.revert import ChangeSelection, RevertedChange, revert
 from douban_pipeline_tests.douban.writes.reverting import FIELDS, altered, changed, take_back, write
 from douban_pipeline_tests.harness.fixtures.clocks import START
 from douban_pipeline_tests.harness.fixtures.library import build_library, video
@@ -221,7 +221,7 @@ def test_a_revert_can_itself_be_taken_back_and_so_on(library):
         library.clock.advance(hours=1)
         undoing = library.change_log(f"undo-{times}", batch_id=f"undo-{times}")
         chosen = {"batch_id": f"undo-{times - 1}"} if times > 1 else {"change_ids": (change_id,)}
-        [undone] = revert(undoing, Selection(**chosen), operator="王", reason="再想想", dry_run=False)
+        [undone] = revert(undoing, ChangeSelection(**chosen), operator="王", reason="再想想", dry_run=False)
         assert undone.skipped == ()
         assert library.all_bytes() == (original if times % 2 else written)
         assert library.log()[0]["state"] == ("reverted" if times % 2 else "applied")

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from douban_pipeline.douban.store.states import ChangeState, ReviewStatus
 from douban_pipeline.douban.writes.change_log import ChangeLog
 from douban_pipeline.douban.writes.changes import Change
-from douban_pipeline.douban.writes.revert import BACK_WITH_ITS_LINK, WITH_ITS_LINK, Selection, revert
+from douban_pipeline.douban.writes.revert import BACK_WITH_ITS_LINK, WITH_ITS_LINK, ChangeSelection, revert
 from douban_pipeline_tests.harness.fixtures.clocks import START
 from douban_pipeline_tests.harness.fixtures.library import dead_owner, video
 
@@ -58,7 +58,7 @@ def states(library):
 
 def take_back(library, *change_ids, dry_run=False, log=None, **selection):
     log = log or library.change_log("undo", batch_id="undo")
-    return revert(log, Selection(change_ids, **selection), operator="王", reason="认错了", dry_run=dry_run)
+    return revert(log, ChangeSelection(change_ids, **selection), operator="王", reason="认错了", dry_run=dry_run)
 
 
 def test_an_intros_row_follows_its_change(library):
@@ -236,7 +236,7 @@ def clear(library, vod_id=7, batch_id="deciding"):
     [outcome] = log.write([change])
     told = [intro["change_id"] for intro in intros(library) if intro["state"] == "written"]
     if told:
-        revert(log, Selection(tuple(told)), operator="李", reason=WITH_ITS_LINK, dry_run=False, decision_id=5)
+        revert(log, ChangeSelection(tuple(told)), operator="李", reason=WITH_ITS_LINK, dry_run=False, decision_id=5)
     return outcome.change_id
 
 

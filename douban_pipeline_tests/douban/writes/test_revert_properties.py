@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from douban_pipeline.douban.writes.changes import Change
-from douban_pipeline.douban.writes.revert import Selection, revert
+from douban_pipeline.douban.writes.revert import ChangeSelection, revert
 from douban_pipeline_tests.harness.fixtures.library import Library, build_library, fresh_mariadb, video
 
 VIDEOS = (7, 8)
@@ -80,7 +80,7 @@ def do(library: Library, act: tuple) -> None:
         _, vod_id, column, number = act
         library.set_cms(vod_id, **{column: value_of(column, number)})
     else:
-        chosen = Selection(vod_ids=VIDEOS) if act[1] == "step" else Selection(batch_id=act[1])
+        chosen = ChangeSelection(vod_ids=VIDEOS) if act[1] == "step" else ChangeSelection(batch_id=act[1])
         revert(library.change_log("undo", batch_id="b"), chosen, operator="王", reason="试", dry_run=False)
 
 
@@ -102,7 +102,7 @@ def test_a_dry_run_tells_what_happens_and_a_revert_taken_back_leaves_no_trace(ba
     for act in history:
         do(library, act)
         library.clock.advance(minutes=1)
-    chosen = Selection(**selection)
+    chosen = ChangeSelection(**selection)
     before, states, log = library.all_bytes(), told(library), library.log()
 
     planned = revert(library.change_log("r"), chosen, operator="王", reason="试", dry_run=True)
@@ -114,7 +114,7 @@ def test_a_dry_run_tells_what_happens_and_a_revert_taken_back_leaves_no_trace(ba
 
     back = revert(
         library.change_log("r", batch_id="again"),
-        Selection(batch_id="taken back"),
+        ChangeSelection(batch_id="taken back"),
         operator="王",
         reason="",
         dry_run=False,

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from douban_pipeline.core.database import reading
 from douban_pipeline.douban.store.states import DecisionAction
 from douban_pipeline.douban.writes.changes import Change
-from douban_pipeline.douban.writes.revert_selection import Selection, TooManyError, choose, count
+from douban_pipeline.douban.writes.revert_selection import ChangeSelection, TooManyError, count, select_changes
 from douban_pipeline_tests.douban.writes.reverting import take_back
 from douban_pipeline_tests.harness.fixtures.clocks import START
 from douban_pipeline_tests.harness.fixtures.library import video
@@ -24,13 +24,13 @@ def library(shared_library):
 
 def chosen(library, *, most=None, **filters):
     with reading(library.engine) as connection:
-        found = choose(connection, library.tables, Selection(**filters), most=most)
+        found = select_changes(connection, library.tables, ChangeSelection(**filters), most=most)
     return [each.change_id for each in found]
 
 
 def counted(library, *, standing, **filters):
     with reading(library.engine) as connection:
-        return count(connection, library.tables, Selection(**filters), standing=standing)
+        return count(connection, library.tables, ChangeSelection(**filters), standing=standing)
 
 
 def write(library, vod_id, column="vod_year", *, run_id="run", batch_id="batch", rule_version="test", **given):

@@ -18,9 +18,13 @@ from douban_pipeline.core.database import reading
 from douban_pipeline.douban.review.recording.decisions import DecisionError, Wish, record
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import DecisionAction, ReviewStatus
-from douban_pipeline.douban.undo.revert_request import RevertError, selection_of
-from douban_pipeline.douban.undo.revert_request import Wish as RevertWish
-from douban_pipeline.douban.undo.withdrawal import waiting_decisions, withdraw
+from douban_pipeline.douban.undo.revert_request import (
+    RevertError,
+    RevertRequest,
+    selection_of,
+    waiting_decisions,
+    withdraw,
+)
 from douban_pipeline.douban.writes.revert import TooManyError, revert
 from douban_pipeline_tests.harness.rig.processes import RigError
 from douban_pipeline_tests.harness.soak.journal import Journal
@@ -105,7 +109,7 @@ class People:
                 "max_changes": _MOST,
             }
             return self._launch(operator, "revert_changes", "take_back", config)
-        told = RevertWish(operator, "巡检撤销", max_changes=_MOST, **wish)
+        told = RevertRequest(operator, "巡检撤销", max_changes=_MOST, **wish)
         change_log = self.services.change_log(self.run_id)
         change_log.reconcile()
         try:

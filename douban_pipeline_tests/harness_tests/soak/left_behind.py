@@ -18,7 +18,7 @@ from douban_pipeline.demo.replay import ReplayServer
 from douban_pipeline.douban.review.recording.decisions import Wish, record
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import DecisionAction
-from douban_pipeline.douban.writes.revert import Selection, revert
+from douban_pipeline.douban.writes.revert import ChangeSelection, revert
 from douban_pipeline_tests.harness.fixtures.library import Library, build_library
 from douban_pipeline_tests.harness.fixtures.runs import STEPS, play
 from douban_pipeline_tests.harness.fixtures.scenario import FAST, FILMS
@@ -124,9 +124,9 @@ def _live(library: Library, site: Site) -> None:
     )
     run()
     change_log = services.change_log("person")
-    revert(change_log, Selection(vod_ids=(3,)), operator="小王", reason="看错了", dry_run=False)
+    revert(change_log, ChangeSelection(vod_ids=(3,)), operator="小王", reason="看错了", dry_run=False)
     again = services.change_log("person")
-    revert(again, Selection(batch_id=change_log.batch_id), operator="小王", reason="没看错", dry_run=False)
+    revert(again, ChangeSelection(batch_id=change_log.batch_id), operator="小王", reason="没看错", dry_run=False)
     _decide(services, Wish(3, DecisionAction.lock_id), Wish(7, DecisionAction.lock_intro))
     site.arrive(9)
     site.arrive(10)

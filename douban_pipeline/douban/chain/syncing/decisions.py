@@ -24,8 +24,8 @@ from douban_pipeline.douban.store.tasks import DECISION, Task, TaskQueue
 from douban_pipeline.douban.store.videos import GONE, state_rows
 from douban_pipeline.douban.writes.change_log import ChangeLog
 from douban_pipeline.douban.writes.changes import Change
-from douban_pipeline.douban.writes.intro_changes import standing_intros
-from douban_pipeline.douban.writes.revert import WITH_ITS_LINK, Selection, revert
+from douban_pipeline.douban.writes.intro_changes import current_intros
+from douban_pipeline.douban.writes.revert import WITH_ITS_LINK, ChangeSelection, revert
 
 _REVERTED = "执行之后已被撤销"
 _REPLACED_AFTER = "执行的同时有了更新的决定"
@@ -207,14 +207,14 @@ class _DecisionApplier:
         if not decision.linking and decision.action is not DecisionAction.clear_id:
             return ""
         with reading(self.services.engine) as connection:
-            intros = standing_intros(connection, self.services.tables, [decision.vod_id])
+            intros = current_intros(connection, self.services.tables, [decision.vod_id])
         subject = target_of(decision, row)
         wrong = tuple(intro.change_id for intro in intros if intro.douban_id != subject)
         if not wrong:
             return ""
         results = revert(
             self.change_log,
-            Selection(wrong),
+            ChangeSelection(wrong),
             operator=decision.reviewer,
             reason=WITH_ITS_LINK,
             dry_run=False,

@@ -56,7 +56,7 @@ def upgrade(engine: Engine, prefix: str) -> tuple[str | None, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class MigrationPlan:
     """What an upgrade would do: the version before (``None``: no tables) and after, and its statements as SQL."""
 
     before: str | None
@@ -64,7 +64,7 @@ class Plan:
     sql: str
 
 
-def plan(engine: Engine, prefix: str) -> Plan:
+def plan(engine: Engine, prefix: str) -> MigrationPlan:
     """Tell what `upgrade` would do to the database as it is, and change nothing.
 
     Raises:
@@ -81,7 +81,7 @@ def plan(engine: Engine, prefix: str) -> Plan:
         for table in leftovers:
             told.write(f"{DropTable(table).compile(dialect=connection.dialect)};\n\n".lstrip())
     command.upgrade(config, f"{before or 'base'}:head", sql=True)
-    return Plan(before, head(prefix), told.getvalue().strip())
+    return MigrationPlan(before, head(prefix), told.getvalue().strip())
 
 
 @contextmanager

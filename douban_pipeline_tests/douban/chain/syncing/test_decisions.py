@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 import sqlalchemy as sa
 
-from douban_pipeline.douban.writes.revert import Selection, revert
+from douban_pipeline.douban.writes.revert import ChangeSelection, revert
 from douban_pipeline_tests.douban.chain.syncing.conftest import RIVAL
 from douban_pipeline_tests.harness.fixtures.deciding import NOTE, decide, decisions
 from douban_pipeline_tests.harness.fixtures.library import video
@@ -85,7 +85,7 @@ def test_taking_a_decision_back_takes_back_the_sync_that_followed(doubtful):
     ids = tuple(change["change_id"] for change in changes_of(doubtful, decision_id))
     assert len(ids) == 2
     results = revert(
-        doubtful.library.change_log("undo"), Selection(ids), operator="小李", reason="认错了", dry_run=False
+        doubtful.library.change_log("undo"), ChangeSelection(ids), operator="小李", reason="认错了", dry_run=False
     )
     assert not any(result.skipped for result in results)
     assert doubtful.library.row(4) == before
@@ -324,7 +324,7 @@ def test_every_action_on_the_cms_s_real_tables(stage, mariadb_url):
     # Taken back together, everything is as it was.
     scenario.clock.advance(minutes=1)
     ids = tuple(change["change_id"] for change in log if change["decision_id"])
-    results = revert(library.change_log("undo"), Selection(ids), operator="小李", reason="试", dry_run=False)
+    results = revert(library.change_log("undo"), ChangeSelection(ids), operator="小李", reason="试", dry_run=False)
     assert not [result for result in results if result.skipped]
     assert {n: library.row(n)["vod_douban_id"] for n in films} == {**expected, 4: 0, 5: 0}
     assert scenario.check().failed_guards == set()

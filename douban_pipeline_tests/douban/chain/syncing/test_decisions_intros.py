@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from douban_pipeline.douban.store.states import ChangeState
-from douban_pipeline.douban.writes.revert import Selection, revert
+from douban_pipeline.douban.writes.revert import ChangeSelection, revert
 from douban_pipeline_tests.douban.writes.test_revert_intros import intros, states, tell
 from douban_pipeline_tests.harness.fixtures.deciding import decide as record
 from douban_pipeline_tests.harness.fixtures.runs import STEPS
@@ -46,7 +46,9 @@ def test_the_intro_goes_with_the_link_it_was_written_from(scenario, action, deci
     # Whoever takes the decision back gets the intro back with the link.
     ids = tuple(change["change_id"] for change in scenario.library.log() if change["decision_id"])
     log = scenario.library.change_log("undo")
-    assert not any(result.skipped for result in revert(log, Selection(ids), operator="王", reason="", dry_run=False))
+    assert not any(
+        result.skipped for result in revert(log, ChangeSelection(ids), operator="王", reason="", dry_run=False)
+    )
     assert scenario.cms(4, "vod_douban_id", "vod_content") == (RIVER["id"], "根据条目写的简介")
     assert states(scenario.library) == ["written"]
 

@@ -11,7 +11,7 @@ from douban_pipeline.douban.chain.syncing.subject_checks import SubjectChecks
 from douban_pipeline.douban.chain.syncing.writer import FieldWriter
 from douban_pipeline.douban.store.tasks import TaskQueue
 from douban_pipeline.douban.writes.change_log import ChangeLog
-from douban_pipeline.douban.writes.revert import Selection, revert
+from douban_pipeline.douban.writes.revert import ChangeSelection, revert
 from douban_pipeline_tests.douban.chain.syncing.test_decisions import changes_of, run_decisions
 from douban_pipeline_tests.harness.fixtures.deciding import decide, decisions
 from douban_pipeline_tests.harness.fixtures.library import dead_owner
@@ -131,7 +131,7 @@ def test_what_was_reverted_before_it_was_settled_stays_reverted(linked, monkeypa
     assert die(linked, monkeypatch, after(ChangeLog, "write"))
     [change] = changes_of(linked, decision_id)
     log = linked.library.change_log("undo")
-    revert(log, Selection((change["change_id"],)), operator="小李", reason="认错了", dry_run=False)
+    revert(log, ChangeSelection((change["change_id"],)), operator="小李", reason="认错了", dry_run=False)
     told = linked.play(5, steps=["synced_fields"]).metadata("synced_fields")
     assert (told["decisions_applied"], told["decisions_refused"]) == (0, 0)
     assert linked.cms(5, "vod_douban_id") == (WHALE["id"],)

@@ -8,7 +8,7 @@ import pytest
 import sqlalchemy as sa
 
 from douban_pipeline.douban.chain.due.due_videos import DueVideos
-from douban_pipeline.douban.writes.revert import Selection, revert
+from douban_pipeline.douban.writes.revert import ChangeSelection, revert
 from douban_pipeline_tests.douban.chain.syncing.test_decisions import changes_of, run_decisions
 from douban_pipeline_tests.harness.fixtures.deciding import decide, decisions
 from douban_pipeline_tests.harness.fixtures.runs import STEPS
@@ -52,7 +52,7 @@ def test_douban_is_asked_anew_whatever_the_archive_holds(synced):
     # Taken back, the decision says so; nothing else was done for it.
     revert(
         synced.library.change_log("undo"),
-        Selection((change["change_id"],)),
+        ChangeSelection((change["change_id"],)),
         operator="小李",
         reason="不对",
         dry_run=False,

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import select
 
 from douban_pipeline.core.database import reading
-from douban_pipeline.douban.writes.revert import Selection, revert
+from douban_pipeline.douban.writes.revert import ChangeSelection, revert
 from douban_pipeline_tests.harness.benchmarks.bare import bare_cursor
 from douban_pipeline_tests.harness.benchmarks.measuring import (
     SMALL,
@@ -33,7 +33,7 @@ def reverting(world: World) -> list[Figure]:
         change_log = world.services.change_log("benchmark")
         world.say("taking the batch back")
         with stopwatch() as ours:
-            selection = Selection(batch_id=batch_id)
+            selection = ChangeSelection(batch_id=batch_id)
             results = revert(change_log, selection, operator="benchmark", reason="压测", dry_run=False)
         back = sum(bool(result.restored) for result in results)
         assert back == len(vod_ids), f"{back} of {len(vod_ids)} changes were taken back"

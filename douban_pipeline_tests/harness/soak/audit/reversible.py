@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from douban_pipeline.douban.writes.revert import Selection, revert
+from douban_pipeline.douban.writes.revert import ChangeSelection, revert
 from douban_pipeline_tests.harness.soak.audit.found import Case
 from douban_pipeline_tests.harness.soak.audit.records import Records
 from douban_pipeline_tests.harness.soak.evidence import Evidence, Finding
@@ -30,7 +30,9 @@ def batches_are_reversible(evidence: Evidence, records: Records) -> Finding:
         case.checked += 1
         change_log = evidence.services.change_log("audit")
         try:
-            results = revert(change_log, Selection(batch_id=batch_id), operator="auditor", reason="审计", dry_run=True)
+            results = revert(
+                change_log, ChangeSelection(batch_id=batch_id), operator="auditor", reason="审计", dry_run=True
+            )
         except Exception as error:  # noqa: BLE001 (whatever it is, it is the finding)
             case.breaks(f"batch {batch_id}: {type(error).__name__}: {error}")
             continue
