@@ -1,7 +1,7 @@
 """Telling people: each cause once for as long as it lasts, however many runs meet it.
 
-An alert stands in our table from the first time its cause is met until the cause is gone; while it stands it is sent
-once. What could not be sent is tried again at the next call. Two calls at the same moment may both send an alert: a
+An alert is open in our table from the first time its cause is met until the cause is gone, and is sent once in that
+time. What could not be sent is tried again at the next call. Two calls at the same moment may both send an alert: a
 message too many does less harm than one that is lost.
 """
 
@@ -86,10 +86,10 @@ def settle(services: Services, kinds: Collection[str], causes: Iterable[Cause]) 
     A cause that merely lasts is not counted again.
     """
     present = {cause.name: cause for cause in (_clean(services.settings, cause) for cause in causes)}
-    standing = {alert.cause for alert in open_alerts(services) if alert.kind in kinds}
+    lasting = {alert.cause for alert in open_alerts(services) if alert.kind in kinds}
     for name, cause in present.items():
-        _note(services, cause, again=0 if name in standing else 1)
-    for name in standing - present.keys():
+        _note(services, cause, again=0 if name in lasting else 1)
+    for name in lasting - present.keys():
         end_alert(services, name)
 
 

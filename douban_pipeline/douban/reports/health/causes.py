@@ -1,4 +1,4 @@
-"""What people are told of: each cause by a name that stays the same for as long as it is the same cause."""
+"""What people are alerted of: each cause by a name that stays the same for as long as it is the same cause."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _VARIABLE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """Something that people are told of once.
+    """Something that people are alerted of once.
 
     Attributes:
         name: The same for the same cause; at most 190 characters.

@@ -4,7 +4,7 @@ What counts as what:
 
 - A task *succeeded* when it was closed as SUCCESS; one that was skipped did neither that nor fail.
 - A task *failed* when it was closed as FAIL, or when it is open, has attempts behind it, and its video's last failure
-  is in the time asked about. Tasks are put back after a failure, so most failures are of the second sort; one whose
+  is in the time asked about. Tasks are requeued after a failure, so most failures are of the second sort; one whose
   task succeeded later is counted no more. A task that waits because a source is closed has not failed.
 - A task *took* as long as it was between a run's taking it on and its end; of tasks of older releases the beginning is
   not known, and they are left out.
@@ -32,7 +32,7 @@ from douban_pipeline.douban.store.tasks import OPEN
 HOUR = timedelta(hours=1)
 DAY = timedelta(hours=24)
 DAYS = 14
-"""How many days before today the mix of verdicts is told of."""
+"""How many days before today the mix of verdicts is counted for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +193,7 @@ def measure(services: Services) -> Health:
             last_hour=outcomes_since(connection, services, now - HOUR),
             last_day=_outcomes(
                 [(item.task_type, item.status, item.count) for item in closed],
-                _put_back(connection, services, now - DAY),
+                _requeued(connection, services, now - DAY),
             ),
             gates=gates,
             verdict_days=verdict_days(connection, services),
@@ -238,10 +238,10 @@ def outcomes_since(connection: Connection, services: Services, since: datetime) 
         .group_by(task.c.task_type, task.c.status)
     )
     counts = [(task_type, status, count) for task_type, status, count in connection.execute(closed)]
-    return _outcomes(counts, _put_back(connection, services, since))
+    return _outcomes(counts, _requeued(connection, services, since))
 
 
-def _put_back(connection: Connection, services: Services, since: datetime) -> dict[str, int]:
+def _requeued(connection: Connection, services: Services, since: datetime) -> dict[str, int]:
     """Return how many open tasks failed since a moment, by type."""
     task, video = services.tables.task, services.tables.video
     query = (
@@ -253,16 +253,16 @@ def _put_back(connection: Connection, services: Services, since: datetime) -> di
     return {row[0]: row[1] for row in connection.execute(query)}
 
 
-def _outcomes(closed: Sequence[tuple[str, str, int]], put_back: Mapping[str, int]) -> dict[str, TaskOutcomes]:
+def _outcomes(closed: Sequence[tuple[str, str, int]], requeued: Mapping[str, int]) -> dict[str, TaskOutcomes]:
     found: dict[str, dict[str, int]] = {}
     for task_type, status, count in closed:
         found.setdefault(task_type, {})[status] = count
-    for task_type in put_back:
+    for task_type in requeued:
         found.setdefault(task_type, {})
     return {
         task_type: TaskOutcomes(
             counts.get(TaskStatus.SUCCESS, 0),
-            counts.get(TaskStatus.FAIL, 0) + put_back.get(task_type, 0),
+            counts.get(TaskStatus.FAIL, 0) + requeued.get(task_type, 0),
             counts.get(TaskStatus.SKIP, 0),
         )
         for task_type, counts in sorted(found.items())

@@ -21,7 +21,7 @@ MOST = 100
 
 @dataclass(frozen=True, slots=True)
 class LoggedChange:
-    """A change as it is told.
+    """A change as it is listed.
 
     Attributes:
         what: The columns it is about, the id with its values.
@@ -43,7 +43,7 @@ class LoggedChange:
 
 @dataclass(frozen=True, slots=True)
 class DayOfChanges:
-    """Changes that were written on one day of the site's zone, of one action and operator; some taken back since."""
+    """Changes that were written on one day of the site's zone, of one action and operator; some reverted since."""
 
     day: date
     action: str
@@ -56,7 +56,7 @@ class DayOfChanges:
 class Remedy:
     """What a person may do about a change that was not written: a sentence, and decisions that serve."""
 
-    told: str
+    text: str
     actions: tuple[DecisionAction, ...] = ()
 
 
@@ -132,8 +132,8 @@ def remedy_of(change: LoggedChange) -> Remedy:
         if part in change.state_reason:
             return remedy
     if change.state == ChangeState.CONFLICT:
-        told = "运行中断，CMS 中的值已不是写入前后的任何一个：打开影片核对，以 CMS 为准则无需处理，否则立即同步。"
-        return Remedy(told, (DecisionAction.sync_now,))
+        text = "运行中断，CMS 中的值已不是写入前后的任何一个：打开影片核对，以 CMS 为准则无需处理，否则立即同步。"
+        return Remedy(text, (DecisionAction.sync_now,))
     if change.operator != PIPELINE:
         return Remedy("决定未能写入：核对影片后重新记录该决定。")
     return Remedy("CMS 中的值在写入时变了：下次访问会自动重试，不想等可立即同步。", (DecisionAction.sync_now,))

@@ -110,9 +110,9 @@ def _waiting(found: Intros) -> Iterator[dict[str, Cell]]:
         oldest = LinesCell((found.waiting.oldest, "同步字段"))
         yield {"什么": "到期，尚未排队", "数量": found.waiting.count, "其中未到时间": 0, "最早": oldest}
     for item in found.queued:
-        told = f"任务：{word_for(TASK_STATUSES, item.status)}"
+        text = f"任务：{word_for(TASK_STATUSES, item.status)}"
         oldest = LinesCell((item.oldest, "入队"))
-        yield {"什么": told, "数量": item.count, "其中未到时间": item.later, "最早": oldest}
+        yield {"什么": text, "数量": item.count, "其中未到时间": item.later, "最早": oldest}
 
 
 def _refusal(code: str, refusals: GuardRefusals) -> dict[str, Cell]:

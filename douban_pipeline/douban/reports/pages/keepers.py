@@ -55,7 +55,7 @@ class GroupMember:
 
     Attributes:
         year: As its row has it.
-        douban_id: The id that stands, 0 for none.
+        douban_id: The current id, 0 for none.
         standing: Whose word that is.
         score: Of the match with it, as far as one was reached.
         linked_at: When it was linked; for an id that came with the row, when the row came.
@@ -82,10 +82,10 @@ class _Criterion:
     """What is compared (the smaller stays), and what to say of the one that wins over the next best."""
 
     key: Callable[[GroupMember], Any]
-    told: Callable[[GroupMember, GroupMember, ZoneInfo], str]
+    reason: Callable[[GroupMember, GroupMember, ZoneInfo], str]
 
 
-def _score_told(best: GroupMember, next_best: GroupMember, zone: ZoneInfo) -> str:
+def _score_reason(best: GroupMember, next_best: GroupMember, zone: ZoneInfo) -> str:
     other = "无" if next_best.score is None else f"{next_best.score:.1f}"
     return f"匹配得分最高：{best.score:.1f}（其次 {other}）"
 
@@ -94,7 +94,7 @@ _STANDING = _Criterion(
     lambda member: member.standing,
     lambda best, next_best, zone: f"{ORIGIN_SENTENCES[best.standing]}（其次：{ORIGIN_SENTENCES[next_best.standing]}）",
 )
-_SCORE = _Criterion(lambda member: -1.0 if member.score is None else -2.0 - member.score, _score_told)
+_SCORE = _Criterion(lambda member: -1.0 if member.score is None else -2.0 - member.score, _score_reason)
 _LINKED = _Criterion(
     lambda member: (member.linked_at is None, member.linked_at.timestamp() if member.linked_at else 0.0),
     lambda best, next_best, zone: f"关联最早：{local_time(best.linked_at, zone)}",
@@ -120,4 +120,4 @@ def ranked(members: Sequence[GroupMember], keeper: Keeper) -> list[GroupMember]:
 def keep_reason(best: GroupMember, next_best: GroupMember, keeper: Keeper, zone: ZoneInfo) -> str:
     """Return what sets the first of a ranked group apart from its second."""
     deciding = next(each for each in _ORDERS[keeper] if each.key(best) != each.key(next_best))
-    return deciding.told(best, next_best, zone)
+    return deciding.reason(best, next_best, zone)

@@ -36,7 +36,7 @@ class LockedId:
         douban_id: The id that is locked; 0 is locked too: none is to be linked.
         source: Whose word it is.
         since: When it was locked (UTC).
-        standing: What the CMS has; None for a deleted video.
+        in_cms: The id that the CMS has; None for a deleted video.
         status: The video's status.
         act: Who locked it and why, as far as it is known.
     """
@@ -46,14 +46,14 @@ class LockedId:
     douban_id: int
     source: str
     since: datetime | None
-    standing: int | None
+    in_cms: int | None
     status: str
     act: LockOrigin | None
 
     @property
     def differs(self) -> bool:
         """Whether the CMS has something else."""
-        return self.standing is not None and self.standing != self.douban_id
+        return self.in_cms is not None and self.in_cms != self.douban_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +83,8 @@ def locked_ids(services: Services, *, most: int = MOST) -> LockedIds:
     ).where(video.c.douban_id_locked == true())
     with reading(services.engine) as connection:
         rows = connection.execute(query).all()
-        standing = _standing(services, connection, [row.vod_id for row in rows])
-        differing = {row.vod_id for row in rows if standing.get(row.vod_id, row.vod_douban_id) != row.vod_douban_id}
+        in_cms = _ids_in_cms(services, connection, [row.vod_id for row in rows])
+        differing = {row.vod_id for row in rows if in_cms.get(row.vod_id, row.vod_douban_id) != row.vod_douban_id}
         first = sorted(rows, key=lambda row: (row.vod_id not in differing, *_newest_first(row)))[:most]
         shown = [row.vod_id for row in first]
         acts = _acts(services, connection, shown)
@@ -92,8 +92,8 @@ def locked_ids(services: Services, *, most: int = MOST) -> LockedIds:
     return LockedIds(
         dict(Counter(row.douban_id_source for row in rows)),
         len(differing),
-        len(rows) - len(standing),
-        tuple(_locked(row, names, standing, acts) for row in first),
+        len(rows) - len(in_cms),
+        tuple(_locked(row, names, in_cms, acts) for row in first),
     )
 
 
@@ -102,20 +102,20 @@ def _newest_first(row: Row) -> tuple[float, int]:
     return (-since.timestamp() if since else 0.0, row.vod_id)
 
 
-def _locked(row: Row, names: VideoNames, standing: dict[int, int], acts: dict[int, LockOrigin]) -> LockedId:
+def _locked(row: Row, names: VideoNames, in_cms: dict[int, int], acts: dict[int, LockOrigin]) -> LockedId:
     return LockedId(
         row.vod_id,
         names[row.vod_id],
         row.vod_douban_id,
         row.douban_id_source,
         row.douban_id_lock_time,
-        standing.get(row.vod_id),
+        in_cms.get(row.vod_id),
         row.douban_review_status,
         acts.get(row.vod_id),
     )
 
 
-def _standing(services: Services, connection: Connection, vod_ids: Sequence[int]) -> dict[int, int]:
+def _ids_in_cms(services: Services, connection: Connection, vod_ids: Sequence[int]) -> dict[int, int]:
     """Return the ids that the CMS has, of the videos that exist."""
     vod = services.cms.vod
     found: dict[int, int] = {}

@@ -60,24 +60,24 @@ def _row(item: LockedId) -> dict[str, Cell]:
         "锁定时间": item.since,
         "谁": word_for(OPERATORS, item.act.operator) if item.act else "没有记录",
         "为什么": item.act.reason if item.act else "",
-        "CMS 现值": _standing(item),
+        "CMS 现值": _in_cms(item),
         "操作": LinesCell(tuple(_actions(item))),
     }
 
 
-def _standing(item: LockedId) -> Cell:
-    if item.standing is None:
+def _in_cms(item: LockedId) -> Cell:
+    if item.in_cms is None:
         return "影片已删除"
     if not item.differs:
         return "一致"
-    return LinesCell(("不一致：", SubjectCell(item.standing) if item.standing else "被清空"))
+    return LinesCell(("不一致：", SubjectCell(item.in_cms) if item.in_cms else "被清空"))
 
 
 def _actions(item: LockedId) -> list[LinkCell]:
-    if item.standing is None:
+    if item.in_cms is None:
         return []
     actions = [decision("解锁", item.vod_id, DecisionAction.unlock_id)]
-    if item.differs and item.standing:
+    if item.differs and item.in_cms:
         replace = DecisionAction.replace_and_lock
-        actions.append(decision("改锁 CMS 的 ID", item.vod_id, replace, douban_id=item.standing))
+        actions.append(decision("改锁 CMS 的 ID", item.vod_id, replace, douban_id=item.in_cms))
     return actions

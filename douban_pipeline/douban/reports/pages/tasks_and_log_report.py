@@ -104,9 +104,9 @@ def _tasks(item: StageTasks) -> dict[str, Cell]:
 
 def _holder(item: LeaseHolder, now: datetime) -> dict[str, Cell]:
     states = (("进程已结束，下次运行会接手", item.dead), ("已过期，下次运行会接手", item.until < now), ("进行中", True))
-    told = next(told for told, holds in states if holds)
+    state = next(text for text, holds in states if holds)
     run = LinkCell(item.run_id[:8], links.run_path(item.run_id)) if item.run_id else ""
-    return {"运行": run, "任务数": item.count, "持有至": item.until, "情况": told}
+    return {"运行": run, "任务数": item.count, "持有至": item.until, "情况": state}
 
 
 def _put_off(item: TaskReason, names: VideoNames) -> dict[str, Cell]:
@@ -146,7 +146,7 @@ def _of_decisions(found: TasksAndLog) -> Sequence[Chapter]:
 
 
 def _decision(item: DecisionLine, names: VideoNames) -> dict[str, Cell]:
-    told = word_for(DECISION_STATES, item.state)
+    state = word_for(DECISION_STATES, item.state)
     waits = "条目尚未核对" if item.unchecked else ""
     return {
         "影片": names[item.vod_id],
@@ -154,7 +154,7 @@ def _decision(item: DecisionLine, names: VideoNames) -> dict[str, Cell]:
         "条目": SubjectCell(item.douban_id),
         "审核员": item.reviewer,
         "理由": item.note,
-        "状态": "：".join(filter(None, (told, item.state_reason or waits))),
+        "状态": "：".join(filter(None, (state, item.state_reason or waits))),
         "记录于": item.at,
     }
 
@@ -204,7 +204,7 @@ def _troubled(item: LoggedChange, names: VideoNames) -> dict[str, Cell]:
         "时间": item.at,
         "状态": word_for(CHANGE_STATES, item.state),
         "原因": item.state_reason,
-        "怎么办": remedy.told,
+        "怎么办": remedy.text,
         "操作": LinesCell(actions),
     }
 

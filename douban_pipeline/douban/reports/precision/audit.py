@@ -22,7 +22,7 @@ MOST = 30
 
 @dataclass(slots=True)
 class Audit:
-    """Automatic links that stand: how many, and those to look at.
+    """The current automatic links: how many, and those to look at.
 
     Attributes:
         links: All of them.
@@ -38,7 +38,7 @@ class Audit:
 
 
 def current_links(connection: Connection, tables: OwnTables) -> Iterator[AutomaticLink]:
-    """Yield the automatic links that stand: confirmed, written, and neither locked nor replaced by a person."""
+    """Yield the current automatic links: confirmed, written, and neither locked nor replaced by a person."""
     verdict, video = tables.verdict, tables.video
     names = ("verdict_id", "vod_id", "douban_id", "score", "strata", "created_at")
     query = (
@@ -67,13 +67,13 @@ def audit(
     day: str,
     most: int = MOST,
 ) -> Audit:
-    """Count the standing links, and draw a sample of those without a label.
+    """Count the current links, and draw a sample of those without a label.
 
     The sample is drawn by stratum, `PER_STRATUM` each, and is the same all day: strata with the fewest labels come
     first. Drawn at random, so that it does not consist of what people stumbled over.
 
     Args:
-        links: The standing links.
+        links: The current links.
         labelled: Verdicts that people have judged.
         rates: What is known by stratum.
         day: Seeds the sample.

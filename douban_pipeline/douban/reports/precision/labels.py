@@ -32,9 +32,9 @@ class ActKind(enum.StrEnum):
     CHOSEN = "chosen"
     """It is this subject."""
     CLEARED = "cleared"
-    """It is not the one that stands."""
+    """It is not the current one."""
     KEPT = "kept"
-    """It is the one that stands, which was locked."""
+    """It is the current one, which was locked."""
     TAKEN_BACK = "taken_back"
     """It is not this subject, whose automatic link was reverted."""
 
@@ -44,7 +44,7 @@ class PersonAct:
     """What a person did about a video; ``subject`` is 0 where the act names none."""
 
     at: datetime
-    told: ActKind
+    kind: ActKind
     subject: int
     person: str
 
@@ -100,19 +100,19 @@ class Settled:
 def last_word(subject: int, acts: Iterable[PersonAct]) -> tuple[bool, PersonAct] | None:
     """Return whether people hold the link to ``subject`` for right, and the act that says so; None if none does.
 
-    Acts are given by time. A lock agrees with what stands, which an act before it may have replaced.
+    Acts are given by time. A lock agrees with the current subject, which an act before it may have replaced.
     """
-    stands = subject
+    current = subject
     word: tuple[bool, PersonAct] | None = None
     for act in acts:
-        if act.told is ActKind.CHOSEN:
-            stands = act.subject
-            word = (stands == subject, act)
-        elif act.told is ActKind.CLEARED or (act.told is ActKind.TAKEN_BACK and act.subject == stands):
-            if stands == subject:
+        if act.kind is ActKind.CHOSEN:
+            current = act.subject
+            word = (current == subject, act)
+        elif act.kind is ActKind.CLEARED or (act.kind is ActKind.TAKEN_BACK and act.subject == current):
+            if current == subject:
                 word = (False, act)
-            stands = 0
-        elif act.told is ActKind.KEPT and stands == subject:
+            current = 0
+        elif act.kind is ActKind.KEPT and current == subject:
             word = (True, act)
     return word
 
@@ -148,10 +148,10 @@ def acts_of_people(connection: Connection, tables: OwnTables) -> dict[int, list[
 
 
 def _act(row: RowMapping) -> PersonAct:
-    told = {DecisionAction.clear_id: ActKind.CLEARED, DecisionAction.lock_id: ActKind.KEPT}
+    kinds = {DecisionAction.clear_id: ActKind.CLEARED, DecisionAction.lock_id: ActKind.KEPT}
     action = DecisionAction(row["action"])
     subject = row["douban_id"] if action in LINKING else 0
-    return PersonAct(row["created_at"], told.get(action, ActKind.CHOSEN), subject, row["reviewer"])
+    return PersonAct(row["created_at"], kinds.get(action, ActKind.CHOSEN), subject, row["reviewer"])
 
 
 def chosen_by_people(acts: Mapping[int, Sequence[PersonAct]]) -> dict[int, int]:
@@ -159,9 +159,9 @@ def chosen_by_people(acts: Mapping[int, Sequence[PersonAct]]) -> dict[int, int]:
     found: dict[int, int] = {}
     for vod_id, of_video in acts.items():
         for act in of_video:
-            if act.told is ActKind.CHOSEN:
+            if act.kind is ActKind.CHOSEN:
                 found[vod_id] = act.subject
-            elif act.told is ActKind.CLEARED:
+            elif act.kind is ActKind.CLEARED:
                 found.pop(vod_id, None)
     return found
 
@@ -220,7 +220,7 @@ def settled_by_people(
     waited: dict[int, tuple[Any, int]] = {}
     for vod_id, rows in by_video.items():
         for act in acts[vod_id]:
-            if act.told not in (ActKind.CHOSEN, ActKind.CLEARED):
+            if act.kind not in (ActKind.CHOSEN, ActKind.CLEARED):
                 continue
             newest = max(
                 (row for row in rows if row.created_at <= act.at), key=lambda row: row.verdict_id, default=None

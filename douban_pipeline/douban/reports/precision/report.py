@@ -16,7 +16,7 @@ _CELLS = 20
 
 
 def rate_row(rate: PrecisionRate) -> dict[str, object]:
-    """Return what is told of every rate."""
+    """Return the columns that every rate has."""
     return {
         "核对": rate.total,
         "有误": rate.total - rate.right,
@@ -40,7 +40,7 @@ def stratum_rows(
         rates: By all labels.
         counted: By those that no other stratum's brake explains.
         brakes: The newest ones.
-        links: How many automatic links stand, by stratum.
+        links: How many current automatic links there are, by stratum.
         target: What a lower bound has to reach.
         least: Fewest labels to judge by.
     """

@@ -263,7 +263,7 @@ def test_what_to_do_about_a_write_that_was_refused(videos, state, row, change_wa
         count, [logged] = changes.troubled_changes(videos.services, connection)
     remedy = remedy_of(logged)
     assert count == 1
-    assert told in remedy.told
+    assert told in remedy.text
     assert remedy.actions == actions
 
 
@@ -275,7 +275,7 @@ def test_what_does_not_fit_says_which_column(videos):
     assert outcome.state is ChangeState.REFUSED
     with videos.engine.connect() as connection:
         _, [logged] = changes.troubled_changes(videos.services, connection)
-    assert "扩宽" in remedy_of(logged).told
+    assert "扩宽" in remedy_of(logged).text
 
 
 def test_a_conflict_asks_for_a_look(videos):
