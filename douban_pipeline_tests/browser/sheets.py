@@ -17,8 +17,7 @@ from douban_pipeline.core.ui.launchpad_links import MOST_CHARACTERS, job_path
 from douban_pipeline.douban.links import LOCATION
 from douban_pipeline.douban.review.jobs import record_decisions
 from douban_pipeline.douban.review.reading.queue import review_queue_of
-from douban_pipeline.douban.review.reading.sheet import sheet_of
-from douban_pipeline.douban.review.reading.sheet_html import sheet_page
+from douban_pipeline.douban.review.reading.sheet import sheet_of, sheet_page
 from douban_pipeline_tests.douban.review.shelves import Case, shelved
 from douban_pipeline_tests.harness.fixtures.library import Library
 from douban_pipeline_tests.harness.fixtures.scenario import BlankLibraries

@@ -8,7 +8,8 @@ import pytest
 import sqlalchemy as sa
 from playwright.sync_api import Page, expect
 
-from douban_pipeline.douban.review.recording.decisions import Wish, record
+from douban_pipeline.douban.review.recording.record import record
+from douban_pipeline.douban.store.decisions import Decision
 from douban_pipeline.douban.store.states import DecisionAction
 from douban_pipeline_tests.browser.sheets import (
     LOCKED,
@@ -69,7 +70,7 @@ def test_every_key_comes_to_the_decision_it_says(page: Page, library: Library, v
         config = config_of(page)
         assert config["decisions"] == [row], keys
         # Each is one that can be recorded, but for what a source has to say.
-        wishes = [Wish(**{**row, "action": DecisionAction(row["action"])})]
+        wishes = [Decision(**{**row, "action": DecisionAction(row["action"])})]
         if row["action"] not in ("set_id", "replace_and_lock"):
             recording = record(library.services, wishes, reviewer="小王", note="", run_id="run", dry_run=True)
             assert [item.outcome for item in recording.items] == ["checked"], recording.items[0].reason

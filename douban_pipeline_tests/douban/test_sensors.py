@@ -11,9 +11,10 @@ from sqlalchemy.exc import OperationalError
 
 from douban_pipeline.douban.definitions import build_defs
 from douban_pipeline.douban.jobs import CHAIN, chain_runs_under_way, shard_range_tags
-from douban_pipeline.douban.review.recording.decisions import Wish, record
+from douban_pipeline.douban.review.recording.record import record
 from douban_pipeline.douban.sensors import due_videos_sensor, intake_sensor
 from douban_pipeline.douban.services import open_services
+from douban_pipeline.douban.store.decisions import Decision
 from douban_pipeline.douban.store.states import DecisionAction
 from douban_pipeline_tests.harness.fixtures.clocks import START
 from douban_pipeline_tests.harness.fixtures.library import GivenSettings, Library, build_library, video
@@ -217,7 +218,9 @@ def test_a_decision_of_a_person_is_worth_a_run_at_once_unless_nothing_is_written
     sqlite_url: str, instance: dg.DagsterInstance, dry_run: bool
 ) -> None:
     with build_library(sqlite_url, [video(7)], dry_run=dry_run) as library:
-        record(library.services, [Wish(7, DecisionAction.ignore)], reviewer="王", note="", run_id="r", dry_run=False)
+        record(
+            library.services, [Decision(7, DecisionAction.ignore)], reviewer="王", note="", run_id="r", dry_run=False
+        )
         library.set_state(7, douban_next_sync_at=START + timedelta(days=1))
         found = tick(due_videos_sensor, library, instance)
     assert found == "nothing is due" if dry_run else [request.partition_key for request in found] == ["07"]

@@ -17,7 +17,8 @@ import pytest
 import sqlalchemy as sa
 
 from douban_pipeline.douban.chain.due.due_videos import DueVideos
-from douban_pipeline.douban.review.recording.decisions import Wish, record
+from douban_pipeline.douban.review.recording.record import record
+from douban_pipeline.douban.store.decisions import Decision
 from douban_pipeline.douban.store.states import DecisionAction as Do
 from douban_pipeline.douban.writes.revert import ChangeSelection, revert
 from douban_pipeline_tests.douban.intros.room import KEY
@@ -61,7 +62,7 @@ class Site:
 
     rows: list[dict[str, Any]] = field(default_factory=list)
     subjects: list[dict[str, Any]] = field(default_factory=list)
-    wishes: list[Wish] = field(default_factory=list)
+    wishes: list[Decision] = field(default_factory=list)
     names: Iterator[str] = field(default_factory=_titles)
 
     def film(self, **facts: Any) -> dict[str, Any]:
@@ -95,7 +96,7 @@ class Site:
         return vod_id
 
     def decide(self, vod_id: int, action: Do, douban_id: int = 0, **given: Any) -> None:
-        self.wishes.append(Wish(vod_id, action, douban_id, **given))
+        self.wishes.append(Decision(vod_id, action, douban_id, **given))
 
 
 def _good(site: Site) -> dict[Do, list[int]]:
@@ -328,7 +329,7 @@ def test_of_a_thousand_decisions_fifty_are_bad(stage: Callable[..., Scenario]) -
         signed = {"reviewer": "小王", "note": "人工核对", "run_id": "launch", "dry_run": False}
         recording = record(scenario.services, wishes, **signed)
         later = sum(len(todo[name]) for name in ("renamed", "relinked", "deleted"))
-        assert Counter(item.outcome for item in recording.items) == {"recorded": GOOD + later, "refused": BAD - later}
+        assert Counter(item.status for item in recording.items) == {"recorded": GOOD + later, "refused": BAD - later}
         _meddle(scenario, site, todo)
         before, states, logged = _rows(scenario), _states(scenario), len(library.log())
 

@@ -6,14 +6,13 @@ from pydantic import Field
 from douban_pipeline.core.ui.report_files import ReportFileError, ReportFolder
 from douban_pipeline.douban.chain.syncing.assets import synced_fields
 from douban_pipeline.douban.review.imports.csv_files import export_csv
-from douban_pipeline.douban.review.reading import sheet_html
 from douban_pipeline.douban.review.reading.queue import review_queue_of
 from douban_pipeline.douban.review.reading.queue_table import (
     candidates_table,
     holders_shown,
     pressing_table,
 )
-from douban_pipeline.douban.review.reading.sheet import sheet_of
+from douban_pipeline.douban.review.reading.sheet import SHEET_NAME, sheet_of, sheet_page
 from douban_pipeline.douban.services import Services
 
 CSV_NAME = "review_queue.csv"
@@ -37,7 +36,7 @@ def review_queue(config: ReviewQueueConfig, services: dg.ResourceParam[Services]
     services.ready()
     queue = review_queue_of(services, most=config.most)
     try:
-        services.reports.write(sheet_html.NAME, sheet_html.sheet_page(sheet_of(services, queue)))
+        services.reports.write(SHEET_NAME, sheet_page(sheet_of(services, queue)))
         services.reports.write(CSV_NAME, export_csv(queue.first))
     except ReportFileError as error:
         raise dg.Failure(str(error), allow_retries=False) from error
@@ -46,7 +45,7 @@ def review_queue(config: ReviewQueueConfig, services: dg.ResourceParam[Services]
     return dg.MaterializeResult(
         metadata={
             "most_pressing": dg.MetadataValue.md(pressing_table(queue, holders, services.location)),
-            "sheet": _place(services.reports, sheet_html.NAME),
+            "sheet": _place(services.reports, SHEET_NAME),
             "csv": _place(services.reports, CSV_NAME),
             "waiting": queue.length,
             **{f"status_{status.lower()}": count for status, count in queue.by_status.items()},

@@ -12,9 +12,9 @@ from douban_pipeline.core.ui.presentation import subject_link, table
 from douban_pipeline.dagster_kit.launchpad import location_of, person_job
 from douban_pipeline.douban import links
 from douban_pipeline.douban.resources import PERSON_TAGS
-from douban_pipeline.douban.review.recording.decisions import Wish, record
-from douban_pipeline.douban.review.recording.wishes import Recorded, Recording, Result
+from douban_pipeline.douban.review.recording.record import Recording, record
 from douban_pipeline.douban.services import Services
+from douban_pipeline.douban.store.decisions import Decision, DecisionStatus
 from douban_pipeline.douban.store.states import DecisionAction
 from douban_pipeline.douban.wording import ACTIONS
 
@@ -26,14 +26,16 @@ DRY_RUN = "true（默认）只检查并显示，false 才记录 · true only che
 _SHOWN = 500
 _IN_MESSAGE = 30
 _EVERY = timedelta(seconds=10)
-_ORDER: tuple[Result, ...] = ("refused", "recorded", "checked", "already", "known")
-_WORDS: dict[Result, str] = {
-    "refused": "拒绝",
-    "recorded": "已记录",
-    "checked": "仅检查，可以记录",
-    "already": "无需记录",
-    "known": "无需记录",
+_RESULTS = {
+    DecisionStatus.REFUSED: "拒绝",
+    DecisionStatus.RECORDED: "已记录",
+    DecisionStatus.CHECKED: "仅检查，可以记录",
+    DecisionStatus.ALREADY: "无需记录",
+    DecisionStatus.KNOWN: "无需记录",
 }
+"""What a row may come to, in the order of the table."""
+
+_ORDER = tuple(_RESULTS)
 
 
 class DecisionRow(dg.Config):
@@ -78,34 +80,34 @@ def store_decisions(
 ) -> None:
     """Check all decisions, record the good ones, and report the others."""
     services.ready()
-    wishes = [Wish(**each.model_dump()) for each in config.decisions]
+    decisions = [Decision(**each.model_dump()) for each in config.decisions]
     recording = record(
         services,
-        wishes,
+        decisions,
         reviewer=config.reviewer,
         note=config.note,
         run_id=context.run_id,
         dry_run=config.dry_run,
-        progress=log_progress(context, services, len(wishes)),
+        progress=log_progress(context, services, len(decisions)),
     )
     report_recording(context, recording, config.dry_run, **dry_run_notice(services))
 
 
 def recorded_table(recording: Recording) -> str:
     """Return what became of each row as a Markdown table, refused rows first."""
-    items = sorted(recording.items, key=lambda item: (_ORDER.index(item.outcome), not item.unchecked))
+    items = sorted(recording.items, key=lambda item: (_ORDER.index(item.status), not item.unchecked))
     return table([_shown(item) for item in items], most=_SHOWN)
 
 
-def _shown(item: Recorded) -> dict[str, object]:
+def _shown(item: Decision) -> dict[str, object]:
     return {
-        "行": item.wish.where,
-        "影片": item.wish.vod_id,
+        "行": item.where,
+        "影片": item.vod_id,
         "片名": item.title,
-        "决定": f"{item.wish.action} {ACTIONS[item.wish.action]}",
+        "决定": f"{item.action} {ACTIONS[item.action]}",
         "条目": subject_link(item.douban_id),
-        "锁定": "是" if item.wish.lock else "",
-        "结果": _WORDS[item.outcome],
+        "锁定": "是" if item.lock else "",
+        "结果": _RESULTS[item.status],
         "说明": item.reason,
     }
 
@@ -151,9 +153,12 @@ def report_recording(
     Raises:
         Failure: Some rows were refused. The good ones are recorded by then, and the failure says so.
     """
-    refused = list(refusals) or [item.sentence for item in recording.of("refused")]
-    good = recording.of("checked" if dry_run else "recorded")
-    known, unchecked = len(recording.of("known", "already")), sum(item.unchecked for item in recording.items)
+    refused = list(refusals) or [item.sentence for item in recording.of(DecisionStatus.REFUSED)]
+    good = recording.of(DecisionStatus.CHECKED if dry_run else DecisionStatus.RECORDED)
+    known, unchecked = (
+        len(recording.of(DecisionStatus.KNOWN, DecisionStatus.ALREADY)),
+        sum(item.unchecked for item in recording.items),
+    )
     written = bool(good) and not dry_run
     location = location_of(context.run) or links.LOCATION
     rest = {"refused": len(refused), "known": known, "unchecked": unchecked, **more}

@@ -8,7 +8,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from douban_pipeline.douban.review.recording.wishes import identity
+from douban_pipeline.douban.store.decisions import Decision
 from douban_pipeline.douban.store.states import DecisionAction
 from douban_pipeline.douban.store.tasks import shard_of
 from douban_pipeline.douban.store.videos import fingerprint
@@ -114,7 +114,7 @@ def _candidate(library: Library, case: Case, verdict_id: int) -> dict[str, Any]:
 
 def decision_of(library: Library, vod_id: int, action: DecisionAction, douban_id: int, state: str) -> dict[str, Any]:
     """Return a decision about a video as a row of its table."""
-    key = identity(vod_id, action, douban_id, lock=False, days=0, accept_conflicts=False)
+    key = Decision(vod_id, action, douban_id).identity
     return {
         "vod_id": vod_id,
         "shard": shard_of(vod_id),

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from douban_pipeline.douban.review.imports.cells import unprotected
 from douban_pipeline.douban.review.imports.csv_files import FIELDS, READING, export_csv, parse_csv
-from douban_pipeline.douban.review.reading.queue import Waiting
-from douban_pipeline.douban.review.recording.candidates import Candidate
-from douban_pipeline.douban.review.recording.wishes import Wish
+from douban_pipeline.douban.review.reading.queue import QueueEntry
+from douban_pipeline.douban.review.recording.snapshot import ReviewCandidate
+from douban_pipeline.douban.store.decisions import Decision
 from douban_pipeline.douban.store.states import DecisionAction
 
 FORMULAS = [
@@ -35,7 +35,7 @@ FORMULAS = [
 
 def candidate(rank, title="长河落日记事", **given):
     values = {"year": 2021, "score": 88.0, "conflicts": {}, **given}
-    return Candidate(
+    return ReviewCandidate(
         verdict_id=77,
         rank=rank,
         douban_id=90_000_100 + rank,
@@ -62,7 +62,7 @@ def waiting(vod_id=4, **given):
         "candidates": (),
         **given,
     }
-    return Waiting(
+    return QueueEntry(
         vod_id=vod_id,
         updated=datetime(2026, 3, 1, tzinfo=UTC),
         score=88.0,
@@ -122,7 +122,7 @@ def test_no_more_candidates_than_there_are_columns():
 
 def test_an_empty_queue_is_a_header():
     assert len(rows_in(export_csv([]))) == 1
-    assert parse_csv(export_csv([])).wishes == ()
+    assert parse_csv(export_csv([])).decisions == ()
 
 
 @pytest.mark.parametrize("text", FORMULAS)
@@ -144,10 +144,10 @@ def test_filled_in_and_read_back():
             (3, {"决定": "ignore", "天数": "30"}),
         )
     )
-    assert found.wishes == (
-        Wish(4, DecisionAction.choose, rank=2, lock=True, verdict_id=77, note="导演一致", where="第 2 行"),
-        Wish(5, DecisionAction.set_id, 90_000_101, accept_conflicts=True, where="第 3 行"),
-        Wish(7, DecisionAction.ignore, days=30, verdict_id=77, where="第 5 行"),
+    assert found.decisions == (
+        Decision(4, DecisionAction.choose, rank=2, lock=True, verdict_id=77, note="导演一致", where="第 2 行"),
+        Decision(5, DecisionAction.set_id, 90_000_101, accept_conflicts=True, where="第 3 行"),
+        Decision(7, DecisionAction.ignore, days=30, verdict_id=77, where="第 5 行"),
     )
     assert (found.lines, found.undecided, found.refused, found.ignored) == ((2, 3, 5), 1, (), ())
 
@@ -166,7 +166,7 @@ def test_odd_titles_neither_break_lines_nor_get_lost(entries):
     shown = [" ".join(title.replace("\0", " ").split()) for _, title, _, _ in entries]
     assert [unprotected(row[header.index("片名")]) for row in rows] == shown
     found = parse_csv(filled(data, *((at, {"决定": entry[3].name}) for at, entry in enumerate(entries))))
-    assert [(wish.vod_id, wish.action, wish.verdict_id) for wish in found.wishes] == [
+    assert [(decision.vod_id, decision.action, decision.verdict_id) for decision in found.decisions] == [
         (vod_id, action, 77) for vod_id, _, _, action in entries
     ]
     assert found.lines == tuple(range(2, len(entries) + 2))

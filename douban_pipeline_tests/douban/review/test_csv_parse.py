@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from douban_pipeline.douban.review.imports import csv_rows
+from douban_pipeline.douban.review.imports import csv_files
 from douban_pipeline.douban.review.imports.cells import (
     CellError,
     action_named,
@@ -19,9 +19,8 @@ from douban_pipeline.douban.review.imports.cells import (
     unprotected,
     whole_number,
 )
-from douban_pipeline.douban.review.imports.csv_files import parse_csv
-from douban_pipeline.douban.review.imports.csv_rows import CsvError
-from douban_pipeline.douban.review.recording.wishes import Wish
+from douban_pipeline.douban.review.imports.csv_files import CsvError, parse_csv
+from douban_pipeline.douban.store.decisions import Decision
 from douban_pipeline.douban.store.states import DecisionAction
 from douban_pipeline.douban.wording import ACTIONS
 
@@ -30,7 +29,7 @@ PLAIN = "vod_id,决定,豆瓣ID,备注\r\n4,指定豆瓣 ID,90000101,海报一�
 
 SAVE_AS = "请在 Excel 或 WPS 中另存为“CSV UTF-8（逗号分隔）”"
 
-WISH = Wish(4, DecisionAction.set_id, 90_000_101, note="海报一致", where="第 2 行")
+WISH = Decision(4, DecisionAction.set_id, 90_000_101, note="海报一致", where="第 2 行")
 
 
 def parse(text, encoding="utf-8"):
@@ -83,12 +82,12 @@ def problems(data):
 )
 def test_whatever_saved_it(data):
     found = parse_csv(data)
-    assert (found.wishes, found.refused, found.undecided, found.ignored) == ((WISH,), (), 1, ())
+    assert (found.decisions, found.refused, found.undecided, found.ignored) == ((WISH,), (), 1, ())
 
 
 def test_excels_own_line_about_the_separator_is_understood():
     found = parse("sep=;\nvod_id;决定\n4;锁定豆瓣 ID\n")
-    assert found.wishes == (Wish(4, DecisionAction.lock_id, where="第 3 行"),)
+    assert found.decisions == (Decision(4, DecisionAction.lock_id, where="第 3 行"),)
 
 
 @pytest.mark.parametrize(
@@ -131,7 +130,7 @@ def test_a_file_that_cannot_be_read_at_all(data, sentence):
 
 
 def test_a_file_that_is_too_large(monkeypatch):
-    monkeypatch.setattr(csv_rows, "MOST_BYTES", 2**20)
+    monkeypatch.setattr(csv_files, "MOST_BYTES", 2**20)
     assert problems(b"vod_id,action\n" + b"4,ignore\n" * 200_000) == ("文件太大：1.7 MB，最多 1 MB；请分成几个文件",)
 
 
@@ -149,15 +148,15 @@ def test_a_file_that_is_too_large(monkeypatch):
 )
 def test_columns_are_known_in_chinese_and_as_the_config_has_them(header):
     found = parse(f"{header}\n4,choose,,2,,是,1,好,77\n")
-    [wish] = found.wishes
-    assert wish == Wish(
+    [decision] = found.decisions
+    assert decision == Decision(
         4, DecisionAction.choose, rank=2, lock=True, accept_conflicts=True, note="好", verdict_id=77, where="第 2 行"
     )
 
 
 def test_columns_stand_in_any_order_among_others():
     found = parse("导演,决定,片名,vod_id\n甲,rematch,长河,4\n")
-    assert found.wishes == (Wish(4, DecisionAction.rematch, where="第 2 行"),)
+    assert found.decisions == (Decision(4, DecisionAction.rematch, where="第 2 行"),)
     assert found.ignored == ("导演",), "片名 is one of ours, to be read"
 
 
@@ -190,7 +189,7 @@ def test_line_numbers_are_those_of_the_file():
         "9,忽略\n"  # 10
     )
     found = parse(text)
-    assert [(wish.vod_id, wish.note, wish.where) for wish in found.wishes] == [
+    assert [(decision.vod_id, decision.note, decision.where) for decision in found.decisions] == [
         (4, "两行\n备注", "第 2 行"),
         (9, "", "第 10 行"),
     ]
@@ -206,32 +205,32 @@ def test_line_numbers_are_those_of_the_file():
 @pytest.mark.parametrize("rest", ["5,忽略,\n6,忽略,\n", '5,忽略,\n6,忽略,"好"\n', '5,忽略,\n6,忽略,"又一个\n'])
 def test_a_quote_that_is_never_closed_costs_its_own_line_only(rest):
     found = parse(f'vod_id,决定,备注\n4,忽略,"没有闭合\n{rest}')
-    assert [wish.vod_id for wish in found.wishes][:1] == [5]
+    assert [decision.vod_id for decision in found.decisions][:1] == [5]
     assert found.refused[0][0] == 2
-    assert len(found.wishes) + len(found.refused) == 3, "no line is lost"
+    assert len(found.decisions) + len(found.refused) == 3, "no line is lost"
 
 
 def test_rows_that_a_stray_pair_of_quotes_swallows_are_not_lost():
     found = parse('vod_id,决定,备注\n4,忽略,"开头\n5,忽略,中间\n6,忽略,结尾"\n')
     assert [line for line, _ in found.refused] == [2]
-    assert [wish.vod_id for wish in found.wishes] == [5, 6]
+    assert [decision.vod_id for decision in found.decisions] == [5, 6]
 
 
 def test_many_stray_quotes_take_no_longer_than_their_lines():
     lines = 20_000
     found = parse("vod_id,决定,备注\n" + '4,忽略,"没有闭合\n' * lines)
-    assert len(found.refused) + len(found.wishes) == lines
+    assert len(found.refused) + len(found.decisions) == lines
 
 
 def test_a_cell_without_end():
     found = parse(f'vod_id,决定,备注\n4,忽略,"{"长" * 200_000}\n5,忽略,\n')
     assert found.refused == ((2, "一个单元格超过 131072 个字符，多半是引号没有闭合"),)
-    assert [wish.vod_id for wish in found.wishes] == [5]
+    assert [decision.vod_id for decision in found.decisions] == [5]
 
 
 def test_lines_without_a_decision_are_counted_unless_something_was_filled_in():
     found = parse("vod_id,决定,豆瓣ID,锁定,备注\n4,,,,\n5, ,,,以后再看\n6,,0,否,\n7,,90000101,是,\n")
-    assert (found.undecided, found.wishes) == (3, ())
+    assert (found.undecided, found.decisions) == (3, ())
     assert found.refused == ((5, "填写了豆瓣ID、锁定，但“决定”一格是空的"),)
 
 
@@ -331,14 +330,14 @@ def test_an_address_of_something_else_is_refused(cell):
 
 @pytest.mark.parametrize("yes", ["是", "TRUE", "true", "1", "1.0", "yes", "Y", "√", "１", " 是 "])
 def test_a_cell_that_says_yes(yes):
-    [wish] = parse(f"vod_id,决定,锁定\n4,忽略,{yes}\n").wishes
-    assert wish.lock is True
+    [decision] = parse(f"vod_id,决定,锁定\n4,忽略,{yes}\n").decisions
+    assert decision.lock is True
 
 
 @pytest.mark.parametrize("no", ["", "否", "FALSE", "0", "no", "N", "×", " "])
 def test_a_cell_that_says_no(no):
-    [wish] = parse(f"vod_id,决定,锁定\n4,忽略,{no}\n").wishes
-    assert wish.lock is False
+    [decision] = parse(f"vod_id,决定,锁定\n4,忽略,{no}\n").decisions
+    assert decision.lock is False
 
 
 @pytest.mark.parametrize("action", DecisionAction)
@@ -405,5 +404,8 @@ def test_what_a_spreadsheet_writes_is_read_back(rows, delimiter, encoding):
     for vod_id, action, douban_id, lock, note in rows:
         writer.writerow([vod_id, ACTIONS[action], douban_id, "是" if lock else "否", note])
     found = parse_csv(text.getvalue().encode(encoding))
-    read = [(wish.vod_id, wish.action, wish.douban_id, wish.lock, wish.note) for wish in found.wishes]
+    read = [
+        (decision.vod_id, decision.action, decision.douban_id, decision.lock, decision.note)
+        for decision in found.decisions
+    ]
     assert (read, found.refused) == ([(*row[:4], unprotected(row[4])) for row in rows], ())

@@ -11,8 +11,7 @@ import dagster as dg
 import pytest
 import yaml
 
-from douban_pipeline.douban.review.imports.csv_files import export_csv, parse_csv
-from douban_pipeline.douban.review.imports.csv_rows import MOST_BYTES
+from douban_pipeline.douban.review.imports.csv_files import MOST_BYTES, export_csv, parse_csv
 from douban_pipeline.douban.review.imports.inbox import InboxError, inbox_of, read_inbox_file
 from douban_pipeline.douban.review.imports.jobs import ImportConfig, import_decisions
 from douban_pipeline.douban.review.reading.queue import review_queue_of
@@ -297,4 +296,4 @@ def test_the_examples_of_the_manual_can_be_launched():
     for example in examples:
         assert dg.validate_run_config(import_decisions, example)
     text = examples[1]["ops"]["read_and_record"]["config"]["text"]
-    assert [wish.vod_id for wish in parse_csv(text.encode()).wishes] == [1024, 2048]
+    assert [decision.vod_id for decision in parse_csv(text.encode()).decisions] == [1024, 2048]

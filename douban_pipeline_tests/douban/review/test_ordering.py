@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from douban_pipeline.douban.review.reading.ordering import Lines, doubt_of, value_of
+from douban_pipeline.douban.review.reading.ordering import ConfirmLines, doubt_of, value_of
 from douban_pipeline_tests.harness.fixtures.clocks import START
 
-LINES = Lines(85.0, 8.0)
+LINES = ConfirmLines(85.0, 8.0)
 
 hits = st.integers(0, 4_294_967_295)
 ages = st.timedeltas(timedelta(days=-3), timedelta(days=9000))
@@ -63,8 +63,8 @@ def test_what_a_look_may_change(score: float | None, lead: float | None, given_r
 
 
 def test_a_site_that_asks_for_no_lead_has_rivals_only_where_they_are_level():
-    assert doubt_of(None, 0.0, Lines(85.0, 0.0), stands=False, failing=False) > 0.1
-    assert doubt_of(None, 0.1, Lines(85.0, 0.0), stands=False, failing=False) == pytest.approx(0.1)
+    assert doubt_of(None, 0.0, ConfirmLines(85.0, 0.0), stands=False, failing=False) > 0.1
+    assert doubt_of(None, 0.1, ConfirmLines(85.0, 0.0), stands=False, failing=False) == pytest.approx(0.1)
 
 
 @given(hits, hits, ages, ages)

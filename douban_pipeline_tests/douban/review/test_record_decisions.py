@@ -21,7 +21,8 @@ from douban_pipeline.douban.review.jobs import (
     record_decisions,
     recorded_table,
 )
-from douban_pipeline.douban.review.recording.wishes import Recorded, Recording, Wish
+from douban_pipeline.douban.review.recording.record import Recording
+from douban_pipeline.douban.store.decisions import Decision, DecisionStatus
 from douban_pipeline.douban.store.states import DecisionAction
 from douban_pipeline.douban.wording import ACTIONS
 from douban_pipeline_tests.harness.fixtures.scenario import (
@@ -234,9 +235,9 @@ def test_where_nothing_was_recorded_there_is_nothing_to_take_back(scenario):
     assert list(told) == ["decisions", "recorded", "refused", "dry_run"]
 
 
-def test_a_row_is_a_wish_field_by_field():
-    fields = set(Wish.__dataclass_fields__) - {"note", "where"}
-    assert set(DecisionRow.model_fields) == fields
+def test_a_row_has_the_fields_of_a_decision_that_people_write():
+    fields = list(Decision.__dataclass_fields__)
+    assert list(DecisionRow.model_fields) == fields[: fields.index("note")]
 
 
 def test_the_manual_names_every_action_and_field_and_its_example_can_be_launched(scenario):
@@ -265,8 +266,8 @@ def test_a_link_into_the_launchpad_opens_what_can_be_launched():
 # --- the table and the log --------------------------------------------------------------------------------------------
 
 
-def recorded(number, outcome, **more):
-    return Recorded(Wish(number, DecisionAction.ignore, where=f"第 {number} 行"), outcome, 0, **more)
+def recorded(number, status, action="ignore", **more):
+    return Decision(number, DecisionAction(action), where=f"第 {number} 行", status=DecisionStatus(status), **more)
 
 
 def test_the_table_shows_refused_rows_first_and_then_those_to_be_checked():
@@ -277,7 +278,7 @@ def test_the_table_shows_refused_rows_first_and_then_those_to_be_checked():
             recorded(2, "recorded"),
             recorded(3, "already"),
             recorded(4, "refused", reason="因为|<b>", title="*甲*"),
-            recorded(5, "recorded", unchecked=True),
+            recorded(5, "recorded", "set_id"),
         ),
     )
     lines = recorded_table(recording).splitlines()

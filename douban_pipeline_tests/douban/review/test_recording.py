@@ -8,8 +8,8 @@ from datetime import timedelta
 import pytest
 
 from douban_pipeline.demo.replay import ReplayServer
-from douban_pipeline.douban.review.recording import decisions
-from douban_pipeline.douban.review.recording.decisions import DecisionError
+from douban_pipeline.douban.review.recording import record as recording_module
+from douban_pipeline.douban.review.recording.record import DecisionError
 from douban_pipeline.douban.sources.errors import SubjectMismatch
 from douban_pipeline.douban.store.videos import fingerprint
 from douban_pipeline_tests.douban.review.world import (
@@ -60,7 +60,7 @@ def test_good_rows_are_recorded_and_bad_ones_with_their_reason(library):
             reviewer=" 小王 ",
         )
     assert subjects.asked == [(4, FREE)], "only what is named and not refused anyway"
-    assert [item.outcome for item in recording.items] == [
+    assert [item.status for item in recording.items] == [
         *("recorded", "refused", "recorded", "recorded", "refused", "refused")
     ]
     columns = ("vod_id", "shard", "action", "douban_id", "lock", "days", "note", "state", "verdict_id")
@@ -94,7 +94,7 @@ def test_a_dry_run_records_nothing_at_all(library):
     before = library.states()
     with asking() as subjects:
         recording = decide(library, wish(4, "set_id", FREE), wish(404, "ignore"), dry_run=True)
-    assert [item.outcome for item in recording.items] == ["checked", "refused"]
+    assert [item.status for item in recording.items] == ["checked", "refused"]
     assert subjects.asked == [(4, FREE)], "it is compared all the same"
     assert (stored(library), library.states()) == ([], before)
 
@@ -132,8 +132,8 @@ def test_an_empty_launch_is_a_mistake(library):
 def test_rows_are_told_in_the_order_written_whatever_is_settled_first(library):
     with asking():
         recording = decide(library, wish(5, "sync_now"), wish(404, "ignore"), wish(5, "set_id", FREE))
-    assert [item.wish.action for item in recording.items] == ["sync_now", "ignore", "set_id"]
-    assert [item.wish.where for item in recording.items] == [f"decisions 第 {number} 条" for number in (1, 2, 3)]
+    assert [item.action for item in recording.items] == ["sync_now", "ignore", "set_id"]
+    assert [item.where for item in recording.items] == [f"decisions 第 {number} 条" for number in (1, 2, 3)]
     # The link is recorded first: whoever needs one comes after it.
     assert telling(stored(library, state="pending"), "action") == [("set_id",), ("sync_now",)]
 
@@ -148,7 +148,7 @@ def test_the_same_launch_again_changes_nothing_that_waits(library):
         rows, subjects.asked = stored(library), []
         library.clock.advance(minutes=1)
         again = decide(library, *wishes, reviewer="小李", run_id="run-2")
-    assert [item.outcome for item in first.items] == ["recorded", "recorded", "recorded", "known"]
+    assert [item.status for item in first.items] == ["recorded", "recorded", "recorded", "known"]
     assert told(again) == [
         (vod_id, "known", f"已有相同的决定（小王，批次 {first.batch_id}）") for vod_id in (4, 4, 6, 6)
     ]
@@ -158,10 +158,10 @@ def test_the_same_launch_again_changes_nothing_that_waits(library):
 def test_a_decision_that_a_task_carries_out_is_known_too(library):
     decide(library, wish(6, "sync_now"))
     library.execute("UPDATE mac_douban_decision SET state = 'queued', pending_key = NULL, task_id = 1")
-    assert only(decide(library, wish(6, "sync_now"))).outcome == "known"
+    assert only(decide(library, wish(6, "sync_now"))).status == "known"
     # Once it is done, the same wish is a new one.
     library.execute("UPDATE mac_douban_decision SET state = 'applied'")
-    assert only(decide(library, wish(6, "sync_now"))).outcome == "recorded"
+    assert only(decide(library, wish(6, "sync_now"))).status == "recorded"
 
 
 @pytest.mark.parametrize(
@@ -182,7 +182,7 @@ def test_a_newer_decision_takes_the_place_of_one_it_contradicts(library, older, 
     with asking():
         decide(library, older, wish(5, "ignore"))
         library.clock.advance(minutes=1)
-        assert only(decide(library, newer, reviewer="小李")).outcome == "recorded"
+        assert only(decide(library, newer, reviewer="小李")).status == "recorded"
     replaced, standing = stored(library, vod_id=older.vod_id)
     assert (replaced["state"], replaced["state_reason"]) == ("refused", "被更新的决定取代")
     assert (replaced["settled_at"], replaced["pending_key"]) == (library.clock.now(), None)
@@ -193,7 +193,7 @@ def test_a_newer_decision_takes_the_place_of_one_it_contradicts(library, older, 
 def test_decisions_about_different_things_stand_together(library):
     with asking():
         for one in (wish(6, "sync_now"), wish(6, "lock_id"), wish(6, "lock_intro"), wish(6, "set_id", FREE)):
-            assert only(decide(library, one)).outcome == "recorded"
+            assert only(decide(library, one)).status == "recorded"
     assert Counter(row["state"] for row in stored(library)) == {"pending": 4}
 
 
@@ -203,7 +203,7 @@ def test_what_is_so_is_to_be_decided_when_something_else_waits(library):
     library.set_state(15, douban_id_locked=False)
     decide(library, wish(15, "clear_id"))
     with asking():
-        assert only(decide(library, wish(15, "set_id", 90_000_115))).outcome == "recorded"
+        assert only(decide(library, wish(15, "set_id", 90_000_115))).status == "recorded"
     assert telling(stored(library), "action", "state") == [
         ("unlock_id", "pending"),
         ("clear_id", "refused"),
@@ -215,7 +215,7 @@ def test_what_was_decided_about_other_facts_is_decided_again(library):
     with asking():
         decide(library, wish(5, "set_id", FREE))
         library.set_cms(5, vod_year="1999")
-        assert only(decide(library, wish(5, "set_id", FREE))).outcome == "recorded"
+        assert only(decide(library, wish(5, "set_id", FREE))).status == "recorded"
     old, new = stored(library)
     assert (old["state"], new["state"]) == ("refused", "pending")
     assert new["fingerprint"] == fingerprint(library.row(5)) != old["fingerprint"]
@@ -223,17 +223,17 @@ def test_what_was_decided_about_other_facts_is_decided_again(library):
 
 def test_a_waiting_link_is_a_link_to_what_comes_after_it(library):
     with asking():
-        assert only(decide(library, wish(5, "lock_id"))).outcome == "refused"
+        assert only(decide(library, wish(5, "lock_id"))).status == "refused"
         decide(library, wish(5, "set_id", FREE))
-        assert only(decide(library, wish(5, "lock_id"))).outcome == "recorded"
+        assert only(decide(library, wish(5, "lock_id"))).status == "recorded"
         decide(library, wish(6, "clear_id"))
-        assert only(decide(library, wish(6, "lock_id"))).outcome == "refused"
+        assert only(decide(library, wish(6, "lock_id"))).status == "refused"
 
 
 def test_a_released_choice_is_no_news_but_one_that_binds_is(library):
     for outcome in ("already", "checked"):
         for action in ("clear_id", "unlock_id"):
-            assert only(decide(library, wish(5, action), dry_run=True)).outcome == outcome
+            assert only(decide(library, wish(5, action), dry_run=True)).status == outcome
         # It was carried out, and somebody emptied the id in the CMS's own form since: the choice still binds.
         with asking():
             decide(library, wish(5, "set_id", FREE))
@@ -247,7 +247,7 @@ def test_a_subject_that_waits_for_another_video_is_not_given_away_unnoticed(libr
         assert refused.reason == (
             f"待执行的决定把条目 {FREE} 给了影片 5《影片5》；请核对；确认无误请加 accept_conflicts: true"
         )
-        assert only(decide(library, wish(6, "set_id", FREE, accept_conflicts=True))).outcome == "recorded"
+        assert only(decide(library, wish(6, "set_id", FREE, accept_conflicts=True))).status == "recorded"
 
 
 def test_many_videos_of_one_subject_are_counted_not_listed(library):
@@ -266,14 +266,14 @@ def test_videos_that_are_gone_hold_no_subject(library):
     library.set_state(6, douban_review_status="REVIEW")
     with asking():
         recording = decide(library, wish(4, "set_id", 90_000_104), wish(5, "set_id", E), wish(12, "set_id", 90_000_103))
-    assert {item.outcome for item in recording.items} == {"recorded"}
+    assert {item.status for item in recording.items} == {"recorded"}
 
 
 def test_intros_are_ordered_where_they_are_written_at_all(shared_library):
     library = furnish(
         shared_library, ai_intros=True, openrouter_api_key="k", included_type_ids="6", excluded_type_ids=""
     )
-    assert only(decide(library, wish(6, "redo_intro"), dry_run=True)).outcome == "checked"
+    assert only(decide(library, wish(6, "redo_intro"), dry_run=True)).status == "checked"
     assert (
         only(decide(library, wish(8, "redo_intro"), dry_run=True)).reason
         == "影片没有已确认的豆瓣关联，请先用 confirm_top1、choose 或 set_id 指定"
@@ -291,10 +291,10 @@ def test_the_time_for_asking_is_limited(library, monkeypatch):
         library.clock.advance(seconds=100)
         return ""
 
-    monkeypatch.setattr(decisions, "conflicts_of", slowly)
+    monkeypatch.setattr(recording_module, "conflicts_of", slowly)
     recording = decide(library, *(wish(vod_id, "set_id", FREE + vod_id) for vod_id in (4, 5, 6, 8, 12)))
     assert [item.unchecked for item in recording.items] == [False, False, False, True, True], "240 seconds"
-    assert [item.outcome for item in recording.items] == ["recorded"] * 5
+    assert [item.status for item in recording.items] == ["recorded"] * 5
     assert recording.items[-1].reason == "条目尚未核对，执行时先核对：本次核对的时间已用完"
     assert [row["checked_at"] is None for row in stored(library)] == [False, False, False, True, True]
 
@@ -305,7 +305,7 @@ def test_a_closed_gate_is_not_waited_for(shared_library):
         library.services.gate.open("douban", library.clock.now() + LATER, "测试")
         item = only(decide(library, wish(4, "set_id", FREE)))
         assert upstream.requests.count("douban") == 0
-    assert (item.outcome, item.unchecked) == ("recorded", True)
+    assert (item.status, item.unchecked) == ("recorded", True)
     assert item.reason.startswith("条目尚未核对，执行时先核对：douban: ")
     assert telling(stored(library), "state", "checked_at") == [("pending", None)]
 
@@ -313,7 +313,7 @@ def test_a_closed_gate_is_not_waited_for(shared_library):
 def test_an_answer_about_another_subject_is_not_waited_for(library):
     with asking({FREE: SubjectMismatch("douban", "asked for 90000200, answered 90000201")}):
         item = only(decide(library, wish(4, "set_id", FREE, accept_conflicts=True)))
-    assert (item.outcome, item.reason) == (
+    assert (item.status, item.reason) == (
         "refused",
         "核对条目 90000200 时得到另一个条目（douban: asked for 90000200, answered 90000201），"
         "它可能已并入别的条目，请改用新的 ID",

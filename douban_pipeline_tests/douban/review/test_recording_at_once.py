@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 import sqlalchemy as sa
 
-from douban_pipeline.douban.review.recording import storing
+from douban_pipeline.douban.review.recording import record as recording_module
 from douban_pipeline_tests.douban.review.world import A, asking, decide, furnish, judged, stored, wish
 from douban_pipeline_tests.harness.fixtures.library import Library, video
 
@@ -33,7 +33,7 @@ class Killed(BaseException):
 def test_a_launch_that_is_killed_goes_on_where_it_was(shared_library, monkeypatch):
     library = shared_library.renewed([video(vod_id) for vod_id in range(1, 121)])
     wishes = [wish(vod_id, "ignore", days=vod_id) for vod_id in range(1, 121)] + [wish(500, "ignore")]
-    real, chunks = storing._store, []
+    real, chunks = recording_module._store, []
 
     def dying(*args):
         chunks.append(len(stored(library)))
@@ -42,7 +42,7 @@ def test_a_launch_that_is_killed_goes_on_where_it_was(shared_library, monkeypatc
             raise Killed  # within the third chunk's transaction
         return real(*args)
 
-    monkeypatch.setattr(storing, "_store", dying)
+    monkeypatch.setattr(recording_module, "_store", dying)
     with pytest.raises(Killed):
         decide(library, *wishes)
     assert chunks == [0, 50, 100]
@@ -51,7 +51,7 @@ def test_a_launch_that_is_killed_goes_on_where_it_was(shared_library, monkeypatc
     )
     monkeypatch.undo()
     again = decide(library, *wishes, run_id="run-2")
-    assert Counter(item.outcome for item in again.items) == {"known": 100, "recorded": 20, "refused": 1}
+    assert Counter(item.status for item in again.items) == {"known": 100, "recorded": 20, "refused": 1}
     assert Counter(row["state"] for row in stored(library)) == {"pending": 120, "refused": 1}
     assert Counter(row["run_id"] for row in stored(library)) == {"run-1": 100, "run-2": 21}
 
@@ -88,10 +88,10 @@ def test_two_launches_at_once_record_the_same_once_and_contradictions_never(shar
             lambda: decide(library, *same, *one, run_id="one"),
             lambda: decide(library, *other, *same, run_id="other"),
         )
-    assert {item.outcome for item in (*first.items, *second.items)} <= {"recorded", "known"}
+    assert {item.status for item in (*first.items, *second.items)} <= {"recorded", "known"}
     waiting = Counter(row["vod_id"] for row in stored(library, state="pending"))
     assert waiting == dict.fromkeys(range(1, 201), 1)
-    ignored = Counter(item.outcome for item in (*first.items, *second.items) if item.wish.vod_id <= 100)
+    ignored = Counter(item.status for item in (*first.items, *second.items) if item.vod_id <= 100)
     assert ignored == {"recorded": 100, "known": 100}
     # Nothing is lost: what lost the race stands as replaced.
     assert len(stored(library)) == 300
@@ -119,7 +119,7 @@ WHERE db = DATABASE() AND id <> CONNECTION_ID() AND info LIKE 'SELECT%FOR UPDATE
 
 def test_whoever_looks_at_what_waits_writes_before_anybody_else_looks(library, monkeypatch):
     """The slower of two launches has looked, and goes on only when the other is done, or waits for it."""
-    real, looked, done = storing.read_pending, threading.Event(), threading.Event()
+    real, looked, done = recording_module.read_pending, threading.Event(), threading.Event()
 
     def read_pending(*args):
         found = real(*args)
@@ -141,7 +141,7 @@ def test_whoever_looks_at_what_waits_writes_before_anybody_else_looks(library, m
         finally:
             done.set()
 
-    monkeypatch.setattr(storing, "read_pending", read_pending)
+    monkeypatch.setattr(recording_module, "read_pending", read_pending)
     with asking():
         at_once(slow, quick)
     assert telling(stored(library, state="pending"), "vod_id", "run_id") == [(6, "slow"), (8, "quick")]
@@ -174,8 +174,8 @@ def test_a_thousand_rows_with_fifty_bad_ones(shared_library):
             recording = decide(library, *wishes)
     finally:
         sa.event.remove(library.engine, "before_cursor_execute", count)
-    assert [item.wish.vod_id for item in recording.items] == [each.vod_id for each in wishes]
-    assert Counter(item.outcome for item in recording.items) == {"recorded": 950, "refused": 50}
+    assert [item.vod_id for item in recording.items] == [each.vod_id for each in wishes]
+    assert Counter(item.status for item in recording.items) == {"recorded": 950, "refused": 50}
     assert Counter(item.reason for item in recording.of("refused")) == {
         "没有这部影片，请把示例换成真实的 vod_id": 20,
         "没有候选条目，请改用 set_id": 10,

@@ -10,8 +10,7 @@ import sqlalchemy as sa
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from douban_pipeline.douban.review.recording.decisions import Wish
-from douban_pipeline.douban.store.decisions import LINKING, contradict
+from douban_pipeline.douban.store.decisions import LINKING, Decision, contradict
 from douban_pipeline.douban.store.states import DecisionAction
 from douban_pipeline_tests.douban.review.world import A, B, C, D, asking, decide, furnish, stored
 from douban_pipeline_tests.harness.fixtures.library import Library
@@ -27,14 +26,14 @@ VIDEOS = (4, 5, 6, 7, 8, 13, 15, 404)
 SUBJECTS = (0, A, B, C, D, 90_000_115, 90_000_404)
 
 
-def rows() -> st.SearchStrategy[Wish]:
+def rows() -> st.SearchStrategy[Decision]:
     """Return rows as anybody may write them, most of them sound."""
     fields = {"lock": st.booleans(), "accept_conflicts": st.booleans()}
     naming = st.sampled_from([action for action in DecisionAction if action in LINKING])
     others = st.sampled_from([action for action in DecisionAction if action not in LINKING])
     video = st.sampled_from(VIDEOS)
-    linking = st.builds(Wish, video, naming, st.sampled_from(SUBJECTS), st.integers(0, 3), **fields)
-    plain = st.builds(Wish, video, others, days=st.sampled_from((0, 0, 30)), **fields)
+    linking = st.builds(Decision, video, naming, st.sampled_from(SUBJECTS), st.integers(0, 3), **fields)
+    plain = st.builds(Decision, video, others, days=st.sampled_from((0, 0, 30)), **fields)
     return st.one_of(linking, plain)
 
 
@@ -43,7 +42,7 @@ LAUNCHES = st.lists(st.lists(rows(), min_size=1, max_size=6), min_size=1, max_si
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(launches=LAUNCHES)
-def test_whatever_is_launched_what_waits_can_all_be_meant(library: Library, launches: list[list[Wish]]) -> None:
+def test_whatever_is_launched_what_waits_can_all_be_meant(library: Library, launches: list[list[Decision]]) -> None:
     library.execute(sa.delete(library.tables.decision))
     before = library.all_bytes()
     with asking({C: "与《别的片》对不上：年份差 9 年"}):
@@ -53,8 +52,8 @@ def test_whatever_is_launched_what_waits_can_all_be_meant(library: Library, laun
             recording = decide(library, *wishes)
             check(library, before)
             # Nothing is lost: every row is told of, and every one that is news is written down, with its reason.
-            assert [item.wish.vod_id for item in recording.items] == [each.vod_id for each in wishes]
-            outcomes = Counter(item.outcome for item in recording.items)
+            assert [item.vod_id for item in recording.items] == [each.vod_id for each in wishes]
+            outcomes = Counter(item.status for item in recording.items)
             new = [row for row in stored(library) if row["decision_id"] not in known]
             assert len(new) == outcomes["recorded"] + outcomes["refused"]
             assert {row["batch_id"] for row in new} <= {recording.batch_id}
@@ -84,7 +83,7 @@ def check(library: Library, before: list[tuple[object, ...]]) -> None:
     assert library.all_bytes() == before, "recording writes nothing to the CMS"
 
 
-def again(library: Library, wishes: list[Wish]) -> None:
+def again(library: Library, wishes: list[Decision]) -> None:
     """Assert that the same launch again, as after a kill, changes nothing that waits."""
     waiting = stored(library, state="pending")
     library.clock.advance(seconds=1)

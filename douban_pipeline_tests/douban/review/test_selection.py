@@ -8,14 +8,14 @@ import pytest
 import sqlalchemy as sa
 
 from douban_pipeline.douban.review.batch.filters import VideoFilter
-from douban_pipeline.douban.review.batch.rules import Bulk
-from douban_pipeline.douban.review.batch.selection import SelectionError, select_videos, wishes_of
-from douban_pipeline.douban.review.recording.wishes import Wish
+from douban_pipeline.douban.review.batch.rules import BatchDecision
+from douban_pipeline.douban.review.batch.selection import SelectionError, decisions_of, select_videos
+from douban_pipeline.douban.store.decisions import Decision
 from douban_pipeline.douban.store.states import DecisionAction, ReviewStatus
 from douban_pipeline_tests.douban.review.shelves import Case, decision_of, shelved
 
-IGNORE = Bulk(DecisionAction.ignore)
-CONFIRM = Bulk(DecisionAction.confirm_top1)
+IGNORE = BatchDecision(DecisionAction.ignore)
+CONFIRM = BatchDecision(DecisionAction.confirm_top1)
 REVIEW = VideoFilter(statuses=(ReviewStatus.REVIEW,))
 
 
@@ -221,7 +221,7 @@ LOCKED = {"vod_douban_id": 90_000_777, "douban_id_locked": True}
 @pytest.mark.parametrize("action", [DecisionAction.confirm_top1, DecisionAction.choose])
 def test_only_what_is_beyond_doubt_is_confirmed_in_bulk(shared_library, action, changed, why):
     library = shelved(shared_library, [replace(SOUND, **changed), Case(2)])
-    picked = select_videos(library.services, REVIEW, Bulk(action, rank=int(action is DecisionAction.choose)))
+    picked = select_videos(library.services, REVIEW, BatchDecision(action, rank=int(action is DecisionAction.choose)))
     assert {pick.vod_id for pick in picked.videos} == ({2} if why else {1, 2})
     assert [(entry.title, entry.why) for entry in picked.left_out] == ([("影片1", why)] if why else [])
     assert (picked.matched_in_all, picked.left_out_in_all, picked.beyond) == (2, bool(why), 0)
@@ -232,8 +232,8 @@ def test_what_is_recorded_holds_for_the_verdict_that_was_looked_at(shared_librar
     [newest] = library.query(sa.select(sa.func.max(library.tables.verdict.c.verdict_id).label("id")))
     for bulk, verdict_id in ((CONFIRM, newest["id"]), (replace(IGNORE, days=30), 0)):
         picked = select_videos(library.services, VideoFilter(vod_ids=(2,)), bulk)
-        assert wishes_of(picked, bulk) == [
-            Wish(2, bulk.action, days=bulk.days, verdict_id=verdict_id, where="所选第 1 部")
+        assert decisions_of(picked, bulk) == [
+            Decision(2, bulk.action, days=bulk.days, verdict_id=verdict_id, where="所选第 1 部")
         ]
 
 
@@ -254,9 +254,9 @@ def _under(library, **options):
 @pytest.mark.parametrize(
     ("bulk", "expected"),
     [
-        (Bulk(DecisionAction.choose, rank=1), {1, 2}),
-        (Bulk(DecisionAction.choose, rank=2), set()),
-        (Bulk(DecisionAction.choose, douban_id=90_000_002), {2}),
+        (BatchDecision(DecisionAction.choose, rank=1), {1, 2}),
+        (BatchDecision(DecisionAction.choose, rank=2), set()),
+        (BatchDecision(DecisionAction.choose, douban_id=90_000_002), {2}),
     ],
 )
 def test_only_the_best_candidate_is_chosen_in_bulk(shared_library, bulk, expected):
@@ -268,18 +268,21 @@ def test_only_the_best_candidate_is_chosen_in_bulk(shared_library, bulk, expecte
 @pytest.mark.parametrize(
     ("bulk", "expected"),
     [
-        (Bulk(DecisionAction.unlock_id), {1: "", 2: "豆瓣 ID 本来就没有锁定"}),
-        (Bulk(DecisionAction.unlock_intro), {1: "简介本来就没有锁定", 2: ""}),
-        (Bulk(DecisionAction.clear_id), {1: "豆瓣 ID 已锁定为 90000777，请先用 unlock_id 解锁", 2: ""}),
-        (Bulk(DecisionAction.set_id, 90_000_001), {1: "豆瓣 ID 已锁定为 90000777，请先用 unlock_id 解锁", 2: ""}),
-        (Bulk(DecisionAction.set_id, 90_000_777), {1: "", 2: ""}),
+        (BatchDecision(DecisionAction.unlock_id), {1: "", 2: "豆瓣 ID 本来就没有锁定"}),
+        (BatchDecision(DecisionAction.unlock_intro), {1: "简介本来就没有锁定", 2: ""}),
+        (BatchDecision(DecisionAction.clear_id), {1: "豆瓣 ID 已锁定为 90000777，请先用 unlock_id 解锁", 2: ""}),
         (
-            Bulk(DecisionAction.replace_and_lock, 90_000_001),
+            BatchDecision(DecisionAction.set_id, 90_000_001),
+            {1: "豆瓣 ID 已锁定为 90000777，请先用 unlock_id 解锁", 2: ""},
+        ),
+        (BatchDecision(DecisionAction.set_id, 90_000_777), {1: "", 2: ""}),
+        (
+            BatchDecision(DecisionAction.replace_and_lock, 90_000_001),
             {1: "豆瓣 ID 已锁定为 90000777；确实要替换它，请设 i_am_sure: true", 2: ""},
         ),
-        (Bulk(DecisionAction.replace_and_lock, 90_000_001, i_am_sure=True), {1: "", 2: ""}),
-        (Bulk(DecisionAction.lock_id), {1: "", 2: ""}),
-        (Bulk(DecisionAction.ignore), {1: "", 2: ""}),
+        (BatchDecision(DecisionAction.replace_and_lock, 90_000_001, i_am_sure=True), {1: "", 2: ""}),
+        (BatchDecision(DecisionAction.lock_id), {1: "", 2: ""}),
+        (BatchDecision(DecisionAction.ignore), {1: "", 2: ""}),
     ],
 )
 def test_locks_stand(shared_library, bulk, expected):

@@ -8,13 +8,13 @@ import pytest
 import sqlalchemy as sa
 
 from douban_pipeline.douban.review.batch.filters import VideoFilter
-from douban_pipeline.douban.review.batch.rules import Bulk
+from douban_pipeline.douban.review.batch.rules import BatchDecision
 from douban_pipeline.douban.review.batch.selection import select_videos
 from douban_pipeline.douban.store.states import DecisionAction, ReviewStatus
 from douban_pipeline_tests.douban.review.shelves import Case, decision_of, shelved
 
-IGNORE = Bulk(DecisionAction.ignore)
-CONFIRM = Bulk(DecisionAction.confirm_top1)
+IGNORE = BatchDecision(DecisionAction.ignore)
+CONFIRM = BatchDecision(DecisionAction.confirm_top1)
 REVIEW = VideoFilter(statuses=(ReviewStatus.REVIEW,))
 
 

@@ -189,7 +189,7 @@ GOOD = [
 def test_what_is_not_refused(library, asked, douban_id):
     recording, _ = dry(library, asked)
     item = only(recording)
-    assert (item.outcome, item.douban_id, item.reason, item.unchecked) == ("checked", douban_id, "", False)
+    assert (item.status, item.douban_id, item.reason, item.unchecked) == ("checked", douban_id, "", False)
 
 
 SO_ALREADY = [
@@ -217,7 +217,7 @@ def test_the_verdict_that_was_looked_at_must_be_the_newest(library):
     verdict_id = newest["verdict_id"]
     for action, douban_id in (("confirm_top1", 0), ("set_id", FREE), ("replace_and_lock", FREE)):
         recording, _ = dry(library, wish(4, action, douban_id, verdict_id=verdict_id))
-        assert only(recording).outcome == "checked"
+        assert only(recording).status == "checked"
         recording, _ = dry(library, wish(4, action, douban_id, verdict_id=verdict_id + 900))
         assert only(recording).reason == (
             f"候选已过时：填写的判定是 {verdict_id + 900}，最新的是 {verdict_id}，请按最新的审核单重新决定"
@@ -263,7 +263,7 @@ def test_rows_that_say_the_same_in_other_words_do_not_contradict(library):
     ]
     # The best candidate by another name is another decision: which of them was meant, a person says.
     recording, _ = dry(library, wish(4, "choose", rank=1), wish(4, "confirm_top1"))
-    assert {item.outcome for item in recording.items} == {"refused"}
+    assert {item.status for item in recording.items} == {"refused"}
 
 
 def test_a_subject_is_given_to_one_video_unless_it_is_meant(library):
@@ -274,11 +274,11 @@ def test_a_subject_is_given_to_one_video_unless_it_is_meant(library):
         (6, "checked", ""),
     ]
     recording, _ = dry(library, wish(4, "set_id", FREE, accept_conflicts=True), wish(5, "set_id", FREE))
-    assert [item.outcome for item in recording.items] == ["checked", "refused"]
+    assert [item.status for item in recording.items] == ["checked", "refused"]
     assert recording.items[0].reason == "已接受：decisions 第 2 条 把条目 90000200 给了影片 5《影片5》"
     # A row that is refused anyway gives nothing to anybody.
     recording, _ = dry(library, wish(4, "set_id", FREE), wish(9, "set_id", FREE), wish(7, "set_id", FREE))
-    assert [item.outcome for item in recording.items] == ["checked", "refused", "refused"]
+    assert [item.status for item in recording.items] == ["checked", "refused", "refused"]
 
 
 def test_everything_that_speaks_against_a_subject_is_said_before_it_can_be_accepted(library):
@@ -288,16 +288,16 @@ def test_everything_that_speaks_against_a_subject_is_said_before_it_can_be_accep
         accepted = only(decide(library, wish(4, "set_id", D, accept_conflicts=True), dry_run=True))
     both = "条目 90000104 与《雪》（2018）对不上：年份差 3 年；条目 90000104 已关联到影片 7《影片7》"
     assert refused == f"{both}；{CHECK}"
-    assert (accepted.outcome, accepted.reason) == ("checked", f"已接受：{both}")
+    assert (accepted.status, accepted.reason) == ("checked", f"已接受：{both}")
 
 
 def test_links_that_are_decided_with_it_are_links(library):
     for action, why in (("lock_id", NO_ID), ("sync_now", NO_LINK)):
         recording, _ = dry(library, wish(5, action), wish(5, "set_id", FREE))
-        assert [item.outcome for item in recording.items] == ["checked", "checked"]
+        assert [item.status for item in recording.items] == ["checked", "checked"]
         # … unless the link itself is refused, whichever row comes first.
         recording, _ = dry(library, wish(5, action), wish(5, "set_id", 90_000_404))
-        assert [item.outcome for item in recording.items] == ["refused", "refused"]
+        assert [item.status for item in recording.items] == ["refused", "refused"]
         assert recording.items[0].reason == why
     recording, _ = dry(library, wish(6, "lock_id"), wish(6, "clear_id"))
     assert told(recording) == [(6, "refused", NO_ID), (6, "checked", "")]
@@ -306,5 +306,5 @@ def test_links_that_are_decided_with_it_are_links(library):
 def test_what_cannot_be_asked_now_is_checked_later(library):
     recording, _ = dry(library, wish(4, "set_id", 90_000_500))
     item = only(recording)
-    assert (item.outcome, item.unchecked) == ("checked", True)
+    assert (item.status, item.unchecked) == ("checked", True)
     assert item.reason == "条目尚未核对，执行时先核对：douban: HTTP 500"

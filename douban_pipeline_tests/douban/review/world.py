@@ -10,8 +10,9 @@ from unittest.mock import patch
 
 import sqlalchemy as sa
 
-from douban_pipeline.douban.review.recording import decisions
-from douban_pipeline.douban.review.recording.decisions import Recorded, Recording, Wish, record
+from douban_pipeline.douban.review.recording import record as recording_module
+from douban_pipeline.douban.review.recording.record import Recording, record
+from douban_pipeline.douban.store.decisions import Decision
 from douban_pipeline.douban.store.states import DecisionAction
 from douban_pipeline.douban.store.tasks import shard_of
 from douban_pipeline.douban.store.videos import fingerprint
@@ -46,27 +47,27 @@ class Subjects:
 def asking(answers: Mapping[int, str | Exception] | None = None) -> Iterator[Subjects]:
     """Have subjects asked about here instead of at a source."""
     subjects = Subjects(answers or {})
-    with patch.object(decisions, "conflicts_of", subjects.conflicts_of):
+    with patch.object(recording_module, "conflicts_of", subjects.conflicts_of):
         yield subjects
 
 
-def decide(library: Library, *wishes: Wish, dry_run: bool = False, **given: Any) -> Recording:
+def decide(library: Library, *wishes: Decision, dry_run: bool = False, **given: Any) -> Recording:
     """Record ``wishes`` as the jobs do."""
     signed = {"reviewer": "小王", "note": "海报一致", "run_id": "run-1", **given}
     return record(library.services, wishes, dry_run=dry_run, **signed)
 
 
-def wish(vod_id: int, action: str, douban_id: int = 0, **fields: Any) -> Wish:
+def wish(vod_id: int, action: str, douban_id: int = 0, **fields: Any) -> Decision:
     """Return a wish."""
-    return Wish(vod_id, DecisionAction(action), douban_id, **fields)
+    return Decision(vod_id, DecisionAction(action), douban_id, **fields)
 
 
 def told(recording: Recording) -> list[tuple[int, str, str]]:
     """Return what became of each row, shortly."""
-    return [(item.wish.vod_id, item.outcome, item.reason) for item in recording.items]
+    return [(item.vod_id, item.status, item.reason) for item in recording.items]
 
 
-def only(recording: Recording) -> Recorded:
+def only(recording: Recording) -> Decision:
     """Return the only row of a launch."""
     [item] = recording.items
     return item

@@ -15,8 +15,9 @@ import httpx
 from sqlalchemy import select
 
 from douban_pipeline.core.database import reading
-from douban_pipeline.douban.review.recording.decisions import DecisionError, Wish, record
+from douban_pipeline.douban.review.recording.record import DecisionError, record
 from douban_pipeline.douban.services import Services
+from douban_pipeline.douban.store.decisions import Decision
 from douban_pipeline.douban.store.states import DecisionAction, ReviewStatus
 from douban_pipeline.douban.undo.revert_request import (
     RevertError,
@@ -70,7 +71,7 @@ class People:
 
     def decide(self) -> int:
         """Record decisions about one to four videos; return how many rows were asked for."""
-        wishes: dict[int, Wish] = {}
+        wishes: dict[int, Decision] = {}
         for _ in range(self.rng.choice((1, 1, 2, 4))):
             wish = self._wish()
             if wish is not None:
@@ -88,8 +89,8 @@ class People:
             self.journal.tell(reviewer, "record_decisions", note=f"refused: {error}")
             return 0
         for item in recording.items:
-            what = f"{item.wish.action} {item.douban_id or ''}".strip()
-            self.journal.tell(reviewer, what, item.wish.vod_id, f"{item.outcome}: {item.reason}")
+            what = f"{item.action} {item.douban_id or ''}".strip()
+            self.journal.tell(reviewer, what, item.vod_id, f"{item.status}: {item.reason}")
         return len(recording.items)
 
     def take_back(self) -> int:
@@ -146,7 +147,7 @@ class People:
         self.journal.tell(who, job, note=f"run {run_id}")
         return 1
 
-    def _wish(self) -> Wish | None:
+    def _wish(self) -> Decision | None:
         """Return a decision that makes sense for how its video stands."""
         state = self._somebody()
         if state is None:
@@ -167,7 +168,7 @@ class People:
         subject = self.source.subject(vod_id) if named else 0
         if named and not subject:
             action, subject = DecisionAction.rematch, 0
-        return Wish(
+        return Decision(
             vod_id,
             action,
             douban_id=subject,
@@ -215,6 +216,6 @@ class People:
         return self.rng.choice(ways)
 
 
-def _row_of(wish: Wish) -> dict[str, Any]:
+def _row_of(wish: Decision) -> dict[str, Any]:
     names = ("vod_id", "douban_id", "rank", "days", "lock", "accept_conflicts", "verdict_id")
     return {name: getattr(wish, name) for name in names}

@@ -15,8 +15,9 @@ from typing import Any
 
 from douban_pipeline.core.clock import SystemClock
 from douban_pipeline.demo.replay import ReplayServer
-from douban_pipeline.douban.review.recording.decisions import Wish, record
+from douban_pipeline.douban.review.recording.record import record
 from douban_pipeline.douban.services import Services
+from douban_pipeline.douban.store.decisions import Decision
 from douban_pipeline.douban.store.states import DecisionAction
 from douban_pipeline.douban.writes.revert import ChangeSelection, revert
 from douban_pipeline_tests.harness.fixtures.library import Library, build_library
@@ -115,19 +116,19 @@ def _live(library: Library, site: Site) -> None:
     site.write_directly(1)
     _decide(
         services,
-        Wish(3, DecisionAction.lock_id),
-        Wish(4, DecisionAction.clear_id),
-        Wish(5, DecisionAction.ignore),
-        Wish(6, DecisionAction.sync_now),
-        Wish(6, DecisionAction.redo_intro),
-        Wish(7, DecisionAction.unlock_intro),
+        Decision(3, DecisionAction.lock_id),
+        Decision(4, DecisionAction.clear_id),
+        Decision(5, DecisionAction.ignore),
+        Decision(6, DecisionAction.sync_now),
+        Decision(6, DecisionAction.redo_intro),
+        Decision(7, DecisionAction.unlock_intro),
     )
     run()
     change_log = services.change_log("person")
     revert(change_log, ChangeSelection(vod_ids=(3,)), operator="小王", reason="看错了", dry_run=False)
     again = services.change_log("person")
     revert(again, ChangeSelection(batch_id=change_log.batch_id), operator="小王", reason="没看错", dry_run=False)
-    _decide(services, Wish(3, DecisionAction.lock_id), Wish(7, DecisionAction.lock_intro))
+    _decide(services, Decision(3, DecisionAction.lock_id), Decision(7, DecisionAction.lock_intro))
     site.arrive(9)
     site.arrive(10)
     site.delete(4)
@@ -138,7 +139,7 @@ def _live(library: Library, site: Site) -> None:
     run()
 
 
-def _decide(services: Services, *wishes: Wish) -> None:
+def _decide(services: Services, *wishes: Decision) -> None:
     record(services, wishes, reviewer="小王", note="", run_id="person", dry_run=False)
 
 

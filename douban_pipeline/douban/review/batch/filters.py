@@ -26,7 +26,7 @@ class VideoFilter:
     """What the videos have in common; all that is set must hold, and what is left empty does not restrict.
 
     Attributes:
-        statuses: Where the link stands. Without one, ignored videos are left out.
+        statuses: Any of these review statuses. Without one, ignored videos are left out.
         min_score: Least score of the newest verdict; 0 for any.
         max_score: Largest; 0 for any.
         with_codes: Each of these is among the reasons of the newest verdict or what speaks against its best candidate.
@@ -85,7 +85,7 @@ class VideoFilter:
 
     @property
     def named(self) -> bool:
-        """Whether it names the videos, so that each that is left out is told."""
+        """Whether it names the videos, so that each that is left out is listed."""
         return bool(self.vod_ids or self.duplicates_of)
 
     def score_fits(self, score: float | None) -> bool:

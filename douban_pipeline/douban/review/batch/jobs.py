@@ -12,15 +12,15 @@ from douban_pipeline.dagster_kit.launchpad import person_job
 from douban_pipeline.douban.links import LOCATION
 from douban_pipeline.douban.resources import PERSON_TAGS
 from douban_pipeline.douban.review.batch.filters import MOST_ROWS, VideoFilter
-from douban_pipeline.douban.review.batch.rules import UNLOCKING, Bulk, target_of
+from douban_pipeline.douban.review.batch.rules import UNLOCKING, BatchDecision, target_of
 from douban_pipeline.douban.review.batch.selection import (
-    Picked,
+    BatchSelection,
     SelectionError,
+    decisions_of,
     select_videos,
-    wishes_of,
 )
 from douban_pipeline.douban.review.jobs import DRY_RUN, NOTHING_RECORDED, REVIEWER, dry_run_notice, report_recording
-from douban_pipeline.douban.review.recording.decisions import record
+from douban_pipeline.douban.review.recording.record import record
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import DecisionAction, ReviewStatus
 from douban_pipeline.douban.wording import ACTIONS
@@ -88,38 +88,38 @@ def select_and_record(
 ) -> None:
     """Select the videos, show them, and record the decision about each."""
     services.ready()
-    bulk = _bulk(config)
+    batch = _batch(config)
     try:
-        picked = select_videos(services, _filter(config), bulk, progress=_looking(context))
+        selection = select_videos(services, _filter(config), batch, progress=_looking(context))
     except SelectionError as error:
         unsigned = [] if config.reviewer.strip() else ["reviewer: 请填写审核员的名字"]
         raise ProblemsError([*unsigned, *error.problems]) from error
     context.log.info(
-        f"{picked.matched_in_all} videos match: {len(picked.videos)} selected, {picked.left_out_in_all} left out, "
-        f"{picked.beyond} beyond max_rows"
+        f"{selection.matched_in_all} videos match: {len(selection.videos)} selected, "
+        f"{selection.left_out_in_all} left out, {selection.beyond} beyond max_rows"
     )
-    shown = _shown(picked, bulk)
-    unsure = _unsure(picked, bulk)
+    shown = _shown(selection, batch)
+    unsure = _unsure(selection, batch)
     if unsure and not config.dry_run:
         raise dg.Failure(f"{NOTHING_RECORDED}：{unsure}", metadata=shown, allow_retries=False)
-    if not picked.videos:
+    if not selection.videos:
         context.add_output_metadata({"dry_run": config.dry_run, **shown})
         return
     recording = record(
         services,
-        wishes_of(picked, bulk),
+        decisions_of(selection, batch),
         reviewer=config.reviewer,
         note=config.note,
         run_id=context.run_id,
         dry_run=config.dry_run,
-        progress=_log_every_hundred(context, len(picked.videos)),
+        progress=_log_every_hundred(context, len(selection.videos)),
     )
     unlocking = {"unlocking": unsure} if unsure else {}
     report_recording(context, recording, config.dry_run, **shown, **unlocking, **dry_run_notice(services))
 
 
-def _bulk(config: BatchConfig) -> Bulk:
-    return Bulk(
+def _batch(config: BatchConfig) -> BatchDecision:
+    return BatchDecision(
         config.action,
         config.douban_id,
         config.rank,
@@ -147,11 +147,11 @@ def _filter(config: BatchConfig) -> VideoFilter:
     )
 
 
-def _unsure(picked: Picked, bulk: Bulk) -> str:
+def _unsure(selection: BatchSelection, batch: BatchDecision) -> str:
     """Return what somebody who unlocks in bulk has to say yes to; empty for nothing."""
-    if not bulk.unlocks or bulk.i_am_sure or not picked.videos:
+    if not batch.unlocks or batch.i_am_sure or not selection.videos:
         return ""
-    what = f"{len(picked.videos)} 部影片的{UNLOCKING[bulk.action]}"
+    what = f"{len(selection.videos)} 部影片的{UNLOCKING[batch.action]}"
     return f"将解锁 {what}，此后自动运行可以改动它们；确认请设 i_am_sure: true"
 
 
@@ -170,7 +170,7 @@ def _log_every_hundred(context: dg.OpExecutionContext, total: int) -> Callable[[
     return log
 
 
-def _shown(picked: Picked, bulk: Bulk) -> dict[str, Any]:
+def _shown(selection: BatchSelection, batch: BatchDecision) -> dict[str, Any]:
     videos = [
         {
             "影片": pick.vod_id,
@@ -180,19 +180,19 @@ def _shown(picked: Picked, bulk: Bulk) -> dict[str, Any]:
             "得分": pick.score,
             "首选": subject_link(pick.best.douban_id) if pick.best else _NO_SUBJECT,
             "首选片名": f"{pick.best.title}（{pick.best.year or '?'}）" if pick.best else "",
-            "决定": f"{bulk.action} {ACTIONS[bulk.action]}",
-            "条目": subject_link(target_of(bulk, pick.best)),
+            "决定": f"{batch.action} {ACTIONS[batch.action]}",
+            "条目": subject_link(target_of(batch, pick.best)),
         }
-        for pick in picked.videos
+        for pick in selection.videos
     ]
-    left_out = [{"影片": entry.vod_id, "片名": entry.title, "原因": entry.why} for entry in picked.left_out]
+    left_out = [{"影片": entry.vod_id, "片名": entry.title, "原因": entry.why} for entry in selection.left_out]
     return {
         "videos": dg.MetadataValue.md(table(videos, most=_SHOWN)),
         "videos_left_out": dg.MetadataValue.md(table(left_out, most=_SHOWN)),
-        "matched": picked.matched_in_all,
-        "selected": len(picked.videos),
-        "beyond_max_rows": picked.beyond,
-        "left_out": picked.left_out_in_all,
+        "matched": selection.matched_in_all,
+        "selected": len(selection.videos),
+        "beyond_max_rows": selection.beyond,
+        "left_out": selection.left_out_in_all,
     }
 
 

@@ -6,22 +6,196 @@ never holds it in memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
-from sqlalchemy import ColumnElement, Connection, select
+from sqlalchemy import Column, ColumnElement, Connection, RowMapping, Table, func, select
 
+from douban_pipeline.cms.maccms import MATCH_COLUMNS
+from douban_pipeline.cms.numbers import moment_of, year_of
+from douban_pipeline.cms.values import readable
 from douban_pipeline.core.database import chunks, reading
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.douban.review.batch.filters import VideoFilter, problems_of
-from douban_pipeline.douban.review.batch.looking import Looked, best_candidates, lines_of, look
-from douban_pipeline.douban.review.batch.rules import Best, Bulk, why_not
-from douban_pipeline.douban.review.recording.form import faults
-from douban_pipeline.douban.review.recording.wishes import Wish
+from douban_pipeline.douban.review.batch.rules import BatchDecision, BatchVideo, BestCandidate, batch_refusal
+from douban_pipeline.douban.review.reading.ordering import ConfirmLines, doubt_of, value_of
+from douban_pipeline.douban.review.recording.rules import faults
+from douban_pipeline.douban.review.recording.snapshot import read_pending
 from douban_pipeline.douban.services import Services
-from douban_pipeline.douban.store.decisions import FROM_CANDIDATES
+from douban_pipeline.douban.store.decisions import FROM_CANDIDATES, Decision, chosen_subjects
 from douban_pipeline.douban.store.states import ReviewStatus
+from douban_pipeline.douban.store.tasks import FAILURES_FOR_A_PERSON
+from douban_pipeline.douban.store.videos import GONE, fingerprint
+from douban_pipeline.douban.writes.change_log import undone_values
+from douban_pipeline.matching import SENTENCES
+
+_RECYCLED = "影片在 CMS 的回收站里"
+_STATE = "vod_id vod_douban_id douban_review_status douban_id_locked intro_locked douban_sync_fail_count"
+_VERDICT = "vod_id verdict_id score lead reasons fingerprint"
+_CANDIDATE = "vod_id douban_id title year score rejects conflicts fetched"
+
+
+@dataclass(frozen=True, slots=True)
+class MatchingVideo:
+    """A video that meets a filter.
+
+    Attributes:
+        status: Its review status.
+        score: Of its newest verdict; None without one, or without candidates.
+        before: The smaller, the sooner a reviewer looks at it.
+        gone: Why nobody sees it on the site, empty if people do.
+        video: What decides whether a batch may touch it.
+    """
+
+    title: str
+    status: str
+    score: float | None
+    before: tuple[float, ...]
+    gone: str
+    video: BatchVideo
+
+
+def matching_videos(
+    services: Services, connection: Connection, asked: VideoFilter, vod_ids: Sequence[int], *, with_best: bool
+) -> Iterator[MatchingVideo]:
+    """Yield those of a few videos that meet ``asked`` in what our state table does not say.
+
+    Args:
+        services: Database and settings.
+        connection: A connection for reading.
+        asked: The filter; statuses, categories and ids are taken to hold.
+        vod_ids: As many as one statement may name.
+        with_best: Read the best candidates too.
+    """
+    verdicts = _newest_verdicts(services, connection, vod_ids)
+    left = [vod_id for vod_id in vod_ids if asked.score_fits(_score(verdicts.get(vod_id)))]
+    best: Mapping[int, BestCandidate] = {}
+    if with_best or asked.coded:
+        best = best_candidates(services, connection, [verdicts[id_]["verdict_id"] for id_ in left if id_ in verdicts])
+        left = [vod_id for vod_id in left if asked.codes_fit(_codes(verdicts.get(vod_id), best.get(vod_id)))]
+    rows = _cms_rows(services, connection, left)
+    left = [vod_id for vod_id in left if asked.year_fits(year_of(rows[vod_id]["vod_year"]) if vod_id in rows else None)]
+    video = services.tables.video
+    states = {row["vod_id"]: row for row in _read(connection, video, _STATE, video.c.vod_id, left)}
+    pending = read_pending(services.tables, connection, left, ()).by_video
+    chosen = chosen_subjects(connection, services.tables, left)
+    reverted = undone_values(connection, services.tables, left) if with_best else {}
+    for vod_id in left:
+        if vod_id in states:
+            yield _matching_video(
+                services,
+                states[vod_id],
+                rows.get(vod_id),
+                verdicts.get(vod_id),
+                best.get(vod_id),
+                pending.get(vod_id, ()),
+                chosen.get(vod_id, 0),
+                reverted.get(vod_id, {}).get("vod_douban_id", ()),
+            )
+
+
+def _matching_video(
+    services: Services,
+    state: RowMapping,
+    row: RowMapping | None,
+    verdict: RowMapping | None,
+    best: BestCandidate | None,
+    pending: Sequence[Decision],
+    chosen: int,
+    reverted: Collection[int],
+) -> MatchingVideo:
+    vod_id, status = state["vod_id"], state["douban_review_status"]
+    lead = verdict["lead"] if verdict else None
+    value = value_of(row["vod_hits"], moment_of(row["vod_time"]), services.clock.now()) if row else 0.0
+    doubt = doubt_of(
+        _score(verdict),
+        lead,
+        lines_of(services),
+        stands=status == ReviewStatus.REVIEW and state["vod_douban_id"] > 0,
+        failing=state["douban_sync_fail_count"] >= FAILURES_FOR_A_PERSON,
+    )
+    judged = verdict["fingerprint"] if verdict else ""
+    return MatchingVideo(
+        title=readable(row["vod_name"]) if row else "",
+        status=status,
+        score=_score(verdict),
+        # As the review queue has it.
+        before=(-value * doubt, -value, vod_id),
+        gone=GONE if row is None else _RECYCLED if row.get("vod_recycle_time") else "",
+        video=BatchVideo(
+            vod_id,
+            state["vod_douban_id"],
+            id_locked=state["douban_id_locked"],
+            intro_locked=state["intro_locked"],
+            verdict_id=verdict["verdict_id"] if verdict else 0,
+            lead=lead,
+            stale=bool(row and judged) and judged != fingerprint(row or {}),
+            best=best,
+            pending=pending,
+            chosen=chosen,
+            reverted=reverted,
+        ),
+    )
+
+
+def lines_of(services: Services) -> ConfirmLines:
+    """Return where verdicts change on this site."""
+    return ConfirmLines(services.settings.confirm_score, services.settings.lead_score)
+
+
+def best_candidates(
+    services: Services, connection: Connection, verdict_ids: Collection[int]
+) -> dict[int, BestCandidate]:
+    """Return the best candidate of each of these verdicts that has one, by video."""
+    table = services.tables.candidate
+    query = _columns(table, _CANDIDATE).where(table.c.verdict_id.in_(verdict_ids), table.c.rank == 1)
+    rows = connection.execute(query).mappings() if verdict_ids else ()
+    return {
+        row["vod_id"]: BestCandidate(
+            row["douban_id"],
+            row["title"],
+            row["year"],
+            row["score"],
+            {**{code: SENTENCES.get(code, code) for code in row["rejects"] or ()}, **(row["conflicts"] or {})},
+            row["fetched"],
+        )
+        for row in rows
+    }
+
+
+def _newest_verdicts(services: Services, connection: Connection, vod_ids: Sequence[int]) -> dict[int, RowMapping]:
+    verdict = services.tables.verdict
+    newest = select(func.max(verdict.c.verdict_id)).where(verdict.c.vod_id.in_(vod_ids)).group_by(verdict.c.vod_id)
+    # In two steps: MariaDB runs a subquery of this form once for each row.
+    verdict_ids = list(connection.execute(newest).scalars())
+    return {row["vod_id"]: row for row in _read(connection, verdict, _VERDICT, verdict.c.verdict_id, verdict_ids)}
+
+
+def _cms_rows(services: Services, connection: Connection, vod_ids: Sequence[int]) -> dict[int, RowMapping]:
+    vod = services.cms.vod
+    names = ["vod_id", "vod_hits", "vod_time", *MATCH_COLUMNS]
+    names += ["vod_recycle_time"] if services.cms.has_recycle_bin else []
+    return {row["vod_id"]: row for row in _read(connection, vod, " ".join(names), vod.c.vod_id, vod_ids)}
+
+
+def _read(
+    connection: Connection, table: Table, names: str, key: Column[Any], values: Sequence[int]
+) -> Sequence[RowMapping]:
+    return connection.execute(_columns(table, names).where(key.in_(values))).mappings().all() if values else ()
+
+
+def _columns(table: Table, names: str) -> Any:
+    return select(*(table.c[name] for name in names.split()))
+
+
+def _score(verdict: RowMapping | None) -> float | None:
+    return verdict["score"] if verdict else None
+
+
+def _codes(verdict: RowMapping | None, best: BestCandidate | None) -> set[str]:
+    return {*((verdict["reasons"] or ()) if verdict else ()), *(best.objections if best else ())}
+
 
 MOST_LEFT_OUT = 500
 """Videos left out that are named; further ones are only counted."""
@@ -37,7 +211,7 @@ class SelectionError(ProblemsError):
 
 
 @dataclass(frozen=True, slots=True)
-class Pick:
+class SelectedVideo:
     """A video that the batch decides about."""
 
     vod_id: int
@@ -46,7 +220,7 @@ class Pick:
     douban_id: int
     score: float | None
     verdict_id: int
-    best: Best | None
+    best: BestCandidate | None
 
 
 class LeftOut(NamedTuple):
@@ -58,7 +232,7 @@ class LeftOut(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Picked:
+class BatchSelection:
     """What a filter selects.
 
     Attributes:
@@ -68,7 +242,7 @@ class Picked:
         left_out_in_all: All of these that are not touched.
     """
 
-    videos: tuple[Pick, ...]
+    videos: tuple[SelectedVideo, ...]
     left_out: tuple[LeftOut, ...]
     matched_in_all: int
     left_out_in_all: int
@@ -80,58 +254,57 @@ class Picked:
 
 
 def select_videos(
-    services: Services, asked: VideoFilter, bulk: Bulk, *, progress: Callable[[int, int], None] = lambda at, of: None
-) -> Picked:
-    """Return the videos that ``asked`` describes and ``bulk`` may touch.
+    services: Services,
+    asked: VideoFilter,
+    batch: BatchDecision,
+    *,
+    progress: Callable[[int, int], None] = lambda at, of: None,
+) -> BatchSelection:
+    """Return the videos that ``asked`` describes and ``batch`` may touch.
 
     Args:
         services: Database and settings.
         asked: What the videos have in common.
-        bulk: What is to be decided about them.
-        progress: Told after every few hundred videos how many were looked at, of how many.
+        batch: What is to be decided about them.
+        progress: Called after every few hundred videos with how many were looked at, of how many.
 
     Raises:
-        SelectionError: The filter is empty or wrong; all problems are told at once.
+        SelectionError: The filter is empty or wrong; the error lists all problems.
     """
     with reading(services.engine) as connection:
         problems = [
-            *faults(_wish(bulk), ai_intros=services.settings.ai_intros),
+            *faults(batch.about(0), ai_intros=services.settings.ai_intros),
             *problems_of(services, connection, asked),
         ]
         if problems:
             raise SelectionError(problems)
         vod_ids = _ids(services, connection, asked)
-    with_best = bulk.action in FROM_CANDIDATES
-    found = _Found(_First(asked.max_rows))
+    with_best = batch.action in FROM_CANDIDATES
+    found = _Sorted(_FirstFew(asked.max_rows))
     looked_at = 0
     for chunk in chunks(vod_ids):
         # A connection a piece: nobody waits for a reader of the whole library.
         with reading(services.engine) as connection:
-            for looked in look(services, connection, asked, chunk, with_best=with_best):
-                found.sort_in(looked, asked, bulk, services)
+            for looked in matching_videos(services, connection, asked, chunk, with_best=with_best):
+                found.sort_in(looked, asked, batch, services)
         looked_at += len(chunk)
         progress(looked_at, len(vod_ids))
     videos = found.taken.items if with_best else list(_with_best(services, found.taken.items))
     taken, left_out = found.taken, found.left_out
-    return Picked(tuple(videos), tuple(left_out.items), taken.offered + left_out.offered, left_out.offered)
+    return BatchSelection(tuple(videos), tuple(left_out.items), taken.offered + left_out.offered, left_out.offered)
 
 
-def wishes_of(picked: Picked, bulk: Bulk) -> list[Wish]:
+def decisions_of(picked: BatchSelection, batch: BatchDecision) -> list[Decision]:
     """Return the decision about each video. Those from candidates hold for the verdict that was looked at alone."""
-    plain, of_verdict = _wish(bulk), bulk.action in FROM_CANDIDATES
+    of_verdict = batch.action in FROM_CANDIDATES
     return [
         replace(
-            plain,
-            vod_id=pick.vod_id,
+            batch.about(pick.vod_id),
             verdict_id=pick.verdict_id if of_verdict else 0,
             where=f"所选第 {number} 部",
         )
         for number, pick in enumerate(picked.videos, start=1)
     ]
-
-
-def _wish(bulk: Bulk) -> Wish:
-    return Wish(0, bulk.action, bulk.douban_id, bulk.rank, bulk.days, bulk.lock, bulk.accept_conflicts)
 
 
 def _ids(services: Services, connection: Connection, asked: VideoFilter) -> list[int]:
@@ -151,7 +324,7 @@ def _ids(services: Services, connection: Connection, asked: VideoFilter) -> list
     return sorted(found - set(asked.except_vod_ids))
 
 
-class _First(Generic[_Item]):
+class _FirstFew(Generic[_Item]):
     """The first few of many items by their order; the others are only counted."""
 
     def __init__(self, most: int) -> None:
@@ -178,28 +351,28 @@ class _First(Generic[_Item]):
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
-    taken: _First[Pick]
-    left_out: _First[LeftOut] = field(default_factory=lambda: _First(MOST_LEFT_OUT))
+class _Sorted:
+    taken: _FirstFew[SelectedVideo]
+    left_out: _FirstFew[LeftOut] = field(default_factory=lambda: _FirstFew(MOST_LEFT_OUT))
 
-    def sort_in(self, looked: Looked, asked: VideoFilter, bulk: Bulk, services: Services) -> None:
-        """Put a video where it belongs. One that is gone or ignored is told of only where it was named."""
+    def sort_in(self, looked: MatchingVideo, asked: VideoFilter, batch: BatchDecision, services: Services) -> None:
+        """Put a video where it belongs. One that is gone or ignored is listed only where it was named."""
         video = looked.video
         ignored = looked.status == ReviewStatus.IGNORED and ReviewStatus.IGNORED not in asked.statuses
-        why = looked.gone or (_IGNORED if ignored else "")
-        if why and not asked.named:
+        refusal = looked.gone or (_IGNORED if ignored else None)
+        if refusal and not asked.named:
             return
-        why = why or why_not(bulk, video, lines_of(services))
-        if why:
-            self.left_out.offer(looked.before, LeftOut(video.vod_id, looked.title, why))
+        refusal = refusal or batch_refusal(batch, video, lines_of(services))
+        if refusal:
+            self.left_out.offer(looked.before, LeftOut(video.vod_id, looked.title, refusal))
         else:
-            pick = Pick(
+            pick = SelectedVideo(
                 video.vod_id, looked.title, looked.status, video.douban_id, looked.score, video.verdict_id, video.best
             )
             self.taken.offer(looked.before, pick)
 
 
-def _with_best(services: Services, picks: Sequence[Pick]) -> Iterator[Pick]:
+def _with_best(services: Services, picks: Sequence[SelectedVideo]) -> Iterator[SelectedVideo]:
     """Yield ``picks`` with their best candidates, which people want to see though nothing depends on them."""
     for chunk in chunks(picks):
         with reading(services.engine) as connection:

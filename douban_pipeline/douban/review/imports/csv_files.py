@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import difflib
 import io
-from collections.abc import Callable, Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.douban.review.imports.cells import (
     CellError,
     action_named,
@@ -20,11 +23,130 @@ from douban_pipeline.douban.review.imports.cells import (
     whole_number,
     yes_or_no,
 )
-from douban_pipeline.douban.review.imports.csv_rows import CsvError, Row, rows_of
-from douban_pipeline.douban.review.reading.queue import Waiting
-from douban_pipeline.douban.review.recording.candidates import Candidate
-from douban_pipeline.douban.review.recording.wishes import Wish
+from douban_pipeline.douban.review.reading.queue import QueueEntry
+from douban_pipeline.douban.review.recording.snapshot import ReviewCandidate
+from douban_pipeline.douban.store.decisions import Decision
 from douban_pipeline.douban.wording import REVIEW_STATUSES, word_for
+
+MOST_BYTES = 20 * 1024 * 1024
+"""A line for every video of a library of 170,000 is smaller."""
+
+DELIMITERS = (",", ";", "\t")
+
+_BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
+# Excel's old and new files, saved or renamed as if they were CSV.
+_WORKBOOKS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
+_SAVE_AS = "请在 Excel 或 WPS 中另存为“CSV UTF-8（逗号分隔）”"
+_SEPARATOR_LINE = re.compile(r'"?sep=([,;\t])"?\s*', re.IGNORECASE)
+_QUOTES = "引号不成对，或引号后面还有文字：含逗号、引号或换行的单元格要整个放在引号里，其中的引号写两遍"
+
+
+class CsvError(ProblemsError):
+    """The file as a whole cannot be read; ``problems`` holds a sentence for each reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class CsvRow:
+    """A row of the file: the line on which it begins, and its cells or why they cannot be told apart."""
+
+    line: int
+    cells: tuple[str, ...]
+    wrong: str = ""
+
+    @property
+    def blank(self) -> bool:
+        """Whether nothing is written in it."""
+        return not self.wrong and not any(cell.strip() for cell in self.cells)
+
+
+def rows_of(data: bytes, is_column: Callable[[str], bool]) -> tuple[CsvRow, Iterator[CsvRow]]:
+    """Return the header and the rows under it.
+
+    Args:
+        data: UTF-8, UTF-16 with its mark, or GB18030; separated by commas, semicolons or tabs.
+        is_column: Whether a cell is the head of a column that is known: by it the separator is told.
+
+    Raises:
+        CsvError: It is empty, too large, no text, or has no header that is known.
+    """
+    lines = list(io.StringIO(_decoded(data), newline=""))
+    match = _SEPARATOR_LINE.fullmatch(lines[0])
+    first, delimiters = (1, match[1]) if match else (0, DELIMITERS)
+    heads = [(delimiter, _header(lines, first, delimiter)) for delimiter in delimiters]
+    delimiter, header = max(heads, key=lambda found: sum(map(is_column, found[1].cells)))
+    if not any(map(is_column, header.cells)):
+        raise CsvError([f"第 {header.line} 行（表头）：{header.wrong}" if header.wrong else _no_header(header)])
+    return header, _rows(lines, header.line, delimiter)
+
+
+def too_large(size: int) -> str:
+    """Return what is said of a file of so many bytes."""
+    return f"文件太大：{size / 2**20:.1f} MB，最多 {MOST_BYTES // 2**20} MB；请分成几个文件"
+
+
+def _header(lines: Sequence[str], first: int, delimiter: str) -> CsvRow:
+    return next((row for row in _rows(lines, first, delimiter) if not row.blank), CsvRow(first + 1, ()))
+
+
+def _no_header(header: CsvRow) -> str:
+    found = "，".join(cell.strip()[:20] for cell in header.cells[:8] if cell.strip())
+    return f"第 {header.line} 行不是表头：没有一列的名字认得，读到的是“{found}”；第一行请保留导出时的列名"
+
+
+def _decoded(data: bytes) -> str:
+    if len(data) > MOST_BYTES:
+        raise CsvError([too_large(len(data))])
+    if data.startswith(_WORKBOOKS):
+        raise CsvError([f"这是 Excel 工作簿，不是 CSV：{_SAVE_AS}"])
+    bom, encoding = next(((bom, name) for bom, name in _BOMS if data.startswith(bom)), (b"", ""))
+    text = _first_that_fits(data[len(bom) :], (encoding,) if encoding else ("utf-8", "gb18030"))
+    if not text.strip():
+        raise CsvError(["文件是空的"])
+    if "\0" in text:
+        line = _line_at(text, text.index("\0"))
+        raise CsvError([f"第 {line} 行含有空字符（NUL）：这不是纯文本，或是没有标记的 UTF-16；{_SAVE_AS}"])
+    return text
+
+
+def _first_that_fits(data: bytes, encodings: Sequence[str]) -> str:
+    wrong: UnicodeDecodeError | None = None
+    for encoding in encodings:
+        try:
+            return data.decode(encoding)
+        except UnicodeDecodeError as error:
+            wrong = wrong or error
+    assert wrong is not None
+    line = _line_at(data[: wrong.start].decode(wrong.encoding, "replace"), None)
+    raise CsvError([f"第 {line} 行的编码无法识别（不是完整的 {wrong.encoding.upper()} 文本）：{_SAVE_AS}"])
+
+
+def _line_at(text: str, position: int | None) -> int:
+    return len(list(io.StringIO(text[:position] + "x", newline="")))
+
+
+def _rows(lines: Sequence[str], start: int, delimiter: str) -> Iterator[CsvRow]:
+    """Yield the rows from line index ``start`` on. After a line that cannot be read, the next one is read anew.
+
+    A quote that is never closed would otherwise swallow the rest of the file.
+    """
+    swallowed = re.compile(rf'[\r\n]\s*"?\d+"?{delimiter}')
+    while start < len(lines):
+        begin = start
+        reader = csv.reader((lines[at] for at in range(start, len(lines))), delimiter=delimiter, strict=True)
+        try:
+            for cells in reader:
+                end = start + reader.line_num
+                if end > begin + 1 and any(map(swallowed.search, cells)):
+                    raise csv.Error("rows within a cell")
+                yield CsvRow(begin + 1, tuple(cells))
+                begin = end
+            return
+        except csv.Error as error:
+            long = "field limit" in str(error)
+            why = f"一个单元格超过 {csv.field_size_limit()} 个字符，多半是引号没有闭合" if long else _QUOTES
+            yield CsvRow(begin + 1, (), why)
+            start = begin + 1
+
 
 SHOWN_CANDIDATES = 5
 
@@ -66,25 +188,25 @@ _READING_KEYS = frozenset(map(key_of, READING))
 
 
 @dataclass(frozen=True, slots=True)
-class Parsed:
+class ParsedDecisions:
     """What a file says.
 
     Attributes:
-        wishes: The decisions, each naming its line.
+        decisions: The decisions, each naming its line.
         lines: Their lines.
         refused: Lines that cannot be read, in the file's order, and why.
         undecided: How many lines have no decision.
         ignored: Columns that are not known.
     """
 
-    wishes: tuple[Wish, ...]
+    decisions: tuple[Decision, ...]
     lines: tuple[int, ...]
     refused: tuple[tuple[int, str], ...]
     undecided: int
     ignored: tuple[str, ...]
 
 
-def export_csv(waiting: Iterable[Waiting]) -> bytes:
+def export_csv(waiting: Iterable[QueueEntry]) -> bytes:
     """Return a CSV file of ``waiting``, a line a video, that Excel opens as UTF-8; nothing in it is a formula."""
     text = io.StringIO()
     writer = csv.writer(text)
@@ -106,15 +228,15 @@ def export_csv(waiting: Iterable[Waiting]) -> bytes:
     return text.getvalue().encode("utf-8-sig")
 
 
-def _candidate(candidate: Candidate) -> str:
+def _candidate(candidate: ReviewCandidate) -> str:
     told = f"{candidate.rank}. {candidate.title}（{candidate.year or '?'}）{candidate.douban_id} {candidate.score:.1f}"
     return told + (f" 冲突：{'；'.join(candidate.conflicts.values())}" if candidate.conflicts else "")
 
 
-def parse_csv(data: bytes) -> Parsed:
+def parse_csv(data: bytes) -> ParsedDecisions:
     """Return the decisions of a file that was exported or typed.
 
-    Lines without a decision are passed over; a line that cannot be read, or that may mean something else, is refused
+    Lines without a decision are skipped; a line that cannot be read, or that may mean something else, is refused
     by itself.
 
     Raises:
@@ -122,7 +244,7 @@ def parse_csv(data: bytes) -> Parsed:
     """
     header, rows = rows_of(data, lambda cell: key_of(cell) in _FIELD_OF)
     columns, ignored = _columns(header)
-    wishes: dict[int, Wish] = {}
+    decisions: dict[int, Decision] = {}
     refused: list[tuple[int, str]] = []
     undecided = 0
     for row in rows:
@@ -135,15 +257,15 @@ def parse_csv(data: bytes) -> Parsed:
             undecided += not why
             if not why:
                 continue
-        wish = None if why else _wish(row.line, cells)
-        if isinstance(wish, Wish):
-            wishes[row.line] = wish
+        decision = None if why else _decision(row.line, cells)
+        if isinstance(decision, Decision):
+            decisions[row.line] = decision
         else:
-            refused.append((row.line, why or str(wish)))
-    return Parsed(tuple(wishes.values()), tuple(wishes), tuple(refused), undecided, ignored)
+            refused.append((row.line, why or str(decision)))
+    return ParsedDecisions(tuple(decisions.values()), tuple(decisions), tuple(refused), undecided, ignored)
 
 
-def _columns(header: Row) -> tuple[dict[str, int], tuple[str, ...]]:
+def _columns(header: CsvRow) -> tuple[dict[str, int], tuple[str, ...]]:
     """Return the place of every field, and the columns that are not known."""
     columns: dict[str, int] = {}
     problems: list[str] = []
@@ -170,7 +292,7 @@ def _columns(header: Row) -> tuple[dict[str, int], tuple[str, ...]]:
     return columns, tuple(strange)
 
 
-def _misfit(row: Row, columns: Mapping[str, int], width: int) -> str:
+def _misfit(row: CsvRow, columns: Mapping[str, int], width: int) -> str:
     """Return why the cells of a row cannot be trusted to stand under their heads, empty if they can.
 
     Spreadsheets leave out empty cells at the end of a row, so that one may be short; but not before the decision.
@@ -188,7 +310,7 @@ def _half_filled(cells: Mapping[str, str]) -> str:
     return f"填写了{'、'.join(filled)}，但“决定”一格是空的" if filled else ""
 
 
-def _wish(line: int, cells: Mapping[str, str]) -> Wish | str:
+def _decision(line: int, cells: Mapping[str, str]) -> Decision | str:
     """Return the decision of a line, or what is wrong with its cells."""
     values: dict[str, Any] = {}
     problems: list[str] = []
@@ -199,4 +321,4 @@ def _wish(line: int, cells: Mapping[str, str]) -> Wish | str:
             problems.append(f"{FIELDS[field][0]}：{error}")
     if not problems and not values["vod_id"]:
         problems.append("vod_id：是空的")
-    return "；".join(problems) if problems else Wish(**values, where=f"第 {line} 行")
+    return "；".join(problems) if problems else Decision(**values, where=f"第 {line} 行")

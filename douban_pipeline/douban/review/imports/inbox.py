@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from douban_pipeline.douban.review.imports.csv_rows import MOST_BYTES, too_large
+from douban_pipeline.douban.review.imports.csv_files import MOST_BYTES, too_large
 from douban_pipeline.douban.settings import Settings
 
 _MOST_SHOWN = 50

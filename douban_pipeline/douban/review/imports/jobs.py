@@ -8,8 +8,7 @@ from douban_pipeline.core.ui.presentation import local_time, table
 from douban_pipeline.dagster_kit.launchpad import person_job
 from douban_pipeline.douban.links import LOCATION
 from douban_pipeline.douban.resources import PERSON_TAGS
-from douban_pipeline.douban.review.imports.csv_files import Parsed, parse_csv
-from douban_pipeline.douban.review.imports.csv_rows import CsvError
+from douban_pipeline.douban.review.imports.csv_files import CsvError, ParsedDecisions, parse_csv
 from douban_pipeline.douban.review.imports.inbox import InboxError, read_inbox_file
 from douban_pipeline.douban.review.jobs import (
     DRY_RUN,
@@ -19,9 +18,9 @@ from douban_pipeline.douban.review.jobs import (
     log_progress,
     report_recording,
 )
-from douban_pipeline.douban.review.recording.decisions import DecisionError, record
-from douban_pipeline.douban.review.recording.wishes import Recording
+from douban_pipeline.douban.review.recording.record import DecisionError, Recording, record
 from douban_pipeline.douban.services import Services
+from douban_pipeline.douban.store.decisions import DecisionStatus
 
 _SHOWN = 500
 
@@ -46,20 +45,21 @@ def read_and_record(context: dg.OpExecutionContext, config: ImportConfig, servic
     unread = [f"第 {line} 行：{why}" for line, why in parsed.refused[:_SHOWN]]
     unread += [f"…… 其余 {len(parsed.refused) - _SHOWN} 行"] if len(parsed.refused) > _SHOWN else []
     context.log.info(
-        f"{len(parsed.wishes)} decisions, {len(parsed.refused)} lines not readable, {parsed.undecided} without decision"
+        f"{len(parsed.decisions)} decisions, {len(parsed.refused)} lines not readable, "
+        f"{parsed.undecided} without decision"
     )
-    if not parsed.wishes:
+    if not parsed.decisions:
         nothing = unread or [f"没有一行填写了决定（共 {parsed.undecided} 行）"]
         raise ProblemsError([*_unsigned(config), *nothing])
     try:
         recording = record(
             services,
-            parsed.wishes,
+            parsed.decisions,
             reviewer=config.reviewer,
             note=config.note,
             run_id=context.run_id,
             dry_run=config.dry_run,
-            progress=log_progress(context, services, len(parsed.wishes)),
+            progress=log_progress(context, services, len(parsed.decisions)),
         )
     except DecisionError as error:
         raise ProblemsError([*error.problems, *unread]) from error
@@ -78,7 +78,7 @@ def read_and_record(context: dg.OpExecutionContext, config: ImportConfig, servic
     )
 
 
-def _parsed(config: ImportConfig, services: Services) -> Parsed:
+def _parsed(config: ImportConfig, services: Services) -> ParsedDecisions:
     name, text = config.file.strip(), config.text
     if bool(name) == bool(text.strip()):
         given = "都填写了，请只留其一" if name else "都是空的，请填写其一"
@@ -110,11 +110,11 @@ def _not_there(error: InboxError, services: Services) -> dg.Failure:
     )
 
 
-def _refused(parsed: Parsed, recording: Recording) -> list[tuple[int, str]]:
+def _refused(parsed: ParsedDecisions, recording: Recording) -> list[tuple[int, str]]:
     """Return the lines that were refused, for whatever reason, in the order of the file."""
     unread = [(line, f"第 {line} 行：{why}") for line, why in parsed.refused]
     recorded = zip(parsed.lines, recording.items, strict=True)
-    return sorted(unread + [(line, item.sentence) for line, item in recorded if item.outcome == "refused"])
+    return sorted(unread + [(line, item.sentence) for line, item in recorded if item.status is DecisionStatus.REFUSED])
 
 
 _MANUAL = """\

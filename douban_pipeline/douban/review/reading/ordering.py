@@ -39,7 +39,7 @@ _WIDE = 3.0
 
 
 @dataclass(frozen=True, slots=True)
-class Lines:
+class ConfirmLines:
     """Where verdicts change: the score that confirms, and the least lead over another work."""
 
     confirm: float
@@ -59,7 +59,7 @@ def value_of(hits: int, updated: datetime | None, now: datetime) -> float:
     return _LEAST_VALUE + _POPULAR * popular + _RECENT * recent
 
 
-def doubt_of(score: float | None, lead: float | None, lines: Lines, *, stands: bool, failing: bool) -> float:
+def doubt_of(score: float | None, lead: float | None, lines: ConfirmLines, *, stands: bool, failing: bool) -> float:
     """Return how much a person's look may change, 0.1 to 1.
 
     Args:

@@ -1,4 +1,7 @@
-"""What waits for a person, the most valuable and most doubtful first; seasons of one work stand together."""
+"""What waits for a person, the most valuable and most doubtful first; seasons of one work stand together.
+
+Tens of thousands may wait. Of them only what the order needs is read; the rest is read of the few that are shown.
+"""
 
 from __future__ import annotations
 
@@ -7,20 +10,155 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, select
+from sqlalchemy import Connection, RowMapping, func, or_, select
 
+from douban_pipeline.cms.maccms import live_condition
 from douban_pipeline.cms.numbers import moment_of
 from douban_pipeline.cms.values import readable
 from douban_pipeline.core.database import chunks, reading
-from douban_pipeline.douban.match_inputs import video_facts
-from douban_pipeline.douban.review.reading.ranking import Place, first_of, grouped, places_of
-from douban_pipeline.douban.review.recording.candidates import Candidate, newest_candidates
+from douban_pipeline.douban.match_inputs import kind_of_category, video_facts
+from douban_pipeline.douban.review.reading.ordering import ConfirmLines, doubt_of, value_of
+from douban_pipeline.douban.review.recording.snapshot import ReviewCandidate, newest_candidates
 from douban_pipeline.douban.services import Services
+from douban_pipeline.douban.store.decisions import Aspect, aspect_of
+from douban_pipeline.douban.store.states import DecisionAction, DecisionState, ReviewStatus
+from douban_pipeline.douban.store.tasks import FAILURES_FOR_A_PERSON
 from douban_pipeline.douban.store.videos import fingerprint
+from douban_pipeline.matching import Kind, parse_title
+
+_LARGEST_GROUP = 12
+"""Members of a franchise that one look takes in; further ones stand as a group of their own."""
+
+_SETTLING = [action for action in DecisionAction if aspect_of(action) is Aspect.LINK]
+"""Decisions after which a video does not wait for a person any more, as soon as they are recorded."""
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class QueuePlace:
+    """What the order needs of a video."""
+
+    vod_id: int
+    status: str
+    verdict_id: int
+    score: float | None
+    lead: float | None
+    value: float
+    doubt: float
+    franchise: str
+    kind: Kind | None
+    number: int
+
+    @property
+    def before(self) -> tuple[float, float, int]:
+        """The smaller, the sooner it is looked at."""
+        return (-self.value * self.doubt, -self.value, self.vod_id)
+
+
+def places_of(services: Services, connection: Connection) -> tuple[list[QueuePlace], int]:
+    """Return the place of every waiting video, and how many wait for the machine only."""
+    rows = _waiting(services, connection)
+    decided = _decided(services, connection)
+    open_rows = [row for row in rows if row["vod_id"] not in decided]
+    points = _points(services, connection, [row["verdict_id"] for row in open_rows if row["verdict_id"]])
+    now, settings = services.clock.now(), services.settings
+    lines = ConfirmLines(settings.confirm_score, settings.lead_score)
+    kinds: dict[int, Kind | None] = {}
+    places = []
+    for row in open_rows:
+        score, lead = points.get(row["verdict_id"], (None, None))
+        title = parse_title(readable(row["vod_name"]))
+        if row["type_id"] not in kinds:
+            kinds[row["type_id"]] = kind_of_category(services.categories, row["type_id"])
+        status = row["douban_review_status"]
+        places.append(
+            QueuePlace(
+                row["vod_id"],
+                status,
+                row["verdict_id"] or 0,
+                score,
+                lead,
+                value_of(row["vod_hits"], moment_of(row["vod_time"]), now),
+                doubt_of(
+                    score,
+                    lead,
+                    lines,
+                    stands=status == ReviewStatus.REVIEW and row["vod_douban_id"] > 0,
+                    failing=row["douban_sync_fail_count"] >= FAILURES_FOR_A_PERSON,
+                ),
+                title.base,
+                kinds[row["type_id"]],
+                title.number or 0,
+            )
+        )
+    return places, len(rows) - len(open_rows)
+
+
+def _waiting(services: Services, connection: Connection) -> list[RowMapping]:
+    """Return the few columns that place a video, of all that wait."""
+    video, vod, verdict = services.tables.video, services.cms.vod, services.tables.verdict
+    newest = select(func.max(verdict.c.verdict_id)).where(verdict.c.vod_id == video.c.vod_id).scalar_subquery()
+    query = (
+        select(vod.c.vod_id, vod.c.vod_name, vod.c.type_id, vod.c.vod_hits, vod.c.vod_time)
+        .add_columns(video.c.vod_douban_id, video.c.douban_review_status, video.c.douban_sync_fail_count)
+        .add_columns(newest.label("verdict_id"))
+        .join(video, video.c.vod_id == vod.c.vod_id)
+        .where(
+            or_(
+                video.c.douban_review_status == ReviewStatus.REVIEW,
+                video.c.douban_sync_fail_count >= FAILURES_FOR_A_PERSON,
+            ),
+            video.c.douban_next_sync_at.is_not(None),
+            live_condition(services.cms),
+        )
+    )
+    return list(connection.execute(query).mappings())
+
+
+def _decided(services: Services, connection: Connection) -> set[int]:
+    decision = services.tables.decision
+    query = select(decision.c.vod_id).where(decision.c.state == DecisionState.PENDING, decision.c.action.in_(_SETTLING))
+    return set(connection.execute(query).scalars())
+
+
+def _points(
+    services: Services, connection: Connection, verdict_ids: Sequence[int]
+) -> dict[int, tuple[float | None, float | None]]:
+    """Return score and lead of verdicts."""
+    verdict = services.tables.verdict
+    found: dict[int, tuple[float | None, float | None]] = {}
+    for chunk in chunks(verdict_ids):
+        query = select(verdict.c.verdict_id, verdict.c.score, verdict.c.lead).where(verdict.c.verdict_id.in_(chunk))
+        found |= {row.verdict_id: (row.score, row.lead) for row in connection.execute(query)}
+    return found
+
+
+def grouped(places: Sequence[QueuePlace]) -> list[list[QueuePlace]]:
+    """Return the places by franchise: groups and members, the most pressing first."""
+    franchises: dict[tuple[str, Kind | None], list[QueuePlace]] = {}
+    for place in sorted(places, key=lambda place: place.before):
+        franchises.setdefault((place.franchise, place.kind), []).append(place)
+    groups = [
+        members[start : start + _LARGEST_GROUP]
+        for members in franchises.values()
+        for start in range(0, len(members), _LARGEST_GROUP)
+    ]
+    return sorted(groups, key=lambda group: group[0].before)
+
+
+def first_of(groups: Sequence[Sequence[QueuePlace]], most: int) -> list[list[QueuePlace]]:
+    """Return the first ``most`` places, each group's by season or part; the last group may lose its least pressing."""
+    first, room = [], most
+    for group in groups:
+        if room <= 0:
+            break
+        kept = group[:room]
+        room -= len(kept)
+        first.append(sorted(kept, key=lambda place: (place.number, place.before)))
+    return first
+
+
+@dataclass(frozen=True, slots=True)
+class QueueEntry:
     """A video that waits for a person.
 
     Attributes:
@@ -57,7 +195,7 @@ class Waiting:
     doubt: float
     franchise: str
     facts: Mapping[str, Any]
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[ReviewCandidate, ...]
     locked: bool = False
     stale: bool = False
 
@@ -75,11 +213,11 @@ class ReviewQueue:
 
     length: int
     by_status: dict[str, int]
-    groups: tuple[tuple[Waiting, ...], ...]
+    groups: tuple[tuple[QueueEntry, ...], ...]
     decided: int = 0
 
     @property
-    def first(self) -> tuple[Waiting, ...]:
+    def first(self) -> tuple[QueueEntry, ...]:
         """The members of all groups in their order."""
         return tuple(entry for group in self.groups for entry in group)
 
@@ -104,12 +242,12 @@ def review_queue_of(services: Services, *, most: int, candidates: int = 5) -> Re
 
 
 def _details(
-    services: Services, connection: Connection, places: Sequence[Place], candidates: int
-) -> dict[int, Waiting]:
+    services: Services, connection: Connection, places: Sequence[QueuePlace], candidates: int
+) -> dict[int, QueueEntry]:
     """Return all that is shown of these videos; one that vanished meanwhile is not among them."""
     video, verdict, vod = services.tables.video, services.tables.verdict, services.cms.vod
     columns = [column for column in vod.c if column.name not in ("vod_content", "vod_blurb", "vod_pic")]
-    found: dict[int, Waiting] = {}
+    found: dict[int, QueueEntry] = {}
     for chunk in chunks(places):
         vod_ids = [place.vod_id for place in chunk]
         verdict_ids = [place.verdict_id for place in chunk]
@@ -121,7 +259,7 @@ def _details(
         rows = {row["vod_id"]: row for row in connection.execute(query).mappings()}
         prints = select(verdict.c.verdict_id, verdict.c.fingerprint).where(verdict.c.verdict_id.in_(verdict_ids))
         judged = {row.verdict_id: row.fingerprint for row in connection.execute(prints)}
-        choice = newest_candidates(services, connection, vod_ids, candidates)
+        choice = newest_candidates(services.tables, connection, vod_ids, candidates)
         for place in chunk:
             if place.vod_id in rows:
                 row, known = rows[place.vod_id], judged.get(place.verdict_id, "")
@@ -129,9 +267,11 @@ def _details(
     return found
 
 
-def _entry(services: Services, place: Place, row: RowMapping, candidates: Sequence[Candidate], judged: str) -> Waiting:
+def _entry(
+    services: Services, place: QueuePlace, row: RowMapping, candidates: Sequence[ReviewCandidate], judged: str
+) -> QueueEntry:
     category = services.categories.get(row["type_id"])
-    return Waiting(
+    return QueueEntry(
         vod_id=place.vod_id,
         title=readable(row["vod_name"]),
         year=readable(row["vod_year"]),

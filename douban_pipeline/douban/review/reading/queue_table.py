@@ -12,10 +12,9 @@ from typing import Any
 from douban_pipeline.core.ui.launchpad_links import Launchpad
 from douban_pipeline.core.ui.presentation import Markdown, escaped, subject_link, table
 from douban_pipeline.douban.links import IGNORED_DAYS, decide
-from douban_pipeline.douban.review.reading.queue import ReviewQueue, Waiting
+from douban_pipeline.douban.review.reading.queue import QueueEntry, ReviewQueue
 from douban_pipeline.douban.review.reading.sheet import held_by_others, item_label, plain
-from douban_pipeline.douban.review.recording.candidates import Candidate
-from douban_pipeline.douban.review.recording.standing import Holders, holders_of
+from douban_pipeline.douban.review.recording.snapshot import ReviewCandidate, SubjectHolders, holders_of
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import DecisionAction
 
@@ -26,12 +25,12 @@ _CANDIDATES = 3
 _REASON_CHARACTERS = 40
 
 
-def holders_shown(services: Services, queue: ReviewQueue) -> Mapping[int, Holders]:
+def holders_shown(services: Services, queue: ReviewQueue) -> Mapping[int, SubjectHolders]:
     """Return which videos have the subjects that the tables show."""
     return holders_of(services, {each.douban_id for entry in queue.first[:SHOWN] for each in entry.candidates})
 
 
-def pressing_table(queue: ReviewQueue, holders: Mapping[int, Holders], location: str) -> str:
+def pressing_table(queue: ReviewQueue, holders: Mapping[int, SubjectHolders], location: str) -> str:
     """Return the most pressing videos, and say how many more are on the sheet, and how many on none."""
     first = queue.first[:SHOWN]
     text = table([_shown(entry, holders, location) for entry in first], most=SHOWN)
@@ -41,7 +40,7 @@ def pressing_table(queue: ReviewQueue, holders: Mapping[int, Holders], location:
     return text + (f"\n\n{'，'.join(told)}。" if told else "")
 
 
-def _shown(entry: Waiting, holders: Mapping[int, Holders], location: str) -> dict[str, object]:
+def _shown(entry: QueueEntry, holders: Mapping[int, SubjectHolders], location: str) -> dict[str, object]:
     best = entry.candidates[0] if entry.candidates else None
     held = _held(entry, best, holders) if best else ""
     return {
@@ -61,17 +60,17 @@ def _titled(title: str, year: object) -> str:
     return f"{title}（{year}）" if year else title
 
 
-def _named(candidate: Candidate, entry: Waiting) -> Markdown:
+def _named(candidate: ReviewCandidate, entry: QueueEntry) -> Markdown:
     # The same title twice in a row only breaks the lines.
     title = "同名" if candidate.title == entry.title else candidate.title
     return Markdown(f"{subject_link(candidate.douban_id)}\u00a0{escaped(_titled(title, candidate.year or '?'))}")
 
 
-def _points(best: Candidate, lead: float | None) -> Markdown:
+def _points(best: ReviewCandidate, lead: float | None) -> Markdown:
     return Markdown(_unbroken(f"{best.score:.1f} / {'—' if lead is None else f'{lead:.1f}'}"))
 
 
-def _own_words(reason: str, best: Candidate | None) -> str:
+def _own_words(reason: str, best: ReviewCandidate | None) -> str:
     """Return a reason without what the columns say of the best candidate; what it says of another stays."""
     if best is None:
         return reason
@@ -85,7 +84,7 @@ def _short(reason: str) -> str:
     return line if len(line) <= _REASON_CHARACTERS else line[: _REASON_CHARACTERS - 1] + "…"
 
 
-def _held(entry: Waiting, candidate: Candidate, holders: Mapping[int, Holders]) -> str:
+def _held(entry: QueueEntry, candidate: ReviewCandidate, holders: Mapping[int, SubjectHolders]) -> str:
     """Say which other videos have a candidate's subject; empty for none."""
     count, others = held_by_others(entry, candidate.douban_id, holders)
     more = f" 等 {count} 部" if count > len(others) else ""
@@ -97,7 +96,7 @@ def _unbroken(text: str) -> str:
     return "\u2060".join(text.replace(" ", "\u00a0"))
 
 
-def links_of(entry: Waiting, holders: Mapping[int, Holders]) -> Iterator[tuple[str, Launchpad]]:
+def links_of(entry: QueueEntry, holders: Mapping[int, SubjectHolders]) -> Iterator[tuple[str, Launchpad]]:
     """Yield the launches that settle a video, each with the text of its link."""
     seen = {"verdict_id": entry.verdict_id} if entry.verdict_id else {}
     if entry.candidates and not entry.stale:
@@ -123,11 +122,11 @@ def links_of(entry: Waiting, holders: Mapping[int, Holders]) -> Iterator[tuple[s
         yield "清除", _launch(entry, DecisionAction.clear_id, **seen)
 
 
-def _launch(entry: Waiting, action: DecisionAction, **given: Any) -> Launchpad:
+def _launch(entry: QueueEntry, action: DecisionAction, **given: Any) -> Launchpad:
     return decide(entry.vod_id, action, dry_run=False, **given)
 
 
-def _comments(entry: Waiting, holders: Mapping[int, Holders]) -> str:
+def _comments(entry: QueueEntry, holders: Mapping[int, SubjectHolders]) -> str:
     """Return comments behind the config that say which id is which, for whoever puts another one in."""
     lines = [
         f"# {each.rank}: {each.douban_id} {plain(each.title)[:30]} ({each.year or '?'}) {_held(entry, each, holders)}"
@@ -136,7 +135,7 @@ def _comments(entry: Waiting, holders: Mapping[int, Holders]) -> str:
     return "".join(f"{line.rstrip()}\n" for line in lines)
 
 
-def candidates_table(queue: ReviewQueue, holders: Mapping[int, Holders]) -> str:
+def candidates_table(queue: ReviewQueue, holders: Mapping[int, SubjectHolders]) -> str:
     """Return the best candidates of the most pressing videos, with what earns them points and what speaks against."""
     rows = [
         _candidate(entry, each, holders) for entry in queue.first[:SHOWN] for each in entry.candidates[:_CANDIDATES]
@@ -144,7 +143,9 @@ def candidates_table(queue: ReviewQueue, holders: Mapping[int, Holders]) -> str:
     return table(rows, most=_CANDIDATES * SHOWN)
 
 
-def _candidate(entry: Waiting, candidate: Candidate, holders: Mapping[int, Holders]) -> Mapping[str, object]:
+def _candidate(
+    entry: QueueEntry, candidate: ReviewCandidate, holders: Mapping[int, SubjectHolders]
+) -> Mapping[str, object]:
     return {
         "影片": f"{entry.vod_id} {entry.title}",
         "#": candidate.rank,

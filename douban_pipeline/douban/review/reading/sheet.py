@@ -1,23 +1,33 @@
-"""What the review sheet shows, as plain data: every field in words, both sides of it, and how the matcher read them.
+"""The review sheet: every field in words, both sides of it, how the matcher read them, and the page that shows it.
 
-`sheet_html` puts it into a page. Nothing here decides: what a reviewer chooses is checked when it is recorded.
+Nothing here decides: what a reviewer chooses is checked when it is recorded.
 """
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import cache
+from importlib import resources
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from markupsafe import Markup
+
 from douban_pipeline.core.ui.launchpad_links import MOST_CHARACTERS, Launchpad
 from douban_pipeline.core.ui.presentation import local_time
-from douban_pipeline.douban.review.reading.queue import ReviewQueue, Waiting
-from douban_pipeline.douban.review.recording.candidates import Candidate
-from douban_pipeline.douban.review.recording.form import LARGEST_ID
-from douban_pipeline.douban.review.recording.standing import Holders, holders_of, titles_of
+from douban_pipeline.core.ui.templates import render
+from douban_pipeline.douban.review.reading.queue import QueueEntry, ReviewQueue
+from douban_pipeline.douban.review.recording.snapshot import (
+    LARGEST_ID,
+    ReviewCandidate,
+    SubjectHolders,
+    holders_of,
+    titles_of,
+)
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.sources.subject_urls import SMALLEST_ID
 from douban_pipeline.douban.store.states import ReviewStatus
@@ -94,12 +104,14 @@ def plain(text: object) -> str:
     return " ".join(line.split())[:_MOST_LETTERS]
 
 
-def _name(group: Sequence[Waiting]) -> str:
+def _name(group: Sequence[QueueEntry]) -> str:
     """Return what a franchise is called: the shortest title tells it best."""
     return min((plain(clean_title(entry.title)) for entry in group), key=len)
 
 
-def _card(entry: Waiting, holders: Mapping[int, Holders], titles: Mapping[int, str], zone: ZoneInfo) -> dict[str, Any]:
+def _card(
+    entry: QueueEntry, holders: Mapping[int, SubjectHolders], titles: Mapping[int, str], zone: ZoneInfo
+) -> dict[str, Any]:
     return {
         "vod": entry.vod_id,
         "title": plain(entry.title),
@@ -127,7 +139,7 @@ def _day(moment: datetime | None, zone: ZoneInfo) -> str:
     return f"{moment.astimezone(zone):%Y-%m-%d}" if moment else ""
 
 
-def _local(entry: Waiting) -> dict[str, list[str]]:
+def _local(entry: QueueEntry) -> dict[str, list[str]]:
     facts = entry.facts
     return _filled(
         {
@@ -152,7 +164,9 @@ def item_label(name: str) -> str:
     return LABELS.get(_ITEM_ROWS.get(name, name), name)
 
 
-def held_by_others(entry: Waiting, douban_id: int, holders: Mapping[int, Holders]) -> tuple[int, tuple[int, ...]]:
+def held_by_others(
+    entry: QueueEntry, douban_id: int, holders: Mapping[int, SubjectHolders]
+) -> tuple[int, tuple[int, ...]]:
     """Return how many other videos have a subject, and one or two of these."""
     found = holders.get(douban_id)
     if found is None:
@@ -161,12 +175,14 @@ def held_by_others(entry: Waiting, douban_id: int, holders: Mapping[int, Holders
     return found.others(entry.vod_id, carries=carries)
 
 
-def _held(entry: Waiting, douban_id: int, holders: Mapping[int, Holders], titles: Mapping[int, str]) -> dict[str, Any]:
+def _held(
+    entry: QueueEntry, douban_id: int, holders: Mapping[int, SubjectHolders], titles: Mapping[int, str]
+) -> dict[str, Any]:
     count, others = held_by_others(entry, douban_id, holders)
     return {"holders": count, "held": [[vod_id, plain(titles.get(vod_id, ""))] for vod_id in others]}
 
 
-def _candidate(candidate: Candidate) -> dict[str, Any]:
+def _candidate(candidate: ReviewCandidate) -> dict[str, Any]:
     facts = candidate.facts
     original = facts.get("original_title", "")
     years = [facts.get("year"), *facts.get("release_years", ())]
@@ -199,7 +215,7 @@ def _candidate(candidate: Candidate) -> dict[str, Any]:
     }
 
 
-def _marks(candidate: Candidate) -> dict[str, list[Any]]:
+def _marks(candidate: ReviewCandidate) -> dict[str, list[Any]]:
     """Return outcome, points and most points of every row of the comparison that the matcher looked at."""
     marks: dict[str, list[Any]] = {}
     for item in candidate.items:
@@ -223,3 +239,41 @@ def _filled(rows: Mapping[str, Iterable[Any]]) -> dict[str, list[str]]:
     """Return the rows that something is known of, each as its words."""
     told = {row: [word for each in values if (word := plain(each or ""))] for row, values in rows.items()}
     return {row: words for row, words in told.items() if words}
+
+
+SHEET_NAME = "review_queue.html"
+_PACKAGE = "douban_pipeline.douban.review.reading"
+
+_SCRIPTS = ("launchpad.js", "choices.js", "cards.js", "main.js")
+
+
+def sheet_page(sheet: Mapping[str, Any]) -> bytes:
+    """Return the page of what `sheet_of` returned, as one file: it asks no server and runs no script but its own.
+
+    The policy in its head names style and scripts by their hashes. What it shows is in it as JSON, and its scripts set
+    outside text as text, never as markup.
+    """
+    script, style = _script(), _file("sheet.css")
+    policy = (
+        f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; base-uri 'none'; form-action 'none'"
+    )
+    # Ours as they are: the policy's quotes, and style and scripts whose hashes it names.
+    ours = {"policy": policy, "style": style, "script": script}
+    trusted = {name: Markup(text) for name, text in ours.items()}  # noqa: S704 - nothing from outside is in them
+    return render(_PACKAGE, "sheet_files/sheet.html", sheet=sheet, **trusted).encode()
+
+
+def _hash(text: str) -> str:
+    digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+    return f"'sha256-{digest}'"
+
+
+@cache
+def _script() -> str:
+    """Return the scripts as one, of which nothing can be reached from elsewhere."""
+    return f"(() => {{\n{''.join(map(_file, _SCRIPTS))}}})();"
+
+
+@cache
+def _file(name: str) -> str:
+    return resources.files(_PACKAGE).joinpath("sheet_files", name).read_text("utf-8")

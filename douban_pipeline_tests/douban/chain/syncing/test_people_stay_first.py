@@ -12,7 +12,8 @@ from douban_pipeline.douban.chain.attempts import Attempts
 from douban_pipeline.douban.chain.linking import verdicts
 from douban_pipeline.douban.chain.syncing.decisions import apply_decisions
 from douban_pipeline.douban.chain.syncing.writer import FieldWriter
-from douban_pipeline.douban.review.recording.decisions import Wish, record
+from douban_pipeline.douban.review.recording.record import record
+from douban_pipeline.douban.store.decisions import Decision
 from douban_pipeline.douban.store.states import DecisionAction, TaskStage
 from douban_pipeline.douban.store.tasks import TaskQueue
 from douban_pipeline_tests.douban.chain.syncing.conftest import RIVAL
@@ -183,8 +184,8 @@ def test_a_decision_about_the_id_that_stood_is_about_no_other(stage, action):
     assert scenario.play().success
     scenario.clock.advance(minutes=5)
     signed = {"reviewer": "小王", "note": "", "run_id": "launch", "dry_run": False}
-    [item] = record(scenario.services, [Wish(5, DecisionAction(action))], **signed).items
-    assert item.outcome == "recorded"
+    [item] = record(scenario.services, [Decision(5, DecisionAction(action))], **signed).items
+    assert item.status == "recorded"
     scenario.library.set_cms(5, vod_douban_id=KITE["id"])
     # Our state knows of it by the time the run comes.
     scenario.library.intake.sweep(0, 1)
