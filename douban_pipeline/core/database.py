@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -198,7 +198,7 @@ def run_transaction(engine: Engine, work: Callable[[Connection], _Result]) -> _R
     Raises:
         DBAPIError: The last attempt lost against another transaction too, or a statement failed for another reason.
     """
-    for attempt in _attempts():
+    for attempt in stamina.retry_context(on=_lost_to_another, attempts=6, timeout=60, wait_initial=0.02, wait_max=1.0):
         with attempt, engine.begin() as connection:
             return work(connection)
     raise AssertionError("the last attempt returns or raises")
@@ -207,22 +207,6 @@ def run_transaction(engine: Engine, work: Callable[[Connection], _Result]) -> _R
 def run_statement(engine: Engine, statement: Executable, parameters: _Parameters | None = None) -> int:
     """Run one statement as `run_transaction` does; return how many rows it changed."""
     return run_transaction(engine, lambda connection: connection.execute(statement, parameters).rowcount)
-
-
-def _attempts() -> Iterable[AbstractContextManager[Any]]:
-    return stamina.retry_context(on=_lost_to_another, attempts=6, timeout=60, wait_initial=0.02, wait_max=1.0)
-
-
-def transactions(engine: Engine) -> Iterator[AbstractContextManager[Connection]]:
-    """Yield a transaction, and another one each time the last lost against another one; use `run_transaction`."""
-    for attempt in _attempts():
-        yield _attempted(engine, attempt)
-
-
-@contextmanager
-def _attempted(engine: Engine, attempt: AbstractContextManager[Any]) -> Iterator[Connection]:
-    with attempt, engine.begin() as connection:
-        yield connection
 
 
 def _lost_to_another(error: Exception) -> bool:
