@@ -52,7 +52,7 @@ class BatchDecision:
 
 
 @dataclass(frozen=True, slots=True)
-class BestCandidate:
+class TopCandidate:
     """The best candidate of the newest verdict, and what speaks against it, in sentences by code."""
 
     douban_id: int
@@ -84,13 +84,13 @@ class BatchVideo:
     verdict_id: int = 0
     lead: float | None = None
     stale: bool = False
-    best: BestCandidate | None = None
+    best: TopCandidate | None = None
     pending: Sequence[Decision] = ()
     chosen: int = 0
     reverted: Collection[int] = ()
 
 
-def target_of(batch: BatchDecision, best: BestCandidate | None) -> int:
+def target_of(batch: BatchDecision, best: TopCandidate | None) -> int:
     """Return the subject that a video would get; 0 where the action gives it none."""
     if batch.action in FROM_CANDIDATES:
         return best.douban_id if best else 0

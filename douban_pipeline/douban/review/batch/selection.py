@@ -18,7 +18,7 @@ from douban_pipeline.cms.values import readable
 from douban_pipeline.core.database import chunks, reading
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.douban.review.batch.filters import VideoFilter, problems_of
-from douban_pipeline.douban.review.batch.rules import BatchDecision, BatchVideo, BestCandidate, batch_refusal
+from douban_pipeline.douban.review.batch.rules import BatchDecision, BatchVideo, TopCandidate, batch_refusal
 from douban_pipeline.douban.review.reading.ordering import ConfirmLines, doubt_of, value_of
 from douban_pipeline.douban.review.recording.rules import faults
 from douban_pipeline.douban.review.recording.snapshot import read_pending
@@ -70,7 +70,7 @@ def matching_videos(
     """
     verdicts = _newest_verdicts(services, connection, vod_ids)
     left = [vod_id for vod_id in vod_ids if asked.score_fits(_score(verdicts.get(vod_id)))]
-    best: Mapping[int, BestCandidate] = {}
+    best: Mapping[int, TopCandidate] = {}
     if with_best or asked.coded:
         best = best_candidates(services, connection, [verdicts[id_]["verdict_id"] for id_ in left if id_ in verdicts])
         left = [vod_id for vod_id in left if asked.codes_fit(_codes(verdicts.get(vod_id), best.get(vod_id)))]
@@ -100,7 +100,7 @@ def _matching_video(
     state: RowMapping,
     row: RowMapping | None,
     verdict: RowMapping | None,
-    best: BestCandidate | None,
+    best: TopCandidate | None,
     pending: Sequence[Decision],
     chosen: int,
     reverted: Collection[int],
@@ -146,13 +146,13 @@ def lines_of(services: Services) -> ConfirmLines:
 
 def best_candidates(
     services: Services, connection: Connection, verdict_ids: Collection[int]
-) -> dict[int, BestCandidate]:
+) -> dict[int, TopCandidate]:
     """Return the best candidate of each of these verdicts that has one, by video."""
     table = services.tables.candidate
     query = _columns(table, _CANDIDATE).where(table.c.verdict_id.in_(verdict_ids), table.c.rank == 1)
     rows = connection.execute(query).mappings() if verdict_ids else ()
     return {
-        row["vod_id"]: BestCandidate(
+        row["vod_id"]: TopCandidate(
             row["douban_id"],
             row["title"],
             row["year"],
@@ -193,7 +193,7 @@ def _score(verdict: RowMapping | None) -> float | None:
     return verdict["score"] if verdict else None
 
 
-def _codes(verdict: RowMapping | None, best: BestCandidate | None) -> set[str]:
+def _codes(verdict: RowMapping | None, best: TopCandidate | None) -> set[str]:
     return {*((verdict["reasons"] or ()) if verdict else ()), *(best.objections if best else ())}
 
 
@@ -220,7 +220,7 @@ class SelectedVideo:
     douban_id: int
     score: float | None
     verdict_id: int
-    best: BestCandidate | None
+    best: TopCandidate | None
 
 
 class LeftOut(NamedTuple):
