@@ -10,6 +10,7 @@ from pathlib import Path
 import dagster as dg
 import typer
 from dagster._core.errors import DagsterExecutionInterruptedError
+from rich.console import Console
 
 from douban_pipeline.dagster_kit.runs import set_pool_limits
 from douban_pipeline.demo.replay import ReplayServer
@@ -27,13 +28,12 @@ from douban_pipeline.douban.chain.due.intake import Intake
 from douban_pipeline.douban.jobs import POOL_LIMITS
 from douban_pipeline.douban.services import open_services
 from douban_pipeline.douban.settings import load_settings
-from douban_pipeline.ops.console import console
 
 DEMO_SPREAD = timedelta(minutes=30)
 GRACE_SECONDS = 15
 
 
-def run_once() -> None:
+def run_once(console: Console) -> None:
     """Run the whole chain over the bundled sample, through Dagster, and print what came of it.
 
     Raises:
@@ -48,7 +48,7 @@ def run_once() -> None:
         raise typer.Exit(1)
 
 
-def open_ui(port: int) -> None:
+def open_ui(port: int, console: Console) -> None:
     """Open Dagster's UI on the demo library, with sensors and schedules running, until Ctrl-C.
 
     Raises:
@@ -81,10 +81,10 @@ def open_ui(port: int) -> None:
         os.environ["PYTHONWARNINGS"] = "ignore:Parameter,ignore:Function"  # of beta features, used on purpose
         # From the demo's folder: Dagster lets a `.env` of the working directory override the environment, and a
         # checkout's may name a real CMS.
-        raise typer.Exit(_until_stopped(command, home))
+        raise typer.Exit(_until_stopped(command, home, console))
 
 
-def _until_stopped(command: list[str], directory: Path) -> int:
+def _until_stopped(command: list[str], directory: Path, console: Console) -> int:
     """Run ``command`` until it ends; Ctrl-C reaches it too, and it is given the time to stop cleanly."""
     # A shell starts what runs in the background with Ctrl-C ignored, and Dagster stops its children by it.
     signal.signal(signal.SIGINT, signal.default_int_handler)

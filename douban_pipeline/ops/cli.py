@@ -123,12 +123,12 @@ def show_settings() -> None:
 @app.command()
 def demo() -> None:
     """Run the whole chain over the bundled sample, through Dagster, and print what came of it."""
-    from douban_pipeline.ops.console import silence_beta_warnings
+    from douban_pipeline.ops.console import console, silence_beta_warnings
 
     silence_beta_warnings()  # before the import that loads the whole code location
     from douban_pipeline.demo import commands
 
-    commands.run_once()
+    commands.run_once(console)
 
 
 @app.command()
@@ -136,12 +136,12 @@ def dev(
     port: Annotated[int, typer.Option(help="Port of Dagster's UI, on 127.0.0.1.")] = 3000,
 ) -> None:
     """Open Dagster's UI on the demo library, with sensors and schedules running."""
-    from douban_pipeline.ops.console import silence_beta_warnings
+    from douban_pipeline.ops.console import console, silence_beta_warnings
 
     silence_beta_warnings()  # before the import that loads the whole code location
     from douban_pipeline.demo import commands
 
-    commands.open_ui(port)
+    commands.open_ui(port, console)
 
 
 # --- measuring --------------------------------------------------------------------------------------------------------
