@@ -1,4 +1,4 @@
 """The core system: keeps a video library's metadata true to Douban.
 
-Schedules stand in ``schedules``, sensors in ``sensors``; the chain's assets stand in ``chain``, a package a step.
+Schedules are in ``schedules``, sensors in ``sensors``; the chain's assets are in ``chain``, a package for each step.
 """

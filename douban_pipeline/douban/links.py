@@ -14,7 +14,7 @@ from douban_pipeline.douban.store.states import DecisionAction
 from douban_pipeline.matching import clean_title
 
 LOCATION = "__repository__@douban_pipeline"
-"""Repository and code location as `workspace.yaml` names them; where a run tells another one, that is taken."""
+"""Repository and code location as `workspace.yaml` names them; where a run names another one, that is taken."""
 
 BATCH = 100
 """Videos that `record_batch_decisions` takes at once unless it is given another number, and that fit into a link."""

@@ -21,7 +21,7 @@ shard_backfill = dg.BackfillPolicy.multi_run(max_partitions_per_run=SHARDS_PER_R
 
 
 def shard_numbers(keys: Sequence[str]) -> list[int]:
-    """Return the shards that partition keys stand for."""
+    """Return the shards that partition keys name."""
     return [int(key) for key in keys]
 
 

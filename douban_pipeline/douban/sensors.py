@@ -50,7 +50,8 @@ def due_videos_sensor(
 
     Not while that shard is running, and never more runs than `DOUBAN_PIPELINE_MAX_SYNC_RUNS`. A shard whose run failed
     is paused for a minute, for ten if it fails again; while a guard fails, which would stop every run, one is tried
-    every ten minutes. Correctness rests on the tasks' leases, so a run launched by hand at the same time does no harm.
+    every ten minutes. Correctness depends on the tasks' leases, so a run launched by hand at the same time is
+    harmless.
     """
     refusal = _setup_refusal(services)
     if refusal:

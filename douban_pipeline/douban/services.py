@@ -100,7 +100,7 @@ class Services(Platform):
 
     @property
     def sources_in_use(self) -> frozenset[str]:
-        """The sources that the settings have asked; gates of others stand as they were left."""
+        """The sources that the settings have asked; gates of others stay as they were left."""
         return frozenset({DOUBAN, *self.settings.search_urls, *([LLM] if self.settings.ai_intros else [])})
 
     def vocabulary(self, type_id: int) -> SiteVocabulary:

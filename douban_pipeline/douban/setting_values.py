@@ -26,7 +26,7 @@ FieldPolicy = Literal["never", "fill", "overwrite"]
 
 DEFAULT_FIELD_POLICIES: dict[str, FieldPolicy] = {
     # The collector's duplicate keys (name, type, year, area, lang, actor, director, Douban id): a rewritten key
-    # makes the next collection insert a second row. Gaps may be filled; what stands is left alone.
+    # makes the next collection insert a second row. Gaps may be filled; what has a value is left alone.
     "vod_name": "never",
     "vod_year": "fill",
     "vod_area": "fill",

@@ -41,7 +41,7 @@ PREFIX = "DOUBAN_PIPELINE_"
 LIBRARY_BACKENDS = ("mysql", "mariadb", "sqlite")
 """Databases that a CMS's library may lie in."""
 PUBLIC_REQUESTS_PER_MINUTE = 60
-"""The most that any public source is known to stand; more is allowed only for a source on this machine."""
+"""The most that any public source is known to allow; more is allowed only for a source on this machine."""
 
 
 LLM_SECONDS = 90.0

@@ -146,7 +146,7 @@ class Attempts:
                 self._source_down = error
             self.requeue(task, error)
         except Exception as error:
-            # One odd row must not stop the rest: the log has the traceback, and the video shows the error.
+            # One odd row must not stop the others: the log has the traceback, and the video shows the error.
             logger.exception("video %s", task.vod_id)
             self.fail(task, f"内部错误 {type(error).__name__}: {error}")
         return None

@@ -47,7 +47,7 @@ class IntroAttempts(Attempts):
             super().requeue(task, error)
 
     def fail(self, task: Task, reason: str) -> None:
-        """Count a failure of ``task`` for which no source is to blame, and let it wait."""
+        """Count a failure of ``task`` for which no source is to blame, and defer it."""
         self._count(task, reason, OTHER_MINUTES)
 
     def _defer_visit(self, connection: Connection, task: Task, until: datetime) -> None:

@@ -1,4 +1,4 @@
-"""The fact sheet of a video: everything an introduction may rest on, and nothing else."""
+"""The fact sheet of a video: everything an introduction may use, and nothing else."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class FactSheet:
 def fact_sheet(video: Video, record: SubjectRecord | None, douban_id: int) -> FactSheet:
     """Return the fact sheet of a video.
 
-    Douban's values stand where it gave any; people and titles of the site that Douban does not name come after them,
+    Douban's values are used where it gave any; people and titles of the site that Douban does not name come after them,
     for both are facts of the library.
 
     Args:

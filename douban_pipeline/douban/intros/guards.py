@@ -27,7 +27,7 @@ SHARDS_READ_BACK = 20
 
 
 def intros_unfit(services: Services, connection: Connection) -> Iterator[Breach]:
-    """Find intros of the last hour that stand in the CMS as written and would not pass the guard again.
+    """Find intros of the last hour that are in the CMS as written and would not pass the guard again.
 
     Each is compared with those written before it: of two that are alike the later one is at fault. Names that became
     known only afterwards are nobody's fault. The newest are read back, and every run reads more than one run writes.

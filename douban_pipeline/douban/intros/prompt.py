@@ -1,4 +1,4 @@
-"""What the language model is told. Pure.
+"""The messages to the language model. Pure.
 
 The facts come from outside, so they are data: JSON in a message of their own, cleaned and cut to size, and the
 system message says that nothing in it is an instruction. Whatever the model makes of it, the fact guard reads.

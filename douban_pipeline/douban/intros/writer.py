@@ -80,7 +80,7 @@ class IntroTask:
     reverted_values: Mapping[str, Sequence[Any]]
 
     def signature(self) -> dict[str, Any]:
-        """Return who writes: the pipeline by itself, or a person whose order stands above locks and what was undone."""
+        """Return who writes: the pipeline by itself, or a person whose order overrides locks and earlier reverts."""
         given: dict[str, Any] = {"task_id": self.task.task_id}
         if is_ordered(self.task):
             given |= {
@@ -255,13 +255,13 @@ class IntroWriter:
         applied = [outcome.state is ChangeState.APPLIED for outcome in outcomes]
 
         def finish(connection: Connection) -> None:
-            for (work, _), stands in zip(written, applied, strict=True):
-                if stands:
+            for (work, _), was_applied in zip(written, applied, strict=True):
+                if was_applied:
                     self.queue.finish(connection, work.task.task_id, TaskStatus.SUCCESS)
 
         run_transaction(self.services.engine, finish)
-        for (work, draft), stands, outcome in zip(written, applied, outcomes, strict=True):
-            if not stands:
+        for (work, draft), was_applied, outcome in zip(written, applied, outcomes, strict=True):
+            if not was_applied:
                 yield from self._skip(work.task, work.row, outcome.reason, defer=True, text=draft.text)
                 continue
             yield _result(work.task, work.row, "written", draft.text, change_id=outcome.change_id)

@@ -1,4 +1,4 @@
-"""What answers of Douban, and of the scripts and searches that stand before it, mean: walls, limits, errors. Pure."""
+"""What answers of Douban, and of the scripts and searches in front of it, mean: walls, limits, errors. Pure."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def read_json(source: str, body: bytes) -> Any:
 
 
 def error_of_body(source: str, code: object, message: object) -> SourceError:
-    """Return the error that an error body (``code``, ``msg``) stands for.
+    """Return the error that an error body (``code``, ``msg``) means.
 
     Only words that speak of the subject make a `SubjectMissing`; an unknown message is an ill source, so that a
     wrong key or a broken interface never reads as "does not exist".

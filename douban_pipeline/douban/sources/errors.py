@@ -1,4 +1,4 @@
-"""What a source of Douban's entries can say of the entry asked for, besides what any source can say."""
+"""What a source of Douban's entries can say of the entry asked for, in addition to what any source can say."""
 
 # ruff: noqa: N818 (the names say what happened; all of them are a SourceError)
 

@@ -12,7 +12,7 @@ from douban_pipeline.core.errors import SourceError
 from douban_pipeline.core.http import FetchedAnswer, Fetcher
 
 MISS_MAX_AGE = timedelta(days=1)
-"""An archived answer without any subject is believed no longer than this, unless told otherwise."""
+"""An archived answer without any subject is believed no longer than this, unless the caller gives another age."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class SearchAnswer:
 
     Attributes:
         hits: Subjects in order of appearance, each once, with what the source says of them.
-        snapshots: The archived raw answers it rests on.
+        snapshots: The archived raw answers it was read from.
         requests: Calls made for it; 0 if it is from the archive.
         fetched_at: When the source gave it (UTC).
         provider: Name of the provider that gave it.
@@ -109,7 +109,7 @@ class SearchIncomplete(SourceError):  # noqa: N818 (as its like in `errors`)
     Nothing may be concluded about this question; another may well be answered.
 
     Attributes:
-        cause: The failure that tells when to ask again.
+        cause: The failure that says when to ask again.
     """
 
     healthy = None

@@ -98,7 +98,7 @@ def search_from(
 
 
 def _cause(failures: Sequence[SourceError]) -> SourceError | None:
-    """Return the failure that tells when to ask again; a closed gate only if no call was made, the first to open."""
+    """Return the failure that says when to ask again; a closed gate only if no call was made, the first to open."""
     called = (error for error in failures if not isinstance(error, GateClosed))
     closed = (error for error in failures if isinstance(error, GateClosed))
     # A call that failed just now says more than a gate that was closed before.

@@ -208,7 +208,7 @@ def _refuse_bocha(status: int, headers: httpx.Headers, body: bytes) -> None:
 
 
 def _bocha_error(answer: dict[str, Any]) -> SourceError:
-    """Return the error that ``{"code": "403", "message": …, "log_id": …}`` stands for."""
+    """Return the error that ``{"code": "403", "message": …, "log_id": …}`` means."""
     source = BochaProvider.name
     code = as_int(answer.get("code"))
     message = values.clean(answer.get("message") or answer.get("msg"))[:200]

@@ -236,7 +236,7 @@ class Decision:
 
     @property
     def sentence(self) -> str:
-        """Its reason, with where it stands and the video that it is about."""
+        """Its reason, with where it was written and the video that it is about."""
         title = f"《{self.title}》" if self.title else ""
         return f"{self.where}（影片 {self.vod_id}{title}）：{self.reason}"
 

@@ -6,7 +6,7 @@ import enum
 
 
 class ReviewStatus(enum.StrEnum):
-    """Where the link between a video and its subject stands."""
+    """The status of the link between a video and its subject."""
 
     NOT_FOUND = "NOT_FOUND"
     REVIEW = "REVIEW"
@@ -75,7 +75,7 @@ class DecisionAction(enum.StrEnum):
     replace_and_lock = "replace_and_lock"
     """The given subject is the one, even where another id is locked, and it is locked."""
     clear_id = "clear_id"
-    """The id that stands is wrong; it is not linked automatically again."""
+    """The current id is wrong; it is not linked automatically again."""
     ignore = "ignore"
     """Leave the video alone, for some days or until a person says otherwise."""
     lock_id = "lock_id"
@@ -104,14 +104,14 @@ class DecisionState(enum.StrEnum):
     APPLIED = "applied"
     REFUSED = "refused"
     REVERTED = "reverted"
-    """It was carried out, and taken back since."""
+    """It was applied, and reverted since."""
 
 
 class IntroState(enum.StrEnum):
     """What became of one answer of the language model."""
 
     WRITTEN = "written"
-    """It stands in the CMS, or did until somebody changed it."""
+    """It is in the CMS, or was until somebody changed it."""
     REFUSED = "refused"
     """The fact guard, or the write path, did not let it through."""
     FAILED = "failed"
@@ -119,4 +119,4 @@ class IntroState(enum.StrEnum):
     PREVIEW = "preview"
     """It passed the guard, and was only shown so far or is about to be written."""
     WITHDRAWN = "withdrawn"
-    """It was taken back."""
+    """It was reverted."""

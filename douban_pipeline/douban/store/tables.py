@@ -105,7 +105,7 @@ def own_tables(prefix: str) -> OwnTables:
         Column("intro_ai_fail_count", Integer, nullable=False, server_default=text("0")),
         Column("intro_ai_last_fail_at", UtcDateTime),
         Column("intro_ai_last_fail_reason", String(500), nullable=False, server_default=text("''")),
-        # Also tells what came due lately by shard, from the index alone.
+        # Also gives what came due lately by shard, from the index alone.
         index("video_coming", "douban_next_sync_at", "type_id", "shard"),
         # The first due of each shard and category is one step each in it, however many videos there are.
         index("video_first", "shard", "type_id", "douban_next_sync_at"),
@@ -221,12 +221,12 @@ def own_tables(prefix: str) -> OwnTables:
         Column("note", String(500), nullable=False, server_default=text("''")),
         Column("state", String(16), nullable=False),
         Column("state_reason", String(500), nullable=False, server_default=text("''")),
-        # The same pending decision cannot stand twice; NULL once it is settled.
+        # The same pending decision cannot be recorded twice; NULL once it is settled.
         Column("pending_key", String(96), unique=True),
         Column("run_id", String(64), nullable=False),
-        # All that was recorded at once; taken back at once too.
+        # All that was recorded at once; reverted at once too.
         Column("batch_id", String(64), nullable=False, server_default=text("''")),
-        # The task that carries it out, whose fate it shares.
+        # The task that applies it, whose fate it shares.
         Column("task_id", BigInteger),
         # Not before this; NULL at once. A source that could not be asked puts it off.
         Column("run_after", UtcDateTime),

@@ -21,14 +21,17 @@ GONE = "影片已从 CMS 中删除"
 def state_rows(
     connection: Connection, tables: OwnTables, vod_ids: Iterable[int], *, lock: bool = False
 ) -> dict[int, RowMapping]:
-    """Return our state rows of ``vod_ids`` that exist, by id; with ``lock`` nobody else changes them meanwhile."""
+    """Return our state rows of ``vod_ids`` that exist, by id.
+
+    With ``lock`` nobody else changes them until the transaction ends.
+    """
     query = select(tables.video).where(tables.video.c.vod_id.in_(list(vod_ids)))
     rows = connection.execute(query.with_for_update() if lock else query).mappings()
     return {row["vod_id"]: row for row in rows}
 
 
 def fingerprint(row: Mapping[Any, Any]) -> str:
-    """Return a hash of what a verdict about this video rests on: the `MATCH_COLUMNS` of its CMS row."""
+    """Return a hash of what a verdict about this video depends on: the `MATCH_COLUMNS` of its CMS row."""
     text = "\x1f".join(str(row[column]) for column in MATCH_COLUMNS)
     return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
 

@@ -1,7 +1,7 @@
 """The only door through which a CMS row is written or reverted.
 
 `mac_vod` is MyISAM and cannot take part in a transaction, so a write is three steps: a log row `prepared` with old
-and new values → a conditional UPDATE that takes effect only where the old values still stand and no lock forbids
+and new values → a conditional UPDATE that takes effect only where the old values are still there and no lock forbids
 it → the log row `applied` and our state row updated, in one transaction. A process may die between any two of them:
 `reconcile` reads from the CMS which side of the UPDATE it died on.
 """
@@ -171,7 +171,7 @@ class ChangeLog:
         try:
             written = run_transaction(self.engine, lambda connection: self._updates.execute(connection, write))
         except DataError as error:
-            # One value that does not fit must not stop the rest; sessions are strict, so nothing was written.
+            # One value that does not fit must not stop the others; sessions are strict, so nothing was written.
             refusal = Refusal.of(Reason.VALUE_DOES_NOT_FIT, error=error.orig)
             return WriteOutcome(change, change_id, ChangeState.REFUSED, refusal.sentence)
         return WriteOutcome(change, change_id, ChangeState.APPLIED) if written else self._refused(change, change_id)
@@ -187,7 +187,7 @@ class ChangeLog:
         return WriteOutcome(change, change_id, ChangeState.APPLIED)
 
     def _refused(self, change: Change, change_id: int) -> WriteOutcome:
-        """Return the outcome of a change whose conditions did not hold, with the reason as it can be told now."""
+        """Return the outcome of a change whose conditions did not hold, with the reason that can be found now."""
         with reading(self.engine) as connection:
             row = self.cms.rows(connection, [change.vod_id]).get(change.vod_id)
             state = state_rows(connection, self.tables, [change.vod_id]).get(change.vod_id)
@@ -207,7 +207,7 @@ class ChangeLog:
         run_transaction(self.engine, lambda connection: self._settle(connection, outcomes))
 
     def _settle(self, connection: Connection, outcomes: Sequence[WriteOutcome]) -> None:
-        """Note what became of prepared changes, and what follows from those that stand."""
+        """Note what became of prepared changes, and what follows from those that were applied."""
         log, video = self.tables.log, self.tables.video
         # Two runs may reconcile the same row at once: the first settles it, and our state is not set back by the other.
         prepared = (
@@ -238,9 +238,9 @@ class ChangeLog:
         _mark_reverted(connection, self.tables, reverted)
 
     def reconcile(self) -> list[ReconciledChange]:
-        """Settle what dead runs left `prepared`: the CMS row tells whether the UPDATE took effect.
+        """Settle what dead runs left `prepared`: the CMS row shows whether the UPDATE took effect.
 
-        Rows of runs that may still be alive are left to them, but not for longer than `LOST_AFTER`: nobody can tell
+        Rows of runs that may still be alive are left to them, but not for longer than `LOST_AFTER`: nobody can say
         whether a process on another machine still lives.
         """
         log = self.tables.log

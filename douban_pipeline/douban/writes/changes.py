@@ -30,12 +30,12 @@ class Change:
         action: What kind of write it is: ``link``, ``sync``, ``intro``, `REVERT`, `RESTORE`, or a decision's action.
         old: CMS columns as they were read.
         new: The same columns as they shall be.
-        state: Columns of our state row as they shall be once the write stands.
+        state: Columns of our state row as they shall be once the write is applied.
         operator: `PIPELINE`, or the person who decided.
         reason: One sentence for people, in Chinese.
         automatic: Whether locks forbid it; a person's decision is not automatic. A restore needs the lock.
-        given: CMS columns on which the write rests though it leaves them alone, as they were read.
-        seen: Columns of our state row on which it rests, as they were read: nothing is written once they differ.
+        given: CMS columns on which the write depends though it leaves them alone, as they were read.
+        seen: Columns of our state row on which it depends, as they were read: nothing is written once they differ.
         intro_id: The row of the intro that it writes, whose state follows the change's.
     """
 

@@ -1,7 +1,7 @@
 """Intros in the change log: which changes wrote one, and what a change's fate means for the intro's row.
 
-An intro is told from the facts of one subject. So it belongs to the link under which it was written, and is taken
-back with it.
+An intro is written from the facts of one subject. So it belongs to the link under which it was written, and is
+reverted with it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _FATE = {
 
 @dataclass(frozen=True, slots=True)
 class CurrentIntro:
-    """An intro whose change stands: the change, its video, and the subject it was told from."""
+    """An intro whose change is applied: the change, its video, and the subject it was written from."""
 
     change_id: int
     vod_id: int
@@ -51,7 +51,7 @@ def follow(connection: Connection, tables: OwnTables, change_id: int, state: Cha
 
 
 def current_intros(connection: Connection, tables: OwnTables, vod_ids: Collection[int]) -> list[CurrentIntro]:
-    """Return the intros of ``vod_ids`` whose change was applied and not taken back, the oldest first."""
+    """Return the intros of ``vod_ids`` whose change was applied and not reverted, the oldest first."""
     log, intro = tables.log, tables.intro
     query = (
         select(log.c.change_id, log.c.vod_id, intro.c.douban_id)
@@ -65,7 +65,7 @@ def current_intros(connection: Connection, tables: OwnTables, vod_ids: Collectio
 def withdrawn_intros(
     connection: Connection, tables: OwnTables, vod_ids: Collection[int]
 ) -> list[tuple[CurrentIntro, str]]:
-    """Return the reverts of intros of ``vod_ids`` that stand, each as the intro it took back, with its batch."""
+    """Return the applied reverts of intros of ``vod_ids``, each as the intro it reverted, with its batch."""
     log, intro = tables.log, tables.intro
     query = (
         select(log.c.change_id, log.c.vod_id, intro.c.douban_id, log.c.batch_id)
@@ -97,7 +97,7 @@ def locked_by_writing(connection: Connection, tables: OwnTables, vod_ids: Collec
 
 
 def strayed_intros(connection: Connection, tables: OwnTables, shards: Collection[int]) -> list[CurrentIntro]:
-    """Return the standing intros of ``shards`` whose video has another subject by now, or none, the oldest first.
+    """Return the current intros of ``shards`` whose video has another subject by now, or none, the oldest first.
 
     One whose link a person is asked about has not strayed yet, nor has one whose lock somebody took off.
     """

@@ -1,8 +1,8 @@
-"""Taking writes back, through the same door as every other write; `revert_selection` says which.
+"""Reverting writes, through the same door as every other write; `revert_selection` says which.
 
-Only what still stands as it was written is put back. What a person or the CMS changed since, and what was locked
-since, is left alone and listed. With a link goes the intro that was told from its subject, and with a link that comes
-back comes the intro that went with it. Taking back is itself a logged batch that can be taken back.
+Only what is still as it was written is reverted. What a person or the CMS changed since, and what was locked
+since, is left alone and listed. With a link goes the intro that was written from its subject, and with a link that is
+restored comes the intro that went with it. A revert is itself a logged batch that can be reverted.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from douban_pipeline.douban.writes.revert_plan import RevertedChange, RevertStep
 from douban_pipeline.douban.writes.revert_selection import ChangeSelection, SelectedChange, TooManyError, select_changes
 
 WITH_ITS_LINK = "所依据的豆瓣关联已撤销，简介一并撤销"
-"""Why an intro is taken back that nobody named."""
+"""Why an intro is reverted that nobody named."""
 
 BACK_WITH_ITS_LINK = "所依据的豆瓣关联已恢复，简介一并恢复"
 """Why an intro comes back that nobody named."""
@@ -43,7 +43,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class _RevertOrder:
-    """Who takes back, and why.
+    """Who reverts, and why.
 
     Attributes:
         change_log: The log to write through.
@@ -60,7 +60,7 @@ class _RevertOrder:
 
 @dataclass(slots=True)
 class _VideoChanges:
-    """The changes of one video that are to be taken back, the newest first, and why those are that nobody named."""
+    """The changes of one video that are to be reverted, the newest first, and why those are that nobody named."""
 
     rows: list[RowMapping]
     along: dict[int, str] = field(default_factory=dict)
@@ -77,24 +77,24 @@ def revert(
     most: int | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[RevertedChange]:
-    """Take back the applied changes of ``selection``, and the intros that go with their links.
+    """Revert the applied changes of ``selection``, and the intros that go with their links.
 
     Args:
         change_log: The log to write through; its batch names the revert.
         selection: Which changes.
-        operator: Who takes them back.
+        operator: Who reverts them.
         reason: Why, in a sentence.
         dry_run: Say what would happen, and write nothing.
         decision_id: The decision of which this is a part; it is noted with every change.
         most: How many changes may be selected.
-        progress: Told how many of how many selected changes are done.
+        progress: Called with how many of how many selected changes are done.
 
     Returns:
         One entry a change, the newest first.
 
     Raises:
         ValueError: The selection is empty: everything is never meant.
-        TooManyError: More than ``most`` are selected; nothing was taken back.
+        TooManyError: More than ``most`` are selected; nothing was reverted.
     """
     with reading(change_log.engine) as connection:
         chosen = select_changes(connection, change_log.tables, selection, most=most)
@@ -104,9 +104,9 @@ def revert(
     for chunk in _chunks(chosen):
         work = _work(change_log, chunk)
         with reading(change_log.engine) as connection:
-            standing = _standing(connection, change_log, list(work))
-            _take_along(connection, order, work, standing)
-        results += _take_back(order, work, standing, dry_run=dry_run)
+            current = _current_rows(connection, change_log, list(work))
+            _add_intros(connection, order, work, current)
+        results += _revert_all(order, work, current, dry_run=dry_run)
         done += len(chunk)
         progress(done, len(chosen))
     return sorted(results, key=lambda result: result.change_id, reverse=True)
@@ -137,23 +137,23 @@ def _work(change_log: ChangeLog, chunk: Sequence[SelectedChange]) -> dict[int, _
     return work
 
 
-def _standing(connection: Connection, change_log: ChangeLog, vod_ids: Sequence[int]) -> dict[int, VideoRows]:
-    """Return how the videos stand that exist."""
+def _current_rows(connection: Connection, change_log: ChangeLog, vod_ids: Sequence[int]) -> dict[int, VideoRows]:
+    """Return the current rows of the videos that exist."""
     rows = change_log.cms.rows(connection, vod_ids)
     states = state_rows(connection, change_log.tables, vod_ids)
     return {vod_id: VideoRows(rows[vod_id], states[vod_id]) for vod_id in rows if vod_id in states}
 
 
-def _take_along(
-    connection: Connection, order: _RevertOrder, work: Mapping[int, _VideoChanges], standing: Mapping[int, VideoRows]
+def _add_intros(
+    connection: Connection, order: _RevertOrder, work: Mapping[int, _VideoChanges], current: Mapping[int, VideoRows]
 ) -> None:
     """Add the changes that go with a link: what wrote the intro under it, or withdrew the one under its forerunner.
 
-    Whether a link can be put back may hang on what goes before it, so it is tried out.
+    Whether a link can be restored may depend on what goes before it, so it is tried out.
     """
     gone: set[tuple[int, int]] = set()
     back: set[tuple[int, int, str]] = set()
-    for vod_id, found in standing.items():
+    for vod_id, found in current.items():
         rows = work[vod_id].rows
         if not any("vod_douban_id" in row["new_values"] for row in rows):
             continue
@@ -184,18 +184,18 @@ def _take_along(
         item.rows = sorted([*item.rows, row], key=lambda each: each["change_id"], reverse=True)
 
 
-def _steps(order: _RevertOrder, rows: Sequence[RowMapping], standing: VideoRows) -> Iterator[RevertStep]:
-    """Yield what becomes of each change if those before it are taken back as planned."""
+def _steps(order: _RevertOrder, rows: Sequence[RowMapping], current: VideoRows) -> Iterator[RevertStep]:
+    """Yield what becomes of each change if those before it are reverted as planned."""
     for row in rows:
-        step = plan_revert(row, standing, reason=order.reason, now=order.change_log.clock.now())
-        standing = standing.after(step)
+        step = plan_revert(row, current, reason=order.reason, now=order.change_log.clock.now())
+        current = current.after(step)
         yield step
 
 
-def _take_back(
-    order: _RevertOrder, work: Mapping[int, _VideoChanges], standing: dict[int, VideoRows], *, dry_run: bool
+def _revert_all(
+    order: _RevertOrder, work: Mapping[int, _VideoChanges], current: dict[int, VideoRows], *, dry_run: bool
 ) -> list[RevertedChange]:
-    """Take back change after change of each video, all videos side by side.
+    """Revert change after change of each video, all videos side by side.
 
     A write that was refused at the last moment leaves the video other than planned: it is looked at anew.
     """
@@ -204,20 +204,20 @@ def _take_back(
     while left:
         steps: list[RevertStep] = []
         for vod_id, rows in left.items():
-            found = standing.get(vod_id)
+            found = current.get(vod_id)
             if found is None:
                 results += [_gone(row) for row in rows]
                 rows.clear()
                 continue
             step = plan_revert(rows.pop(0), found, reason=order.reason, now=order.change_log.clock.now())
-            standing[vod_id] = found.after(step)
+            current[vod_id] = found.after(step)
             steps.append(step)
-        results += _write(order, steps, standing) if not dry_run else [step.result for step in steps]
+        results += _write(order, steps, current) if not dry_run else [step.result for step in steps]
         left = {vod_id: rows for vod_id, rows in left.items() if rows}
-    return [_told(result, work[result.vod_id].along) for result in results]
+    return [_with_reason(result, work[result.vod_id].along) for result in results]
 
 
-def _write(order: _RevertOrder, steps: Sequence[RevertStep], standing: dict[int, VideoRows]) -> list[RevertedChange]:
+def _write(order: _RevertOrder, steps: Sequence[RevertStep], current: dict[int, VideoRows]) -> list[RevertedChange]:
     """Write what was planned, one change of each video; return what became of it."""
     results = {step.result.change_id: step.result for step in steps}
     refused: list[int] = []
@@ -229,10 +229,10 @@ def _write(order: _RevertOrder, steps: Sequence[RevertStep], standing: dict[int,
             refused.append(change.vod_id)
     if refused:
         with reading(order.change_log.engine) as connection:
-            anew = _standing(connection, order.change_log, refused)
+            anew = _current_rows(connection, order.change_log, refused)
         for vod_id in refused:
-            standing.pop(vod_id)
-        standing.update(anew)
+            current.pop(vod_id)
+        current.update(anew)
     return list(results.values())
 
 
@@ -256,6 +256,6 @@ def _gone(row: RowMapping) -> RevertedChange:
     return RevertedChange(row["change_id"], row["vod_id"], (), tuple(row["new_values"]), "影片已不存在")
 
 
-def _told(result: RevertedChange, along: Mapping[int, str]) -> RevertedChange:
+def _with_reason(result: RevertedChange, along: Mapping[int, str]) -> RevertedChange:
     why = along.get(result.change_id, "")
     return replace(result, reason=why) if why and not result.reason else result

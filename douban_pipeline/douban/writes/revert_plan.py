@@ -1,4 +1,4 @@
-"""What taking one change back comes to, in view of how its video stands now. Pure: nothing is read or written here."""
+"""What reverting one change comes to, given the current rows of its video. Pure: nothing is read or written here."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from douban_pipeline.douban.writes.refusals import SYNOPSIS_COLUMNS
 _RHYTHM = frozenset({"douban_last_sync_at", "douban_next_sync_at", "intro_ai_last_at"})
 """State that says when work was done; a revert does not turn back time."""
 
-_STANDING = frozenset({"douban_review_status", "douban_review_reason", "douban_ignore_until"})
+_REVIEW_STATE = frozenset({"douban_review_status", "douban_review_reason", "douban_ignore_until"})
 """State that makes sense only together."""
 
 _LOCKS = (
@@ -24,18 +24,18 @@ _LOCKS = (
 )
 """Our locks: the lock, since when, and the columns that it protects. A lock of another time is another lock."""
 
-_RESTS_ON = ("douban_id_source", *(name for lock, time, _ in _LOCKS for name in (lock, time)))
-"""State by which a later lock or a later decision is told: what was planned holds as long as it stands."""
+_SEEN_STATE = ("douban_id_source", *(name for lock, time, _ in _LOCKS for name in (lock, time)))
+"""State that shows a later lock or a later decision: what was planned holds as long as it does not change."""
 
 _OPEN = (ReviewStatus.NOT_FOUND, ReviewStatus.REVIEW)
 
 
 @dataclass(frozen=True, slots=True)
 class RevertedChange:
-    """What became of one change: columns put back, columns left alone, and why.
+    """What became of one change: columns restored, columns left alone, and why.
 
     Attributes:
-        state: Columns of our state row that were put back.
+        state: Columns of our state row that were restored.
         to_review: Whether the video waits for a person now, for the link that went was the machine's.
     """
 
@@ -50,25 +50,25 @@ class RevertedChange:
 
 @dataclass(frozen=True, slots=True)
 class VideoRows:
-    """How a video stands: its CMS row and our state row."""
+    """The current rows of a video: its CMS row and our state row."""
 
     row: Mapping[Any, Any]
     state: Mapping[Any, Any]
 
     def after(self, step: RevertStep) -> VideoRows:
-        """Return how it stands once ``step`` is done."""
+        """Return the rows as they are once ``step`` is done."""
         return VideoRows({**self.row, **step.new}, {**self.state, **step.state}) if step.writes else self
 
 
 @dataclass(frozen=True, slots=True)
 class RevertStep:
-    """One change to be taken back: its row, what becomes of it, and what is written for it.
+    """One change to be reverted: its row, what becomes of it, and what is written for it.
 
     Attributes:
-        old: CMS columns as they stand.
+        old: CMS columns as they are now.
         new: The same columns as they were before the change.
         state: Columns of our state as they shall be.
-        seen: Columns of our state as they stand, by which it was decided.
+        seen: Columns of our state as they are now, from which it was decided.
         writes: Whether anything is written; otherwise the change stays as it is.
     """
 
@@ -82,12 +82,12 @@ class RevertStep:
 
 
 def plan_revert(row: Mapping[Any, Any], standing: VideoRows, *, reason: str, now: datetime) -> RevertStep:
-    """Return what taking back the change ``row`` comes to.
+    """Return what reverting the change ``row`` comes to.
 
     Args:
         row: The change as the log has it.
-        standing: How its video stands.
-        reason: Why it is taken back.
+        standing: The current rows of its video.
+        reason: Why it is reverted.
         now: The present moment.
     """
     old, new = decode(row["old_values"]), decode(row["new_values"])
@@ -97,17 +97,17 @@ def plan_revert(row: Mapping[Any, Any], standing: VideoRows, *, reason: str, now
     kept = locked | confirmed
     restored = [column for column in new if standing.row[column] == new[column] and column not in kept]
     before, moved_on = _state_before(row, standing.state)
-    # What a lock only noted is no write to be put back; but where the lock comes back, so must what it noted.
+    # What a lock only noted is no write to be reverted; but where the lock comes back, so must what it noted.
     locks_again = bool(before.get("intro_locked"))
     written = [column for column in new if old.get(column) != new[column]]
     skipped = [column for column in (new if locks_again else written) if column not in restored]
     if _state_stays(row, written, skipped, locks_again):
         before, moved_on = {}, ()
-    put_back = tuple(name for name, value in before.items() if value != standing.state[name])
+    restored_state = tuple(name for name, value in before.items() if value != standing.state[name])
     if written:
         writes = not set(written).isdisjoint(restored)
     else:
-        writes = not skipped and bool(put_back or not moved_on)
+        writes = not skipped and bool(restored_state or not moved_on)
         skipped = skipped or ([] if writes else list(moved_on))
     why = _why_skipped(skipped, locked, confirmed, standing.row, new, old)
     if not writes:
@@ -120,14 +120,14 @@ def plan_revert(row: Mapping[Any, Any], standing: VideoRows, *, reason: str, now
         # Back to how it was would mean that the next run links it again.
         state["douban_review_status"] = ReviewStatus.REVIEW
         state["douban_review_reason"] = f"关联 {new['vod_douban_id']} 已被撤销：{reason}"[:500]
-        put_back = tuple(name for name in put_back if name not in _STANDING)
+        restored_state = tuple(name for name in restored_state if name not in _REVIEW_STATE)
     state |= _visit(standing, state, now, by_person=not doubted)
     result = RevertedChange(
-        row["change_id"], row["vod_id"], tuple(restored), tuple(skipped), why, put_back, to_review=doubted
+        row["change_id"], row["vod_id"], tuple(restored), tuple(skipped), why, restored_state, to_review=doubted
     )
     as_written = {column: new[column] for column in restored}
     as_before = {column: old[column] for column in restored}
-    seen = {name: standing.state[name] for name in _RESTS_ON}
+    seen = {name: standing.state[name] for name in _SEEN_STATE}
     return RevertStep(row, result, as_written, as_before, state, seen, writes=True)
 
 
@@ -171,20 +171,20 @@ def _confirmed_since(row: Mapping[Any, Any], state: Mapping[Any, Any]) -> set[st
 
 
 def _state_before(row: Mapping[Any, Any], state: Mapping[Any, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Return our state before the change as far as it still is as the change left it, and what moved on since."""
+    """Return our state before the change where it is still as the change left it, and what changed since."""
     before, after = decode(row["state_old"]), decode(row["state_new"])
-    told = {name: value for name, value in before.items() if name not in _RHYTHM and value != after.get(name)}
-    moved_on = {name for name in told if state[name] != after.get(name)}
+    changed = {name: value for name, value in before.items() if name not in _RHYTHM and value != after.get(name)}
+    moved_on = {name for name in changed if state[name] != after.get(name)}
     if "douban_review_status" in before and state["douban_review_status"] != after.get("douban_review_status"):
-        moved_on |= _STANDING & set(told)
+        moved_on |= _REVIEW_STATE & set(changed)
     for lock, time, _ in _LOCKS:
         if time in moved_on:
-            moved_on |= {lock} & set(told)
-    return {name: value for name, value in told.items() if name not in moved_on}, tuple(sorted(moved_on))
+            moved_on |= {lock} & set(changed)
+    return {name: value for name, value in changed.items() if name not in moved_on}, tuple(sorted(moved_on))
 
 
 def _state_stays(row: Mapping[Any, Any], written: Sequence[str], skipped: Sequence[str], locks_again: bool) -> bool:
-    """Return whether our state stays with a column that cannot be put back: the id, or the text that was locked."""
+    """Return whether our state stays with a column that cannot be restored: the id, or the text that was locked."""
     if "vod_douban_id" in written:
         return "vod_douban_id" in skipped
     if "intro_locked" not in row["state_new"]:

@@ -1,4 +1,4 @@
-"""Which changes of the log a person means to take back. Nothing is written here."""
+"""Which changes of the log a person means to revert. Nothing is written here."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from douban_pipeline.douban.store.tables import OwnTables
 
 @dataclass(frozen=True, slots=True)
 class ChangeSelection:
-    """Which changes to take back; the filters that are set all apply, and at least one must be.
+    """Which changes to revert; the filters that are set all apply, and at least one must be.
 
     Attributes:
         change_ids: These changes.
         batch_id: All of one batch: of the log, or of decisions that were recorded together.
         run_id: All of one Dagster run.
         vod_ids: One step back for each of these videos: of the changes that the other filters let through, the newest
-            that still stands and is not itself a revert. What was taken back in part is behind it.
+            that is still applied and is not itself a revert. What was reverted in part is behind it.
         decision_ids: All that these decisions wrote.
         reviewer: All that this person wrote, and what followed from the person's decisions.
         rule_version: All that was written under these rules.
@@ -48,7 +48,7 @@ class ChangeSelection:
 
 @dataclass(frozen=True, slots=True)
 class SelectedChange:
-    """A change to be taken back: its key, and its video."""
+    """A change to be reverted: its key, and its video."""
 
     change_id: int
     vod_id: int
@@ -66,9 +66,9 @@ class TooManyError(Exception):
 def select_changes(
     connection: Connection, tables: OwnTables, selection: ChangeSelection, *, most: int | None = None
 ) -> list[SelectedChange]:
-    """Return the changes of ``selection`` that stand, the newest first.
+    """Return the changes of ``selection`` that are applied, the newest first.
 
-    A revert and what it took back, both selected, cancel out: neither is touched.
+    A revert and what it reverted, both selected, cancel out: neither is touched.
 
     Raises:
         ValueError: The selection is empty.
@@ -77,20 +77,20 @@ def select_changes(
     if selection.is_empty:
         raise ValueError("name a change, a batch, a run, a video, a decision, a reviewer, a rule version or a window")
     log = tables.log
-    stands = log.c.state == ChangeState.APPLIED
+    is_applied = log.c.state == ChangeState.APPLIED
     found: dict[int, SelectedChange] = {}
     reverts: dict[int, int] = {}
     if selection.vod_ids:
         newest = func.max(log.c.change_id)
         for query in _queries(tables, selection, newest, log.c.vod_id):
-            steps = query.where(stands, log.c.reverts_change_id.is_(None), ~_taken_back_in_part(tables))
+            steps = query.where(is_applied, log.c.reverts_change_id.is_(None), ~_reverted_in_part(tables))
             for change_id, vod_id in connection.execute(steps.group_by(log.c.vod_id)):
                 before = found.get(vod_id)
                 if before is None or change_id > before.change_id:
                     found[vod_id] = SelectedChange(change_id, vod_id)
     else:
         for query in _queries(tables, selection, log.c.change_id, log.c.vod_id, log.c.reverts_change_id):
-            limited = query.where(stands) if most is None else query.where(stands).limit(most + 1)
+            limited = query.where(is_applied) if most is None else query.where(is_applied).limit(most + 1)
             for change_id, vod_id, target in connection.execute(limited):
                 found[change_id] = SelectedChange(change_id, vod_id)
                 if target is not None:
@@ -105,7 +105,7 @@ def select_changes(
 
 
 def count(connection: Connection, tables: OwnTables, selection: ChangeSelection, *, standing: bool) -> int:
-    """Return how many changes the filters let through: those that stand, or all that were ever logged."""
+    """Return how many changes the filters let through: those that are applied, or all that were ever logged."""
     log = tables.log
     found: set[int] = set()
     total = 0
@@ -132,7 +132,7 @@ def _with_their_targets(
     yield from (change_id for change_id, target in reverts.items() if target in selected)
 
 
-def _taken_back_in_part(tables: OwnTables) -> ColumnElement[bool]:
+def _reverted_in_part(tables: OwnTables) -> ColumnElement[bool]:
     revert = tables.log.alias()
     return exists().where(revert.c.reverts_change_id == tables.log.c.change_id, revert.c.state == ChangeState.APPLIED)
 
@@ -182,5 +182,5 @@ def _combined(lists: Sequence[tuple[Column[int], tuple[int, ...]]]) -> Iterator[
         return
     (column, values), *others = lists
     for chunk in chunks(values):
-        for rest in _combined(others):
-            yield [column.in_(chunk), *rest]
+        for conditions in _combined(others):
+            yield [column.in_(chunk), *conditions]

@@ -256,7 +256,7 @@ class CandidateFinder:
 
         Raises:
             SearchIncomplete: Nothing that was found fits, and not every provider could be asked.
-            SourceError: A call failed. Nothing may be concluded from the rest.
+            SourceError: A call failed. Nothing may be concluded from the other answers.
         """
         progress = _Progress(video, self.profile.thresholds)
         questions = iter(_questions(video, titles_only=self.search.titles_only))

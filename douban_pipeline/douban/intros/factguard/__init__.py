@@ -1,4 +1,4 @@
-"""The fact guard: what a text must not hold if it is to stand in the CMS. Deterministic; no I/O, no clock, no model.
+"""The fact guard: what a text must not hold if it is to be in the CMS. Deterministic; no I/O, no clock, no model.
 
 ``inspection`` puts the checks together: addresses, markup and emoji (``signs``), numbers (``number_mentions``), titles
 (``title_mentions``), people whom our library knows (``known_people``) and others (``unknown_people``), claims and

@@ -47,7 +47,7 @@ def pieces(text: str, length: int = PIECE) -> set[str]:
 
 
 def longest_copied_run(text: str, source: str) -> str:
-    """Return the longest run of ``text`` that stands in ``source`` too, "" if it is too short for a copy.
+    """Return the longest run of ``text`` that is in ``source`` too, "" if it is too short for a copy.
 
     Both as `bare` gives them. Too short is under `LONGEST_RUN`, or what a shorter source has in all.
     """
@@ -65,7 +65,7 @@ def longest_copied_run(text: str, source: str) -> str:
 
 
 def copied_share(text: str, source: str) -> float:
-    """Return the share, 0 to 1, of the pieces of ``text`` that stand in ``source``; both as `bare` gives them."""
+    """Return the share, 0 to 1, of the pieces of ``text`` that are in ``source``; both as `bare` gives them."""
     said = pieces(text)
     return len(said & pieces(source)) / len(said) if said else 0.0
 

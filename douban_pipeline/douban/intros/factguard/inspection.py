@@ -1,7 +1,7 @@
 """All checks of a text against its fact sheet, one after another.
 
 All violations are reported, each once, in the order of the checks: length, addresses and contacts, markup, emoji,
-numbers, titles, people, claims, copies. A sentence names the offending piece, so that the writer can be told.
+numbers, titles, people, claims, copies. A sentence names the offending piece, so that the writer can correct it.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def inspect(
 
     Args:
         text: The introduction, plain.
-        sheet: The facts it may rest on.
+        sheet: The facts it may use.
         known_people: Names of our library, at least those among `candidates_for_people`.
         others: Introductions of other videos to compare with, best those that share `marks`.
         limits: Its length.

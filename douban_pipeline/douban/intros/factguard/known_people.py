@@ -1,7 +1,7 @@
 """The people a text names that our library knows: found by the dictionary, judged by the fact sheet.
 
-A name of three characters and more is a name wherever it stands. One of two may be a word (黎明, 安静, 成功): then it
-counts only where a role stands beside it, as a single Latin word does. Or it may be the seam of two words (公司|文员),
+A name of three characters and more is a name wherever it is. One of two may be a word (黎明, 安静, 成功): then it
+counts only where a role is beside it, as a single Latin word does. Or it may be the seam of two words (公司|文员),
 so that one without a surname (海涛) counts only at the start of a clause. The longest match wins: 王力 within 王力宏
 is nobody.
 """
@@ -22,7 +22,7 @@ from douban_pipeline.douban.intros.factguard.plain_text import folded, name_form
 from douban_pipeline.matching.text import HAN
 
 MAX_CANDIDATES = 2_000
-"""Substrings worth a look-up: a text of 300 characters has some 1,400; of a longer one the rest is left out."""
+"""Substrings worth a look-up: a text of 300 characters has some 1,400; those beyond this are left out."""
 
 _LETTERS = rf"{HAN}\u3040-\u30ff\uac00-\ud7af"
 _RUN = re.compile(f"[{_LETTERS}]+")
@@ -101,7 +101,7 @@ def foreign_people(text: str, known: Iterable[str], own: Collection[str], story:
 
     Args:
         text: The introduction, `folded`.
-        known: Names of the dictionary, at least those that stand in ``text``.
+        known: Names of the dictionary, at least those that are in ``text``.
         own: People of the fact sheet in the form of `name_form`.
         story: What else the fact sheet says, `folded`: a name in it is a fact.
     """
@@ -130,7 +130,7 @@ def _spans(text: str, name: str, *, own: bool) -> Iterator[_Span]:
 
 
 def _is_person(text: str, span: _Span, others: Iterable[_Span]) -> bool:
-    """Return whether what looks like a name is one where it stands."""
+    """Return whether what looks like a name is one in its place."""
     name = span.name
     if not _HAN_RUN.fullmatch(name):
         return not _LATIN_WORD.fullmatch(name) or _has_role(text, span, others)
@@ -144,7 +144,7 @@ def _is_person(text: str, span: _Span, others: Iterable[_Span]) -> bool:
 
 
 def _has_role(text: str, span: _Span, others: Iterable[_Span]) -> bool:
-    """Return whether a role word stands beside the name, or another person in the same list."""
+    """Return whether a role word is beside the name, or another person in the same list."""
     if _ROLE_BEFORE.search(text[max(0, span.start - 6) : span.start]) or _ROLE_AFTER.match(text[span.end :]):
         return True
     return any(

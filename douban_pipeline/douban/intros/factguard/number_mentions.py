@@ -71,7 +71,7 @@ _TENS = {"十": 10, "百": 100, "千": 1000}
 _MYRIADS = {"万": 10_000, "亿": 100_000_000}
 _FORMAL_DIGITS = str.maketrans("壹贰叁肆伍陆柒捌玖拾佰仟", "一二三四五六七八九十百千")
 _FORMAL = re.compile("[壹贰叁肆伍陆柒捌玖拾佰仟零万亿]{2,}")
-"""Numerals as they stand on cheques; a single one (大陆, 收拾) is a part of a word."""
+"""Numerals as they are written on cheques; a single one (大陆, 收拾) is a part of a word."""
 _NUMERALS = "".join((*_DIGITS, *_TENS, *_MYRIADS, "廿卅"))
 _SAME_UNITS = (
     "季 辑",
@@ -117,7 +117,7 @@ class Number:
     Attributes:
         value: Its value in plain digits, or its characters where they spell no number (十百).
         kind: What it counts, one word for units that count the same; "" where the text does not say.
-        piece: As it stands in the text.
+        piece: As it is written in the text.
     """
 
     value: str
@@ -205,7 +205,7 @@ def chinese_number(text: str) -> int | None:
 
 
 def ungrounded_numbers(text: str, facts: Iterable[Number], duration_minutes: int | None) -> list[str]:
-    """Return the numbers of ``text`` that no fact holds, as they stand in the text.
+    """Return the numbers of ``text`` that no fact holds, as they are written in the text.
 
     A number needs a fact of its value that counts the same, or does not say what it counts (the 2 of a title); where
     the text itself does not say, the value is enough.

@@ -22,7 +22,7 @@ def plain(text: str) -> str:
 
 @lru_cache(maxsize=65536)
 def name_form(name: str) -> str:
-    """Return a name as it stands in a `folded` text."""
+    """Return a name as it is written in a `folded` text."""
     return name_key(plain(name))
 
 

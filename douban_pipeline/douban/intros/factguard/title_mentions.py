@@ -15,7 +15,7 @@ _LEFT_OVER = re.compile(r"[《》〈〉].{0,20}")
 
 
 def title_mentions(text: str) -> list[str]:
-    """Return what stands in brackets of titles, the inner ones too and what looks like them (≪≫), in order."""
+    """Return what is in brackets of titles, the inner ones too and what looks like them (≪≫), in order."""
     return [match[1] or match[2] or "" for match in _BRACKETED.finditer(text.translate(_LOOKALIKES))]
 
 
@@ -55,6 +55,6 @@ def foreign_titles(text: str, titles: Iterable[str], synopsis: str) -> list[str]
 
 
 def _numbered(title: str) -> tuple[str, int | None, frozenset[str]]:
-    """Return what tells a title from its siblings: 庆余年2 and 庆余年 第二季 are the same."""
+    """Return what distinguishes a title from its siblings: 庆余年2 and 庆余年 第二季 are the same."""
     parsed = parse_title(title)
     return parsed.base, parsed.number, parsed.distinct_editions

@@ -1,4 +1,4 @@
-"""People whom nobody knows: names recognised by where they stand (由…执导, 饰演…, 主人公…) or how they look.
+"""People whom nobody knows: names recognised by where they are (由…执导, 饰演…, 主人公…) or how they look.
 
 What the fact sheet says is masked first; a name in what is left has been invented.
 """
@@ -108,7 +108,7 @@ def _dot_is_known(match: re.Match[str], sheet_text: str) -> bool:
 
 
 def _in_roles(clause: str) -> Iterator[str]:
-    """Yield the names that stand beside a role."""
+    """Yield the names beside a role."""
     for match in _BY.finditer(clause):
         for item in _SEPARATOR.split(match["list"]):
             yield from _named(item, by=True)
