@@ -46,7 +46,7 @@ def _key(folded: str) -> str:
 
 
 class _Lexicon:
-    """Words and the codes they stand for. An entry of a table is a code, then words; ``_`` is a space."""
+    """Words and the codes they mean. An entry of a table is a code, then words; ``_`` is a space."""
 
     def __init__(self, *tables: str, suffixes: tuple[str, ...] = (), without: tuple[str, ...] = ()) -> None:
         self._known: dict[str, tuple[str, ...]] = {}
@@ -157,7 +157,7 @@ def regions_of(words: Iterable[str]) -> Regions:
 
 
 def compatible(a: Regions, b: Regions) -> bool | None:
-    """Whether two origins agree: True, False, or None when nobody can tell.
+    """Whether two origins agree: True, False, or None when it is unknown.
 
     They agree when one region is common (a third of all films are co-productions), a state that is gone
     counting as any of its successors, or when a narrow group word (港台, 日韩, 华语, 英美, 北美) of one
@@ -299,7 +299,7 @@ def _first(lexicon: _Lexicon, words: Sequence[str]) -> str | None:
 
 
 def _single(lexicon: _Lexicon, words: Iterable[str]) -> dict[str, str]:
-    """Site words that stand for exactly one code, by code; the first of equal words wins."""
+    """Site words that mean exactly one code, by code; the first of equal words wins."""
     found: dict[str, str] = {}
     for word in words:
         codes, unread = lexicon.read([word])

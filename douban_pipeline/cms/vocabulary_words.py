@@ -55,7 +55,7 @@ def _codes(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# A state that is gone agrees with the states that stand on its ground.
+# A former state agrees with its successor states.
 SUCCESSORS = {
     "SU": _codes("RU UA BY MD EE LV LT GE AM AZ KZ UZ KG TJ TM"),
     "CS": frozenset({"CZ", "SK"}),
@@ -83,7 +83,7 @@ REGION_GROUPS: Mapping[str, frozenset[str]] = {
     "亚洲": ASIA,
     "欧美": EUROPE | {"US", "CA", "AU", "NZ"},
 }
-"""Group words of site filters and the regions they stand for; ``海外`` and :data:`ANY` name no members."""
+"""Group words of site filters and the regions they cover; ``海外`` and :data:`ANY` name no members."""
 
 NARROW = frozenset({"港台", "港澳台", "日韩", "华语", "北美", "英美"})
 

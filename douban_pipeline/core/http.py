@@ -256,7 +256,7 @@ class Fetcher:
             nonlocal pause
             pause = self._pause_before_retry(error)
             late = self._clock.now() - started + timedelta(seconds=pause) > timedelta(seconds=self._total_time)
-            # The waiting itself is done below, on the injected clock; 0.0 tells stamina to go on at once.
+            # The waiting itself is done below, on the injected clock; 0.0 makes stamina go on at once.
             return False if pause < 0 or late else 0.0
 
         for attempt in stamina.retry_context(on=retry_after, attempts=self._attempts, timeout=None):

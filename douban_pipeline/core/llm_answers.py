@@ -1,4 +1,4 @@
-"""Reading what OpenRouter answers: the model's JSON and what it cost, or the error it stands for. Pure.
+"""Reading what OpenRouter answers: the model's JSON and what it cost, or the error it reports. Pure.
 
 Answers follow OpenAI's chat completions; the errors are described at
 https://openrouter.ai/docs/api_reference/errors-and-debugging and https://openrouter.ai/docs/api_reference/limits.
@@ -102,7 +102,7 @@ class Reader:
     prompt: str
 
     def refuse(self, status: int, headers: httpx.Headers, body: bytes) -> None:
-        """Raise what an HTTP error with OpenRouter's own error object stands for."""
+        """Raise the exception for an HTTP error that carries OpenRouter's own error object."""
         if 200 <= status < 300:
             return
         try:

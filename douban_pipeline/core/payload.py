@@ -1,4 +1,4 @@
-"""Reading what a source sent as JSON, and telling walls and error pages from answers. Pure."""
+"""Reading what a source sent as JSON, and distinguishing walls and error pages from answers. Pure."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from dagster_celery.tags import DAGSTER_CELERY_TASK_ID_TAG
 from kombu import Queue
 
 MOST_PRIORITY = 10
-"""Priorities that a queue tells apart; RabbitMQ wants to know when the queue is made."""
+"""Priorities that a queue distinguishes; RabbitMQ wants to know when the queue is made."""
 
 
 @dataclass(slots=True)

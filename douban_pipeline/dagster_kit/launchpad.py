@@ -38,9 +38,9 @@ def person_job(
         work: What the op does: a function of ``context``, ``config`` (annotated with its `dagster.Config` class) and
             resources. The launchpad opens with the defaults of the config class, in the order of its fields.
         name: Name of the job.
-        manual: Description of the job in Markdown. In it, ``{fields}`` stands for a list of the config's fields with
-            their descriptions, ``{examples}`` for ``examples`` as YAML, ``{link}`` for a link to the launchpad filled
-            with the first of them, ``{links}`` for a list of such links to all of them.
+        manual: Description of the job in Markdown. In it, ``{fields}`` is replaced by a list of the config's fields
+            with their descriptions, ``{examples}`` by ``examples`` as YAML, ``{link}`` by a link to the launchpad
+            filled with the first of them, ``{links}`` by a list of such links to all of them.
         examples: Fields of the config and their values, by what they are for; an example that is for nothing in
             particular has an empty key.
         nothing_done: What is said of a run that was refused for its config, such as ``未撤销任何变更``.

@@ -199,7 +199,7 @@ def _join(subject: Subject, key: str) -> str:
 
 
 def _separator(subject: Subject, items: Sequence[str]) -> str:
-    # The scripts split their own lists before joining: a mark that stands inside a name never joins names.
+    # The scripts split their own lists before joining: a mark that is part of a name never joins names.
     usable = [mark for mark in _SEPARATORS if not any(mark.strip() in item for item in items)]
     return usable[_variant(subject) % len(usable)] if usable else " / "
 

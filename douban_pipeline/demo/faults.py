@@ -1,4 +1,4 @@
-"""How the replay upstream misbehaves when told to, and what it remembers of the requests it got."""
+"""How the replay upstream misbehaves on request, and what it remembers of the requests it got."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from douban_pipeline.demo.inventions import INVENTIONS
 
 ENDPOINTS = ("douban", "search", "suggest", "bocha", "llm")
-"""What can be told to misbehave: douban.php, SearXNG, Douban's suggest, Bocha, OpenRouter."""
+"""What can be made to misbehave: douban.php, SearXNG, Douban's suggest, Bocha, OpenRouter."""
 
 FAULTS = (
     "captcha",

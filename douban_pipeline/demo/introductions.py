@@ -87,13 +87,13 @@ def chat_answer(
     if not message:
         return error_answer(400, 'Input required: specify "messages"')
     question = read_request(message)
-    told = question.facts if facts is None else facts
+    facts_used = question.facts if facts is None else facts
     salt = "corrected" if question.corrected else ""
     if invention:
-        wanted = inventions.InventionRequest(told, question.length, people, titles, salt)
+        wanted = inventions.InventionRequest(facts_used, question.length, people, titles, salt)
         text = inventions.invented(invention, wanted)
     else:
-        text = wording.introduction(told, question.length, salt)
+        text = wording.introduction(facts_used, question.length, salt)
     return json_answer(completion(request, number, moment, _shaped(request, text)))
 
 

@@ -1,4 +1,4 @@
-"""What the stand-in model gets wrong when told to: one violation in an otherwise faithful introduction; pure."""
+"""What the stand-in model gets wrong on request: one violation in an otherwise faithful introduction; pure."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def create_library(
     """Create the CMS's tables in ``engine`` (SQLite, MariaDB or MySQL) and fill them; return how many videos came in.
 
     Safe to repeat: a library that has all of ``videos`` is left alone, whatever was written to it since; one that
-    was left half made gets the rest. Nothing that is there is ever changed.
+    was left half made gets what is missing. Nothing that is there is ever changed.
 
     Args:
         engine: Where to.

@@ -48,9 +48,9 @@ class ReplayServer:
     Args:
         subjects: What the upstreams know, in the form `answers` describes. A subject's ``fault`` (one of
             `faults.FAULTS`) makes douban.php misbehave for that id for ever.
-        host: Address to bind; loopback unless told otherwise.
+        host: Address to bind; loopback by default.
         port: Port to bind; 0 takes a free one.
-        now: What the time is (unix seconds), for `requests` and for answers that tell it.
+        now: What the time is (unix seconds), for `requests` and for answers that contain it.
 
     Raises:
         ValueError: A subject's ``fault`` does not exist.

@@ -1,6 +1,6 @@
 """The bundled sample: Douban subjects, and a small library that wants to be matched to them.
 
-Two files of JSON lines in ``demo/data`` (where the facts come from is told in ``SOURCES.md`` beside them). Every
+Two files of JSON lines in ``demo/data`` (where the facts come from is listed in ``SOURCES.md`` beside them). Every
 video says why it is there and what should become of it, so that the demo and the tests can be checked against it.
 """
 
@@ -89,7 +89,7 @@ class SampleVideo(_VideoCore, total=False):
             wrong prefilled id; ``SYNCED`` had a right id from the start; ``FAILED`` has a source that answers badly;
             ``EXCLUDED``, ``LOCKED`` and ``IGNORED`` must stay as they are.
         expect_id: The true subject: always for ``CONFIRMED``, ``SYNCED`` and ``FAILED``, for ``LOCKED`` the id a
-            person fixed, for the rest only where there is one.
+            person fixed, for the others only where there is one.
         state: Applied to our own state row before the first run.
     """
 
@@ -122,7 +122,7 @@ def load_videos() -> list[SampleVideo]:
 
 
 def cms_columns(video: SampleVideo) -> dict[str, Any]:
-    """Return the part of ``video`` that stands in `mac_vod`, still unescaped; `vod_time` is left to the caller."""
+    """Return the part of ``video`` that is kept in `mac_vod`, still unescaped; `vod_time` is left to the caller."""
     return {key: value for key, value in video.items() if key.startswith(("vod_", "type_"))}
 
 

@@ -81,7 +81,7 @@ class EvaluationRequest:
 
 
 def profile_names(given: Sequence[str], default: str) -> tuple[str, ...]:
-    """Return the profiles that are asked for, each once; ``both`` stands for all of them.
+    """Return the profiles that are asked for, each once; ``both`` means all of them.
 
     Raises:
         EvaluationError: There is no profile of that name.
@@ -130,7 +130,7 @@ def evaluate_by_settings(
 
 
 def run(request: EvaluationRequest, console: Console, clock: Clock) -> bool:
-    """Evaluate, write everything, tell it on the terminal, and return whether the limits were kept.
+    """Evaluate, write everything, print it on the terminal, and return whether the limits were kept.
 
     Nothing is written before all is worked out, so that whoever stops it finds the earlier report as it was.
 
@@ -178,7 +178,9 @@ def _read_rows(request: EvaluationRequest) -> list[GoldRow]:
     twice = [name for name, count in names.items() if count > 1]
     if twice:
         # Predictions name a row by its file's base name and line.
-        raise EvaluationError(f"two gold files are called {twice[0]}: rename one, their rows could not be told apart")
+        raise EvaluationError(
+            f"two gold files are called {twice[0]}: rename one, their rows could not be distinguished"
+        )
     return [row for path in request.gold for row in read_gold(path)[: request.limit]]
 
 
@@ -288,24 +290,24 @@ def _share(rate: Proportion) -> str:
 
 
 def _within_limits(reports: Sequence[EvaluationReport], limits: EvaluationLimits, console: Console) -> bool:
-    broken = [f"{report.profile.name}: {told}" for report in reports for told in _broken(report, limits)]
-    for told in broken:
-        console.print(f"[red]not kept:[/red] {told}", highlight=False, soft_wrap=True)
+    broken = [f"{report.profile.name}: {text}" for report in reports for text in _broken(report, limits)]
+    for text in broken:
+        console.print(f"[red]not kept:[/red] {text}", highlight=False, soft_wrap=True)
     return not broken
 
 
 def _broken(report: EvaluationReport, limits: EvaluationLimits) -> list[str]:
-    told = []
+    lines = []
     if limits.most_wrong is not None and len(report.wrong) > limits.most_wrong:
-        told.append(f"{len(report.wrong)} wrong links, and at most {limits.most_wrong} are allowed")
+        lines.append(f"{len(report.wrong)} wrong links, and at most {limits.most_wrong} are allowed")
     if limits.least_coverage is not None:
         coverage = report.headline.linked.share if report.headline else None
         if coverage is None:
-            told.append("there is no row of a headline source, so coverage cannot be told")
+            lines.append("there is no row of a headline source, so coverage is unknown")
         elif coverage < limits.least_coverage:
-            # With the digits that tell them apart, or 75.0 % would be less than 75.0 %.
-            told.append(
+            # With the digits that show the difference, or 75.0 % would be less than 75.0 %.
+            lines.append(
                 f"coverage of the headline sources is {100 * coverage:.3f} %, and at least "
                 f"{100 * limits.least_coverage:g} % is asked for"
             )
-    return told
+    return lines

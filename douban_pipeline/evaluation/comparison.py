@@ -144,7 +144,7 @@ def predictions_of(results: Sequence[Result]) -> dict[Key, Prediction]:
 
 
 def find_predictions(place: Path, profile: str) -> Path:
-    """Return the predictions that ``place`` stands for: a file, or a report's folder.
+    """Return the predictions at ``place``: a file, or a report's folder.
 
     Raises:
         FormatError: There are none.
@@ -183,8 +183,8 @@ def read_predictions(path: Path) -> dict[Key, Prediction]:
                 tuple(int(candidate["douban_id"]) for candidate in raw["candidates"]),
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            told = f"{path}, line {line}: no prediction: {error!r}"
-            raise FormatError(f"{told}; give a {PREDICTIONS} that this command wrote") from None
+            message = f"{path}, line {line}: no prediction: {error!r}"
+            raise FormatError(f"{message}; give a {PREDICTIONS} that this command wrote") from None
     return found
 
 

@@ -112,8 +112,8 @@ def _gold(path: Path, line: int, raw: Mapping[str, Any]) -> GoldRow:
         expected = None if none or trap is not None else int(raw["douban_id"])
         video = facts_of_values(raw, vod_id=line, kind=_KINDS.get(raw.get("type") or ""))
     except (KeyError, TypeError, ValueError) as error:
-        told = "a row needs `vod_name` and one of `douban_id`, `expect: none`, `trap_id`"
-        raise FormatError(f"{path}, line {line}: {told}: {error!r}") from None
+        message = "a row needs `vod_name` and one of `douban_id`, `expect: none`, `trap_id`"
+        raise FormatError(f"{path}, line {line}: {message}: {error!r}") from None
     return GoldRow(
         file=path.name,
         row=line,

@@ -18,7 +18,7 @@ _NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class LocalSearch:
-    """Finds subjects by title, and tells of each what Douban's suggestions tell.
+    """Finds subjects by title, and returns for each what Douban's suggestions contain.
 
     Attributes:
         hidden: A subject that it does not know for now.

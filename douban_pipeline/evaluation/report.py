@@ -184,7 +184,7 @@ PLAIN_COLUMNS = (
 
 
 SIDE_BY_SIDE = tuple(column for column in TRUTH_COLUMNS if column.title in ("Coverage", "Wrong links", "To review"))
-"""Columns in which profiles are told apart at once."""
+"""Columns that show at once how profiles differ."""
 
 
 def columns_of(section: Section) -> tuple[RateColumn, ...]:
@@ -193,7 +193,7 @@ def columns_of(section: Section) -> tuple[RateColumn, ...]:
 
 
 def cell(column: RateColumn, measures: Measures) -> tuple[str, ...]:
-    """Return a measure in words: itself, and what stands behind it. Nothing to measure is a dash."""
+    """Return a measure in words: itself, and what it is based on. Nothing to measure is a dash."""
     value = column.value(measures)
     if isinstance(value, Requests):
         if value.mean is None:
@@ -201,8 +201,8 @@ def cell(column: RateColumn, measures: Measures) -> tuple[str, ...]:
         return f"{value.mean:.2f}", f"95 % ≤ {value.p95}", f"most {value.most}"
     if value.share is None:
         return ("—",)
-    told = percent(value.share)
-    return f"{value.hits:,} · {told}" if column.bad else told, between(value), f"{value.hits:,} / {value.total:,}"
+    share = percent(value.share)
+    return f"{value.hits:,} · {share}" if column.bad else share, between(value), f"{value.hits:,} / {value.total:,}"
 
 
 def between(rate: Proportion) -> str:
@@ -220,7 +220,7 @@ def sentence(code: str) -> str:
 
 
 def place_of(gold: GoldRow) -> str:
-    """Return where a row stands."""
+    """Return a row's file, line and id."""
     return f"{gold.file}:{gold.row}" + (f" {gold.gid}" if gold.gid else "")
 
 
@@ -257,21 +257,21 @@ def described(*reports: EvaluationReport) -> str:
 def remarks(report: EvaluationReport) -> list[str]:
     """Return what has to be known to read the numbers."""
     profile, default = report.profile, Profile(report.profile.name)
-    told = [
+    lines = [
         f"Confirmed from {profile.thresholds.confirm:g} points with a lead of {profile.thresholds.lead:g}, "
         f"reviewed from {profile.thresholds.review:g}."
     ]
     if profile != default:
-        told.append(f"Weights or thresholds are not the defaults: {profile.weights}, {profile.thresholds}.")
+        lines.append(f"Weights or thresholds are not the defaults: {profile.weights}, {profile.thresholds}.")
     if report.run.truths_not_in_corpus:
-        told.append(
+        lines.append(
             f"Rows whose true subject is not in the corpus: {report.run.truths_not_in_corpus:,}. "
             "They count, and cannot be found."
         )
-    told.append(
+    lines.append(
         "Intervals are Wilson's, 95 %. Requests are search calls and detail calls; what an archive holds costs none."
     )
-    return told
+    return lines
 
 
 def sweep_table(report: EvaluationReport) -> list[dict[str, str]]:
@@ -336,7 +336,7 @@ def sweep_plots(reports: Sequence[EvaluationReport]) -> list[str]:
     missing: list[Line] = []
     for colour, report in enumerate(reports, start=1):
         name, found = report.profile.name, report.sweep
-        for points, told, dashed in (
+        for points, label, dashed in (
             (found.loose, f"{name}: also held by score or lead only", True),
             (found.clean, f"{name}: what was linked", False),
         ):
@@ -345,7 +345,7 @@ def sweep_plots(reports: Sequence[EvaluationReport]) -> list[str]:
                 known = [(across, high) for across, high in shares if across is not None and high is not None]
                 mark = known[-1] if known and not dashed else None
                 if known:
-                    lines.append(Line(told, known, mark, dashed, colour))
+                    lines.append(Line(label, known, mark, dashed, colour))
     labels = {"x_label": "coverage of the headline sources"}
     return [
         curve(headline, title="Wrong links against coverage", y_label="wrong links, headline sources", **labels),

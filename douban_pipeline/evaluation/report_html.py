@@ -64,7 +64,7 @@ class _Chapter:
 
 @dataclass(frozen=True, slots=True)
 class _Head:
-    """A column's head; ``of`` names the profile where several stand side by side."""
+    """A column's head; ``of`` names the profile where several are side by side."""
 
     title: str
     meaning: str = ""
@@ -73,7 +73,7 @@ class _Head:
 
 @dataclass(frozen=True, slots=True)
 class _Cell:
-    """A measure: in words, what stands behind it, whether it is good or bad, and its share in percent."""
+    """A measure: in words, what it is based on, whether it is good or bad, and its share in percent."""
 
     value: str
     behind: Sequence[str]
@@ -236,13 +236,13 @@ def _result(result: Result, facts: Sequence[_Fact]) -> dict[str, Any]:
 
 def _comparison(comparison: RunComparison) -> dict[str, Any]:
     regressed, improved = comparison.regressed, comparison.improved
-    told = f"{comparison.relinked:,} with another verdict or best candidate"
+    relinked = f"{comparison.relinked:,} with another verdict or best candidate"
     return {
         "earlier": "",
         "cards": [
             Card("Regressed", f"{len(regressed):,}", "fare worse", "bad" if regressed else "good"),
             Card("Improved", f"{len(improved):,}", "fare better", "good" if improved else ""),
-            Card("Unchanged", f"{comparison.unchanged:,}", told),
+            Card("Unchanged", f"{comparison.unchanged:,}", relinked),
             Card("New rows", f"{comparison.added:,}", f"{comparison.gone:,} gone"),
         ],
         "changes": [

@@ -51,7 +51,7 @@ class TitleIndex:
         words = [word for word in re.sub(r"site:\S+", " ", query).split() if word.lower() not in _IGNORED]
         years = {int(word) for word in words if _YEAR.fullmatch(word)}
         text = _fold("".join(words))
-        # A year may belong to the title (歌手2025) or stand beside it: both readings count.
+        # A year may belong to the title (歌手2025) or be separate from it: both readings count.
         asked = _parts(_fold("".join(word for word in words if not _YEAR.fullmatch(word)))) | _parts(text)
         found = [self._places[part] for part in asked if part in self._places]
         if not found:

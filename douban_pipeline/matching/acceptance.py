@@ -4,7 +4,7 @@ Measured on real records the score alone is unsafe: another season with the same
 work scores 85 when the right subject is missing. Every condition here is one code; the gate can refuse, never
 confirm. Each condition can be read, tested and counted alone.
 
-Two kinds of evidence make a link: people (director or actors agree), which tell works of one name apart; or,
+Two kinds of evidence make a link: people (director or actors agree), which distinguish works of one name; or,
 where nobody is known, the year of a work that has no rival of its name, and something more.
 """
 
@@ -22,13 +22,13 @@ from douban_pipeline.matching.similarity import Numbers
 from douban_pipeline.matching.titles import parse_title
 
 SHORT_TITLE = 2
-"""A title of at most this many letters is shared too often to be told apart by its year alone."""
+"""A title of at most this many letters is shared too often for its year alone to identify a work."""
 
 TELLING_TITLE = 3
 """From this many letters on an exact title of an exact year needs no more, if nothing else is named like it."""
 
 UNIQUE_TITLE = 5
-"""From this many letters on a title that no relative bears tells the work even where its year is off by one."""
+"""From this many letters on a title that no relative bears identifies the work even where its year is off by one."""
 
 LATIN_LETTER = 0.35
 """What a Latin letter says, in Chinese ones: 片名 of four are about as rare as titles of eleven letters."""
@@ -127,12 +127,12 @@ def is_live(rival: Comparison) -> bool:
 
 
 def rules_out(best: Comparison, rival: Comparison) -> bool:
-    """Say whether the original title tells a rival apart: タッチ 背番号のないエース is one of the films 棒球英豪."""
+    """Say whether the original title excludes a rival: タッチ 背番号のないエース is one of the films 棒球英豪."""
     return best.title.same_original and rival.title.originals_differ
 
 
 def _contenders(case: Case) -> Iterator[tuple[Subject, Comparison]]:
-    """Yield the rivals that nothing known tells apart from the candidate."""
+    """Yield the rivals that nothing known distinguishes from the candidate."""
     return (
         (subject, rival) for subject, rival in case.rivals if is_live(rival) and not rules_out(case.comparison, rival)
     )
@@ -221,7 +221,7 @@ def _too_few_facts(case: Case) -> bool:
 
 
 def _uncorroborated(case: Case) -> bool:
-    """Rivals or a short name, and nobody known who tells them apart."""
+    """Rivals or a short name, and nobody known who distinguishes them."""
     if case.person:
         # One actor of one, without a year, may play in both.
         return case.comparison.year is None and len(case.video.actors) == 1 and _live_rivals(case)

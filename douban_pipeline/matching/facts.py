@@ -1,4 +1,4 @@
-"""What the matcher is told: a local video and a Douban subject, as plain values.
+"""The matcher's input: a local video and a Douban subject, as plain values.
 
 Whoever builds these has already unescaped HTML, split lists and dropped placeholders (未知, 内详, ``0``), so an
 empty field always means "unknown", never "known to be empty".
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 
 class Kind(enum.StrEnum):
-    """What a work is. The first three exclude film against the rest; the last three say nothing of the format."""
+    """What a work is. The first three exclude film against the others; the last three say nothing of the format."""
 
     FILM = "film"
     SERIES = "series"

@@ -1,4 +1,4 @@
-"""A video and a subject, field by field: what agrees, what differs, what nobody can tell. No points yet.
+"""A video and a subject, field by field: what agrees, what differs, what is unknown. No points yet.
 
 Years, regions (which agree where they overlap, because a third of all films are co-productions) and lengths are
 compared here; names in `similarity`, people in `people`, kinds in `kinds`.
@@ -124,7 +124,7 @@ def compare_lengths(
 
 
 class Fields(NamedTuple):
-    """Every field compared. What is None nobody can tell.
+    """Every field compared; None means unknown.
 
     Attributes:
         title: The names that matched best.

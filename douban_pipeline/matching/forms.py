@@ -26,7 +26,7 @@ class Form:
 
     Attributes:
         text: Base and number as one string, normalised.
-        parsed: The reading it stands for.
+        parsed: The reading it belongs to.
         is_alias: Whether it is an alias, not a title.
         soft_year: The year a reading took off the end of the name; it holds only for a work of about that year.
     """
@@ -142,7 +142,7 @@ def _claimed(
     # 第2期 of the original says season 2; a sequel's digit there has its subtitle in the Chinese title.
     if original and (original[0].number_kind == "season" or original[0].base == title.base):
         claimed.add(original[0].number)
-    # 傲慢与偏见2005 is an alias that tells remakes apart, not a season.
+    # 傲慢与偏见2005 is an alias that distinguishes remakes, not a season.
     claimed |= {each[0].number for each in aliases if each[0].number_kind != "year" and each[0].base == title.base}
     return frozenset(number for number in claimed if number is not None)
 

@@ -1,7 +1,7 @@
 """Kinds of works, which of them exclude each other, and their genres in Douban's words.
 
 Film, series and variety are formats. Animation, documentary and short say how a work is made, not its format:
-a site's 动漫 holds films and series alike, so for these the episodes or the length have to tell.
+a site's 动漫 holds films and series alike, so for these the episodes or the length decide.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _SERIAL = frozenset({Kind.SERIES, Kind.VARIETY})
 
 
 def serial(work: Video | Subject) -> bool | None:
-    """Say whether a work has episodes; None when nothing tells."""
+    """Say whether a work has episodes; None when unknown."""
     if isinstance(work, Subject) and work.serial is not None:
         return work.serial
     if work.kind in _SERIAL or (work.episodes or 0) > 1:
@@ -45,7 +45,7 @@ def agree(video: Video, subject: Subject) -> bool | None:
 
 
 def animated(kind: Kind | None, genres: frozenset[str]) -> bool | None:
-    """Say whether a work is animated; None when neither its kind nor its genres (Douban's words) tell."""
+    """Say whether a work is animated; None when neither its kind nor its genres (Douban's words) show it."""
     if kind is Kind.ANIMATION or "动画" in genres:
         return True
     return False if genres else None

@@ -53,7 +53,7 @@ def chinese_value(text: str) -> int | None:
                 return None
         elif char in "十百":
             unit = 10 if char == "十" else 100
-            # 十 alone, and after 百, stands for 一十.
+            # 十 alone, and after 百, means 一十.
             amount = unit * (1 if pending is None else pending)
         else:
             return None

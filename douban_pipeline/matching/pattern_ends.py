@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Final
 
 ANYTHING: Final = None
-"""The end cannot be told."""
+"""The end is unknown."""
 
 _TOKEN = re.compile(
     r"(?P<look>\(\?<?[=!])|(?P<open>\((?:\?:|\?P<\w+>)?)|(?P<close>\))|(?P<either>\|)"
@@ -25,7 +25,7 @@ _WIDEST = 200
 
 
 class _OpenEndError(Exception):
-    """The end cannot be told."""
+    """The end is unknown."""
 
 
 @lru_cache(maxsize=512)
@@ -92,7 +92,7 @@ def _behind(source: str, at: int) -> int:
 
 
 def _single(token: str) -> frozenset[str]:
-    """Return the characters that one token stands for."""
+    """Return the characters that one token matches."""
     if not token.startswith("["):
         return _characters(token)
     if token.startswith("[^"):

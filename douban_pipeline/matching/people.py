@@ -24,7 +24,7 @@ _LONG = 5  # letters from which a name without dots is a transliterated one too
 _UNLIKE = 50.0  # under this ratio, of 100, two spellings cannot be one name
 
 MAYBE = 0.6
-"""Between this and :data:`SAME` nobody can tell."""
+"""Between this and :data:`SAME` it is undecided."""
 
 _DOTS = re.compile(r"[·・•‧∙.\s]+")
 _HAN_THEN_LATIN = re.compile(rf"^(?P<han>[{HAN}·・•‧∙\-\s]{{2,}}?)\s+(?P<latin>[A-Za-z\u00c0-\u024f][^{HAN}]*)$")

@@ -134,7 +134,7 @@ def _numbers(left: TitleForms, right: TitleForms, mine: Form, theirs: Form, near
             return Numbers.NEITHER
     one_number = None in (mine.parsed.number, theirs.parsed.number)
     if near and one_number and (mine.parsed.subtitled or theirs.parsed.subtitled):
-        # 猪猪侠之变身战队 and 猪猪侠8之变身战队: the subtitle tells.
+        # 猪猪侠之变身战队 and 猪猪侠8之变身战队: the subtitle decides.
         return Numbers.NEITHER
     # The digits may have been the year of the subject, which is why that reading was let in.
     claimed = frozenset() if mine.soft_year is not None and near else left.claimed

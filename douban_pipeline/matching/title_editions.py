@@ -1,4 +1,4 @@
-"""The words that tell a work from its siblings of the same name. Tables only; see ``title_words``."""
+"""The words that distinguish a work from its siblings of the same name. Tables only; see ``title_words``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from douban_pipeline.matching.title_words import APART, NOT_LATIN_BEFORE, suffix
 
 @dataclass(frozen=True, slots=True)
 class Edition:
-    """A way a work is told from its siblings.
+    """What distinguishes a work from its siblings.
 
     Attributes:
         code: Name of the edition, stored.
@@ -72,7 +72,7 @@ EDITIONS: tuple[Edition, ...] = (
         + r"(?:sp|specials?)",
     ),
     _edition("final", r"最终季|最终章|完结篇|" + APART + r"(?:终章|终季)|(?:the\s+)?final\s+season"),
-    # All episodes, or all films: the kind of the work tells which.
+    # All episodes, or all films: the kind of the work decides which.
     _edition("complete", r"全集"),
     _edition(
         "collection",
@@ -164,7 +164,7 @@ BRACKET_EDITIONS = BARE_PARTS | {
     "真人": "live",
     "舞台剧": "stage",
 }
-"""Words that are an edition only when they stand alone in brackets after the name."""
+"""Words that are an edition only when they are alone in brackets after the name."""
 
 PART_INSIDE = re.compile(rf"[(\[](?P<part>[{''.join(BARE_PARTS)}])(?:部|集|篇)?[)\]]")
 

@@ -57,7 +57,7 @@ def _chinese(title: str, words: list[str]) -> int:
 
 
 def _repeated(title: str, words: list[str]) -> int:
-    """Count Latin words before an Asian one that stand behind it again: ``extra chorus 空の境界 extra chorus``."""
+    """Count Latin words before an Asian one that are repeated behind it: ``extra chorus 空の境界 extra chorus``."""
     first = next((place for place, word in enumerate(words) if _ASIAN.search(word)), 0)
     lead, rest = normalise("".join(words[:first])), normalise("".join(words[first:]))
     return first if len(lead) > 1 and lead in rest and lead not in normalise(title) else 0

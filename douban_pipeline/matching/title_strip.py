@@ -105,7 +105,7 @@ class Strip:
         return True
 
     def read_bracket(self, *, prefix: bool, numbered: bool) -> None:
-        """Read what stands in brackets: more is known there than at the end of a name."""
+        """Read what is in brackets: more is known there than at the end of a name."""
         if (year := words.FIRM_YEAR_ALONE.fullmatch(self.rest)) is not None:
             self.rest, self.year = "", int(year["y"])
         elif prefix and words.KIND_TAG.fullmatch(self.rest):
@@ -219,7 +219,7 @@ class Strip:
         return False
 
     def inside(self) -> None:
-        """Read what stands in front or in the middle: a half, an edition, a number with a subtitle behind it."""
+        """Read what is in front or in the middle: a half, an edition, a number with a subtitle behind it."""
         half = editions.PART_INSIDE.search(self.rest) if "(" in self.rest or "[" in self.rest else None
         if half is not None and self.rest[: half.start()].strip():
             self.editions.add(editions.BARE_PARTS[half["part"]])

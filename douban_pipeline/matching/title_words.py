@@ -35,7 +35,7 @@ def _mentioned(source: str) -> frozenset[str]:
 
 
 def may_end_in(pattern: re.Pattern[str], char: str) -> bool:
-    """Say whether what the pattern matches may end in this character, or that it cannot be told.
+    """Say whether what the pattern matches may end in this character, or that this is unknown.
 
     A suffix ends in a character its pattern names, so most patterns need not be tried on most titles.
     """

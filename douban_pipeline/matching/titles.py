@@ -57,11 +57,11 @@ class ParsedTitle:
         year: A year the title states as such.
         raw: The text as it came.
         display: The text for people and search engines, simplified: junk gone, season words kept.
-        marks: Punctuation that may tell seasons apart (``？？``), in order.
+        marks: Punctuation that may distinguish seasons (``？？``), in order.
         name: Like ``display``, but without number and editions; empty where the reading has no such text.
         episodes: First and last episode the title speaks of: 更新至12集 is the twelfth, 全30集 is 1 to 30.
         complete: Whether it says that those are all.
-        subtitled: Whether a subtitle stands behind the number, which tells the work as well: 猪猪侠8之变身战队.
+        subtitled: Whether a subtitle follows the number; it identifies the work as well: 猪猪侠8之变身战队.
     """
 
     base: str
@@ -178,7 +178,7 @@ def _more(parsed: ParsedTitle) -> Iterator[ParsedTitle]:
 
 
 def _last_word(text: str) -> str:
-    """Return what stands behind the last space or comma; the whole text if it has none."""
+    """Return what follows the last space or comma; the whole text if it has none."""
     return text[max(text.rfind(" "), text.rfind(",")) + 1 :]
 
 
@@ -190,7 +190,7 @@ def _read(name: str, tail: str, year: int | None) -> tuple[Strip, str]:
         if outside.rest.isdecimal() and len(outside.rest) <= 2:
             state.rest += outside.rest
         elif outside.rest:
-            # Words after 》 that nobody knows may well tell this work from another.
+            # Words after 》 that nobody knows may well distinguish this work from another.
             state.rest += f" {outside.rest}"
         state.editions |= outside.editions
         state.year = state.year or outside.year
@@ -272,6 +272,6 @@ def clean_title(text: str) -> str:
 
 
 def cache_key(title: str) -> str:
-    """Return the part of a search cache's key that stands for the title: equal for titles searched alike."""
+    """Return the part of a search cache's key that represents the title: equal for titles searched alike."""
     parsed = parse_title(title)
     return "|".join([parsed.form, *sorted(parsed.distinct_editions), *([str(parsed.year)] if parsed.year else [])])

@@ -82,7 +82,7 @@ def _results(dagster: bool) -> Iterator[CheckResult]:
     yield from database_results(services)
     services.close()
     if dagster:
-        # Dagster and our code location take longer to load than all the rest: a monitor may do without.
+        # Dagster and our code location take longer to load than everything else: a monitor may do without.
         silence_beta_warnings()
         from douban_pipeline.ops.dagster_checks import dagster_results
 

@@ -84,7 +84,7 @@ def backup(
     target: Annotated[Path, typer.Argument(metavar="FILE", help="File to write, or a folder that gets one a call.")],
     keep: Annotated[int | None, typer.Option(min=1, help="In a folder: keep only the newest of these backups.")] = None,
 ) -> None:
-    """Save our tables, compressed. Runs may go on meanwhile; an earlier backup is replaced only by a whole one."""
+    """Save our tables, compressed. Runs may go on while it works; an earlier backup is replaced only by a whole one."""
     from douban_pipeline.ops import copies
 
     copies.save(target, keep=keep)
@@ -101,8 +101,8 @@ def restore(
 ) -> None:
     """Put a backup in the place of our tables. A dry run unless --no-dry-run is said; stop Dagster before.
 
-    The CMS's tables are not touched: what was written to them after the backup stands, and the restored log does not
-    know it. deploy/README.md, "Restoring", tells what that means and what to do.
+    The CMS's tables are not touched: what was written to them after the backup stays, and the restored log does not
+    know it. deploy/README.md, "Restoring", says what that means and what to do.
     """
     from douban_pipeline.ops import copies
 

@@ -37,7 +37,7 @@ def save(target: Path, *, keep: int | None) -> None:
 
 
 def put_back(path: Path, *, dry_run: bool, replace: bool, keep: bool) -> None:
-    """Put a backup in the place of our tables, or tell what that would mean.
+    """Put a backup in the place of our tables, or say what that would change.
 
     Args:
         path: What `save` wrote.

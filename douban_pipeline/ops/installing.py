@@ -22,7 +22,7 @@ def set_up() -> None:
         SettingsError: The settings cannot be used.
         DatabaseError: The CMS's database cannot.
     """
-    # Dagster takes longer to load than all the rest, and none of the other commands here needs it.
+    # Dagster takes longer to load than everything else here, and none of the other commands here needs it.
     silence_beta_warnings()
     from dagster import DagsterInstance
 

@@ -120,7 +120,7 @@ def restore(
     """
     require_server(engine.url)
     with engine.connect() as connection, migrations.alone(connection, prefix):
-        connection.commit()  # the lock is the session's; an open transaction would stand in the way of DROP TABLE
+        connection.commit()  # the lock is the session's; an open transaction would block DROP TABLE
         plan = plan_restore(engine, tables, prefix, path, now, replace=replace)
         if plan.refusals:
             raise OperatingError("not restored: " + "; ".join(plan.refusals))

@@ -1,6 +1,6 @@
-"""Pages from Jinja templates that stand as files beside the code that fills them in.
+"""Pages from Jinja templates that are files beside the code that fills them in.
 
-`page.html.j2` is what pages extend, `page_parts.html.j2` holds parts that several of them use; both stand here.
+`page.html.j2` is what pages extend, `page_parts.html.j2` holds parts that several of them use; both are in this folder.
 
 Every value is escaped unless it is `Markup`, and a name that the template uses and nobody gives is an error. In a
 template, ``value | script_json`` is JSON to be put inside a ``<script>`` element.
@@ -34,7 +34,7 @@ def render(package: str, template: str, **values: Any) -> str:
 
     Args:
         package: The package the template is a file of, by its dotted name.
-        template: The file's path inside the package, with slashes; it may extend and import those that stand here.
+        template: The file's path inside the package, with slashes; it may extend and import those of `core/ui`.
         values: What the template names.
 
     Raises:
@@ -45,7 +45,7 @@ def render(package: str, template: str, **values: Any) -> str:
 
 
 def script_json(value: object) -> Markup:
-    """Return JSON that cannot end the script element it stands in: neither ``</script>`` nor ``<!--`` is in it.
+    """Return JSON that cannot end the script element it is in: neither ``</script>`` nor ``<!--`` is in it.
 
     Raises:
         ValueError: It holds NaN or an infinity, which no JSON has.

@@ -44,11 +44,11 @@ def spans(
     """
     if not rows:
         return ""
-    told = [f"{tell(row.usual)} · {tell(row.reach)}" for row in rows]
+    amounts = [f"{tell(row.usual)} · {tell(row.reach)}" for row in rows]
     size, name = unit
     high = size * round_up(max(*(max(row.usual, row.reach) for row in rows), 1e-3) / size)
     left = min(175.0, max(width(row.label) for row in rows)) + 12
-    right = WIDTH - max(map(width, told)) - 14
+    right = WIDTH - max(map(width, amounts)) - 14
     top, step = 58.0, 26.0
     bottom = top + step * len(rows)
 
@@ -74,5 +74,5 @@ def spans(
         parts.append(path(f"M{across:.1f} {top - 4:.1f}V{bottom:.1f}", "dp-g"))
         parts.append(text(across, bottom + 18, f"{tick:g} {name}".rstrip(), "dp-m", anchor="middle"))
     for number, row in enumerate(rows):
-        parts += row_parts(row, told[number], top + step * (number + 0.5))
+        parts += row_parts(row, amounts[number], top + step * (number + 0.5))
     return frame(title, bottom + 24, parts)

@@ -154,9 +154,9 @@ def percent(share: float) -> str:
     if share in (0.0, 1.0):
         return f"{100 * share:.0f} %"
     for digits in (1,) if 0.01 <= share <= 0.99 else (2, 3):
-        told = f"{100 * share:.{digits}f}"
-        if float(told) not in (0.0, 100.0):
-            return f"{told} %"
+        shown = f"{100 * share:.{digits}f}"
+        if float(shown) not in (0.0, 100.0):
+            return f"{shown} %"
     return "< 0.001 %" if share < 0.5 else "> 99.999 %"
 
 

@@ -1,4 +1,4 @@
-"""Plots of numbers over time: lines, and columns that may stand on one another."""
+"""Plots of numbers over time: lines, and columns that may be stacked."""
 
 from __future__ import annotations
 
