@@ -26,12 +26,12 @@ class ReviewQueueConfig(dg.Config):
 
 @dg.asset(deps=[synced_fields], group_name="reports", kinds={"mysql", "python"})
 def review_queue(config: ReviewQueueConfig, services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
-    """What waits for a person: doubtful matches, doubtful ids that stand, and videos that failed five times in a row.
+    """What waits for a person: doubtful matches, doubtful ids in the CMS, and videos that failed five times in a row.
 
     The most valuable and most doubtful come first, seasons of one work together. Settle them with the links of
     `most_pressing`; on the review sheet, one HTML file with all that is known of both sides, whose choices become the
-    config of `record_decisions`; or in the CSV file, which `import_decisions` reads. The next run of the shard carries
-    the decisions out; until then the videos are left out here.
+    config of `record_decisions`; or in the CSV file, which `import_decisions` reads. The next run of the shard applies
+    the decisions; until then the videos are left out here.
     """
     services.ready()
     queue = review_queue_of(services, most=config.most)
@@ -41,7 +41,7 @@ def review_queue(config: ReviewQueueConfig, services: dg.ResourceParam[Services]
     except ReportFileError as error:
         raise dg.Failure(str(error), allow_retries=False) from error
     holders = holders_shown(services, queue)
-    # What people click comes first: the UI shows the rest further down.
+    # What people click comes first: the UI shows everything else further down.
     return dg.MaterializeResult(
         metadata={
             "most_pressing": dg.MetadataValue.md(pressing_table(queue, holders, services.location)),

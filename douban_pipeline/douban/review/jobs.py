@@ -161,13 +161,13 @@ def report_recording(
     )
     written = bool(good) and not dry_run
     location = location_of(context.run) or links.LOCATION
-    rest = {"refused": len(refused), "known": known, "unchecked": unchecked, **more}
+    counts = {"refused": len(refused), "known": known, "unchecked": unchecked, **more}
     # A run's page shows the first lines only: what people look at, what they click, and no counts that say nothing.
     metadata: dict[str, Any] = {
         "decisions": dg.MetadataValue.md(recorded_table(recording)),
         **({"undo": _undo(recording.batch_id, location), "batch": recording.batch_id} if written else {}),
         "recorded": len(good) if written else 0,
-        **{name: value for name, value in rest.items() if value not in (0, "")},
+        **{name: value for name, value in counts.items() if value not in (0, "")},
         "dry_run": dry_run,
     }
     context.log.info(

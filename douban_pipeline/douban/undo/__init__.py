@@ -1,1 +1,1 @@
-"""What people see of past writes and take back: reverts, a video's history, drift between log and CMS."""
+"""What people see of past writes and revert: reverts, a video's history, drift between log and CMS."""

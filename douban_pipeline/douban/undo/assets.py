@@ -1,4 +1,4 @@
-"""The unpartitioned report on what others wrote over our writes, which puts locked values back where that is wanted."""
+"""The unpartitioned report on what others wrote over our writes, which restores locked values where that is wanted."""
 
 from zoneinfo import ZoneInfo
 
@@ -30,7 +30,7 @@ KEEPS = "cms_keeps_what_was_written"
         dg.AssetCheckSpec(
             KEEPS,
             asset="cms_drift",
-            description="Locked values and ids stand, and nothing was put back to what stood before it was written. "
+            description="Locked values and ids are unchanged, and nothing was reset to its value before our write. "
             "It warns and blocks nothing; ordinary later edits do not fail it.",
         )
     ],
@@ -39,9 +39,9 @@ def cms_drift(context: dg.AssetExecutionContext, services: dg.ResourceParam[Serv
     """Where the CMS no longer holds what was written: stale admin forms, collectors, other programs.
 
     Locked ids and synopses are compared with what was locked, whenever that was; what was written into other columns
-    is followed for 30 days. What was put back to what stood before our write is lost work, an ordinary later edit is
-    not. With `DOUBAN_PIPELINE_RESTORE_LOCKED=true` (and not in a dry run) locked values are put back through the
-    change log, once a run, as a batch that `revert_changes` takes back; rows that the site locked, videos that are
+    is followed for 30 days. What was reset to its value before our write is lost work, an ordinary later edit is
+    not. With `DOUBAN_PIPELINE_RESTORE_LOCKED=true` (and not in a dry run) locked values are restored through the
+    change log, once a run, as a batch that `revert_changes` reverts; rows that the site locked, videos that are
     ignored and those with a decision that waits are left alone.
     """
     services.ready()

@@ -44,7 +44,7 @@ class DriftCause(enum.StrEnum):
     """Who it looks like that changed a value."""
 
     STALE_FORM = "stale_form"
-    """The CMS saved the row since, with what stood there before our write."""
+    """The CMS saved the row since, with the value from before our write."""
     SAVED = "saved"
     """The CMS saved or collected the row since."""
     PROGRAM = "program"
@@ -59,7 +59,7 @@ class DriftKind(enum.StrEnum):
     ID = "id"
     """The id of a video."""
     PUT_BACK = "put_back"
-    """What stood before our write stands again: the work is lost."""
+    """The value from before our write is in the CMS again: the work is lost."""
     EDITED = "edited"
     """An ordinary later edit."""
 
@@ -77,7 +77,7 @@ class Drift:
         change: The change that wrote or noted it; None for an id that was locked as the CMS had it.
         at: When that was.
         douban_id: The subject that our state has the video linked to.
-        held: Why a locked value is not to be put back, empty if it may be.
+        held: Why a locked value is not to be restored, empty if it may be.
         state: Our state row.
     """
 
@@ -215,7 +215,7 @@ class _Piece:
         """Return what there is to say of a column that differs, None if it was never ours."""
         row, state = self.rows[vod_id], self.states[vod_id]
         lock, since = _lock_of(column, state)
-        stands, written = row[column], write.value if write else None
+        current, written = row[column], write.value if write else None
         at = write.at if write else None
         if lock and column == _ID:
             written = state[_ID]
@@ -227,9 +227,9 @@ class _Piece:
                 return None
         elif write is None or write.noted:
             return None
-        if stands == written:
+        if current == written:
             return None
-        lost = write is not None and stands in write.before
+        lost = write is not None and current in write.before
         saved = at is not None and row["vod_time"] > at.timestamp()
         looks = DriftCause.PROGRAM if not saved else (DriftCause.STALE_FORM if lost else DriftCause.SAVED)
         kind = DriftKind.EDITED
@@ -240,7 +240,7 @@ class _Piece:
         elif lost:
             kind = DriftKind.PUT_BACK
         title, held = readable(row["vod_name"]), self._held(row, state, write, written, since, decided) if lock else ""
-        return Drift(vod_id, title, column, kind, looks, written, stands, write, at, held, state)
+        return Drift(vod_id, title, column, kind, looks, written, current, write, at, held, state)
 
     def _held(
         self,
@@ -251,13 +251,13 @@ class _Piece:
         since: datetime | None,
         decided: bool,
     ) -> str:
-        """Return why a locked value must not be put back, empty if it may be."""
+        """Return why a locked value must not be restored, empty if it may be."""
         respect = self.services.settings.respect_vod_lock
         refusal = restore_refusal(row, state, respect_vod_lock=respect, decision_waits=decided)
         if refusal is not None:
             return refusal.sentence
-        taken_back = write is not None and write.action == REVERT and write.value != written
-        if taken_back and write is not None and (since is None or write.at > since):
+        reverted = write is not None and write.action == REVERT and write.value != written
+        if reverted and write is not None and (since is None or write.at > since):
             return f"变更 {write.change_id} 撤销了恢复；请解锁，或重新指定"
         return ""
 
@@ -278,26 +278,26 @@ _NAMES = {"vod_douban_id": "豆瓣 ID", "vod_content": "简介", "vod_blurb": "�
 
 
 def restore(change_log: ChangeLog, found: Iterable[Drift]) -> dict[tuple[int, str], str]:
-    """Put locked values back that may be; return what became of each, by video and column.
+    """Restore the locked values that may be restored; return what became of each, by video and column.
 
-    Once a run: what is changed again meanwhile is for the next one. Each write takes effect only where the value that
-    was seen and the lock still stand.
+    Once a run: what is changed again while it writes is left to the next one. Each write takes effect only where the
+    value that was seen and the lock are still there.
     """
     by_video: dict[int, list[Drift]] = {}
-    told: dict[tuple[int, str], str] = {}
+    outcome_by_value: dict[tuple[int, str], str] = {}
     for drift in found:
         if drift.kind is not DriftKind.LOCKED:
             continue
         if drift.held:
-            told[drift.vod_id, drift.column] = f"未恢复：{drift.held}"
+            outcome_by_value[drift.vod_id, drift.column] = f"未恢复：{drift.held}"
         else:
             by_video.setdefault(drift.vod_id, []).append(drift)
     outcomes = change_log.write([_change(of_video) for of_video in by_video.values()])
     for outcome in outcomes:
         applied = outcome.state is ChangeState.APPLIED
         what = f"已恢复（变更 {outcome.change_id}）" if applied else f"未恢复：{outcome.reason}"
-        told |= {(outcome.change.vod_id, column): what for column in outcome.change.new}
-    return told
+        outcome_by_value |= {(outcome.change.vod_id, column): what for column in outcome.change.new}
+    return outcome_by_value
 
 
 def _change(of_video: list[Drift]) -> Change:
@@ -316,8 +316,6 @@ def _change(of_video: list[Drift]) -> Change:
 
 
 def _reason(drift: Drift) -> str:
-    stands = f"改为 {drift.stands}" if drift.column == "vod_douban_id" else "改动"
+    edit = f"改为 {drift.stands}" if drift.column == "vod_douban_id" else "改动"
     by = f"由变更 {drift.change.change_id} 写入，" if drift.change is not None else ""
-    return (
-        f"锁定的{_NAMES[drift.column]}（{by}已锁定）在 CMS 中被{stands}，看来是{DRIFT_LOOKS[drift.looks]}；恢复锁定值"
-    )
+    return f"锁定的{_NAMES[drift.column]}（{by}已锁定）在 CMS 中被{edit}，看来是{DRIFT_LOOKS[drift.looks]}；恢复锁定值"

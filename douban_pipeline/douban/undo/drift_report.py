@@ -1,4 +1,4 @@
-"""What differs between the CMS and what was written, summed up and told; of many findings only the first are held."""
+"""What differs between the CMS and what was written, summed up as tables; of many findings only the first are held."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from douban_pipeline.douban.wording import CHANGES, DRIFT_KINDS, DRIFT_LOOKS, OP
 from douban_pipeline.douban.writes.refusals import SYNOPSIS_COLUMNS
 
 SHOWN = 100
-"""Findings of each kind that are told."""
+"""Findings of each kind that are shown."""
 
 
 @dataclass(slots=True)
@@ -31,7 +31,7 @@ class DriftTally:
         by_kind: Findings by how grave they are.
         by_looks: Findings by who it looks like.
         first: The first findings of each kind, with what became of them.
-        restored: Locked values that were put back.
+        restored: Locked values that were restored.
         not_restored: Locked values that were not, though it was tried.
     """
 
@@ -43,13 +43,13 @@ class DriftTally:
     restored: int = 0
     not_restored: int = 0
 
-    def add(self, look: DriftBatch, told: Mapping[tuple[int, str], str] | None = None) -> None:
-        """Count one piece; ``told`` says what became of what was to be put back."""
-        told = told or {}
+    def add(self, look: DriftBatch, outcomes: Mapping[tuple[int, str], str] | None = None) -> None:
+        """Count one piece; ``outcomes`` says what became of each value to restore, by video and column."""
+        outcomes = outcomes or {}
         self.videos += look.videos
         self.unsure += look.unsure
         for drift in look.found:
-            became = told.get((drift.vod_id, drift.column), "")
+            became = outcomes.get((drift.vod_id, drift.column), "")
             self.by_kind[drift.kind] += 1
             self.by_looks[drift.kind, drift.looks] += 1
             first = self.first.setdefault(drift.kind, [])
@@ -67,11 +67,11 @@ class DriftTally:
 
     @property
     def left(self) -> Counter[DriftKind]:
-        """Findings that still stand: what was restored is no difference any more."""
+        """Findings that still hold: what was restored is no difference any more."""
         return self.by_kind - Counter({DriftKind.LOCKED: self.restored})
 
     def sentence(self) -> str:
-        """Return the serious findings that still stand in a sentence; empty for none."""
+        """Return the serious findings that still hold, as a sentence; empty for none."""
         left = self.left
         return "，".join(f"{DRIFT_KINDS[kind]} {left[kind]} 处" for kind in SERIOUS if left[kind])
 

@@ -1,4 +1,4 @@
-"""What happened to a video, gathered from every table that knows of it. How it is told is `history_page`'s matter."""
+"""What happened to a video, gathered from every table that knows of it. `history_page` renders it."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from douban_pipeline.douban.store.tasks import OPEN
 from douban_pipeline.douban.store.videos import state_rows
 
 CANDIDATES = 3
-"""Candidates of a verdict that are told."""
+"""Candidates of a verdict that are shown."""
 
 _HEAVY = {"facts", "fact_sheet", "intro_text", "fingerprint", "strata", "payload"}
-"""Columns that are long and told elsewhere."""
+"""Columns that are long and shown elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Event:
         kind: ``verdict``, ``decision``, ``change``, ``intro`` or ``failure``.
         row: The row that knows of it.
         candidates: The best candidates, of a verdict.
-        reverted_by: The changes that stand and took it back, of a change.
+        reverted_by: Of a change: the changes that reverted it and were not reverted themselves.
     """
 
     at: datetime

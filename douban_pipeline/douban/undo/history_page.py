@@ -1,4 +1,4 @@
-"""A video's history as a page that people read in Dagster's UI: how it stands, then what happened, the newest first."""
+"""A video's history as a page in Dagster's UI: its current state, then what happened, the newest first."""
 
 from __future__ import annotations
 
@@ -48,15 +48,15 @@ def chapter(history: History, zone: ZoneInfo, location: str) -> str:
     lines = [f"## 影片 {history.vod_id} {title}", *_now(history, zone, location), "### 经过（新的在前）"]
     if not history.events:
         lines.append("还没有任何判定、决定或写入。")
-    told = [_event(event, zone, location) for event in history.events]
-    lines.append("\n".join(told))
+    entries = [_event(event, zone, location) for event in history.events]
+    lines.append("\n".join(entries))
     if history.left_out:
         lines.append(f"更早的还有 {history.left_out} 条；只看这一部影片可以显示更多。")
     return "\n\n".join(line for line in lines if line)
 
 
 def _now(history: History, zone: ZoneInfo, location: str) -> Iterator[str]:
-    """Yield how the video stands now."""
+    """Yield the current state of the video."""
     facts: list[tuple[str, str]] = []
     row, state = history.row, history.state
     if row is not None:
@@ -115,10 +115,10 @@ def _standing(state: Mapping[Any, Any], zone: ZoneInfo) -> Iterator[tuple[str, s
 
 
 def _event(event: Event, zone: ZoneInfo, location: str) -> str:
-    head, details = _TELL[event.kind](event, zone, location)
-    told = [f"- **{local_time(event.at, zone)}** {head}"]
-    told += [f"  - {detail}" for detail in details if detail]
-    return "\n".join(told)
+    head, details = _DESCRIBE[event.kind](event, zone, location)
+    lines = [f"- **{local_time(event.at, zone)}** {head}"]
+    lines += [f"  - {detail}" for detail in details if detail]
+    return "\n".join(lines)
 
 
 def _verdict(event: Event, zone: ZoneInfo, location: str) -> tuple[str, list[str]]:
@@ -218,7 +218,7 @@ def _why(reason: str) -> str:
     return f"（{reason}）" if reason else ""
 
 
-_TELL: Mapping[str, Callable[[Event, ZoneInfo, str], tuple[str, list[str]]]] = {
+_DESCRIBE: Mapping[str, Callable[[Event, ZoneInfo, str], tuple[str, list[str]]]] = {
     "verdict": _verdict,
     "decision": _decision,
     "change": _change,

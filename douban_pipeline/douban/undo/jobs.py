@@ -29,10 +29,10 @@ from douban_pipeline.douban.undo.revert_request import (
 from douban_pipeline.douban.writes.revert import ChangeSelection, RevertedChange, TooManyError, revert
 
 MOST_EVENTS = 300
-"""Events of all videos of a launch together that are told: a page of some hundred kilobytes."""
+"""Events of all videos of a launch together that are shown: a page of some hundred kilobytes."""
 
 LEAST_EVENTS = 20
-"""Events of each video that are told in any case."""
+"""Events of each video that are shown in any case."""
 
 
 class RevertConfig(dg.Config):
@@ -67,7 +67,7 @@ class RevertConfig(dg.Config):
 
 
 def take_back(context: dg.OpExecutionContext, config: RevertConfig, services: dg.ResourceParam[Services]) -> None:
-    """Take back the selected changes, or show what would happen."""
+    """Revert the selected changes, or show what would happen."""
     services.ready()
     given = config.model_dump()
     wish = RevertRequest(**{name: value for name, value in given.items() if name != "dry_run"})
@@ -99,7 +99,7 @@ def take_back(context: dg.OpExecutionContext, config: RevertConfig, services: dg
     if not config.dry_run:
         decisions = withdraw(services, decisions, operator=operator, reason=reason, run_id=context.run_id)
     whole = sum(not item.skipped for item in results)
-    context.log.info(f"{whole} of {len(results)} changes {'would be ' if config.dry_run else ''}taken back in full")
+    context.log.info(f"{whole} of {len(results)} changes {'would be ' if config.dry_run else ''}reverted in full")
     context.add_output_metadata(
         {
             "result": dg.MetadataValue.md(_told(selection, results, len(decisions), sought, config.dry_run)),
@@ -180,7 +180,7 @@ _REVERT_CHANGES = """\
 （`vod_ids` 例外：已退过一步的影片会再退一步，请先用 `dry_run` 查看）。
 
 Filters combine: all that are set must hold. What changed or was locked since is skipped and listed first. A revert
-is a batch of its own and can be taken back. With `dry_run: true` (the default) nothing is written.
+is a batch of its own and can be reverted. With `dry_run: true` (the default) nothing is written.
 """
 
 revert_changes = person_job(
@@ -203,7 +203,7 @@ class HistoryConfig(dg.Config):
 
 
 def tell_history(context: dg.OpExecutionContext, config: HistoryConfig, services: dg.ResourceParam[Services]) -> None:
-    """Tell the history of the videos."""
+    """Show the history of the videos."""
     services.ready()
     wanted = list(dict.fromkeys(config.vod_ids))
     problems = [] if wanted else ["请填写 vod_ids"]
@@ -211,17 +211,17 @@ def tell_history(context: dg.OpExecutionContext, config: HistoryConfig, services
         problems.append("most 至少为 1")
     if problems:
         raise ProblemsError(problems)
-    told = wanted[: config.most]
-    found = list(histories(services, told, most_events=max(LEAST_EVENTS, MOST_EVENTS // len(told))))
+    chosen = wanted[: config.most]
+    found = list(histories(services, chosen, most_events=max(LEAST_EVENTS, MOST_EVENTS // len(chosen))))
     unknown = [history.vod_id for history in found if not history.known]
     if unknown:
         context.log.warning(f"nothing is known of {len(unknown)} videos: {listed(unknown)}")
-    if len(unknown) == len(told):
+    if len(unknown) == len(chosen):
         raise ProblemsError([f"没有这些影片：{listed(unknown)}"])
     left_out = wanted[config.most :]
     context.add_output_metadata(
         {
-            "videos": len(told) - len(unknown),
+            "videos": len(chosen) - len(unknown),
             "unknown": "、".join(map(str, unknown)),
             "left_out": f"最多 {config.most} 部，未显示：{listed(left_out)}" if left_out else "",
             "history": dg.MetadataValue.md(history_page(found, services.settings.zone, services.location)),
@@ -230,7 +230,7 @@ def tell_history(context: dg.OpExecutionContext, config: HistoryConfig, services
 
 
 _VIDEO_HISTORY = """\
-影片历史 · Tell what happened to videos: verdicts, decisions, writes, intros and failures, the newest first.
+影片历史 · Show what happened to videos: verdicts, decisions, writes, intros and failures, the newest first.
 
 {examples}
 
@@ -241,7 +241,7 @@ _VIDEO_HISTORY = """\
 结果在 `tell_history` 步骤的 `history` 中：先是影片现在的状态，然后是经过（新的在前，时间为站点时区）。
 每条变更、每个决定旁有撤销链接，打开后先只显示会恢复什么。已从 CMS 删除的影片仍有历史。只读，不写入任何内容。
 
-Reads only. A video that was deleted from the CMS still has its history; each change has a link that takes it back.
+Reads only. A video that was deleted from the CMS still has its history; each change has a link that reverts it.
 """
 
 video_history = person_job(

@@ -1,7 +1,7 @@
-"""What the change log last wrote into the columns of videos: the value, by which change, and what stood before.
+"""What the change log last wrote into the columns of videos: the value, by which change, and the value before.
 
-A change that was taken back was written all the same, and so was the one that took it back: the newest of both counts.
-One that is under way, or whose fate nobody could tell, leaves its columns unsure.
+A change that was reverted was written all the same, and so was the one that reverted it: the newest of both counts.
+One that is under way, or whose outcome is unknown, leaves its columns unsure.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ class LastWrite:
     """The newest write of one column.
 
     Attributes:
-        value: What was written; what was noted, if a lock only noted what stood.
+        value: What was written; what was noted, if a lock only noted the value it found.
         noted: Whether it was only noted.
-        before: What stood before this and earlier writes, as far as they were read.
+        before: The values before this and earlier writes, of those that were read.
     """
 
     change_id: int
@@ -65,7 +65,7 @@ def first_change_since(connection: Connection, tables: OwnTables, since: datetim
 def new_values_since(
     connection: Connection, tables: OwnTables, vod_ids: Collection[int], first: int
 ) -> dict[int, LastWrites]:
-    """Return the newest writes from the change ``first`` on, without what stood before: enough to see a difference."""
+    """Return the newest writes from the change ``first`` on, without the values before: enough to see a difference."""
     log = tables.log
     query = _written(tables, log.c.new_values).where(log.c.vod_id.in_(vod_ids), log.c.change_id >= first)
     return _newest(connection.execute(query.order_by(log.c.change_id)).mappings())
@@ -93,10 +93,10 @@ def locked_texts(connection: Connection, tables: OwnTables, vod_ids: Collection[
     change_ids = [*connection.execute(newest).scalars(), *connection.execute(locks).scalars()]
     query = _written(tables, log.c.new_values).where(log.c.change_id.in_(change_ids))
     found = _newest(connection.execute(query.order_by(log.c.change_id)).mappings())
-    rest = [vod_id for vod_id in vod_ids if vod_id not in found]
-    if rest:
+    missing = [vod_id for vod_id in vod_ids if vod_id not in found]
+    if missing:
         texts = or_(*(_writes(tables, column) for column in sorted(SYNOPSIS_COLUMNS)))
-        query = _written(tables, log.c.new_values).where(log.c.vod_id.in_(rest), texts)
+        query = _written(tables, log.c.new_values).where(log.c.vod_id.in_(missing), texts)
         found |= _newest(connection.execute(query.order_by(log.c.change_id)).mappings())
     return found
 
@@ -125,8 +125,8 @@ def full_writes(
 
 def _written(tables: OwnTables, *values: ColumnElement[Any]) -> Select[Any]:
     log = tables.log
-    told = (log.c.change_id, log.c.vod_id, log.c.action, log.c.operator, log.c.state, log.c.applied_at)
-    return select(*told, *values).where(log.c.state.in_((*_WRITTEN, *_UNSURE)))
+    facts = (log.c.change_id, log.c.vod_id, log.c.action, log.c.operator, log.c.state, log.c.applied_at)
+    return select(*facts, *values).where(log.c.state.in_((*_WRITTEN, *_UNSURE)))
 
 
 def _writes(tables: OwnTables, column: str) -> ColumnElement[bool]:

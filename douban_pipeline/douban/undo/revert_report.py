@@ -1,4 +1,4 @@
-"""What a launch of `revert_changes` tells: what was taken back or would be, what was left alone and why."""
+"""What a launch of `revert_changes` reports: what was reverted or would be, what was left alone and why."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def change_table(services: Services, results: Sequence[RevertedChange]) -> str:
 
 
 def decision_table(services: Services, decisions: Sequence[RowMapping]) -> str:
-    """Return decisions that were withdrawn before they were carried out as a table."""
+    """Return decisions that were withdrawn before they were applied, as a table."""
     zone = services.settings.zone
     rows: list[Mapping[str, Any]] = [
         {

@@ -1,4 +1,4 @@
-"""What a person wants taken back, as typed: read, checked against the log, and told back in words."""
+"""What a person wants reverted, as typed: read, checked against the log, and described in words."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _FORM = "请写成 2026-11-20 08:00（站点时区）或 2026-11-20T08:00:00+08:
 
 
 class RevertError(ProblemsError):
-    """The launch is wrong; nothing was taken back."""
+    """The launch is wrong; nothing was reverted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ def selection_of(services: Services, wish: RevertRequest) -> ChangeSelection:
     """Return what ``wish`` selects.
 
     Raises:
-        RevertError: Something is missing, malformed or unknown; all of it is told at once.
+        RevertError: Something is missing, malformed or unknown; all of it is reported at once.
     """
     zone = services.settings.zone
     problems = list(_plain_problems(wish))
@@ -230,7 +230,7 @@ def waiting_decisions(services: Services, connection: Connection, selection: Cha
 def withdraw(
     services: Services, decisions: Sequence[RowMapping], *, operator: str, reason: str, run_id: str
 ) -> list[RowMapping]:
-    """Withdraw decisions that still wait; return those that a run was not quicker to carry out."""
+    """Withdraw decisions that still wait; return those that no run applied first."""
     table, task = services.tables.decision, services.tables.task
     queue = services.queue(run_id)
     why = f"尚未执行即由 {operator} 撤回：{reason}"[:500]

@@ -34,10 +34,10 @@ def described_changes(
     before: Mapping[str, Any], after: Mapping[str, Any], columns: Iterable[str], zone: ZoneInfo, *, most: int = MOST
 ) -> list[str]:
     """Return ``column：before → after`` for each of ``columns``; where nothing changes, its value alone."""
-    told = []
+    lines = []
     for column in columns:
         old, new = shown(before.get(column), zone, most=most), shown(after.get(column), zone, most=most)
-        told.append(
+        lines.append(
             f"{column}：{old} → {new}" if before.get(column) != after.get(column) else f"{column}：{new}（未变）"
         )
-    return told
+    return lines

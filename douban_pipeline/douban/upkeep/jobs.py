@@ -153,7 +153,7 @@ def drop_answers(context: dg.OpExecutionContext, config: PruneConfig, services: 
 
 
 _PRUNE_ARCHIVE = """\
-清理存档 · Delete archived answers older than `DOUBAN_PIPELINE_ARCHIVE_DAYS` on which nothing rests.
+清理存档 · Delete archived answers older than `DOUBAN_PIPELINE_ARCHIVE_DAYS` to which nothing refers.
 
 最后一次收到的时间早于 `DOUBAN_PIPELINE_ARCHIVE_DAYS`（再加一天）、且没有任何记录引用的应答会被删除。被判定、
 候选条目、变更记录、简介或未完成的任务引用的应答一律保留，`rescore_library` 因此始终可以重新判定。
@@ -200,7 +200,7 @@ class ReparseConfig(dg.Config):
 
 
 def read_again(context: dg.OpExecutionContext, config: ReparseConfig, services: dg.ResourceParam[Services]) -> None:
-    """Read the archived answers of a source with the present parser, and tell how many it refuses."""
+    """Read the archived answers of a source with the present parser, and report how many it refuses."""
     services.ready()
     problems = []
     if config.source not in PARSERS:
@@ -232,7 +232,7 @@ def read_again(context: dg.OpExecutionContext, config: ReparseConfig, services: 
 
 
 _REPARSE_ARCHIVE = """\
-重新解析存档 · Read archived answers with the parsers of this release, and tell which of them are refused.
+重新解析存档 · Read archived answers with the parsers of this release, and report which of them are refused.
 
 解析器更新之后，看现在的解析器能否读懂存下的全部应答。不发任何请求；除解析器版本号外不改动任何数据。从存档取应答时
 （缓存、判定、`rescore_library`）本来就总是用现在的解析器重读，因此这里不会改变任何结果。

@@ -1,7 +1,7 @@
 """Reading archived answers again with the parsers of this release.
 
 Whoever reads an answer from the archive, for a verdict or in place of a call, always parses it anew with the present
-parser. What is done here changes no such reading: it tells beforehand which answers a changed parser refuses.
+parser. What is done here changes no such reading: it reports beforehand which answers a changed parser refuses.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def reparse(
         only_older_versions: Leave out answers that the present version is noted to read.
         limit: At most so many; 0 for all.
         dry_run: Note nothing.
-        progress: Told the number of answers looked at from time to time.
+        progress: Called from time to time with the number of answers looked at.
     """
     parser = PARSERS[source]
     found = Reparsed(parser.version)

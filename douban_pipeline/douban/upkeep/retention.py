@@ -175,6 +175,6 @@ def _sorted(batches: Iterator[list[int]]) -> Ids:
 
 
 def _places(old: Ids, ids: Ids) -> npt.NDArray[np.intp]:
-    """Return where those of ``ids`` that are among the sorted ``old`` stand there."""
+    """Return the positions in the sorted ``old`` of those of ``ids`` that are in it."""
     places = np.minimum(np.searchsorted(old, ids), old.size - 1)
     return places[old[places] == ids]

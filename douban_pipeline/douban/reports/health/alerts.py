@@ -25,10 +25,10 @@ from douban_pipeline.douban.settings import Settings
 
 QUIET = timedelta(hours=30)
 """After so long without meeting it again, the cause of a failed run is taken to be gone: longer than a day, so that a
-nightly job that fails every night is told of once."""
+nightly job that fails every night is reported once."""
 _QUERY = re.compile(r"(https?://[^\s?#]+)[?#]\S*")
 _LEAST_SECRET = 6
-"""A shorter value may well stand in a text by chance."""
+"""A shorter value may well occur in a text by chance."""
 
 
 @dataclass(frozen=True, slots=True)

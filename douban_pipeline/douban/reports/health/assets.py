@@ -1,4 +1,4 @@
-"""The unpartitioned asset that measures the pipeline itself, and from which people are told."""
+"""The unpartitioned asset that measures the pipeline itself, and from which alerts are sent."""
 
 from datetime import timedelta
 
@@ -25,8 +25,8 @@ def pipeline_health(context: dg.AssetExecutionContext, services: dg.ResourcePara
     Cheap: every number is found by an index. Each measurement is kept in `mac_douban_health` for 15 days, for the
     plots and for the checks, which warn before people notice. It also keeps the alerts (`mac_douban_alert`): an
     opened breaker, videos that failed five times in a row, a used-up budget, a failed guard and a failed run are each
-    told once for as long as they last, at the webhook `DOUBAN_PIPELINE_ALERT_WEBHOOK_URL` if there is one. A task that
-    was put back after a failure counts as failed; one that waits for a closed source does not.
+    sent once for as long as they last, at the webhook `DOUBAN_PIPELINE_ALERT_WEBHOOK_URL` if there is one. A task that
+    was requeued after a failure counts as failed; one that waits for a closed source does not.
     """
     services.ready()
     zone = services.settings.zone

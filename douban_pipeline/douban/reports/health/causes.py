@@ -73,7 +73,7 @@ def run_cause(job: str, step: str, error: str) -> Cause:
     Args:
         job: The run's job.
         step: The step that failed; empty if none did.
-        error: What it said; its first line, without what differs from run to run, tells causes apart.
+        error: What it said; its first line, without what differs from run to run, identifies the cause.
     """
     line = first_line(error)
     where = f"{job} / {step}" if step else job

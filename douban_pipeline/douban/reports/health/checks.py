@@ -127,7 +127,7 @@ def review_share_usual(services: dg.ResourceParam[Services]) -> dg.AssetCheckRes
     if share is None or today.judged < LEAST_VERDICTS or judged < LEAST_VERDICTS:
         return _result(True, f"今日 {today.judged} 条、此前 {judged} 条判定，不足以比较", review_share=share)
     usual = sum(day.counts.get("REVIEW", 0) for day in past) / judged
-    # Both shares are of samples; days are not told apart further.
+    # Both shares are of samples; days are not distinguished further.
     both = (usual * judged + share * today.judged) / (judged + today.judged)
     error = math.sqrt(both * (1 - both) * (1 / today.judged + 1 / judged))
     far = abs(share - usual) >= LEAST_POINTS and abs(share - usual) > STANDARD_ERRORS * error

@@ -25,7 +25,7 @@ _VERDICT_COLOURS = {"CONFIRMED": 3, "REVIEW": 2, "NOT_FOUND": 1, "UNDECIDED": 4}
 def backlog(samples: Sequence[HealthSample], now: datetime, zone: ZoneInfo) -> str:
     """Return how the due videos and the open tasks went up and down; empty without samples."""
     start = now - BACKLOG_SHOWN
-    # As many as can be told apart, the newest among them: every plot is stored with its run.
+    # As many as can be distinguished, the newest among them: every plot is stored with its run.
     every = -(-len(samples) // _MOST_POINTS) or 1
     shown = samples[(len(samples) - 1) % every :: every]
     tracks = [
@@ -79,7 +79,7 @@ def outcomes(samples: Sequence[HealthSample], now: datetime, zone: ZoneInfo) -> 
     Args:
         samples: With the one made ``now``.
         now: The end of the last hour.
-        zone: In which hours are told.
+        zone: In which hours are shown.
     """
     if not samples:
         return ""
@@ -121,7 +121,7 @@ def _half_days(start: datetime, end: datetime, zone: ZoneInfo) -> Iterator[tuple
     while moment <= end:
         if moment >= start:
             yield moment, f"{moment.month}-{moment.day}" if moment.hour == 0 else f"{moment:%H:%M}"
-        # By the clock on the wall, whatever it was set to meanwhile.
+        # By the clock on the wall, even where it was set forward or back since the last point.
         moment = (moment + timedelta(hours=12)).replace(hour=0 if moment.hour else 12)
 
 

@@ -66,7 +66,7 @@ def closed_rows(health: Health) -> list[dict[str, object]]:
 
 
 def outcome_rows(health: Health) -> list[dict[str, object]]:
-    """Return how tasks ended by type; those put back after a failure count as failed."""
+    """Return how tasks ended by type; those requeued after a failure count as failed."""
     return [
         {
             "任务": word_for(TASK_TYPES, task_type),

@@ -96,7 +96,7 @@ def subject_groups(services: Services, keeper: Keeper, *, most: int) -> Duplicat
         every = members_of(services, connection, [vod_id for group in vod_ids.values() for vod_id in group])
     groups = []
     for douban_id, group in vod_ids.items():
-        # The id is what a batch will go by: who has another one meanwhile is none of them.
+        # The id is what a batch will go by: a video that got another one since it was read is left out.
         members = [every[each] for each in group if each in every and every[each].douban_id == douban_id]
         groups.append(_group(services, "subject", str(douban_id), members, keeper))
     return DuplicateGroups(len(sizes), sum(count for _, count in sizes), tuple(filter(None, groups)))
@@ -257,7 +257,7 @@ def _scores(services: Services, connection: Connection, linked: Mapping[int, int
 
 
 def _link_times(services: Services, connection: Connection, linked: Mapping[int, int]) -> dict[int, datetime]:
-    """Return when each video was last linked to the subject that it is linked to, as far as it was our doing."""
+    """Return when each video was last linked to the subject that it is linked to, for links that we wrote."""
     log = services.tables.log
     query = (
         select(log.c.vod_id, log.c.new_values, log.c.applied_at)

@@ -183,7 +183,7 @@ def _locked_counts(services: Services, connection: Connection) -> tuple[int, int
 
 
 def _of_people(services: Services) -> ColumnElement[bool]:
-    # The model's are signed when they are written; an unsigned one was locked as it stood.
+    # The model's are signed when they are written; an unsigned one was locked as it was.
     return services.tables.video.c.intro_ai_source == ""
 
 

@@ -57,7 +57,7 @@ class GroupMember:
         year: As its row has it.
         douban_id: The current id, 0 for none.
         standing: Whose word that is.
-        score: Of the match with it, as far as one was reached.
+        score: Of the match with it, if there was one.
         linked_at: When it was linked; for an id that came with the row, when the row came.
         hits: How often it was watched.
     """

@@ -38,7 +38,7 @@ class LockedId:
         since: When it was locked (UTC).
         in_cms: The id that the CMS has; None for a deleted video.
         status: The video's status.
-        act: Who locked it and why, as far as it is known.
+        act: Who locked it and why, where that is known.
     """
 
     vod_id: int
@@ -126,7 +126,7 @@ def _ids_in_cms(services: Services, connection: Connection, vod_ids: Sequence[in
 
 
 def _acts(services: Services, connection: Connection, vod_ids: Sequence[int]) -> dict[int, LockOrigin]:
-    """Return who locked each id: the newest decision that was carried out, or else the newest change that did."""
+    """Return who locked each id: the newest decision that was applied, or else the newest change that did."""
     acts: dict[int, LockOrigin] = {}
     for chunk in chunks(vod_ids):
         acts.update(_decided(services, connection, chunk))

@@ -1,6 +1,6 @@
 """How a report is shown: it is put together once as plain data (`ReportPage`), and rendered twice.
 
-In Dagster's UI it is a table of Markdown a chapter; beside it stands a sheet, one HTML file that needs no network and
+In Dagster's UI it is a table of Markdown a chapter; beside it is a sheet, one HTML file that needs no network and
 is read at a desk and on a phone. Outside text is escaped here, for both. Knows nothing of Dagster.
 """
 
@@ -66,7 +66,7 @@ class LinesCell:
 
     @property
     def is_links(self) -> bool:
-        """Whether all of them are links, which stand side by side."""
+        """Whether all of them are links, which are shown side by side."""
         return all(isinstance(each, LinkCell) for each in self.cells)
 
 

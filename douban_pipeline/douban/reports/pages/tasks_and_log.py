@@ -1,5 +1,5 @@
-"""What the report of tasks, decisions and changes shows: decisions that wait or were refused are read here, the rest is
-put together from `work` and `changes`."""
+"""What the report of tasks, decisions and changes shows: decisions that wait or were refused are read here,
+everything else is put together from `work` and `changes`."""
 
 from __future__ import annotations
 

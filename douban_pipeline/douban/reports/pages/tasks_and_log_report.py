@@ -1,4 +1,4 @@
-"""The tab of tasks, decisions and changes: what does not move, what was not carried out, what was written."""
+"""The tab of tasks, decisions and changes: what does not move, what was not applied, what was written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The queue as somebody looks at it who wants to know why something does not move: where open tasks stand, who holds
+"""The queue as somebody looks at it who wants to know why something does not move: where open tasks are, who holds
 them, why they were put off, and what failed.
 
 How many tasks there are and how they ended is what `pipeline_health` measures; here are the reasons.

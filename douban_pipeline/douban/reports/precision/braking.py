@@ -70,7 +70,7 @@ def lift(services: Services, strata: Sequence[str], *, reviewer: str, note: str,
     """Lift the brakes of ``strata``; videos that wait for a person for that reason alone come due at once.
 
     Raises:
-        LiftError: Anything is wrong; all problems are told at once, and nothing is lifted.
+        LiftError: Anything is wrong; all problems are reported at once, and nothing is lifted.
     """
     wanted = list(dict.fromkeys(name.strip() for name in strata))
     with reading(services.engine) as connection:

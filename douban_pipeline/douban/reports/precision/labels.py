@@ -77,9 +77,9 @@ class Settled:
 
     Attributes:
         top: The candidate shown first, 0 for none.
-        chosen: The subject chosen; 0 when the person cleared the id that stood.
+        chosen: The subject chosen; 0 when the person cleared the id in the CMS.
         place: Place of the chosen one among the candidates, None if it was not among them.
-        codes: What stood in the way of confirming.
+        codes: What blocked confirming.
     """
 
     verdict_id: int
@@ -118,9 +118,9 @@ def last_word(subject: int, acts: Iterable[PersonAct]) -> tuple[bool, PersonAct]
 
 
 def acts_of_people(connection: Connection, tables: OwnTables) -> dict[int, list[PersonAct]]:
-    """Return, by video and by time, what people decided about subjects; what they took back themselves is not among it.
+    """Return, by video and by time, what people decided about subjects; what they reverted themselves is left out.
 
-    Decisions that still wait to be carried out count: the person has spoken. Those that were refused do not.
+    Decisions that still wait to be applied count: the person has spoken. Those that were refused do not.
     """
     acts: dict[int, list[PersonAct]] = {}
     decision, log = tables.decision, tables.log

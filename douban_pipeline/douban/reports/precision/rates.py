@@ -148,7 +148,7 @@ def _grouped(labels: Iterable[Label], groups: Callable[[Label], Collection[str]]
 
 
 def overruled_rules(settled: Iterable[Settled]) -> dict[str, PrecisionRate]:
-    """Return, by code, how often the first candidate was right although the code stood in its way; the worst first."""
+    """Return, by code, how often the first candidate was right although the code blocked it; the worst first."""
     right: Counter[str] = Counter()
     total: Counter[str] = Counter()
     for item in settled:

@@ -75,7 +75,7 @@ def band_rows(rates: Mapping[str, PrecisionRate], links: Mapping[str, int]) -> l
 
 
 def rule_rows(rules: Mapping[str, PrecisionRate]) -> list[dict[str, object]]:
-    """Return a row for every rule that stood in the way of a verdict people settled."""
+    """Return a row for every rule that blocked a verdict people settled."""
     return [
         {
             "规则": code,

@@ -131,7 +131,7 @@ def problems_of(config: RescoreConfig, profile: Profile) -> list[str]:
 
 
 def rescore(context: dg.OpExecutionContext, config: RescoreConfig, services: dg.ResourceParam[Services]) -> None:
-    """Judge the stored verdicts again under the given rules, and tell what would change."""
+    """Judge the stored verdicts again under the given rules, and report what would change."""
     services.ready()
     profile = profile_from(config, profile_of(services.settings))
     problems = problems_of(config, profile)

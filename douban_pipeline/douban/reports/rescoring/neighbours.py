@@ -37,7 +37,7 @@ class LinkedVideos:
         verdicts: Iterable[Mapping[Any, Any]],
         candidates: Mapping[int, Sequence[Mapping[Any, Any]]],
     ) -> LinkedVideos:
-        """Read the links that stand now; when they were made is read for those alone that are another video's."""
+        """Read the current links; when they were made is read for those alone that are another video's."""
         asked = {
             (row["vod_id"], each["douban_id"])
             for row in verdicts

@@ -168,7 +168,7 @@ def replay(
         progress: Called with the number done now and then.
     """
     found = Replay()
-    told = 0
+    reported = 0
     moment = time.perf_counter()
     with without_garbage_collection():  # a fifth of the time
         for batch in batches:
@@ -183,8 +183,8 @@ def replay(
                     _count(found, judge_again(item, profile), chosen.get(item.vod_id, 0), examples)
             moment = time.perf_counter()
             found.seconds_judging += moment - read
-            if found.videos // PROGRESS_EVERY > told:
-                told = found.videos // PROGRESS_EVERY
+            if found.videos // PROGRESS_EVERY > reported:
+                reported = found.videos // PROGRESS_EVERY
                 progress(found.videos)
                 gc.collect(1)
     found.seconds_reading += time.perf_counter() - moment

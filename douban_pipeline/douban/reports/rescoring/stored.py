@@ -41,15 +41,15 @@ _FROM_CMS = "cms"
 
 @dataclass(frozen=True, slots=True)
 class StoredVerdict:
-    """A stored verdict with all it rests on.
+    """A stored verdict with all it was judged from.
 
     Attributes:
         status: What was stored.
         douban_id: The subject, confirmed or not; 0 without candidates.
-        standing: The id that stood in the CMS then, 0 for none.
-        chosen: The subject that a person had chosen; None if nobody had, or the choice stood in nobody's way.
+        standing: The id in the CMS then, 0 for none.
+        chosen: The subject that a person had chosen; None if nobody had, or the choice got in nobody's way.
         braked: Strata that were held back then.
-        reverted: Subjects whose link to the video had been taken back by then.
+        reverted: Subjects whose link to the video had been reverted by then.
         linked: Titles of the other videos that were linked to a candidate by then, by subject.
     """
 
@@ -283,7 +283,7 @@ def _parsed(body: bytes, douban_id: int, *, serial: bool) -> Subject | None:
 
 
 def _standing(row: RowMapping) -> int:
-    """Return the id that stood in the CMS when the verdict was reached: as it says itself, or one that came along."""
+    """Return the id in the CMS when the verdict was reached: as it says itself, or one that came along."""
     named = _STANDING.search(row["explanation"])
     if named:
         return int(named[1])
@@ -299,7 +299,7 @@ def _chosen(row: RowMapping, codes: Sequence[str]) -> int | None:
 
 
 def _reverts(services: Services, connection: Connection) -> dict[int, list[tuple[datetime, int]]]:
-    """Return when people took back which link of which video; see `ChangeLog.undone_values`."""
+    """Return when people reverted which link of which video; see `ChangeLog.undone_values`."""
     log = services.tables.log
     query = select(log.c.vod_id, log.c.applied_at, log.c.old_values).where(
         or_(log.c.reverts_change_id.is_not(None), log.c.action == DecisionAction.clear_id),

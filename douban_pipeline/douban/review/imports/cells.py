@@ -115,8 +115,8 @@ def action_named(text: str) -> DecisionAction:
         return found
     near = difflib.get_close_matches(key_of(text), _ACTIONS, n=3, cutoff=0.5)
     meant = list(dict.fromkeys(_ACTIONS[key] for key in near))
-    told = "、".join(f"{ACTIONS[action]}（{action}）" for action in meant or DecisionAction)
-    raise CellError(f"没有“{_short(plain(text))}”这种决定；{'是不是' if meant else '可以填'}：{told}")
+    names = "、".join(f"{ACTIONS[action]}（{action}）" for action in meant or DecisionAction)
+    raise CellError(f"没有“{_short(plain(text))}”这种决定；{'是不是' if meant else '可以填'}：{names}")
 
 
 def _short(text: str) -> str:

@@ -47,7 +47,7 @@ class CsvError(ProblemsError):
 
 @dataclass(frozen=True, slots=True)
 class CsvRow:
-    """A row of the file: the line on which it begins, and its cells or why they cannot be told apart."""
+    """A row of the file: the line on which it begins, and its cells or why they cannot be separated."""
 
     line: int
     cells: tuple[str, ...]
@@ -64,7 +64,7 @@ def rows_of(data: bytes, is_column: Callable[[str], bool]) -> tuple[CsvRow, Iter
 
     Args:
         data: UTF-8, UTF-16 with its mark, or GB18030; separated by commas, semicolons or tabs.
-        is_column: Whether a cell is the head of a column that is known: by it the separator is told.
+        is_column: Whether a cell is the head of a known column, which shows what the separator is.
 
     Raises:
         CsvError: It is empty, too large, no text, or has no header that is known.
@@ -223,14 +223,14 @@ def export_csv(waiting: Iterable[QueueEntry]) -> bytes:
             word_for(REVIEW_STATUSES, entry.status),
             entry.reason,
         )
-        told = map(protected, (*facts, *shown))
-        writer.writerow((entry.vod_id, *told, *("" for _ in _FILLED), entry.verdict_id or ""))
+        cells = map(protected, (*facts, *shown))
+        writer.writerow((entry.vod_id, *cells, *("" for _ in _FILLED), entry.verdict_id or ""))
     return text.getvalue().encode("utf-8-sig")
 
 
 def _candidate(candidate: ReviewCandidate) -> str:
-    told = f"{candidate.rank}. {candidate.title}（{candidate.year or '?'}）{candidate.douban_id} {candidate.score:.1f}"
-    return told + (f" 冲突：{'；'.join(candidate.conflicts.values())}" if candidate.conflicts else "")
+    text = f"{candidate.rank}. {candidate.title}（{candidate.year or '?'}）{candidate.douban_id} {candidate.score:.1f}"
+    return text + (f" 冲突：{'；'.join(candidate.conflicts.values())}" if candidate.conflicts else "")
 
 
 def parse_csv(data: bytes) -> ParsedDecisions:
@@ -293,7 +293,7 @@ def _columns(header: CsvRow) -> tuple[dict[str, int], tuple[str, ...]]:
 
 
 def _misfit(row: CsvRow, columns: Mapping[str, int], width: int) -> str:
-    """Return why the cells of a row cannot be trusted to stand under their heads, empty if they can.
+    """Return why the cells of a row cannot be trusted to be under their heads, empty if they can.
 
     Spreadsheets leave out empty cells at the end of a row, so that one may be short; but not before the decision.
     """

@@ -69,7 +69,7 @@ def read_inbox_file(settings: Settings, name: str) -> bytes:
 
 
 class _UnfitError(Exception):
-    """What stands under the name is not to be read."""
+    """What has that name is not a file that may be read."""
 
 
 def _name_problem(name: str) -> str:

@@ -11,7 +11,7 @@ independent chances do::
 
     near    = 1 − |best score − confirm| / 30, at least 0     0.6   the close calls
     tight   = 1 − lead / (3 · least lead), at least 0         0.4   a rival is near; no rival is no doubt
-    stands  = an id in doubt stands in the CMS                0.7   visitors see it now
+    stands  = an id in doubt is in the CMS                    0.7   visitors see it now
     failing = five failures in a row                          0.5   automation is stuck
     doubt   = 1 − 0.9 · Π (1 − weight · reason)
 
@@ -30,7 +30,7 @@ _MOST_HITS = 6.0
 
 _HALF_LIFE = timedelta(days=90)
 _LEAST_DOUBT = 0.1
-_NEAR, _TIGHT, _STANDS, _FAILING = 0.6, 0.4, 0.7, 0.5
+_NEAR, _TIGHT, _IN_CMS, _FAILING = 0.6, 0.4, 0.7, 0.5
 _REACH = 30.0
 """Points from the confirm line at which a score is no close call any more."""
 
@@ -66,12 +66,12 @@ def doubt_of(score: float | None, lead: float | None, lines: ConfirmLines, *, st
         score: Of the best candidate; None without one.
         lead: Over the best other work; None without a rival.
         lines: Where verdicts change.
-        stands: Whether an id that is in doubt stands in the CMS.
+        stands: Whether an id that is in doubt is in the CMS.
         failing: Whether it failed five times in a row.
     """
     near = 0.0 if score is None else max(0.0, 1 - abs(score - lines.confirm) / _REACH)
     tight = 0.0 if lead is None else _tight(max(0.0, lead), lines.lead)
-    calm = (1 - _NEAR * near) * (1 - _TIGHT * tight) * (1 - _STANDS * stands) * (1 - _FAILING * failing)
+    calm = (1 - _NEAR * near) * (1 - _TIGHT * tight) * (1 - _IN_CMS * stands) * (1 - _FAILING * failing)
     return 1 - (1 - _LEAST_DOUBT) * calm
 
 

@@ -1,6 +1,7 @@
-"""What waits for a person, the most valuable and most doubtful first; seasons of one work stand together.
+"""What waits for a person, the most valuable and most doubtful first; seasons of one work come together.
 
-Tens of thousands may wait. Of them only what the order needs is read; the rest is read of the few that are shown.
+Tens of thousands may wait. Of all of them only what the order needs is read;
+everything else is read of the few that are shown.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from douban_pipeline.douban.store.videos import fingerprint
 from douban_pipeline.matching import Kind, parse_title
 
 _LARGEST_GROUP = 12
-"""Members of a franchise that one look takes in; further ones stand as a group of their own."""
+"""Members of a franchise that one look takes in; further ones form a group of their own."""
 
 _SETTLING = [action for action in DecisionAction if aspect_of(action) is Aspect.LINK]
 """Decisions after which a video does not wait for a person any more, as soon as they are recorded."""
@@ -164,7 +165,7 @@ class QueueEntry:
     Attributes:
         title: As people read it, like year and category.
         updated: When the CMS last changed it.
-        douban_id: The id that stands in the CMS, 0 for none.
+        douban_id: The id in the CMS, 0 for none.
         status: One of `ReviewStatus`.
         reason: Why it waits, in Chinese.
         verdict_id: Its newest verdict; 0: never judged.
@@ -244,7 +245,7 @@ def review_queue_of(services: Services, *, most: int, candidates: int = 5) -> Re
 def _details(
     services: Services, connection: Connection, places: Sequence[QueuePlace], candidates: int
 ) -> dict[int, QueueEntry]:
-    """Return all that is shown of these videos; one that vanished meanwhile is not among them."""
+    """Return all that is shown of these videos; one that was deleted since the queue was read is not among them."""
     video, verdict, vod = services.tables.video, services.tables.verdict, services.cms.vod
     columns = [column for column in vod.c if column.name not in ("vod_content", "vod_blurb", "vod_pic")]
     found: dict[int, QueueEntry] = {}

@@ -35,9 +35,9 @@ def pressing_table(queue: ReviewQueue, holders: Mapping[int, SubjectHolders], lo
     first = queue.first[:SHOWN]
     text = table([_shown(entry, holders, location) for entry in first], most=SHOWN)
     on_sheet, left = len(queue.first) - len(first), queue.length - len(first)
-    told = [f"这是最要紧的 {len(first)} 部，另有 {left:,} 部待审核"] if left else []
-    told += [f"{'' if on_sheet == left else f'其中 {on_sheet:,} 部'}见审核单（sheet）"] if on_sheet else []
-    return text + (f"\n\n{'，'.join(told)}。" if told else "")
+    notes = [f"这是最要紧的 {len(first)} 部，另有 {left:,} 部待审核"] if left else []
+    notes += [f"{'' if on_sheet == left else f'其中 {on_sheet:,} 部'}见审核单（sheet）"] if on_sheet else []
+    return text + (f"\n\n{'，'.join(notes)}。" if notes else "")
 
 
 def _shown(entry: QueueEntry, holders: Mapping[int, SubjectHolders], location: str) -> dict[str, object]:

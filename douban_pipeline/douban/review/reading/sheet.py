@@ -105,7 +105,7 @@ def plain(text: object) -> str:
 
 
 def _name(group: Sequence[QueueEntry]) -> str:
-    """Return what a franchise is called: the shortest title tells it best."""
+    """Return what a franchise is called: the shortest title says it best."""
     return min((plain(clean_title(entry.title)) for entry in group), key=len)
 
 
@@ -145,7 +145,7 @@ def _local(entry: QueueEntry) -> dict[str, list[str]]:
         {
             "title": [entry.title],
             "aliases": facts["aliases"][:_MOST_ALIASES],
-            # As it stands in the CMS, where that is no year at all.
+            # As the CMS has it, where that is no year at all.
             "year": [facts["year"] or entry.year],
             "kind": dict.fromkeys([entry.category, _KINDS.get(facts.get("kind"), "")]),
             "region": facts["regions"],
@@ -237,8 +237,8 @@ def _length(facts: Mapping[str, Any]) -> list[str]:
 
 def _filled(rows: Mapping[str, Iterable[Any]]) -> dict[str, list[str]]:
     """Return the rows that something is known of, each as its words."""
-    told = {row: [word for each in values if (word := plain(each or ""))] for row, values in rows.items()}
-    return {row: words for row, words in told.items() if words}
+    filled = {row: [word for each in values if (word := plain(each or ""))] for row, values in rows.items()}
+    return {row: words for row, words in filled.items() if words}
 
 
 SHEET_NAME = "review_queue.html"

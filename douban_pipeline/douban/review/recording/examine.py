@@ -1,4 +1,4 @@
-"""The decisions of one launch against the library and against each other, as far as that costs no call to a source."""
+"""Checks the decisions of one launch against the library and against each other, without a call to a source."""
 
 from __future__ import annotations
 

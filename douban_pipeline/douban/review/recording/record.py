@@ -134,7 +134,7 @@ class _Recorder:
         self.first: dict[str, DecisionDraft] = {}
 
     def sentences(self) -> list[str]:
-        """Return what is wrong with the decisions, as far as it is known without asking anybody."""
+        """Return what is wrong with the decisions that can be found without a call to a source."""
         wrong = [draft for draft in self.examination.drafts if draft.problems]
         for draft in wrong:
             draft.refuse()
