@@ -128,7 +128,10 @@ _REGION_LEXICON = _Lexicon(
     suffixes=("地区", "特别行政区", "省", "电视剧", "电影", "动漫", "动画", "综艺", "剧", "片"),
     without=("NA",),  # N/A is met more often than Namibia's code
 )
-_LANGUAGE_LEXICON = _Lexicon(LANGUAGES, suffixes=("版", "配音", "对白", "中字"))
+LANGUAGE_LEXICON = _Lexicon(LANGUAGES, suffixes=("版", "配音", "对白", "中字"))
+"""Language words as codes: ``cmn``, ``yue``, ``en`` …; ``zh`` is some Chinese, ``zxx`` no speech. Words that name no
+language (a month such as 四月, a count of subtitles) yield nothing."""
+
 _GENRE_LEXICON = _Lexicon(GENRES, suffixes=("片", "剧", "电影", "电视剧", "类", "番", "题材"))
 
 
@@ -181,21 +184,6 @@ def _with_successors(codes: frozenset[str], table: Mapping[str, frozenset[str]])
     return codes.union(*(table.get(code, frozenset()) for code in codes))
 
 
-def languages_of(words: Iterable[str]) -> frozenset[str]:
-    """Read language words as codes (``cmn``, ``yue``, ``en`` …; ``zh`` = some Chinese, ``zxx`` = no speech).
-
-    Words that name no language (a season month such as 四月, a count of subtitles) yield nothing.
-    """
-    return frozenset(_LANGUAGE_LEXICON.read(words)[0])
-
-
-def languages_compatible(a: frozenset[str], b: frozenset[str]) -> bool | None:
-    """Whether two sets of language codes share one; None when either is empty. ``zh`` is any Chinese."""
-    if not a or not b:
-        return None
-    return bool(_with_successors(a, GENERIC_LANGUAGES) & _with_successors(b, GENERIC_LANGUAGES))
-
-
 def genres_of(words: Iterable[str]) -> frozenset[str]:
     """Read genre words as Douban's own (动作片 → 动作, 动漫 → 动画).
 
@@ -229,20 +217,14 @@ class SiteVocabulary:
     languages: tuple[str, ...] = DEFAULT_LANGUAGES
 
     @classmethod
-    def from_type_extends(cls, rows: Iterable[tuple[int, int, str]], type_id: int) -> SiteVocabulary:
-        """The words of one category.
+    def by_type(cls, rows: Iterable[tuple[int, int, str]]) -> dict[int, SiteVocabulary]:
+        """The words of every category, by ``type_id``.
+
+        An empty list, broken JSON or a missing category falls back to the parent, then to what maccms ships.
 
         Args:
             rows: ``type_id``, ``type_pid`` and ``type_extend`` of every category.
-            type_id: The category of the video.
-
-        An empty list, broken JSON or a missing category falls back to the parent, then to what maccms ships.
         """
-        return cls.by_type(rows).get(type_id, cls())
-
-    @classmethod
-    def by_type(cls, rows: Iterable[tuple[int, int, str]]) -> dict[int, SiteVocabulary]:
-        """The words of every category, by ``type_id``; ``rows`` as in :meth:`from_type_extends`."""
         known = {type_id: (parent, _extend(extend)) for type_id, parent, extend in rows}
 
         def inherited(type_id: int, key: str, default: tuple[str, ...]) -> tuple[str, ...]:
@@ -280,11 +262,11 @@ class SiteVocabulary:
 
         A site that has only 国语 uses it for Chinese of no stated kind, one that has only 中文 for every kind.
         """
-        wanted = _first(_LANGUAGE_LEXICON, douban_languages)
+        wanted = _first(LANGUAGE_LEXICON, douban_languages)
         if wanted is None:
             return None
         words = [word for word in self.languages if len(word) <= LANGUAGE_WIDTH]
-        by_code = _single(_LANGUAGE_LEXICON, words)
+        by_code = _single(LANGUAGE_LEXICON, words)
         names = [wanted, *(["cmn"] if wanted == "zh" else [])]
         names += ["zh"] if wanted in GENERIC_LANGUAGES["zh"] else []
         return next((by_code[name] for name in names if name in by_code), _other(words))

@@ -12,13 +12,12 @@ from douban_pipeline.cms.vocabulary import (
     ANY,
     DEFAULT_AREAS,
     DEFAULT_LANGUAGES,
+    LANGUAGE_LEXICON,
     REGION_GROUPS,
     Regions,
     SiteVocabulary,
     compatible,
     genres_of,
-    languages_compatible,
-    languages_of,
     regions_of,
 )
 
@@ -200,23 +199,7 @@ def test_an_unknown_word_is_never_a_conflict(word: str) -> None:
     ],
 )
 def test_language_words(words: list[str], codes: str) -> None:
-    assert languages_of(words) == frozenset(codes.split())
-
-
-@pytest.mark.parametrize(
-    ("a", "b", "verdict"),
-    [
-        ("国语", "汉语普通话", True),
-        ("国语", "粤语", False),
-        ("汉语", "粤语", True),
-        ("汉语", "英语", False),
-        ("四月", "日语", None),
-        ("", "", None),
-    ],
-)
-def test_languages_agree_disagree_or_cannot_be_told(a: str, b: str, verdict: bool | None) -> None:
-    assert languages_compatible(languages_of([a]), languages_of([b])) is verdict
-    assert languages_compatible(languages_of([b]), languages_of([a])) is verdict
+    assert set(LANGUAGE_LEXICON.read(words)[0]) == set(codes.split())
 
 
 @pytest.mark.parametrize(
@@ -338,7 +321,6 @@ def test_a_category_without_words_inherits_its_parents() -> None:
         60: SiteVocabulary(("内地", "美国", "其它"), ("国语", "英语")),
         2: SiteVocabulary(("港台",), DEFAULT_LANGUAGES),
     }
-    assert SiteVocabulary.from_type_extends(rows, 60).areas == ("内地", "美国", "其它")
 
 
 @pytest.mark.parametrize(
@@ -346,11 +328,7 @@ def test_a_category_without_words_inherits_its_parents() -> None:
     ["", "{", "null", "[]", "3", '"大陆"', '{"area": null}', '{"area": ["大陆"], "lang": 3}', '{"area": " , "}'],
 )
 def test_broken_settings_are_the_shipped_ones(broken: str) -> None:
-    assert SiteVocabulary.from_type_extends([(1, 0, broken)], 1) == SiteVocabulary()
-
-
-def test_an_unknown_category_has_the_shipped_words() -> None:
-    assert SiteVocabulary.from_type_extends([(1, 0, _extend(area="港台"))], 7) == SiteVocabulary()
+    assert SiteVocabulary.by_type([(1, 0, broken)])[1] == SiteVocabulary()
 
 
 def test_parents_in_a_circle_end_at_the_shipped_words() -> None:
@@ -358,4 +336,4 @@ def test_parents_in_a_circle_end_at_the_shipped_words() -> None:
 
 
 def test_settings_saved_html_escaped_are_read() -> None:
-    assert SiteVocabulary.from_type_extends([(1, 0, "{&quot;area&quot;:&quot;港台&quot;}")], 1).areas == ("港台",)
+    assert SiteVocabulary.by_type([(1, 0, "{&quot;area&quot;:&quot;港台&quot;}")])[1].areas == ("港台",)

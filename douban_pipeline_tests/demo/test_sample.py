@@ -12,17 +12,9 @@ from typing import Any
 import pytest
 
 from douban_pipeline.demo.cms_schema import default_types
-from douban_pipeline.demo.sample import (
-    CONSTANT_WRONG_ID,
-    INVENTED_IDS,
-    SHARDS,
-    SampleSubject,
-    SampleVideo,
-    cms_columns,
-    load_subjects,
-    load_videos,
-    validate,
-)
+from douban_pipeline.demo.sample import SampleSubject, SampleVideo, cms_columns, load_subjects, load_videos
+from douban_pipeline.douban.store.tables import SHARDS
+from douban_pipeline_tests.harness.fixtures.sample_rules import CONSTANT_WRONG_ID, INVENTED_IDS, validate
 
 WIDTHS = {
     "vod_name": 255,

@@ -29,7 +29,6 @@ MARKS = 12
 """So many marks a text: two texts with half of their pieces in common share one all but certainly (1 - (2/3)^12)."""
 
 _TITLES = re.compile("《[^《》]*》")
-_FOREIGN = re.compile(r"[一-鿿]{1,6}(?:·[一-鿿]{1,8})+")
 
 
 def bare(text: str, names: Iterable[str]) -> str:

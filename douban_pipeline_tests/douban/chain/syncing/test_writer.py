@@ -7,10 +7,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from douban_pipeline.demo.sample import CONSTANT_WRONG_ID
 from douban_pipeline.douban.jobs import CHAIN
 from douban_pipeline_tests.harness.fixtures.library import video
 from douban_pipeline_tests.harness.fixtures.runs import STEPS
+from douban_pipeline_tests.harness.fixtures.sample_rules import CONSTANT_WRONG_ID
 from douban_pipeline_tests.harness.fixtures.scenario import (
     FILMS,
     RIVER,
