@@ -17,9 +17,11 @@ import socket
 import uuid
 from collections.abc import Iterator, Set
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import NoReturn
 
+import alembic.util
 import pytest
 from hypothesis import settings
 from sqlalchemy import create_engine, make_url
@@ -89,6 +91,21 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if is_quick(item.path, {mark.name for mark in item.iter_markers()}):
             item.add_marker("quick")
     items.sort(key=lambda item: item.get_closest_marker("long") is None)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _revisions_read_once() -> Iterator[None]:
+    """Have Alembic import a revision's file once a process, not once a database: Dagster's storages have dozens."""
+    load = alembic.util.load_python_file
+    once = cache(load)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            alembic.util,
+            "load_python_file",
+            # `env.py` is a script that is run, not a revision.
+            lambda folder, name: (load if name == "env.py" else once)(folder, name),
+        )
+        yield
 
 
 def server_url(name: str) -> str:

@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect, sync_playwright
@@ -82,10 +83,13 @@ def page(browser: Browser, request: pytest.FixtureRequest, asked_elsewhere: list
     assert not asked_elsewhere, f"pages asked other machines for {asked_elsewhere}"
 
 
-@pytest.fixture(scope="session")
-def dev_ui(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[DagsterUi]:
-    """`make dev` on a demo library of its own; not started where there is no Chromium to look at it."""
-    with run_dev(tmp_path_factory.mktemp("dev")) as ui:
+@pytest.fixture
+def dev_ui(chromium: str, tmp_path: Path) -> Iterator[DagsterUi]:
+    """`make dev` on a demo library of its own, for one test: its sensors launch runs for as long as it lives.
+
+    Not started where there is no Chromium to look at it.
+    """
+    with run_dev(tmp_path) as ui:
         yield ui
 
 
