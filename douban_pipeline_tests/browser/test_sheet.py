@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from playwright.sync_api import Page, expect
 
 from douban_pipeline.douban.review.recording.record import record
-from douban_pipeline.douban.store.decisions import Decision
+from douban_pipeline.douban.store.decisions import Decision, DecisionStatus
 from douban_pipeline.douban.store.states import DecisionAction
 from douban_pipeline_tests.browser.sheets import (
     LOCKED,
@@ -73,7 +73,7 @@ def test_every_key_comes_to_the_decision_it_says(page: Page, library: Library, v
         wishes = [Decision(**{**row, "action": DecisionAction(row["action"])})]
         if row["action"] not in ("set_id", "replace_and_lock"):
             recording = record(library.services, wishes, reviewer="小王", note="", run_id="run", dry_run=True)
-            assert [item.outcome for item in recording.items] == ["checked"], recording.items[0].reason
+            assert [item.status for item in recording.items] == [DecisionStatus.CHECKED], recording.items[0].reason
         clear(page)
 
 

@@ -291,7 +291,7 @@ def test_the_table_shows_refused_rows_first_and_then_those_to_be_checked():
 def test_a_table_of_thousands_says_how_many_it_leaves_out():
     text = recorded_table(Recording("b", tuple(recorded(number, "refused", reason="原因") for number in range(600))))
     assert len(text.splitlines()) == 2 + 500 + 2
-    assert text.endswith("100 more")
+    assert text.endswith("…… 另有 100 条")
 
 
 def test_the_log_tells_of_progress_every_few_seconds(scenario):
