@@ -26,7 +26,7 @@ _SEARCHED = (ReviewStatus.NOT_FOUND, ReviewStatus.REVIEW)
 
 
 @dataclass(frozen=True, slots=True)
-class TopCandidate:
+class MissingVideoCandidate:
     """The best candidate of a video's newest verdict."""
 
     douban_id: int
@@ -58,7 +58,7 @@ class MissingVideo:
     reason: str
     looked_at: datetime | None
     visit: datetime | None
-    best: TopCandidate | None
+    best: MissingVideoCandidate | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,11 +145,11 @@ def _details(services: Services, connection: Connection, vod_ids: Sequence[int])
     return found
 
 
-def _best(services: Services, connection: Connection, vod_ids: Sequence[int]) -> dict[int, TopCandidate]:
+def _best(services: Services, connection: Connection, vod_ids: Sequence[int]) -> dict[int, MissingVideoCandidate]:
     candidate, newest = services.tables.candidate, newest_verdicts(services, vod_ids)
     query = (
         select(candidate.c.vod_id, candidate.c.douban_id, candidate.c.title, candidate.c.year, candidate.c.score)
         .join(newest, newest.c.verdict_id == candidate.c.verdict_id)
         .where(candidate.c.rank == 1)
     )
-    return {row[0]: TopCandidate(*row[1:]) for row in connection.execute(query)}
+    return {row[0]: MissingVideoCandidate(*row[1:]) for row in connection.execute(query)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from douban_pipeline.douban import links
 from douban_pipeline.douban.reports.pages.lookup import video_name
-from douban_pipeline.douban.reports.pages.missing import MissingIds, MissingVideo, TopCandidate
+from douban_pipeline.douban.reports.pages.missing import MissingIds, MissingVideo, MissingVideoCandidate
 from douban_pipeline.douban.reports.pages.report_page import (
     Card,
     Cell,
@@ -67,7 +67,7 @@ def _row(item: MissingVideo) -> dict[str, Cell]:
     }
 
 
-def _candidate(best: TopCandidate | None) -> Cell:
+def _candidate(best: MissingVideoCandidate | None) -> Cell:
     if best is None:
         return None
     return LinesCell(

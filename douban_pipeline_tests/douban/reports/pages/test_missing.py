@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from douban_pipeline.douban.reports.pages.missing import TopCandidate, missing_ids
+from douban_pipeline.douban.reports.pages.missing import MissingVideoCandidate, missing_ids
 from douban_pipeline.douban.reports.pages.missing_report import missing_report
 from douban_pipeline_tests.douban.reports.pages.planting import launched, linked, rows_of, verdict
 from douban_pipeline_tests.harness.fixtures.clocks import START
@@ -62,7 +62,7 @@ def test_what_is_told_of_each(library):
     missing = missing_ids(library.services, most=10)
     [first, second] = missing.first
     assert (first.title, first.year, first.hits, first.reason) == ("甲 & 乙", 2021, 77, "得分 77.0")
-    assert (first.looked_at, first.best) == (moment, TopCandidate(90_000_101, "条目90000101", 2020, 77.0))
+    assert (first.looked_at, first.best) == (moment, MissingVideoCandidate(90_000_101, "条目90000101", 2020, 77.0))
     assert (second.looked_at, second.best) == (None, None)
     assert (missing.by_status, missing.unseen) == ({"NOT_FOUND": 1, "REVIEW": 1}, 1)
     report = missing_report(missing)
