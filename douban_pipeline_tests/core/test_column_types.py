@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any
@@ -13,8 +12,7 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import StatementError
 
 from douban_pipeline.core.column_types import BigId, JsonText, LongBlob, LongText, OneDecimal, UtcDateTime
-from douban_pipeline.core.database import open_engine, reading, run_transaction
-from douban_pipeline_tests.conftest import CORE_ENGINES
+from douban_pipeline.core.database import reading, run_transaction
 
 METADATA = sa.MetaData()
 VALUE = sa.Table(
@@ -32,18 +30,12 @@ VALUE = sa.Table(
 MOMENT = datetime(2026, 3, 1, 12, 30, 59, 123456, tzinfo=UTC)
 
 
-@pytest.fixture(params=CORE_ENGINES)
-def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
+@pytest.fixture
+def engine(core_engine: Engine) -> Engine:
     """Each engine that `core` speaks, with a new, empty table."""
-    if request.param == "sqlite":
-        url = request.getfixturevalue("sqlite_url")
-    else:
-        url = request.getfixturevalue("house_database")(request.param)
-    engine = open_engine(url)
-    METADATA.drop_all(engine)
-    METADATA.create_all(engine)
-    yield engine
-    engine.dispose()
+    METADATA.drop_all(core_engine)
+    METADATA.create_all(core_engine)
+    return core_engine
 
 
 def kept(engine: Engine, **given: Any) -> Any:

@@ -18,7 +18,6 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 
 from douban_pipeline.core.database import insert_missing, open_engine, reading, run_statement, run_transaction
-from douban_pipeline_tests.conftest import CORE_ENGINES
 
 METADATA = sa.MetaData()
 NOTE = sa.Table(
@@ -30,18 +29,12 @@ NOTE = sa.Table(
 )
 
 
-@pytest.fixture(params=CORE_ENGINES)
-def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
+@pytest.fixture
+def engine(core_engine: Engine) -> Engine:
     """Each engine that `core` speaks, with a new, empty table."""
-    if request.param == "sqlite":
-        url = request.getfixturevalue("sqlite_url")
-    else:
-        url = request.getfixturevalue("house_database")(request.param)
-    engine = open_engine(url)
-    METADATA.drop_all(engine)
-    METADATA.create_all(engine)
-    yield engine
-    engine.dispose()
+    METADATA.drop_all(core_engine)
+    METADATA.create_all(core_engine)
+    return core_engine
 
 
 @pytest.fixture

@@ -65,13 +65,13 @@ class MigrationPlan:
 
 
 def plan(engine: Engine, prefix: str) -> MigrationPlan:
-    """Tell what `upgrade` would do to the database as it is, and change nothing.
+    """Return what `upgrade` would do to the database as it is, and change nothing.
 
     Raises:
         DatabaseError: It would refuse.
     """
     config = config_for(prefix)
-    config.output_buffer = told = StringIO()
+    config.output_buffer = statements = StringIO()
     with reading(engine) as connection:
         before = known(_current(connection, prefix), prefix)
         leftovers = _interrupted_start(connection, prefix) if before is None else []
@@ -79,9 +79,9 @@ def plan(engine: Engine, prefix: str) -> MigrationPlan:
         gone = frozenset(table.name for table in leftovers)
         config.attributes["shape"] = Shape.read(connection, prefix, without=gone)
         for table in leftovers:
-            told.write(f"{DropTable(table).compile(dialect=connection.dialect)};\n\n".lstrip())
+            statements.write(f"{DropTable(table).compile(dialect=connection.dialect)};\n\n".lstrip())
     command.upgrade(config, f"{before or 'base'}:head", sql=True)
-    return MigrationPlan(before, head(prefix), told.getvalue().strip())
+    return MigrationPlan(before, head(prefix), statements.getvalue().strip())
 
 
 @contextmanager
