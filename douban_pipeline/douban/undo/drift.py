@@ -15,6 +15,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, RowMapping, select, true
 
+from douban_pipeline.cms.maccms import in_recycle_bin
 from douban_pipeline.cms.values import readable
 from douban_pipeline.core.database import reading
 from douban_pipeline.douban.services import Services
@@ -151,7 +152,7 @@ class _Piece:
     def __init__(self, services: Services, connection: Connection, vod_ids: Sequence[int], first: int | None) -> None:
         self.services, self.connection, self.first = services, connection, first
         live = services.cms.rows(connection, vod_ids)
-        self.rows = {vod_id: row for vod_id, row in live.items() if not row.get("vod_recycle_time")}
+        self.rows = {vod_id: row for vod_id, row in live.items() if not in_recycle_bin(row)}
         self.states = self._states()
         self.writes = new_values_since(connection, services.tables, list(self.rows), first) if first else {}
         texts = [

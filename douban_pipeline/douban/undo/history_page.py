@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from douban_pipeline.cms.maccms import in_recycle_bin
 from douban_pipeline.cms.numbers import moment_of
 from douban_pipeline.cms.values import readable
 from douban_pipeline.core.ui.launchpad_links import launch_link
@@ -65,7 +66,7 @@ def _now(history: History, zone: ZoneInfo, location: str) -> Iterator[str]:
         facts.append(("CMS 更新", local_time(moment_of(row["vod_time"]), zone)))
         if row["vod_lock"]:
             facts.append(("CMS 锁定", "是（vod_lock）"))
-        if row.get("vod_recycle_time"):
+        if in_recycle_bin(row):
             facts.append(("回收站", "是"))
     if state is not None:
         facts += list(_standing(state, zone))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from douban_pipeline.cms.maccms import in_recycle_bin
 from douban_pipeline.douban.store.decisions import PERSON
 from douban_pipeline.douban.store.states import ReviewStatus
 from douban_pipeline.douban.writes.changes import PIPELINE, RESTORE, decode
@@ -194,7 +195,7 @@ def _state_stays(row: Mapping[Any, Any], written: Sequence[str], skipped: Sequen
 
 def _visit(standing: VideoRows, state: Mapping[str, Any], now: datetime, *, by_person: bool) -> dict[str, Any]:
     """Return when the video is looked at next, where that changes: what is open again must not be forgotten."""
-    if standing.row.get("vod_recycle_time"):
+    if in_recycle_bin(standing.row):
         return {}
     before = standing.state
     after = {**before, **state}

@@ -14,6 +14,7 @@ from typing import Any
 from sqlalchemy import Connection, RowMapping, func, select
 from sqlalchemy.sql import ColumnElement
 
+from douban_pipeline.cms.maccms import in_recycle_bin
 from douban_pipeline.cms.numbers import moment_of, year_of
 from douban_pipeline.cms.values import readable
 from douban_pipeline.core.database import chunks, reading
@@ -137,7 +138,7 @@ def _equal_titles(services: Services) -> list[Sequence[int]]:
     for rows in services.cms.stream(services.engine, columns, size=_READ):
         for row in rows:
             vod_id, type_id = row["vod_id"], row["type_id"]
-            if row.get("vod_recycle_time") or vod_id in ignored:
+            if in_recycle_bin(row) or vod_id in ignored:
                 continue
             if type_id not in kinds:
                 kinds[type_id] = kind_of_category(services.categories, type_id)

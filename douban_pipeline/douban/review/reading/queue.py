@@ -24,7 +24,7 @@ from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.decisions import Aspect, aspect_of
 from douban_pipeline.douban.store.states import DecisionAction, DecisionState, ReviewStatus
 from douban_pipeline.douban.store.tasks import FAILURES_FOR_A_PERSON
-from douban_pipeline.douban.store.videos import fingerprint
+from douban_pipeline.douban.store.videos import changed_since
 from douban_pipeline.matching import Kind, parse_title
 
 _LARGEST_GROUP = 12
@@ -292,5 +292,5 @@ def _entry(
         # A verdict of this very moment has candidates that its score is not of.
         candidates=tuple(each for each in candidates if each.verdict_id == place.verdict_id),
         locked=row["douban_id_locked"],
-        stale=bool(judged) and judged != fingerprint(row),
+        stale=changed_since(judged, row),
     )
