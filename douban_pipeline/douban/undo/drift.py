@@ -74,7 +74,7 @@ class Drift:
 
     Attributes:
         written: What was written, or locked.
-        stands: What the CMS holds now.
+        current: What the CMS holds now.
         change: The change that wrote or noted it; None for an id that was locked as the CMS had it.
         at: When that was.
         douban_id: The subject that our state has the video linked to.
@@ -88,7 +88,7 @@ class Drift:
     kind: DriftKind
     looks: DriftCause
     written: Any
-    stands: Any
+    current: Any
     change: LastWrite | None
     at: datetime | None
     held: str
@@ -309,7 +309,7 @@ def _change(of_video: list[Drift]) -> Change:
     return Change(
         vod_id=of_video[0].vod_id,
         action=RESTORE,
-        old={drift.column: drift.stands for drift in of_video},
+        old={drift.column: drift.current for drift in of_video},
         new={drift.column: drift.written for drift in of_video},
         state=state,
         reason="；".join(_reason(drift) for drift in of_video),
@@ -317,6 +317,6 @@ def _change(of_video: list[Drift]) -> Change:
 
 
 def _reason(drift: Drift) -> str:
-    edit = f"改为 {drift.stands}" if drift.column == "vod_douban_id" else "改动"
+    edit = f"改为 {drift.current}" if drift.column == "vod_douban_id" else "改动"
     by = f"由变更 {drift.change.change_id} 写入，" if drift.change is not None else ""
     return f"锁定的{_NAMES[drift.column]}（{by}已锁定）在 CMS 中被{edit}，看来是{DRIFT_LOOKS[drift.looks]}；恢复锁定值"

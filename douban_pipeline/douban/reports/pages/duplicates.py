@@ -61,7 +61,7 @@ class DuplicateGroup:
     @property
     def unlinked(self) -> tuple[GroupMember, ...]:
         """The others that nobody linked; linked ones are a group by subject, or other works."""
-        return tuple(member for member in self.others if member.standing is LinkOrigin.NONE)
+        return tuple(member for member in self.others if member.origin is LinkOrigin.NONE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +196,7 @@ def _name_of(member: GroupMember) -> str:
 _LINK = "link"
 """Action of a change that wrote an automatic link."""
 
-_STANDINGS: Mapping[str, LinkOrigin] = {"person": LinkOrigin.PERSON, "auto": LinkOrigin.AUTO, "cms": LinkOrigin.CMS}
+_ORIGINS: Mapping[str, LinkOrigin] = {"person": LinkOrigin.PERSON, "auto": LinkOrigin.AUTO, "cms": LinkOrigin.CMS}
 
 
 def members_of(services: Services, connection: Connection, vod_ids: Sequence[int]) -> dict[int, GroupMember]:
@@ -221,9 +221,9 @@ def members_of(services: Services, connection: Connection, vod_ids: Sequence[int
 
 
 def _member(row: RowMapping, score: float | None, linked_at: datetime | None) -> GroupMember:
-    standing = _standing_of(row)
-    linked = standing is not LinkOrigin.NONE
-    if standing is LinkOrigin.CMS and linked_at is None:
+    origin = _origin_of(row)
+    linked = origin is not LinkOrigin.NONE
+    if origin is LinkOrigin.CMS and linked_at is None:
         linked_at = moment_of(row["vod_time_add"])
     confidence = row["douban_id_confidence"]
     return GroupMember(
@@ -231,21 +231,21 @@ def _member(row: RowMapping, score: float | None, linked_at: datetime | None) ->
         readable(row["vod_name"]),
         year_of(row["vod_year"]),
         row["vod_douban_id"] or 0,
-        standing,
+        origin,
         (score if confidence is None else confidence) if linked else None,
         linked_at if linked else None,
         row["vod_hits"],
     )
 
 
-def _standing_of(row: Mapping[Any, Any]) -> LinkOrigin:
+def _origin_of(row: Mapping[Any, Any]) -> LinkOrigin:
     if not row["vod_douban_id"]:
         return LinkOrigin.NONE
     if row["douban_id_locked"]:
         return LinkOrigin.LOCKED
     if row["douban_review_status"] != ReviewStatus.CONFIRMED:
         return LinkOrigin.NONE
-    return _STANDINGS.get(row["douban_id_source"], LinkOrigin.CMS)
+    return _ORIGINS.get(row["douban_id_source"], LinkOrigin.CMS)
 
 
 def _scores(services: Services, connection: Connection, linked: Mapping[int, int]) -> dict[int, float]:

@@ -111,7 +111,7 @@ def _matching_video(
         _score(verdict),
         lead,
         lines_of(services),
-        stands=status == ReviewStatus.REVIEW and state["vod_douban_id"] > 0,
+        in_cms=status == ReviewStatus.REVIEW and state["vod_douban_id"] > 0,
         failing=state["douban_sync_fail_count"] >= FAILURES_FOR_A_PERSON,
     )
     judged = verdict["fingerprint"] if verdict else ""

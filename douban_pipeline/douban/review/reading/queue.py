@@ -83,7 +83,7 @@ def places_of(services: Services, connection: Connection) -> tuple[list[QueuePla
                     score,
                     lead,
                     lines,
-                    stands=status == ReviewStatus.REVIEW and row["vod_douban_id"] > 0,
+                    in_cms=status == ReviewStatus.REVIEW and row["vod_douban_id"] > 0,
                     failing=row["douban_sync_fail_count"] >= FAILURES_FOR_A_PERSON,
                 ),
                 title.base,
@@ -209,7 +209,7 @@ class ReviewQueue:
         length: All that wait.
         by_status: The same by status.
         groups: What to look at first, the most pressing group first, its members by season or part.
-        decided: Videos that would wait but for a decision that the next run carries out.
+        decided: Videos that would wait but for a decision that the next run applies.
     """
 
     length: int
