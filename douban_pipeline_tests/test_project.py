@@ -24,7 +24,7 @@ from packaging.utils import canonicalize_name
 from douban_pipeline import __version__
 from douban_pipeline.demo.sample import load_videos
 from douban_pipeline.douban.definitions import build_defs
-from douban_pipeline.douban.setting_values import DEFAULT_FIELD_POLICIES, SOURCES
+from douban_pipeline.douban.setting_values import DEFAULT_FIELD_POLICIES
 from douban_pipeline.douban.settings import PREFIX, Settings, variable
 from douban_pipeline.douban.store.tables import own_tables
 from douban_pipeline.ops.cli import app
@@ -334,10 +334,10 @@ def _shown(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, tuple):
-        return ",".join(value)
-    if isinstance(value, dict) and set(value) <= set(SOURCES):
-        return ",".join(f"{name}={item}" if isinstance(item, int) else name for name, item in value.items())
-    if isinstance(value, frozenset | dict):
+        return ",".join(f"{item:g}" if isinstance(item, float) else item for item in value)
+    if isinstance(value, dict):
+        return ",".join(f"{name}={item:g}" if isinstance(item, int | float) else name for name, item in value.items())
+    if isinstance(value, frozenset):
         return ",".join(str(item) for item in sorted(value))
     return f"{value:g}" if isinstance(value, float) else str(value)
 

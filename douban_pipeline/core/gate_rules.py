@@ -22,7 +22,10 @@ LATEST_START = timedelta(seconds=0.5)
 PAUSE_MINUTES = (30.0, 60.0)
 """How long the breaker stays open after a wall, too many failures or a failed probe; anything between, so that
 several sites that share an address do not come back together."""
-THROTTLE_PAUSE = timedelta(seconds=60)
+THROTTLE_SECONDS = (60.0, 90.0)
+"""How long it stays open after a 429 that names no time; anything between, for the same reason."""
+THROTTLE_JITTER = 0.1
+"""Share of a time that the source names by which its breaker stays open longer at most. Never shorter: it said so."""
 WAITER_LEASE = timedelta(seconds=20)
 """A waiter that has not asked for this long is taken for dead and loses its turn."""
 LONGEST_NAP = 5.0
@@ -169,7 +172,7 @@ class GateRow:
                 self.failures = 0
             return
         if isinstance(error, SourceThrottled):
-            self._trip(now + _throttle_pause(error), error.reason)
+            self._trip(now + _throttle_pause(error, rng), error.reason)
             return
         self.failures += 1
         pause = timedelta(minutes=rng.uniform(*PAUSE_MINUTES))
@@ -287,7 +290,7 @@ class GateRow:
         return max(often * min(ahead + 1, 8), min(soonest, LONGEST_NAP))
 
 
-def _throttle_pause(error: SourceThrottled) -> timedelta:
+def _throttle_pause(error: SourceThrottled, rng: Random) -> timedelta:
     if error.retry_after is None:
-        return THROTTLE_PAUSE
-    return timedelta(seconds=error.retry_after)
+        return timedelta(seconds=rng.uniform(*THROTTLE_SECONDS))
+    return timedelta(seconds=error.retry_after * (1 + rng.uniform(0, THROTTLE_JITTER)))

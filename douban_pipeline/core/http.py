@@ -24,6 +24,7 @@ from douban_pipeline.core.clock import Clock
 from douban_pipeline.core.deadline import Deadline
 from douban_pipeline.core.errors import NotFound, SourceError, SourceThrottled, SourceUnavailable, SourceWall
 from douban_pipeline.core.gate import Gate
+from douban_pipeline.core.gate_rules import THROTTLE_JITTER
 from douban_pipeline.core.payload import DEFAULT_RULES, AnswerRules
 
 T = TypeVar("T")
@@ -33,6 +34,8 @@ Refuse = Callable[[int, httpx.Headers, bytes], None]
 USER_AGENT = "Mozilla/5.0 (compatible; douban_pipeline)"
 MAX_BYTES = 8 * 1024 * 1024
 MAX_REDIRECTS = 3
+FIRST_PAUSE = (0.5, 2.0)
+"""Seconds before the first retry, drawn; twice as long before each further one."""
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
@@ -250,11 +253,12 @@ class Fetcher:
 
     def _send(self, request: _Request[T]) -> FetchedAnswer[T]:
         started = self._clock.now()
-        pause = 0.0
+        pause, done = 0.0, 0
 
         def retry_after(error: Exception) -> bool | float:
-            nonlocal pause
-            pause = self._pause_before_retry(error)
+            nonlocal pause, done
+            pause = self._pause_before_retry(error, done)
+            done += 1
             late = self._clock.now() - started + timedelta(seconds=pause) > timedelta(seconds=self._total_time)
             # The waiting itself is done below, on the injected clock; 0.0 makes stamina go on at once.
             return False if pause < 0 or late else 0.0
@@ -265,14 +269,16 @@ class Fetcher:
                 return self._attempt(request)
         raise AssertionError("unreachable")
 
-    def _pause_before_retry(self, error: Exception) -> float:
-        """Seconds to wait before the next attempt; negative for "do not try again"."""
+    def _pause_before_retry(self, error: Exception, retries: int) -> float:
+        """Seconds to wait before the next attempt, after so many retries; negative for "do not try again"."""
         if not isinstance(error, SourceError) or not error.retryable:
             return -1.0
         if isinstance(error, SourceThrottled):
-            # The gate is closed for as long; a little more, and this call is the probe that opens it again.
-            return -1.0 if error.retry_after is None else error.retry_after + 0.1
-        return self._rng.uniform(0.5, 2.0)
+            # The gate is closed for as long, and its jitter; a little more, and this call is the probe that opens it.
+            if error.retry_after is None:
+                return -1.0
+            return error.retry_after * (1 + THROTTLE_JITTER) + self._rng.uniform(0.1, 0.5)
+        return self._rng.uniform(*FIRST_PAUSE) * 2**retries
 
     def _attempt(self, request: _Request[T]) -> FetchedAnswer[T]:
         with self._gate.slot(self.source, tokens=request.tokens) as slot:

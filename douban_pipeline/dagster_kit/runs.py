@@ -19,6 +19,8 @@ from dagster._core.storage.tags import (
     ASSET_PARTITION_RANGE_START_TAG,
     CODE_LOCATION_TAG,
     PARTITION_NAME_TAG,
+    SCHEDULE_NAME_TAG,
+    SENSOR_NAME_TAG,
 )
 
 UNDER_WAY = [
@@ -107,6 +109,11 @@ def code_location_of(run: dg.DagsterRun) -> str | None:
     """Return the name of the code location that a run was launched through; None if it was through none."""
     origin = run.remote_job_origin
     return origin.location_name if origin is not None else run.tags.get(CODE_LOCATION_TAG)
+
+
+def is_automatic(run: dg.DagsterRun) -> bool:
+    """Return whether a sensor or a schedule launched ``run``, no person."""
+    return not run.tags.keys().isdisjoint((SENSOR_NAME_TAG, SCHEDULE_NAME_TAG))
 
 
 def run_tags(system: str, kind: str) -> dict[str, str]:

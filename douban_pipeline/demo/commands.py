@@ -68,7 +68,7 @@ def open_ui(port: int, console: Console) -> None:
         )
         services = open_services(load_settings())
         make_library(services)
-        Intake(services.engine, services.tables, services.cms, services.clock).initialise(spread=False)
+        Intake.of(services).initialise(spread=False)
         apply_states(services)
         spread_visits(services, DEMO_SPREAD)
         services.close()

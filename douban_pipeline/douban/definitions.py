@@ -13,7 +13,6 @@ from douban_pipeline.douban.checks import checks
 from douban_pipeline.douban.intros import assets as intros_assets
 from douban_pipeline.douban.intros import jobs as intros_jobs
 from douban_pipeline.douban.jobs import chain_job
-from douban_pipeline.douban.reports import jobs as reports_jobs
 from douban_pipeline.douban.reports.health import assets as health_assets
 from douban_pipeline.douban.reports.pages import assets as reports_assets
 from douban_pipeline.douban.reports.precision import assets as precision_assets
@@ -24,7 +23,7 @@ from douban_pipeline.douban.review import assets as review_assets
 from douban_pipeline.douban.review import jobs as review_jobs
 from douban_pipeline.douban.review.batch import jobs as batch_jobs
 from douban_pipeline.douban.review.imports import jobs as import_jobs
-from douban_pipeline.douban.schedules import schedules_for
+from douban_pipeline.douban.schedules import health_job, reports_job, schedules_for
 from douban_pipeline.douban.sensors import sensors
 from douban_pipeline.douban.settings import Settings, load_settings
 from douban_pipeline.douban.undo import assets as undoing_assets
@@ -47,7 +46,8 @@ default_assets = [
 ]
 default_jobs: list[Any] = [
     chain_job,
-    *reports_jobs.jobs,
+    reports_job,
+    health_job,
     *scheduling_jobs.jobs,
     *review_jobs.jobs,
     *batch_jobs.jobs,
@@ -77,7 +77,7 @@ def build_defs(
         asset_checks=checks,
         jobs=[*default_jobs, *rescoring_jobs.jobs_for(settings)],
         sensors=sensors,
-        schedules=schedules_for(settings.site_timezone),
+        schedules=schedules_for(settings.site_timezone, settings.active_hours),
         resources={"services": services_resource(settings), **(resource_overrides or {})},
         # A process a step would cost five times the work; parallel calls are threads inside the assets.
         executor=dg.in_process_executor,

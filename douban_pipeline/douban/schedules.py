@@ -1,6 +1,6 @@
 """What runs by the clock, in the site's time zone. Add schedules here; what they launch lives in its own room."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import partial
 
 import dagster as dg
@@ -8,18 +8,47 @@ import dagster as dg
 from douban_pipeline.douban.chain.due.jobs import SweepConfig, sweep_library
 from douban_pipeline.douban.jobs import chain_job, shard_range_tags
 from douban_pipeline.douban.partitions import SHARDS_PER_RUN
-from douban_pipeline.douban.reports.jobs import health_job, reports_job
+from douban_pipeline.douban.reports.health.assets import pipeline_health
+from douban_pipeline.douban.resources import tags_of
 from douban_pipeline.douban.store.tables import SHARDS
-from douban_pipeline.douban.upkeep.jobs import PruneConfig, prune_archive, prune_history
+from douban_pipeline.douban.upkeep.assets import source_gates
+from douban_pipeline.douban.upkeep.jobs import HEALTH_TAGS, PruneConfig, prune_archive, prune_history
 
 HOURS = 24
 
+reports_job = dg.define_asset_job(
+    "nightly_reports",
+    selection=dg.AssetSelection.groups("reports"),
+    tags=tags_of("reports"),
+    description="Renews what people read: the review queue, the reports, precision of automatic links, and drift.",
+)
 
-def schedules_for(time_zone: str) -> list[dg.ScheduleDefinition]:
-    """Return the schedules, on the clock of ``time_zone``."""
+health_job = dg.define_asset_job(
+    "watch_health",
+    selection=dg.AssetSelection.assets(source_gates, pipeline_health),
+    tags=HEALTH_TAGS,
+    description="Measures the pipeline and its sources, warns by the checks, and sends the alerts that wait.",
+)
+
+
+BACKFILL_HOUR = 4
+"""When the weekly backfill begins, if automation works then."""
+
+
+def schedules_for(time_zone: str, active_hours: Collection[int] = ()) -> list[dg.ScheduleDefinition]:
+    """Return the schedules, on the clock of ``time_zone``.
+
+    Args:
+        time_zone: The site's.
+        active_hours: Hours in which automation works, none for all: the weekly backfill begins in one of them.
+    """
     running = dg.DefaultScheduleStatus.RUNNING
+    hour = next((hour for hour in (*range(BACKFILL_HOUR, 24), *range(BACKFILL_HOUR)) if hour in active_hours), None)
+    backfill_hour = BACKFILL_HOUR if hour is None else hour
 
-    @dg.schedule(job=chain_job, cron_schedule="0 4 * * 0", execution_timezone=time_zone, default_status=running)
+    @dg.schedule(
+        job=chain_job, cron_schedule=f"0 {backfill_hour} * * 0", execution_timezone=time_zone, default_status=running
+    )
     def weekly_backfill(context: dg.ScheduleEvaluationContext) -> Iterator[dg.RunRequest]:
         """Visits all 64 shards on Sunday morning, eight a run, for what the sensor left: nothing stays due for ever."""
         day = f"{context.scheduled_execution_time:%Y-%m-%d}"

@@ -5,7 +5,8 @@ operator's view: they say why nothing runs.
 """
 
 from collections.abc import Iterable, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
+from random import Random
 
 import dagster as dg
 from dagster._utils.error import SerializableErrorInfo
@@ -17,7 +18,7 @@ from douban_pipeline.core.ui.presentation import local_time
 from douban_pipeline.core.webhook import Message
 from douban_pipeline.dagster_kit.launchpad import PERSON_TAGS
 from douban_pipeline.dagster_kit.runs import JobRuns, failing_guard
-from douban_pipeline.douban.chain.due.demand import Demand, choose_shards
+from douban_pipeline.douban.chain.due.demand import Demand, Pace, choose_shards
 from douban_pipeline.douban.chain.due.due_videos import DueVideos
 from douban_pipeline.douban.chain.due.intake import Intake
 from douban_pipeline.douban.chain.due.jobs import take_in_changes
@@ -27,6 +28,7 @@ from douban_pipeline.douban.partitions import partition_key
 from douban_pipeline.douban.reports.health.alerts import raise_alert, send, send_waiting, without_secrets
 from douban_pipeline.douban.reports.health.causes import Cause, guard_cause, run_cause
 from douban_pipeline.douban.services import Services
+from douban_pipeline.douban.settings import Settings
 from douban_pipeline.douban.sources.douban_php import SOURCE as DOUBAN
 
 INTERVAL_SECONDS = 30
@@ -50,8 +52,9 @@ def due_videos_sensor(
 
     Not while that shard is running, and never more runs than `DOUBAN_PIPELINE_MAX_SYNC_RUNS`. A shard whose run failed
     is paused for a minute, for ten if it fails again; while a guard fails, which would stop every run, one is tried
-    every ten minutes. Correctness depends on the tasks' leases, so a run launched by hand at the same time is
-    harmless.
+    every ten minutes. With `DOUBAN_PIPELINE_DUE_INTERVAL_SECONDS` selections keep that distance, and outside
+    `DOUBAN_PIPELINE_ACTIVE_HOURS` there are none: only shards in which a person decided something are run then.
+    Correctness depends on the tasks' leases, so a run launched by hand at the same time is harmless.
     """
     refusal = _setup_refusal(services)
     if refusal:
@@ -70,6 +73,12 @@ def due_videos_sensor(
             f"is tried at {local_time(until, services.settings.zone)}; a run launched by hand does not wait"
         )
     due = DueVideos(services.engine, services.tables, services.settings, services.clock).overview()
+    waits_until = datetime.fromisoformat(context.cursor) if context.cursor else now
+    reason = _quiet_reason(services.settings, now, waits_until)
+    if reason:
+        due = [shard for shard in due if shard.decided]
+        if not due:
+            return dg.SkipReason(reason)
     location = _location(context)
     under_way = chain_runs_under_way(context.instance, location)
     settings = services.settings
@@ -87,7 +96,19 @@ def due_videos_sensor(
         )
         for shard in chosen
     ]
-    return dg.SensorResult(run_requests=requests)
+    pace = Pace(timedelta(seconds=settings.due_interval_seconds), timedelta(seconds=settings.due_jitter_seconds))
+    again = pace.next_selection(now, Random()) if not reason else waits_until
+    return dg.SensorResult(run_requests=requests, cursor=again.isoformat() if again else None)
+
+
+def _quiet_reason(settings: Settings, now: datetime, waits_until: datetime) -> str:
+    """Return why only what people decided is done at present; empty if due videos may be selected."""
+    if not settings.works_at(now):
+        hours = ", ".join(str(hour) for hour in sorted(settings.active_hours))
+        return f"outside the active hours ({hours}): only what people decided is done"
+    if settings.due_interval_seconds and now < waits_until:
+        return f"paced: the next due videos are selected at {local_time(waits_until, settings.zone)}"
+    return ""
 
 
 @dg.sensor(
@@ -104,7 +125,7 @@ def intake_sensor(
         return dg.SkipReason(refusal)
     if JobRuns(context.instance, _location(context), take_in_changes.name).under_way():
         return dg.SkipReason("an intake run is under way")
-    intake = Intake(services.engine, services.tables, services.cms, services.clock)
+    intake = Intake.of(services)
     if not intake.has_begun():
         return dg.SkipReason("the library was not taken in yet: launch the job initialise_library")
     if not intake.waiting():

@@ -49,8 +49,16 @@ DEFAULT_FIELD_POLICIES: dict[str, FieldPolicy] = {
     "vod_score": "never",
 }
 
+OLDER = "older"
+"""The tier of the videos that are older than all others."""
+
+_MOST_MINUTES = 30 * 24 * 60.0
+_MOST_DAYS = 3650.0
+
 SCORE_ITEMS = tuple(item.name for item in dataclasses.fields(Weights))
 """Items of the score whose points may be changed."""
+
+_RANGE = "two numbers of minutes separated by a comma, the smaller first, e.g. 10,30"
 
 ALLOWED = {
     "database_url": "an SQLAlchemy URL: mysql+pymysql://user:password@host:3306/database?charset=utf8mb4, or sqlite:///file",
@@ -68,6 +76,15 @@ ALLOWED = {
     "search_url": "an address such as http://127.0.0.1:8080/search",
     "excluded_type_ids": "category ids (mac_type.type_id) separated by commas, e.g. 20,31",
     "included_type_ids": "category ids (mac_type.type_id) separated by commas; empty means all",
+    "active_hours": "hours from 0 to 24 in the site's time zone, separated by commas, e.g. 1-7,22-24; 22-6 goes over "
+    "midnight, 9 is 9-10; empty means all day",
+    "back_off_minutes": "minutes separated by commas, none shorter than the one before, e.g. 10,30,120,360,1440",
+    "intro_throttled_minutes": _RANGE,
+    "intro_unavailable_minutes": _RANGE,
+    "intro_other_minutes": _RANGE,
+    "visit_tiers": f"age=interval pairs in days separated by commas, the last for what is {OLDER}, "
+    f"e.g. 30=3,180=7,365=30,730=60,{OLDER}=90",
+    "bulk_unlockers": "names as reviewers write them, separated by commas",
     "match_profile": " or ".join(PROFILES),
     "score_weights": "item=points pairs separated by commas, points from 0, e.g. director=14,actors=6; items: "
     + ", ".join(SCORE_ITEMS),
@@ -127,3 +144,58 @@ def search_chain(value: Any) -> dict[str, str]:
     for address in chain.values():
         http_address(address)
     return chain
+
+
+def minutes(value: Any) -> Any:
+    """Read a list of waits in minutes, none shorter than the one before."""
+    steps = _numbers(value, above=0.0, most=_MOST_MINUTES)
+    if not steps:
+        raise ValueError("no minutes")
+    if list(steps) != sorted(steps):
+        raise ValueError("a wait shorter than the one before")
+    return steps
+
+
+def range_of_minutes(value: Any) -> Any:
+    """Read the least and the most of a wait in minutes."""
+    found = _numbers(value, above=0.0, most=_MOST_MINUTES)
+    if len(found) != 2 or found[0] > found[1]:
+        raise ValueError("not the least and the most of a wait")
+    return found
+
+
+def _numbers(value: Any, *, above: float, most: float) -> tuple[float, ...]:
+    try:
+        found = tuple(float(part) for part in split_list(value))
+    except (TypeError, ValueError):
+        raise ValueError("no list of numbers") from None
+    if any(not above < number <= most for number in found):
+        raise ValueError(f"a number that is not above {above:g} and at most {most:g}")
+    return found
+
+
+def visit_tiers(value: Any) -> dict[str, float]:
+    """Read the days between visits by age; `OLDER` stands for all that are older than the others."""
+    value = split_pairs(value)
+    if OLDER not in value:
+        raise ValueError(f"nothing for what is {OLDER}")
+    ages = [age for age in value if age != OLDER]
+    _numbers(ages, above=0.0, most=_MOST_DAYS)
+    days = _numbers(list(value.values()), above=0.0, most=_MOST_DAYS)
+    return dict(zip(value, days, strict=True))
+
+
+def hours_of_day(value: Any) -> Any:
+    """Read hours of the day: the ones that begin in the given ranges."""
+    if not isinstance(value, str):
+        return value
+    hours: set[int] = set()
+    for part in split_list(value):
+        first, to, last = part.partition("-")
+        if not first.strip().isdecimal() or (to and not last.strip().isdecimal()):
+            raise ValueError("no hours")
+        begin, end = int(first), int(last) if to else int(first) + 1
+        if begin > 23 or end > 24 or begin == end:
+            raise ValueError("an hour after 23 or a range without any")
+        hours.update(range(begin, end) if begin < end else (*range(begin, 24), *range(end)))
+    return frozenset(hours)

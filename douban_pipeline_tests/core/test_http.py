@@ -7,6 +7,7 @@ import socket
 import zlib
 from datetime import timedelta
 from email.utils import format_datetime
+from random import Random
 from types import SimpleNamespace
 from typing import Any
 
@@ -179,6 +180,22 @@ def test_a_passing_fault_is_tried_again_each_attempt_at_its_own_slot(house: Hous
     assert sum(house.clock.sleeps) >= 2 * 1.02
 
 
+def test_each_retry_waits_twice_as_long_and_no_two_callers_just_as_long(house: House, source: Source) -> None:
+    class Shortest(Random):
+        def uniform(self, a: float, b: float) -> float:
+            return a
+
+    waited = []
+    for rng in (Shortest(), Random(1), Random(2)):
+        house.gate.close("douban")
+        source.says(Say(status=500), Say(status=500), Say(status=500), Say(GOOD))
+        before = len(house.clock.sleeps)
+        assert get(house.fetcher(rng=rng, attempts=4), source.url).value == GOOD
+        waited.append(house.clock.sleeps[before:])
+    assert [pause for pause in waited[0] if pause in (0.5, 1.0, 2.0)] == [0.5, 1.0, 2.0]
+    assert 3.5 < sum(waited[1]) != sum(waited[2]) > 3.5
+
+
 def test_retry_after_is_obeyed_and_the_next_attempt_is_the_probe(house: House, source: Source) -> None:
     source.says(Say(status=429, headers={"Retry-After": "7"}), Say(GOOD))
     assert get(house.fetcher(), source.url).value == GOOD
@@ -192,7 +209,9 @@ def test_retry_after_may_be_a_date(house: House, source: Source) -> None:
     error = refused(house.fetcher(attempts=1), source.url)
     assert isinstance(error, SourceThrottled)
     assert error.retry_after == pytest.approx(20)
-    assert house.status().open_until == when
+    until = house.status().open_until
+    assert until is not None
+    assert when <= until <= when + timedelta(seconds=2)
 
 
 @pytest.mark.parametrize("status", [500, 502, 503])
@@ -203,7 +222,9 @@ def test_retry_after_of_a_failing_server_is_obeyed(house: House, source: Source,
     source.says(Say("maintenance", status=status, headers={"Retry-After": "1800"}))
     error = refused(house.fetcher(), source.url)
     assert isinstance(error, SourceThrottled)
-    assert house.status().open_until == house.clock.now() + timedelta(minutes=30)
+    until = house.status().open_until
+    assert until is not None
+    assert timedelta(minutes=30) <= until - house.clock.now() <= timedelta(minutes=33)
 
 
 @pytest.mark.parametrize(

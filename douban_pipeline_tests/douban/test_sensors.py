@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import dagster as dg
@@ -12,6 +13,7 @@ from sqlalchemy.exc import OperationalError
 from douban_pipeline.douban.definitions import build_defs
 from douban_pipeline.douban.jobs import CHAIN, chain_runs_under_way, shard_range_tags
 from douban_pipeline.douban.review.recording.record import record
+from douban_pipeline.douban.schedules import schedules_for
 from douban_pipeline.douban.sensors import due_videos_sensor, intake_sensor
 from douban_pipeline.douban.services import open_services
 from douban_pipeline.douban.store.decisions import Decision
@@ -37,15 +39,20 @@ def library(sqlite_url: str) -> Iterator[Library]:
         yield library
 
 
-def tick(sensor: dg.SensorDefinition, library: Library, instance: dg.DagsterInstance) -> list[dg.RunRequest] | str:
-    """Return the runs a tick asks for, or why it asks for none."""
-    context = dg.build_sensor_context(instance=instance, resources={"services": library.services})
+def tick(
+    sensor: dg.SensorDefinition, library: Library, instance: dg.DagsterInstance, cursors: list[str] | None = None
+) -> list[dg.RunRequest] | str:
+    """Return the runs a tick asks for, or why it asks for none; ``cursors`` are kept from tick to tick."""
+    cursor = cursors[-1] if cursors else None
+    context = dg.build_sensor_context(instance=instance, resources={"services": library.services}, cursor=cursor)
     result = sensor(context)
     if isinstance(result, dg.SkipReason):
         return result.skip_message or ""
     if isinstance(result, dg.RunRequest):
         return [result]
     assert isinstance(result, dg.SensorResult)
+    if cursors is not None and result.cursor:
+        cursors.append(result.cursor)
     return list(result.run_requests or [])
 
 
@@ -78,6 +85,63 @@ def test_a_few_videos_wait_until_one_has_waited_long_enough(library: Library, in
     assert reason == "2 videos are due in 2 shard(s): too few for a run until one of them has waited 10 min"
     library.clock.advance(minutes=10)
     assert [request.partition_key for request in tick(due_videos_sensor, library, instance)] == ["06", "07"]
+
+
+def under(library: Library, **options: object) -> Library:
+    """Return the same library under changed settings."""
+    changed = replace(library, options={**library.options, **options})
+    changed.engine, changed.cms = library.engine, library.cms
+    return changed
+
+
+def test_selections_keep_their_distance_but_for_what_people_decided(
+    library: Library, instance: dg.DagsterInstance
+) -> None:
+    paced = under(library, due_interval_seconds=120, due_jitter_seconds=120)
+    cursors: list[str] = []
+    for number in range(20):
+        assert tick(due_videos_sensor, paced, instance, cursors) != [], number
+        until = datetime.fromisoformat(cursors[-1])
+        waits = (until - paced.clock.now()).total_seconds()
+        assert 120 <= waits <= 240
+        paced.clock.advance(seconds=waits - 1)
+        reason = tick(due_videos_sensor, paced, instance, cursors)
+        assert isinstance(reason, str)
+        assert reason.startswith("paced: the next due videos are selected at ")
+        paced.clock.advance(seconds=1)
+    assert len({datetime.fromisoformat(cursor).microsecond for cursor in cursors}) > 1, "by lot"
+    assert tick(due_videos_sensor, paced, instance, cursors) != []
+    wish = Decision(6, DecisionAction.ignore)
+    record(paced.services, [wish], reviewer="小王", note="", run_id="r", dry_run=False)
+    requests = tick(due_videos_sensor, paced, instance, cursors)
+    assert [request.partition_key for request in requests] == ["06"], "people do not wait"
+    assert len(cursors) == 21, "nor do they put off what is due"
+
+
+def test_outside_the_active_hours_only_what_people_decided_is_run(
+    library: Library, instance: dg.DagsterInstance
+) -> None:
+    local = START.astimezone(library.settings.zone).hour
+    awake = under(library, active_hours=frozenset({local}))
+    assert [request.partition_key for request in tick(due_videos_sensor, awake, instance)] == ["05"]
+    asleep = under(library, active_hours=frozenset({(local + 1) % 24, (local + 2) % 24}))
+    reason = tick(due_videos_sensor, asleep, instance)
+    assert isinstance(reason, str)
+    assert reason.startswith("outside the active hours (")
+    record(asleep.services, [Decision(6, DecisionAction.ignore)], reviewer="小王", note="", run_id="r", dry_run=False)
+    assert [request.partition_key for request in tick(due_videos_sensor, asleep, instance)] == ["06"]
+    asleep.clock.advance(hours=1)
+    assert "05" in [request.partition_key for request in tick(due_videos_sensor, asleep, instance)]
+
+
+@pytest.mark.parametrize(
+    ("hours", "cron"), [((), "0 4 * * 0"), ((1, 2), "0 1 * * 0"), ((3, 4), "0 4 * * 0"), ((22,), "0 22 * * 0")]
+)
+def test_the_weekly_backfill_begins_in_an_active_hour(hours: tuple[int, ...], cron: str) -> None:
+    assert (
+        next(each.cron_schedule for each in schedules_for("Asia/Shanghai", hours) if each.name == "weekly_backfill")
+        == cron
+    )
 
 
 def test_nothing_due_is_said(library: Library, instance: dg.DagsterInstance) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import traceback
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import get_args
 
 import pytest
@@ -14,6 +14,7 @@ from douban_pipeline.core.http import Fetcher
 from douban_pipeline.core.llm import SOURCE as LLM
 from douban_pipeline.core.settings_base import SettingsError
 from douban_pipeline.douban.match_inputs import profile_of
+from douban_pipeline.douban.pacing import PLAN_TIERS, Tiers
 from douban_pipeline.douban.setting_values import CHAIN, DEFAULT_FIELD_POLICIES, SEARCH_PROVIDERS, SOURCES
 from douban_pipeline.douban.settings import RETRY_SECONDS, Settings, load_settings
 from douban_pipeline.douban.sources.douban_php import SOURCE as DOUBAN
@@ -109,6 +110,22 @@ def test_nothing_needs_to_be_set():
         ("FIELD_POLICIES", "vod_name=sometimes", "policy is never, fill or overwrite"),
         ("FIELD_POLICIES", "vod_play_url=overwrite", "columns: vod_name"),
         ("FIELD_POLICIES", "vod_name", "column=policy pairs"),
+        ("BACK_OFF_MINUTES", "", "no minutes"),
+        ("BACK_OFF_MINUTES", "30,10", "none shorter than the one before, e.g. 10,30,120,360,1440"),
+        ("BACK_OFF_MINUTES", "0,10", "above 0 and at most 43200"),
+        ("BACK_OFF_MINUTES", "ten", "no list of numbers"),
+        ("BACK_OFF_JITTER", "1.5", "a number from 0 to 1"),
+        ("INTRO_THROTTLED_MINUTES", "30,10", "two numbers of minutes separated by a comma, the smaller first"),
+        ("INTRO_UNAVAILABLE_MINUTES", "5", "not the least and the most of a wait"),
+        ("INTRO_OTHER_MINUTES", "30,nan", "a number that is not above 0"),
+        ("DUE_INTERVAL_SECONDS", "3601", "a whole number from 0 to 3600"),
+        ("VISIT_TIERS", "30=3,180=7", "nothing for what is older"),
+        ("VISIT_TIERS", "30=0,older=90", "above 0 and at most 3650"),
+        ("VISIT_TIERS", "month=3,older=90", "e.g. 30=3,180=7,365=30,730=60,older=90"),
+        ("ACTIVE_HOURS", "25", "an hour after 23"),
+        ("ACTIVE_HOURS", "6-6", "a range without any"),
+        ("ACTIVE_HOURS", "night", "hours from 0 to 24 in the site's time zone"),
+        ("SYNC_LOCKED_IDS", "some", "true or false"),
     ],
 )
 def test_a_wrong_value_is_named_with_what_is_allowed(refusal, variable, value, allowed):
@@ -257,6 +274,46 @@ def test_category_ids_are_a_comma_list(monkeypatch, value, ids):
 def test_field_policies_override_one_by_one(monkeypatch):
     monkeypatch.setenv(P + "FIELD_POLICIES", "vod_content=never, vod_score=overwrite")
     assert load_settings().policies == DEFAULT_FIELD_POLICIES | {"vod_content": "never", "vod_score": "overwrite"}
+
+
+def test_tiers_and_waits_are_the_plans_and_may_be_others(monkeypatch):
+    settings = load_settings()
+    assert settings.tiers == PLAN_TIERS
+    assert [step / timedelta(minutes=1) for step in settings.back_off.steps] == [10, 30, 120, 360, 1440]
+    assert settings.intro_throttled_minutes == (10, 30)
+    assert (settings.intro_unavailable_minutes, settings.intro_other_minutes) == ((5, 10), (30, 120))
+    monkeypatch.setenv(P + "VISIT_TIERS", "7=1, older = 10")
+    monkeypatch.setenv(P + "BACK_OFF_MINUTES", "1,1.5，60")
+    monkeypatch.setenv(P + "INTRO_OTHER_MINUTES", "2,2")
+    settings = load_settings()
+    assert settings.tiers == Tiers.of_days({7: 1}, older=10)
+    assert [step / timedelta(minutes=1) for step in settings.back_off.steps] == [1, 1.5, 60]
+    assert settings.intro_other_minutes == (2, 2)
+
+
+@pytest.mark.parametrize(
+    ("value", "hours"),
+    [
+        ("", set()),
+        ("9", {9}),
+        ("1-4, 22-24", {1, 2, 3, 22, 23}),
+        ("22-3", {22, 23, 0, 1, 2}),
+        ("0-24", set(range(24))),
+    ],
+)
+def test_active_hours_are_ranges_of_the_sites_day(monkeypatch, value, hours):
+    monkeypatch.setenv(P + "ACTIVE_HOURS", value)
+    settings = load_settings()
+    assert settings.active_hours == hours
+    for hour in range(24):
+        moment = datetime(2026, 3, 1, hour, 59, tzinfo=settings.zone)
+        assert settings.works_at(moment.astimezone(UTC)) is (not hours or hour in hours)
+
+
+def test_who_may_unlock_in_bulk_is_a_list_of_names(monkeypatch):
+    assert load_settings().bulk_unlockers == ()
+    monkeypatch.setenv(P + "BULK_UNLOCKERS", "小王， 老李 ,")
+    assert load_settings().bulk_unlockers == ("小王", "老李")
 
 
 def test_settings_cannot_change_under_way():

@@ -32,7 +32,7 @@ from douban_pipeline.core.ui.presentation import local_time
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.sources.search import SearchIncomplete
 from douban_pipeline.douban.store.states import ReviewStatus
-from douban_pipeline.douban.store.tasks import FAILURES_FOR_A_PERSON, Task, TaskQueue, back_off
+from douban_pipeline.douban.store.tasks import FAILURES_FOR_A_PERSON, Task, TaskQueue
 
 logger = logging.getLogger(__name__)
 
@@ -192,7 +192,7 @@ class Attempts:
         query = select(video.c.douban_sync_fail_count, video.c.douban_review_status)
         row = connection.execute(query.where(video.c.vod_id == task.vod_id)).one_or_none()
         failures = (row.douban_sync_fail_count if row else 0) + 1
-        until = now + back_off(failures)
+        until = now + self.services.settings.back_off.wait(failures, task.vod_id)
         if not self.queue.requeue(connection, task.task_id, until, reason, failed=True):
             return None
         values: dict[str, object] = {

@@ -10,7 +10,8 @@ from typing import Any
 
 from douban_pipeline.douban.chain.attempts import Attempts
 from douban_pipeline.douban.services import Services
-from douban_pipeline.douban.store.tasks import TaskQueue
+from douban_pipeline.douban.store.states import TaskStage
+from douban_pipeline.douban.store.tasks import Task, TaskQueue
 from douban_pipeline.douban.writes.change_log import ChangeLog
 from douban_pipeline.douban.writes.changes import ReconciledChange
 
@@ -28,6 +29,7 @@ class Session:
         change_log: The log to write through.
         started: When the step began (UTC).
         reconciled: Changes that dead runs left half done, settled by `open_session`.
+        ordered_only: Whether it does only what people ordered: it was launched by itself outside the active hours.
     """
 
     services: Services
@@ -38,6 +40,7 @@ class Session:
     change_log: ChangeLog
     started: datetime
     reconciled: Sequence[ReconciledChange]
+    ordered_only: bool = False
 
     @property
     def deadline(self) -> datetime:
@@ -49,6 +52,11 @@ class Session:
         """How many videos this step takes on."""
         return self.services.settings.batch_size * len(self.shards)
 
+    def lease(self, stage: TaskStage, *, limit: int | None = None) -> list[Task]:
+        """Lease what this step works on: up to ``limit`` tasks of ``stage``, `Session.limit` if none is given."""
+        limit = self.limit if limit is None else limit
+        return self.queue.lease(self.shards, stage, limit=limit, ordered_only=self.ordered_only)
+
     def attempts(self) -> Attempts:
         """Return a record of calls to outside sources that ends with this step's time."""
         return Attempts(self.services, self.queue, self.deadline)
@@ -57,11 +65,21 @@ class Session:
         """Return ``metadata``, how many changes were reconciled if any, and the seconds the step took."""
         reconciled = {"reconciled_changes": len(self.reconciled)} if self.reconciled else {}
         seconds = (self.services.clock.now() - self.started).total_seconds()
-        return {**metadata, **reconciled, "seconds": round(seconds, 2)}
+        quiet = {"outside_active_hours": True} if self.ordered_only else {}
+        return {**metadata, **reconciled, **quiet, "seconds": round(seconds, 2)}
 
 
-def open_session(services: Services, run_id: str, shards: Sequence[int], log: logging.Logger) -> Session:
+def open_session(
+    services: Services, run_id: str, shards: Sequence[int], log: logging.Logger, *, automatic: bool = False
+) -> Session:
     """Begin a step: check that the database is ready, free the tasks of dead runs, reconcile their changes.
+
+    Args:
+        services: Database, sources and settings.
+        run_id: The Dagster run.
+        shards: The shards it works on.
+        log: Where the run's messages go.
+        automatic: Whether no person launched the run; then it keeps to the active hours.
 
     Raises:
         DatabaseError: The database is not set up; the message says what to run.
@@ -74,4 +92,8 @@ def open_session(services: Services, run_id: str, shards: Sequence[int], log: lo
     reconciled = change_log.reconcile()
     for change in reconciled:
         log.warning(f"change {change.change_id} of video {change.vod_id} was left half done: {change.state}")
-    return Session(services, run_id, shards, log, queue, change_log, services.clock.now(), reconciled)
+    now = services.clock.now()
+    ordered_only = automatic and not services.settings.works_at(now)
+    if ordered_only:
+        log.info("outside the active hours: only what people ordered is done (DOUBAN_PIPELINE_ACTIVE_HOURS)")
+    return Session(services, run_id, shards, log, queue, change_log, now, reconciled, ordered_only)

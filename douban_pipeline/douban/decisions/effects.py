@@ -18,7 +18,16 @@ from douban_pipeline.douban.store.states import (
     VerdictState,
 )
 from douban_pipeline.douban.store.tables import OwnTables
-from douban_pipeline.douban.store.tasks import DECISION, FRESH, NOTE, REVIEWER, NewTask, TaskQueue
+from douban_pipeline.douban.store.tasks import (
+    DECISION,
+    FRESH,
+    NOTE,
+    ORDERED_INTRO_PRIORITY,
+    ORDERED_PRIORITY,
+    REVIEWER,
+    NewTask,
+    TaskQueue,
+)
 from douban_pipeline.douban.writes.refusals import SYNOPSIS_COLUMNS
 
 
@@ -129,12 +138,6 @@ PEOPLE_FIRST = "审核决定优先"
 
 _REPLACED = "被更新的决定取代"
 
-SYNC_PRIORITY = 1000
-"""More than any visit has that is merely due."""
-
-INTRO_PRIORITY = 2**30
-"""More than any intro has that is merely due: theirs is a time in minutes."""
-
 _EVERYTHING = frozenset(TaskType)
 _CONCERNS: Mapping[DecisionAction, frozenset[TaskType]] = {
     DecisionAction.lock_id: frozenset({TaskType.MATCH_DOUBAN_ID}),
@@ -181,12 +184,12 @@ def task_of(decision: Decision) -> NewTask | None:
     payload: dict[str, Any] = {DECISION: decision.decision_id}
     if action is DecisionAction.redo_intro:
         payload |= {REVIEWER: decision.reviewer, NOTE: decision.note}
-        return NewTask(vod_id, TaskType.AI_INTRO, TaskStage.INTRO, INTRO_PRIORITY, payload)
+        return NewTask(vod_id, TaskType.AI_INTRO, TaskStage.INTRO, ORDERED_INTRO_PRIORITY, payload)
     if action is DecisionAction.sync_now:
         payload[FRESH] = True
     elif not decision.linking:
         return None
-    return NewTask(vod_id, TaskType.SYNC_DOUBAN, TaskStage.SYNC, SYNC_PRIORITY, payload)
+    return NewTask(vod_id, TaskType.SYNC_DOUBAN, TaskStage.SYNC, ORDERED_PRIORITY, payload)
 
 
 def order(connection: Connection, tables: OwnTables, queue: TaskQueue, new: NewTask, *, run_id: str) -> int:

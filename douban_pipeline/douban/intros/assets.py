@@ -6,14 +6,16 @@ from typing import Any
 import dagster as dg
 
 from douban_pipeline.core.ui.presentation import counted, local_time, table
-from douban_pipeline.douban.chain.assets import begin_step, chain_asset, tables_with_rows
-from douban_pipeline.douban.chain.session import Session
+from douban_pipeline.dagster_kit.metadata import tables_with_rows
+from douban_pipeline.dagster_kit.runs import is_automatic
+from douban_pipeline.douban.chain.session import Session, open_session
 from douban_pipeline.douban.chain.syncing.assets import synced_fields
 from douban_pipeline.douban.intros.attempts import IntroAttempts
 from douban_pipeline.douban.intros.author import ledger_of
 from douban_pipeline.douban.intros.due import DueIntro, DueIntros
 from douban_pipeline.douban.intros.ledger import IntroLedger, costs_of, violation_texts
 from douban_pipeline.douban.intros.writer import IntroResult, IntroWriter, revert_strayed_intros
+from douban_pipeline.douban.partitions import shard_backfill, shard_numbers, shards
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import TaskStage
 
@@ -24,7 +26,14 @@ _SHOWN = 60
 """Characters of a text in the table."""
 
 
-@chain_asset(deps=[synced_fields], pool=LLM_POOL)
+@dg.asset(
+    deps=[synced_fields],
+    partitions_def=shards,
+    backfill_policy=shard_backfill,
+    group_name="chain",
+    kinds={"mysql", "python"},
+    pool=LLM_POOL,
+)
 def ai_intros(context: dg.AssetExecutionContext, services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
     """Has a language model rewrite the synopses of linked videos, and locks what it wrote.
 
@@ -37,7 +46,13 @@ def ai_intros(context: dg.AssetExecutionContext, services: dg.ResourceParam[Serv
     Asks nobody unless `DOUBAN_PIPELINE_AI_INTROS=true`; with `DOUBAN_PIPELINE_DRY_RUN=true` nobody is asked either,
     and the table shows which videos are due.
     """
-    session = begin_step(context, services)
+    session = open_session(
+        services,
+        context.run.run_id,
+        shard_numbers(context.partition_keys),
+        context.log,
+        automatic=is_automatic(context.run),
+    )
     due = DueIntros(services)
     if not services.settings.ai_intros:
         # What waits from before would look like work that nobody does.
@@ -68,11 +83,11 @@ def ai_intros(context: dg.AssetExecutionContext, services: dg.ResourceParam[Serv
 def _written(session: Session, due: DueIntros, ledger: IntroLedger) -> dict[str, Any]:
     services, log = session.services, session.log
     limit = services.settings.intros_per_run
-    if ledger.spent_today() < services.settings.llm_budget_usd_per_day:
-        due.take(session.queue, session.shards, limit=limit, run_id=session.run_id)
-    else:
+    if ledger.spent_today() >= services.settings.llm_budget_usd_per_day:
         log.warning("the budget of the day is spent: no intros are begun (DOUBAN_PIPELINE_LLM_BUDGET_USD_PER_DAY)")
-    tasks = session.queue.lease(session.shards, TaskStage.INTRO, limit=limit * len(session.shards))
+    elif not session.ordered_only:
+        due.take(session.queue, session.shards, limit=limit, run_id=session.run_id)
+    tasks = session.lease(TaskStage.INTRO, limit=limit * len(session.shards))
     attempts = IntroAttempts(services, session.queue, session.deadline)
     writer = IntroWriter(services, session.queue, session.change_log, attempts)
     results: list[IntroResult] = []
@@ -104,6 +119,8 @@ def _written(session: Session, due: DueIntros, ledger: IntroLedger) -> dict[str,
 
 
 def _withdrawn(session: Session) -> int:
+    if session.ordered_only:
+        return 0
     withdrawn = revert_strayed_intros(session.services, session.change_log, session.shards)
     if withdrawn:
         session.log.warning(f"{withdrawn} intros reverted: their videos have another subject by now")

@@ -21,12 +21,7 @@ from douban_pipeline.core.errors import (
     SourceUnpaid,
 )
 from douban_pipeline.douban.chain.attempts import Attempts, RequeuedTask
-from douban_pipeline.douban.store.tasks import FAILURES_FOR_A_PERSON, Task, back_off
-
-THROTTLED_MINUTES = (10.0, 30.0)
-UNAVAILABLE_MINUTES = (5.0, 10.0)
-OTHER_MINUTES = (30.0, 120.0)
-"""How long to wait after a 429, a 5xx or no connection, and anything else: a moment in between is drawn."""
+from douban_pipeline.douban.store.tasks import FAILURES_FOR_A_PERSON, Task
 
 
 @dataclass
@@ -40,15 +35,15 @@ class IntroAttempts(Attempts):
     rng: Random = field(default_factory=Random)
 
     def requeue(self, task: Task, error: SourceError) -> None:
-        """Return ``task`` to the queue after ``error``: deferred if the source is unhealthy, else as failed."""
+        """Return ``task`` to the queue after ``error``: deferred if the source is ill, else as failed."""
         if isinstance(error, SourceUnavailable) and error.retryable:
-            self._count(task, str(error), UNAVAILABLE_MINUTES)
+            self._count(task, str(error), self.services.settings.intro_unavailable_minutes)
         else:
             super().requeue(task, error)
 
     def fail(self, task: Task, reason: str) -> None:
         """Count a failure of ``task`` for which no source is to blame, and defer it."""
-        self._count(task, reason, OTHER_MINUTES)
+        self._count(task, reason, self.services.settings.intro_other_minutes)
 
     def _defer_visit(self, connection: Connection, task: Task, until: datetime) -> None:
         """Leave the visits to Douban alone."""
@@ -60,10 +55,12 @@ class IntroAttempts(Attempts):
         if isinstance(error, SourceUnpaid):
             return day_of(now, self.services.settings.zone).ends_at
         if isinstance(error, SourceThrottled):
-            return now + max(timedelta(seconds=error.retry_after or 0), self._drawn(THROTTLED_MINUTES))
-        return now + self._drawn(OTHER_MINUTES)
+            return now + max(
+                timedelta(seconds=error.retry_after or 0), self._drawn(self.services.settings.intro_throttled_minutes)
+            )
+        return now + self._drawn(self.services.settings.intro_other_minutes)
 
-    def _count(self, task: Task, reason: str, minutes: tuple[float, float]) -> None:
+    def _count(self, task: Task, reason: str, minutes: tuple[float, ...]) -> None:
         now = self.services.clock.now()
         video = self.services.tables.video
         this_video = video.c.vod_id == task.vod_id
@@ -72,7 +69,8 @@ class IntroAttempts(Attempts):
             before = connection.execute(select(video.c.intro_ai_fail_count).where(this_video)).scalar()
             failures = (before or 0) + 1
             # What fails again and again is not paid for every hour.
-            until = now + (drawn if failures < FAILURES_FOR_A_PERSON else back_off(failures))
+            again = self.services.settings.back_off.wait(failures, task.vod_id)
+            until = now + (drawn if failures < FAILURES_FOR_A_PERSON else again)
             if not self.queue.requeue(connection, task.task_id, until, reason, failed=True):
                 return None
             connection.execute(
@@ -90,5 +88,5 @@ class IntroAttempts(Attempts):
             drawn = self._drawn(minutes)
             self._record_failure(run_transaction(self.services.engine, count))
 
-    def _drawn(self, minutes: tuple[float, float]) -> timedelta:
+    def _drawn(self, minutes: tuple[float, ...]) -> timedelta:
         return timedelta(minutes=self.rng.uniform(*minutes))

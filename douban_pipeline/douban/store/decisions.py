@@ -34,7 +34,9 @@ _RELEASING = frozenset({DecisionAction.clear_id, DecisionAction.rematch, Decisio
 """Actions after which an earlier choice of a subject no longer holds."""
 
 _ON_THE_CURRENT_ID = frozenset({DecisionAction.clear_id, DecisionAction.sync_now, DecisionAction.redo_intro})
-_UNLOCKING = frozenset({DecisionAction.unlock_id, DecisionAction.unlock_intro})
+UNLOCKING = frozenset({DecisionAction.unlock_id, DecisionAction.unlock_intro})
+"""Actions that undo a lock: over many videos at once only for those who have the right."""
+
 _UNLINKING = frozenset({DecisionAction.clear_id, DecisionAction.ignore, DecisionAction.rematch})
 
 _APPLIED_BY: Mapping[DecisionAction, str] = {DecisionAction.sync_now: "sync", DecisionAction.redo_intro: "intro"}
@@ -68,7 +70,7 @@ def aspect_of(action: DecisionAction) -> Aspect:
 
 def may_lock(action: DecisionAction) -> bool:
     """Return whether an action may lock the id too: one that unlocks, or has the subject searched anew, may not."""
-    return action not in _UNLOCKING and action is not DecisionAction.rematch
+    return action not in UNLOCKING and action is not DecisionAction.rematch
 
 
 def locks_id(action: DecisionAction, lock: bool) -> bool:

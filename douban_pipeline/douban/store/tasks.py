@@ -35,16 +35,7 @@ from douban_pipeline.core.owner import is_dead
 from douban_pipeline.douban.store.states import ChangeState, DecisionState, TaskStage, TaskStatus, TaskType
 from douban_pipeline.douban.store.tables import SHARDS, OwnTables
 
-BACK_OFF = (
-    timedelta(minutes=10),
-    timedelta(minutes=30),
-    timedelta(hours=2),
-    timedelta(hours=6),
-    timedelta(hours=24),
-)
-"""How long to wait after the first, second … failure; the last is kept for all later ones."""
-
-FAILURES_FOR_A_PERSON = len(BACK_OFF)
+FAILURES_FOR_A_PERSON = 5
 """From this failure in a row on, a person is asked to look."""
 
 OPEN = (TaskStatus.PENDING, TaskStatus.RUNNING)
@@ -56,12 +47,13 @@ FRESH = "fresh"
 REVIEWER = "reviewer"
 NOTE = "note"
 
+ORDERED_PRIORITY = 1000
+"""Of work that a person ordered: more than any visit has that is merely due."""
+
+ORDERED_INTRO_PRIORITY = 2**30
+"""Of an intro that a person ordered: more than any has that is merely due, for theirs is a time in minutes."""
+
 _LOCKED_ONLY = "豆瓣 ID 已锁定，但未同步："
-
-
-def back_off(failures: int) -> timedelta:
-    """Return how long to wait after ``failures`` (1 or more) failures in a row."""
-    return BACK_OFF[min(failures, len(BACK_OFF)) - 1]
 
 
 def shard_of(vod_id: int) -> int:
@@ -145,20 +137,24 @@ class TaskQueue:
         insert_missing(connection, self.task, new, key="open_key")
         return len(new)
 
-    def lease(self, shards: Collection[int], stage: TaskStage, *, limit: int) -> list[Task]:
+    def lease(self, shards: Collection[int], stage: TaskStage, *, limit: int, ordered_only: bool = False) -> list[Task]:
         """Lease up to ``limit`` tasks of ``stage`` that are free, or ours already; the most valuable come first.
 
-        So a later step of a run goes on with what its earlier steps leased.
+        So a later step of a run goes on with what its earlier steps leased. With ``ordered_only`` only what a person
+        ordered is leased.
         """
         task = self.task
         now = self.clock.now()
-        leasable = (
+        leasable: tuple[ColumnElement[bool], ...] = (
             task.c.shard.in_(shards),
             task.c.stage == stage,
             task.c.status.in_(OPEN),
             task.c.run_after <= now,
             self._free_or_ours(now),
         )
+        if ordered_only:
+            least = ORDERED_INTRO_PRIORITY if stage is TaskStage.INTRO else ORDERED_PRIORITY
+            leasable = (*leasable, task.c.priority >= least)
         ours_first = case((task.c.lease_owner == self.owner, 0), else_=1)
         with reading(self.engine) as connection:
             query = (

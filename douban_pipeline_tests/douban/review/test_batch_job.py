@@ -95,9 +95,9 @@ def test_sound_ones_are_recorded_though_others_are_not(scenario):
 @pytest.mark.parametrize(
     ("action", "column_of_lock"), [("unlock_id", "douban_id_locked"), ("unlock_intro", "intro_locked")]
 )
-def test_unlocking_in_bulk_is_for_those_who_are_sure(scenario, action, column_of_lock):
+def test_unlocking_in_bulk_is_for_those_who_are_sure(stage, action, column_of_lock):
     locked = {"vod_douban_id": 90_000_500, column_of_lock: True}
-    shelf(scenario, Case(4, state=locked), Case(5, state=locked), Case(6))
+    scenario = shelf(stage(bulk_unlockers=("小王",)), Case(4, state=locked), Case(5, state=locked), Case(6))
     what = {"unlock_id": "豆瓣 ID", "unlock_intro": "简介"}[action]
     sentence = f"将解锁 2 部影片的{what}，此后自动运行可以改动它们；确认请设 i_am_sure: true"
     shown = launch(scenario, dry_run=True, action=action, **REVIEW)
@@ -109,6 +109,25 @@ def test_unlocking_in_bulk_is_for_those_who_are_sure(scenario, action, column_of
     done = launch(scenario, action=action, i_am_sure=True, **REVIEW)
     assert (done.success, "unlocking" in done.output) == (True, False)
     assert sorted(telling(scenario.decisions(), "vod_id", "action")) == [(4, action), (5, action)]
+
+
+@pytest.mark.parametrize("allowed", [(), ("老李", "小王二")])
+def test_unlocking_in_bulk_is_refused_without_the_right_and_the_refusal_is_kept(stage, allowed):
+    locked = {"vod_douban_id": 90_000_500, "douban_id_locked": True}
+    scenario = shelf(stage(bulk_unlockers=allowed), Case(4, state=locked), Case(5, state=locked), Case(6))
+    sentence = (
+        "一次解锁 2 部影片是批量解锁，小王 没有这个权限（DOUBAN_PIPELINE_BULK_UNLOCKERS）；"
+        "请由有权限的人来做，或每次只解锁一部"
+    )
+    refused = launch(scenario, action="unlock_id", i_am_sure=True, **REVIEW)
+    assert not refused.success
+    assert sentence in refused.failure
+    kept = telling(scenario.decisions(), "vod_id", "action", "reviewer", "state", "state_reason")
+    assert sorted(kept) == [(n, "unlock_id", "小王", "refused", sentence) for n in (4, 5)]
+    # A single video is no bulk, and whoever has the right is asked for nothing but to be sure.
+    assert launch(scenario, action="unlock_id", i_am_sure=True, vod_ids=[4]).success
+    allowed_one = shelf(stage(bulk_unlockers=("老李", "XIAO WANG")), Case(4, state=locked), Case(5, state=locked))
+    assert launch(allowed_one, reviewer=" xiao wang ", action="unlock_id", i_am_sure=True, **REVIEW).success
 
 
 def test_where_nothing_is_carried_out_for_now_it_is_said(stage):

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from douban_pipeline.douban.store.states import TaskStage, TaskStatus, TaskType
 from douban_pipeline.douban.store.tables import SHARDS
-from douban_pipeline.douban.store.tasks import NewTask, back_off, shard_of
+from douban_pipeline.douban.store.tasks import NewTask, shard_of
 from douban_pipeline_tests.harness.fixtures.clocks import START
 from douban_pipeline_tests.harness.fixtures.deciding import decide, decisions
 from douban_pipeline_tests.harness.fixtures.library import dead_owner, video
@@ -52,22 +52,6 @@ def in_threads(*works):
         thread.join(timeout=90)
     assert len(results) == len(works), "a thread failed or hangs"
     return [results[position] for position in range(len(works))]
-
-
-@pytest.mark.parametrize(
-    ("failures", "wait"),
-    [
-        (1, timedelta(minutes=10)),
-        (2, timedelta(minutes=30)),
-        (3, timedelta(hours=2)),
-        (4, timedelta(hours=6)),
-        (5, timedelta(hours=24)),
-        (6, timedelta(hours=24)),
-        (1000, timedelta(hours=24)),
-    ],
-)
-def test_waits_grow_with_the_failures(failures, wait):
-    assert back_off(failures) == wait
 
 
 def test_an_open_task_is_not_queued_again_until_it_is_closed(library):

@@ -6,8 +6,10 @@ import dagster as dg
 from pydantic import Field
 
 from douban_pipeline.core.ui.presentation import local_time, table
-from douban_pipeline.douban.chain.assets import begin_step, chain_asset
-from douban_pipeline.douban.chain.due.due_videos import DueVideos, Scope
+from douban_pipeline.dagster_kit.runs import is_automatic
+from douban_pipeline.douban.chain.due.due_videos import DueReport, DueVideos, Scope
+from douban_pipeline.douban.chain.session import open_session
+from douban_pipeline.douban.partitions import shard_backfill, shard_numbers, shards
 from douban_pipeline.douban.services import Services
 
 
@@ -22,7 +24,12 @@ class DueConfig(dg.Config):
     batch_size: int = Field(0, description="Videos a shard; 0 takes the setting DOUBAN_PIPELINE_BATCH_SIZE.")
 
 
-@chain_asset()
+@dg.asset(
+    partitions_def=shards,
+    backfill_policy=shard_backfill,
+    group_name="chain",
+    kinds={"mysql", "python"},
+)
 def due_videos(
     context: dg.AssetExecutionContext, config: DueConfig, services: dg.ResourceParam[Services]
 ) -> dg.MaterializeResult:
@@ -30,19 +37,22 @@ def due_videos(
 
     A video is due when `mac_douban_video.douban_next_sync_at` has come. Without a confirmed subject it gets a
     MATCH_DOUBAN_ID task in `mac_douban_task`, with one a SYNC_DOUBAN task; never two open tasks of a type. Excluded
-    categories, ignored videos and videos that wait for a reviewer's decision get none. Found by index; makes no
-    request.
+    categories, ignored videos and videos that wait for a reviewer's decision get none, and a run that no person
+    launched takes none outside `DOUBAN_PIPELINE_ACTIVE_HOURS`. Found by index; makes no request.
     """
-    session = begin_step(context, services)
+    session = open_session(
+        services,
+        context.run.run_id,
+        shard_numbers(context.partition_keys),
+        context.log,
+        automatic=is_automatic(context.run),
+    )
     due = DueVideos(services.engine, services.tables, services.settings, services.clock)
     dropped = due.drop_out_of_scope(session.queue)
-    report = due.take(
-        session.queue,
-        session.shards,
-        scope=config.scope,
-        limit=config.batch_size or services.settings.batch_size,
-        run_id=session.run_id,
-    )
+    report = DueReport()
+    if not session.ordered_only:
+        limit = config.batch_size or services.settings.batch_size
+        report = due.take(session.queue, session.shards, scope=config.scope, limit=limit, run_id=session.run_id)
     context.log.info(f"{len(report.taken)} videos taken on, {report.left} left for later runs")
     kinds = Counter(str(video.task_type) for video in report.taken)
     waiting = sorted((video for video in report.taken if video.due_since), key=lambda video: str(video.due_since))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from random import Random
 
 from douban_pipeline.douban.chain.due.due_videos import ShardDue
 
@@ -16,6 +17,20 @@ class Demand:
     min_due: int
     max_wait: timedelta
     max_runs: int
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How far selections of due videos are apart: an interval, lengthened by at most so much, by lot."""
+
+    interval: timedelta
+    jitter: timedelta
+
+    def next_selection(self, now: datetime, rng: Random) -> datetime | None:
+        """Return when due videos may be selected again after ``now``; None for at any time."""
+        if not self.interval:
+            return None
+        return now + self.interval + timedelta(seconds=rng.uniform(0, self.jitter.total_seconds()))
 
 
 def choose_shards(

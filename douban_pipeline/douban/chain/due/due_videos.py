@@ -31,7 +31,6 @@ from sqlalchemy import (
 
 from douban_pipeline.core.clock import Clock
 from douban_pipeline.core.database import chunks, reading, run_statement, run_transaction
-from douban_pipeline.douban.chain.tiers import tier_of
 from douban_pipeline.douban.settings import Settings
 from douban_pipeline.douban.store.states import DecisionState, ReviewStatus, TaskStage, TaskType
 from douban_pipeline.douban.store.tables import OwnTables
@@ -225,7 +224,7 @@ class DueVideos:
                 _task_type(row["vod_douban_id"], row["douban_review_status"]),
                 row["douban_next_sync_at"],
                 row["douban_review_status"],
-                tier_of(row["vod_time"], None, now).priority,
+                self.settings.tiers.tier(row["vod_time"], None, now).priority,
             )
             for row in rows
         ]

@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, Engine, RowMapping, bindparam, func, or_, select, update
 
-from douban_pipeline.cms.maccms import MATCH_COLUMNS, Cms, in_recycle_bin
+from douban_pipeline.cms.maccms import MATCH_COLUMNS, Cms
 from douban_pipeline.cms.numbers import year_of
 from douban_pipeline.cms.people import PEOPLE_COLUMNS, People, names_of_row
 from douban_pipeline.core.clock import Clock
 from douban_pipeline.core.database import insert_missing, reading, run_transaction
-from douban_pipeline.douban.chain.tiers import TIERS, next_visit_of, tier_index, tier_of_row, updated_at
+from douban_pipeline.douban.pacing import PLAN_TIERS, Tiers, updated_at
+from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.decisions import PERSON, chosen_subjects
 from douban_pipeline.douban.store.states import ReviewStatus
 from douban_pipeline.douban.store.tables import OwnTables
@@ -47,20 +48,23 @@ class FirstVisits:
     now: datetime
 
     @classmethod
-    def evenly(cls, ids: array[int], moments: array[int], tiers: array[int], now: datetime) -> FirstVisits:
+    def evenly(
+        cls, ids: array[int], moments: array[int], places: array[int], now: datetime, tiers: Tiers = PLAN_TIERS
+    ) -> FirstVisits:
         """Spread the videos of each tier over its interval, the most recently updated first.
 
         Args:
             ids: The videos, ascending.
             moments: When each was last updated, unix seconds.
-            tiers: The place of each one's tier among `TIERS`.
+            places: The place of each one's tier.
             now: The first visit of the first.
+            tiers: The tiers.
         """
         import numpy as np  # a tenth of a second, which only `initialise` has to wait for
 
-        updated, tier_of = np.asarray(moments), np.asarray(tiers)
+        updated, tier_of = np.asarray(moments), np.asarray(places)
         seconds = np.zeros(len(ids), dtype=np.float32)
-        for index, tier in enumerate(TIERS):
+        for index, tier in enumerate(tiers.members):
             members = np.flatnonzero(tier_of == index)
             # The complement turns the order round, and keeps the size.
             order = members[np.argsort(~updated[members], kind="stable")]
@@ -92,16 +96,22 @@ class IntakeReport:
 class Intake:
     """Keeps our state table in step with `mac_vod`."""
 
-    def __init__(self, engine: Engine, tables: OwnTables, cms: Cms, clock: Clock) -> None:
+    def __init__(self, engine: Engine, tables: OwnTables, cms: Cms, clock: Clock, tiers: Tiers = PLAN_TIERS) -> None:
         self.engine = engine
         self.tables = tables
         self.video = tables.video
         self.cms = cms
         self.clock = clock
+        self.tiers = tiers
         self.people = People(engine, tables.person, clock)
         self.columns = [*dict.fromkeys((*MATCH_COLUMNS, *PEOPLE_COLUMNS, "vod_time", "vod_douban_id"))]
         if cms.has_recycle_bin:
             self.columns.append("vod_recycle_time")
+
+    @classmethod
+    def of(cls, services: Services) -> Intake:
+        """Return the intake of ``services``, with the tiers of their settings."""
+        return cls(services.engine, services.tables, services.cms, services.clock, services.settings.tiers)
 
     def initialise(self, *, spread: bool = True, progress: Progress = lambda _: None) -> IntakeReport:
         """Take in the whole library; safe to repeat and to go on with after a crash.
@@ -122,15 +132,15 @@ class Intake:
 
     def _plan_first_visits(self) -> FirstVisits:
         now = self.clock.now()
-        ids, moments, tiers = array("I"), array("I"), array("b")
+        ids, moments, places = array("I"), array("I"), array("b")
         for rows in self.cms.stream(self.engine, ("vod_time", "vod_year"), size=10 * _BATCH):
             for row in rows:
                 year = year_of(row["vod_year"])
                 moment = updated_at(row["vod_time"], year)
                 ids.append(row["vod_id"])
                 moments.append(max(0, int(moment.timestamp())) if moment else 0)
-                tiers.append(tier_index(row["vod_time"], year, now))
-        return FirstVisits.evenly(ids, moments, tiers, now)
+                places.append(self.tiers.index(row["vod_time"], year, now))
+        return FirstVisits.evenly(ids, moments, places, now, self.tiers)
 
     def changes(self, *, limit: int = 20_000) -> IntakeReport:
         """Take in rows that are new or whose `vod_time` changed, the oldest first, at most about ``limit``."""
@@ -240,7 +250,7 @@ class Intake:
             state = states.get(row["vod_id"])
             if state is None:
                 new.append(_first_state(row, plan.at(row["vod_id"]) if plan else now))
-                tiers.append(tier_of_row(row, now).name)
+                tiers.append(self.tiers.tier_of_row(row, now).name)
             elif row["vod_id"] in current:
                 choice = chosen.get(row["vod_id"])
                 difference = self._change(current[row["vod_id"]], state, now, choice)
@@ -254,7 +264,7 @@ class Intake:
         return tiers, len(changed)
 
     def _change(self, row: RowMapping, state: RowMapping, now: datetime, chosen: int | None = None) -> dict[str, Any]:
-        return _difference(row, state, now, next_visit_of(row, now), chosen)
+        return _difference(row, state, now, self.tiers.next_visit_of(row, now), chosen)
 
 
 _UPDATED = (
@@ -268,6 +278,10 @@ _UPDATED = (
     "douban_review_reason",
     "douban_next_sync_at",
 )
+
+
+def _in_recycle_bin(row: RowMapping) -> bool:
+    return bool(row.get("vod_recycle_time"))
 
 
 def _first_state(row: RowMapping, visit: datetime) -> dict[str, Any]:
@@ -286,7 +300,7 @@ def _first_state(row: RowMapping, visit: datetime) -> dict[str, Any]:
         "fingerprint": fingerprint(row),
         "douban_id_source": "cms" if linked else "",
         "douban_review_status": ReviewStatus.CONFIRMED if linked else ReviewStatus.NOT_FOUND,
-        "douban_next_sync_at": None if in_recycle_bin(row) else visit,
+        "douban_next_sync_at": None if _in_recycle_bin(row) else visit,
     }
 
 
@@ -304,7 +318,7 @@ def _difference(
             changes[name] = value
     due = state["douban_next_sync_at"]
     ignored = state["douban_review_status"] == ReviewStatus.IGNORED
-    if in_recycle_bin(row):
+    if _in_recycle_bin(row):
         return changes | ({"douban_next_sync_at": None} if due is not None else {})
     if due is None:
         back = state["douban_ignore_until"] if ignored else now

@@ -29,13 +29,9 @@ class SweepConfig(dg.Config):
     parts: int = Field(1, description="Into how many slices the ids are divided; 1 sweeps everything.")
 
 
-def _intake(services: Services) -> Intake:
-    return Intake(services.engine, services.tables, services.cms, services.clock)
-
-
 def _too_early(context: dg.OpExecutionContext, services: Services) -> bool:
     """Return whether the library was never taken in, and say what to do."""
-    early = not _intake(services).has_begun()
+    early = not Intake.of(services).has_begun()
     if early:
         context.log.warning("the library was not taken in yet: launch the job initialise_library")
     return early
@@ -66,7 +62,7 @@ def initialise(context: dg.OpExecutionContext, config: InitialiseConfig, service
             reported = seen // steps
             context.log.info(f"{seen} videos looked at")
 
-    report = _intake(services).initialise(spread=config.spread, progress=progress)
+    report = Intake.of(services).initialise(spread=config.spread, progress=progress)
     context.log.info(f"{report.seen} videos looked at, {report.new} taken in, {report.changed} changed")
     context.add_output_metadata(_metadata(report))
 
@@ -88,7 +84,7 @@ def take_in(context: dg.OpExecutionContext, services: dg.ResourceParam[Services]
     services.ready()
     if _too_early(context, services):
         return
-    report = _intake(services).changes()
+    report = Intake.of(services).changes()
     context.log.info(f"{report.new} new, {report.changed} changed")
     context.add_output_metadata(_metadata(report))
 
@@ -105,7 +101,7 @@ def sweep(context: dg.OpExecutionContext, config: SweepConfig, services: dg.Reso
     services.ready()
     if _too_early(context, services):
         return
-    report = _intake(services).sweep(config.part, config.parts)
+    report = Intake.of(services).sweep(config.part, config.parts)
     context.log.info(f"{report.seen} looked at, {report.new} new, {report.changed} changed, {report.gone} gone")
     context.add_output_metadata(_metadata(report))
 

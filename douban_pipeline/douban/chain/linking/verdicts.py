@@ -16,14 +16,13 @@ from douban_pipeline.cms.values import readable
 from douban_pipeline.core.database import reading, run_transaction
 from douban_pipeline.douban.chain.linking.candidates import Circumstances, FoundCandidates, judge_found
 from douban_pipeline.douban.chain.linking.guards import VerdictBreach, breaches
-from douban_pipeline.douban.chain.tiers import next_visit_of
 from douban_pipeline.douban.match_inputs import profile_of, video_facts
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.sources.douban_php import parse_subject
 from douban_pipeline.douban.store import brakes
 from douban_pipeline.douban.store.decisions import chosen_subjects
 from douban_pipeline.douban.store.states import ReviewStatus, TaskStage, TaskStatus, VerdictState
-from douban_pipeline.douban.store.tasks import Task, TaskQueue, back_off
+from douban_pipeline.douban.store.tasks import Task, TaskQueue
 from douban_pipeline.douban.store.videos import fingerprint, note_gone, state_rows
 from douban_pipeline.douban.writes.refusals import Reason, Refusal, match_refusal
 from douban_pipeline.matching import RULE_VERSION, Status, Verdict, Video
@@ -188,7 +187,7 @@ class VerdictWriter:
 
     def _search_again(self, task: Task, video: Video, why: str) -> VerdictSummary | None:
         """Return a task without a verdict to the search; None where its lease was lost."""
-        again = self.services.clock.now() + back_off(1)
+        again = self.services.clock.now() + self.services.settings.back_off.wait(1, task.vod_id)
         ours = run_transaction(
             self.services.engine,
             lambda connection: self.queue.requeue(
@@ -275,7 +274,7 @@ class VerdictWriter:
                 douban_review_status=status,
                 douban_review_reason=explanation[:500],
                 douban_last_sync_at=now,
-                douban_next_sync_at=next_visit_of(row, now),
+                douban_next_sync_at=self.services.settings.tiers.next_visit_of(row, now),
                 douban_sync_fail_count=0,
                 douban_last_fail_reason="",
             )
@@ -346,7 +345,7 @@ def skip_task(services: Services, queue: TaskQueue, task: Task, row: RowMapping 
             connection.execute(
                 update(video)
                 .where(video.c.vod_id == task.vod_id, video.c.douban_next_sync_at.is_not(None))
-                .values(douban_next_sync_at=next_visit_of(row, services.clock.now()))
+                .values(douban_next_sync_at=services.settings.tiers.next_visit_of(row, services.clock.now()))
             )
 
     run_transaction(services.engine, close)

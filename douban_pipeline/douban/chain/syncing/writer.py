@@ -14,14 +14,14 @@ from douban_pipeline.core.database import reading, run_transaction
 from douban_pipeline.douban.chain.attempts import Attempts
 from douban_pipeline.douban.chain.linking.guards import broken_rules, sentences_of
 from douban_pipeline.douban.chain.syncing.fields import plan_fields
+from douban_pipeline.douban.chain.syncing.link_doubts import choice_doubt, subject_doubt
 from douban_pipeline.douban.chain.syncing.sync_items import PlannedWrite, SyncItem, SyncResult, sync_result
-from douban_pipeline.douban.chain.tiers import next_visit_of
-from douban_pipeline.douban.match_inputs import profile_of, subject_facts, video_facts
+from douban_pipeline.douban.match_inputs import profile_of
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.sources.douban_php import SubjectAnswer, SubjectRecord, parse_subject
 from douban_pipeline.douban.sources.errors import SubjectMissing
 from douban_pipeline.douban.store import brakes
-from douban_pipeline.douban.store.decisions import PERSON, chosen_subjects
+from douban_pipeline.douban.store.decisions import chosen_subjects
 from douban_pipeline.douban.store.states import (
     ChangeState,
     ReviewStatus,
@@ -34,7 +34,6 @@ from douban_pipeline.douban.store.videos import note_gone, refuse_pending, state
 from douban_pipeline.douban.writes.change_log import ChangeLog
 from douban_pipeline.douban.writes.changes import Change
 from douban_pipeline.douban.writes.refusals import Reason, new_link_refusal, subject_refusal
-from douban_pipeline.matching import compare
 
 AUTO = "auto"
 """Source of an id that a confirmed verdict wrote."""
@@ -49,6 +48,7 @@ REFUSED_VISIT = timedelta(hours=1)
 """When a video is looked at again after its write was refused."""
 
 _WHY_SYNCED = "按豆瓣条目更新字段"
+_NOT_WHILE_LOCKED = "豆瓣 ID 已锁定，按设置不同步其他字段"
 _WHY_ORDERED = "审核员要求立即同步，按豆瓣条目更新字段"
 
 _CHUNK = 25
@@ -118,8 +118,7 @@ class FieldWriter:
                 yield self._skip(task, refusal.sentence, gone=row is None)
                 continue
             verdict = verdicts.get(task.payload.get("verdict_id", 0))
-            choice = chosen.get(task.vod_id)
-            item = SyncItem(task, row, state, undone.get(task.vod_id, {}), verdict, braked, choice)
+            item = SyncItem(task, row, state, undone.get(task.vod_id, {}), verdict, braked, chosen.get(task.vod_id))
             if task.task_type is TaskType.MATCH_DOUBAN_ID:
                 reason = self._link_refusal(item)
                 if reason is not None:
@@ -131,11 +130,11 @@ class FieldWriter:
             elif refusal is not None:
                 yield self._refuse(item, refusal.sentence)
                 continue
-            elif choice not in (None, state["vod_douban_id"]) and not state["douban_id_locked"]:
-                yield self._to_review(item, f"审核员选定的是 {choice}，现关联的却是 {state['vod_douban_id']}")
+            elif (doubt := choice_doubt(item)) is not None:
+                yield self._to_review(item, doubt)
                 continue
-            elif self._reverted_link_is_back(item):
-                yield self._to_review(item, f"关联 {state['vod_douban_id']} 曾被人工撤销，却又出现在 CMS 中")
+            elif state["douban_id_locked"] and item.decision_id is None and not self.services.settings.sync_locked_ids:
+                yield self._leave_locked(item)
                 continue
             if task.vod_id in prepared:
                 # A link that waits and a sync, where somebody else wrote the id in between.
@@ -144,10 +143,13 @@ class FieldWriter:
             prepared.add(task.vod_id)
             yield item
 
-    def _reverted_link_is_back(self, item: SyncItem) -> bool:
-        """Return whether the current id is one that people reverted, and none of them set again."""
-        by_person = item.state["douban_id_locked"] or item.state["douban_id_source"] == PERSON
-        return not by_person and item.state["vod_douban_id"] in item.undone.get("vod_douban_id", ())
+    def _leave_locked(self, item: SyncItem) -> SyncResult | None:
+        """Close the sync of a video whose id is locked, where the settings leave such videos alone."""
+        now = self.services.clock.now()
+        visit_in = self.services.settings.tiers.next_visit_of(item.row, now) - now
+        if not self._close(item, TaskStatus.SKIP, VerdictState.REFUSED, _NOT_WHILE_LOCKED, visit_in):
+            return None
+        return sync_result(item, item.state["vod_douban_id"], "skipped", reason=_NOT_WHILE_LOCKED)
 
     def _link_refusal(self, item: SyncItem) -> str | None:
         """Return why a verdict must not be written, None if it may. The guards' own predicate is asked."""
@@ -195,7 +197,7 @@ class FieldWriter:
             return self._to_review(item, f"豆瓣条目 {item.state['vod_douban_id']} 已不存在")
         record, snapshot_id = answer if isinstance(answer, tuple) else (answer.record, answer.snapshot_id)
         if item.verdict is None:
-            refusal = self._subject_refusal(item, record)
+            refusal = subject_doubt(self.services, item, record)
             if refusal is not None:
                 return self._to_review(item, refusal)
         plan = plan_fields(
@@ -230,21 +232,6 @@ class FieldWriter:
             snapshot_id=snapshot_id,
         )
         return PlannedWrite(item, record.douban_id, change, linked)
-
-    def _subject_refusal(self, item: SyncItem, record: SubjectRecord) -> str | None:
-        """Return why the current id cannot be this video's, None if it can; a person's choice is not questioned.
-
-        Public converters write one constant id into every record, so an id that came with the row is checked.
-        """
-        if item.state["douban_id_locked"] or item.state["douban_id_source"] == PERSON:
-            return None
-        video = video_facts(item.row, self.services.cms, self.services.categories)
-        profile = profile_of(self.services.settings)
-        comparison = compare(video, subject_facts(record), profile.weights, profile.thresholds)
-        if not comparison.rejects:
-            return None
-        conflicts = "；".join(finding.text for finding in comparison.findings if finding.code in comparison.rejects)
-        return f"已有豆瓣 ID {record.douban_id}（{record.title}）与影片不符：{conflicts}"
 
     def _write(self, planned: Sequence[PlannedWrite]) -> Iterator[SyncResult]:
         """Write what is planned through the change log; where nothing differs, only our state is updated.
@@ -285,7 +272,7 @@ class FieldWriter:
         now = self.services.clock.now()
         state: dict[str, Any] = {
             "douban_last_sync_at": now,
-            "douban_next_sync_at": next_visit_of(item.row, now),
+            "douban_next_sync_at": self.services.settings.tiers.next_visit_of(item.row, now),
             "douban_sync_fail_count": 0,
             "douban_last_fail_reason": "",
             "douban_review_reason": "",
@@ -318,7 +305,9 @@ class FieldWriter:
     def _refuse(self, item: SyncItem, reason: str, change_id: int | None = None) -> SyncResult | None:
         # A row that the site locked stays so: no use asking every hour.
         now = self.services.clock.now()
-        visit_in = next_visit_of(item.row, now) - now if item.row["vod_lock"] else REFUSED_VISIT
+        visit_in = REFUSED_VISIT
+        if item.row["vod_lock"]:
+            visit_in = self.services.settings.tiers.next_visit_of(item.row, now) - now
         if not self._close(item, TaskStatus.SKIP, VerdictState.REFUSED, reason, visit_in):
             return None
         douban_id = item.verdict["douban_id"] if item.verdict is not None else item.state["vod_douban_id"]

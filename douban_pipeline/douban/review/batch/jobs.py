@@ -216,7 +216,7 @@ _MANUAL = """\
 其余的不选，请在审核单里逐部决定。已锁定为别的 ID 的影片、已有别的决定在等待执行的影片也不选。
 
 **要写明的。** 批量解锁（`unlock_id`、`unlock_intro`），以及用 `replace_and_lock` 替换已锁定的 ID，
-须写 `i_am_sure: true`。
+须写 `i_am_sure: true`。一次解锁两部以上的，审核员还须列在设置 `DOUBAN_PIPELINE_BULK_UNLOCKERS` 里，否则逐条拒绝并记录。
 
 **记录。** 有误的逐部拒绝并说明原因，其余照常记录；每 100 部在日志中报一次进度。
 结果中的 `undo` 打开填好批次（`batch`）的 `revert_changes`，一次撤销由此产生的全部写入。

@@ -21,11 +21,11 @@ from douban_pipeline.douban.review.recording.examine import (
     given_sentence,
     known_sentence,
 )
-from douban_pipeline.douban.review.recording.rules import MOST_NOTE, MOST_REVIEWER
+from douban_pipeline.douban.review.recording.rules import MOST_NOTE, MOST_REVIEWER, bulk_unlock_refusal
 from douban_pipeline.douban.review.recording.snapshot import PendingDecisions, read_pending
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.sources.errors import SubjectMismatch, SubjectMissing
-from douban_pipeline.douban.store.decisions import NAMING, Aspect, Decision, DecisionStatus
+from douban_pipeline.douban.store.decisions import NAMING, UNLOCKING, Aspect, Decision, DecisionStatus
 from douban_pipeline.douban.store.states import DecisionState
 from douban_pipeline.douban.store.tasks import shard_of
 from douban_pipeline.douban.writes.changes import PIPELINE
@@ -100,7 +100,12 @@ def record(
         replace(each, where=each.where or f"decisions 第 {number} 条") for number, each in enumerate(decisions, start=1)
     ]
     signature = Signature(reviewer.strip(), note.strip(), run_id)
-    recorder = _Recorder(services, signature, examine(services, decisions), dry_run)
+    examination = examine(services, decisions)
+    forbidden = bulk_unlock_refusal(decisions, signature.reviewer, services.settings.bulk_unlockers)
+    for draft in examination.drafts if forbidden else ():
+        if draft.open and draft.decision.action in UNLOCKING:
+            draft.add_problem(forbidden)
+    recorder = _Recorder(services, signature, examination, dry_run)
     problems = list(_launch_problems(signature, decisions))
     if problems:
         raise DecisionError([*problems, *recorder.sentences()])

@@ -5,7 +5,7 @@ Functions of what was read before. Each returns its reason as a Chinese sentence
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -15,10 +15,9 @@ from douban_pipeline.douban.decisions.refusals import decision_refusal
 from douban_pipeline.douban.review.recording.snapshot import LARGEST_ID, CandidateName, LibrarySnapshot
 from douban_pipeline.douban.settings import Settings
 from douban_pipeline.douban.sources.subject_urls import SMALLEST_ID
-from douban_pipeline.douban.store.decisions import FROM_CANDIDATES, NAMING, PERSON, Decision, may_lock
+from douban_pipeline.douban.store.decisions import FROM_CANDIDATES, NAMING, PERSON, UNLOCKING, Decision, may_lock
 from douban_pipeline.douban.store.states import DecisionAction, ReviewStatus
-from douban_pipeline.douban.store.videos import changed_since
-from douban_pipeline.douban.writes.refusals import Reason, unlisted_refusal
+from douban_pipeline.douban.store.videos import GONE, fingerprint
 
 MOST_NOTE = 500
 """Characters of a note; more is refused, never cut."""
@@ -59,6 +58,23 @@ def faults(decision: Decision, *, ai_intros: bool) -> Iterator[str]:
         yield "AI 简介未开启：请先设置 DOUBAN_PIPELINE_AI_INTROS=true 和 OPENROUTER_API_KEY"
 
 
+def bulk_unlock_refusal(decisions: Sequence[Decision], reviewer: str, allowed: Collection[str]) -> str | None:
+    """Return why the unlocking decisions of a launch are refused, None if they may be recorded.
+
+    Args:
+        decisions: All of the launch.
+        reviewer: Who signs it.
+        allowed: Reviewers who may unlock many videos at once.
+    """
+    videos = {decision.vod_id for decision in decisions if decision.action in UNLOCKING}
+    if len(videos) < 2 or reviewer.casefold() in {name.casefold() for name in allowed}:
+        return None
+    return (
+        f"一次解锁 {len(videos)} 部影片是批量解锁，{reviewer} 没有这个权限（DOUBAN_PIPELINE_BULK_UNLOCKERS）；"
+        "请由有权限的人来做，或每次只解锁一部"
+    )
+
+
 def _subject_faults(decision: Decision) -> Iterator[str]:
     action, douban_id = decision.action, decision.douban_id
     if action in NAMING:
@@ -74,12 +90,10 @@ def _subject_faults(decision: Decision) -> Iterator[str]:
 def video_refusal(decision: Decision, snapshot: LibrarySnapshot) -> str | None:
     """Return why nothing can be decided about the video."""
     row, state = snapshot.rows.get(decision.vod_id), snapshot.states.get(decision.vod_id)
-    if row is None and state is None:
-        return "没有这部影片，请把示例换成真实的 vod_id"
-    refusal = unlisted_refusal(row)
-    if refusal is not None:
-        recovery = "" if refusal.reason is Reason.GONE else "先在 CMS 中恢复它，或"
-        return f"{refusal.sentence}，请{recovery}去掉这一条"
+    if row is None:
+        return "没有这部影片，请把示例换成真实的 vod_id" if state is None else f"{GONE}，请去掉这一条"
+    if row.get("vod_recycle_time"):
+        return "影片在 CMS 的回收站里，请先在 CMS 中恢复它，或去掉这一条"
     if state is None:
         return "影片刚加入 CMS，流水线还没有收录，请过几分钟再试"
     return None
@@ -132,7 +146,7 @@ def stale_refusal(decision: Decision, snapshot: LibrarySnapshot) -> str | None:
         return f"{linked}，要改为 {decision.douban_id} 请把 verdict_id 填 0 重新决定"
     if verdict is None or not (seen or decision.action in FROM_CANDIDATES):
         return None
-    if changed_since(verdict["fingerprint"], snapshot.rows[decision.vod_id]):
+    if verdict["fingerprint"] and verdict["fingerprint"] != fingerprint(snapshot.rows[decision.vod_id]):
         return "候选已过时：影片资料在判定之后改变过，请等重新判定（或用 rematch）后再决定，或核对后改用 set_id"
     return None
 

@@ -11,7 +11,7 @@ from sqlalchemy.exc import OperationalError
 
 from douban_pipeline.cms.maccms import Cms
 from douban_pipeline.douban.chain.due.intake import Intake
-from douban_pipeline.douban.chain.tiers import TIERS
+from douban_pipeline.douban.pacing import PLAN_TIERS
 from douban_pipeline_tests.harness.fixtures.clocks import START
 from douban_pipeline_tests.harness.fixtures.deciding import decide
 from douban_pipeline_tests.harness.fixtures.library import build_library, days_ago, unix, video
@@ -62,10 +62,10 @@ class TestTheFirstTime:
         seen = []
         report = library.intake.initialise(progress=seen.append)
         assert counts(report) == (200, 200, 0, 0)
-        assert report.by_tier == {tier.name: 40 for tier in TIERS}
+        assert report.by_tier == {tier.name: 40 for tier in PLAN_TIERS.members}
         assert seen == [200]
         states = library.states()
-        for tier, age in zip(TIERS, AGES, strict=True):
+        for tier, age in zip(PLAN_TIERS.members, AGES, strict=True):
             ours = [state for state in states.values() if days_ago(age + 1) < state["vod_time"] <= days_ago(age)]
             ours.sort(key=lambda state: -state["vod_time"])
             visits = [state["douban_next_sync_at"] - START for state in ours]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from decimal import Decimal
 from types import SimpleNamespace
 
 import pytest
 
 from douban_pipeline.douban.jobs import CHAIN
+from douban_pipeline_tests.harness.fixtures.deciding import decide
 from douban_pipeline_tests.harness.fixtures.library import video
 from douban_pipeline_tests.harness.fixtures.runs import STEPS
 from douban_pipeline_tests.harness.fixtures.sample_rules import CONSTANT_WRONG_ID
@@ -152,6 +154,27 @@ def test_a_dry_run_writes_nothing_and_says_what_it_would(stage):
     scenario.clock.advance(days=1, minutes=1)
     assert scenario.under(dry_run=False).play().metadata("synced_fields")["written"] == 2
     assert scenario.cms(4, "vod_douban_id") == (90_000_101,)
+
+
+def test_whether_locked_ids_are_synced_is_a_setting(stage):
+    rows = [linked(RIVER, 4), linked(WHALE, 5)]
+    scenario = stage(rows, FILMS, sync_locked_ids=False)
+    scenario.library.set_state(4, douban_id_locked=True)
+    run = scenario.play()
+    assert (run.metadata("synced_fields")["written"], scenario.upstream.requests.count("douban")) == (1, 1)
+    assert telling(scenario.library.log(), "vod_id") == [(5,)]
+    assert (scenario.task(4)["status"], scenario.task(4)["last_error"]) == (
+        "SKIP",
+        "豆瓣 ID 已锁定，按设置不同步其他字段",
+    )
+    state = scenario.library.state(4)
+    assert state["douban_next_sync_at"] - scenario.clock.now() > timedelta(days=2), "it is not due all the time"
+    # What a person orders is done all the same.
+    decide(scenario.library, 4, "sync_now", RIVER["id"])
+    scenario.play()
+    assert telling(scenario.library.log(), "vod_id", "action") == [(5, "sync"), (4, "sync")]
+    scenario.clock.advance(days=100)
+    assert scenario.under(sync_locked_ids=True).play().metadata("synced_fields")["handled"] == 2
 
 
 def test_a_row_that_is_locked_in_the_cms_is_left_alone(stage):

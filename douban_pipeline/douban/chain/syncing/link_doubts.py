@@ -1,0 +1,38 @@
+"""Why the current link of a video is in doubt, asked before its fields are synced. A doubt is a person's to settle."""
+
+from __future__ import annotations
+
+from douban_pipeline.douban.chain.syncing.sync_items import SyncItem
+from douban_pipeline.douban.match_inputs import profile_of, subject_facts, video_facts
+from douban_pipeline.douban.services import Services
+from douban_pipeline.douban.sources.douban_php import SubjectRecord
+from douban_pipeline.douban.store.decisions import PERSON
+from douban_pipeline.matching import compare
+
+
+def choice_doubt(item: SyncItem) -> str | None:
+    """Return what people decided that the current id contradicts, in Chinese; None for nothing."""
+    current = item.state["vod_douban_id"]
+    if item.state["douban_id_locked"]:
+        return None
+    if item.chosen not in (None, current):
+        return f"审核员选定的是 {item.chosen}，现关联的却是 {current}"
+    if item.state["douban_id_source"] != PERSON and current in item.undone.get("vod_douban_id", ()):
+        return f"关联 {current} 曾被人工撤销，却又出现在 CMS 中"
+    return None
+
+
+def subject_doubt(services: Services, item: SyncItem, record: SubjectRecord) -> str | None:
+    """Return why the current id cannot be this video's, None if it can; a person's choice is not questioned.
+
+    Public converters write one constant id into every record, so an id that came with the row is checked.
+    """
+    if item.state["douban_id_locked"] or item.state["douban_id_source"] == PERSON:
+        return None
+    video = video_facts(item.row, services.cms, services.categories)
+    profile = profile_of(services.settings)
+    comparison = compare(video, subject_facts(record), profile.weights, profile.thresholds)
+    if not comparison.rejects:
+        return None
+    conflicts = "；".join(finding.text for finding in comparison.findings if finding.code in comparison.rejects)
+    return f"已有豆瓣 ID {record.douban_id}（{record.title}）与影片不符：{conflicts}"

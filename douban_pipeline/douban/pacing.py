@@ -1,0 +1,113 @@
+"""When work comes up again: how often a video is visited, by its age, and how long a failure waits. Pure functions."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from douban_pipeline.cms.numbers import year_of
+
+JITTER = 0.1
+"""Share of the interval by which visits are spread, so that what came in together does not come due together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tier:
+    """Videos of one age: how old at most, how often they are looked at, and how they rank in the queue."""
+
+    name: str
+    max_age: timedelta
+    interval: timedelta
+    priority: int
+
+
+@dataclass(frozen=True, slots=True)
+class Tiers:
+    """The tiers of a library, the youngest first; the last has no greatest age."""
+
+    members: tuple[Tier, ...]
+
+    @classmethod
+    def of_days(cls, intervals: Mapping[float, float], *, older: float) -> Tiers:
+        """Return tiers from days.
+
+        Args:
+            intervals: Days between visits of the videos up to so many days old.
+            older: Days between visits of all others.
+        """
+        count = len(intervals) + 1
+        ages = sorted(intervals)
+        members = [
+            Tier(f"≤ {age:g} d", timedelta(days=age), timedelta(days=intervals[age]), 10 * (count - place))
+            for place, age in enumerate(ages)
+        ]
+        name = f"> {ages[-1]:g} d" if ages else "all"
+        return cls((*members, Tier(name, timedelta.max, timedelta(days=older), 10)))
+
+    def index(self, vod_time: int, year: int | None, now: datetime) -> int:
+        """Return the position of a video's tier; one without any date belongs to the last."""
+        moment = updated_at(vod_time, year)
+        if moment is None:
+            return len(self.members) - 1
+        age = now - moment
+        return next(index for index, tier in enumerate(self.members) if age <= tier.max_age)
+
+    def tier(self, vod_time: int, year: int | None, now: datetime) -> Tier:
+        """Return the tier of a video, see `index`."""
+        return self.members[self.index(vod_time, year, now)]
+
+    def tier_of_row(self, row: Mapping[Any, Any], now: datetime) -> Tier:
+        """Return the tier of the video of a CMS row."""
+        return self.tier(row["vod_time"], year_of(row["vod_year"]), now)
+
+    def next_visit_of(self, row: Mapping[Any, Any], now: datetime) -> datetime:
+        """Return when to look again at the video of a CMS row that was looked at ``now``."""
+        return next_visit(row["vod_id"], self.tier_of_row(row, now), now)
+
+
+PLAN_TIERS = Tiers.of_days({30: 3, 180: 7, 365: 30, 730: 60}, older=90)
+"""The tiers of the plan: up to a month, half a year, one year, two years, and older."""
+
+
+def updated_at(vod_time: int, year: int | None) -> datetime | None:
+    """Return when a video was last updated: ``vod_time`` (unix seconds), else the end of ``year``."""
+    if vod_time > 0:
+        return datetime.fromtimestamp(vod_time, UTC)
+    return datetime(year, 12, 31, tzinfo=UTC) if year else None
+
+
+def next_visit(vod_id: int, tier: Tier, now: datetime) -> datetime:
+    """Return when to look at a video again: its tier's interval from ``now``, give or take `JITTER` of it.
+
+    The jitter follows from the video and the day, so that the same question has the same answer.
+    """
+    return now + tier.interval * (1 + JITTER * (_lot(f"{vod_id}:{now:%Y%m%d}") * 2 - 1))
+
+
+@dataclass(frozen=True, slots=True)
+class BackOff:
+    """How long to wait after failures in a row.
+
+    Attributes:
+        steps: After the first, second … failure; the last is kept for all later ones.
+        jitter: Share of a wait by which it is lengthened at most, so that what failed together is not tried together.
+    """
+
+    steps: tuple[timedelta, ...]
+    jitter: float
+
+    def wait(self, failures: int, vod_id: int) -> timedelta:
+        """Return how long video ``vod_id`` waits after ``failures`` (1 or more) failures in a row.
+
+        Never less than the step; what is added follows from the video and the number of failures.
+        """
+        step = self.steps[min(failures, len(self.steps)) - 1]
+        return step * (1 + self.jitter * _lot(f"{vod_id}:{failures}"))
+
+
+def _lot(text: str) -> float:
+    """Return a number from 0 to 1 that looks drawn, and is always the same for ``text``."""
+    return zlib.crc32(text.encode()) / 0xFFFFFFFF

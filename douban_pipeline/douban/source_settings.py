@@ -1,0 +1,226 @@
+"""Settings of where the library is, and of what is asked of sources: addresses, keys, pace, caches, intros."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any, Literal
+from zoneinfo import ZoneInfo
+
+from pydantic import Field, SecretStr, field_validator, model_validator
+from pydantic_settings import NoDecode, SettingsConfigDict
+from sqlalchemy import make_url
+
+from douban_pipeline.core.database import DatabaseError, parse_url
+from douban_pipeline.core.settings_base import SystemSettings, http_address, is_loopback, split_list, time_zone
+from douban_pipeline.douban.pacing import BackOff
+from douban_pipeline.douban.setting_values import (
+    ALLOWED,
+    CHAIN,
+    DEMO_SEARCH_URL,
+    SEARCH_PROVIDERS,
+    daily_quotas,
+    minutes,
+    range_of_minutes,
+    search_chain,
+)
+
+PREFIX = "DOUBAN_PIPELINE_"
+LIBRARY_BACKENDS = ("mysql", "mariadb", "sqlite")
+"""Databases that a CMS's library may lie in."""
+PUBLIC_REQUESTS_PER_MINUTE = 60
+"""The most that any public source is known to allow; more is allowed only for a source on this machine."""
+
+
+class SourceSettings(SystemSettings):
+    """The first part of the settings, see `settings.Settings`."""
+
+    model_config = SettingsConfigDict(env_prefix=PREFIX)
+    allowed = ALLOWED
+
+    home: Path = Field(Path(".douban_pipeline"), description="Folder for the demo library and other local files.")
+    database_url: SecretStr = Field(
+        SecretStr(""), description="SQLAlchemy URL of the CMS database; empty means the embedded SQLite demo."
+    )
+    table_prefix: str = Field("mac_", pattern=r"^[A-Za-z0-9_]{0,20}$", description="Prefix of the CMS's tables.")
+
+    site_timezone: str = Field("Asia/Shanghai", description="Time zone in which people read times.")
+
+    douban_url: str = Field(
+        "http://127.0.0.1:8790/douban.php", description="Address of douban.php, called as URL?id=SUBJECT."
+    )
+    douban_requests_per_minute: int = Field(30, ge=1, le=60_000, description="Requests a minute, all processes.")
+    douban_concurrency: int = Field(2, ge=1, le=5, description="Requests under way at once, all processes.")
+    search_provider: Literal["searxng", "douban_suggest", "bocha", "chain"] = Field(
+        "searxng", description="Who finds candidates: searxng, douban_suggest, bocha, or chain, which asks several."
+    )
+    search_url: str = Field(DEMO_SEARCH_URL, description="Address of the search provider, unless it is chain.")
+    search_chain: Annotated[dict[str, str], NoDecode] = Field(
+        default_factory=lambda: {name: SEARCH_PROVIDERS[name] for name in ("searxng", "douban_suggest")},
+        description="Providers that chain asks, in this order, each perhaps with =address.",
+    )
+    bocha_api_key: SecretStr = Field(
+        SecretStr(""), validation_alias="BOCHA_API_KEY", description="Key of the search provider bocha."
+    )
+    search_requests_per_minute: int = Field(20, ge=1, le=60_000, description="Requests a minute, all processes.")
+    search_concurrency: int = Field(1, ge=1, le=3, description="Requests under way at once, all processes.")
+    request_timeout_seconds: float = Field(20.0, gt=0, le=120, description="Wall-clock limit of one request.")
+    back_off_minutes: Annotated[tuple[float, ...], NoDecode] = Field(
+        (10.0, 30.0, 120.0, 360.0, 1440.0),
+        description="Minutes a video waits after its first, second … failure in a row; the last holds on.",
+    )
+    back_off_jitter: float = Field(
+        0.1, ge=0, le=1, description="Share of such a wait by which it is lengthened at most, by lot."
+    )
+    daily_quotas: Annotated[dict[str, int], NoDecode] = Field(
+        default_factory=lambda: {"bocha": 1000},
+        description="Calls a day that sources are allowed, in the site's time zone.",
+    )
+    search_cache_days: int = Field(14, ge=7, le=30, description="Age at which a search answer is asked anew.")
+    subject_cache_hours: int = Field(24, ge=0, le=720, description="Age at which a subject's answer is asked anew.")
+    miss_cache_hours: int = Field(24, ge=1, le=168, description='Age at which "nothing found" is asked anew.')
+    archive_days: int = Field(180, ge=30, le=3650, description="Days that answers are kept on which nothing rests.")
+
+    ai_intros: bool = Field(False, description="Rewrite synopses with a language model.")
+    openrouter_api_key: SecretStr = Field(
+        SecretStr(""), validation_alias="OPENROUTER_API_KEY", description="Key of the language model's provider."
+    )
+    llm_url: str = Field(
+        "https://openrouter.ai/api/v1/chat/completions", description="Address of the language model's provider."
+    )
+    llm_model: str = Field("deepseek/deepseek-v3.2", min_length=1, description="Language model that writes intros.")
+    llm_fallback_models: Annotated[tuple[str, ...], NoDecode] = Field(
+        ("deepseek/deepseek-chat-v3.1",), description="Models that are asked when the first cannot answer."
+    )
+    llm_requests_per_minute: int = Field(20, ge=1, le=60_000, description="Requests a minute, all processes.")
+    llm_concurrency: int = Field(2, ge=1, le=8, description="Requests under way at once, all processes.")
+    llm_tokens_per_minute: int = Field(60_000, ge=2_000, description="Tokens a minute, asked and answered.")
+    llm_tokens_per_day: int = Field(2_000_000, ge=2_000, description="Tokens a day, asked and answered.")
+    llm_budget_usd_per_day: float = Field(1.0, ge=0, le=10_000, description="US dollars a day; at 0 nothing is asked.")
+    intro_min_han: int = Field(120, ge=20, le=2000, description="Fewest Chinese characters of an intro.")
+    intro_max_han: int = Field(300, ge=40, le=4000, description="Most Chinese characters of an intro.")
+    intro_interval_days: int = Field(30, ge=1, le=3650, description="Days until a video's intro is tried again.")
+    intros_per_run: int = Field(10, ge=1, le=500, description="Intros a shard asks for in one run.")
+    intro_throttled_minutes: Annotated[tuple[float, ...], NoDecode] = Field(
+        (10.0, 30.0), description="Least and most minutes an intro waits after a 429; drawn in between."
+    )
+    intro_unavailable_minutes: Annotated[tuple[float, ...], NoDecode] = Field(
+        (5.0, 10.0), description="Least and most minutes an intro waits after a 5xx or no connection."
+    )
+    intro_other_minutes: Annotated[tuple[float, ...], NoDecode] = Field(
+        (30.0, 120.0), description="Least and most minutes an intro waits after any other failure."
+    )
+
+    @field_validator("back_off_minutes", mode="before")
+    @classmethod
+    def _steps(cls, value: Any) -> Any:
+        return minutes(value)
+
+    @field_validator("intro_throttled_minutes", "intro_unavailable_minutes", "intro_other_minutes", mode="before")
+    @classmethod
+    def _ranges(cls, value: Any) -> Any:
+        return range_of_minutes(value)
+
+    @field_validator("daily_quotas", mode="before")
+    @classmethod
+    def _quotas(cls, value: Any) -> Any:
+        return daily_quotas(value)
+
+    @field_validator("search_chain", mode="before")
+    @classmethod
+    def _chain(cls, value: Any) -> Any:
+        return search_chain(value)
+
+    @field_validator("llm_fallback_models", mode="before")
+    @classmethod
+    def _models(cls, value: Any) -> Any:
+        return tuple(split_list(value))
+
+    @field_validator("database_url")
+    @classmethod
+    def _database(cls, value: SecretStr) -> SecretStr:
+        if value.get_secret_value():
+            try:
+                parse_url(value.get_secret_value(), setting="it", backends=LIBRARY_BACKENDS)
+            except DatabaseError as error:
+                raise ValueError(str(error)) from None
+        return value
+
+    @field_validator("site_timezone")
+    @classmethod
+    def _zone(cls, value: str) -> str:
+        return time_zone(value)
+
+    @field_validator("douban_url", "search_url", "llm_url")
+    @classmethod
+    def _address(cls, value: str) -> str:
+        return http_address(value) if value else value
+
+    @model_validator(mode="after")
+    def _limits_of_sources(self) -> SourceSettings:
+        most = PUBLIC_REQUESTS_PER_MINUTE
+        for name, urls in (
+            ("douban_requests_per_minute", [self.douban_url]),
+            ("search_requests_per_minute", [*self.search_urls.values()]),
+            ("llm_requests_per_minute", [self.llm_url]),
+        ):
+            rate = getattr(self, name)
+            if rate > most and not all(map(is_loopback, urls)):
+                raise self.mistake(name, rate, f"1 to {most} for a source outside this machine")
+        if self.intro_min_han > self.intro_max_han:
+            raise self.mistake(
+                "intro_min_han", self.intro_min_han, f"at most {PREFIX}INTRO_MAX_HAN, which is {self.intro_max_han}"
+            )
+        for name, needed_by, needed in (
+            ("bocha_api_key", "the search provider bocha", "bocha" in self.search_urls),
+            ("openrouter_api_key", f"{PREFIX}AI_INTROS = true", self.ai_intros),
+        ):
+            if needed and not getattr(self, name).get_secret_value():
+                raise ValueError(
+                    f"{self.variable(name)} is not set, but {needed_by} needs it: put the key into the environment"
+                )
+        return self
+
+    @cached_property
+    def library_url(self) -> str:
+        """The database's URL with its password; for opening it, never for showing."""
+        return self.database_url.get_secret_value() or f"sqlite:///{self.home.absolute() / 'demo' / 'library.sqlite'}"
+
+    @property
+    def shown_library_url(self) -> str:
+        """The database's URL as people may see it."""
+        return make_url(self.library_url).render_as_string(hide_password=True)
+
+    @property
+    def zone(self) -> ZoneInfo:
+        """The site's time zone."""
+        return ZoneInfo(self.site_timezone)
+
+    @property
+    def search_urls(self) -> dict[str, str]:
+        """The search providers in use with their addresses, in the order they are asked."""
+        if self.search_provider == CHAIN:
+            return self.search_chain
+        own = self.search_url if self.search_url != DEMO_SEARCH_URL else SEARCH_PROVIDERS[self.search_provider]
+        return {self.search_provider: own}
+
+    @property
+    def miss_cache_age(self) -> timedelta:
+        """Age at which "nothing found" is asked anew."""
+        return timedelta(hours=self.miss_cache_hours)
+
+    @property
+    def search_cache_age(self) -> timedelta:
+        """Age at which a search answer is asked anew."""
+        return timedelta(days=self.search_cache_days)
+
+    @property
+    def subject_cache_age(self) -> timedelta:
+        """Age at which a subject's answer is asked anew."""
+        return timedelta(hours=self.subject_cache_hours)
+
+    @cached_property
+    def back_off(self) -> BackOff:
+        """How long a video waits after failures in a row."""
+        return BackOff(tuple(timedelta(minutes=step) for step in self.back_off_minutes), self.back_off_jitter)
