@@ -7,7 +7,7 @@ conventions.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -214,6 +214,11 @@ def _narrow_columns(engine: Engine, table: str) -> frozenset[str]:
     )
     with reading(engine) as connection:
         return frozenset(connection.execute(query, {"table": table}).scalars()) & frozenset(_TEXTS)
+
+
+def in_recycle_bin(row: Mapping[Any, Any]) -> bool:
+    """Return whether a row of the CMS is in the recycle bin; one read without that column is not."""
+    return bool(row.get("vod_recycle_time"))
 
 
 def live_condition(cms: Cms) -> ColumnElement[bool]:

@@ -48,7 +48,7 @@ def run_demo(project: Path, console: Console) -> bool:
     """
     home = demo_home()
     prepare_home(home, project)
-    stamina.instrumentation.set_on_retry_hooks([])  # the sample's ill subjects are no news
+    stamina.instrumentation.set_on_retry_hooks([])  # the sample's failing subjects are no news
     with ReplayServer(load_subjects()) as upstream:
         os.environ.update(
             demo_environment(

@@ -13,6 +13,7 @@ from douban_pipeline.douban.checks import checks
 from douban_pipeline.douban.intros import assets as intros_assets
 from douban_pipeline.douban.intros import jobs as intros_jobs
 from douban_pipeline.douban.jobs import chain_job
+from douban_pipeline.douban.reports import jobs as reports_jobs
 from douban_pipeline.douban.reports.health import assets as health_assets
 from douban_pipeline.douban.reports.pages import assets as reports_assets
 from douban_pipeline.douban.reports.precision import assets as precision_assets
@@ -23,7 +24,7 @@ from douban_pipeline.douban.review import assets as review_assets
 from douban_pipeline.douban.review import jobs as review_jobs
 from douban_pipeline.douban.review.batch import jobs as batch_jobs
 from douban_pipeline.douban.review.imports import jobs as import_jobs
-from douban_pipeline.douban.schedules import health_job, reports_job, schedules_for
+from douban_pipeline.douban.schedules import schedules_for
 from douban_pipeline.douban.sensors import sensors
 from douban_pipeline.douban.settings import Settings, load_settings
 from douban_pipeline.douban.undo import assets as undoing_assets
@@ -46,8 +47,7 @@ default_assets = [
 ]
 default_jobs: list[Any] = [
     chain_job,
-    reports_job,
-    health_job,
+    *reports_jobs.jobs,
     *scheduling_jobs.jobs,
     *review_jobs.jobs,
     *batch_jobs.jobs,

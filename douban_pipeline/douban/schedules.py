@@ -8,27 +8,11 @@ import dagster as dg
 from douban_pipeline.douban.chain.due.jobs import SweepConfig, sweep_library
 from douban_pipeline.douban.jobs import chain_job, shard_range_tags
 from douban_pipeline.douban.partitions import SHARDS_PER_RUN
-from douban_pipeline.douban.reports.health.assets import pipeline_health
-from douban_pipeline.douban.resources import tags_of
+from douban_pipeline.douban.reports.jobs import health_job, reports_job
 from douban_pipeline.douban.store.tables import SHARDS
-from douban_pipeline.douban.upkeep.assets import source_gates
-from douban_pipeline.douban.upkeep.jobs import HEALTH_TAGS, PruneConfig, prune_archive, prune_history
+from douban_pipeline.douban.upkeep.jobs import PruneConfig, prune_archive, prune_history
 
 HOURS = 24
-
-reports_job = dg.define_asset_job(
-    "nightly_reports",
-    selection=dg.AssetSelection.groups("reports"),
-    tags=tags_of("reports"),
-    description="Renews what people read: the review queue, the reports, precision of automatic links, and drift.",
-)
-
-health_job = dg.define_asset_job(
-    "watch_health",
-    selection=dg.AssetSelection.assets(source_gates, pipeline_health),
-    tags=HEALTH_TAGS,
-    description="Measures the pipeline and its sources, warns by the checks, and sends the alerts that wait.",
-)
 
 
 BACKFILL_HOUR = 4

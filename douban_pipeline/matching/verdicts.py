@@ -54,7 +54,7 @@ class Verdict:
     """What was decided, and why.
 
     Attributes:
-        status: CONFIRMED, REVIEW, NOT_FOUND, or UNDECIDED when the source was ill.
+        status: CONFIRMED, REVIEW, NOT_FOUND, or UNDECIDED when the source was unhealthy.
         candidates: All candidates, best first.
         douban_id: The subject, of a CONFIRMED verdict only.
         score: Points of the best candidate; None without candidates.

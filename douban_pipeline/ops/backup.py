@@ -117,7 +117,7 @@ def _target(path: Path) -> Iterator[IO[bytes]]:
                 raise
     except OSError as error:
         raise OperatingError(
-            f"{path} cannot be written: {error.strerror or error}; what was there before stands"
+            f"{path} cannot be written: {error.strerror or error}; what was there before is kept"
         ) from error
 
 

@@ -106,7 +106,7 @@ def restore(
     """
     from douban_pipeline.ops import copies
 
-    copies.put_back(path, dry_run=dry_run, replace=replace, keep=keep)
+    copies.restore_copy(path, dry_run=dry_run, replace=replace, keep=keep)
 
 
 @app.command("settings")

@@ -36,7 +36,7 @@ def save(target: Path, *, keep: int | None) -> None:
     services.close()
 
 
-def put_back(path: Path, *, dry_run: bool, replace: bool, keep: bool) -> None:
+def restore_copy(path: Path, *, dry_run: bool, replace: bool, keep: bool) -> None:
     """Put a backup in the place of our tables, or say what that would change.
 
     Args:

@@ -171,7 +171,7 @@ def test_a_full_disk_is_told_and_leaves_the_backup_before(library, tmp_path):
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
     try:
-        with pytest.raises(OperatingError, match="cannot be written: File too large; what was there before stands"):
+        with pytest.raises(OperatingError, match="cannot be written: File too large; what was there before is kept"):
             saved(library, path)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)

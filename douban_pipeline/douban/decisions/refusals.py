@@ -14,7 +14,7 @@ from douban_pipeline.douban.settings import Settings
 from douban_pipeline.douban.store.decisions import LINKING, Decision
 from douban_pipeline.douban.store.states import DecisionAction, DecisionState, ReviewStatus
 from douban_pipeline.douban.store.tables import OwnTables
-from douban_pipeline.douban.store.videos import fingerprint
+from douban_pipeline.douban.store.videos import changed_since
 from douban_pipeline.douban.wording import ACTIONS
 from douban_pipeline.douban.writes.refusals import cms_lock_refusal
 from douban_pipeline.matching import HARD_REJECTS, compare
@@ -37,7 +37,7 @@ def decision_refusal(
         state: Our state row.
         settings: Which categories are worked on, and whether intros are.
     """
-    if decision.linking and decision.fingerprint and decision.fingerprint != fingerprint(row):
+    if decision.linking and changed_since(decision.fingerprint, row):
         return _CHANGED
     return (
         _lock_refusal(decision, row, state)
@@ -55,11 +55,22 @@ def _lock_refusal(decision: Decision, row: Mapping[Any, Any], state: Mapping[Any
     locked_id = f"豆瓣 ID {locked} 已锁定" if locked else "豆瓣 ID 已锁定为空"
     if action is DecisionAction.rematch and state["douban_review_status"] != ReviewStatus.IGNORED:
         return f"{locked_id}，不会重新匹配，请先用 unlock_id 解锁"
-    if action is DecisionAction.clear_id and locked:
+    if not changes_id(action, target_of(decision, row), current=locked):
+        return None
+    if not decision.linking:
         return f"{locked_id}，请先用 unlock_id 解锁"
-    if decision.linking and target_of(decision, row) != locked:
-        return f"{locked_id}，要换成 {decision.douban_id} 请用 replace_and_lock，或先用 unlock_id 解锁"
-    return None
+    return f"{locked_id}，要换成 {decision.douban_id} 请用 replace_and_lock，或先用 unlock_id 解锁"
+
+
+def changes_id(action: DecisionAction, target: int, *, current: int) -> bool:
+    """Return whether an action gives a video another id than it has: what a lock of the id forbids.
+
+    Args:
+        action: What is decided.
+        target: The id that the video would get, 0 for none.
+        current: The id that we know of, 0 for none.
+    """
+    return (action in LINKING or action is DecisionAction.clear_id) and target != current
 
 
 def _changed_id_refusal(decision: Decision, row: Mapping[Any, Any], state: Mapping[Any, Any]) -> str | None:

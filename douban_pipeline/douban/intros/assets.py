@@ -6,16 +6,14 @@ from typing import Any
 import dagster as dg
 
 from douban_pipeline.core.ui.presentation import counted, local_time, table
-from douban_pipeline.dagster_kit.metadata import tables_with_rows
-from douban_pipeline.dagster_kit.runs import is_automatic
-from douban_pipeline.douban.chain.session import Session, open_session
+from douban_pipeline.douban.chain.assets import begin_step, chain_asset, tables_with_rows
+from douban_pipeline.douban.chain.session import Session
 from douban_pipeline.douban.chain.syncing.assets import synced_fields
 from douban_pipeline.douban.intros.attempts import IntroAttempts
 from douban_pipeline.douban.intros.author import ledger_of
 from douban_pipeline.douban.intros.due import DueIntro, DueIntros
 from douban_pipeline.douban.intros.ledger import IntroLedger, costs_of, violation_texts
 from douban_pipeline.douban.intros.writer import IntroResult, IntroWriter, revert_strayed_intros
-from douban_pipeline.douban.partitions import shard_backfill, shard_numbers, shards
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import TaskStage
 
@@ -26,14 +24,7 @@ _SHOWN = 60
 """Characters of a text in the table."""
 
 
-@dg.asset(
-    deps=[synced_fields],
-    partitions_def=shards,
-    backfill_policy=shard_backfill,
-    group_name="chain",
-    kinds={"mysql", "python"},
-    pool=LLM_POOL,
-)
+@chain_asset(deps=[synced_fields], pool=LLM_POOL)
 def ai_intros(context: dg.AssetExecutionContext, services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
     """Has a language model rewrite the synopses of linked videos, and locks what it wrote.
 
@@ -46,13 +37,7 @@ def ai_intros(context: dg.AssetExecutionContext, services: dg.ResourceParam[Serv
     Asks nobody unless `DOUBAN_PIPELINE_AI_INTROS=true`; with `DOUBAN_PIPELINE_DRY_RUN=true` nobody is asked either,
     and the table shows which videos are due.
     """
-    session = open_session(
-        services,
-        context.run.run_id,
-        shard_numbers(context.partition_keys),
-        context.log,
-        automatic=is_automatic(context.run),
-    )
+    session = begin_step(context, services)
     due = DueIntros(services)
     if not services.settings.ai_intros:
         # What waits from before would look like work that nobody does.

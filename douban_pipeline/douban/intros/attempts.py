@@ -35,7 +35,7 @@ class IntroAttempts(Attempts):
     rng: Random = field(default_factory=Random)
 
     def requeue(self, task: Task, error: SourceError) -> None:
-        """Return ``task`` to the queue after ``error``: deferred if the source is ill, else as failed."""
+        """Return ``task`` to the queue after ``error``: deferred if the source is unhealthy, else as failed."""
         if isinstance(error, SourceUnavailable) and error.retryable:
             self._count(task, str(error), self.services.settings.intro_unavailable_minutes)
         else:

@@ -12,6 +12,7 @@ from douban_pipeline.cms.values import readable
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.errors import ProblemsError, SourceError
 from douban_pipeline.douban.chain.attempts import SOURCE_DOWN
+from douban_pipeline.douban.decisions.refusals import INTROS_OFF
 from douban_pipeline.douban.intros.author import (
     Author,
     Draft,
@@ -93,7 +94,7 @@ def rewrite_intros(
 def _problems(services: Services, vod_ids: Sequence[int], reviewer: str, dry_run: bool) -> Iterator[str]:
     settings = services.settings
     if not settings.ai_intros:
-        yield "AI 简介未开启：请设置 DOUBAN_PIPELINE_AI_INTROS=true 和 OPENROUTER_API_KEY"
+        yield INTROS_OFF
     if settings.dry_run and not dry_run:
         yield "DOUBAN_PIPELINE_DRY_RUN=true 时不写入：请保留 dry_run: true，或关闭演练模式"
     if not reviewer.strip():

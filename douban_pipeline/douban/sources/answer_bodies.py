@@ -40,7 +40,7 @@ def read_json(source: str, body: bytes) -> Any:
 def error_of_body(source: str, code: object, message: object) -> SourceError:
     """Return the error that an error body (``code``, ``msg``) means.
 
-    Only words that speak of the subject make a `SubjectMissing`; an unknown message is an ill source, so that a
+    Only words that speak of the subject make a `SubjectMissing`; an unknown message is an unhealthy source, so that a
     wrong key or a broken interface never reads as "does not exist".
     """
     number = as_int(code)

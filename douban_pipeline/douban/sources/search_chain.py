@@ -25,7 +25,7 @@ from douban_pipeline.douban.sources.search import (
 from douban_pipeline.douban.sources.search_providers import PROVIDERS
 
 _NEXT = (GateClosed, SourceUnpaid, SourceThrottled, SourceWall, SourceUnavailable)
-"""What makes the chain ask the next provider: this one is closed, out of quota or money, slowed down, or ill."""
+"""What makes the chain ask the next provider: this one is closed, out of quota or money, slowed down, or unhealthy."""
 
 
 class Chain:

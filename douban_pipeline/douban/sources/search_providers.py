@@ -55,7 +55,7 @@ def parse_suggestions(body: bytes) -> ParsedHits:
     answer = read_json(source, body)
     if isinstance(answer, dict):
         error = error_of_body(source, answer.get("code"), answer.get("msg", answer.get("message")))
-        # A search has no subject that could be missing: whatever the body says, the interface is ill.
+        # A search has no subject that could be missing: whatever the body says, the interface is unhealthy.
         raise error if not error.healthy else SourceUnavailable(source, error.reason)
     if not isinstance(answer, list):
         raise SourceUnavailable(source, "an answer that is no list")

@@ -164,7 +164,7 @@ def own_tables(prefix: str) -> OwnTables:
         Column("explanation", String(500), nullable=False, server_default=text("''")),
         Column("facts", JsonText),
         Column("snapshots", JsonText),
-        # Of the row it was reached for, see `catalog.videos.fingerprint`; empty for verdicts of releases before it.
+        # Of the row it was reached for, see `store.videos.fingerprint`; empty for verdicts of releases before it.
         Column("fingerprint", String(32), nullable=False, server_default=text("''")),
         Column("profile", String(16), nullable=False, server_default=text("'plan'")),
         # Groups whose precision is measured apart; NULL for verdicts of releases that knew none.
@@ -228,7 +228,7 @@ def own_tables(prefix: str) -> OwnTables:
         Column("batch_id", String(64), nullable=False, server_default=text("''")),
         # The task that applies it, whose fate it shares.
         Column("task_id", BigInteger),
-        # Not before this; NULL at once. A source that could not be asked puts it off.
+        # Not before this; NULL at once. Set when a source could not be asked.
         Column("run_after", UtcDateTime),
         Column("created_at", UtcDateTime, nullable=False),
         Column("settled_at", UtcDateTime),

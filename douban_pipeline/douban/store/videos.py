@@ -36,6 +36,11 @@ def fingerprint(row: Mapping[Any, Any]) -> str:
     return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
 
 
+def changed_since(judged: str, row: Mapping[Any, Any]) -> bool:
+    """Return whether what a verdict depends on is not as ``judged``, its fingerprint; False where none was kept."""
+    return bool(judged) and judged != fingerprint(row)
+
+
 def note_gone(connection: Connection, tables: OwnTables, vod_id: int) -> None:
     """Note that a video is no longer in the CMS: it is not due any more, until the sweep sees it again."""
     video = tables.video

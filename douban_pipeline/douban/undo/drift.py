@@ -15,6 +15,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, RowMapping, select, true
 
+from douban_pipeline.cms.maccms import in_recycle_bin
 from douban_pipeline.cms.values import readable
 from douban_pipeline.core.database import reading
 from douban_pipeline.douban.services import Services
@@ -73,7 +74,7 @@ class Drift:
 
     Attributes:
         written: What was written, or locked.
-        stands: What the CMS holds now.
+        current: What the CMS holds now.
         change: The change that wrote or noted it; None for an id that was locked as the CMS had it.
         at: When that was.
         douban_id: The subject that our state has the video linked to.
@@ -87,7 +88,7 @@ class Drift:
     kind: DriftKind
     looks: DriftCause
     written: Any
-    stands: Any
+    current: Any
     change: LastWrite | None
     at: datetime | None
     held: str
@@ -151,7 +152,7 @@ class _Piece:
     def __init__(self, services: Services, connection: Connection, vod_ids: Sequence[int], first: int | None) -> None:
         self.services, self.connection, self.first = services, connection, first
         live = services.cms.rows(connection, vod_ids)
-        self.rows = {vod_id: row for vod_id, row in live.items() if not row.get("vod_recycle_time")}
+        self.rows = {vod_id: row for vod_id, row in live.items() if not in_recycle_bin(row)}
         self.states = self._states()
         self.writes = new_values_since(connection, services.tables, list(self.rows), first) if first else {}
         texts = [
@@ -308,7 +309,7 @@ def _change(of_video: list[Drift]) -> Change:
     return Change(
         vod_id=of_video[0].vod_id,
         action=RESTORE,
-        old={drift.column: drift.stands for drift in of_video},
+        old={drift.column: drift.current for drift in of_video},
         new={drift.column: drift.written for drift in of_video},
         state=state,
         reason="；".join(_reason(drift) for drift in of_video),
@@ -316,6 +317,6 @@ def _change(of_video: list[Drift]) -> Change:
 
 
 def _reason(drift: Drift) -> str:
-    edit = f"改为 {drift.stands}" if drift.column == "vod_douban_id" else "改动"
+    edit = f"改为 {drift.current}" if drift.column == "vod_douban_id" else "改动"
     by = f"由变更 {drift.change.change_id} 写入，" if drift.change is not None else ""
     return f"锁定的{_NAMES[drift.column]}（{by}已锁定）在 CMS 中被{edit}，看来是{DRIFT_LOOKS[drift.looks]}；恢复锁定值"

@@ -101,7 +101,7 @@ def _row(drift: Drift, became: str, zone: ZoneInfo, location: str) -> dict[str, 
         "列": drift.column,
         "类别": DRIFT_KINDS[drift.kind],
         "写入或锁定的值": _value(drift, drift.written, zone),
-        "现值": _value(drift, drift.stands, zone),
+        "现值": _value(drift, drift.current, zone),
         "写入": f"变更 {change.change_id} {word_for(OPERATORS, change.operator)} {word_for(CHANGES, change.action)}"
         if change
         else "",
@@ -128,9 +128,9 @@ def _links(drift: Drift, location: str) -> list[Markdown]:
     if drift.column == "vod_douban_id":
         if drift.written:
             ways.append(decide("写回", DecisionAction.set_id, douban_id=drift.written))
-        if drift.stands:
+        if drift.current:
             replace = DecisionAction.replace_and_lock if drift.kind is DriftKind.LOCKED else DecisionAction.set_id
-            ways.append(decide("采用现值", replace, douban_id=drift.stands))
+            ways.append(decide("采用现值", replace, douban_id=drift.current))
         if drift.kind is not DriftKind.LOCKED:
             ways.append(decide("重新匹配", DecisionAction.rematch))
     elif drift.column in SYNOPSIS_COLUMNS and drift.kind is DriftKind.LOCKED:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from douban_pipeline.cms.maccms import in_recycle_bin
 from douban_pipeline.cms.numbers import moment_of
 from douban_pipeline.cms.values import readable
 from douban_pipeline.core.ui.launchpad_links import launch_link
@@ -65,10 +66,10 @@ def _now(history: History, zone: ZoneInfo, location: str) -> Iterator[str]:
         facts.append(("CMS 更新", local_time(moment_of(row["vod_time"]), zone)))
         if row["vod_lock"]:
             facts.append(("CMS 锁定", "是（vod_lock）"))
-        if row.get("vod_recycle_time"):
+        if in_recycle_bin(row):
             facts.append(("回收站", "是"))
     if state is not None:
-        facts += list(_standing(state, zone))
+        facts += list(_state_facts(state, zone))
     if history.chosen:
         facts.append(("人工选定", subject_link(history.chosen)))
     facts += [
@@ -91,7 +92,7 @@ def _now(history: History, zone: ZoneInfo, location: str) -> Iterator[str]:
     yield " · ".join(way for way in ways if way)
 
 
-def _standing(state: Mapping[Any, Any], zone: ZoneInfo) -> Iterator[tuple[str, str]]:
+def _state_facts(state: Mapping[Any, Any], zone: ZoneInfo) -> Iterator[tuple[str, str]]:
     reason = f"（{state['douban_review_reason']}）" if state["douban_review_reason"] else ""
     yield "状态", escaped(word_for(REVIEW_STATUSES, state["douban_review_status"]) + reason)
     if state["douban_ignore_until"] is not None:
@@ -128,7 +129,7 @@ def _verdict(event: Event, zone: ZoneInfo, location: str) -> tuple[str, list[str
     subject = f" → {subject_link(row['douban_id'])}" if row["douban_id"] else ""
     head = f"判定 {row['verdict_id']}：{escaped(word_for(VERDICTS, row['verdict']))}{subject}{score}{lead}"
     rests_on = f"规则 {row['rule_version']}，方案 {row['profile']}，依据存档应答 {len(row['snapshots'] or ())} 份"
-    state = f"{word_for(VERDICT_STATES, row['state'])}{_why(row['state_reason'])}"
+    state = f"{word_for(VERDICT_STATES, row['state'])}{_reason_suffix(row['state_reason'])}"
     details: list[str] = [escaped(row["explanation"]), escaped(f"{state}；{rests_on}，运行 {row['run_id']}")]
     for candidate in event.candidates:
         against = "；".join((candidate["conflicts"] or {}).values())
@@ -161,7 +162,7 @@ def _decision(event: Event, zone: ZoneInfo, location: str) -> tuple[str, list[st
     settled = f"，{local_time(row['settled_at'], zone)}" if row["settled_at"] else ""
     return head, [
         escaped(row["note"]),
-        escaped(f"{word_for(DECISION_STATES, row['state'])}{settled}{_why(row['state_reason'])}"),
+        escaped(f"{word_for(DECISION_STATES, row['state'])}{settled}{_reason_suffix(row['state_reason'])}"),
         escaped(f"决定批次 {row['batch_id'] or EMPTY}，运行 {row['run_id']}"),
         launch_link("撤销此决定写入的一切", links.revert(decision_ids=[row["decision_id"]]), location),
     ]
@@ -172,7 +173,7 @@ def _change(event: Event, zone: ZoneInfo, location: str) -> tuple[str, list[str]
     old, new = decode(row["old_values"]), decode(row["new_values"])
     state_old, state_new = decode(row["state_old"]), decode(row["state_new"])
     by = word_for(OPERATORS, row["operator"])
-    state = f"{word_for(CHANGE_STATES, row['state'])}{_why(row['state_reason'])}"
+    state = f"{word_for(CHANGE_STATES, row['state'])}{_reason_suffix(row['state_reason'])}"
     head = f"变更 {row['change_id']}：{escaped(by)} {escaped(word_for(CHANGES, row['action']))}，{escaped(state)}"
     ours = [name for name, value in state_new.items() if state_old.get(name) != value]
     details: list[str] = [escaped(row["reason"])]
@@ -195,7 +196,7 @@ def _change(event: Event, zone: ZoneInfo, location: str) -> tuple[str, list[str]
 def _intro(event: Event, zone: ZoneInfo, location: str) -> tuple[str, list[str]]:
     row = event.row
     subject = subject_link(row["douban_id"]) or EMPTY
-    state = f"{word_for(INTRO_STATES, row['state'])}{_why(row['reason'])}"
+    state = f"{word_for(INTRO_STATES, row['state'])}{_reason_suffix(row['reason'])}"
     head = f"简介 {row['intro_id']}（依据条目 {subject}）：{escaped(state)}"
     violations = row["violations"] or ()
     cost = f"{row['cost_usd']:.6f} 美元，{row['prompt_tokens'] + row['completion_tokens']} 个 token"
@@ -214,7 +215,7 @@ def _failure(event: Event, zone: ZoneInfo, location: str) -> tuple[str, list[str
     ]
 
 
-def _why(reason: str) -> str:
+def _reason_suffix(reason: str) -> str:
     return f"（{reason}）" if reason else ""
 
 

@@ -70,14 +70,14 @@ def take_back(context: dg.OpExecutionContext, config: RevertConfig, services: dg
     """Revert the selected changes, or show what would happen."""
     services.ready()
     given = config.model_dump()
-    wish = RevertRequest(**{name: value for name, value in given.items() if name != "dry_run"})
-    selection = selection_of(services, wish)
+    request = RevertRequest(**{name: value for name, value in given.items() if name != "dry_run"})
+    selection = selection_of(services, request)
     sought = looked_for(selection, services.settings.zone)
     context.log.info(f"looking for: {sought}")
     change_log = services.change_log(context.run_id)
     # What a killed run left half way is settled first, or this would take it for somebody else's doing.
     change_log.reconcile()
-    operator, reason = wish.operator.strip(), wish.reason.strip()
+    operator, reason = request.operator.strip(), request.reason.strip()
     try:
         results = revert(
             change_log,
@@ -85,7 +85,7 @@ def take_back(context: dg.OpExecutionContext, config: RevertConfig, services: dg
             operator=operator,
             reason=reason,
             dry_run=config.dry_run,
-            most=wish.max_changes,
+            most=request.max_changes,
             progress=lambda done, total: context.log.info(f"{done} of {total} changes looked at"),
         )
     except TooManyError as error:
@@ -102,7 +102,7 @@ def take_back(context: dg.OpExecutionContext, config: RevertConfig, services: dg
     context.log.info(f"{whole} of {len(results)} changes {'would be ' if config.dry_run else ''}reverted in full")
     context.add_output_metadata(
         {
-            "result": dg.MetadataValue.md(_told(selection, results, len(decisions), sought, config.dry_run)),
+            "result": dg.MetadataValue.md(_result_lines(selection, results, len(decisions), sought, config.dry_run)),
             "selected": len(results),
             "in_full": whole,
             "in_part": sum(bool(item.skipped and item.restored) for item in results),
@@ -118,7 +118,7 @@ def take_back(context: dg.OpExecutionContext, config: RevertConfig, services: dg
     )
 
 
-def _told(
+def _result_lines(
     selection: ChangeSelection, results: Sequence[RevertedChange], decisions: int, sought: str, dry_run: bool
 ) -> str:
     """Return in a few lines what came of the launch."""

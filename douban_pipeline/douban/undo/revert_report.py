@@ -38,11 +38,11 @@ def change_table(services: Services, results: Sequence[RevertedChange]) -> str:
     for result in named:
         change, row = changes[result.change_id], rows.get(result.vod_id)
         new, state_new = decode(change["new_values"]), decode(change["state_new"])
-        put_back = described_changes(new, decode(change["old_values"]), result.restored, zone)
-        put_back += [
+        restored = described_changes(new, decode(change["old_values"]), result.restored, zone)
+        restored += [
             f"状态 {text}" for text in described_changes(state_new, decode(change["state_old"]), result.state, zone)
         ]
-        put_back += ["转入待审核"] if result.to_review else []
+        restored += ["转入待审核"] if result.to_review else []
         shown.append(
             {
                 "变更": result.change_id,
@@ -51,7 +51,7 @@ def change_table(services: Services, results: Sequence[RevertedChange]) -> str:
                 "写入": word_for(CHANGES, change["action"]),
                 "写入者": word_for(OPERATORS, change["operator"]),
                 "写入时间": local_time(change["applied_at"], zone),
-                "恢复": "；".join(put_back),
+                "恢复": "；".join(restored),
                 "跳过": "、".join(result.skipped),
                 "说明": result.reason,
                 "": launch_link("历史", links.history(result.vod_id), services.location),

@@ -49,31 +49,31 @@ class RevertRequest:
     max_changes: int = 10_000
 
 
-def selection_of(services: Services, wish: RevertRequest) -> ChangeSelection:
-    """Return what ``wish`` selects.
+def selection_of(services: Services, request: RevertRequest) -> ChangeSelection:
+    """Return what ``request`` selects.
 
     Raises:
         RevertError: Something is missing, malformed or unknown; all of it is reported at once.
     """
     zone = services.settings.zone
-    problems = list(_plain_problems(wish))
+    problems = list(_plain_problems(request))
     moments: dict[str, datetime | None] = {}
     for name in ("since", "until"):
         try:
-            moments[name] = moment_of(getattr(wish, name), zone)
+            moments[name] = moment_of(getattr(request, name), zone)
         except ValueError as error:
             problems.append(f"{name}：{error}")
     since, until = moments.get("since"), moments.get("until")
     if since is not None and until is not None and since >= until:
-        problems.append(f"since（{wish.since.strip()}）必须早于 until（{wish.until.strip()}，不含）")
+        problems.append(f"since（{request.since.strip()}）必须早于 until（{request.until.strip()}，不含）")
     selection = ChangeSelection(
-        change_ids=tuple(wish.change_ids),
-        batch_id=wish.batch_id.strip(),
-        run_id=wish.run_id.strip(),
-        vod_ids=tuple(wish.vod_ids),
-        decision_ids=tuple(wish.decision_ids),
-        reviewer=wish.reviewer.strip(),
-        rule_version=wish.rule_version.strip(),
+        change_ids=tuple(request.change_ids),
+        batch_id=request.batch_id.strip(),
+        run_id=request.run_id.strip(),
+        vod_ids=tuple(request.vod_ids),
+        decision_ids=tuple(request.decision_ids),
+        reviewer=request.reviewer.strip(),
+        rule_version=request.rule_version.strip(),
         since=since,
         until=until,
     )
@@ -83,7 +83,7 @@ def selection_of(services: Services, wish: RevertRequest) -> ChangeSelection:
         )
     with reading(services.engine) as connection:
         problems += _unknown(connection, services.tables, selection)
-        empty = not problems and not count(connection, services.tables, selection, standing=False)
+        empty = not problems and not count(connection, services.tables, selection, applied_only=False)
         if empty and not waiting_decisions(services, connection, selection):
             problems.append(f"没有同时符合以下全部条件的变更：{looked_for(selection, zone)}")
     if problems:
@@ -143,19 +143,19 @@ def moment_of(text: str, zone: ZoneInfo) -> datetime | None:
     return readings.pop()
 
 
-def _plain_problems(wish: RevertRequest) -> Iterator[str]:
+def _plain_problems(request: RevertRequest) -> Iterator[str]:
     for name in ("operator", "reason"):
-        if not getattr(wish, name).strip():
+        if not getattr(request, name).strip():
             yield f"请填写 {name}：撤销会以此记入日志"
-    if wish.operator.strip() == PIPELINE:
+    if request.operator.strip() == PIPELINE:
         yield f"operator 不能是 {PIPELINE}：撤销是人的决定，请填写您的名字"
-    if len(wish.operator.strip()) > MOST_NAME:
+    if len(request.operator.strip()) > MOST_NAME:
         yield f"operator 最多 {MOST_NAME} 个字符"
     for name in ("change_ids", "vod_ids", "decision_ids"):
-        wrong = [value for value in getattr(wish, name) if value < 1]
+        wrong = [value for value in getattr(request, name) if value < 1]
         if wrong:
             yield f"{name} 中有不可能的编号：{listed(wrong)}"
-    if wish.max_changes < 1:
+    if request.max_changes < 1:
         yield "max_changes 至少为 1"
 
 

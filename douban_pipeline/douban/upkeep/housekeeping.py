@@ -1,11 +1,11 @@
-"""Deleting rows of our own that nobody needs any more: closed tasks and ended alerts."""
+"""Our own tables kept small: deleting closed tasks and ended alerts, and what the archive of answers holds."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Column, ColumnElement, Engine, delete, select
+from sqlalchemy import Column, ColumnElement, Connection, Engine, delete, func, select
 
 from douban_pipeline.core.database import reading, run_statement
 from douban_pipeline.douban.store.tables import OwnTables
@@ -40,3 +40,40 @@ def _delete_rows(engine: Engine, key: Column[Any], conditions: Sequence[ColumnEl
             return deleted
         run_statement(engine, delete(key.table).where(key.in_(old)))
         deleted += len(old)
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveShare:
+    """What the archive holds of one source and class of HTTP status (2 for 200 to 299)."""
+
+    source: str
+    status_class: int
+    answers: int
+    bytes: int
+    oldest: datetime
+    newest: datetime
+
+
+def archive_figures(connection: Connection, tables: OwnTables) -> list[ArchiveShare]:
+    """Return what the archive holds, by source and class of status.
+
+    Reads the whole table once, without unpacking anything: not for every few minutes.
+    """
+    table = tables.snapshot
+    status_class = (table.c.status // 100).label("status_class")
+    query = (
+        select(
+            table.c.source,
+            status_class,
+            func.count(),
+            func.sum(func.length(table.c.body)),
+            func.min(table.c.fetched_at),
+            func.max(table.c.seen_at),
+        )
+        .group_by(table.c.source, status_class)
+        .order_by(table.c.source, status_class)
+    )
+    return [
+        ArchiveShare(source, int(number), answers, int(size), oldest, newest)
+        for source, number, answers, size, oldest, newest in connection.execute(query)
+    ]

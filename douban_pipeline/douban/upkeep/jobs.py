@@ -17,9 +17,8 @@ from douban_pipeline.dagster_kit.runs import Owner, code_location_of
 from douban_pipeline.douban.resources import PERSON_TAGS, SYSTEM, tags_of
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.upkeep.gates import GateAction, gate_row, set_by_hand
-from douban_pipeline.douban.upkeep.housekeeping import delete_closed
+from douban_pipeline.douban.upkeep.housekeeping import ArchiveShare, archive_figures, delete_closed
 from douban_pipeline.douban.upkeep.reparsing import PARSERS, Reparsed, reparse
-from douban_pipeline.douban.upkeep.stock import ArchiveShare, archive_figures
 
 HEALTH_TAGS = tags_of("health")
 HEALTH_DAYS = 2

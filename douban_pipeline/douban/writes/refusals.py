@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from douban_pipeline.cms.maccms import in_recycle_bin
 from douban_pipeline.douban.store.states import ReviewStatus
 from douban_pipeline.douban.store.videos import GONE
 
@@ -22,6 +23,7 @@ class Reason(enum.StrEnum):
     """Why something may not be written or linked; `SENTENCES` says it to people."""
 
     GONE = "gone"
+    RECYCLED = "recycled"
     LOCKED_IN_CMS = "locked_in_cms"
     IGNORED = "ignored"
     ID_LOCKED = "id_locked"
@@ -43,6 +45,7 @@ class Reason(enum.StrEnum):
 
 SENTENCES: Mapping[Reason, str] = {
     Reason.GONE: GONE,
+    Reason.RECYCLED: "影片在 CMS 的回收站里",
     Reason.LOCKED_IN_CMS: "影片已在 CMS 中锁定（vod_lock）",
     Reason.IGNORED: "影片已被忽略",
     Reason.ID_LOCKED: "豆瓣 ID 已锁定",
@@ -75,6 +78,13 @@ class Refusal:
     def of(cls, reason: Reason, **values: Any) -> Refusal:
         """Return the refusal for ``reason``, ``values`` put into its sentence."""
         return cls(reason, SENTENCES[reason].format(**values))
+
+
+def unlisted_refusal(row: Mapping[Any, Any] | None) -> Refusal | None:
+    """Return why the site does not show a video, by its CMS row; None where it may."""
+    if row is None:
+        return Refusal.of(Reason.GONE)
+    return Refusal.of(Reason.RECYCLED) if in_recycle_bin(row) else None
 
 
 def cms_lock_refusal(row: Mapping[Any, Any], *, respect_vod_lock: bool) -> Refusal | None:

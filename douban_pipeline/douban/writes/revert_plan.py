@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from douban_pipeline.cms.maccms import in_recycle_bin
 from douban_pipeline.douban.store.decisions import PERSON
 from douban_pipeline.douban.store.states import ReviewStatus
 from douban_pipeline.douban.writes.changes import PIPELINE, RESTORE, decode
@@ -81,57 +82,57 @@ class RevertStep:
     writes: bool
 
 
-def plan_revert(row: Mapping[Any, Any], standing: VideoRows, *, reason: str, now: datetime) -> RevertStep:
+def plan_revert(row: Mapping[Any, Any], current: VideoRows, *, reason: str, now: datetime) -> RevertStep:
     """Return what reverting the change ``row`` comes to.
 
     Args:
         row: The change as the log has it.
-        standing: The current rows of its video.
+        current: The current rows of its video.
         reason: Why it is reverted.
         now: The present moment.
     """
     old, new = decode(row["old_values"]), decode(row["new_values"])
     by_machine = row["operator"] == PIPELINE and row["action"] != RESTORE
-    locked = _locked_since(row, standing.state)
-    confirmed = _confirmed_since(row, standing.state) if by_machine else set()
+    locked = _locked_since(row, current.state)
+    confirmed = _confirmed_since(row, current.state) if by_machine else set()
     kept = locked | confirmed
-    restored = [column for column in new if standing.row[column] == new[column] and column not in kept]
-    before, moved_on = _state_before(row, standing.state)
+    restored = [column for column in new if current.row[column] == new[column] and column not in kept]
+    before, moved_on = _state_before(row, current.state)
     # What a lock only noted is no write to be reverted; but where the lock comes back, so must what it noted.
     locks_again = bool(before.get("intro_locked"))
     written = [column for column in new if old.get(column) != new[column]]
     skipped = [column for column in (new if locks_again else written) if column not in restored]
     if _state_stays(row, written, skipped, locks_again):
         before, moved_on = {}, ()
-    restored_state = tuple(name for name, value in before.items() if value != standing.state[name])
+    restored_state = tuple(name for name, value in before.items() if value != current.state[name])
     if written:
         writes = not set(written).isdisjoint(restored)
     else:
         writes = not skipped and bool(restored_state or not moved_on)
         skipped = skipped or ([] if writes else list(moved_on))
-    why = _why_skipped(skipped, locked, confirmed, standing.row, new, old)
+    why = _skip_reason(skipped, locked, confirmed, current.row, new, old)
     if not writes:
         result = RevertedChange(row["change_id"], row["vod_id"], (), tuple(skipped), why)
         return RevertStep(row, result, {}, {}, {}, {}, writes=False)
     state = dict(before)
-    ignored = standing.state["douban_review_status"] == ReviewStatus.IGNORED
+    ignored = current.state["douban_review_status"] == ReviewStatus.IGNORED
     doubted = "vod_douban_id" in restored and by_machine and not ignored
     if doubted:
         # Back to how it was would mean that the next run links it again.
         state["douban_review_status"] = ReviewStatus.REVIEW
         state["douban_review_reason"] = f"关联 {new['vod_douban_id']} 已被撤销：{reason}"[:500]
         restored_state = tuple(name for name in restored_state if name not in _REVIEW_STATE)
-    state |= _visit(standing, state, now, by_person=not doubted)
+    state |= _visit(current, state, now, by_person=not doubted)
     result = RevertedChange(
         row["change_id"], row["vod_id"], tuple(restored), tuple(skipped), why, restored_state, to_review=doubted
     )
     as_written = {column: new[column] for column in restored}
     as_before = {column: old[column] for column in restored}
-    seen = {name: standing.state[name] for name in _SEEN_STATE}
+    seen = {name: current.state[name] for name in _SEEN_STATE}
     return RevertStep(row, result, as_written, as_before, state, seen, writes=True)
 
 
-def _why_skipped(
+def _skip_reason(
     skipped: Sequence[str],
     locked: set[str],
     confirmed: set[str],
@@ -192,11 +193,11 @@ def _state_stays(row: Mapping[Any, Any], written: Sequence[str], skipped: Sequen
     return "vod_content" in skipped or (locks_again and bool(SYNOPSIS_COLUMNS & set(skipped)))
 
 
-def _visit(standing: VideoRows, state: Mapping[str, Any], now: datetime, *, by_person: bool) -> dict[str, Any]:
+def _visit(current: VideoRows, state: Mapping[str, Any], now: datetime, *, by_person: bool) -> dict[str, Any]:
     """Return when the video is looked at next, where that changes: what is open again must not be forgotten."""
-    if standing.row.get("vod_recycle_time"):
+    if in_recycle_bin(current.row):
         return {}
-    before = standing.state
+    before = current.state
     after = {**before, **state}
     was, status = before["douban_review_status"], after["douban_review_status"]
     if status == ReviewStatus.IGNORED:

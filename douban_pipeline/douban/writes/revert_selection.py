@@ -96,7 +96,7 @@ def select_changes(
                 if target is not None:
                     reverts[change_id] = target
             if most is not None and len(found) > most:
-                raise TooManyError(count(connection, tables, selection, standing=True), most)
+                raise TooManyError(count(connection, tables, selection, applied_only=True), most)
         for change_id in _with_their_targets(connection, tables, selection, reverts):
             del found[change_id]
     if most is not None and len(found) > most:
@@ -104,14 +104,14 @@ def select_changes(
     return sorted(found.values(), key=lambda chosen: chosen.change_id, reverse=True)
 
 
-def count(connection: Connection, tables: OwnTables, selection: ChangeSelection, *, standing: bool) -> int:
+def count(connection: Connection, tables: OwnTables, selection: ChangeSelection, *, applied_only: bool) -> int:
     """Return how many changes the filters let through: those that are applied, or all that were ever logged."""
     log = tables.log
     found: set[int] = set()
     total = 0
     queries = list(_queries(tables, selection, log.c.change_id))
     for query in queries:
-        wanted = query.where(log.c.state == ChangeState.APPLIED) if standing else query
+        wanted = query.where(log.c.state == ChangeState.APPLIED) if applied_only else query
         if len(queries) == 1:
             total = connection.execute(select(func.count()).select_from(wanted.subquery())).scalar_one()
         else:

@@ -17,7 +17,7 @@ hits = st.integers(0, 4_294_967_295)
 ages = st.timedeltas(timedelta(days=-3), timedelta(days=9000))
 scores = st.none() | st.floats(0, 102)
 leads = st.none() | st.floats(-20, 102)
-reasons = st.fixed_dictionaries({"stands": st.booleans(), "failing": st.booleans()})
+reasons = st.fixed_dictionaries({"in_cms": st.booleans(), "failing": st.booleans()})
 
 
 @pytest.mark.parametrize(
@@ -52,19 +52,19 @@ def test_what_a_video_is_worth(watched: int, days: float | None, value: float):
         (20.0, -3.0, {}, 1 - 0.9 * 0.6),
         (20.0, 12.0, {}, 1 - 0.9 * 0.8),
         (20.0, 24.0, {}, 0.1),
-        (None, None, {"stands": True}, 1 - 0.9 * 0.3),
+        (None, None, {"in_cms": True}, 1 - 0.9 * 0.3),
         (None, None, {"failing": True}, 1 - 0.9 * 0.5),
-        (85.0, 0.0, {"stands": True, "failing": True}, 1 - 0.9 * 0.4 * 0.6 * 0.3 * 0.5),
+        (85.0, 0.0, {"in_cms": True, "failing": True}, 1 - 0.9 * 0.4 * 0.6 * 0.3 * 0.5),
     ],
 )
 def test_what_a_look_may_change(score: float | None, lead: float | None, given_reasons: dict, doubt: float):
-    reasons = {"stands": False, "failing": False, **given_reasons}
+    reasons = {"in_cms": False, "failing": False, **given_reasons}
     assert doubt_of(score, lead, LINES, **reasons) == pytest.approx(doubt)
 
 
 def test_a_site_that_asks_for_no_lead_has_rivals_only_where_they_are_level():
-    assert doubt_of(None, 0.0, ConfirmLines(85.0, 0.0), stands=False, failing=False) > 0.1
-    assert doubt_of(None, 0.1, ConfirmLines(85.0, 0.0), stands=False, failing=False) == pytest.approx(0.1)
+    assert doubt_of(None, 0.0, ConfirmLines(85.0, 0.0), in_cms=False, failing=False) > 0.1
+    assert doubt_of(None, 0.1, ConfirmLines(85.0, 0.0), in_cms=False, failing=False) == pytest.approx(0.1)
 
 
 @given(hits, hits, ages, ages)
@@ -94,8 +94,8 @@ def test_the_nearer_rival_is_never_less_in_doubt(score: float | None, one: float
 
 @given(scores, leads, st.booleans())
 def test_every_reason_adds_to_the_doubt_and_none_makes_it_certain(score: float | None, lead: float | None, other: bool):
-    plain = doubt_of(score, lead, LINES, stands=False, failing=other)
-    stands = doubt_of(score, lead, LINES, stands=True, failing=other)
-    failing = doubt_of(score, lead, LINES, stands=other, failing=True)
-    assert 0.1 - 1e-9 <= plain < stands < 1
-    assert failing > doubt_of(score, lead, LINES, stands=other, failing=False)
+    plain = doubt_of(score, lead, LINES, in_cms=False, failing=other)
+    in_cms = doubt_of(score, lead, LINES, in_cms=True, failing=other)
+    failing = doubt_of(score, lead, LINES, in_cms=other, failing=True)
+    assert 0.1 - 1e-9 <= plain < in_cms < 1
+    assert failing > doubt_of(score, lead, LINES, in_cms=other, failing=False)

@@ -90,7 +90,7 @@ def test_who_it_looks_like(library, change, kind, looks):
     change(library)
     [drift] = found(library)
     assert (drift.vod_id, drift.title, drift.column, drift.kind, drift.looks) == (7, "影片7", "vod_year", kind, looks)
-    assert (drift.written, drift.stands) == ("1994", library.row(7)["vod_year"])
+    assert (drift.written, drift.current) == ("1994", library.row(7)["vod_year"])
     assert drift.change is not None
     assert (drift.change.change_id, drift.change.action, drift.change.operator) == (change_id, "sync", "pipeline")
     assert (drift.at, drift.held) == (at, "")
@@ -176,8 +176,8 @@ def test_locks_are_kept_watch_over_however_old_they_are(library):
         (7, "vod_douban_id", DriftKind.LOCKED, DriftCause.PROGRAM),
     ]
     content, douban_id = found(library)
-    assert (content.written, content.stands, content.change.action) == ("旧简介", "别的", "lock_intro")
-    assert (douban_id.written, douban_id.stands, douban_id.change.action) == (1292052, 0, "link")
+    assert (content.written, content.current, content.change.action) == ("旧简介", "别的", "lock_intro")
+    assert (douban_id.written, douban_id.current, douban_id.change.action) == (1292052, 0, "link")
     save(library)
     assert [drift.looks for drift in found(library)] == [DriftCause.SAVED, DriftCause.STALE_FORM]
 
@@ -189,7 +189,7 @@ def test_an_id_that_came_with_the_row_and_was_locked(library):
     locked_at = library.clock.now()
     save(library, vod_douban_id=6)
     [drift] = found(library)
-    assert (drift.kind, drift.written, drift.stands, drift.change, drift.at) == (
+    assert (drift.kind, drift.written, drift.current, drift.change, drift.at) == (
         DriftKind.LOCKED,
         5,
         6,

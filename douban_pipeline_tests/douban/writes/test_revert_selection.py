@@ -28,9 +28,9 @@ def chosen(library, *, most=None, **filters):
     return [each.change_id for each in found]
 
 
-def counted(library, *, standing, **filters):
+def counted(library, *, applied_only, **filters):
     with reading(library.engine) as connection:
-        return count(connection, library.tables, ChangeSelection(**filters), standing=standing)
+        return count(connection, library.tables, ChangeSelection(**filters), applied_only=applied_only)
 
 
 def write(library, vod_id, column="vod_year", *, run_id="run", batch_id="batch", rule_version="test", **given):
@@ -202,10 +202,10 @@ def test_what_was_ever_logged_is_counted_apart_from_what_stands(library):
     changed = write(library, 7)
     write(library, 8)
     take_back(library, changed)
-    assert counted(library, standing=True, batch_id="batch") == 1
-    assert counted(library, standing=False, batch_id="batch") == 2
-    assert counted(library, standing=False, batch_id="nothing") == 0
-    assert counted(library, standing=False, reviewer="王") == 1
+    assert counted(library, applied_only=True, batch_id="batch") == 1
+    assert counted(library, applied_only=False, batch_id="batch") == 2
+    assert counted(library, applied_only=False, batch_id="nothing") == 0
+    assert counted(library, applied_only=False, reviewer="王") == 1
 
 
 def test_long_lists_are_asked_for_in_pieces(library):

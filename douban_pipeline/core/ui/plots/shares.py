@@ -37,7 +37,7 @@ class Bar:
     note: str = ""
 
     @property
-    def told(self) -> str:
+    def caption(self) -> str:
         """The value in words."""
         return " · ".join(filter(None, ("—" if self.value is None else percent(self.value), self.note)))
 
@@ -80,7 +80,7 @@ def bars(
     if not low < high:
         raise ValueError(f"an axis from {low} to {high} has no length")
     left = min(175.0, max(width(bar.label) for bar in rows)) + 12
-    right = WIDTH - max(width(bar.told) for bar in rows) - 14
+    right = WIDTH - max(width(bar.caption) for bar in rows) - 14
     top, step = 34.0, 26.0
     bottom = top + step * len(rows)
 
@@ -89,7 +89,7 @@ def bars(
 
     def row(bar: Bar, middle: float) -> Iterator[str]:
         yield text(left - 12, middle + 4.5, bar.label, anchor="end", most=left - 12)
-        yield text(right + 14, middle + 4.5, bar.told)
+        yield text(right + 14, middle + 4.5, bar.caption)
         if bar.value is None:
             return
         if low:

@@ -6,10 +6,8 @@ import dagster as dg
 from pydantic import Field
 
 from douban_pipeline.core.ui.presentation import local_time, table
-from douban_pipeline.dagster_kit.runs import is_automatic
+from douban_pipeline.douban.chain.assets import begin_step, chain_asset
 from douban_pipeline.douban.chain.due.due_videos import DueReport, DueVideos, Scope
-from douban_pipeline.douban.chain.session import open_session
-from douban_pipeline.douban.partitions import shard_backfill, shard_numbers, shards
 from douban_pipeline.douban.services import Services
 
 
@@ -24,12 +22,7 @@ class DueConfig(dg.Config):
     batch_size: int = Field(0, description="Videos a shard; 0 takes the setting DOUBAN_PIPELINE_BATCH_SIZE.")
 
 
-@dg.asset(
-    partitions_def=shards,
-    backfill_policy=shard_backfill,
-    group_name="chain",
-    kinds={"mysql", "python"},
-)
+@chain_asset()
 def due_videos(
     context: dg.AssetExecutionContext, config: DueConfig, services: dg.ResourceParam[Services]
 ) -> dg.MaterializeResult:
@@ -40,13 +33,7 @@ def due_videos(
     categories, ignored videos and videos that wait for a reviewer's decision get none, and a run that no person
     launched takes none outside `DOUBAN_PIPELINE_ACTIVE_HOURS`. Found by index; makes no request.
     """
-    session = open_session(
-        services,
-        context.run.run_id,
-        shard_numbers(context.partition_keys),
-        context.log,
-        automatic=is_automatic(context.run),
-    )
+    session = begin_step(context, services)
     due = DueVideos(services.engine, services.tables, services.settings, services.clock)
     dropped = due.drop_out_of_scope(session.queue)
     report = DueReport()

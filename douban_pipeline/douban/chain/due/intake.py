@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, Engine, RowMapping, bindparam, func, or_, select, update
 
-from douban_pipeline.cms.maccms import MATCH_COLUMNS, Cms
+from douban_pipeline.cms.maccms import MATCH_COLUMNS, Cms, in_recycle_bin
 from douban_pipeline.cms.numbers import year_of
 from douban_pipeline.cms.people import PEOPLE_COLUMNS, People, names_of_row
 from douban_pipeline.core.clock import Clock
@@ -280,10 +280,6 @@ _UPDATED = (
 )
 
 
-def _in_recycle_bin(row: RowMapping) -> bool:
-    return bool(row.get("vod_recycle_time"))
-
-
 def _first_state(row: RowMapping, visit: datetime) -> dict[str, Any]:
     """Return the state row of a video seen for the first time.
 
@@ -300,7 +296,7 @@ def _first_state(row: RowMapping, visit: datetime) -> dict[str, Any]:
         "fingerprint": fingerprint(row),
         "douban_id_source": "cms" if linked else "",
         "douban_review_status": ReviewStatus.CONFIRMED if linked else ReviewStatus.NOT_FOUND,
-        "douban_next_sync_at": None if _in_recycle_bin(row) else visit,
+        "douban_next_sync_at": None if in_recycle_bin(row) else visit,
     }
 
 
@@ -318,7 +314,7 @@ def _difference(
             changes[name] = value
     due = state["douban_next_sync_at"]
     ignored = state["douban_review_status"] == ReviewStatus.IGNORED
-    if _in_recycle_bin(row):
+    if in_recycle_bin(row):
         return changes | ({"douban_next_sync_at": None} if due is not None else {})
     if due is None:
         back = state["douban_ignore_until"] if ignored else now

@@ -7,14 +7,11 @@ import dagster as dg
 
 from douban_pipeline.core.database import reading, run_transaction
 from douban_pipeline.core.ui.presentation import counted, subject_link, table
-from douban_pipeline.dagster_kit.metadata import tables_with_rows
-from douban_pipeline.dagster_kit.runs import is_automatic
+from douban_pipeline.douban.chain.assets import begin_step, chain_asset, tables_with_rows
 from douban_pipeline.douban.chain.due.assets import due_videos
 from douban_pipeline.douban.chain.linking.candidates import CandidateFinder, FoundCandidates
 from douban_pipeline.douban.chain.linking.verdicts import VerdictSummary, VerdictWriter, skip_task
-from douban_pipeline.douban.chain.session import open_session
 from douban_pipeline.douban.match_inputs import profile_of, video_facts
-from douban_pipeline.douban.partitions import shard_backfill, shard_numbers, shards
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import TaskStage
 from douban_pipeline.douban.store.tasks import Task
@@ -26,14 +23,7 @@ PATIENCE = 3
 """Times that nothing found while engines kept silent is tried again before it is believed."""
 
 
-@dg.asset(
-    deps=[due_videos],
-    partitions_def=shards,
-    backfill_policy=shard_backfill,
-    group_name="chain",
-    kinds={"python", "mysql"},
-    pool=SEARCH_POOL,
-)
+@chain_asset(deps=[due_videos], pool=SEARCH_POOL)
 def search_candidates(context: dg.AssetExecutionContext, services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
     """Finds the subjects each MATCH task's video might be, and fetches what is needed to judge them.
 
@@ -41,13 +31,7 @@ def search_candidates(context: dg.AssetExecutionContext, services: dg.ResourcePa
     paced by `mac_douban_gate` and kept in `mac_douban_snapshot`, so that nothing is asked twice. A source that is
     failing or closed defers tasks instead of failing the run: an empty answer and a failed call are never mixed up.
     """
-    session = open_session(
-        services,
-        context.run.run_id,
-        shard_numbers(context.partition_keys),
-        context.log,
-        automatic=is_automatic(context.run),
-    )
+    session = begin_step(context, services)
     settings = services.settings
     tasks = session.lease(TaskStage.SEARCH)
     with reading(services.engine) as connection:
@@ -111,13 +95,7 @@ def search_candidates(context: dg.AssetExecutionContext, services: dg.ResourcePa
     )
 
 
-@dg.asset(
-    deps=[search_candidates],
-    partitions_def=shards,
-    backfill_policy=shard_backfill,
-    group_name="chain",
-    kinds={"python", "mysql"},
-)
+@chain_asset(deps=[search_candidates])
 def scored_matches(context: dg.AssetExecutionContext, services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
     """Judges each searched video from the archived answers and stores the verdict with everything it was reached by.
 
@@ -126,13 +104,7 @@ def scored_matches(context: dg.AssetExecutionContext, services: dg.ResourceParam
     candidate's points and conflicts are in `mac_douban_review_candidate`. Writes nothing to the CMS and makes no
     request.
     """
-    session = open_session(
-        services,
-        context.run.run_id,
-        shard_numbers(context.partition_keys),
-        context.log,
-        automatic=is_automatic(context.run),
-    )
+    session = begin_step(context, services)
     writer = VerdictWriter(services, session.queue, session.run_id)
     withdrawn = writer.quarantine()
     for breach in withdrawn:

@@ -8,15 +8,12 @@ import dagster as dg
 
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.ui.presentation import counted, subject_link, table
-from douban_pipeline.dagster_kit.metadata import tables_with_rows
-from douban_pipeline.dagster_kit.runs import is_automatic
+from douban_pipeline.douban.chain.assets import begin_step, chain_asset, tables_with_rows
 from douban_pipeline.douban.chain.linking.assets import scored_matches
-from douban_pipeline.douban.chain.session import open_session
 from douban_pipeline.douban.chain.syncing.decisions import apply_decisions, defer_decisions, final_decisions
 from douban_pipeline.douban.chain.syncing.guards import changes_of_run
 from douban_pipeline.douban.chain.syncing.sync_items import SyncResult
 from douban_pipeline.douban.chain.syncing.writer import DRY_RUN_VISIT, FieldWriter
-from douban_pipeline.douban.partitions import shard_backfill, shard_numbers, shards
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.decisions import Decision, DecisionStatus
 from douban_pipeline.douban.store.states import TaskStage
@@ -27,14 +24,7 @@ DOUBAN_POOL = "douban_subjects"
 _DECISIONS = 200
 
 
-@dg.asset(
-    deps=[scored_matches],
-    partitions_def=shards,
-    backfill_policy=shard_backfill,
-    group_name="chain",
-    kinds={"mysql", "python"},
-    pool=DOUBAN_POOL,
-)
+@chain_asset(deps=[scored_matches], pool=DOUBAN_POOL)
 def synced_fields(context: dg.AssetExecutionContext, services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
     """Writes confirmed ids and refreshed fields to the CMS, through the change log only.
 
@@ -45,13 +35,7 @@ def synced_fields(context: dg.AssetExecutionContext, services: dg.ResourceParam[
     it happens and can be reverted by the job `revert_changes`. With `DOUBAN_PIPELINE_DRY_RUN=true` nothing is
     written and decisions wait: the table shows what would be.
     """
-    session = open_session(
-        services,
-        context.run.run_id,
-        shard_numbers(context.partition_keys),
-        context.log,
-        automatic=is_automatic(context.run),
-    )
+    session = begin_step(context, services)
     dry_run = services.settings.dry_run
     handled: list[Decision] = []
     if dry_run:

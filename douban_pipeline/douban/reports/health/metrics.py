@@ -116,7 +116,7 @@ class VerdictDay:
 
     @property
     def judged(self) -> int:
-        """How many said something: those given while a source was ill do not."""
+        """How many said something: those given while a source was unhealthy do not."""
         return sum(self.counts.get(status, 0) for status in ("CONFIRMED", "REVIEW", "NOT_FOUND"))
 
     @property

@@ -94,7 +94,7 @@ def intro_reports(services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
 def tasks_and_log(services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
     """Tasks, decisions and changes: what does not move and why, what was not applied, what was written by whom.
 
-    Open tasks by stage, who holds them, why they were put off, and the failures of seven days by reason; decisions
+    Open tasks by stage, who holds them, why they were deferred, and the failures of seven days by reason; decisions
     that wait or were refused; changes that were refused or are in conflict, each with what to do about it; the newest
     changes, each with a link that opens `revert_changes` for its batch; and the changes of 30 days by day, action and
     operator. How fast and how well the pipeline works is shown by `pipeline_health`.

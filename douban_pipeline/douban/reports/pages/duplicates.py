@@ -14,6 +14,7 @@ from typing import Any
 from sqlalchemy import Connection, RowMapping, func, select
 from sqlalchemy.sql import ColumnElement
 
+from douban_pipeline.cms.maccms import in_recycle_bin
 from douban_pipeline.cms.numbers import moment_of, year_of
 from douban_pipeline.cms.values import readable
 from douban_pipeline.core.database import chunks, reading
@@ -60,7 +61,7 @@ class DuplicateGroup:
     @property
     def unlinked(self) -> tuple[GroupMember, ...]:
         """The others that nobody linked; linked ones are a group by subject, or other works."""
-        return tuple(member for member in self.others if member.standing is LinkOrigin.NONE)
+        return tuple(member for member in self.others if member.origin is LinkOrigin.NONE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +138,7 @@ def _equal_titles(services: Services) -> list[Sequence[int]]:
     for rows in services.cms.stream(services.engine, columns, size=_READ):
         for row in rows:
             vod_id, type_id = row["vod_id"], row["type_id"]
-            if row.get("vod_recycle_time") or vod_id in ignored:
+            if in_recycle_bin(row) or vod_id in ignored:
                 continue
             if type_id not in kinds:
                 kinds[type_id] = kind_of_category(services.categories, type_id)
@@ -195,7 +196,7 @@ def _name_of(member: GroupMember) -> str:
 _LINK = "link"
 """Action of a change that wrote an automatic link."""
 
-_STANDINGS: Mapping[str, LinkOrigin] = {"person": LinkOrigin.PERSON, "auto": LinkOrigin.AUTO, "cms": LinkOrigin.CMS}
+_ORIGINS: Mapping[str, LinkOrigin] = {"person": LinkOrigin.PERSON, "auto": LinkOrigin.AUTO, "cms": LinkOrigin.CMS}
 
 
 def members_of(services: Services, connection: Connection, vod_ids: Sequence[int]) -> dict[int, GroupMember]:
@@ -220,9 +221,9 @@ def members_of(services: Services, connection: Connection, vod_ids: Sequence[int
 
 
 def _member(row: RowMapping, score: float | None, linked_at: datetime | None) -> GroupMember:
-    standing = _standing_of(row)
-    linked = standing is not LinkOrigin.NONE
-    if standing is LinkOrigin.CMS and linked_at is None:
+    origin = _origin_of(row)
+    linked = origin is not LinkOrigin.NONE
+    if origin is LinkOrigin.CMS and linked_at is None:
         linked_at = moment_of(row["vod_time_add"])
     confidence = row["douban_id_confidence"]
     return GroupMember(
@@ -230,21 +231,21 @@ def _member(row: RowMapping, score: float | None, linked_at: datetime | None) ->
         readable(row["vod_name"]),
         year_of(row["vod_year"]),
         row["vod_douban_id"] or 0,
-        standing,
+        origin,
         (score if confidence is None else confidence) if linked else None,
         linked_at if linked else None,
         row["vod_hits"],
     )
 
 
-def _standing_of(row: Mapping[Any, Any]) -> LinkOrigin:
+def _origin_of(row: Mapping[Any, Any]) -> LinkOrigin:
     if not row["vod_douban_id"]:
         return LinkOrigin.NONE
     if row["douban_id_locked"]:
         return LinkOrigin.LOCKED
     if row["douban_review_status"] != ReviewStatus.CONFIRMED:
         return LinkOrigin.NONE
-    return _STANDINGS.get(row["douban_id_source"], LinkOrigin.CMS)
+    return _ORIGINS.get(row["douban_id_source"], LinkOrigin.CMS)
 
 
 def _scores(services: Services, connection: Connection, linked: Mapping[int, int]) -> dict[int, float]:

@@ -236,7 +236,7 @@ def _queued(services: Services, connection: Connection) -> list[Queued]:
         .group_by(task.c.status)
         .order_by(task.c.status)
     )
-    return [Queued(status, count, int(put_off), oldest) for status, count, put_off, oldest in connection.execute(query)]
+    return [Queued(status, count, int(late), oldest) for status, count, late, oldest in connection.execute(query)]
 
 
 def _waiting(services: Services) -> UnqueuedIntros:

@@ -56,7 +56,7 @@ class GroupMember:
     Attributes:
         year: As its row has it.
         douban_id: The current id, 0 for none.
-        standing: Whose word that is.
+        origin: Whose word that is.
         score: Of the match with it, if there was one.
         linked_at: When it was linked; for an id that came with the row, when the row came.
         hits: How often it was watched.
@@ -66,7 +66,7 @@ class GroupMember:
     title: str
     year: int | None
     douban_id: int
-    standing: LinkOrigin
+    origin: LinkOrigin
     score: float | None
     linked_at: datetime | None
     hits: int
@@ -74,7 +74,7 @@ class GroupMember:
     @property
     def locked(self) -> bool:
         """Whether clearing its id takes more than a batch."""
-        return self.standing is LinkOrigin.LOCKED
+        return self.origin is LinkOrigin.LOCKED
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +91,8 @@ def _score_reason(best: GroupMember, next_best: GroupMember, zone: ZoneInfo) -> 
 
 
 _STANDING = _Criterion(
-    lambda member: member.standing,
-    lambda best, next_best, zone: f"{ORIGIN_SENTENCES[best.standing]}（其次：{ORIGIN_SENTENCES[next_best.standing]}）",
+    lambda member: member.origin,
+    lambda best, next_best, zone: f"{ORIGIN_SENTENCES[best.origin]}（其次：{ORIGIN_SENTENCES[next_best.origin]}）",
 )
 _SCORE = _Criterion(lambda member: -1.0 if member.score is None else -2.0 - member.score, _score_reason)
 _LINKED = _Criterion(

@@ -94,7 +94,7 @@ class TasksAndLog:
     now: datetime
     open_tasks: Sequence[work.StageTasks]
     holders: Sequence[work.LeaseHolder]
-    put_off: Sequence[work.TaskReason]
+    deferred: Sequence[work.TaskReason]
     failures: Sequence[work.TaskReason]
     open_decisions: tuple[int, Sequence[DecisionLine]]
     refused_decisions: tuple[int, Sequence[DecisionLine]]
@@ -107,20 +107,20 @@ class TasksAndLog:
 def tasks_and_log_of(services: Services) -> TasksAndLog:
     """Return what the report shows of tasks, decisions and changes."""
     with reading(services.engine) as connection:
-        put_off = work.put_off(services, connection)
+        deferred = work.deferred(services, connection)
         failures = work.failures(services, connection)
         waiting = open_decisions(services, connection)
         refused = refused_decisions(services, connection)
         troubled = changes.troubled_changes(services, connection)
         newest = changes.newest_changes(services, connection)
-        vod_ids = [reason.vod_id for reason in (*put_off[: work.MOST], *failures[: work.MOST])]
+        vod_ids = [reason.vod_id for reason in (*deferred[: work.MOST], *failures[: work.MOST])]
         vod_ids += [decision.vod_id for decision in (*waiting[1], *refused[1])]
         vod_ids += [change.vod_id for change in (*troubled[1], *newest)]
         return TasksAndLog(
             now=services.clock.now(),
             open_tasks=work.open_tasks(services, connection),
             holders=work.holders(services, connection),
-            put_off=put_off,
+            deferred=deferred,
             failures=failures,
             open_decisions=waiting,
             refused_decisions=refused,

@@ -41,7 +41,7 @@ def tasks_and_log_report(found: TasksAndLog) -> ReportPage:
     failed = sum(reason.count for reason in found.failures)
     open_tasks = sum(tasks.count for tasks in found.open_tasks)
     waiting, refused, troubled = found.open_decisions[0], found.refused_decisions[0], found.troubled[0]
-    put_off = sum(reason.count for reason in found.put_off)
+    deferred = sum(reason.count for reason in found.deferred)
     written = sum(day.count for day in found.days)
     return ReportPage(
         name="tasks_and_log",
@@ -49,7 +49,7 @@ def tasks_and_log_report(found: TasksAndLog) -> ReportPage:
         about="什么没有进展、为什么，以及写入了什么。总体的快慢与成败见 pipeline_health。",
         counts={
             "open_tasks": open_tasks,
-            "put_off": put_off,
+            "put_off": deferred,
             "failed_7_days": failed,
             "decisions_open": waiting,
             "decisions_refused_7_days": refused,
@@ -57,7 +57,7 @@ def tasks_and_log_report(found: TasksAndLog) -> ReportPage:
             "changes_30_days": written,
         },
         cards=[
-            Card("未完成的任务", f"{open_tasks:,}", f"其中 {put_off:,} 个推迟"),
+            Card("未完成的任务", f"{open_tasks:,}", f"其中 {deferred:,} 个推迟"),
             Card("失败", f"{failed:,}", f"最近 {FAILURE_DAYS} 天", _bad(failed)),
             Card("待执行的决定", f"{waiting:,}", "由下次运行执行"),
             Card("被拒绝的决定", f"{refused:,}", f"最近 {REFUSED_DAYS} 天", _bad(refused)),
@@ -79,7 +79,7 @@ def _of_tasks(found: TasksAndLog) -> Sequence[Chapter]:
         Chapter(
             "tasks_put_off",
             "推迟的任务",
-            [_put_off(item, found.names) for item in found.put_off[:MOST]],
+            [_deferred_row(item, found.names) for item in found.deferred[:MOST]],
             "来源不可用、时间用完等，不算失败；到时自动继续。",
         ),
         Chapter(
@@ -109,7 +109,7 @@ def _holder(item: LeaseHolder, now: datetime) -> dict[str, Cell]:
     return {"运行": run, "任务数": item.count, "持有至": item.until, "情况": state}
 
 
-def _put_off(item: TaskReason, names: VideoNames) -> dict[str, Cell]:
+def _deferred_row(item: TaskReason, names: VideoNames) -> dict[str, Cell]:
     return {
         "任务": word_for(TASK_TYPES, item.task_type),
         "原因": item.reason,

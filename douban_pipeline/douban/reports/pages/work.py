@@ -1,5 +1,5 @@
 """The queue as somebody looks at it who wants to know why something does not move: where open tasks are, who holds
-them, why they were put off, and what failed.
+them, why they were deferred, and what failed.
 
 How many tasks there are and how they ended is what `pipeline_health` measures; here are the reasons.
 """
@@ -116,7 +116,7 @@ def _run_of(owner: str) -> str:
     return owner.rpartition("@")[0]
 
 
-def put_off(services: Services, connection: Connection) -> list[TaskReason]:
+def deferred(services: Services, connection: Connection) -> list[TaskReason]:
     """Return why tasks wait that did not fail: a source is closed, a run's time was over."""
     task = services.tables.task
     query = select(task.c.task_type, task.c.last_error, task.c.vod_id, task.c.created_at, task.c.run_after).where(

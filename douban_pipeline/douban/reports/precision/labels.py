@@ -22,8 +22,8 @@ from douban_pipeline.douban.store.tables import OwnTables
 from douban_pipeline.douban.writes.changes import PIPELINE, decode
 
 _CHUNK = 500
-_TELLING = LINKING | {DecisionAction.clear_id, DecisionAction.lock_id}
-_STANDS = (DecisionState.PENDING, DecisionState.APPLIED)
+_LABELLING = LINKING | {DecisionAction.clear_id, DecisionAction.lock_id}
+_IN_FORCE = (DecisionState.PENDING, DecisionState.APPLIED)
 
 
 class ActKind(enum.StrEnum):
@@ -126,7 +126,7 @@ def acts_of_people(connection: Connection, tables: OwnTables) -> dict[int, list[
     decision, log = tables.decision, tables.log
     decided = (
         select(decision)
-        .where(decision.c.action.in_(_TELLING), decision.c.state.in_(_STANDS))
+        .where(decision.c.action.in_(_LABELLING), decision.c.state.in_(_IN_FORCE))
         .order_by(decision.c.decision_id)
     )
     for row in connection.execute(decided).mappings():

@@ -47,8 +47,8 @@ class RejudgedVerdict:
     @property
     def changed(self) -> bool:
         """Whether people would notice: another status, or another subject linked or shown first."""
-        subject_told = ReviewStatus.NOT_FOUND not in (self.status, self.stored.status)
-        return self.status != self.stored.status or (subject_told and self.other_subject)
+        subject_shown = ReviewStatus.NOT_FOUND not in (self.status, self.stored.status)
+        return self.status != self.stored.status or (subject_shown and self.other_subject)
 
 
 @dataclass(slots=True)
@@ -144,8 +144,8 @@ def judge_again(stored: StoredVerdict, profile: Profile) -> RejudgedVerdict:
         chosen=stored.chosen,
         braked=stored.braked,
     )
-    status, explanation = respect_current_id(verdict, stored.standing)
-    status, explanation = respect_choice(status, explanation, stored.chosen, stored.standing)
+    status, explanation = respect_current_id(verdict, stored.current_id)
+    status, explanation = respect_choice(status, explanation, stored.chosen, stored.current_id)
     douban_id = verdict.douban_id or (verdict.best.subject.douban_id if verdict.best else 0)
     return RejudgedVerdict(stored, str(status), douban_id, explanation, verdict.codes, verdict.strata)
 

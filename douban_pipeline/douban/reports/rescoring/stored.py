@@ -46,7 +46,7 @@ class StoredVerdict:
     Attributes:
         status: What was stored.
         douban_id: The subject, confirmed or not; 0 without candidates.
-        standing: The id in the CMS then, 0 for none.
+        current_id: The id in the CMS then, 0 for none.
         chosen: The subject that a person had chosen; None if nobody had, or the choice got in nobody's way.
         braked: Strata that were held back then.
         reverted: Subjects whose link to the video had been reverted by then.
@@ -65,7 +65,7 @@ class StoredVerdict:
     complete: bool
     source_healthy: bool
     crowded: bool
-    standing: int
+    current_id: int
     chosen: int | None
     braked: frozenset[str]
     reverted: frozenset[int]
@@ -238,7 +238,7 @@ class StoredVerdicts:
             complete=row["complete"],
             source_healthy=row["source_healthy"],
             crowded=row["crowded"],
-            standing=_standing(row),
+            current_id=_current_id(row),
             chosen=_chosen(row, codes),
             braked=frozenset(strata if Code.STRATUM_BRAKED in codes else ()),
             reverted=frozenset(
@@ -282,7 +282,7 @@ def _parsed(body: bytes, douban_id: int, *, serial: bool) -> Subject | None:
         return None
 
 
-def _standing(row: RowMapping) -> int:
+def _current_id(row: RowMapping) -> int:
     """Return the id in the CMS when the verdict was reached: as it says itself, or one that came along."""
     named = _STANDING.search(row["explanation"])
     if named:
@@ -295,7 +295,7 @@ def _chosen(row: RowMapping, codes: Sequence[str]) -> int | None:
     named = _CHOSEN.search(row["explanation"])
     if named:
         return int(named[1])
-    return _standing(row) if Code.PERSON_CHOSE_OTHER in codes else None
+    return _current_id(row) if Code.PERSON_CHOSE_OTHER in codes else None
 
 
 def _reverts(services: Services, connection: Connection) -> dict[int, list[tuple[datetime, int]]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from douban_pipeline.douban.decisions.refusals import changes_id
 from douban_pipeline.douban.review.reading.ordering import ConfirmLines
 from douban_pipeline.douban.store.decisions import (
     FROM_CANDIDATES,
@@ -132,8 +133,7 @@ def _lock_refusal(batch: BatchDecision, video: BatchVideo) -> str | None:
         return "豆瓣 ID 本来就没有锁定"
     if batch.action is DecisionAction.unlock_intro and not video.intro_locked:
         return "简介本来就没有锁定"
-    changes = batch.action in LINKING or batch.action is DecisionAction.clear_id
-    if not changes or not video.id_locked or target_of(batch, video.best) == video.douban_id:
+    if not video.id_locked or not changes_id(batch.action, target_of(batch, video.best), current=video.douban_id):
         return None
     locked = f"豆瓣 ID 已锁定为 {video.douban_id}"
     if batch.action is not DecisionAction.replace_and_lock:

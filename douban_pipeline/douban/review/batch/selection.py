@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from sqlalchemy import Column, ColumnElement, Connection, RowMapping, Table, func, select
+from sqlalchemy import Column, ColumnElement, Connection, RowMapping, Table, select
 
 from douban_pipeline.cms.maccms import MATCH_COLUMNS
 from douban_pipeline.cms.numbers import moment_of, year_of
@@ -21,18 +21,17 @@ from douban_pipeline.douban.review.batch.filters import VideoFilter, problems_of
 from douban_pipeline.douban.review.batch.rules import BatchDecision, BatchVideo, TopCandidate, batch_refusal
 from douban_pipeline.douban.review.reading.ordering import ConfirmLines, doubt_of, value_of
 from douban_pipeline.douban.review.recording.rules import faults
-from douban_pipeline.douban.review.recording.snapshot import read_pending
+from douban_pipeline.douban.review.recording.snapshot import newest_verdicts, read_pending
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.decisions import FROM_CANDIDATES, Decision, chosen_subjects
 from douban_pipeline.douban.store.states import ReviewStatus
 from douban_pipeline.douban.store.tasks import FAILURES_FOR_A_PERSON
-from douban_pipeline.douban.store.videos import GONE, fingerprint
+from douban_pipeline.douban.store.videos import changed_since
 from douban_pipeline.douban.writes.change_log import undone_values
+from douban_pipeline.douban.writes.refusals import unlisted_refusal
 from douban_pipeline.matching import SENTENCES
 
-_RECYCLED = "影片在 CMS 的回收站里"
 _STATE = "vod_id vod_douban_id douban_review_status douban_id_locked intro_locked douban_sync_fail_count"
-_VERDICT = "vod_id verdict_id score lead reasons fingerprint"
 _CANDIDATE = "vod_id douban_id title year score rejects conflicts fetched"
 
 
@@ -68,7 +67,7 @@ def matching_videos(
         vod_ids: As many as one statement may name.
         with_best: Read the best candidates too.
     """
-    verdicts = _newest_verdicts(services, connection, vod_ids)
+    verdicts = newest_verdicts(services.tables, connection, vod_ids)
     left = [vod_id for vod_id in vod_ids if asked.score_fits(_score(verdicts.get(vod_id)))]
     best: Mapping[int, TopCandidate] = {}
     if with_best or asked.coded:
@@ -112,17 +111,18 @@ def _matching_video(
         _score(verdict),
         lead,
         lines_of(services),
-        stands=status == ReviewStatus.REVIEW and state["vod_douban_id"] > 0,
+        in_cms=status == ReviewStatus.REVIEW and state["vod_douban_id"] > 0,
         failing=state["douban_sync_fail_count"] >= FAILURES_FOR_A_PERSON,
     )
     judged = verdict["fingerprint"] if verdict else ""
+    unlisted = unlisted_refusal(row)
     return MatchingVideo(
         title=readable(row["vod_name"]) if row else "",
         status=status,
         score=_score(verdict),
         # As the review queue has it.
         before=(-value * doubt, -value, vod_id),
-        gone=GONE if row is None else _RECYCLED if row.get("vod_recycle_time") else "",
+        gone=unlisted.sentence if unlisted else "",
         video=BatchVideo(
             vod_id,
             state["vod_douban_id"],
@@ -130,7 +130,7 @@ def _matching_video(
             intro_locked=state["intro_locked"],
             verdict_id=verdict["verdict_id"] if verdict else 0,
             lead=lead,
-            stale=bool(row and judged) and judged != fingerprint(row or {}),
+            stale=row is not None and changed_since(judged, row),
             best=best,
             pending=pending,
             chosen=chosen,
@@ -162,14 +162,6 @@ def best_candidates(
         )
         for row in rows
     }
-
-
-def _newest_verdicts(services: Services, connection: Connection, vod_ids: Sequence[int]) -> dict[int, RowMapping]:
-    verdict = services.tables.verdict
-    newest = select(func.max(verdict.c.verdict_id)).where(verdict.c.vod_id.in_(vod_ids)).group_by(verdict.c.vod_id)
-    # In two steps: MariaDB runs a subquery of this form once for each row.
-    verdict_ids = list(connection.execute(newest).scalars())
-    return {row["vod_id"]: row for row in _read(connection, verdict, _VERDICT, verdict.c.verdict_id, verdict_ids)}
 
 
 def _cms_rows(services: Services, connection: Connection, vod_ids: Sequence[int]) -> dict[int, RowMapping]:

@@ -11,7 +11,7 @@ independent chances do::
 
     near    = 1 − |best score − confirm| / 30, at least 0     0.6   the close calls
     tight   = 1 − lead / (3 · least lead), at least 0         0.4   a rival is near; no rival is no doubt
-    stands  = an id in doubt is in the CMS                    0.7   visitors see it now
+    in_cms  = an id in doubt is in the CMS                    0.7   visitors see it now
     failing = five failures in a row                          0.5   automation is stuck
     doubt   = 1 − 0.9 · Π (1 − weight · reason)
 
@@ -59,19 +59,19 @@ def value_of(hits: int, updated: datetime | None, now: datetime) -> float:
     return _LEAST_VALUE + _POPULAR * popular + _RECENT * recent
 
 
-def doubt_of(score: float | None, lead: float | None, lines: ConfirmLines, *, stands: bool, failing: bool) -> float:
+def doubt_of(score: float | None, lead: float | None, lines: ConfirmLines, *, in_cms: bool, failing: bool) -> float:
     """Return how much a person's look may change, 0.1 to 1.
 
     Args:
         score: Of the best candidate; None without one.
         lead: Over the best other work; None without a rival.
         lines: Where verdicts change.
-        stands: Whether an id that is in doubt is in the CMS.
+        in_cms: Whether an id that is in doubt is in the CMS.
         failing: Whether it failed five times in a row.
     """
     near = 0.0 if score is None else max(0.0, 1 - abs(score - lines.confirm) / _REACH)
     tight = 0.0 if lead is None else _tight(max(0.0, lead), lines.lead)
-    calm = (1 - _NEAR * near) * (1 - _TIGHT * tight) * (1 - _IN_CMS * stands) * (1 - _FAILING * failing)
+    calm = (1 - _NEAR * near) * (1 - _TIGHT * tight) * (1 - _IN_CMS * in_cms) * (1 - _FAILING * failing)
     return 1 - (1 - _LEAST_DOUBT) * calm
 
 

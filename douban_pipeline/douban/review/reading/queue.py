@@ -24,7 +24,7 @@ from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.decisions import Aspect, aspect_of
 from douban_pipeline.douban.store.states import DecisionAction, DecisionState, ReviewStatus
 from douban_pipeline.douban.store.tasks import FAILURES_FOR_A_PERSON
-from douban_pipeline.douban.store.videos import fingerprint
+from douban_pipeline.douban.store.videos import changed_since
 from douban_pipeline.matching import Kind, parse_title
 
 _LARGEST_GROUP = 12
@@ -83,7 +83,7 @@ def places_of(services: Services, connection: Connection) -> tuple[list[QueuePla
                     score,
                     lead,
                     lines,
-                    stands=status == ReviewStatus.REVIEW and row["vod_douban_id"] > 0,
+                    in_cms=status == ReviewStatus.REVIEW and row["vod_douban_id"] > 0,
                     failing=row["douban_sync_fail_count"] >= FAILURES_FOR_A_PERSON,
                 ),
                 title.base,
@@ -209,7 +209,7 @@ class ReviewQueue:
         length: All that wait.
         by_status: The same by status.
         groups: What to look at first, the most pressing group first, its members by season or part.
-        decided: Videos that would wait but for a decision that the next run carries out.
+        decided: Videos that would wait but for a decision that the next run applies.
     """
 
     length: int
@@ -292,5 +292,5 @@ def _entry(
         # A verdict of this very moment has candidates that its score is not of.
         candidates=tuple(each for each in candidates if each.verdict_id == place.verdict_id),
         locked=row["douban_id_locked"],
-        stale=bool(judged) and judged != fingerprint(row),
+        stale=changed_since(judged, row),
     )

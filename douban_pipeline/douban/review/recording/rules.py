@@ -17,7 +17,8 @@ from douban_pipeline.douban.settings import Settings
 from douban_pipeline.douban.sources.subject_urls import SMALLEST_ID
 from douban_pipeline.douban.store.decisions import FROM_CANDIDATES, NAMING, PERSON, UNLOCKING, Decision, may_lock
 from douban_pipeline.douban.store.states import DecisionAction, ReviewStatus
-from douban_pipeline.douban.store.videos import GONE, fingerprint
+from douban_pipeline.douban.store.videos import changed_since
+from douban_pipeline.douban.writes.refusals import Reason, unlisted_refusal
 
 MOST_NOTE = 500
 """Characters of a note; more is refused, never cut."""
@@ -90,10 +91,12 @@ def _subject_faults(decision: Decision) -> Iterator[str]:
 def video_refusal(decision: Decision, snapshot: LibrarySnapshot) -> str | None:
     """Return why nothing can be decided about the video."""
     row, state = snapshot.rows.get(decision.vod_id), snapshot.states.get(decision.vod_id)
-    if row is None:
-        return "没有这部影片，请把示例换成真实的 vod_id" if state is None else f"{GONE}，请去掉这一条"
-    if row.get("vod_recycle_time"):
-        return "影片在 CMS 的回收站里，请先在 CMS 中恢复它，或去掉这一条"
+    if row is None and state is None:
+        return "没有这部影片，请把示例换成真实的 vod_id"
+    refusal = unlisted_refusal(row)
+    if refusal is not None:
+        recovery = "" if refusal.reason is Reason.GONE else "先在 CMS 中恢复它，或"
+        return f"{refusal.sentence}，请{recovery}去掉这一条"
     if state is None:
         return "影片刚加入 CMS，流水线还没有收录，请过几分钟再试"
     return None
@@ -146,7 +149,7 @@ def stale_refusal(decision: Decision, snapshot: LibrarySnapshot) -> str | None:
         return f"{linked}，要改为 {decision.douban_id} 请把 verdict_id 填 0 重新决定"
     if verdict is None or not (seen or decision.action in FROM_CANDIDATES):
         return None
-    if verdict["fingerprint"] and verdict["fingerprint"] != fingerprint(snapshot.rows[decision.vod_id]):
+    if changed_since(verdict["fingerprint"], snapshot.rows[decision.vod_id]):
         return "候选已过时：影片资料在判定之后改变过，请等重新判定（或用 rematch）后再决定，或核对后改用 set_id"
     return None
 

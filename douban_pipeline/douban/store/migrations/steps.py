@@ -1,7 +1,7 @@
 """Steps of migrations that may be done again: servers without transactions for DDL keep what an upgrade did before it
 was cut off.
 
-Every migration changes tables through them and nothing else, so that an upgrade can also be told without being done:
+Every migration changes tables through them and nothing else, so that an upgrade can also be listed without being done:
 they look at a `Shape` of our tables, which is read from the database once and then kept by the steps themselves.
 """
 

@@ -134,7 +134,7 @@ def test_what_is_known_of_the_members_is_read_from_where_it_stands(library):
     change(library, 2, "sync", new_values={"vod_pic": "x"}, at=days_before(1))
     change(library, 1, "set_id", new_values={"vod_douban_id": RIVER}, at=days_before(3))
     [group] = subject_groups(library.services, Keeper.best_match, most=10).shown
-    assert [(member.vod_id, member.standing, member.score, member.linked_at) for member in group.members] == [
+    assert [(member.vod_id, member.origin, member.score, member.linked_at) for member in group.members] == [
         (4, LinkOrigin.LOCKED, None, None),
         (1, LinkOrigin.PERSON, None, days_before(3)),
         (2, LinkOrigin.AUTO, 91.5, days_before(8)),
@@ -174,7 +174,7 @@ def test_a_video_that_changes_while_the_report_is_made_is_in_no_group_of_its_old
 
     def relinked_meanwhile(*given):
         found = read(*given)
-        return {**found, 3: replace(found[3], douban_id=WHALE, standing=LinkOrigin.LOCKED)} if 3 in found else found
+        return {**found, 3: replace(found[3], douban_id=WHALE, origin=LinkOrigin.LOCKED)} if 3 in found else found
 
     monkeypatch.setattr(duplicates, "members_of", relinked_meanwhile)
     assert groups(library) == [("subject", str(RIVER), [1, 2])]

@@ -20,8 +20,8 @@ def on(day: int) -> datetime:
     return datetime(2026, 2, day, 20, tzinfo=UTC)
 
 
-def member(vod_id, standing=AUTO, score=None, linked_at=None, hits=0):
-    return GroupMember(vod_id, f"片{vod_id}", 2024, 90_000_101, standing, score, linked_at, hits)
+def member(vod_id, origin=AUTO, score=None, linked_at=None, hits=0):
+    return GroupMember(vod_id, f"片{vod_id}", 2024, 90_000_101, origin, score, linked_at, hits)
 
 
 CASES = {
@@ -40,16 +40,16 @@ CASES = {
     "a known time outweighs none": (MATCH, [member(1), member(2, linked_at=on(9))], 2, "关联最早"),
     "then the hits": (MATCH, [member(1, hits=5), member(2, hits=1200)], 2, "播放最多：1200（其次 5）"),
     "then whoever came first": (MATCH, [member(7), member(2)], 2, "其余相同，入库最早（ID 最小）"),
-    "earliest link before standing": (
+    "earliest link before origin": (
         EARLIEST,
         [member(1, LOCKED, linked_at=on(3)), member(2, CMS, linked_at=on(2))],
         2,
         "关联最早",
     ),
-    "earliest link, then standing": (EARLIEST, [member(1, AUTO, 99.0), member(2, PERSON)], 2, "由人工指定"),
+    "earliest link, then origin": (EARLIEST, [member(1, AUTO, 99.0), member(2, PERSON)], 2, "由人工指定"),
     "earliest link: unlinked last": (EARLIEST, [member(1, NONE, hits=9), member(2, AUTO, linked_at=on(9))], 2, "关联"),
     "popularity before a lock": (POPULAR, [member(1, LOCKED), member(2, NONE, hits=1)], 2, "播放最多：1（其次 0）"),
-    "popularity, then standing": (POPULAR, [member(1, CMS, hits=4), member(2, AUTO, hits=4)], 2, "由自动匹配"),
+    "popularity, then origin": (POPULAR, [member(1, CMS, hits=4), member(2, AUTO, hits=4)], 2, "由自动匹配"),
 }
 
 

@@ -40,7 +40,7 @@ def upgrade() -> None:
 
 
 def _note_reverted(decisions: str, log: str) -> None:
-    """Tell decisions that were taken back from those that stand: earlier releases only told their changes."""
+    """Mark decisions whose changes were reverted: earlier releases kept that with the changes only."""
     decision = sa.table(decisions, sa.column("decision_id"), sa.column("state", sa.String))
     change = sa.table(log, sa.column("decision_id"), sa.column("state", sa.String))
     undone = sa.select(change.c.decision_id).where(change.c.decision_id.is_not(None), change.c.state == "reverted")

@@ -1,0 +1,45 @@
+"""What every asset of the chain has in common: its partitions and group, how a run of it begins, its tables."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import dagster as dg
+
+from douban_pipeline.core.ui.presentation import MOST_ROWS, table
+from douban_pipeline.dagster_kit.runs import is_automatic
+from douban_pipeline.douban.chain.session import Session, open_session
+from douban_pipeline.douban.partitions import shard_backfill, shard_numbers, shards
+from douban_pipeline.douban.services import Services
+
+
+def chain_asset(
+    *, deps: Sequence[dg.AssetsDefinition] = (), pool: str | None = None
+) -> Callable[[Callable[..., Any]], dg.AssetsDefinition]:
+    """Return the decorator that makes an asset of the chain: partitioned by shard, in the chain's group.
+
+    Args:
+        deps: The steps before it.
+        pool: The pool that its runs wait in, of those that ask a source.
+    """
+    return dg.asset(
+        deps=deps,
+        partitions_def=shards,
+        backfill_policy=shard_backfill,
+        group_name="chain",
+        kinds={"mysql", "python"},
+        pool=pool,
+    )
+
+
+def begin_step(context: dg.AssetExecutionContext, services: Services) -> Session:
+    """Begin a step of the chain for the shards of its run; raises as `open_session` does."""
+    shards_of_run = shard_numbers(context.partition_keys)
+    automatic = is_automatic(context.run)
+    return open_session(services, context.run.run_id, shards_of_run, context.log, automatic=automatic)
+
+
+def tables_with_rows(
+    tables: Mapping[str, Sequence[Mapping[str, Any]]], *, most: int = MOST_ROWS
+) -> dict[str, dg.MetadataValue]:
+    """Return each of ``tables`` as Markdown under its name, leaving out those without rows."""
+    return {name: dg.MetadataValue.md(table(rows, most=most)) for name, rows in tables.items() if rows}

@@ -1,0 +1,24 @@
+"""Jobs that renew what people read; schedules launch them. Those of a single report are beside it."""
+
+import dagster as dg
+
+from douban_pipeline.douban.reports.health.assets import pipeline_health
+from douban_pipeline.douban.resources import tags_of
+from douban_pipeline.douban.upkeep.assets import source_gates
+from douban_pipeline.douban.upkeep.jobs import HEALTH_TAGS
+
+reports_job = dg.define_asset_job(
+    "nightly_reports",
+    selection=dg.AssetSelection.groups("reports"),
+    tags=tags_of("reports"),
+    description="Renews what people read: the review queue, the reports, precision of automatic links, and drift.",
+)
+
+health_job = dg.define_asset_job(
+    "watch_health",
+    selection=dg.AssetSelection.assets(source_gates, pipeline_health),
+    tags=HEALTH_TAGS,
+    description="Measures the pipeline and its sources, warns by the checks, and sends the alerts that wait.",
+)
+
+jobs = [reports_job, health_job]
