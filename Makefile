@@ -20,6 +20,9 @@ BIN := $(VENV)/bin
 CONSTRAINTS := .ci/constraints.txt
 INSTALLED := $(VENV)/.installed
 
+# The tests and the demo start a hundred processes, each of which would compile everything anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help install demo dev replay test bench soak lint format validate clean
 
