@@ -45,6 +45,8 @@ _INTEGERS = (
     "vod_lock",
     "vod_level",
     "vod_hits",
+    "vod_score_num",
+    "vod_score_all",
     "vod_time",
     "vod_time_add",
     "vod_douban_id",
@@ -68,6 +70,8 @@ _TEXTS = (
     "vod_version",
     "vod_state",
     "vod_duration",
+    "vod_author",
+    "vod_reurl",
     "vod_content",
 )
 DECIMAL_COLUMNS = ("vod_score", "vod_douban_score")
@@ -76,7 +80,10 @@ OPTIONAL_COLUMNS = ("vod_recycle_time",)
 READ_COLUMNS = ("vod_id", *_INTEGERS, *_TEXTS, *DECIMAL_COLUMNS)
 """What every release has and the pipeline reads."""
 
-WRITABLE_COLUMNS = frozenset({"vod_total", "vod_douban_id", *DECIMAL_COLUMNS, *_TEXTS} - {"vod_serial", "vod_remarks"})
+WRITABLE_COLUMNS = frozenset(
+    {"vod_total", "vod_douban_id", "vod_score_num", "vod_score_all", *DECIMAL_COLUMNS, *_TEXTS}
+    - {"vod_serial", "vod_remarks"}
+)
 """What the pipeline may ever write; everything else belongs to the CMS alone."""
 
 MATCH_COLUMNS = ("vod_name", "vod_sub", "vod_year", "vod_area", "vod_director", "vod_actor", "type_id")

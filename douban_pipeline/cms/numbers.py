@@ -101,6 +101,10 @@ def _number(text: str) -> int:
     return whole + digit
 
 
+LARGEST_COUNT = 16_777_215
+"""What the CMS's counts of votes and their sum hold (unsigned mediumint)."""
+
+
 def score(value: str | float | Decimal | None) -> Decimal:
     """Return a rating as ``vod_douban_score`` holds it: one decimal, 0.0 to 10.0, halves up.
 

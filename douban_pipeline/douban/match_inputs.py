@@ -126,6 +126,7 @@ def subject_facts(record: SubjectRecord, search_kind: str = "") -> Subject:
         duration_minutes=record.duration_minutes,
         episodes=record.episodes,
         rating=record.rating,
+        votes=record.votes,
         serial=True if search_kind == "tv" else None,
     )
 

@@ -47,6 +47,15 @@ DEFAULT_FIELD_POLICIES: dict[str, FieldPolicy] = {
     "vod_douban_score": "overwrite",
     # Themes show and sort by vod_score, which the CMS fills with random numbers; a site may choose to mirror.
     "vod_score": "never",
+    # The site's own votes: with each, the CMS makes vod_score anew from their sum and number. Written from Douban, the
+    # two must agree, and a subject of 2 million votes has a sum that the column cannot hold.
+    "vod_score_num": "never",
+    "vod_score_all": "never",
+    # 正片, 预告片 or 花絮, by which the site filters exactly: douban.php says 正片 of everything, trailers included.
+    "vod_state": "never",
+    # The site's editor, and where a row was collected from: the site's own account, which no sync may replace.
+    "vod_author": "never",
+    "vod_reurl": "never",
 }
 
 OLDER = "older"

@@ -76,6 +76,7 @@ class Subject:
         duration_minutes: Length of the film or of one episode.
         episodes: Number of episodes.
         rating: Douban's score, None while there is none.
+        votes: How many people rated it, None where nobody says. It orders equals and proves nothing.
         serial: Whether the source of the entry says that it has episodes; None where it says nothing.
         fetched: Whether the facts are Douban's own answer. If not they are what a search said of a hit: a title,
             perhaps the original title, a year, a kind.
@@ -96,5 +97,6 @@ class Subject:
     duration_minutes: int | None = None
     episodes: int | None = None
     rating: float | None = None
+    votes: int | None = None
     serial: bool | None = None
     fetched: bool = True

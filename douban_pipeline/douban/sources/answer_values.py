@@ -18,6 +18,7 @@ _NOT_AVAILABLE = re.compile(r"(?<![a-z])n/a(?![a-z])", re.IGNORECASE)
 _UNCLEAN = re.compile(r"[&<\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060\ufeff]")
 _BRACKET = re.compile(r"[(（\[【《)）\]】》]")
 _OPENING, _CLOSING = "(（[【《", ")）]】》"
+_MOST_VOTES = 100_000_000
 _NAMES_APART = ",，、|;；"
 
 
@@ -80,6 +81,15 @@ def rating(value: object) -> float | None:
     match = re.fullmatch(r"(\d{1,2}(?:\.\d{1,3})?)\s*分?", _ascii(value))
     number = float(match[1]) if match else 0.0
     return number if 0 < number <= 10 else None
+
+
+def votes(value: object) -> int | None:
+    """Return how many people rated, from ``1234``, ``"1,234"``, ``"12.3万人评价"``; None for 0 and anything else."""
+    match = re.fullmatch(r"[(约]*(\d{1,3}(?:,\d{3})+|\d+(?:\.\d+)?)\s*(万)?\s*人?(?:评价|评分)?\)*", _ascii(value))
+    if match is None:
+        return None
+    number = float(match[1].replace(",", "")) * (10_000 if match[2] else 1)
+    return round(number) if 1 <= number <= _MOST_VOTES and (match[2] or number.is_integer()) else None
 
 
 def count(value: object, most: int = 20_000) -> int | None:

@@ -19,7 +19,7 @@ from douban_pipeline.douban.sources.errors import SubjectMismatch
 from douban_pipeline.douban.sources.subject_urls import SMALLEST_ID, subject_ids
 
 SOURCE = "douban"
-PARSER_VERSION = "douban-1"
+PARSER_VERSION = "douban-2"
 """Raise it whenever `parse_subject` comes to read an answer differently; `reparse_archive` goes by it."""
 
 _GOOD_CODES = (None, 0, 1, 200)
@@ -30,7 +30,9 @@ class SubjectRecord:
     """One Douban entry as the source gave it: plain text, lists split, placeholders dropped.
 
     Missing is None, "" or (). ``release_dates`` are raw (``2018-05-11(中国大陆)``); ``rating`` is on Douban's scale of
-    10. ``id_confirmed`` is False when the answer did not say which subject it is about.
+    10, ``votes`` how many people gave one. ``url`` is the page that the answer names as its source; ``state`` and
+    ``author`` are what it has for the CMS's columns. ``id_confirmed`` is False when the answer did not say which
+    subject it is about.
     """
 
     douban_id: int
@@ -48,9 +50,13 @@ class SubjectRecord:
     duration_minutes: int | None = None
     episodes: int | None = None
     rating: float | None = None
+    votes: int | None = None
     summary: str = ""
     picture: str = ""
     tags: tuple[str, ...] = ()
+    state: str = ""
+    author: str = ""
+    url: str = ""
     id_confirmed: bool = False
 
 
@@ -130,6 +136,8 @@ def parse_subject(body: bytes, asked_id: int) -> SubjectRecord:
         raise SourceUnavailable(SOURCE, "an answer without a title")
     original_title = values.clean(data.get("vod_original_title")) or _english_title(data.get("vod_behind"))
     aliases = values.titles(data.get("vod_sub"))
+    # Never `vod_score`: widespread scripts fill it with random numbers.
+    rating = values.rating(data.get("vod_douban_score"))
     return SubjectRecord(
         douban_id=asked_id,
         title=title,
@@ -145,11 +153,14 @@ def parse_subject(body: bytes, asked_id: int) -> SubjectRecord:
         actors=values.names(data.get("vod_actor")),
         duration_minutes=values.minutes(data.get("vod_duration")),
         episodes=values.count(data.get("vod_total")),
-        # Never `vod_score`: widespread scripts fill it with random numbers.
-        rating=values.rating(data.get("vod_douban_score")),
+        rating=rating,
+        votes=_votes(data) if rating is not None else None,
         summary=values.clean(data.get("vod_content"), keep_lines=True),
-        picture=_picture(data.get("vod_pic")),
+        picture=_address(data.get("vod_pic")),
         tags=values.names(data.get("vod_tag")),
+        state=values.clean(data.get("vod_state")),
+        author=values.clean(data.get("vod_author")),
+        url=_address(data.get("vod_reurl")),
         id_confirmed=confirmed,
     )
 
@@ -185,12 +196,24 @@ def _confirm_id(data: dict[str, Any], asked_id: int) -> bool:
     return bool(named)
 
 
+def _votes(data: dict[str, Any]) -> int | None:
+    """Return how many people rated: what the CMS's form reads, else what answers in Douban's own shape say.
+
+    Scripts make numbers up, most of them where Douban has no rating: those are not asked for. A made-up one beside a
+    rating cannot be told, so that nothing may rest on it.
+    """
+    rating = data.get("rating")
+    own = [rating.get(name) for name in ("count", "numRaters")] if isinstance(rating, dict) else []
+    found = [values.votes(value) for value in (data.get("vod_score_num"), *own, data.get("ratings_count"))]
+    return next((number for number in found if number is not None), None)
+
+
 def _english_title(value: object) -> str:
     """Read ``vod_behind``, where one widespread script puts the English title and others a note."""
     text = values.clean(value)
     return text if re.fullmatch(r"(?=.*[A-Za-z])(?!.*://)[ -~]{1,80}", text) else ""
 
 
-def _picture(value: object) -> str:
+def _address(value: object) -> str:
     text = values.clean(value)
     return text if re.fullmatch(r"(?:https?:)?//[^\s\"'<>\\]+", text) else ""

@@ -39,6 +39,7 @@ FACTS: dict[str, Any] = {
     "duration_minutes": 45,
     "episodes": 40,
     "rating": 7.9,
+    "votes": 12345,
 }
 POINTS = [
     {"name": "title", "outcome": "agree", "points": 45.0, "weight": 45.0, "note": ""},
@@ -98,6 +99,7 @@ def test_both_sides_of_every_field(shared_library):
         "genre": ["剧情"],
         "length": ["45 分钟", "40 集"],
         "rating": ["7.9"],
+        "votes": ["12,345"],
     }
     assert set(card["facts"]) | set(shown["facts"]) <= set(LABELS)
     assert shown["marks"] == {

@@ -31,6 +31,10 @@ DATA: dict[str, Any] = {
     "vod_duration": "150",
     "vod_douban_score": "8.4",
     "vod_score": "3.0",
+    "vod_score_num": "645,101",
+    "vod_score_all": "1935303",
+    "vod_state": "正片",
+    "vod_author": "小豆",
     "vod_content": "灭霸收集六颗宝石。<br>众英雄&ldquo;集结&rdquo;。",
     "vod_tag": "漫威,科幻",
     "vod_behind": "Avengers: Infinity War",
@@ -53,9 +57,13 @@ RECORD = SubjectRecord(
     duration_minutes=150,
     episodes=None,
     rating=8.4,
+    votes=645_101,
     summary="灭霸收集六颗宝石。\n众英雄“集结”。",
     picture="https://img3.doubanio.com/view/photo/p2517753454.jpg",
     tags=("漫威", "科幻"),
+    state="正片",
+    author="小豆",
+    url="https://movie.douban.com/subject/24773958/",
     id_confirmed=True,
 )
 
@@ -106,6 +114,42 @@ def test_what_is_missing_stays_missing() -> None:
 
 def test_a_random_score_is_no_rating() -> None:
     assert parse_subject(json.dumps({"vod_name": "片", "vod_score": "3.0"}).encode(), ASKED).rating is None
+
+
+@pytest.mark.parametrize(
+    ("fields", "votes"),
+    [
+        ({"vod_score_num": 1234}, 1234),
+        ({"vod_score_num": "1234"}, 1234),
+        ({"vod_score_num": "2,562,776"}, 2_562_776),
+        ({"vod_score_num": "１２３４人评价"}, 1234),
+        ({"vod_score_num": "(1234人评价)"}, 1234),
+        ({"vod_score_num": "约12.3万人评价"}, 123_000),
+        ({"vod_score_num": "256万"}, 2_560_000),
+        ({"rating": {"value": 8.4, "count": 1234}}, 1234),
+        ({"rating": {"average": "8.4", "numRaters": "1234"}}, 1234),
+        ({"ratings_count": 1234, "rating": {}}, 1234),
+        ({"vod_score_num": "", "rating": {"count": 9}}, 9),
+        ({"vod_score_num": "0"}, None),
+        ({"vod_score_num": ""}, None),
+        ({"vod_score_num": "暂无"}, None),
+        ({"vod_score_num": "-5"}, None),
+        ({"vod_score_num": "3.5"}, None),
+        ({"vod_score_num": "12,34"}, None),
+        ({"vod_score_num": True}, None),
+        ({"vod_score_num": "1234 / 5678"}, None),
+        ({"vod_score_num": "9" * 20}, None),
+        ({"rating": "8.4"}, None),
+        ({"rating": [1, 2]}, None),
+    ],
+)
+def test_how_many_people_rated(fields: dict[str, Any], votes: int | None) -> None:
+    rated = {"vod_name": "片", "vod_douban_score": "8.4", **fields}
+    assert parse_subject(json.dumps(rated).encode(), ASKED).votes == votes
+    # Where Douban has no rating, scripts make the number up.
+    for unrated in ("", "0.0", "暂无"):
+        record = parse_subject(json.dumps({**rated, "vod_douban_score": unrated}).encode(), ASKED)
+        assert (record.rating, record.votes) == (None, None)
 
 
 @pytest.mark.parametrize("title", ["未知", "无", "0"])

@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from douban_pipeline.cms.maccms import Cms
-from douban_pipeline.cms.numbers import score
+from douban_pipeline.cms.numbers import LARGEST_COUNT, score
 from douban_pipeline.cms.values import (
     blurb,
     content_html,
@@ -143,6 +143,21 @@ def _value(column: str, record: SubjectRecord, vocabulary: SiteVocabulary, width
             value = blurb(fit(record.summary), column=min(width, 255))
         case "vod_douban_score" | "vod_score":
             value = score(record.rating)
+        case "vod_score_num":
+            value = _fitting(record.votes or 0)
+        case "vod_score_all":
+            value = _fitting(round((record.rating or 0) * (record.votes or 0)))
+        case "vod_state":
+            value = fit_text(fit(record.state), width)
+        case "vod_author":
+            value = fit_text(fit(record.author), width)
+        case "vod_reurl":
+            value = fit(record.url) if len(record.url) <= width else ""
         case _:
             raise ValueError(f"no rule for column {column}")
     return value, "".join(dropped)
+
+
+def _fitting(count: int) -> int:
+    """Return a count, 0 for unknown where the CMS's column cannot hold it: cut off it would be another number."""
+    return count if count <= LARGEST_COUNT else 0

@@ -13,7 +13,7 @@ from douban_pipeline.core.ui.launchpad_links import Launchpad
 from douban_pipeline.core.ui.presentation import Markdown, escaped, subject_link, table
 from douban_pipeline.douban.links import IGNORED_DAYS, decide
 from douban_pipeline.douban.review.reading.queue import QueueEntry, ReviewQueue
-from douban_pipeline.douban.review.reading.sheet import held_by_others, item_label, plain
+from douban_pipeline.douban.review.reading.sheet import held_by_others, item_label, plain, shown_rating
 from douban_pipeline.douban.review.recording.snapshot import ReviewCandidate, SubjectHolders, holders_of
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import DecisionAction
@@ -48,6 +48,7 @@ def _shown(entry: QueueEntry, holders: Mapping[int, SubjectHolders], location: s
         "片名": _titled(entry.title, entry.year if entry.year != "0" else ""),
         "现有 ID": subject_link(entry.douban_id),
         "首选": _named(best, entry) if best else "",
+        "豆瓣评分": _unbroken(shown_rating(best.facts)) if best else "",
         _unbroken("得分 / 领先"): _points(best, entry.lead) if best else "",
         "原因": _short("；".join(filter(None, (held, _own_words(entry.reason, best))))),
         "决定": Markdown(
@@ -151,6 +152,7 @@ def _candidate(
         "#": candidate.rank,
         "条目": subject_link(candidate.douban_id),
         "片名": f"{candidate.title}（{candidate.year or '?'}）",
+        "豆瓣评分": shown_rating(candidate.facts),
         "得分": candidate.score,
         "各项": " ".join(f"{item_label(name)} {points:g}" for name, points in candidate.points.items() if points > 0),
         "冲突": "；".join(filter(None, (_held(entry, candidate, holders), *candidate.conflicts.values()))),

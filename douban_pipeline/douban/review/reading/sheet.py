@@ -46,6 +46,7 @@ LABELS: Mapping[str, str] = {
     "genre": "类型",
     "length": "片长 / 集数",
     "rating": "豆瓣评分",
+    "votes": "评分人数",
     "remarks": "备注",
 }
 """The rows of the comparison, in their order; those that the matcher gives points for are named as its items."""
@@ -210,9 +211,21 @@ def _candidate(candidate: ReviewCandidate) -> dict[str, Any]:
                 "genre": facts.get("genres", ()),
                 "length": _length(facts),
                 "rating": [facts.get("rating")],
+                "votes": [shown_votes(facts.get("votes"))],
             }
         ),
     }
+
+
+def shown_votes(votes: int | None) -> str:
+    """Return how many people rated a subject, as it is read; empty where nobody says."""
+    return f"{votes:,}" if votes else ""
+
+
+def shown_rating(facts: Mapping[str, Any]) -> str:
+    """Return rating and votes of a subject in short; empty where it has none."""
+    rating, votes = facts.get("rating"), shown_votes(facts.get("votes"))
+    return f"{rating:.1f}{f'（{votes} 人）' if votes else ''}" if rating else ""
 
 
 def _marks(candidate: ReviewCandidate) -> dict[str, list[Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -19,11 +20,11 @@ from douban_pipeline.douban.sources.douban_php import SubjectRecord
 WIDTHS = {
     "vod_name": 255, "vod_sub": 255, "vod_actor": 255, "vod_director": 255, "vod_writer": 100, "vod_class": 255,
     "vod_tag": 100, "vod_pic": 1024, "vod_area": 20, "vod_lang": 10, "vod_year": 10, "vod_pubdate": 100,
-    "vod_duration": 10, "vod_blurb": 255,
+    "vod_duration": 10, "vod_blurb": 255, "vod_state": 30, "vod_author": 60, "vod_reurl": 255,
 }  # fmt: skip
 EMPTY = {
     **dict.fromkeys(DEFAULT_FIELD_POLICIES, ""),
-    "vod_total": 0,
+    **dict.fromkeys(("vod_total", "vod_score_num", "vod_score_all"), 0),
     "vod_douban_score": Decimal("0.0"),
     "vod_score": Decimal("6.4"),
 }
@@ -43,9 +44,13 @@ FULL = SubjectRecord(
     duration_minutes=118,
     episodes=24,
     rating=7.95,
+    votes=1200,
     summary="第一段。\n第二段 <b>&</b>。",
     picture="https://img1.doubanio.com/p1.jpg",
     tags=("剧情", "河"),
+    state="正片",
+    author="豆友",
+    url="https://movie.douban.com/subject/90000101/",
 )
 NOTHING = SubjectRecord(90_000_101, "长河落日记事")
 SITE = SiteVocabulary(("内地", "港台", "欧美", "日本"), ("国语", "粤语", "英语", "其它"))
@@ -115,6 +120,11 @@ STANDS = {
     "vod_blurb": "原有",
     "vod_douban_score": Decimal("1.0"),
     "vod_score": Decimal("9.9"),
+    "vod_score_num": 7,
+    "vod_score_all": 70,
+    "vod_state": "花絮",
+    "vod_author": "编辑",
+    "vod_reurl": "https://site.example/1",
 }
 
 
@@ -144,6 +154,41 @@ def test_what_the_collector_compares_is_not_rewritten_by_default():
     assert plan(STANDS).new == {"vod_douban_score": Decimal("8.0")}
     # Themes sort by the site's own score, and the name is what people see.
     assert not {"vod_name", "vod_score"} & set(plan().new)
+
+
+def test_every_column_with_a_policy_is_tried():
+    assert set(STANDS) == set(DEFAULT_FIELD_POLICIES)
+
+
+def test_the_sites_own_accounts_are_left_alone_unless_wanted():
+    own = ("vod_score", "vod_score_num", "vod_score_all", "vod_state", "vod_author", "vod_reurl")
+    assert {DEFAULT_FIELD_POLICIES[column] for column in own} == {"never"}
+    wanted = plan(policies=dict.fromkeys(own, "overwrite")).new
+    assert wanted == {
+        "vod_score": Decimal("8.0"),
+        "vod_score_num": 1200,
+        "vod_score_all": 9540,
+        "vod_state": "正片",
+        "vod_author": "豆友",
+        "vod_reurl": "https://movie.douban.com/subject/90000101/",
+    }
+
+
+@pytest.mark.parametrize(
+    ("votes", "rating", "number", "total"),
+    [
+        (1200, 7.9, 1200, 9480),
+        (16_777_215, 1.0, 16_777_215, 16_777_215),
+        (2_562_776, 9.6, 2_562_776, None),
+        (16_777_216, 1.0, None, None),
+        (1200, None, 1200, None),
+        (None, 7.9, None, None),
+    ],
+)
+def test_a_count_that_does_not_fit_is_not_cut_off(votes, rating, number, total):
+    policies = {"vod_score_num": "overwrite", "vod_score_all": "overwrite"}
+    found = plan(record=replace(FULL, votes=votes, rating=rating), policies=policies).new
+    assert (found.get("vod_score_num"), found.get("vod_score_all")) == (number, total)
 
 
 @pytest.mark.parametrize(

@@ -106,7 +106,7 @@ function comparison(sheet, card, pick) {
   }
   for (const [name, label] of sheet.labels.filter(([name]) => all(name))) {
     const local = card.facts[name] ? words(card.facts[name]) : el("span", "none", "—");
-    row("", label, name === "rating" ? null : local, card.candidates.map((each) => candidateCell(card, each, name)));
+    row("", label, ["rating", "votes"].includes(name) ? null : local, card.candidates.map((each) => candidateCell(card, each, name)));
   }
   const table = el("table", `of-${card.candidates.length}`, el("thead", "", head), body);
   const scroll = el("div", "scroll", table);
