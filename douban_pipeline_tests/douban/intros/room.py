@@ -67,7 +67,7 @@ class Room:
         run_id = run_id or new_run_id()
         chosen = sorted({*(shards or map(shard_of, self.library.states()))})
         context = SimpleNamespace(
-            run=SimpleNamespace(run_id=run_id),
+            run=SimpleNamespace(run_id=run_id, tags={}),
             partition_keys=[partition_key(shard) for shard in chosen],
             log=logging.getLogger("room"),
         )
