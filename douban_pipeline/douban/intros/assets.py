@@ -15,6 +15,7 @@ from douban_pipeline.douban.intros.due import DueIntro, DueIntros
 from douban_pipeline.douban.intros.ledger import IntroLedger, costs_of, violation_texts
 from douban_pipeline.douban.intros.writer import IntroResult, IntroWriter, revert_strayed_intros
 from douban_pipeline.douban.services import Services
+from douban_pipeline.douban.settings import Settings
 from douban_pipeline.douban.store.states import TaskStage
 
 LLM_POOL = "douban_intros"
@@ -57,7 +58,7 @@ def ai_intros(context: dg.AssetExecutionContext, services: dg.ResourceParam[Serv
                     "switched_off": False,
                     "dry_run": True,
                     "planned": len(found),
-                    "texts": dg.MetadataValue.md(table([_planned(item, services) for item in found])),
+                    "texts": dg.MetadataValue.md(table([_planned(item, services.settings) for item in found])),
                     **_money(ledger, services),
                 }
             )
@@ -134,12 +135,12 @@ def _shown(result: IntroResult) -> dict[str, object]:
     }
 
 
-def _planned(item: DueIntro, services: Services) -> dict[str, object]:
+def _planned(item: DueIntro, settings: Settings) -> dict[str, object]:
     return {
         "vod_id": item.vod_id,
         "shard": item.shard,
         "result": "planned",
-        "synced at": local_time(item.synced_at, services.settings.zone),
+        "synced at": local_time(item.synced_at, settings.zone),
     }
 
 

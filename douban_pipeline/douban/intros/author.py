@@ -19,6 +19,7 @@ from douban_pipeline.douban.intros.ledger import IntroLedger, Occasion
 from douban_pipeline.douban.intros.prompt import PROMPT_VERSION, SCHEMA, SCHEMA_NAME, messages
 from douban_pipeline.douban.match_inputs import video_facts
 from douban_pipeline.douban.services import Services
+from douban_pipeline.douban.settings import Settings
 from douban_pipeline.douban.writes.changes import Change
 from douban_pipeline.douban.writes.intro_changes import INTRO
 
@@ -52,9 +53,9 @@ class Draft:
     snapshot_id: int | None
 
 
-def limits_of(services: Services) -> LengthLimits:
+def limits_of(settings: Settings) -> LengthLimits:
     """Return how long an intro may be."""
-    return LengthLimits(services.settings.intro_min_han, services.settings.intro_max_han)
+    return LengthLimits(settings.intro_min_han, settings.intro_max_han)
 
 
 def ledger_of(services: Services) -> IntroLedger:
@@ -134,7 +135,7 @@ class Author:
         ]
         others = [*self.ledger.texts_near(found, vod_id=vod_id), *unwritten]
         known = self.services.people.known(candidates_for_people(text))
-        return tuple(inspect(text, sheet, known_people=known, others=others, limits=limits_of(self.services)))
+        return tuple(inspect(text, sheet, known_people=known, others=others, limits=limits_of(self.services.settings)))
 
     def _ask(
         self,
@@ -147,7 +148,7 @@ class Author:
         budget = self.services.settings.llm_budget_usd_per_day
         if self.ledger.spent_today() >= budget:
             raise QuotaSpent(SOURCE, f"今日预算 {budget:g} 美元已用完", self.ledger.day_ends())
-        asked = messages(sheet, limits_of(self.services), violations)
+        asked = messages(sheet, limits_of(self.services.settings), violations)
         try:
             return self.services.llm.complete(asked, SCHEMA, name=SCHEMA_NAME, key=key, max_age=max_age)
         except ModelAnswerUnusable as error:

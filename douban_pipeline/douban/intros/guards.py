@@ -54,7 +54,7 @@ def _unfit(services: Services, item: RowMapping, text: str) -> Iterator[Breach]:
     sheet = FactSheet.from_payload(item["fact_sheet"])
     others = ledger_of(services).texts_near(marks(text, sheet), vod_id=item["vod_id"], before=item["intro_id"])
     known = services.people.known(candidates_for_people(text), at=item["created_at"])
-    violations = tuple(inspect(text, sheet, known_people=known, others=others, limits=limits_of(services)))
+    violations = tuple(inspect(text, sheet, known_people=known, others=others, limits=limits_of(services.settings)))
     if violations:
         yield Breach(item["vod_id"], f"变更 {item['change_id']} 写入的简介未通过核对：{violation_texts(violations)}")
 

@@ -14,6 +14,7 @@ from douban_pipeline.douban import links
 from douban_pipeline.douban.resources import PERSON_TAGS
 from douban_pipeline.douban.review.recording.record import Recording, record
 from douban_pipeline.douban.services import Services
+from douban_pipeline.douban.settings import Settings
 from douban_pipeline.douban.store.decisions import Decision, DecisionStatus
 from douban_pipeline.douban.store.states import DecisionAction
 from douban_pipeline.douban.wording import ACTIONS
@@ -90,7 +91,7 @@ def store_decisions(
         dry_run=config.dry_run,
         progress=log_progress(context, services, len(decisions)),
     )
-    report_recording(context, recording, config.dry_run, **dry_run_notice(services))
+    report_recording(context, recording, config.dry_run, **dry_run_notice(services.settings))
 
 
 def recorded_table(recording: Recording) -> str:
@@ -126,9 +127,9 @@ def log_progress(context: dg.OpExecutionContext, services: Services, total: int)
     return log
 
 
-def dry_run_notice(services: Services) -> dict[str, str]:
+def dry_run_notice(settings: Settings) -> dict[str, str]:
     """Return metadata that says that decisions wait, where ``DOUBAN_PIPELINE_DRY_RUN`` is set; empty otherwise."""
-    if not services.settings.dry_run:
+    if not settings.dry_run:
         return {}
     return {"waits": "DOUBAN_PIPELINE_DRY_RUN=true：决定先记录，关闭演练模式之后才执行"}
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, RowMapping, select, true
+from sqlalchemy import ColumnElement, Connection, Engine, RowMapping, select, true
 
 from douban_pipeline.cms.maccms import in_recycle_bin
 from douban_pipeline.cms.values import readable
@@ -118,10 +118,11 @@ def _pieces(services: Services, first: int | None) -> Iterator[list[int]]:
     log, video = services.tables.log, services.tables.video
     # A way each: no index serves two locks at once.
     ways = [
-        _keys(services, video.c.vod_id, lock == true()) for lock in (video.c.douban_id_locked, video.c.intro_locked)
+        _keys(services.engine, video.c.vod_id, lock == true())
+        for lock in (video.c.douban_id_locked, video.c.intro_locked)
     ]
     if first is not None:
-        ways.append(_keys(services, log.c.vod_id, log.c.change_id >= first))
+        ways.append(_keys(services.engine, log.c.vod_id, log.c.change_id >= first))
     chunk: list[int] = []
     for vod_id in heapq.merge(*ways):
         if chunk and chunk[-1] == vod_id:
@@ -134,11 +135,11 @@ def _pieces(services: Services, first: int | None) -> Iterator[list[int]]:
         yield chunk
 
 
-def _keys(services: Services, key: ColumnElement[int], condition: ColumnElement[bool]) -> Iterator[int]:
+def _keys(engine: Engine, key: ColumnElement[int], condition: ColumnElement[bool]) -> Iterator[int]:
     last = 0
     while True:
         query = select(key).where(key > last, condition).distinct().order_by(key).limit(4 * _CHUNK)
-        with reading(services.engine) as connection:
+        with reading(engine) as connection:
             found = list(connection.execute(query).scalars())
         yield from found
         if len(found) < 4 * _CHUNK:

@@ -95,7 +95,7 @@ def take_back(context: dg.OpExecutionContext, config: RevertConfig, services: dg
         )
         raise RevertError([problem]) from error
     with reading(services.engine) as connection:
-        decisions = waiting_decisions(services, connection, selection)
+        decisions = waiting_decisions(services.tables, connection, selection)
     if not config.dry_run:
         decisions = withdraw(services, decisions, operator=operator, reason=reason, run_id=context.run_id)
     whole = sum(not item.skipped for item in results)
@@ -112,7 +112,7 @@ def take_back(context: dg.OpExecutionContext, config: RevertConfig, services: dg
             "dry_run": config.dry_run,
             **({} if config.dry_run else {"batch": change_log.batch_id}),
             "changes": dg.MetadataValue.md(change_table(services, results)),
-            **({"decisions": dg.MetadataValue.md(decision_table(services, decisions))} if decisions else {}),
+            **({"decisions": dg.MetadataValue.md(decision_table(services.settings, decisions))} if decisions else {}),
             "next": dg.MetadataValue.md(_next(given, results, change_log.batch_id, services.location)),
         }
     )

@@ -13,6 +13,7 @@ from douban_pipeline.core.ui.launchpad_links import launch_link
 from douban_pipeline.core.ui.presentation import local_time, table
 from douban_pipeline.douban import links
 from douban_pipeline.douban.services import Services
+from douban_pipeline.douban.settings import Settings
 from douban_pipeline.douban.store.states import DecisionAction
 from douban_pipeline.douban.undo.shown_values import described_changes
 from douban_pipeline.douban.wording import ACTIONS, CHANGES, OPERATORS, word_for
@@ -61,9 +62,9 @@ def change_table(services: Services, results: Sequence[RevertedChange]) -> str:
     return table(shown, most=MOST_ROWS) + left_out
 
 
-def decision_table(services: Services, decisions: Sequence[RowMapping]) -> str:
+def decision_table(settings: Settings, decisions: Sequence[RowMapping]) -> str:
     """Return decisions that were withdrawn before they were applied, as a table."""
-    zone = services.settings.zone
+    zone = settings.zone
     rows: list[Mapping[str, Any]] = [
         {
             "决定": row["decision_id"],

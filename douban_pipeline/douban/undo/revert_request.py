@@ -84,7 +84,7 @@ def selection_of(services: Services, request: RevertRequest) -> ChangeSelection:
     with reading(services.engine) as connection:
         problems += _unknown(connection, services.tables, selection)
         empty = not problems and not count(connection, services.tables, selection, applied_only=False)
-        if empty and not waiting_decisions(services, connection, selection):
+        if empty and not waiting_decisions(services.tables, connection, selection):
             problems.append(f"没有同时符合以下全部条件的变更：{looked_for(selection, zone)}")
     if problems:
         raise RevertError(problems)
@@ -203,7 +203,7 @@ def _to_the_second(moment: datetime, zone: ZoneInfo) -> str:
     return f"{local_time(moment, zone)}:{moment.astimezone(zone):%S}"
 
 
-def waiting_decisions(services: Services, connection: Connection, selection: ChangeSelection) -> list[RowMapping]:
+def waiting_decisions(tables: OwnTables, connection: Connection, selection: ChangeSelection) -> list[RowMapping]:
     """Return the decisions of ``selection`` that still wait for a run, or for the task that was queued for them.
 
     Only where decisions are meant: by their batch, their keys or their reviewer, and by nothing that only a write has.
@@ -212,7 +212,7 @@ def waiting_decisions(services: Services, connection: Connection, selection: Cha
     of_writes = selection.change_ids or selection.run_id or selection.rule_version
     if of_writes or not of_decisions:
         return []
-    decision = services.tables.decision
+    decision = tables.decision
     conditions: list[ColumnElement[bool]] = [decision.c.state.in_([DecisionState.PENDING, DecisionState.QUEUED])]
     if selection.batch_id:
         conditions.append(decision.c.batch_id == selection.batch_id)

@@ -16,6 +16,7 @@ from douban_pipeline.dagster_kit.run_history import assets_of_location, delete_r
 from douban_pipeline.dagster_kit.runs import Owner, code_location_of
 from douban_pipeline.douban.resources import PERSON_TAGS, SYSTEM, tags_of
 from douban_pipeline.douban.services import Services
+from douban_pipeline.douban.settings import Settings
 from douban_pipeline.douban.upkeep.gates import GateAction, gate_row, set_by_hand
 from douban_pipeline.douban.upkeep.housekeeping import ArchiveShare, archive_figures, delete_closed
 from douban_pipeline.douban.upkeep.reparsing import PARSERS, Reparsed, reparse
@@ -146,7 +147,7 @@ def drop_answers(context: dg.OpExecutionContext, config: PruneConfig, services: 
             "kept_because": dg.MetadataValue.md(
                 table([{"原因": what, "应答": count} for what, count in pruned.reasons.items()])
             ),
-            "archive": dg.MetadataValue.md(table(_stock_rows(stock, services))),
+            "archive": dg.MetadataValue.md(table(_stock_rows(stock, services.settings))),
         }
     )
 
@@ -256,8 +257,8 @@ reparse_archive = person_job(
 )
 
 
-def _stock_rows(stock: list[ArchiveShare], services: Services) -> list[dict[str, object]]:
-    zone = services.settings.zone
+def _stock_rows(stock: list[ArchiveShare], settings: Settings) -> list[dict[str, object]]:
+    zone = settings.zone
     return [
         {
             "来源": item.source,

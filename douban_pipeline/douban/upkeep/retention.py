@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sqlalchemy import Column, ColumnElement, select
+from sqlalchemy import Column, ColumnElement, Engine, select
 
 from douban_pipeline.core.database import reading
 from douban_pipeline.douban.services import Services
@@ -103,7 +103,7 @@ def prune(services: Services, *, dry_run: bool, progress: Callable[[str], None])
     held = np.zeros(old.size, dtype=np.uint8)
     for bit, holder in enumerate(holders):
         rows = 0
-        for ids, read in _named(services, holder):
+        for ids, read in _named(services.engine, holder):
             held[_places(old, ids)] |= 1 << bit
             rows += read
             if rows % _ROWS_PER_REPORT < read:
@@ -148,7 +148,7 @@ def _of_one(snapshot_id: int) -> tuple[int]:
     return (snapshot_id,)
 
 
-def _named(services: Services, holder: _Reference) -> Iterator[tuple[Ids, int]]:
+def _named(engine: Engine, holder: _Reference) -> Iterator[tuple[Ids, int]]:
     """Yield the answers that rows name, in batches of rows, and how many rows these were."""
     last = 0
     while True:
@@ -158,7 +158,7 @@ def _named(services: Services, holder: _Reference) -> Iterator[tuple[Ids, int]]:
             .order_by(holder.key)
             .limit(_ROWS_AT_ONCE)
         )
-        with reading(services.engine) as connection:
+        with reading(engine) as connection:
             rows = connection.execute(query).all()
         if not rows:
             return

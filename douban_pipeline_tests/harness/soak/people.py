@@ -122,7 +122,7 @@ class People:
             self.journal.tell(operator, "revert_changes", note=f"refused: {error}")
             return 0
         with reading(self.services.engine) as connection:
-            waiting = waiting_decisions(self.services, connection, selection)
+            waiting = waiting_decisions(self.services.tables, connection, selection)
         withdraw(self.services, waiting, operator=operator, reason=told.reason, run_id=self.run_id)
         self.journal.tell(
             operator, f"revert_changes {wish}", note=f"{len(results)} changes, batch {change_log.batch_id}"

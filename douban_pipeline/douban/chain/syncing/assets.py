@@ -59,7 +59,7 @@ def synced_fields(context: dg.AssetExecutionContext, services: dg.ResourceParam[
     kinds = Counter(result.result for result in results)
     columns = Counter(column for result in results for column in result.columns)
     with reading(services.engine) as connection:
-        logged = changes_of_run(services, connection, session.run_id)
+        logged = changes_of_run(services.tables, connection, session.run_id)
     context.log.info(counted("videos handled", kinds))
     return dg.MaterializeResult(
         metadata=session.metadata(

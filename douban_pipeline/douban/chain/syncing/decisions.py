@@ -20,6 +20,7 @@ from douban_pipeline.douban.decisions.refusals import decision_refusal, missing_
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.decisions import Aspect, Decision, DecisionStatus
 from douban_pipeline.douban.store.states import ChangeState, DecisionAction, DecisionState
+from douban_pipeline.douban.store.tables import OwnTables
 from douban_pipeline.douban.store.tasks import DECISION, Task, TaskQueue
 from douban_pipeline.douban.store.videos import GONE, state_rows
 from douban_pipeline.douban.writes.change_log import ChangeLog
@@ -56,7 +57,7 @@ def pending_decisions(services: Services, shards: Collection[int]) -> list[list[
 def defer_decisions(services: Services, shards: Collection[int], until: datetime) -> int:
     """Defer the visits of videos of ``shards`` with pending decisions (in a dry run); return how many decisions."""
     pending = pending_decisions(services, shards)
-    run_statement(services.engine, _visit_later(services, [of_video[0].vod_id for of_video in pending], until))
+    run_statement(services.engine, _visit_later(services.tables, [of_video[0].vod_id for of_video in pending], until))
     return sum(map(len, pending))
 
 
@@ -287,7 +288,7 @@ class _DecisionApplier:
             .where(table.c.decision_id == decision.decision_id, table.c.state == DecisionState.PENDING)
             .values(run_after=deferral.until, state_reason=deferral.reason[:500])
         )
-        visit = _visit_later(self.services, [decision.vod_id], deferral.until)
+        visit = _visit_later(self.services.tables, [decision.vod_id], deferral.until)
         run_transaction(self.services.engine, partial(_execute, statements=(defer, visit)))
         return replace(decision, status=DecisionStatus.WAITING, reason=deferral.reason, run_after=deferral.until)
 
@@ -297,9 +298,9 @@ def _execute(connection: Connection, statements: Sequence[Update]) -> None:
         connection.execute(statement)
 
 
-def _visit_later(services: Services, vod_ids: Collection[int], until: datetime) -> Update:
+def _visit_later(tables: OwnTables, vod_ids: Collection[int], until: datetime) -> Update:
     """Return the statement that moves visits before ``until`` there."""
-    video = services.tables.video
+    video = tables.video
     return (
         update(video)
         .where(video.c.vod_id.in_(vod_ids), video.c.douban_next_sync_at < until)

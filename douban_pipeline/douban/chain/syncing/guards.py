@@ -15,6 +15,7 @@ from douban_pipeline.douban.chain.syncing.fields import is_empty
 from douban_pipeline.douban.chain.syncing.writer import AUTO
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import ChangeState, ReviewStatus
+from douban_pipeline.douban.store.tables import OwnTables
 from douban_pipeline.douban.store.videos import Breach
 from douban_pipeline.douban.writes.changes import PIPELINE, RESTORE, decode
 from douban_pipeline.douban.writes.refusals import SYNOPSIS_COLUMNS
@@ -138,9 +139,9 @@ def visit_not_ahead(services: Services, connection: Connection) -> Iterator[Brea
         yield Breach(vod_id, "下次同步时间不在未来")
 
 
-def changes_of_run(services: Services, connection: Connection, run_id: str) -> dict[str, int]:
+def changes_of_run(tables: OwnTables, connection: Connection, run_id: str) -> dict[str, int]:
     """Return how many changes a run logged, by state."""
-    log = services.tables.log
+    log = tables.log
     query = select(log.c.state, func.count()).where(log.c.run_id == run_id).group_by(log.c.state)
     return {row[0]: row[1] for row in connection.execute(query)}
 

@@ -119,7 +119,7 @@ def send_waiting(services: Services, *, most: int) -> Sending:
     sent = failed = 0
     for alert in sorted(waiting, key=lambda alert: bool(alert.send_error))[:most]:
         try:
-            send(services, _message(services, alert))
+            send(services, _message(services.settings, alert))
         except WebhookError as error:
             failed += 1
             _mark(services, alert, None, str(error))
@@ -184,8 +184,8 @@ def _mark(services: Services, alert: Alert, sent_at: datetime | None, error: str
     run_statement(services.engine, unsent.values(sent_at=sent_at, send_error=error[:500]))
 
 
-def _message(services: Services, alert: Alert) -> Message:
-    zone = services.settings.zone
+def _message(settings: Settings, alert: Alert) -> Message:
+    zone = settings.zone
     when = f"开始于 {local_time(alert.first_at, zone)}".replace("\u00a0", " ")
     times = f"，已出现 {alert.times} 次" if alert.times > 1 else ""
     return Message(alert.title, f"{alert.detail}\n{when}{times}", alert.kind, alert.cause, alert.first_at)

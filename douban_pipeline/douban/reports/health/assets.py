@@ -10,6 +10,7 @@ from douban_pipeline.douban.reports.health import alerts, pictures, report, samp
 from douban_pipeline.douban.reports.health.causes import GUARD, MEASURED, current_causes, guard_of
 from douban_pipeline.douban.reports.health.metrics import Health, measure, total
 from douban_pipeline.douban.services import Services
+from douban_pipeline.douban.settings import Settings
 from douban_pipeline.douban.upkeep.gates import gate_row
 
 MOST_SENT = 5
@@ -63,7 +64,7 @@ def pipeline_health(context: dg.AssetExecutionContext, services: dg.ResourcePara
             "plots": dg.MetadataValue.md(plots or "—"),
             **{name: dg.MetadataValue.md(text) for name, text in tables.items()},
             **_numbers(health),
-            "oldest_due": _oldest_due(services, health),
+            "oldest_due": _oldest_due(services.settings, health),
             "open_alerts": len(open_alerts),
             "alerts_sent": sending.sent,
         }
@@ -81,11 +82,11 @@ def end_passed_guards(services: Services, instance: dg.DagsterInstance) -> None:
                 alerts.end_alert(services, alert.cause)
 
 
-def _oldest_due(services: Services, health: Health) -> str:
+def _oldest_due(settings: Settings, health: Health) -> str:
     oldest = health.oldest_due
     if oldest is None:
         return "—"
-    return f"{oldest.vod_id} {oldest.title} · {local_time(oldest.since, services.settings.zone)}"
+    return f"{oldest.vod_id} {oldest.title} · {local_time(oldest.since, settings.zone)}"
 
 
 def _numbers(health: Health) -> dict[str, int | float]:

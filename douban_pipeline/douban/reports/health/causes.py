@@ -18,6 +18,7 @@ from douban_pipeline.core.ui.presentation import local_time
 from douban_pipeline.douban.reports.health.metrics import DAY, Health
 from douban_pipeline.douban.reports.health.samples import HealthSample
 from douban_pipeline.douban.services import Services
+from douban_pipeline.douban.settings import Settings
 from douban_pipeline.douban.store.states import TaskStatus, TaskType
 from douban_pipeline.douban.store.tasks import FAILURES_FOR_A_PERSON, OPEN
 from douban_pipeline.douban.wording import SOURCE_NAMES, word_for
@@ -64,7 +65,7 @@ def current_causes(services: Services, health: Health, before: HealthSample | No
         health: How things are.
         before: The measurement before this one, if it is not long past.
     """
-    return [*_breakers(services, health, before), *_failing(services, health), *_budget(services, health)]
+    return [*_breakers(services, health, before), *_failing(services, health), *_budget(services.settings, health)]
 
 
 def run_cause(job: str, step: str, error: str) -> Cause:
@@ -213,9 +214,9 @@ def _failing_videos(services: Services, health: Health) -> Sequence[_Failing]:
     return list(found.values())
 
 
-def _budget(services: Services, health: Health) -> Iterable[Cause]:
+def _budget(settings: Settings, health: Health) -> Iterable[Cause]:
     spending = health.spending
-    if services.settings.ai_intros and 0 < spending.budget_usd <= spending.usd:
+    if settings.ai_intros and 0 < spending.budget_usd <= spending.usd:
         yield Cause(
             BUDGET,
             BUDGET,

@@ -27,6 +27,7 @@ from douban_pipeline.core.gate import GateStatus
 from douban_pipeline.douban.chain.due.due_videos import DueVideos
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import IntroState, ReviewStatus, TaskStatus, TaskType
+from douban_pipeline.douban.store.tables import OwnTables
 from douban_pipeline.douban.store.tasks import OPEN
 
 HOUR = timedelta(hours=1)
@@ -182,12 +183,12 @@ def measure(services: Services) -> Health:
     now = services.clock.now()
     gates = services.gate.status()
     with reading(services.engine) as connection:
-        closed = _closed(connection, services, now)
+        closed = _closed(connection, services.tables, now)
         return Health(
             at=now,
             due=due_count(connection, services),
             oldest_due=oldest_due(connection, services),
-            in_review=_in_review(connection, services),
+            in_review=_in_review(connection, services.tables),
             open_tasks=open_tasks(connection, services),
             closed_tasks=closed,
             last_hour=outcomes_since(connection, services, now - HOUR),
@@ -247,7 +248,7 @@ def _requeued(connection: Connection, services: Services, since: datetime) -> di
     query = (
         select(task.c.task_type, func.count())
         .join(video, video.c.vod_id == task.c.vod_id)
-        .where(task.c.status.in_(OPEN), task.c.attempts > 0, last_failure(services) >= since)
+        .where(task.c.status.in_(OPEN), task.c.attempts > 0, last_failure(services.tables) >= since)
         .group_by(task.c.task_type)
     )
     return {row[0]: row[1] for row in connection.execute(query)}
@@ -269,9 +270,9 @@ def _outcomes(closed: Sequence[tuple[str, str, int]], requeued: Mapping[str, int
     }
 
 
-def last_failure(services: Services) -> ColumnElement[datetime | None]:
+def last_failure(tables: OwnTables) -> ColumnElement[datetime | None]:
     """Return the column that says when a task's video last failed at what the task does; needs both tables."""
-    task, video = services.tables.task, services.tables.video
+    task, video = tables.task, tables.video
     return case(
         (task.c.task_type == TaskType.AI_INTRO, video.c.intro_ai_last_fail_at), else_=video.c.douban_last_fail_at
     )
@@ -311,14 +312,14 @@ def oldest_due(connection: Connection, services: Services) -> OldestDue | None:
     return OldestDue(oldest.vod_id, readable(row["vod_name"]) if row else "", oldest.douban_next_sync_at)
 
 
-def _in_review(connection: Connection, services: Services) -> int:
-    video = services.tables.video
+def _in_review(connection: Connection, tables: OwnTables) -> int:
+    video = tables.video
     waiting = (video.c.douban_review_status == ReviewStatus.REVIEW, video.c.douban_next_sync_at.is_not(None))
     return int(connection.execute(select(func.count()).select_from(video).where(*waiting)).scalar_one())
 
 
-def _closed(connection: Connection, services: Services, now: datetime) -> list[ClosedTasks]:
-    task = services.tables.task
+def _closed(connection: Connection, tables: OwnTables, now: datetime) -> list[ClosedTasks]:
+    task = tables.task
     query = select(task.c.task_type, task.c.status, task.c.started_at, task.c.finished_at).where(
         task.c.finished_at >= now - DAY, task.c.open_key.is_(None)
     )

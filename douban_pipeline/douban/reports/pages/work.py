@@ -133,9 +133,9 @@ def failures(services: Services, connection: Connection) -> list[TaskReason]:
         task.c.finished_at >= since, task.c.open_key.is_(None), task.c.status == TaskStatus.FAIL
     )
     again = (
-        select(task.c.task_type, task.c.last_error, task.c.vod_id, last_failure(services), task.c.run_after)
+        select(task.c.task_type, task.c.last_error, task.c.vod_id, last_failure(services.tables), task.c.run_after)
         .join(video, video.c.vod_id == task.c.vod_id)
-        .where(task.c.status.in_(OPEN), task.c.attempts > 0, last_failure(services) >= since)
+        .where(task.c.status.in_(OPEN), task.c.attempts > 0, last_failure(services.tables) >= since)
     )
     rows: list[tuple[Any, ...]] = [(*row, None, True) for row in connection.execute(closed)]
     rows += [(*row, False) for row in connection.execute(again)]

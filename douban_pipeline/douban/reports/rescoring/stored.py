@@ -19,6 +19,7 @@ from douban_pipeline.douban.reports.rescoring.neighbours import LinkedVideos
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.sources.douban_php import parse_subject
 from douban_pipeline.douban.store.states import ChangeState, DecisionAction, ReviewStatus
+from douban_pipeline.douban.store.tables import OwnTables
 from douban_pipeline.douban.writes.changes import decode
 from douban_pipeline.matching import Code, Kind, Subject, Video
 
@@ -117,7 +118,7 @@ class StoredVerdicts:
     def batches(self) -> Iterator[list[StoredVerdict | LostVerdict]]:
         """Yield the newest verdicts by `vod_id`; every batch is read in a few queries, and only from the database."""
         with reading(self.services.engine) as connection:
-            reverted = _reverts(self.services, connection)
+            reverted = _reverts(self.services.tables, connection)
         last, left = -1, self.selection.most
         while True:
             size = min(BATCH, left) if self.selection.most else BATCH
@@ -298,9 +299,9 @@ def _chosen(row: RowMapping, codes: Sequence[str]) -> int | None:
     return _current_id(row) if Code.PERSON_CHOSE_OTHER in codes else None
 
 
-def _reverts(services: Services, connection: Connection) -> dict[int, list[tuple[datetime, int]]]:
+def _reverts(tables: OwnTables, connection: Connection) -> dict[int, list[tuple[datetime, int]]]:
     """Return when people reverted which link of which video; see `ChangeLog.undone_values`."""
-    log = services.tables.log
+    log = tables.log
     query = select(log.c.vod_id, log.c.applied_at, log.c.old_values).where(
         or_(log.c.reverts_change_id.is_not(None), log.c.action == DecisionAction.clear_id),
         log.c.state == ChangeState.APPLIED,

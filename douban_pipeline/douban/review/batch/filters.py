@@ -12,6 +12,7 @@ from douban_pipeline.core.database import chunks
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.sources.subject_urls import SMALLEST_ID
 from douban_pipeline.douban.store.states import ReviewStatus
+from douban_pipeline.douban.store.tables import OwnTables
 from douban_pipeline.matching import Code
 
 MOST_ROWS = 5000
@@ -135,7 +136,7 @@ def problems_of(services: Services, connection: Connection, asked: VideoFilter) 
         if type_id not in services.categories
     ]
     for name, vod_ids in (("vod_ids", asked.vod_ids), ("except_vod_ids", asked.except_vod_ids)):
-        unknown = list(_unknown(services, connection, vod_ids))
+        unknown = list(_unknown(services.tables, connection, vod_ids))
         if unknown:
             more = f" 等 {len(unknown)} 部" if len(unknown) > _MOST_NAMED else ""
             problems.append(f"{name}: 没有影片 {'、'.join(map(str, unknown[:_MOST_NAMED]))}{more}")
@@ -158,8 +159,8 @@ def _wrong_codes(asked: VideoFilter) -> Iterator[str]:
         yield f"with_codes: {code[:40]!r} 也在 without_codes 中，两者只能取一"
 
 
-def _unknown(services: Services, connection: Connection, vod_ids: Collection[int]) -> Iterator[int]:
-    video = services.tables.video
+def _unknown(tables: OwnTables, connection: Connection, vod_ids: Collection[int]) -> Iterator[int]:
+    video = tables.video
     for chunk in chunks(sorted(set(vod_ids))):
         known = set(connection.execute(select(video.c.vod_id).where(video.c.vod_id.in_(chunk))).scalars())
         yield from (vod_id for vod_id in chunk if vod_id not in known)

@@ -115,7 +115,7 @@ def select_and_record(
         progress=_log_every_hundred(context, len(selection.videos)),
     )
     unlocking = {"unlocking": unsure} if unsure else {}
-    report_recording(context, recording, config.dry_run, **shown, **unlocking, **dry_run_notice(services))
+    report_recording(context, recording, config.dry_run, **shown, **unlocking, **dry_run_notice(services.settings))
 
 
 def _batch(config: BatchConfig) -> BatchDecision:

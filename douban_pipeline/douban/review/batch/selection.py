@@ -12,19 +12,20 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from sqlalchemy import Column, ColumnElement, Connection, RowMapping, Table, select
 
-from douban_pipeline.cms.maccms import MATCH_COLUMNS
+from douban_pipeline.cms.maccms import MATCH_COLUMNS, Cms
 from douban_pipeline.cms.numbers import moment_of, year_of
 from douban_pipeline.cms.values import readable
 from douban_pipeline.core.database import chunks, reading
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.douban.review.batch.filters import VideoFilter, problems_of
 from douban_pipeline.douban.review.batch.rules import BatchDecision, BatchVideo, TopCandidate, batch_refusal
-from douban_pipeline.douban.review.reading.ordering import ConfirmLines, doubt_of, value_of
+from douban_pipeline.douban.review.reading.ordering import doubt_of, lines_of, value_of
 from douban_pipeline.douban.review.recording.rules import faults
 from douban_pipeline.douban.review.recording.snapshot import newest_verdicts, read_pending
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.decisions import FROM_CANDIDATES, Decision, chosen_subjects
 from douban_pipeline.douban.store.states import ReviewStatus
+from douban_pipeline.douban.store.tables import OwnTables
 from douban_pipeline.douban.store.tasks import FAILURES_FOR_A_PERSON
 from douban_pipeline.douban.store.videos import changed_since
 from douban_pipeline.douban.writes.change_log import undone_values
@@ -71,9 +72,11 @@ def matching_videos(
     left = [vod_id for vod_id in vod_ids if asked.score_fits(_score(verdicts.get(vod_id)))]
     best: Mapping[int, TopCandidate] = {}
     if with_best or asked.coded:
-        best = best_candidates(services, connection, [verdicts[id_]["verdict_id"] for id_ in left if id_ in verdicts])
+        best = best_candidates(
+            services.tables, connection, [verdicts[id_]["verdict_id"] for id_ in left if id_ in verdicts]
+        )
         left = [vod_id for vod_id in left if asked.codes_fit(_codes(verdicts.get(vod_id), best.get(vod_id)))]
-    rows = _cms_rows(services, connection, left)
+    rows = _cms_rows(services.cms, connection, left)
     left = [vod_id for vod_id in left if asked.year_fits(year_of(rows[vod_id]["vod_year"]) if vod_id in rows else None)]
     video = services.tables.video
     states = {row["vod_id"]: row for row in _read(connection, video, _STATE, video.c.vod_id, left)}
@@ -110,7 +113,7 @@ def _matching_video(
     doubt = doubt_of(
         _score(verdict),
         lead,
-        lines_of(services),
+        lines_of(services.settings),
         in_cms=status == ReviewStatus.REVIEW and state["vod_douban_id"] > 0,
         failing=state["douban_sync_fail_count"] >= FAILURES_FOR_A_PERSON,
     )
@@ -139,16 +142,9 @@ def _matching_video(
     )
 
 
-def lines_of(services: Services) -> ConfirmLines:
-    """Return where verdicts change on this site."""
-    return ConfirmLines(services.settings.confirm_score, services.settings.lead_score)
-
-
-def best_candidates(
-    services: Services, connection: Connection, verdict_ids: Collection[int]
-) -> dict[int, TopCandidate]:
+def best_candidates(tables: OwnTables, connection: Connection, verdict_ids: Collection[int]) -> dict[int, TopCandidate]:
     """Return the best candidate of each of these verdicts that has one, by video."""
-    table = services.tables.candidate
+    table = tables.candidate
     query = _columns(table, _CANDIDATE).where(table.c.verdict_id.in_(verdict_ids), table.c.rank == 1)
     rows = connection.execute(query).mappings() if verdict_ids else ()
     return {
@@ -164,10 +160,10 @@ def best_candidates(
     }
 
 
-def _cms_rows(services: Services, connection: Connection, vod_ids: Sequence[int]) -> dict[int, RowMapping]:
-    vod = services.cms.vod
+def _cms_rows(cms: Cms, connection: Connection, vod_ids: Sequence[int]) -> dict[int, RowMapping]:
+    vod = cms.vod
     names = ["vod_id", "vod_hits", "vod_time", *MATCH_COLUMNS]
-    names += ["vod_recycle_time"] if services.cms.has_recycle_bin else []
+    names += ["vod_recycle_time"] if cms.has_recycle_bin else []
     return {row["vod_id"]: row for row in _read(connection, vod, " ".join(names), vod.c.vod_id, vod_ids)}
 
 
@@ -270,7 +266,7 @@ def select_videos(
         ]
         if problems:
             raise SelectionError(problems)
-        vod_ids = _ids(services, connection, asked)
+        vod_ids = _ids(services.tables, connection, asked)
     with_best = batch.action in FROM_CANDIDATES
     found = _Sorted(_FirstFew(asked.max_rows))
     looked_at = 0
@@ -299,9 +295,9 @@ def decisions_of(picked: BatchSelection, batch: BatchDecision) -> list[Decision]
     ]
 
 
-def _ids(services: Services, connection: Connection, asked: VideoFilter) -> list[int]:
+def _ids(tables: OwnTables, connection: Connection, asked: VideoFilter) -> list[int]:
     """Return the videos that our state table alone does not rule out."""
-    video = services.tables.video
+    video = tables.video
     conditions: list[ColumnElement[bool]] = []
     if asked.statuses:
         conditions.append(video.c.douban_review_status.in_(asked.statuses))
@@ -354,7 +350,7 @@ class _Sorted:
         refusal = looked.gone or (_IGNORED if ignored else None)
         if refusal and not asked.named:
             return
-        refusal = refusal or batch_refusal(batch, video, lines_of(services))
+        refusal = refusal or batch_refusal(batch, video, lines_of(services.settings))
         if refusal:
             self.left_out.offer(looked.before, LeftOut(video.vod_id, looked.title, refusal))
         else:
@@ -368,5 +364,5 @@ def _with_best(services: Services, picks: Sequence[SelectedVideo]) -> Iterator[S
     """Yield ``picks`` with their best candidates, which people want to see though nothing depends on them."""
     for chunk in chunks(picks):
         with reading(services.engine) as connection:
-            best = best_candidates(services, connection, [pick.verdict_id for pick in chunk])
+            best = best_candidates(services.tables, connection, [pick.verdict_id for pick in chunk])
         yield from (replace(pick, best=best.get(pick.vod_id)) for pick in chunk)

@@ -20,6 +20,7 @@ from douban_pipeline.douban.review.jobs import (
 )
 from douban_pipeline.douban.review.recording.record import DecisionError, Recording, record
 from douban_pipeline.douban.services import Services
+from douban_pipeline.douban.settings import Settings
 from douban_pipeline.douban.store.decisions import DecisionStatus
 
 _SHOWN = 500
@@ -74,7 +75,7 @@ def read_and_record(context: dg.OpExecutionContext, config: ImportConfig, servic
         refused_lines=dg.MetadataValue.md(
             table([{"行": line, "原因": sentence} for line, sentence in refused], most=_SHOWN)
         ),
-        **dry_run_notice(services),
+        **dry_run_notice(services.settings),
     )
 
 
@@ -87,7 +88,7 @@ def _parsed(config: ImportConfig, services: Services) -> ParsedDecisions:
         data = read_inbox_file(services.settings, name) if name else text.encode(errors="replace")
         return parse_csv(data)
     except InboxError as error:
-        raise _not_there(error, services) from error
+        raise _not_there(error, services.settings) from error
     except CsvError as error:
         raise ProblemsError([*_unsigned(config), *error.problems]) from error
 
@@ -96,8 +97,8 @@ def _unsigned(config: ImportConfig) -> list[str]:
     return [] if config.reviewer.strip() else ["reviewer: 请填写审核员的名字"]
 
 
-def _not_there(error: InboxError, services: Services) -> dg.Failure:
-    zone = services.settings.zone
+def _not_there(error: InboxError, settings: Settings) -> dg.Failure:
+    zone = settings.zone
     files = [
         {"文件": letter.name, "字节": letter.size, "修改时间": local_time(letter.changed, zone)}
         for letter in error.files

@@ -24,6 +24,8 @@ import math
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from douban_pipeline.douban.settings import Settings
+
 _LEAST_VALUE, _POPULAR, _RECENT = 0.05, 0.65, 0.30
 _MOST_HITS = 6.0
 """Powers of ten."""
@@ -44,6 +46,11 @@ class ConfirmLines:
 
     confirm: float
     lead: float
+
+
+def lines_of(settings: Settings) -> ConfirmLines:
+    """Return where verdicts change on this site."""
+    return ConfirmLines(settings.confirm_score, settings.lead_score)
 
 
 def value_of(hits: int, updated: datetime | None, now: datetime) -> float:

@@ -18,11 +18,12 @@ from douban_pipeline.cms.numbers import moment_of
 from douban_pipeline.cms.values import readable
 from douban_pipeline.core.database import chunks, reading
 from douban_pipeline.douban.match_inputs import kind_of_category, video_facts
-from douban_pipeline.douban.review.reading.ordering import ConfirmLines, doubt_of, value_of
+from douban_pipeline.douban.review.reading.ordering import doubt_of, lines_of, value_of
 from douban_pipeline.douban.review.recording.snapshot import ReviewCandidate, newest_candidates
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.decisions import Aspect, aspect_of
 from douban_pipeline.douban.store.states import DecisionAction, DecisionState, ReviewStatus
+from douban_pipeline.douban.store.tables import OwnTables
 from douban_pipeline.douban.store.tasks import FAILURES_FOR_A_PERSON
 from douban_pipeline.douban.store.videos import changed_since
 from douban_pipeline.matching import Kind, parse_title
@@ -58,11 +59,11 @@ class QueuePlace:
 def places_of(services: Services, connection: Connection) -> tuple[list[QueuePlace], int]:
     """Return the place of every waiting video, and how many wait for the machine only."""
     rows = _waiting(services, connection)
-    decided = _decided(services, connection)
+    decided = _decided(services.tables, connection)
     open_rows = [row for row in rows if row["vod_id"] not in decided]
-    points = _points(services, connection, [row["verdict_id"] for row in open_rows if row["verdict_id"]])
-    now, settings = services.clock.now(), services.settings
-    lines = ConfirmLines(settings.confirm_score, settings.lead_score)
+    points = _points(services.tables, connection, [row["verdict_id"] for row in open_rows if row["verdict_id"]])
+    now = services.clock.now()
+    lines = lines_of(services.settings)
     kinds: dict[int, Kind | None] = {}
     places = []
     for row in open_rows:
@@ -115,17 +116,17 @@ def _waiting(services: Services, connection: Connection) -> list[RowMapping]:
     return list(connection.execute(query).mappings())
 
 
-def _decided(services: Services, connection: Connection) -> set[int]:
-    decision = services.tables.decision
+def _decided(tables: OwnTables, connection: Connection) -> set[int]:
+    decision = tables.decision
     query = select(decision.c.vod_id).where(decision.c.state == DecisionState.PENDING, decision.c.action.in_(_SETTLING))
     return set(connection.execute(query).scalars())
 
 
 def _points(
-    services: Services, connection: Connection, verdict_ids: Sequence[int]
+    tables: OwnTables, connection: Connection, verdict_ids: Sequence[int]
 ) -> dict[int, tuple[float | None, float | None]]:
     """Return score and lead of verdicts."""
-    verdict = services.tables.verdict
+    verdict = tables.verdict
     found: dict[int, tuple[float | None, float | None]] = {}
     for chunk in chunks(verdict_ids):
         query = select(verdict.c.verdict_id, verdict.c.score, verdict.c.lead).where(verdict.c.verdict_id.in_(chunk))

@@ -27,6 +27,7 @@ from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.sources.errors import SubjectMismatch, SubjectMissing
 from douban_pipeline.douban.store.decisions import NAMING, UNLOCKING, Aspect, Decision, DecisionStatus
 from douban_pipeline.douban.store.states import DecisionState
+from douban_pipeline.douban.store.tables import OwnTables
 from douban_pipeline.douban.store.tasks import shard_of
 from douban_pipeline.douban.writes.changes import PIPELINE
 
@@ -238,7 +239,7 @@ def _store(
 ) -> _Settled:
     now = services.clock.now()
     table, video = services.tables.decision, services.tables.video
-    _wait_for_turn(services, connection)
+    _wait_for_turn(services.tables, connection)
     coming = [draft for draft in drafts if draft.open]
     subjects = {draft.decision.douban_id for draft in coming if draft.linking}
     pending = read_pending(services.tables, connection, {draft.vod_id for draft in coming}, subjects)
@@ -282,12 +283,12 @@ def _store(
     return settled
 
 
-def _wait_for_turn(services: Services, connection: Connection) -> None:
+def _wait_for_turn(tables: OwnTables, connection: Connection) -> None:
     """Let one launch at a time write down a chunk: two that look and then write would not see each other.
 
     Whoever holds the row of the first video has the turn. It is held for as long as a chunk takes to be written.
     """
-    video = services.tables.video
+    video = tables.video
     connection.execute(select(video.c.vod_id).order_by(video.c.vod_id).limit(1).with_for_update())
 
 
