@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from douban_pipeline.evaluation.formats import FormatError, GoldRow
+from douban_pipeline.evaluation.formats import FormatError, GoldRow, filled_lines
 from douban_pipeline.evaluation.metrics import SHOWN, link_is_wrong
 from douban_pipeline.evaluation.runner import Result
 
@@ -163,16 +163,8 @@ def read_predictions(path: Path) -> dict[Key, Prediction]:
     Raises:
         FormatError: The file cannot be read, or a line is no prediction.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise FormatError(f"{path} cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise FormatError(f"{path} is not UTF-8: {error.reason}") from None
     found: dict[Key, Prediction] = {}
-    for line, each in enumerate(text.split("\n"), start=1):
-        if not each.strip():
-            continue
+    for line, each in filled_lines(path):
         try:
             raw = json.loads(each)
             key = (str(raw["file"]), int(raw["row"]), str(raw.get("gid") or ""))

@@ -128,7 +128,12 @@ def _gold(path: Path, line: int, raw: Mapping[str, Any]) -> GoldRow:
     )
 
 
-def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+def filled_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a text file that are not blank, with their numbers from 1.
+
+    Raises:
+        FormatError: The file cannot be read, or is not UTF-8.
+    """
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
@@ -136,8 +141,12 @@ def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     except UnicodeDecodeError as error:
         raise FormatError(f"{path} is not UTF-8: {error.reason}") from None
     for line, each in enumerate(text.split("\n"), start=1):
-        if not each.strip():
-            continue
+        if each.strip():
+            yield line, each
+
+
+def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    for line, each in filled_lines(path):
         try:
             raw = json.loads(each)
         except json.JSONDecodeError as error:
