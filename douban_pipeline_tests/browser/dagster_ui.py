@@ -44,11 +44,11 @@ query Why($id: ID!) { runOrError(runId: $id) { ... on Run { eventConnection(limi
 T = TypeVar("T")
 
 
-def until(condition: Callable[[], T], seconds: float, told: Callable[[], str]) -> T:
-    """Return what ``condition`` returns once it is true; fail with what is ``told`` if it is not within ``seconds``."""
+def until(condition: Callable[[], T], seconds: float, report: Callable[[], str]) -> T:
+    """Return what ``condition`` returns once it is true; fail with the ``report`` if it is not within ``seconds``."""
     deadline = time.monotonic() + seconds
     while not (value := condition()):
-        assert time.monotonic() < deadline, told()
+        assert time.monotonic() < deadline, report()
         time.sleep(POLL_SECONDS)
     return value
 
@@ -180,7 +180,7 @@ def members(group: int) -> list[str]:
                 command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
                 found.append(f"{folder.name} {command[:200]}")
         except OSError:
-            continue  # it has ended meanwhile
+            continue  # it has ended by then
     return found
 
 

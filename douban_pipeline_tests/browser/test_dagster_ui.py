@@ -25,6 +25,6 @@ def test_what_a_command_leaves_behind_is_seen():
         until(lambda: not members(process.pid), 10, lambda: "it does not end with its input")
 
 
-def test_what_does_not_come_true_is_told():
+def test_what_does_not_come_true_is_reported():
     with pytest.raises(AssertionError, match="three of five"):
         until(lambda: False, 0, lambda: "three of five")

@@ -46,7 +46,7 @@ def test_loopback_answers(page: Page):
     assert answer.ok
 
 
-def test_other_machines_are_not_reached_and_told(page: Page, asked_elsewhere: list[str]):
+def test_other_machines_are_not_reached_and_reported(page: Page, asked_elsewhere: list[str]):
     address = "https://img.example.org/p1.jpg"
     with page.expect_event("requestfailed"):
         page.set_content(f"<img src={address}>")

@@ -98,7 +98,7 @@ def decided_by(ui: DagsterUi, run_id: str, vod_id: int) -> Decided:
 
 
 def expect_applied(ui: DagsterUi, decided: Decided) -> None:
-    """Wait until a later run has carried a decision out, and see that library and log say so."""
+    """Wait until a later run has applied a decision, and see that library and log say so."""
     decision, vod_id = decided.row["decision_id"], decided.row["vod_id"]
     until(
         lambda: state_of(ui, decision) == DecisionState.APPLIED,

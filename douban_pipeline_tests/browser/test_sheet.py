@@ -70,9 +70,9 @@ def test_every_key_comes_to_the_decision_it_says(page: Page, library: Library, v
         config = config_of(page)
         assert config["decisions"] == [row], keys
         # Each is one that can be recorded, but for what a source has to say.
-        wishes = [Decision(**{**row, "action": DecisionAction(row["action"])})]
+        requested = [Decision(**{**row, "action": DecisionAction(row["action"])})]
         if row["action"] not in ("set_id", "replace_and_lock"):
-            recording = record(library.services, wishes, reviewer="小王", note="", run_id="run", dry_run=True)
+            recording = record(library.services, requested, reviewer="小王", note="", run_id="run", dry_run=True)
             assert [item.status for item in recording.items] == [DecisionStatus.CHECKED], recording.items[0].reason
         clear(page)
 

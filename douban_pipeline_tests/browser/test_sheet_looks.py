@@ -95,7 +95,7 @@ def test_nothing_hangs_over_the_edge(page: Page, library: Library, tmp_path: Pat
     expect(last.get_by_role("button")).to_be_in_viewport(ratio=0.9)
 
 
-def test_an_empty_queue_is_told(page: Page, library: Library, tmp_path: Path):
+def test_an_empty_queue_is_reported(page: Page, library: Library, tmp_path: Path):
     open_sheet(page, library, tmp_path)
     expect(page.locator("main")).to_have_text("没有待审核的影片。")
     press(page, "j1gu?")

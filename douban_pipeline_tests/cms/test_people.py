@@ -106,7 +106,7 @@ def test_the_first_sight_of_a_name_stays(library, people):
     assert stored(library)["巩俐"] == library.clock.now()
 
 
-def test_what_was_told_before_asks_the_database_nothing(library, people):
+def test_what_was_answered_before_asks_the_database_nothing(library, people):
     people.remember(["张国荣", "巩俐"])
     said = statements(library)
     assert people.remember(["巩俐", "张国荣", "内详"]) == 0

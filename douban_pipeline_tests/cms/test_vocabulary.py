@@ -148,7 +148,7 @@ def test_no_words_are_no_region() -> None:
         ("", "", None),
     ],
 )
-def test_origins_agree_disagree_or_cannot_be_told(a: str, b: str, verdict: bool | None) -> None:
+def test_origins_agree_disagree_or_cannot_be_known(a: str, b: str, verdict: bool | None) -> None:
     left, right = regions_of([a]), regions_of([b])
     assert compatible(left, right) is verdict
     assert compatible(right, left) is verdict

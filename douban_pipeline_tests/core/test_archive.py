@@ -69,7 +69,7 @@ def test_nobody_is_given_what_retention_may_drop(house: House) -> None:
         house.archive.recent("douban", "k", LONGEST_CACHE + timedelta(seconds=1))
 
 
-def test_long_keys_are_told_apart_beyond_what_is_shown(any_house: House) -> None:
+def test_long_keys_are_distinguished_beyond_what_is_shown(any_house: House) -> None:
     archive = any_house.archive
     one, two = "片" * 600 + "1", "片" * 600 + "2"
     first, second = archive.put("s", one, 200, b"x", "v"), archive.put("s", two, 200, b"x", "v")
@@ -166,13 +166,13 @@ def test_an_answer_that_the_database_refuses_leaves_nothing_and_says_so(any_hous
         with pytest.raises(ArchiveError, match=r"^douban: .*answer of 12 bytes.*no space left") as caught:
             put("douban", "subject:geheim", 200, b"body: geheim", "v")
         assert put("douban", "subject:1", 200, b"x", "v") == kept
-    told = "".join(traceback.format_exception(caught.value)).replace(__file__, "")
-    assert "[parameters:" not in told, "the answer is not repeated in the log"
+    written = "".join(traceback.format_exception(caught.value)).replace(__file__, "")
+    assert "[parameters:" not in written, "the answer is not repeated in the log"
     assert ids_of(any_house) == {kept}
     assert put("douban", "subject:geheim", 200, b"body: geheim", "v") in ids_of(any_house)
 
 
-def test_a_full_disk_is_told(house: House) -> None:
+def test_a_full_disk_is_reported(house: House) -> None:
     with house.engine.connect() as connection:
         pages = connection.exec_driver_sql("PRAGMA page_count").scalar_one()
         connection.exec_driver_sql(f"PRAGMA max_page_count = {pages + 2}")

@@ -244,7 +244,9 @@ def test_a_gate_that_cannot_be_read_lets_nothing_through(any_house: House, how: 
             any_house.gate.status()
 
 
-def test_a_good_answer_survives_a_gate_that_breaks_meanwhile(house: House, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_good_answer_survives_a_gate_that_breaks_during_the_call(
+    house: House, caplog: pytest.LogCaptureFixture
+) -> None:
     with house.gate.slot("douban"):
         house.tables.gate.drop(house.engine)
     assert "could not give back" in caplog.text

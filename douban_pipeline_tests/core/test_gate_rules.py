@@ -273,7 +273,7 @@ def test_one_failed_probe_opens_again_for_half_an_hour_to_an_hour() -> None:
     assert max(pauses) - min(pauses) > 20
 
 
-def test_a_probe_that_is_told_to_wait_opens_for_as_long_as_asked() -> None:
+def test_a_probe_that_is_asked_to_wait_opens_for_as_long_as_asked() -> None:
     gate = open_gate()
     gate.ask("probe", AFTER, HOLD)
     gate.leave("probe", SourceThrottled("douban", "HTTP 429", 90), AFTER, Random(0))

@@ -157,9 +157,9 @@ def test_the_key_and_the_question_stay_out_of_archive_gate_and_errors(
     flagged = error(403, message="flagged", reasons=["violence"], flagged_input=PROMPT)
     found = [failure(house, source, say) for say in (quoting, flagged, echoing)]
     assert [type(one) for one in found] == [SourceUnavailable, ModelRefused, SourceWall]
-    told = repr([(str(one), repr(one), repr(one.args)) for one in found]) + caplog.text
+    written = repr([(str(one), repr(one), repr(one.args)) for one in found]) + caplog.text
     for secret in (KEY, PROMPT, PROMPT[:20]):
-        assert secret not in told
+        assert secret not in written
     assert repr(model(house, source.url)).count(KEY) == 0
     source.says(answer())
     house.gate.close(SOURCE)
@@ -362,14 +362,14 @@ def test_what_an_unusable_answer_cost_is_kept(shared: House, source: Source, say
     assert (str(copy), copy.usage) == (str(found), USAGE)
 
 
-def test_a_model_that_refuses_some_films_is_not_ill(shared: House, source: Source) -> None:
+def test_a_model_that_refuses_some_films_is_not_unhealthy(shared: House, source: Source) -> None:
     for _ in range(12):
         failure(shared, source, error(403, reasons=["violence"]))
     status = shared.status(SOURCE)
     assert (status.state, status.failures) == (GateState.CLOSED, 0)
 
 
-def test_a_model_that_never_answers_usably_is_ill(shared: House, source: Source) -> None:
+def test_a_model_that_never_answers_usably_is_unhealthy(shared: House, source: Source) -> None:
     """It costs money each time."""
     for _ in range(40):
         if isinstance(failure(shared, source, answer("{}")), GateClosed):

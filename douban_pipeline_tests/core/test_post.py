@@ -160,7 +160,7 @@ class Tokens:
         yield self
 
 
-def test_tokens_are_reserved_and_then_told(house: House, source: Source) -> None:
+def test_tokens_are_reserved_and_then_reported(house: House, source: Source) -> None:
     gate = Tokens()
     with Fetcher("openrouter", gate, house.archive, house.clock) as fetcher:  # type: ignore[arg-type]
         source.says(GOOD, Say(b"{"))
@@ -194,7 +194,7 @@ def test_nothing_secret_is_shown(
             + connection.execute(select(house.tables.gate)).all()
         )
     printed = "".join(capfd.readouterr())
-    assert "HTTP 500" in printed, "retries are told"
+    assert "HTTP 500" in printed, "retries are logged"
     shown = [printed, caplog.text, repr(rows), str(error), repr(error), repr(fetcher), repr(vars(error))]
     for secret in (KEY, "hidden", "verborgen"):
         assert not any(secret in text for text in shown), secret

@@ -38,7 +38,7 @@ def signature(key: str, text: str) -> str:
     return base64.b64encode(hmac.new(key.encode(), text.encode(), hashlib.sha256).digest()).decode()
 
 
-def test_wecom_is_told_in_markdown(robot: Robot) -> None:
+def test_wecom_is_sent_markdown(robot: Robot) -> None:
     posted = post(robot, "wecom", SECRET)
     content = "**豆瓣已熔断**\n出现验证码\n45 分钟后再试"
     assert posted.json == {"msgtype": "markdown", "markdown": {"content": content}}
@@ -46,7 +46,7 @@ def test_wecom_is_told_in_markdown(robot: Robot) -> None:
     assert posted.headers["content-type"].startswith("application/json")
 
 
-def test_dingtalk_is_told_in_markdown_and_signed_in_the_query(robot: Robot) -> None:
+def test_dingtalk_is_sent_markdown_signed_in_the_query(robot: Robot) -> None:
     posted = post(robot, "dingtalk", SECRET)
     text = "**豆瓣已熔断**\n\n出现验证码\n\n45 分钟后再试"
     assert posted.json == {"msgtype": "markdown", "markdown": {"title": "豆瓣已熔断", "text": text}}
@@ -56,7 +56,7 @@ def test_dingtalk_is_told_in_markdown_and_signed_in_the_query(robot: Robot) -> N
     assert posted.query["key"] == "0123456789-key"
 
 
-def test_feishu_is_told_in_text_and_signed_in_the_body(robot: Robot) -> None:
+def test_feishu_is_sent_text_signed_in_the_body(robot: Robot) -> None:
     said = post(robot, "feishu", SECRET).json
     assert said["msg_type"] == "text"
     assert said["content"] == {"text": "豆瓣已熔断\n出现验证码\n45 分钟后再试"}
@@ -64,7 +64,7 @@ def test_feishu_is_told_in_text_and_signed_in_the_body(robot: Robot) -> None:
     assert said["sign"] == signature(f"{said['timestamp']}\n{SECRET}", "")
 
 
-def test_any_other_address_is_told_in_json_with_the_digest_of_the_body(robot: Robot) -> None:
+def test_any_other_address_is_sent_json_with_the_digest_of_the_body(robot: Robot) -> None:
     robot.status, robot.answer = 204, b""
     posted = post(robot, "generic", SECRET)
     assert posted.json == {
@@ -153,9 +153,9 @@ def test_no_error_and_no_log_holds_the_address_or_the_secret(robot: Robot, caplo
         for url in (robot.url, *urls):
             with pytest.raises(WebhookError) as caught:
                 post_alert(form, url, SECRET, TOLD, now=START)
-            told = "".join(traceback.format_exception(caught.value)) + repr(caught.value)
-            assert "0123456789" not in told
-            assert SECRET not in told
+            written = "".join(traceback.format_exception(caught.value)) + repr(caught.value)
+            assert "0123456789" not in written
+            assert SECRET not in written
     assert "0123456789" not in caplog.text
     assert SECRET not in caplog.text
 

@@ -101,7 +101,7 @@ def test_the_launchpad_opens_with_the_defaults_of_the_class_in_the_order_of_its_
 
 
 @pytest.mark.parametrize("opening", [{}, {"lines": []}, {"lines": [], "width": 1.0, "text": "another default"}])
-def test_nothing_is_left_out_and_no_default_stands_twice(opening: dict[str, Any]) -> None:
+def test_nothing_is_left_out_and_no_default_is_given_twice(opening: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="Painting: opens with"):
         painted(opening=opening)
 

@@ -35,9 +35,9 @@ def test_it_finds_what_searxng_finds(server, client):
     assert (body["code"], body["msg"], body["data"]["_type"]) == (200, None, "SearchResponse")
     assert body["data"]["queryContext"] == {"originalQuery": QUERY}
     results = client.get(server.search_url, params={"q": QUERY, "format": "json"}).json()["results"]
-    told = [(result["url"], result["title"], result["content"]) for result in results]
-    assert [(page["url"], page["name"], page["snippet"]) for page in found(client, server)] == told
-    assert any("90000101" in url for url, _, _ in told)
+    expected = [(result["url"], result["title"], result["content"]) for result in results]
+    assert [(page["url"], page["name"], page["snippet"]) for page in found(client, server)] == expected
+    assert any("90000101" in url for url, _, _ in expected)
     assert body == client.post(server.bocha_url, json={"query": QUERY}).json(), "the same each time"
 
 

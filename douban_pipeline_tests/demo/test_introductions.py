@@ -327,7 +327,7 @@ def test_answers_that_cannot_be_used_cost_money_all_the_same(server: Model) -> N
     assert server.ask(sheet(FAREWELL)).json()["choices"][0]["finish_reason"] == "length"
 
 
-def test_every_fault_of_the_model_is_told_apart_from_an_introduction(server: Model) -> None:
+def test_every_fault_of_the_model_is_distinguished_from_an_introduction(server: Model) -> None:
     for fault in MODEL_FAULTS:
         server.faults.add("llm", fault, times=1)
         answer = server.ask(sheet(FAREWELL))

@@ -132,7 +132,7 @@ def test_quirks_vary_by_subject_and_all_occur():
 
 
 @pytest.mark.parametrize("names", [["甲/乙", "丙"], ["One, Two", "Three"], ["a/b", "c,d", "e、f"]])
-def test_a_separator_never_stands_inside_a_name_where_one_is_free(names):
+def test_a_separator_is_never_inside_a_name_where_one_is_free(names):
     for number in range(40):
         joined = douban_fields({**FAREWELL, "id": number, "actors": names})["vod_actor"]
         marks = [mark for mark in (" / ", "/", ",", "、") if joined.split(mark) == names]

@@ -69,7 +69,7 @@ def test_ids_are_unique(subjects: list[SampleSubject], videos: list[SampleVideo]
     assert all(1 <= video["vod_id"] <= 4000 for video in videos)
 
 
-def test_invented_ids_are_told_from_real_ones(subjects: list[SampleSubject]) -> None:
+def test_invented_ids_are_distinguished_from_real_ones(subjects: list[SampleSubject]) -> None:
     invented = [subject["id"] for subject in subjects if subject["id"] >= 90_000_000]
     assert invented
     assert all(number in INVENTED_IDS for number in invented)

@@ -53,8 +53,8 @@ def test_the_example_has_every_variable_that_is_needed_and_no_secret():
 
 def test_a_shell_reads_the_example_as_systemd_does(tmp_path):
     script = f"set -a; . {DEPLOY / 'env.example'}; env -0"
-    told = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True, env={}).stdout
-    read = dict(item.split("=", 1) for item in told.split("\0") if item)
+    output = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True, env={}).stdout
+    read = dict(item.split("=", 1) for item in output.split("\0") if item)
     assert {name: read.get(name) for name in environment()} == environment()
 
 

@@ -1,4 +1,4 @@
-"""A failed run is told of by its cause, a failed guard by its name, and both once."""
+"""A failed run is reported by its cause, a failed guard by its name, and both once."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -111,7 +111,7 @@ def tick(result: dg.ExecuteInProcessResult, instance: dg.DagsterInstance, servic
     alert_on_run_failure(context)
 
 
-def told(robot: Robot) -> list[str]:
+def reported(robot: Robot) -> list[str]:
     return [posted.json["title"] for posted in robot.posted]
 
 
@@ -120,7 +120,7 @@ def test_many_failed_runs_of_one_cause_are_one_message(
 ) -> None:
     for number in (17, 170_231, 4):
         tick(fail(job, instance, error=f"video {number} is odd\nand more"), instance, library.services)
-    assert told(robot) == ["运行失败：make_films / films"]
+    assert reported(robot) == ["运行失败：make_films / films"]
     assert robot.posted[0].json["text"].startswith("ValueError: video 17 is odd\n同一原因只提醒一次")
     [alert] = open_alerts(library.services)
     assert (alert.cause, alert.times) == ("run:make_films:films:ValueError: video # is odd", 3)
@@ -148,18 +148,18 @@ def test_what_a_job_refuses_a_person_it_tells_that_person_alone(
     assert len(robot.posted) == messages
 
 
-def test_a_failed_guard_is_told_of_in_place_of_its_run(
+def test_a_failed_guard_is_reported_in_place_of_its_run(
     library: Library, instance: dg.DagsterInstance, job: dg.JobDefinition, robot: Robot
 ) -> None:
     for found in (3, 4):
         tick(fail(job, instance, found=found), instance, library.services)
-    assert told(robot) == ["守卫未通过：films / films_hold"], "neither the run nor the warning is told of"
+    assert reported(robot) == ["守卫未通过：films / films_hold"], "neither the run nor the warning is told of"
     assert robot.posted[0].json["text"].startswith("3 处不符合，分片 05, 17\n")
     [alert] = open_alerts(library.services)
     assert (alert.cause, alert.kind, alert.times) == ("guard:films:films_hold", "guard", 2)
 
 
-def test_a_run_that_ended_outside_of_any_step_is_told_of_as_a_whole(
+def test_a_run_that_ended_outside_of_any_step_is_reported_as_a_whole(
     instance: dg.DagsterInstance, job: dg.JobDefinition
 ) -> None:
     run = instance.create_run_for_job(job)
@@ -178,7 +178,7 @@ def test_what_cannot_be_sent_waits(
     assert (alert.sent_at, alert.send_error) == (None, "HTTP 502")
 
 
-def test_without_the_database_people_are_told_all_the_same(
+def test_without_the_database_people_are_alerted_all_the_same(
     instance: dg.DagsterInstance, job: dg.JobDefinition, robot: Robot
 ) -> None:
     options = {"alert_webhook_url": robot.url, "alert_webhook_kind": "generic", "database_url": NOWHERE}
@@ -187,7 +187,7 @@ def test_without_the_database_people_are_told_all_the_same(
     for _ in range(2):
         tick(failed, instance, services)
     services.close()
-    assert told(robot) == ["运行失败：make_films / films（数据库不可用，可能重复提醒）"] * 2
+    assert reported(robot) == ["运行失败：make_films / films（数据库不可用，可能重复提醒）"] * 2
     assert all(b"s3cret-pass" not in posted.body for posted in robot.posted)
 
 
@@ -204,7 +204,7 @@ def test_without_the_database_and_the_webhook_the_tick_fails(
     assert robot.url not in str(caught.value)
 
 
-def test_before_our_tables_exist_people_are_told_all_the_same(
+def test_before_our_tables_exist_people_are_alerted_all_the_same(
     tmp_path: Path, instance: dg.DagsterInstance, job: dg.JobDefinition, robot: Robot
 ) -> None:
     options = {"alert_webhook_url": robot.url, "database_url": f"sqlite:///{tmp_path / 'none.sqlite'}"}
@@ -236,5 +236,5 @@ def test_the_daemon_gives_it_every_failed_run_of_the_code_location(
             fail(job, instance, error=f"odd {number}")
         while (moved := evaluate(cursor)) != cursor:
             cursor = moved
-    assert told(robot) == ["运行失败：make_films / films"]
+    assert reported(robot) == ["运行失败：make_films / films"]
     assert [alert.times for alert in open_alerts(library.services)] == [2]

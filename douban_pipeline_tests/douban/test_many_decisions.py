@@ -1,4 +1,4 @@
-"""Hundreds of decisions, fifty of them bad: the good ones are carried out and logged, the bad ones are refused with a
+"""Hundreds of decisions, fifty of them bad: the good ones are applied and logged, the bad ones are refused with a
 sentence, and taking the batch back restores every byte but those that somebody else changed since.
 
 ``DOUBAN_TEST_DECISIONS`` says how many (360 by default, more than any step takes at once; 1000 takes some minutes).
@@ -232,14 +232,14 @@ def _meddle(scenario: Scenario, site: Site, todo: dict[str, list[int]]) -> None:
             entry["rating"] = 3.3
 
 
-def _play_until_quiet(scenario: Scenario, *, told: frozenset[str] = frozenset()) -> None:
-    """Run the chain until nothing is due and no decision waits; ``told`` are the guards that have something to say."""
+def _play_until_quiet(scenario: Scenario, *, reported: frozenset[str] = frozenset()) -> None:
+    """Run the chain until nothing is due and no decision waits; ``reporting``: guards that may say something."""
     services = scenario.services
     for _ in range(10):
         scenario.clock.advance(minutes=2)
         if not DueVideos(services.engine, services.tables, services.settings, services.clock).overview():
             return
-        assert scenario.play().failed_guards == told
+        assert scenario.play().failed_guards == reported
     raise AssertionError("there is always something to do")
 
 
@@ -304,7 +304,7 @@ def _written_over(about: dict[Do, list[int]]) -> set[int]:
 
 
 def _edit(scenario: Scenario, site: Site, about: dict[Do, list[int]]) -> dict[int, set[str]]:
-    """Do what others do after the decisions were carried out; return which columns that keeps, by video."""
+    """Do what others do after the decisions were applied; return which columns that keeps, by video."""
     library, other = scenario.library, site.subjects[0]["id"]
     kept = {}
     for action, values in (
@@ -361,5 +361,5 @@ def test_of_hundreds_of_decisions_fifty_are_bad(stage: Callable[..., Scenario]) 
         moved = {vod_id for vod_id in now if now[vod_id] != states[vod_id]}
         assert moved <= {*kept, *matched, *itertools.chain(*todo.values())}
         # Nor is anything that was taken back written again.
-        _play_until_quiet(scenario, told=frozenset({"writes_take_hold", "locked_untouched"}))
+        _play_until_quiet(scenario, reported=frozenset({"writes_take_hold", "locked_untouched"}))
         assert _differences(before, _rows(scenario)) == kept

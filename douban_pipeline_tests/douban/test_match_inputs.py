@@ -1,4 +1,4 @@
-"""What the matcher is told is what the site and Douban mean, whatever dirt the columns hold."""
+"""What the matcher is given is what the site and Douban mean, whatever dirt the columns hold."""
 
 from __future__ import annotations
 

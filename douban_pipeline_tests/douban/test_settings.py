@@ -159,7 +159,7 @@ def test_a_lease_shorter_than_the_longest_step_is_refused(refusal, monkeypatch, 
     assert load_settings().lease_seconds == least
 
 
-def test_every_mistake_is_told_at_once(refusal):
+def test_every_mistake_is_reported_at_once(refusal):
     message = refusal(TOP_N="99", BATCH_SIZE="no", SITE_TIMEZONE="Mars", TOP="5")
     assert len(message.splitlines()) == 1 + 4
     assert all(name in message for name in ("TOP_N = '99'", "BATCH_SIZE = 'no'", "SITE_TIMEZONE = 'Mars'", "TOP is no"))
@@ -223,7 +223,7 @@ def test_the_env_file_is_read_and_the_environment_wins(monkeypatch, tmp_path):
     assert str(settings.zone) == "Asia/Tokyo"
 
 
-def test_a_mistake_in_the_env_file_is_told_just_so(refusal, tmp_path):
+def test_a_mistake_in_the_env_file_is_reported_just_so(refusal, tmp_path):
     (tmp_path / ".env").write_text(f"{P}TOP_NN=7\n{P}TOP_N=seven\n", encoding="utf-8")
     message = refusal()
     assert f"{P}TOP_NN is no setting; did you mean {P}TOP_N?" in message
@@ -245,7 +245,7 @@ def test_a_mistake_in_the_env_file_is_told_just_so(refusal, tmp_path):
         ("http://[2001:db8::1]/x", False),
     ],
 )
-def test_more_than_a_public_source_stands_is_for_this_machine_alone(refusal, monkeypatch, source, url, loopback):
+def test_more_than_a_public_source_allows_is_for_this_machine_alone(refusal, monkeypatch, source, url, loopback):
     monkeypatch.setenv(f"{P}{source}_URL", url)
     monkeypatch.setenv(f"{P}{source}_REQUESTS_PER_MINUTE", "60")
     assert getattr(load_settings(), f"{source.lower()}_requests_per_minute") == 60
@@ -376,7 +376,7 @@ def test_what_one_setting_needs_of_another_is_said(refusal, monkeypatch, variabl
     assert said in refusal(**variables)
 
 
-def test_keys_come_from_variables_of_their_own_and_are_never_told(monkeypatch):
+def test_keys_come_from_variables_of_their_own_and_are_never_reported(monkeypatch):
     monkeypatch.setenv("OPENROUTER_API_KEY", "sk-or-secret")
     monkeypatch.setenv(f"{P}ALERT_WEBHOOK_URL", "https://example.org/send?key=secret")
     settings = load_settings()
@@ -386,9 +386,9 @@ def test_keys_come_from_variables_of_their_own_and_are_never_told(monkeypatch):
 
 
 def test_a_wrong_webhook_is_refused_without_telling_it(refusal):
-    told = refusal(ALERT_WEBHOOK_URL="example.org/send?key=secret")
-    assert "DOUBAN_PIPELINE_ALERT_WEBHOOK_URL is not usable" in told
-    assert "secret" not in told
+    reported = refusal(ALERT_WEBHOOK_URL="example.org/send?key=secret")
+    assert "DOUBAN_PIPELINE_ALERT_WEBHOOK_URL is not usable" in reported
+    assert "secret" not in reported
 
 
 def test_every_source_is_known_wherever_sources_are_named():

@@ -92,7 +92,7 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> Callable[[Judge], None]:
     return put
 
 
-def told(request: EvaluationRequest, *, terminal: bool = False) -> tuple[bool, str]:
+def reported(request: EvaluationRequest, *, terminal: bool = False) -> tuple[bool, str]:
     output = io.StringIO()
     console = Console(file=output, width=160, force_terminal=terminal, color_system=None)
     kept = run(request, console, FakeClock(datetime(2026, 3, 1, tzinfo=UTC)))
@@ -109,7 +109,7 @@ def files(folder: Path) -> set[str]:
 
 def test_a_profile_writes_predictions_and_report(tmp_path: Path, corpus: Path, gold: list[Path], judged):
     out = tmp_path / "deep" / "out"
-    kept, output = told(request(corpus, gold, out))
+    kept, output = reported(request(corpus, gold, out))
     assert kept
     assert files(out) == {"predictions.jsonl", "report.md", "report.html"}
     rows = [json.loads(line) for line in (out / "predictions.jsonl").read_text(encoding="utf-8").splitlines()]
@@ -130,7 +130,7 @@ def test_several_profiles_have_folders_of_their_own_and_a_summary(
     tmp_path: Path, corpus: Path, gold: list[Path], judged
 ):
     judged(badly)
-    _, output = told(request(corpus, gold, tmp_path / "out", *PROFILES))
+    _, output = reported(request(corpus, gold, tmp_path / "out", *PROFILES))
     each = {f"{name}/{file}" for name in PROFILES for file in ("predictions.jsonl", "report.md", "report.html")}
     assert files(tmp_path / "out") == each | {"summary.md", "summary.html"}
     summary = (tmp_path / "out" / "summary.md").read_text(encoding="utf-8")
@@ -143,9 +143,9 @@ def test_an_earlier_report_is_compared_with_even_where_it_is_overwritten(
     tmp_path: Path, corpus: Path, gold: list[Path], judged
 ):
     out = tmp_path / "out"
-    told(request(corpus, gold, out))
+    reported(request(corpus, gold, out))
     judged(lambda row, _: result(row, best=100))
-    _, output = told(request(corpus, gold, out, against=out))
+    _, output = reported(request(corpus, gold, out, against=out))
     assert "regressed 4, improved 0, unchanged 1, new 0, gone 0" in output
     assert f"## Against {out}" in (out / "report.md").read_text(encoding="utf-8")
 
@@ -168,31 +168,31 @@ def test_limits(
 ):
     judged(badly)
     profiles = ("calibrated",) if limits.least_coverage == 1.0 or not said else PROFILES
-    found, output = told(request(corpus, gold, tmp_path / "out", *profiles, limits=limits))
+    found, output = reported(request(corpus, gold, tmp_path / "out", *profiles, limits=limits))
     assert found is kept
     assert said in output
     assert ("not kept:" in output) is not kept
 
 
 def test_coverage_of_no_rows_is_not_kept(tmp_path: Path, corpus: Path, gold: list[Path], judged):
-    kept, output = told(request(corpus, gold[1:], tmp_path / "out", limits=EvaluationLimits(least_coverage=0.0)))
+    kept, output = reported(request(corpus, gold[1:], tmp_path / "out", limits=EvaluationLimits(least_coverage=0.0)))
     assert not kept
     assert "no row of a headline source" in output
 
 
 def test_a_limit_takes_the_first_rows_of_each_file(tmp_path: Path, corpus: Path, gold: list[Path], judged):
-    told(request(corpus, gold, tmp_path / "out", limit=1))
+    reported(request(corpus, gold, tmp_path / "out", limit=1))
     assert len((tmp_path / "out" / "predictions.jsonl").read_text(encoding="utf-8").splitlines()) == 2
 
 
 def test_progress_is_shown_on_a_terminal_only(tmp_path: Path, corpus: Path, gold: list[Path], judged):
-    assert "5/5" in told(request(corpus, gold, tmp_path / "out"), terminal=True)[1]
-    assert "5/5" not in told(request(corpus, gold, tmp_path / "out"))[1]
+    assert "5/5" in reported(request(corpus, gold, tmp_path / "out"), terminal=True)[1]
+    assert "5/5" not in reported(request(corpus, gold, tmp_path / "out"))[1]
 
 
 def test_whoever_stops_it_finds_the_earlier_report_as_it_was(tmp_path: Path, corpus: Path, gold: list[Path], judged):
     out = tmp_path / "out"
-    told(request(corpus, gold, out))
+    reported(request(corpus, gold, out))
     before = {name: (out / name).read_bytes() for name in files(out)}
 
     def stop(row: GoldRow, profile: Profile) -> Result:
@@ -200,7 +200,7 @@ def test_whoever_stops_it_finds_the_earlier_report_as_it_was(tmp_path: Path, cor
 
     judged(stop)
     with pytest.raises(KeyboardInterrupt):
-        told(request(corpus, gold, out))
+        reported(request(corpus, gold, out))
     assert {name: (out / name).read_bytes() for name in files(out)} == before
 
 
@@ -216,44 +216,44 @@ def test_stopped_while_writing_nothing_half_is_left(
 
     monkeypatch.setattr(Path, "write_text", write_half)
     with pytest.raises(KeyboardInterrupt):
-        told(request(corpus, gold, out))
+        reported(request(corpus, gold, out))
     assert files(out) == set()
 
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path, corpus: Path, gold: list[Path], judged):
     (tmp_path / "file").touch()
     with pytest.raises(EvaluationError, match=r"cannot be written: .*; name another folder with --out"):
-        told(request(corpus, gold, tmp_path / "file" / "out"))
+        reported(request(corpus, gold, tmp_path / "file" / "out"))
 
 
-def test_nothing_to_measure_is_told(tmp_path: Path, corpus: Path, gold: list[Path], judged):
+def test_nothing_to_measure_is_reported(tmp_path: Path, corpus: Path, gold: list[Path], judged):
     empty = write(tmp_path / "empty.jsonl", [])
     with pytest.raises(EvaluationError, match=r"there is no row in .*empty\.jsonl"):
-        told(request(corpus, [empty], tmp_path / "out"))
+        reported(request(corpus, [empty], tmp_path / "out"))
     with pytest.raises(EvaluationError, match=r"empty\.jsonl holds no subject"):
-        told(request(empty, gold, tmp_path / "out"))
+        reported(request(empty, gold, tmp_path / "out"))
 
 
-def test_files_of_one_name_could_not_be_told_apart(tmp_path: Path, corpus: Path, gold: list[Path], judged):
+def test_files_of_one_name_could_not_be_distinguished(tmp_path: Path, corpus: Path, gold: list[Path], judged):
     (tmp_path / "more").mkdir()
     twin = write(tmp_path / "more" / "gold.jsonl", GOLD)
     with pytest.raises(EvaluationError, match=r"two gold files are called gold\.jsonl"):
-        told(request(corpus, [*gold, twin], tmp_path / "out"))
+        reported(request(corpus, [*gold, twin], tmp_path / "out"))
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path, corpus: Path, gold: list[Path], judged):
     with pytest.raises(FormatError, match=r"nowhere\.jsonl cannot be read: No such file"):
-        told(request(corpus, [tmp_path / "nowhere.jsonl"], tmp_path / "out"))
+        reported(request(corpus, [tmp_path / "nowhere.jsonl"], tmp_path / "out"))
     with pytest.raises(FormatError, match=r"nowhere\.jsonl cannot be read: No such file"):
-        told(request(tmp_path / "nowhere.jsonl", gold, tmp_path / "out"))
+        reported(request(tmp_path / "nowhere.jsonl", gold, tmp_path / "out"))
 
 
-def test_an_earlier_report_that_is_not_there_is_told_before_the_work(
+def test_an_earlier_report_that_is_not_there_is_reported_before_the_work(
     tmp_path: Path, corpus: Path, gold: list[Path], judged
 ):
     judged(lambda row, _: pytest.fail("judged in vain"))
     with pytest.raises(FormatError, match="holds no earlier report"):
-        told(request(corpus, gold, tmp_path / "out", against=tmp_path))
+        reported(request(corpus, gold, tmp_path / "out", against=tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -304,7 +304,7 @@ def test_the_settings_have_their_say_and_gold_files_may_each_have_their_option(
     assert "Weights or thresholds are not the defaults" in report
 
 
-def test_what_is_wrong_is_told_in_a_line(tmp_path: Path, corpus: Path):
+def test_what_is_wrong_is_reported_in_a_line(tmp_path: Path, corpus: Path):
     name = "broken [1].jsonl"
     (tmp_path / name).write_text(json.dumps(GOLD[0]) + '\n{"vod_name": ', encoding="utf-8")
     done = run_cli("evaluate", "--corpus", str(corpus), "--gold", name, cwd=tmp_path)
@@ -320,7 +320,7 @@ def test_rows_are_judged_once_more_without_their_truth(tmp_path: Path, corpus: P
         return result(row, best=100) if row.row == 1 else result(row, "NOT_FOUND", None)
 
     judged(credulous)
-    kept, output = told(request(corpus, gold[:1], tmp_path / "out", limits=EvaluationLimits(most_wrong=0)))
+    kept, output = reported(request(corpus, gold[:1], tmp_path / "out", limits=EvaluationLimits(most_wrong=0)))
     assert kept, "what happens without the truth is told, not counted among the wrong links"
     line = next(line for line in output.splitlines() if "Truth taken out " in line)
     assert line.split()[3:7] == ["3", "33.3", "%", "1"]
@@ -329,7 +329,7 @@ def test_rows_are_judged_once_more_without_their_truth(tmp_path: Path, corpus: P
         assert "Links with the truth taken out (1)" in text, name
     assert len((tmp_path / "out" / "predictions.jsonl").read_text(encoding="utf-8").splitlines()) == 3
     without = request(corpus, gold[:1], tmp_path / "without", hide_truth=False)
-    assert "Truth taken out" not in told(without)[1]
+    assert "Truth taken out" not in reported(without)[1]
 
 
 def test_a_hidden_truth_is_not_found(corpus: Path, gold: list[Path]):

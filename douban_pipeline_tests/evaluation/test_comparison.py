@@ -94,7 +94,7 @@ def test_what_was_written_is_read_back(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ('{"file": "a", "row": 1}\n', "line 1: no prediction: KeyError('douban_id')"),
         ('\n{"file"', "line 2: no prediction"),
@@ -102,12 +102,12 @@ def test_what_was_written_is_read_back(tmp_path: Path):
         ('{"file": "a", "row": 1, "douban_id": null, "verdict": "REVIEW", "candidates": [3]}', "line 1: no prediction"),
     ],
 )
-def test_a_broken_line_is_named(tmp_path: Path, text: str, told: str):
+def test_a_broken_line_is_named(tmp_path: Path, text: str, message: str):
     path = tmp_path / "predictions.jsonl"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(FormatError, match=r"predictions\.jsonl, ") as caught:
         read_predictions(path)
-    assert told in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path):

@@ -23,19 +23,19 @@ def judged(request: pytest.FixtureRequest) -> tuple[str, list[Result]]:
     return request.param, results
 
 
-def told(results: list[Result]) -> list[str]:
+def reported(results: list[Result]) -> list[str]:
     return [f"{each.gold.row} {each.gold.video.title} → {each.douban_id}: {each.explanation}" for each in results]
 
 
 def test_nothing_is_linked_wrongly(judged):
     _, results = judged
-    assert told([result for result in results if result.wrong]) == []
+    assert reported([result for result in results if result.wrong]) == []
 
 
 def test_what_was_linked_still_is(judged):
     profile, results = judged
     headline, rich = (group.measures for group in glance(results).groups[:2])
-    waiting = told([each for each in results if each.gold.expected is not None and not each.confirmed])
+    waiting = reported([each for each in results if each.gold.expected is not None and not each.confirmed])
     assert (headline.linked.share or 0) >= LEAST_COVERAGE[profile], waiting
     assert (rich.linked.share or 0) >= LEAST_RICH[profile], waiting
 

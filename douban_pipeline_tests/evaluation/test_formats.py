@@ -157,7 +157,7 @@ def test_lines_are_counted_as_an_editor_counts_them(write):
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "message"),
     [
         ("{", "no JSON"),
         ('{"id": 1,}', "no JSON"),
@@ -170,12 +170,12 @@ def test_lines_are_counted_as_an_editor_counts_them(write):
         ({"id": "1", "title": "片", "aka": 5}, "no subject with `id` and `title`"),
     ],
 )
-def test_a_bad_line_of_a_corpus_is_named(write, line, told):
+def test_a_bad_line_of_a_corpus_is_named(write, line, message):
     path = write(SUBJECT, line)
     with pytest.raises(FormatError) as caught:
         read_corpus(path)
     assert str(caught.value).startswith(f"{path}, line 2: ")
-    assert told in str(caught.value)
+    assert message in str(caught.value)
 
 
 @pytest.mark.parametrize(

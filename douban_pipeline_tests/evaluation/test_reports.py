@@ -147,8 +147,13 @@ def test_every_wrong_link_is_listed_with_both_subjects_and_its_explanation(rende
     for row in range(1, 121):
         assert f"片名{row} (2015)" in text
         assert f"说明{row}。" in text
-    for told in ("错的 (1999)", "青石巷 (2015)", "https://movie.douban.com/subject/101/", "no subject of the corpus"):
-        assert told in text
+    for expected in (
+        "错的 (1999)",
+        "青石巷 (2015)",
+        "https://movie.douban.com/subject/101/",
+        "no subject of the corpus",
+    ):
+        assert expected in text
 
 
 def test_no_wrong_link_is_said_to_be_none(render):

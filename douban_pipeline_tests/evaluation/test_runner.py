@@ -31,14 +31,14 @@ def row(video: Video, number=1, expected: int | None = 90_000_101, **changes) ->
 
 def test_a_prediction_holds_what_is_asked_for_and_no_more():
     [found] = evaluate(CORPUS, [row(RICH, 4, gid="g4")], PLAN)
-    told = json.loads(json.dumps(found.to_json()))
-    assert list(told) == FIELDS
-    assert (told["file"], told["row"], told["gid"]) == ("gold.jsonl", 4, "g4")
-    assert (told["verdict"], told["douban_id"], told["score"]) == ("CONFIRMED", "90000101", 90.0)
-    assert (told["conflicts"], told["reasons"]) == ([], [])
-    assert told["candidates"][0] == {"douban_id": "90000101", "score": 90.0}
-    assert all(set(each) == {"douban_id", "score"} for each in told["candidates"])
-    assert told["requests"] == 2, "one search and one question about the subject"
+    stored = json.loads(json.dumps(found.to_json()))
+    assert list(stored) == FIELDS
+    assert (stored["file"], stored["row"], stored["gid"]) == ("gold.jsonl", 4, "g4")
+    assert (stored["verdict"], stored["douban_id"], stored["score"]) == ("CONFIRMED", "90000101", 90.0)
+    assert (stored["conflicts"], stored["reasons"]) == ([], [])
+    assert stored["candidates"][0] == {"douban_id": "90000101", "score": 90.0}
+    assert all(set(each) == {"douban_id", "score"} for each in stored["candidates"])
+    assert stored["requests"] == 2, "one search and one question about the subject"
 
 
 def test_a_row_without_an_id_of_its_own_has_none():
@@ -48,10 +48,10 @@ def test_a_row_without_an_id_of_its_own_has_none():
 
 def test_what_is_not_found_is_null():
     [found] = evaluate(CORPUS, [row(Video(2, "查无此片之谜", year=2020))], PLAN)
-    told = found.to_json()
-    assert (told["verdict"], told["douban_id"], told["score"], told["lead"]) == ("NOT_FOUND", None, None, None)
-    assert (told["candidates"], told["reasons"]) == ([], ["NO_CANDIDATES"])
-    assert told["requests"] >= 1
+    stored = found.to_json()
+    assert (stored["verdict"], stored["douban_id"], stored["score"], stored["lead"]) == ("NOT_FOUND", None, None, None)
+    assert (stored["candidates"], stored["reasons"]) == ([], ["NO_CANDIDATES"])
+    assert stored["requests"] >= 1
 
 
 def test_conflicts_are_those_of_the_top_candidate_and_reasons_those_of_the_verdict():

@@ -1,4 +1,4 @@
-"""People, regions, kinds, years, lengths: what agrees, what does not, what cannot be told."""
+"""People, regions, kinds, years, lengths: what agrees, what does not, what cannot be known."""
 
 from __future__ import annotations
 

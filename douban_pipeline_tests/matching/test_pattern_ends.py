@@ -1,4 +1,4 @@
-"""A pattern is passed over only where it cannot match."""
+"""A pattern is skipped only where it cannot match."""
 
 from __future__ import annotations
 

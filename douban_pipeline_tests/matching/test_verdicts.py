@@ -162,7 +162,7 @@ def test_other_rejects_go_to_nobody(subject):
     assert judge(FILM, [replace(known, **subject)]).status is Status.NOT_FOUND
 
 
-def test_an_ill_source_yields_no_verdict():
+def test_an_unhealthy_source_yields_no_verdict():
     for subjects in ([], [FILM_SUBJECT]):
         verdict = judge(FILM, subjects, source_healthy=False)
         assert (verdict.status, verdict.douban_id) == (Status.UNDECIDED, None)
@@ -289,7 +289,7 @@ def test_adding_a_reject_never_confirms(change, complete):
 
 
 @given(matches(), GIVEN)
-def test_what_is_told_beside_the_facts_only_makes_stricter(match, given):
+def test_what_is_given_beside_the_facts_only_makes_stricter(match, given):
     video, subjects = match
     bound = judge(video, subjects, **given)
     free = judge(video, subjects, profile=given["profile"])

@@ -109,7 +109,7 @@ def test_settings_are_shown_without_the_password(tmp_path: Path) -> None:
         assert variable(name) in result.stdout
 
 
-def test_wrong_settings_are_told_in_lines_without_a_trace(tmp_path: Path) -> None:
+def test_wrong_settings_are_reported_in_lines_without_a_trace(tmp_path: Path) -> None:
     result = run("setup", cwd=tmp_path, fresh=True, DOUBAN_PIPELINE_TOP_N="0", DOUBAN_PIPELINE_DRYRUN="true")
     assert result.returncode == 2
     assert "DOUBAN_PIPELINE_TOP_N = '0' is not allowed" in result.stdout
@@ -123,16 +123,16 @@ def test_a_narrow_terminal_cuts_no_variable_off(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("url", "told"),
+    ("url", "message"),
     [
         ("mysql+pymysql://nobody@127.0.0.1:1/nowhere", "cannot be reached"),
         ("sqlite:///empty.sqlite", "there is no table mac_vod"),
     ],
 )
-def test_a_database_that_is_not_the_cms_is_told_with_the_remedy(tmp_path: Path, url: str, told: str) -> None:
+def test_a_database_that_is_not_the_cms_is_reported_with_the_remedy(tmp_path: Path, url: str, message: str) -> None:
     result = run("setup", cwd=tmp_path, DOUBAN_PIPELINE_DATABASE_URL=url, DAGSTER_HOME=str(tmp_path))
     assert result.returncode == 2
-    assert told in result.stdout
+    assert message in result.stdout
     assert "DOUBAN_PIPELINE_DATABASE_URL" in result.stdout
     assert "Traceback" not in result.stdout + result.stderr
 

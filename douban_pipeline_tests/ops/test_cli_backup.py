@@ -91,7 +91,7 @@ def saved(library: Library, path: Path) -> Path:
     return path
 
 
-def put_back(library: Library, path: Path, **options) -> None:
+def restore_copy(library: Library, path: Path, **options) -> None:
     restore(library.engine, library.tables, library.prefix, path, library.clock.now(), **options)
 
 
@@ -121,11 +121,11 @@ def test_what_was_saved_comes_back_to_the_byte_and_what_was_replaced_is_kept(lib
 
     [kept] = (tmp_path / "backups").iterdir()
     assert str(kept) in doing.said
-    put_back(library, kept, replace=True)
+    restore_copy(library, kept, replace=True)
     assert checksums(library) == after
 
 
-def test_the_password_stands_on_no_command_line(library, tmp_path, monkeypatch):
+def test_the_password_is_on_no_command_line(library, tmp_path, monkeypatch):
     """Not in what the server's programs are called with, nor in their environment."""
     dump, spied = backups.program(backups.DUMP), tmp_path / "bin" / "mariadb-dump"
     spied.parent.mkdir()
@@ -165,7 +165,7 @@ def test_a_backup_that_is_killed_leaves_the_one_before(library, tmp_path):
     assert not partial.exists()
 
 
-def test_a_full_disk_is_told_and_leaves_the_backup_before(library, tmp_path):
+def test_a_full_disk_is_reported_and_leaves_the_backup_before(library, tmp_path):
     path = saved(library, tmp_path / "ours.sql.gz")
     before = path.read_bytes()
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -190,7 +190,7 @@ def test_only_the_newest_backups_of_a_folder_are_kept(library, tmp_path, call):
     assert {"other.sql.gz", "douban_pipeline-mac_20260104T000000Z.sql.gz"} < set(names)
 
 
-def told(library: Library, path: Path, **options) -> str:
+def reported(library: Library, path: Path, **options) -> str:
     now = library.clock.now()
     plan = plan_restore(library.engine, library.tables, library.prefix, path, now, **{"replace": True, **options})
     return "; ".join(plan.refusals)
@@ -198,8 +198,8 @@ def told(library: Library, path: Path, **options) -> str:
 
 def test_what_must_not_be_restored_is_refused(library, tmp_path):
     path = saved(library, tmp_path / "ours.sql.gz")
-    assert told(library, path) == ""
-    assert "say --replace" in told(library, path, replace=False)
+    assert reported(library, path) == ""
+    assert "say --replace" in reported(library, path, replace=False)
 
     def changed(old: str, new: str) -> Path:
         sql = gzip.decompress(path.read_bytes()).replace(old.encode(), new.encode(), 1)
@@ -208,17 +208,17 @@ def test_what_must_not_be_restored_is_refused(library, tmp_path):
         return other
 
     head = migrations.head("mac_")
-    assert "tables under 'xx_'" in told(library, changed('"prefix": "mac_"', '"prefix": "xx_"'))
-    assert "of version 9999" in told(library, changed(f'"version": "{head}"', '"version": "9999"'))
+    assert "tables under 'xx_'" in reported(library, changed('"prefix": "mac_"', '"prefix": "xx_"'))
+    assert "of version 9999" in reported(library, changed(f'"version": "{head}"', '"version": "9999"'))
     library.enqueue(library.queue(), [NewTask(1, TaskType.SYNC_DOUBAN, TaskStage.SYNC)])
     library.execute(
         "UPDATE mac_douban_task SET status = 'RUNNING', lease_owner = 'r@elsewhere:1', lease_until = :until",
         until=(library.clock.now() + timedelta(minutes=5)).replace(tzinfo=None),
     )
-    assert "runs are under way (r@elsewhere:1)" in told(library, path)
+    assert "runs are under way (r@elsewhere:1)" in reported(library, path)
     before = checksums(library)
     with pytest.raises(OperatingError, match="runs are under way"):
-        put_back(library, path, replace=True)
+        restore_copy(library, path, replace=True)
     assert checksums(library) == before
 
 
@@ -236,7 +236,7 @@ def test_a_wrong_or_damaged_file_is_refused(library, tmp_path, spoil, said):
     path.write_bytes(spoil(path.read_bytes()))
     before = checksums(library)
     with pytest.raises(OperatingError, match=said):
-        put_back(library, path, replace=True)
+        restore_copy(library, path, replace=True)
     assert checksums(library) == before
 
 
@@ -247,10 +247,10 @@ def test_a_restore_that_is_cut_off_leaves_nothing_that_would_be_worked_on(librar
     sql = gzip.decompress(path.read_bytes()).replace(b"CREATE TABLE `mac_douban_task`", b"CREATE TROUBLE", 1)
     broken.write_bytes(gzip.compress(sql))
     with pytest.raises(OperatingError, match="Our tables are incomplete now"):
-        put_back(library, broken, replace=True)
+        restore_copy(library, broken, replace=True)
     with pytest.raises(migrations.DatabaseError, match="do not exist yet"):
         library.services.ready()
-    put_back(library, path, replace=True)
+    restore_copy(library, path, replace=True)
     assert checksums(library) == before
     assert library.services.ready() is library.services
 
@@ -266,14 +266,14 @@ def test_a_backup_of_an_earlier_release_comes_back_and_is_upgraded(tmp_path):
             library.execute("INSERT INTO mac_douban_person VALUES ('宫崎骏', '2026-01-01')")
             path = saved(library, tmp_path / "old.sql.gz")
             migrations.upgrade(engine, "mac_")
-            put_back(library, path, replace=True)
+            restore_copy(library, path, replace=True)
             assert migrations.current(engine, "mac_") == "0003"
             migrations.upgrade(engine, "mac_")
             assert [row["name"] for row in library.query(sa.select(library.tables.person))] == ["宫崎骏"]
         engine.dispose()
 
 
-def test_the_demo_s_library_is_told_to_be_a_file(sqlite_url, call):
+def test_the_demo_s_library_is_reported_to_be_a_file(sqlite_url, call):
     build_library(sqlite_url, [video(1)]).engine.dispose()
     for command in (["backup", "x.sql.gz"], ["restore", "x.sql.gz"]):
         result = call(*command, DOUBAN_PIPELINE_DATABASE_URL=sqlite_url)

@@ -58,9 +58,9 @@ def test_the_printed_sql_run_by_hand_does_what_an_upgrade_does(mariadb_url, call
 
     def printed(start: str | None) -> str:
         settings = {"DOUBAN_PIPELINE_DATABASE_URL": mariadb_url, "DOUBAN_PIPELINE_TABLE_PREFIX": "b_"}
-        told = call("upgrade", "--dry-run", **settings)
-        assert told.status == 0, told.said
-        head, _, sql = told.said.partition("\n")
+        result = call("upgrade", "--dry-run", **settings)
+        assert result.status == 0, result.said
+        head, _, sql = result.said.partition("\n")
         assert f"version {start or 'none'} → {HEAD}" in head
         return sql.strip()
 
@@ -106,14 +106,14 @@ def test_migrations_change_tables_through_their_steps_alone():
         assert set(re.findall(r"\bop\.(\w+)", path.read_text(encoding="utf-8"))) <= {"execute"}, path.name
 
 
-def test_an_upgrade_that_was_cut_off_is_told_from_where_it_stopped(tmp_path, call):
+def test_an_upgrade_that_was_cut_off_is_listed_from_where_it_stopped(tmp_path, call):
     url = f"sqlite:///{tmp_path / 'library.sqlite'}"
     engine = open_engine(url)
     upgrade_to(engine, "mac_", "0001")
     own_tables("mac_").brake.create(engine)
-    told = call("upgrade", "--dry-run", DOUBAN_PIPELINE_DATABASE_URL=url)
-    assert "CREATE TABLE mac_douban_brake" not in told.said
-    assert "CREATE TABLE mac_douban_intro" in told.said
+    result = call("upgrade", "--dry-run", DOUBAN_PIPELINE_DATABASE_URL=url)
+    assert "CREATE TABLE mac_douban_brake" not in result.said
+    assert "CREATE TABLE mac_douban_intro" in result.said
     assert migrations.current(engine, "mac_") == "0001"
     assert call("upgrade", DOUBAN_PIPELINE_DATABASE_URL=url).said.strip() == f"our tables version 0001 → {HEAD}"
     again = call("upgrade", "--dry-run", DOUBAN_PIPELINE_DATABASE_URL=url)
@@ -125,10 +125,10 @@ def test_an_upgrade_that_was_cut_off_is_told_from_where_it_stopped(tmp_path, cal
 def test_tables_of_a_newer_release_are_left_alone(arguments, sqlite_url, tmp_path, call):
     with build_library(sqlite_url, [video(1)]) as library:
         library.execute("UPDATE mac_douban_version SET version_num = '9999'")
-        told = call(*arguments, DOUBAN_PIPELINE_DATABASE_URL=sqlite_url, DAGSTER_HOME=str(tmp_path))
-        assert told.status == 2
-        assert "version 9999" in told.said
-        assert "Install that release again" in " ".join(told.said.split())
+        result = call(*arguments, DOUBAN_PIPELINE_DATABASE_URL=sqlite_url, DAGSTER_HOME=str(tmp_path))
+        assert result.status == 2
+        assert "version 9999" in result.said
+        assert "Install that release again" in " ".join(result.said.split())
         assert library.query("SELECT version_num FROM mac_douban_version") == [{"version_num": "9999"}]
 
 
@@ -139,12 +139,12 @@ def test_tables_of_a_newer_release_are_left_alone(arguments, sqlite_url, tmp_pat
 def account(url: str, call, **settings: str):
     """An account with just the rights that the command prints, and the library as that account opens it."""
     user, owner = f"dt_{uuid.uuid4().hex[:10]}", open_engine(url)
-    told = call("grants", "--user", user, "--host", "%", DOUBAN_PIPELINE_DATABASE_URL=url, **settings)
-    assert told.status == 0, told.said
+    result = call("grants", "--user", user, "--host", "%", DOUBAN_PIPELINE_DATABASE_URL=url, **settings)
+    assert result.status == 0, result.said
     try:
         with owner.connect() as connection:
             connection.exec_driver_sql("CREATE USER %s@'%%' IDENTIFIED BY 'password'", (user,))
-            for line in told.said.splitlines():
+            for line in result.said.splitlines():
                 if not line.startswith("--"):
                     connection.exec_driver_sql(line.rstrip(";").replace("%", "%%"))
         restricted = owner.url.set(username=user, password="password")
@@ -183,19 +183,19 @@ def test_the_grants_suffice_for_every_write_and_for_nothing_else(mariadb_url, ca
             assert missing_grants(library.engine, GivenSettings(), library.tables, library.cms) == [
                 "UPDATE (vod_pic) ON mac_vod"
             ]
-            told = call("check", "--no-dagster", DOUBAN_PIPELINE_DATABASE_URL=library.url)
-            assert told.status == 1
-            assert "fail grants    this account lacks UPDATE (vod_pic) ON mac_vod" in told.said
-            assert "password" not in told.said
+            result = call("check", "--no-dagster", DOUBAN_PIPELINE_DATABASE_URL=library.url)
+            assert result.status == 1
+            assert "fail grants    this account lacks UPDATE (vod_pic) ON mac_vod" in result.said
+            assert "password" not in result.said
 
 
 def test_grants_hold_no_password_and_follow_the_settings(call):
     url = "mysql+pymysql://root:geheim@db/cms`x"
-    told = call("grants", DOUBAN_PIPELINE_DATABASE_URL=url, DOUBAN_PIPELINE_FIELD_POLICIES="vod_content=never")
-    assert "geheim" not in told.said
-    assert told.said.startswith("-- CREATE USER 'douban'@'127.0.0.1' IDENTIFIED BY '<password>';\n")
-    assert "ON `cms``x`.`mac_douban_log` TO" in told.said
-    [columns] = [line for line in told.said.splitlines() if "UPDATE (" in line]
+    result = call("grants", DOUBAN_PIPELINE_DATABASE_URL=url, DOUBAN_PIPELINE_FIELD_POLICIES="vod_content=never")
+    assert "geheim" not in result.said
+    assert result.said.startswith("-- CREATE USER 'douban'@'127.0.0.1' IDENTIFIED BY '<password>';\n")
+    assert "ON `cms``x`.`mac_douban_log` TO" in result.said
+    [columns] = [line for line in result.said.splitlines() if "UPDATE (" in line]
     assert "`vod_douban_id`" in columns
     assert "vod_content" not in columns
     intros = {"DOUBAN_PIPELINE_AI_INTROS": "true", "OPENROUTER_API_KEY": "k"}
@@ -205,8 +205,8 @@ def test_grants_hold_no_password_and_follow_the_settings(call):
 # --- check ------------------------------------------------------------------------------------------------------------
 
 
-def findings(told) -> dict[str, dict[str, str]]:
-    return {finding["name"]: finding for finding in json.loads(told.said)["findings"]}
+def findings(reported) -> dict[str, dict[str, str]]:
+    return {finding["name"]: finding for finding in json.loads(reported.said)["findings"]}
 
 
 def test_a_check_names_what_is_amiss_with_its_remedy(database_url, tmp_path, call):
@@ -227,10 +227,10 @@ def test_a_check_names_what_is_amiss_with_its_remedy(database_url, tmp_path, cal
 def test_a_check_goes_on_where_it_can_and_tells_no_secret(tmp_path, call):
     url = "mysql+pymysql://site:geheim@127.0.0.1:1/maccms"
     missing = tmp_path / "missing"
-    told = call("check", DOUBAN_PIPELINE_DATABASE_URL=url, DOUBAN_PIPELINE_HOME=str(missing))
-    assert told.status == 1
-    assert "geheim" not in told.said
-    states = [line.split(maxsplit=2)[:2] for line in told.said.splitlines()]
+    result = call("check", DOUBAN_PIPELINE_DATABASE_URL=url, DOUBAN_PIPELINE_HOME=str(missing))
+    assert result.status == 1
+    assert "geheim" not in result.said
+    states = [line.split(maxsplit=2)[:2] for line in result.said.splitlines()]
     assert states == [["ok", "settings"], ["fail", "database"], ["fail", "home"], ["fail", "instance"]]
     wrong = call("check", DOUBAN_PIPELINE_TOP_N="0")
     assert wrong.status == 1

@@ -23,7 +23,7 @@ def numbers(svg: str, element: str, attribute: str) -> list[float]:
 
 
 @pytest.mark.parametrize(
-    ("share", "told"),
+    ("share", "words"),
     [
         (0.0, "0 %"),
         (1.0, "100 %"),
@@ -38,8 +38,8 @@ def numbers(svg: str, element: str, attribute: str) -> list[float]:
         (0.9999999, "> 99.999 %"),
     ],
 )
-def test_percentages_are_nothing_or_all_only_where_they_are(share: float, told: str):
-    assert percent(share) == told
+def test_percentages_are_nothing_or_all_only_where_they_are(share: float, words: str):
+    assert percent(share) == words
 
 
 def test_bars_are_as_long_as_their_shares():

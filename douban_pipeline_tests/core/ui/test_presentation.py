@@ -77,7 +77,7 @@ def test_links_and_times():
     assert local_time(None, ZoneInfo("Asia/Shanghai")) == ""
 
 
-def test_counts_are_told_by_kind() -> None:
+def test_counts_are_reported_by_kind() -> None:
     kinds = Counter([ReviewStatus.REVIEW, Status.NOT_FOUND, ReviewStatus.REVIEW])
     assert counted("videos judged", kinds) == "3 videos judged (2 REVIEW, 1 NOT_FOUND)"
     assert counted("videos judged", Counter()) == "0 videos judged"

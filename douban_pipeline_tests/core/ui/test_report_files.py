@@ -1,4 +1,4 @@
-"""Report files: written whole or not at all, readable by others, and told where they are."""
+"""Report files: written whole or not at all, readable by others, and linked where they are."""
 
 from __future__ import annotations
 

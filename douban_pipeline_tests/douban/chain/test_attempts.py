@@ -1,4 +1,4 @@
-"""A source that is ill costs no video anything; a video that fails again and again comes before a person."""
+"""A source that is unhealthy costs no video anything; a video that fails again and again comes before a person."""
 
 from __future__ import annotations
 

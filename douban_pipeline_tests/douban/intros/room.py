@@ -72,10 +72,10 @@ class Room:
             log=logging.getLogger("room"),
         )
         try:
-            told = function_of(ai_intros)(context, services=self.library.services).metadata
+            metadata = function_of(ai_intros)(context, services=self.library.services).metadata
         finally:
             self.end_process(run_id)
-        return {name: value.value if isinstance(value, dg.MetadataValue) else value for name, value in told.items()}
+        return {name: value.value if isinstance(value, dg.MetadataValue) else value for name, value in metadata.items()}
 
     def end_process(self, run_id: str) -> None:
         """Make it known that a run's process has ended: in production every run is a process of its own."""

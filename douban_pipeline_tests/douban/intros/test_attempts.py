@@ -31,17 +31,17 @@ def test_how_long_a_failed_call_waits(room, fault, options, between, counted):
     house = room(linked(RIVER, 4))
     house.upstream.faults.add("llm", fault, **options)
     before = house.library.all_bytes()
-    told = house.run()
+    metadata = house.run()
     now = house.clock.now()
     [task] = house.library.tasks()
-    assert (task["status"], task["attempts"], told["written"]) == ("PENDING", int(counted), 0)
+    assert (task["status"], task["attempts"], metadata["written"]) == ("PENDING", int(counted), 0)
     least, most = (timedelta(minutes=part) for part in between)
     assert least <= task["run_after"] - now <= most + timedelta(seconds=59)
     state = house.library.state(4)
     assert (state["intro_ai_fail_count"], state["douban_sync_fail_count"]) == (int(counted), 0)
     assert bool(state["intro_ai_last_fail_reason"]) is counted
     assert state["douban_next_sync_at"] == START + timedelta(days=30), "the sync's rhythm is its own"
-    assert (told["failed"], told["deferred"]) == ((1, 0) if counted else (0, 1))
+    assert (metadata["failed"], metadata["deferred"]) == ((1, 0) if counted else (0, 1))
     assert house.library.all_bytes() == before
     # When the source is well again, the video gets its intro.
     house.upstream.faults.clear()
@@ -55,8 +55,8 @@ def test_how_long_a_failed_call_waits(room, fault, options, between, counted):
 def test_an_empty_account_ends_the_day(room, fault):
     house = room(linked(RIVER, 4), linked(WHALE, 5), site_timezone="Asia/Shanghai")
     house.upstream.faults.add("llm", fault)
-    told = house.run()
-    assert (told["deferred"], told["failed"], house.calls) == (2, 0, 1)
+    metadata = house.run()
+    assert (metadata["deferred"], metadata["failed"], house.calls) == (2, 0, 1)
     midnight = START.replace(hour=16)  # UTC of Shanghai's
     assert {midnight <= task["run_after"] < midnight + timedelta(minutes=1) for task in house.library.tasks()} == {True}
     house.upstream.faults.clear()
@@ -68,8 +68,8 @@ def test_an_empty_account_ends_the_day(room, fault):
 def test_a_wall_is_nobodys_fault(room):
     house = room(linked(RIVER, 4), linked(WHALE, 5))
     house.upstream.faults.add("llm", "login_redirect")
-    told = house.run()
-    assert (told["deferred"], told["failed"]) == (2, 0)
+    metadata = house.run()
+    assert (metadata["deferred"], metadata["failed"]) == (2, 0)
     assert {state["intro_ai_fail_count"] for state in house.library.states().values()} == {0}
 
 
@@ -78,9 +78,9 @@ def test_an_open_gate_puts_the_tasks_off(room):
     _ = house.library.services.llm
     until = START + timedelta(minutes=45)
     house.library.services.gate.open("openrouter", until, "手动断开", by="小王")
-    told = house.run()
-    assert (told["deferred"], told["failed"], house.calls) == (2, 0, 0)
-    assert "手动断开" in told["put_back"]
+    metadata = house.run()
+    assert (metadata["deferred"], metadata["failed"], house.calls) == (2, 0, 0)
+    assert "手动断开" in metadata["put_back"]
     waits = [task["run_after"] for task in house.library.tasks()]
     assert all(until <= moment < until + timedelta(minutes=1) for moment in waits)
     house.clock.advance(minutes=46)
@@ -101,15 +101,15 @@ def test_who_fails_again_and_again_waits_a_day(room):
 
 def test_the_budget_of_the_day_ends_it(room_everywhere):
     house = room_everywhere(linked(RIVER, 4), linked(WHALE, 5), linked(TRAM, 6), llm_budget_usd_per_day=0.000_001)
-    told = house.run()
-    assert (told["written"], told["deferred"], told["failed"], house.calls) == (1, 2, 0, 1)
-    assert (told["budget_today_usd"], told["cost_today_usd"]) == (0.000_001, told["cost_usd"])
-    assert "今日预算 1e-06 美元已用完" in told["put_back"]
+    metadata = house.run()
+    assert (metadata["written"], metadata["deferred"], metadata["failed"], house.calls) == (1, 2, 0, 1)
+    assert (metadata["budget_today_usd"], metadata["cost_today_usd"]) == (0.000_001, metadata["cost_usd"])
+    assert "今日预算 1e-06 美元已用完" in metadata["put_back"]
     again = house.run()
     assert (again["asked"], again["deferred"]) == (0, 0), "nothing is begun that day"
     house.clock.advance(hours=12, minutes=1)  # past midnight in Shanghai
-    told = house.run()
-    assert (told["written"], told["deferred"]) == (1, 1)
+    metadata = house.run()
+    assert (metadata["written"], metadata["deferred"]) == (1, 1)
     assert {state["intro_ai_fail_count"] for state in house.library.states().values()} == {0}
 
 
@@ -129,6 +129,6 @@ def test_the_time_of_a_run_is_kept_to(room):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(LanguageModel, "complete", slowly)
-        told = house.run()
-    assert (told["written"], told["left_for_later"]) == (1, 2)
+        metadata = house.run()
+    assert (metadata["written"], metadata["left_for_later"]) == (1, 2)
     assert house.run()["written"] == 2

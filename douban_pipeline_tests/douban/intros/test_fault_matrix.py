@@ -13,15 +13,15 @@ VIDEOS = [linked(film, number) for number, film in enumerate(FILMS, start=4)]
 
 
 @pytest.mark.parametrize("fault", [*FAULTS, *MODEL_FAULTS])
-def test_an_ill_model_costs_time_and_nothing_else(room, monkeypatch, fault):
+def test_an_unhealthy_model_costs_time_and_nothing_else(room, monkeypatch, fault):
     if fault == "timeout":
         monkeypatch.setattr("douban_pipeline.douban.services.LLM_SECONDS", 0.05)
     house = room(*VIDEOS)
     states = house.library.states()
     before = house.library.all_bytes()
     house.upstream.faults.add("llm", fault)
-    told = house.run()
-    assert told["written"] == 0
+    metadata = house.run()
+    assert metadata["written"] == 0
     assert house.library.all_bytes() == before
     tasks = house.library.tasks()
     assert sorted(task["vod_id"] for task in tasks) == sorted(states), "one task a video, none lost or doubled"

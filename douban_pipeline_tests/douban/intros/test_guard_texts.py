@@ -79,8 +79,8 @@ class TestInventionsAnywhere:
     @given(faithful, st.sampled_from(ALIENS), st.integers(0, 30))
     def test_a_known_person_of_another_video_is_always_caught(self, pair, name, place):
         sheet, text = pair
-        told = put_in(text, f"{name}的加入带来惊喜。", place)
-        assert codes(told, sheet, known={*ALIENS, *sheet.people}) == {"person"}
+        changed_text = put_in(text, f"{name}的加入带来惊喜。", place)
+        assert codes(changed_text, sheet, known={*ALIENS, *sheet.people}) == {"person"}
 
     @given(
         faithful,

@@ -41,12 +41,12 @@ FILMS = [entry for entry in load_subjects() if not entry.get("fault") and entry[
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Room, dict[tuple[str, int], Fault | None]]]:
-    """The two hundred films after one run, and what the model was told to invent about each."""
-    told: dict[tuple[str, int], Fault | None] = {}
+    """The two hundred films after one run, and what the model was asked to invent about each."""
+    faults_by_film: dict[tuple[str, int], Fault | None] = {}
     choose = inventing(SHARE, tuple(CAUGHT_AS), stubborn=STUBBORN)
 
     def invent(number, facts):
-        return told.setdefault((facts["title"], facts["year"]), choose(number, facts))
+        return faults_by_film.setdefault((facts["title"], facts["year"]), choose(number, facts))
 
     rows = [linked(entry, vod_id, vod_content="<p>原有简介</p>") for vod_id, entry in enumerate(FILMS, start=1)]
     url = f"sqlite:///{tmp_path_factory.mktemp('inventions') / 'library.sqlite'}"
@@ -57,16 +57,16 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Room, di
         people.remember(name for row in rows for name in names_of_row({"vod_writer": "", **row}, cms.widths))
         upstream.invent = invent
         house.run()
-        yield house, told
+        yield house, faults_by_film
 
 
 @pytest.fixture
 def answers(written):
     """Every answer of the model with what was invented in it, the first of a film and the second apart."""
-    house, told = written
+    house, faults_by_film = written
     first, second, seen = [], [], set()
     for intro in house.intros():
-        rule = told[intro["fact_sheet"]["title"], intro["fact_sheet"]["year"]]
+        rule = faults_by_film[intro["fact_sheet"]["title"], intro["fact_sheet"]["year"]]
         again = intro["vod_id"] in seen
         seen.add(intro["vod_id"])
         (second if again else first).append((intro, rule if rule and (rule.stubborn or not again) else None))
@@ -103,7 +103,7 @@ def test_what_is_faithful_passes(answers, record_testsuite_property):
     assert passed / len(faithful) >= FAITHFUL, refused
 
 
-def test_nothing_invented_stands_in_the_cms(written, answers):
+def test_nothing_invented_is_in_the_cms(written, answers):
     house, _ = written
     clean = {intro["vod_id"] for part in answers for intro, rule in part if not rule and intro["state"] == "written"}
     for vod_id, state in house.library.states().items():

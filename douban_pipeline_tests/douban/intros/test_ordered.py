@@ -15,7 +15,7 @@ from douban_pipeline.douban.store.decisions import DecisionStatus
 from douban_pipeline.douban.writes.change_log import ChangeLog
 from douban_pipeline.douban.writes.revert import ChangeSelection, revert
 from douban_pipeline_tests.douban.intros.room import BARE, linked
-from douban_pipeline_tests.douban.intros.test_writer import Killed, dies_after, dies_before, meanwhile
+from douban_pipeline_tests.douban.intros.test_writer import Killed, dies_after, dies_before, interfere
 from douban_pipeline_tests.harness.fixtures.clocks import START
 from douban_pipeline_tests.harness.fixtures.deciding import decide, decisions
 from douban_pipeline_tests.harness.fixtures.scenario import RIVER, TRAM, WHALE, telling
@@ -44,15 +44,15 @@ def decided(house):
 LOCKED = {"intro_locked": True, "intro_lock_time": START, "intro_ai_last_at": START, "intro_ai_last_fail_at": START}
 
 
-def test_an_order_is_carried_out_over_locks_and_whatever_was_tried_lately(room_everywhere):
+def test_an_order_is_applied_over_locks_and_whatever_was_tried_lately(room_everywhere):
     house = room_everywhere(linked(RIVER, 4, vod_lock=1))
     house.library.set_state(4, **LOCKED)
     assert house.run()["asked"] == 0, "nobody ordered it"
     decision_id = order(house)
     assert decided(house) == [4]
     house.clock.advance(minutes=5)
-    told = house.run()
-    assert (told["written"], told["ordered"], told["asked"]) == (1, 1, 1)
+    metadata = house.run()
+    assert (metadata["written"], metadata["ordered"], metadata["asked"]) == (1, 1, 1)
     [change], [intro] = house.changes(), house.intros()
     assert (change["operator"], change["decision_id"], change["state"]) == ("小王", decision_id, "applied")
     assert change["reason"].startswith("原简介剧透；AI 简介：模型 ")
@@ -89,19 +89,19 @@ def test_where_intros_are_off_an_order_is_refused(room):
     assert house.library.tasks() == []
 
 
-def test_an_order_is_not_lost_when_intros_are_switched_off_meanwhile(room):
+def test_an_order_is_not_lost_when_intros_are_switched_off_later(room):
     house = room(linked(RIVER, 4))
     order(house)
-    told = house.under(ai_intros=False, openrouter_api_key="").run()
-    assert (told["switched_off"], told["dropped"]) == (True, 1)
+    metadata = house.under(ai_intros=False, openrouter_api_key="").run()
+    assert (metadata["switched_off"], metadata["dropped"]) == (True, 1)
     assert decisions(house.library, "state", "state_reason") == [("refused", "AI 简介未开启")]
 
 
 def test_a_spent_budget_lets_an_order_wait_for_the_next_day(room):
     house = room(linked(RIVER, 4), llm_budget_usd_per_day=0, site_timezone="Asia/Shanghai")
     order(house)
-    told = house.run()
-    assert (told["deferred"], told["asked"], house.calls) == (1, 0, 0)
+    metadata = house.run()
+    assert (metadata["deferred"], metadata["asked"], house.calls) == (1, 0, 0)
     assert decisions(house.library, "state") == ["queued"]
     assert decided(house) == [], "or the sensor would launch a run every half minute"
     house.clock.advance(hours=12, minutes=1)
@@ -112,7 +112,7 @@ def test_a_spent_budget_lets_an_order_wait_for_the_next_day(room):
 
 
 @pytest.mark.parametrize("fault", ["login_redirect", "unpaid", "throttled", "server_error"])
-def test_an_ill_source_lets_an_order_wait(room, fault):
+def test_an_unhealthy_source_lets_an_order_wait(room, fault):
     house = room(linked(RIVER, 4))
     house.upstream.faults.add("llm", fault)
     order(house)
@@ -128,14 +128,14 @@ def test_an_ill_source_lets_an_order_wait(room, fault):
     assert decisions(house.library, "state") == ["applied"]
 
 
-def test_a_text_that_the_guard_refuses_twice_is_not_written_and_that_is_told(room_everywhere):
+def test_a_text_that_the_guard_refuses_twice_is_not_written_and_that_is_reported(room_everywhere):
     house = room_everywhere(linked(RIVER, 4))
     house.library.set_state(4, **LOCKED)
     house.upstream.faults.add("llm", "invented_link", stubborn=True)
     order(house)
     before = house.library.all_bytes()
-    told = house.run()
-    assert (told["refused_by_guard"], told["asked"], house.library.all_bytes()) == (1, 2, before)
+    metadata = house.run()
+    assert (metadata["refused_by_guard"], metadata["asked"], house.library.all_bytes()) == (1, 2, before)
     [(state, reason)] = decisions(house.library, "state", "state_reason")
     assert (state, reason) == ("refused", house.intros()[-1]["reason"])
     assert reason
@@ -149,7 +149,7 @@ def test_a_text_that_the_guard_refuses_twice_is_not_written_and_that_is_told(roo
         ({}, {"vod_douban_id": WHALE["id"]}, f"CMS 中的豆瓣 ID 已变为 {WHALE['id']}"),
     ],
 )
-def test_what_changed_while_the_order_waited_is_told(room, state, cms, reason):
+def test_what_changed_while_the_order_waited_is_reported(room, state, cms, reason):
     house = room(linked(RIVER, 4))
     order(house)
     if state:
@@ -160,7 +160,7 @@ def test_what_changed_while_the_order_waited_is_told(room, state, cms, reason):
     assert decisions(house.library, "state", "state_reason") == [("refused", reason)]
 
 
-def test_an_order_about_a_video_of_which_too_little_is_known_is_told(room):
+def test_an_order_about_a_video_of_which_too_little_is_known_is_reported(room):
     house = room(linked(BARE, 5, vod_class=""))
     order(house, 5)
     assert (house.run()["skipped"], house.calls) == (1, 0)
@@ -170,7 +170,7 @@ def test_an_order_about_a_video_of_which_too_little_is_known_is_told(room):
 def test_what_somebody_writes_while_the_model_does_comes_first(room, monkeypatch):
     house = room(linked(RIVER, 4))
     order(house)
-    meanwhile(monkeypatch, lambda: house.library.set_cms(4, vod_content="站长写的"))
+    interfere(monkeypatch, lambda: house.library.set_cms(4, vod_content="站长写的"))
     assert house.run()["skipped"] == 1
     assert house.content(4) == "站长写的"
     reason = "读取之后 CMS 中的值已被改动：vod_content"

@@ -14,7 +14,7 @@ from douban_pipeline_tests.harness.fixtures.runs import Run
 from douban_pipeline_tests.harness.fixtures.scenario import RIVER, WHALE, telling
 
 
-def told(result):
+def metadata_of(result):
     assert result.success, Run(result).failure
     return Run(result).output
 
@@ -23,7 +23,7 @@ def test_what_was_shown_is_what_is_written(room_everywhere):
     house = room_everywhere(linked(RIVER, 4))
     house.library.set_state(4, intro_locked=True)
     before = house.library.all_bytes(), house.library.states()
-    shown = told(house.redo(4, dry_run=True))
+    shown = metadata_of(house.redo(4, dry_run=True))
     [intro] = house.intros()
     assert (shown["shown"], shown["written"], shown["asked"]) == (1, 0, 1)
     assert intro["intro_text"] in shown["intros"].replace("\\", "")
@@ -31,7 +31,7 @@ def test_what_was_shown_is_what_is_written(room_everywhere):
     assert shown["cost_usd"] == pytest.approx(intro["cost_usd"], abs=1e-6)
     assert (house.library.all_bytes(), house.library.states(), house.library.log()) == (*before, [])
     house.clock.advance(hours=5)
-    written = told(house.redo(4))
+    written = metadata_of(house.redo(4))
     assert (written["written"], written["asked"], house.calls) == (1, 0, 1), "not paid for again"
     assert content_text(house.content(4)) == intro["intro_text"]
     [change] = house.library.log()
@@ -42,34 +42,34 @@ def test_what_was_shown_is_what_is_written(room_everywhere):
     assert (state["intro_locked"], state["intro_lock_time"]) == (True, house.clock.now())
     assert house.failed_guards() == {}
     # Another order is another text; the one before is no longer to be had.
-    assert told(house.redo(4))["asked"] == 1
+    assert metadata_of(house.redo(4))["asked"] == 1
 
 
 def test_a_shown_text_is_not_written_when_the_facts_changed_or_a_day_has_passed(room):
     house = room(linked(RIVER, 4), linked(WHALE, 5))
-    told(house.redo(4, 5, dry_run=True))
+    metadata_of(house.redo(4, 5, dry_run=True))
     house.library.set_cms(4, vod_actor="新人丁")
-    assert told(house.redo(4))["asked"] == 1
+    assert metadata_of(house.redo(4))["asked"] == 1
     house.clock.advance(days=1, minutes=1)
-    assert told(house.redo(5))["asked"] == 1
+    assert metadata_of(house.redo(5))["asked"] == 1
 
 
 def test_a_dry_run_asks_anew_each_time(room):
     house = room(linked(RIVER, 4))
-    told(house.redo(4, dry_run=True))
-    told(house.redo(4, dry_run=True))
+    metadata_of(house.redo(4, dry_run=True))
+    metadata_of(house.redo(4, dry_run=True))
     assert house.calls == 2
-    told(house.redo(4))
+    metadata_of(house.redo(4))
     assert telling(house.intros(), "state") == [("preview",), ("written",)]
 
 
 def test_a_shown_text_that_is_too_like_another_by_now_is_written_anew(room):
     house = room(linked(RIVER, 4), linked(WHALE, 5))
     house.upstream.faults.add("llm", "same_text")
-    told(house.redo(5, dry_run=True))
+    metadata_of(house.redo(5, dry_run=True))
     assert house.run(4)["written"] == 1
     house.upstream.faults.clear()
-    assert told(house.redo(5))["written"] == 1
+    assert metadata_of(house.redo(5))["written"] == 1
     assert telling(house.intros(5), "state") == [("refused",), ("written",)]
 
 
@@ -77,7 +77,7 @@ def test_the_guard_holds_for_people_too(room):
     house = room(linked(RIVER, 4))
     house.upstream.faults.add("llm", "invented_link", stubborn=True)
     before = house.library.all_bytes()
-    result = told(house.redo(4))
+    result = metadata_of(house.redo(4))
     assert (result["refused"], result["written"], result["asked"]) == (1, 0, 2)
     assert "未通过核对" in result["intros"]
     assert house.library.all_bytes() == before
@@ -86,13 +86,13 @@ def test_the_guard_holds_for_people_too(room):
 
 def test_a_row_that_the_cms_locked_is_written_on_a_persons_word(room):
     house = room(linked(RIVER, 4, vod_lock=1))
-    assert told(house.redo(4))["written"] == 1
+    assert metadata_of(house.redo(4))["written"] == 1
 
 
-def test_an_ill_source_ends_it_and_says_so(room):
+def test_an_unhealthy_source_ends_it_and_says_so(room):
     house = room(linked(RIVER, 4), linked(WHALE, 5))
     house.upstream.faults.add("llm", "throttled")
-    result = told(house.redo(4, 5))
+    result = metadata_of(house.redo(4, 5))
     assert (result["failed"], result["skipped"], house.calls) == (1, 1, 1)
     assert result["intros"].count("429") == 2
 
@@ -100,7 +100,7 @@ def test_an_ill_source_ends_it_and_says_so(room):
 def test_a_failed_call_does_not_end_it_and_its_cost_is_kept(room):
     house = room(linked(RIVER, 4), linked(WHALE, 5), linked(BARE, 6, vod_class=""))
     house.upstream.faults.add("llm", "cut_off", times=1)
-    result = told(house.redo(4, 5, 6))
+    result = metadata_of(house.redo(4, 5, 6))
     assert (result["failed"], result["written"], result["skipped"]) == (1, 1, 1)
     assert telling(house.intros(), "vod_id", "state") == [(4, "failed"), (5, "written")]
     assert house.intros()[0]["cost_usd"] > 0
@@ -108,12 +108,12 @@ def test_a_failed_call_does_not_end_it_and_its_cost_is_kept(room):
 
 def test_the_budget_holds_for_people_too(room):
     house = room(linked(RIVER, 4), linked(WHALE, 5), llm_budget_usd_per_day=0.000_001)
-    result = told(house.redo(4, 5))
+    result = metadata_of(house.redo(4, 5))
     assert (result["written"], result["failed"], house.calls) == (1, 1, 1)
     assert "今日预算" in result["intros"]
 
 
-def test_what_somebody_wrote_meanwhile_is_not_lost(room):
+def test_what_somebody_wrote_during_the_run_is_not_lost(room):
     house = room(linked(RIVER, 4))
     llm = house.library.services.llm
     real = type(llm).complete
@@ -124,7 +124,7 @@ def test_what_somebody_wrote_meanwhile_is_not_lost(room):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(type(llm), "complete", complete)
-        result = told(house.redo(4))
+        result = metadata_of(house.redo(4))
     assert (result["written"], result["skipped"], house.content(4)) == (0, 1, "站长刚写的")
     assert telling(house.intros(), "state") == [("refused",)]
 
@@ -135,7 +135,7 @@ def test_an_order_over_an_intro_is_taken_back_step_by_step(room):
     house.run()
     first = house.content(4)
     house.library.set_cms(4, vod_actor="新人丁")
-    told(house.redo(4))
+    metadata_of(house.redo(4))
     second = [change["change_id"] for change in house.changes()][-1]
     undo = house.library.change_log("undo")
     revert(undo, ChangeSelection((second,)), operator="小王", reason="还是原来的好", dry_run=False)
@@ -169,7 +169,7 @@ def test_all_that_is_wrong_is_said_at_once_and_nobody_is_asked(room):
     assert "vod_ids: 至少填写一部影片" in Run(empty).failure
     assert "AI 简介未开启" in Run(empty).failure
     assert (house.calls, house.intros()) == (0, [])
-    assert told(house.redo(4, dry_run=True))["shown"] == 1, "showing is allowed where writing is not"
+    assert metadata_of(house.redo(4, dry_run=True))["shown"] == 1, "showing is allowed where writing is not"
 
 
 def test_no_environment_variable_gets_into_a_config(room):

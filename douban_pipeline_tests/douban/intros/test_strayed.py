@@ -13,7 +13,7 @@ BEFORE = "<p>原有简介</p>"
 
 @pytest.fixture
 def house(room_everywhere):
-    """Video 4 has an intro told from RIVER."""
+    """Video 4 has an intro written from RIVER."""
     written = room_everywhere(linked(RIVER, 4))
     assert written.run()["written"] == 1
     return written
@@ -75,8 +75,8 @@ def test_a_link_that_changes_in_the_very_moment_of_the_write_takes_the_intro_alo
         return prepare(self, changes)
 
     monkeypatch.setattr(ChangeLog, "_prepare", overtaken)
-    told = house.run()
-    assert (told["written"], told["withdrawn"]) == (1, 1)
+    metadata = house.run()
+    assert (metadata["written"], metadata["withdrawn"]) == (1, 1)
     assert house.content(4) == BEFORE
     mark_synced(house.library, 4)
     assert house.failed_guards() == {}

@@ -21,7 +21,7 @@ from douban_pipeline_tests.harness.fixtures.clocks import START
 from douban_pipeline_tests.harness.fixtures.scenario import KITE, RIVER, TRAM, WHALE, telling
 
 
-def meanwhile(monkeypatch, act):
+def interfere(monkeypatch, act):
     """Let somebody ``act`` while the model writes."""
     real = LanguageModel.complete
 
@@ -35,16 +35,21 @@ def meanwhile(monkeypatch, act):
 
 def test_an_intro_is_written_with_all_that_explains_it(room_everywhere):
     house = room_everywhere(linked(RIVER, 4))
-    told = house.run(run_id="intro-run")
+    metadata = house.run(run_id="intro-run")
     [intro], [change] = house.intros(), house.library.log()
     text = intro["intro_text"]
-    assert (told["written"], told["asked"], told["refused_by_guard"], told["switched_off"]) == (1, 1, 0, False)
+    assert (metadata["written"], metadata["asked"], metadata["refused_by_guard"], metadata["switched_off"]) == (
+        1,
+        1,
+        0,
+        False,
+    )
     assert content_text(house.content(4)) == text
     assert 120 <= sum("一" <= sign <= "龥" for sign in text) <= 300
     assert house.library.row(4)["vod_blurb"] == text[:100]
     assert (change["action"], change["state"], change["operator"]) == ("intro", "applied", "pipeline")
     assert (change["old_values"]["vod_content"], change["old_values"]["vod_blurb"]) == ("<p>原有简介</p>", "")
-    assert (change["snapshot_id"], change["batch_id"]) == (intro["snapshot_id"], told["batch"])
+    assert (change["snapshot_id"], change["batch_id"]) == (intro["snapshot_id"], metadata["batch"])
     assert all(
         part in change["reason"] for part in ("deepseek/deepseek-v3.2", PROMPT_VERSION, intro["fact_sheet_hash"])
     )
@@ -52,15 +57,15 @@ def test_an_intro_is_written_with_all_that_explains_it(room_everywhere):
     assert (intro["douban_id"], intro["run_id"], intro["prompt_version"]) == (90_000_101, "intro-run", PROMPT_VERSION)
     assert (intro["model"], intro["provider"], intro["violations"]) == ("deepseek/deepseek-v3.2", "Replay", [])
     assert intro["fact_sheet"]["title"] == "长河落日记事"
-    assert intro["cost_usd"] == pytest.approx(told["cost_usd"], abs=1e-6)
+    assert intro["cost_usd"] == pytest.approx(metadata["cost_usd"], abs=1e-6)
     assert intro["cost_usd"] > 0
-    assert told["tokens"] == intro["prompt_tokens"] + intro["completion_tokens"] > 0
+    assert metadata["tokens"] == intro["prompt_tokens"] + intro["completion_tokens"] > 0
     state = house.library.state(4)
     assert (state["intro_locked"], state["intro_lock_time"], state["intro_ai_last_at"]) == (True, START, START)
     assert (state["intro_ai_source"], state["intro_ai_fail_count"]) == ("deepseek/deepseek-v3.2", 0)
     [task] = house.library.tasks()
     assert (task["task_type"], task["stage"], task["status"]) == ("AI_INTRO", "intro", "SUCCESS")
-    assert text[:20] in told["texts"]
+    assert text[:20] in metadata["texts"]
     assert house.failed_guards() == {}
     marked = house.library.query(sa.select(house.library.tables.intro_mark.c.intro_id).distinct())
     assert marked == [{"intro_id": intro["intro_id"]}]
@@ -82,9 +87,9 @@ def test_the_facts_come_from_the_archive_when_the_sync_asked_already(room):
 def test_a_refused_text_is_written_once_more_with_its_faults_named(room):
     house = room(linked(RIVER, 4))
     house.upstream.faults.add("llm", "invented_link")
-    told = house.run()
+    metadata = house.run()
     first, second = house.intros()
-    assert (told["written"], told["asked"]) == (1, 2)
+    assert (metadata["written"], metadata["asked"]) == (1, 2)
     assert (first["state"], second["state"]) == ("refused", "written")
     assert first["violations"]
     assert first["violations"][0]["text"] in first["reason"]
@@ -92,7 +97,7 @@ def test_a_refused_text_is_written_once_more_with_its_faults_named(room):
     assert second["violations"] == []
     asked = house.upstream.requests.keys("llm")
     assert ["violations" in message for message in asked] == [False, False], "the log holds 200 characters"
-    assert told["cost_usd"] == pytest.approx(first["cost_usd"] + second["cost_usd"], abs=1e-6)
+    assert metadata["cost_usd"] == pytest.approx(first["cost_usd"] + second["cost_usd"], abs=1e-6)
     assert house.library.state(4)["intro_ai_fail_count"] == 0
 
 
@@ -100,13 +105,13 @@ def test_what_fails_twice_is_not_written(room_everywhere):
     house = room_everywhere(linked(RIVER, 4))
     house.upstream.faults.add("llm", "invented_link", stubborn=True)
     before = house.library.all_bytes()
-    told = house.run()
-    assert (told["written"], told["refused_by_guard"], told["asked"]) == (0, 1, 2)
+    metadata = house.run()
+    assert (metadata["written"], metadata["refused_by_guard"], metadata["asked"]) == (0, 1, 2)
     assert (house.library.all_bytes(), house.library.log()) == (before, [])
     state = house.library.state(4)
     assert (state["intro_ai_fail_count"], state["intro_locked"]) == (1, False)
     assert START <= state["intro_ai_last_fail_at"] < START + timedelta(seconds=1)
-    assert state["intro_ai_last_fail_reason"] in told["texts"].replace("\\", "")
+    assert state["intro_ai_last_fail_reason"] in metadata["texts"].replace("\\", "")
     assert (state["douban_sync_fail_count"], state["douban_last_fail_at"]) == (0, None)
     [task] = house.library.tasks()
     assert (task["status"], task["last_error"]) == ("FAIL", state["intro_ai_last_fail_reason"])
@@ -126,9 +131,9 @@ def test_what_fails_twice_is_not_written(room_everywhere):
 def test_a_dry_run_asks_nobody_and_says_whose_turn_it_would_be(room):
     house = room(linked(RIVER, 4), dry_run=True)
     before = house.library.all_bytes(), house.library.states()
-    told = house.run()
-    assert (told["dry_run"], told["planned"], house.calls) == (True, 1, 0)
-    assert told["texts"].splitlines()[2].startswith("| 4 ")
+    metadata = house.run()
+    assert (metadata["dry_run"], metadata["planned"], house.calls) == (True, 1, 0)
+    assert metadata["texts"].splitlines()[2].startswith("| 4 ")
     assert (house.library.all_bytes(), house.library.states()) == before
     assert (house.library.tasks(), house.intros(), house.library.log()) == ([], [], [])
 
@@ -138,8 +143,8 @@ def test_switched_off_it_says_so_and_leaves_no_work_lying_about(room):
     house.upstream.faults.add("llm", "server_error")
     house.run()
     asked, before = house.calls, house.library.all_bytes()
-    told = house.under(ai_intros=False, openrouter_api_key="").run()
-    assert (told["switched_off"], told["dropped"], house.calls) == (True, 1, asked)
+    metadata = house.under(ai_intros=False, openrouter_api_key="").run()
+    assert (metadata["switched_off"], metadata["dropped"], house.calls) == (True, 1, asked)
     assert house.library.all_bytes() == before
     [task] = house.library.tasks()
     assert (task["status"], task["last_error"], task["open_key"]) == ("SKIP", "AI 简介未开启", None)
@@ -163,8 +168,8 @@ def test_what_changed_while_the_task_waited_is_not_paid_for(room_everywhere, sta
     if cms:
         house.library.set_cms(4, **cms)
     before = house.library.all_bytes()
-    told = house.run()
-    assert (told["skipped"], house.calls, house.library.all_bytes()) == (1, 0, before)
+    metadata = house.run()
+    assert (metadata["skipped"], house.calls, house.library.all_bytes()) == (1, 0, before)
     [task] = house.library.tasks()
     assert (task["status"], task["last_error"]) == ("SKIP", reason)
 
@@ -179,8 +184,8 @@ def test_a_video_that_is_gone_is_skipped(room):
 
 def test_too_few_facts_are_not_asked_about(room):
     house = room(linked(RIVER, 4), linked(BARE, 5, vod_class=""))
-    told = house.run()
-    assert (told["written"], told["skipped"], house.calls) == (1, 1, 1)
+    metadata = house.run()
+    assert (metadata["written"], metadata["skipped"], house.calls) == (1, 1, 1)
     state = house.library.state(5)
     assert state["intro_ai_last_fail_reason"] == "资料不足：至少需要片名和类型"
     assert (state["intro_ai_fail_count"], house.run()["skipped"]) == (0, 0)
@@ -207,9 +212,9 @@ def test_too_few_facts_are_not_asked_about(room):
 )
 def test_what_somebody_does_while_the_model_writes_comes_first(room, monkeypatch, act, reason):
     house = room(linked(RIVER, 4))
-    meanwhile(monkeypatch, lambda: act(house))
-    told = house.run()
-    assert (told["written"], told["skipped"]) == (0, 1)
+    interfere(monkeypatch, lambda: act(house))
+    metadata = house.run()
+    assert (metadata["written"], metadata["skipped"]) == (0, 1)
     assert house.content(4) in ("<p>原有简介</p>", "站长写的")
     [intro], [task] = house.intros(), house.library.tasks()
     assert (intro["state"], intro["reason"]) == ("refused", reason)
@@ -231,8 +236,8 @@ def test_the_same_text_is_not_written_again_after_a_person_took_it_back(room_eve
     assert telling(house.intros(), "state") == [("withdrawn",)]
     assert house.run()["asked"] == 0, "not at once"
     house.clock.advance(days=30)
-    told = house.run()
-    assert (told["asked"], told["written"], told["skipped"]) == (1, 0, 1)
+    metadata = house.run()
+    assert (metadata["asked"], metadata["written"], metadata["skipped"]) == (1, 0, 1)
     assert house.library.all_bytes() == before
     assert telling(house.intros(), "state", "reason")[-1] == ("refused", "同样的简介曾被人工撤销")
 
@@ -245,8 +250,8 @@ def test_a_text_much_like_another_intro_is_refused(room_everywhere, later):
         house.library.set_state(68, intro_locked=True)
         assert house.run(4)["written"] == 1
         house.library.set_state(68, intro_locked=False)
-    told = house.run(4)
-    assert (told["written"], told["refused_by_guard"]) == (0 if later else 1, 1)
+    metadata = house.run(4)
+    assert (metadata["written"], metadata["refused_by_guard"]) == (0 if later else 1, 1)
     assert telling(house.intros(), "state") == [("written",), ("refused",), ("refused",)]
     assert {violation["code"] for violation in house.intros()[-1]["violations"]} == {"near_copy"}
     assert house.failed_guards() == {}
@@ -257,8 +262,8 @@ def test_two_runs_share_out_the_work(room):
     other = house.library.queue("other")
     house.library.enqueue(other, [NewTask(n, TaskType.AI_INTRO, TaskStage.INTRO) for n in (4, 68)])
     assert len(other.lease([4], TaskStage.INTRO, limit=10)) == 2
-    told = house.run(4)
-    assert (told["written"], house.calls) == (2, 2)
+    metadata = house.run(4)
+    assert (metadata["written"], house.calls) == (2, 2)
     assert {task["vod_id"]: task["status"] for task in house.library.tasks()} == {
         4: "RUNNING",
         68: "RUNNING",
@@ -277,9 +282,14 @@ def test_an_intro_whose_lease_was_lost_is_left_to_the_run_that_has_the_task(room
         house.clock.advance(minutes=16)
         house.library.queue("other").lease([4], TaskStage.INTRO, limit=10)
 
-    meanwhile(monkeypatch, overtake)
-    told = house.run(4)
-    assert (told["written"], told["refused_by_guard"], told["skipped"], told["lease_lost"]) == (0, 0, 0, 1)
+    interfere(monkeypatch, overtake)
+    metadata = house.run(4)
+    assert (metadata["written"], metadata["refused_by_guard"], metadata["skipped"], metadata["lease_lost"]) == (
+        0,
+        0,
+        0,
+        1,
+    )
     assert house.changes() == []
     [task] = house.library.tasks()
     assert (task["status"], task["lease_owner"].split("@")[0]) == ("RUNNING", "other")
@@ -289,8 +299,8 @@ def test_an_intro_whose_lease_was_lost_is_left_to_the_run_that_has_the_task(room
 def test_calls_under_way_at_once_do_each_video_once(room_everywhere):
     entries = ((RIVER, 4), (WHALE, 5), (TRAM, 6), (KITE, 7))
     house = room_everywhere(*(linked(entry, vod_id) for entry, vod_id in entries), llm_concurrency=4)
-    told = house.run()
-    assert (told["written"], told["asked"], house.calls) == (4, 4, 4)
+    metadata = house.run()
+    assert (metadata["written"], metadata["asked"], house.calls) == (4, 4, 4)
     assert {change["vod_id"] for change in house.changes()} == {4, 5, 6, 7}
     assert house.failed_guards() == {}
 

@@ -45,17 +45,17 @@ def test_a_dry_run_shows_everything_and_writes_nothing(scenario):
     before = (scenario.library.all_bytes(), scenario.library.states())
     run = launch(scenario, dry_run=True, action="confirm_top1", max_rows=2, **REVIEW)
     assert run.success
-    told = run.output
-    assert (told["matched"], told["selected"], told["beyond_max_rows"], told["left_out"]) == (4, 2, 1, 1)
-    assert (column(told["videos"], "影片"), column(told["videos"], "得分")) == (["4", "7"], ["92.0", "92.0"])
-    assert column(told["videos"], "片名") == ["影片4", "影片7"]
-    assert column(told["videos"], "状态") == ["REVIEW", "REVIEW"]
-    assert column(told["videos"], "决定") == ["confirm\\_top1 确认首选候选"] * 2
-    assert column(told["videos"], "条目")[0] == "[90000004](https://movie.douban.com/subject/90000004/)"
-    assert column(told["videos_left_out"], "原因") == ["首选得分 70.0 低于 85"]
-    assert column(told["decisions"], "结果") == ["仅检查，可以记录"] * 2
-    assert (told["dry_run"], told["recorded"]) == (True, 0)
-    assert not {"batch", "undo"} & set(told), "there is nothing to take back"
+    output = run.output
+    assert (output["matched"], output["selected"], output["beyond_max_rows"], output["left_out"]) == (4, 2, 1, 1)
+    assert (column(output["videos"], "影片"), column(output["videos"], "得分")) == (["4", "7"], ["92.0", "92.0"])
+    assert column(output["videos"], "片名") == ["影片4", "影片7"]
+    assert column(output["videos"], "状态") == ["REVIEW", "REVIEW"]
+    assert column(output["videos"], "决定") == ["confirm\\_top1 确认首选候选"] * 2
+    assert column(output["videos"], "条目")[0] == "[90000004](https://movie.douban.com/subject/90000004/)"
+    assert column(output["videos_left_out"], "原因") == ["首选得分 70.0 低于 85"]
+    assert column(output["decisions"], "结果") == ["仅检查，可以记录"] * 2
+    assert (output["dry_run"], output["recorded"]) == (True, 0)
+    assert not {"batch", "undo"} & set(output), "there is nothing to take back"
     assert scenario.decisions() == []
     assert (scenario.library.all_bytes(), scenario.library.states()) == before
 
@@ -130,7 +130,7 @@ def test_unlocking_in_bulk_is_refused_without_the_right_and_the_refusal_is_kept(
     assert launch(allowed_one, reviewer=" xiao wang ", action="unlock_id", i_am_sure=True, **REVIEW).success
 
 
-def test_where_nothing_is_carried_out_for_now_it_is_said(stage):
+def test_where_nothing_is_applied_for_now_it_is_said(stage):
     scenario = shelf(stage(dry_run=True), Case(4))
     assert "DOUBAN_PIPELINE_DRY_RUN=true" in launch(scenario, action="ignore", **REVIEW).output["waits"]
     scenario = shelf(stage(), Case(4))
@@ -141,12 +141,12 @@ def test_nothing_to_decide_about_is_no_failure(scenario):
     shelf(scenario, Case(4, verdict={"score": 70.0}))
     run = launch(scenario, action="confirm_top1", **REVIEW)
     assert run.success
-    told = run.output
-    assert (told["matched"], told["selected"], told["left_out"], told["videos"]) == (1, 0, 1, "—")
+    output = run.output
+    assert (output["matched"], output["selected"], output["left_out"], output["videos"]) == (1, 0, 1, "—")
     assert scenario.decisions() == []
 
 
-def test_everything_that_is_wrong_is_told_at_once(scenario):
+def test_everything_that_is_wrong_is_reported_at_once(scenario):
     shelf(scenario, Case(4))
     run = launch(scenario, reviewer=" ", action="set_id", days=3, min_score=90.0, max_score=80.0, max_rows=0)
     assert not run.success
@@ -170,8 +170,8 @@ def test_titles_from_outside_stay_text(scenario):
     name = "<script>alert(1)</script>|`[x](javascript:alert(2))"
     shelf(scenario, Case(4, {"vod_name": name}, candidate={"title": name, "conflicts": {"YEAR_OFF": name}}), Case(5))
     for action in ("confirm_top1", "ignore"):
-        told = launch(scenario, dry_run=True, action=action, **REVIEW).output
-        text = "".join(value for value in told.values() if isinstance(value, str))
+        output = launch(scenario, dry_run=True, action=action, **REVIEW).output
+        text = "".join(value for value in output.values() if isinstance(value, str))
         assert "alert" in text
         assert "<script" not in text
         assert not re.search(r"(?<!\\)\]\(javascript", text)
@@ -207,11 +207,11 @@ def test_a_few_hundred_with_some_bad_ones(stage):
         assert set(re.findall(r"（影片 (\d+)《", run.failure)) == {"100", "200"}
         states = telling(scenario.decisions(), "state")
         assert (states.count(("pending",)), states.count(("refused",))) == (258, 2)
-        told = [entry.user_message for entry in scenario.instance.all_logs(run.run_id)]
-        assert [line for line in told if "settled" in line] == [
+        reported = [entry.user_message for entry in scenario.instance.all_logs(run.run_id)]
+        assert [line for line in reported if "settled" in line] == [
             f"{done} of 260 decisions settled" for done in (100, 200, 260)
         ]
-        assert "300 videos match: 260 selected, 30 left out, 10 beyond max_rows" in told
+        assert "300 videos match: 260 selected, 30 left out, 10 beyond max_rows" in reported
 
 
 # --- the launchpad ----------------------------------------------------------------------------------------------------

@@ -234,7 +234,7 @@ def test_lines_without_a_decision_are_counted_unless_something_was_filled_in():
     assert found.refused == ((5, "填写了豆瓣ID、锁定，但“决定”一格是空的"),)
 
 
-def test_all_that_is_wrong_with_a_line_is_told_at_once():
+def test_all_that_is_wrong_with_a_line_is_reported_at_once():
     header = "vod_id,决定,豆瓣ID,候选序号,锁定"
     assert refused(f"{header}\n四,确认首选,1.23457E+07,-1,也许\n,ignore,,,\n") == (
         (
@@ -357,7 +357,7 @@ def test_every_action_is_known_by_name_and_by_word(action):
         ("x" * 5000, f"没有“{'x' * 40}…”这种决定"),
     ],
 )
-def test_an_unknown_action_is_told_with_those_that_are_near(text, sentence):
+def test_an_unknown_action_is_reported_with_those_that_are_near(text, sentence):
     with pytest.raises(CellError) as caught:
         action_named(text)
     assert sentence in str(caught.value)

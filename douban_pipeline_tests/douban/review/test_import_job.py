@@ -120,7 +120,7 @@ def test_a_line_from_a_sheet_about_another_verdict_is_refused(scenario):
     assert "候选已过时" in launch(scenario, text=text).failure
 
 
-def test_refused_lines_are_told_in_the_order_of_the_file_and_the_others_are_recorded(shelf):
+def test_refused_lines_are_reported_in_the_order_of_the_file_and_the_others_are_recorded(shelf):
     scenario = shelf(Case(4), Case(5), Case(6, candidate=None))
     text = (
         "vod_id,决定,豆瓣ID,备注\n"  # 1
@@ -132,9 +132,9 @@ def test_refused_lines_are_told_in_the_order_of_the_file_and_the_others_are_reco
         "5,忽略,,短剧\n"  # 7: good
     )
     run = launch(scenario, text=text)
-    first, *told = run.failure.splitlines()
+    first, *reported = run.failure.splitlines()
     assert first.endswith("已记录 2 条，拒绝 4 条")
-    assert [re.match(r"- 第 (\d) 行", line)[1] for line in told] == ["2", "4", "5", "6"]
+    assert [re.match(r"- 第 (\d) 行", line)[1] for line in reported] == ["2", "4", "5", "6"]
     assert sorted(telling(scenario.decisions(), "vod_id", "action", "note", "state")) == [
         (4, "confirm_top1", "本周", "pending"),
         (5, "ignore", "短剧", "pending"),
@@ -190,7 +190,7 @@ def test_a_thousand_lines_on_a_server(stage, tmp_path):
         ),
     ],
 )
-def test_what_is_wrong_is_told_at_once(shelf, given, expected):
+def test_what_is_wrong_is_reported_at_once(shelf, given, expected):
     scenario = shelf(Case(4))
     assert problems(launch(scenario, **given)) == expected
     assert scenario.decisions() == []
@@ -254,7 +254,7 @@ def test_what_is_no_file_is_not_read(shelf, kind):
     assert problems(launch(scenario, file="odd.csv")) == ["'odd.csv'：不是普通文件；收件夹里现有：'good.csv'"]
 
 
-def test_a_file_that_is_not_there_is_told_with_those_that_are(shelf):
+def test_a_file_that_is_not_there_is_reported_with_those_that_are(shelf):
     scenario = shelf(Case(4))
     folder = inbox_of(scenario.services.settings)
     assert problems(launch(scenario, file="a.csv")) == [f"收件夹 {folder} 里没有文件 'a.csv'；收件夹里现有：（空）"]

@@ -226,7 +226,7 @@ def test_where_the_folder_is_served_the_report_links_there(scenario):
     assert found["csv"] == "https://example.org/reports/review_queue.csv"
 
 
-def test_a_folder_that_cannot_be_written_is_told(scenario, tmp_path):
+def test_a_folder_that_cannot_be_written_is_reported(scenario, tmp_path):
     (tmp_path / "home" / "reports").parent.mkdir(exist_ok=True)
     (tmp_path / "home" / "reports").write_text("in the way")
     run = report(scenario)

@@ -81,15 +81,15 @@ def test_the_good_rows_are_recorded_and_the_run_tells_of_the_others(scenario):
         "decisions 第 3 条（影片 5《蓝鲸与灯塔守望者》）：没有候选条目，请改用 set_id；"
         "与 decisions 第 5 条（替换豆瓣 ID 并锁定）矛盾，请只留下一条",
     ]
-    told = failure_metadata(run)
-    assert (told["recorded"], told["refused"]) == (2, 3)
-    assert list(told) == ["decisions", "undo", "batch", "recorded", "refused", "dry_run"], "zeros say nothing"
-    assert told["dry_run"] is False
-    results = [line.split("|")[7].strip() for line in told["decisions"].splitlines()[2:]]
+    metadata = failure_metadata(run)
+    assert (metadata["recorded"], metadata["refused"]) == (2, 3)
+    assert list(metadata) == ["decisions", "undo", "batch", "recorded", "refused", "dry_run"], "zeros say nothing"
+    assert metadata["dry_run"] is False
+    results = [line.split("|")[7].strip() for line in metadata["decisions"].splitlines()[2:]]
     assert results == ["拒绝", "拒绝", "拒绝", "已记录", "已记录"]
     columns = ("vod_id", "action", "douban_id", "lock", "reviewer", "note", "state", "run_id", "batch_id")
     signed = ("小王", "海报一致")
-    after = (run.run_id, told["batch"])
+    after = (run.run_id, metadata["batch"])
     assert sorted(telling(scenario.decisions(), *columns)) == [
         (4, "set_id", 90_000_203, True, *signed, "pending", *after),
         (5, "confirm_top1", 0, False, *signed, "refused", *after),
@@ -101,11 +101,11 @@ def test_the_good_rows_are_recorded_and_the_run_tells_of_the_others(scenario):
 
 
 def test_a_subject_that_does_not_fit_is_refused_unless_it_is_meant(scenario):
-    wish = {"vod_id": 5, "action": "set_id", "douban_id": KITE["id"]}
-    refused = launch(scenario, wish)
+    requested = {"vod_id": 5, "action": "set_id", "douban_id": KITE["id"]}
+    refused = launch(scenario, requested)
     assert "条目 90000105 与《纸鸢飞过旧城墙》（2019）对不上：片名相差太远" in refused.failure
     assert refused.failure.endswith("请核对；确认无误请加 accept_conflicts: true")
-    meant = launch(scenario, {**wish, "accept_conflicts": True})
+    meant = launch(scenario, {**requested, "accept_conflicts": True})
     assert meant.success
     assert "已接受：条目 90000105 与《纸鸢飞过旧城墙》" in meant.output["decisions"].replace("\\", "")
     [_, stored] = scenario.decisions(5)
@@ -116,11 +116,11 @@ def test_a_subject_that_does_not_fit_is_refused_unless_it_is_meant(scenario):
     )
 
 
-def test_whoever_rehearses_is_told_that_decisions_wait(scenario):
-    wish = {"vod_id": 6, "action": "lock_intro"}
-    assert "waits" not in launch(scenario, wish).output
-    told = launch(scenario.under(dry_run=True), wish).output["waits"]
-    assert told == "DOUBAN_PIPELINE_DRY_RUN=true：决定先记录，关闭演练模式之后才执行"
+def test_whoever_rehearses_is_reminded_that_decisions_wait(scenario):
+    requested = {"vod_id": 6, "action": "lock_intro"}
+    assert "waits" not in launch(scenario, requested).output
+    reported = launch(scenario.under(dry_run=True), requested).output["waits"]
+    assert reported == "DOUBAN_PIPELINE_DRY_RUN=true：决定先记录，关闭演练模式之后才执行"
 
 
 def test_a_source_that_is_closed_puts_the_check_off(scenario):
@@ -132,31 +132,31 @@ def test_a_source_that_is_closed_puts_the_check_off(scenario):
 
 
 def test_the_same_launch_again_is_harmless(scenario):
-    wish = {"vod_id": 4, "action": "set_id", "douban_id": 90_000_203}
-    first = launch(scenario, wish)
-    again = launch(scenario, wish, {"vod_id": 6, "action": "lock_id"})
+    requested = {"vod_id": 4, "action": "set_id", "douban_id": 90_000_203}
+    first = launch(scenario, requested)
+    again = launch(scenario, requested, {"vod_id": 6, "action": "lock_id"})
     assert again.success
     assert (again.output["recorded"], again.output["known"]) == (1, 1)
     assert f"已有相同的决定（小王，批次 {first.output['batch']}）" in again.output["decisions"]
     assert telling(scenario.decisions(), "vod_id", "state") == [(4, "pending"), (6, "pending")]
     assert scenario.play().metadata("synced_fields")["decisions_applied"] == 2
-    # Once it was carried out, it is so, and needs no decision.
+    # Once it was applied, it is so, and needs no decision.
     scenario.clock.advance(minutes=1)
-    later = launch(scenario, wish)
+    later = launch(scenario, requested)
     assert (later.success, later.output["known"]) == (True, 1)
     assert "已经如此，无需记录" in later.output["decisions"]
     assert len(scenario.decisions()) == 2
 
 
 def test_the_top_candidate_is_that_of_the_newest_verdict(scenario):
-    wish = {"vod_id": 4, "action": "confirm_top1"}
+    requested = {"vod_id": 4, "action": "confirm_top1"}
     scenario.library.set_cms(4, vod_name="改了名的另一部片")
-    assert "候选已过时：影片资料在判定之后改变过" in launch(scenario, wish).failure
+    assert "候选已过时：影片资料在判定之后改变过" in launch(scenario, requested).failure
     scenario.library.set_state(4, douban_next_sync_at=scenario.clock.now())
     assert scenario.play(4).success
     assert telling(scenario.verdicts(4), "verdict") == [("REVIEW",), ("NOT_FOUND",)]
     scenario.clock.advance(minutes=1)
-    assert "没有候选条目，请改用 set_id" in launch(scenario, wish).failure, "not one of a name it had before"
+    assert "没有候选条目，请改用 set_id" in launch(scenario, requested).failure, "not one of a name it had before"
 
 
 def test_a_dry_run_checks_and_shows_without_recording(scenario):
@@ -231,8 +231,8 @@ def test_a_launch_links_to_what_takes_it_back(scenario):
 
 
 def test_where_nothing_was_recorded_there_is_nothing_to_take_back(scenario):
-    told = failure_metadata(launch(scenario, {"vod_id": 404, "action": "ignore"}))
-    assert list(told) == ["decisions", "recorded", "refused", "dry_run"]
+    metadata = failure_metadata(launch(scenario, {"vod_id": 404, "action": "ignore"}))
+    assert list(metadata) == ["decisions", "recorded", "refused", "dry_run"]
 
 
 def test_a_row_has_the_fields_of_a_decision_that_people_write():

@@ -9,7 +9,7 @@ import pytest
 import sqlalchemy as sa
 
 from douban_pipeline.douban.review.recording import record as recording_module
-from douban_pipeline_tests.douban.review.world import A, asking, decide, furnish, judged, stored, wish
+from douban_pipeline_tests.douban.review.world import A, asking, decide, decision_on, furnish, judged, stored
 from douban_pipeline_tests.harness.fixtures.library import Library, video
 
 FREE = 90_000_200
@@ -32,7 +32,7 @@ class Killed(BaseException):
 
 def test_a_launch_that_is_killed_goes_on_where_it_was(shared_library, monkeypatch):
     library = shared_library.renewed([video(vod_id) for vod_id in range(1, 121)])
-    wishes = [wish(vod_id, "ignore", days=vod_id) for vod_id in range(1, 121)] + [wish(500, "ignore")]
+    requested = [decision_on(vod_id, "ignore", days=vod_id) for vod_id in range(1, 121)] + [decision_on(500, "ignore")]
     real, chunks = recording_module._store, []
 
     def dying(*args):
@@ -44,13 +44,13 @@ def test_a_launch_that_is_killed_goes_on_where_it_was(shared_library, monkeypatc
 
     monkeypatch.setattr(recording_module, "_store", dying)
     with pytest.raises(Killed):
-        decide(library, *wishes)
+        decide(library, *requested)
     assert chunks == [0, 50, 100]
     assert Counter(row["state"] for row in stored(library)) == {"pending": 100}, (
         "whole chunks, and nothing of the third"
     )
     monkeypatch.undo()
-    again = decide(library, *wishes, run_id="run-2")
+    again = decide(library, *requested, run_id="run-2")
     assert Counter(item.status for item in again.items) == {"known": 100, "recorded": 20, "refused": 1}
     assert Counter(row["state"] for row in stored(library)) == {"pending": 120, "refused": 1}
     assert Counter(row["run_id"] for row in stored(library)) == {"run-1": 100, "run-2": 21}
@@ -80,9 +80,9 @@ def at_once(*works):
 
 def test_two_launches_at_once_record_the_same_once_and_contradictions_never(shared_library):
     library = shared_library.renewed([video(vod_id) for vod_id in range(1, 201)])
-    same = [wish(vod_id, "ignore") for vod_id in range(1, 101)]
-    one = [wish(vod_id, "set_id", FREE + vod_id) for vod_id in range(101, 201)]
-    other = [wish(vod_id, "ignore", days=9) for vod_id in range(200, 100, -1)]
+    same = [decision_on(vod_id, "ignore") for vod_id in range(1, 101)]
+    one = [decision_on(vod_id, "set_id", FREE + vod_id) for vod_id in range(101, 201)]
+    other = [decision_on(vod_id, "ignore", days=9) for vod_id in range(200, 100, -1)]
     with asking():
         first, second = at_once(
             lambda: decide(library, *same, *one, run_id="one"),
@@ -101,8 +101,10 @@ def test_two_launches_at_once_do_not_give_a_subject_twice(shared_library):
     library = shared_library.renewed([video(vod_id) for vod_id in range(1, 201)])
     with asking():
         at_once(
-            lambda: decide(library, *(wish(number, "set_id", FREE + number) for number in range(1, 101))),
-            lambda: decide(library, *(wish(100 + number, "set_id", FREE + number) for number in range(100, 0, -1))),
+            lambda: decide(library, *(decision_on(number, "set_id", FREE + number) for number in range(1, 101))),
+            lambda: decide(
+                library, *(decision_on(100 + number, "set_id", FREE + number) for number in range(100, 0, -1))
+            ),
         )
     given = Counter(row["douban_id"] for row in stored(library, state="pending"))
     assert given == dict.fromkeys(range(FREE + 1, FREE + 101), 1)
@@ -132,12 +134,12 @@ def test_whoever_looks_at_what_waits_writes_before_anybody_else_looks(library, m
 
     def slow():
         threading.current_thread().name = "slow"
-        return decide(library, wish(6, "set_id", FREE), wish(8, "ignore", days=5), run_id="slow")
+        return decide(library, decision_on(6, "set_id", FREE), decision_on(8, "ignore", days=5), run_id="slow")
 
     def quick():
         assert looked.wait(timeout=60)
         try:
-            return decide(library, wish(5, "set_id", FREE), wish(8, "ignore", days=6), run_id="quick")
+            return decide(library, decision_on(5, "set_id", FREE), decision_on(8, "ignore", days=6), run_id="quick")
         finally:
             done.set()
 
@@ -155,14 +157,14 @@ def test_a_thousand_rows_with_fifty_bad_ones(shared_library):
     library = shared_library.renewed([video(vod_id) for vod_id in range(1, 961)])
     for vod_id in range(1, 201):
         judged(library, vod_id, 91_000_000 + vod_id, 92_000_000 + vod_id)
-    good = [wish(vod_id, "confirm_top1") for vod_id in range(1, 101)]
-    good += [wish(vod_id, "choose", rank=2) for vod_id in range(101, 201)]
-    good += [wish(vod_id, "set_id", 93_000_000 + vod_id) for vod_id in range(201, 401)]
-    good += [wish(vod_id, "ignore", days=30) for vod_id in range(401, 951)]
-    bad = [wish(5000 + number, "ignore") for number in range(20)]
-    bad += [wish(951 + number, "confirm_top1") for number in range(10)]
-    bad += [wish(1 + number, "lock_intro", A) for number in range(20)]
-    wishes = sorted([*good, *bad], key=lambda each: each.vod_id % 97)
+    good = [decision_on(vod_id, "confirm_top1") for vod_id in range(1, 101)]
+    good += [decision_on(vod_id, "choose", rank=2) for vod_id in range(101, 201)]
+    good += [decision_on(vod_id, "set_id", 93_000_000 + vod_id) for vod_id in range(201, 401)]
+    good += [decision_on(vod_id, "ignore", days=30) for vod_id in range(401, 951)]
+    bad = [decision_on(5000 + number, "ignore") for number in range(20)]
+    bad += [decision_on(951 + number, "confirm_top1") for number in range(10)]
+    bad += [decision_on(1 + number, "lock_intro", A) for number in range(20)]
+    requested = sorted([*good, *bad], key=lambda each: each.vod_id % 97)
     statements: list[str] = []
 
     def count(connection, cursor, statement, *_):
@@ -171,10 +173,10 @@ def test_a_thousand_rows_with_fifty_bad_ones(shared_library):
     sa.event.listen(library.engine, "before_cursor_execute", count)
     try:
         with asking():
-            recording = decide(library, *wishes)
+            recording = decide(library, *requested)
     finally:
         sa.event.remove(library.engine, "before_cursor_execute", count)
-    assert [item.vod_id for item in recording.items] == [each.vod_id for each in wishes]
+    assert [item.vod_id for item in recording.items] == [each.vod_id for each in requested]
     assert Counter(item.status for item in recording.items) == {"recorded": 950, "refused": 50}
     assert Counter(item.reason for item in recording.of("refused")) == {
         "没有这部影片，请把示例换成真实的 vod_id": 20,

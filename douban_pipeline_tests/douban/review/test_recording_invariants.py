@@ -46,19 +46,19 @@ def test_whatever_is_launched_what_waits_can_all_be_meant(library: Library, laun
     library.execute(sa.delete(library.tables.decision))
     before = library.all_bytes()
     with asking({C: "与《别的片》对不上：年份差 9 年"}):
-        for wishes in launches:
+        for requested in launches:
             library.clock.advance(minutes=1)
             known = {row["decision_id"] for row in stored(library)}
-            recording = decide(library, *wishes)
+            recording = decide(library, *requested)
             check(library, before)
             # Nothing is lost: every row is told of, and every one that is news is written down, with its reason.
-            assert [item.vod_id for item in recording.items] == [each.vod_id for each in wishes]
+            assert [item.vod_id for item in recording.items] == [each.vod_id for each in requested]
             outcomes = Counter(item.status for item in recording.items)
             new = [row for row in stored(library) if row["decision_id"] not in known]
             assert len(new) == outcomes["recorded"] + outcomes["refused"]
             assert {row["batch_id"] for row in new} <= {recording.batch_id}
             assert all(item.reason for item in recording.of("refused", "known", "already"))
-            again(library, wishes)
+            again(library, requested)
 
 
 def check(library: Library, before: list[tuple[object, ...]]) -> None:
@@ -83,10 +83,10 @@ def check(library: Library, before: list[tuple[object, ...]]) -> None:
     assert library.all_bytes() == before, "recording writes nothing to the CMS"
 
 
-def again(library: Library, wishes: list[Decision]) -> None:
+def again(library: Library, requested: list[Decision]) -> None:
     """Assert that the same launch again, as after a kill, changes nothing that waits."""
     waiting = stored(library, state="pending")
     library.clock.advance(seconds=1)
-    recording = decide(library, *wishes, run_id="again")
+    recording = decide(library, *requested, run_id="again")
     assert stored(library, state="pending") == waiting
     assert not recording.of("recorded")

@@ -108,7 +108,7 @@ def test_the_newest_verdict_counts(library):
     assert pick.best is None, "the candidates of an older verdict are history"
 
 
-def test_videos_that_are_gone_are_told_of_only_where_they_were_named(library):
+def test_videos_that_are_gone_are_reported_only_where_they_were_named(library):
     library.execute("DELETE FROM mac_vod WHERE vod_id = 1")
     library.set_cms(2, vod_recycle_time=1)
     assert set(taken(library, REVIEW)) == {3, 7, 9}
@@ -144,7 +144,7 @@ def test_a_filter_must_restrict(library, asked):
     )
 
 
-def test_all_that_is_wrong_is_told_at_once(library):
+def test_all_that_is_wrong_is_reported_at_once(library):
     asked = VideoFilter(
         min_score=90.0,
         max_score=80.0,

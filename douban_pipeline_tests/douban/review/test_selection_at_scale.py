@@ -69,14 +69,14 @@ def plan_of(library, statement, parameters):
 
 
 def test_videos_are_looked_at_a_few_hundred_at_a_time(crowd):
-    told = []
+    reported = []
     everything = VideoFilter(type_ids=(6,))
     found = select_videos(
-        crowd.services, everything, IGNORE, progress=lambda looked_at, of: told.append((looked_at, of))
+        crowd.services, everything, IGNORE, progress=lambda looked_at, of: reported.append((looked_at, of))
     )
     assert (len(found.videos), found.matched_in_all, found.beyond) == (100, 3000, 2900)
-    assert told[-1] == (3000, 3000)
-    assert len(told) == 6
+    assert reported[-1] == (3000, 3000)
+    assert len(reported) == 6
 
 
 def test_those_left_out_are_counted_beyond_what_is_listed(crowd):

@@ -227,8 +227,8 @@ def test_hostile_text_is_data_and_nothing_else(shared_library):
     assert "<!--" not in page
     found = Reader(page)
     assert [tag for tag, _ in found.elements].count("script") == 2
-    style, told, script = found.inside
-    assert json.loads(told) == json.loads(json.dumps(data))
+    style, reported, script = found.inside
+    assert json.loads(reported) == json.loads(json.dumps(data))
     [card] = data["groups"][0]["cards"]
     [shown] = card["candidates"]
     for text in (shown["title"], shown["facts"]["actors"][0], shown["conflicts"][0], card["reason"]):

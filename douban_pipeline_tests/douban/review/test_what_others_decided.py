@@ -16,11 +16,11 @@ from douban_pipeline_tests.douban.review.world import (
     B,
     asking,
     decide,
+    decision_on,
     furnish,
     judged,
     linked,
     only,
-    wish,
 )
 from douban_pipeline_tests.harness.fixtures.clocks import START
 from douban_pipeline_tests.harness.fixtures.deciding import decide as decided
@@ -67,9 +67,9 @@ def test_a_batch_does_not_confirm_what_a_person_took_back(shared_library):
 
 def test_the_same_order_about_an_id_is_harmless_in_a_batch(shared_library):
     library = shelved(shared_library, [Case(1, {"vod_douban_id": OTHER}, {**BY_PERSON, "douban_id_source": "cms"})])
-    assert only(decide(library, wish(1, "lock_id"))).status == "recorded"
+    assert only(decide(library, decision_on(1, "lock_id"))).status == "recorded"
     [pick] = select_videos(library.services, VideoFilter(vod_ids=(1,)), BatchDecision(DecisionAction.lock_id)).videos
-    assert only(decide(library, wish(pick.vod_id, "lock_id"))).status == "known"
+    assert only(decide(library, decision_on(pick.vod_id, "lock_id"))).status == "known"
 
 
 def test_an_old_sheet_does_not_push_aside_what_was_decided_since(shared_library):
@@ -78,15 +78,18 @@ def test_an_old_sheet_does_not_push_aside_what_was_decided_since(shared_library)
     linked(library, 4, B)
     library.set_state(4, douban_id_source="person")
     with asking():
-        for asked in (wish(4, "confirm_top1", verdict_id=verdict_id), wish(4, "set_id", A, verdict_id=verdict_id)):
+        for asked in (
+            decision_on(4, "confirm_top1", verdict_id=verdict_id),
+            decision_on(4, "set_id", A, verdict_id=verdict_id),
+        ):
             item = only(decide(library, asked, dry_run=True))
             assert (item.status, item.reason) == (
                 "refused",
                 f"候选已过时：审核员已把影片关联到 {B}，要改为 {A} 请把 verdict_id 填 0 重新决定",
             )
         # The same subject, or a decision that is meant to replace it.
-        assert only(decide(library, wish(4, "choose", rank=2, verdict_id=verdict_id))).status == "already"
-        assert only(decide(library, wish(4, "confirm_top1"))).status == "recorded"
+        assert only(decide(library, decision_on(4, "choose", rank=2, verdict_id=verdict_id))).status == "already"
+        assert only(decide(library, decision_on(4, "confirm_top1"))).status == "recorded"
 
 
 def test_a_written_intro_is_locked_by_a_person_for_all_that(shared_library):
@@ -97,6 +100,6 @@ def test_a_written_intro_is_locked_by_a_person_for_all_that(shared_library):
     old = {"vod_content": row["vod_content"]}
     library.change_log().write([Change(4, INTRO, old, {"vod_content": "<p>新简介</p>"}, state=lock)])
     # The lock of the writing goes with the intro when the link changes; a person's does not.
-    assert only(decide(library, wish(4, "lock_intro"))).status == "recorded"
+    assert only(decide(library, decision_on(4, "lock_intro"))).status == "recorded"
     library.set_state(4, intro_lock_time=library.clock.now().replace(year=2031))
-    assert only(decide(library, wish(4, "lock_intro"), dry_run=True)).status in ("known", "already")
+    assert only(decide(library, decision_on(4, "lock_intro"), dry_run=True)).status in ("known", "already")

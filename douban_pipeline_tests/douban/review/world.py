@@ -51,18 +51,18 @@ def asking(answers: Mapping[int, str | Exception] | None = None) -> Iterator[Sub
         yield subjects
 
 
-def decide(library: Library, *wishes: Decision, dry_run: bool = False, **given: Any) -> Recording:
-    """Record ``wishes`` as the jobs do."""
+def decide(library: Library, *decisions: Decision, dry_run: bool = False, **given: Any) -> Recording:
+    """Record ``decisions`` as the jobs do."""
     signed = {"reviewer": "小王", "note": "海报一致", "run_id": "run-1", **given}
-    return record(library.services, wishes, dry_run=dry_run, **signed)
+    return record(library.services, decisions, dry_run=dry_run, **signed)
 
 
-def wish(vod_id: int, action: str, douban_id: int = 0, **fields: Any) -> Decision:
-    """Return a wish."""
+def decision_on(vod_id: int, action: str, douban_id: int = 0, **fields: Any) -> Decision:
+    """Return a decision as a person writes it."""
     return Decision(vod_id, DecisionAction(action), douban_id, **fields)
 
 
-def told(recording: Recording) -> list[tuple[int, str, str]]:
+def reported(recording: Recording) -> list[tuple[int, str, str]]:
     """Return what became of each row, shortly."""
     return [(item.vod_id, item.status, item.reason) for item in recording.items]
 
@@ -109,7 +109,7 @@ def judged(library: Library, vod_id: int, *subjects: int, **columns: Any) -> int
 
 
 def linked(library: Library, vod_id: int, douban_id: int, **state: Any) -> None:
-    """Have a video carry a subject, in the CMS and for us; ``state`` is changed besides."""
+    """Have a video carry a subject, in the CMS and for us; ``state`` is changed too."""
     library.set_cms(vod_id, vod_douban_id=douban_id)
     status = {"douban_review_status": "CONFIRMED", "douban_id_source": "auto"}
     library.set_state(vod_id, vod_douban_id=douban_id, **status, **state)

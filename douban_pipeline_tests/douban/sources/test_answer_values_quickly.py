@@ -15,7 +15,7 @@ LOOSE = st.text(
 
 
 @given(LOOSE)
-def test_a_placeholder_is_told_by_the_whole_text(text):
+def test_a_placeholder_is_known_by_the_whole_text(text):
     assert stored.is_placeholder(text) == (stored._NOTHING.fullmatch(text.casefold()) is not None)
 
 

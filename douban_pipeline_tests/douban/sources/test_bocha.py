@@ -188,7 +188,7 @@ def test_statuses_in_its_own_words(house: House, source: Source, say: Say, kind:
         ("wrong_id", None),
     ],
 )
-def test_the_replayed_one_misbehaves_as_told(house: House, fault: str, kind: type[SourceError] | None) -> None:
+def test_the_replayed_one_misbehaves_as_asked(house: House, fault: str, kind: type[SourceError] | None) -> None:
     with ReplayServer(FILMS) as upstream:
         provider = bocha(house, upstream.bocha_url, timeout=0.3)
         assert ask(provider, "长河落日记事 豆瓣").ids[:1] == (90_000_101,)

@@ -1,4 +1,4 @@
-"""Search providers over real HTTP: candidates in order, and never an empty answer for an ill source."""
+"""Search providers over real HTTP: candidates in order, and never an empty answer for an unhealthy source."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ def test_what_was_found_is_kept_by_title_year_and_form(house: House, source: Sou
         (Say({"results": ["a"]}), SourceUnavailable),
     ],
 )
-def test_an_ill_source_is_never_an_empty_answer(
+def test_an_unhealthy_source_is_never_an_empty_answer(
     house: House, source: Source, name: str, say: Say, kind: type[SourceError] | None
 ) -> None:
     source.says(say)

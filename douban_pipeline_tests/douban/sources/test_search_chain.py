@@ -104,7 +104,7 @@ def test_a_hit_of_the_second_is_as_good(first: Any) -> None:
     assert (len(one.asked), len(two.asked)) == (1, 1)
 
 
-def test_nothing_found_by_all_is_a_good_answer_that_rests_on_all() -> None:
+def test_nothing_found_by_all_is_a_good_answer_based_on_all() -> None:
     answer = ask(*pair(EMPTY, EMPTY))
     assert (answer.hits, answer.snapshots, answer.requests, answer.incomplete) == ((), (1, 2), 2, None)
 
@@ -163,7 +163,7 @@ def test_answers_from_the_archive_cost_nothing() -> None:
     assert ask(one, two).requests == 1
 
 
-def test_silence_anywhere_is_told() -> None:
+def test_silence_anywhere_is_reported() -> None:
     one, two = pair(EMPTY, EMPTY)
     one.silent, two.silent = ("google: CAPTCHA", "bing: timeout"), ("bing: timeout",)
     assert ask(one, two).silent == ("google: CAPTCHA", "bing: timeout")

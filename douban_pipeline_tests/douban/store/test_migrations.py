@@ -201,8 +201,8 @@ def has_the_rows_of_the_first_release(engine):
         tables = library.tables
         [verdict] = library.query(sa.select(tables.verdict))
         [candidate] = library.query(sa.select(tables.candidate))
-        told = (verdict["vod_id"], verdict["score"], verdict["explanation"], verdict["facts"], verdict["state"])
-        assert told == (7, 95.5, "年份相符", {"title": "片名"}, "applied")
+        stored = (verdict["vod_id"], verdict["score"], verdict["explanation"], verdict["facts"], verdict["state"])
+        assert stored == (7, 95.5, "年份相符", {"title": "片名"}, "applied")
         assert (verdict["profile"], verdict["strata"], verdict["crowded"]) == ("plan", None, False)
         assert (candidate["title"], candidate["snapshot_id"], candidate["fetched"]) == ("片名", 3, True)
         assert library.query(sa.select(tables.brake)) == []

@@ -263,7 +263,7 @@ def test_a_deadlock_that_is_reported_at_the_commit_leases_nothing_twice(library)
     assert {row["lease_owner"] for row in library.tasks()} == {queue.owner}
 
 
-def test_the_key_that_keeps_tasks_single_stands_in_the_database(library):
+def test_the_key_that_keeps_tasks_single_is_in_the_database(library):
     library.enqueue(library.queue(), [match(1)])
     [row] = library.tasks()
     twin = {name: value for name, value in row.items() if name != "task_id"}

@@ -71,8 +71,8 @@ def test_ordinary_later_edits_are_listed_and_fail_nothing(scenario):
     assert report.check.passed
     assert (report.metadata["serious"], report.metadata["edited"]) == (0, 1)
     [row] = report.plain("later_edits").splitlines()[2:]
-    for told in ("| 5 ", "vod_writer", "蓝鲸编", "采集来的", "CMS 保存或采集更新", "自动 关联条目", "2026-03-01"):
-        assert told in row
+    for reported in ("| 5 ", "vod_writer", "蓝鲸编", "采集来的", "CMS 保存或采集更新", "自动 关联条目", "2026-03-01"):
+        assert reported in row
 
 
 def test_what_is_serious_warns_and_says_what_can_be_done(scenario):
@@ -101,9 +101,9 @@ def test_what_is_serious_warns_and_says_what_can_be_done(scenario):
 
 def test_titles_are_outside_text(scenario):
     save(scenario, 4, vod_name="<i>片|名*", vod_writer="")
-    told = Report(scenario).metadata["differences"]
-    assert "<i>" not in told
-    assert "片\\|名\\*" in told
+    metadata = Report(scenario).metadata["differences"]
+    assert "<i>" not in metadata
+    assert "片\\|名\\*" in metadata
 
 
 def test_locked_values_are_restored_where_that_is_switched_on(scenario):
@@ -111,7 +111,7 @@ def test_locked_values_are_restored_where_that_is_switched_on(scenario):
     scenario.library.set_cms(4, vod_douban_id=0)
     report = Report(scenario.under(restore_locked=True))
     assert scenario.library.all_bytes() == before
-    assert report.check.passed, "what is restored stands again"
+    assert report.check.passed, "what is restored is there again"
     assert (report.metadata["locked"], report.metadata["restored"]) == (1, 1)
     change = scenario.library.log()[-1]
     assert (change["action"], change["operator"], change["batch_id"]) == (
@@ -147,7 +147,7 @@ def test_a_dry_run_only_reports(scenario):
     assert scenario.cms(4, "vod_douban_id") == (0,)
 
 
-def test_what_was_not_restored_is_told(scenario):
+def test_what_was_not_restored_is_reported(scenario):
     scenario.library.set_cms(4, vod_douban_id=0, vod_lock=1)
     report = Report(scenario.under(restore_locked=True))
     assert (report.metadata["restored"], report.metadata["not_restored"]) == (0, 1)
@@ -155,7 +155,7 @@ def test_what_was_not_restored_is_told(scenario):
     assert not report.check.passed
 
 
-def test_a_restore_is_taken_back_by_its_batch(scenario):
+def test_a_restore_is_reverted_by_its_batch(scenario):
     scenario.library.set_cms(4, vod_douban_id=7)
     report = Report(scenario.under(restore_locked=True))
     config = {"operator": "小王", "reason": "现值才对", "dry_run": False, "batch_id": report.metadata["batch"]}

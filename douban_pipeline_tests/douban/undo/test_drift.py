@@ -1,4 +1,4 @@
-"""What others wrote over our writes is found, and told by who it looks like; locks are kept watch over for good."""
+"""What others wrote over our writes is found, and sorted by who it looks like; locks are kept watch over for good."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ def found(library):
     return [drift for look in drifts(library.services) for drift in look.found]
 
 
-def told(library):
+def reported(library):
     return [(drift.vod_id, drift.column, drift.kind, drift.looks) for drift in found(library)]
 
 
-def test_nothing_differs_as_long_as_all_stands(library):
+def test_nothing_differs_before_anybody_edits(library):
     link(library, douban_review_status="CONFIRMED")
     lock_id(library)
     write(library, 8, vod_year="1999")
@@ -96,21 +96,21 @@ def test_who_it_looks_like(library, change, kind, looks):
     assert (drift.at, drift.held) == (at, "")
 
 
-def test_an_older_form_puts_back_what_stood_before_an_earlier_write(library):
+def test_an_older_form_restores_the_value_before_an_earlier_write(library):
     write(library, vod_year="1994")
     write(library, vod_year="1995")
     save(library, vod_year="2024")
-    assert told(library) == [(7, "vod_year", DriftKind.PUT_BACK, DriftCause.STALE_FORM)]
+    assert reported(library) == [(7, "vod_year", DriftKind.PUT_BACK, DriftCause.STALE_FORM)]
 
 
 def test_an_id_is_always_grave(library):
     link(library)
     save(library, vod_douban_id=26752088)
-    assert told(library) == [(7, "vod_douban_id", DriftKind.ID, DriftCause.SAVED)]
+    assert reported(library) == [(7, "vod_douban_id", DriftKind.ID, DriftCause.SAVED)]
     library.set_state(7, vod_douban_id=26752088, douban_id_source="cms")
-    assert told(library) == [(7, "vod_douban_id", DriftKind.ID, DriftCause.SAVED)], "taken in is not agreed to"
+    assert reported(library) == [(7, "vod_douban_id", DriftKind.ID, DriftCause.SAVED)], "taken in is not agreed to"
     library.set_state(7, douban_id_source="person")
-    assert told(library) == [], "a person chose what stands now"
+    assert reported(library) == [], "a person chose what is there now"
 
 
 def test_the_newest_write_of_each_column_counts_whatever_became_of_it(library):
@@ -136,11 +136,11 @@ def test_what_was_never_written_is_no_measure(library, state):
     log = library.tables.log
     library.execute(log.update().where(log.c.change_id == change_id).values(state=state))
     library.set_cms(7, vod_year="1994")
-    assert told(library) == []
+    assert reported(library) == []
 
 
 @pytest.mark.parametrize("state", ["prepared", "conflict"])
-def test_what_nobody_is_sure_of_is_counted_and_not_told(library, state):
+def test_what_nobody_is_sure_of_is_counted_and_not_reported(library, state):
     change_id = write(library, vod_year="1994", vod_lang="国语")
     log = library.tables.log
     library.execute(log.update().where(log.c.change_id == change_id).values(state=state))
@@ -150,7 +150,7 @@ def test_what_nobody_is_sure_of_is_counted_and_not_told(library, state):
     assert (look.unsure, [drift.column for drift in look.found]) == (2, ["vod_area"])
     write(library, vod_year="1996")
     [look] = drifts(library.services)
-    assert look.unsure == 1, "a later write that stands is sure again"
+    assert look.unsure == 1, "a later write that is applied is sure again"
 
 
 @pytest.mark.parametrize("locked", [False, True])
@@ -159,9 +159,9 @@ def test_columns_that_are_not_locked_are_followed_for_a_time(library, locked):
     write(library, state=state, action="intro", vod_year="1994", vod_content="新")
     library.clock.advance(seconds=WINDOW.total_seconds() - 1)
     library.set_cms(7, vod_year="2001")
-    assert len(told(library)) == 1
+    assert len(reported(library)) == 1
     library.clock.advance(seconds=2)
-    assert told(library) == []
+    assert reported(library) == []
 
 
 def test_locks_are_kept_watch_over_however_old_they_are(library):
@@ -169,9 +169,9 @@ def test_locks_are_kept_watch_over_however_old_they_are(library):
     lock_id(library)
     lock_intro(library)
     library.clock.advance(days=400)
-    assert told(library) == []
+    assert reported(library) == []
     library.set_cms(7, vod_douban_id=0, vod_content="别的")
-    assert told(library) == [
+    assert reported(library) == [
         (7, "vod_content", DriftKind.LOCKED, DriftCause.PROGRAM),
         (7, "vod_douban_id", DriftKind.LOCKED, DriftCause.PROGRAM),
     ]
@@ -204,14 +204,14 @@ def test_a_text_that_was_locked_without_being_noted_is_not_judged(library):
     library.set_cms(7, vod_content="站长改的")
     library.clock.advance(hours=1)
     library.set_state(7, intro_locked=True, intro_lock_time=library.clock.now())
-    assert told(library) == []
+    assert reported(library) == []
 
 
 def test_a_lock_that_was_taken_off_binds_no_more(library):
     lock_intro(library)
     write(library, state={"intro_locked": False, "intro_lock_time": None}, action="unlock_intro")
     library.set_cms(7, vod_content="站长改的")
-    assert told(library) == []
+    assert reported(library) == []
 
 
 def test_an_intro_is_locked_by_its_writing(library):
@@ -241,7 +241,7 @@ def test_deleted_and_recycled_videos_are_left_out(library):
         (lambda lib: None, ""),
     ],
 )
-def test_why_a_locked_value_is_not_to_be_put_back(library, hold, why):
+def test_why_a_locked_value_is_not_to_be_restored(library, hold, why):
     link(library)
     lock_id(library)
     library.set_cms(7, vod_douban_id=0)

@@ -53,7 +53,7 @@ def decide(scenario, action, rows):
     return scenario.decisions()[-1]["batch_id"]
 
 
-def told(scenario):
+def reported(scenario):
     """Return the CMS, our state but for when work was done, and what binds automation."""
     states = {
         vod_id: {name: value for name, value in state.items() if name not in RHYTHM}
@@ -63,14 +63,14 @@ def told(scenario):
 
 
 @pytest.mark.parametrize("action", CASES)
-def test_what_was_decided_is_taken_back_and_put_back(scenario, action):
+def test_what_was_decided_is_reverted_and_applied_again(scenario, action):
     if action in BEFORE:
         decide(scenario, BEFORE[action], CASES[action])
     if action is DecisionAction.sync_now:
         scenario.library.set_cms(LINKED, vod_douban_score=1.0)
-    before = told(scenario)
+    before = reported(scenario)
     batch = decide(scenario, action, CASES[action])
-    decided = told(scenario)
+    decided = reported(scenario)
     assert decided != before
 
     def take_back(batch_id):
@@ -82,12 +82,12 @@ def test_what_was_decided_is_taken_back_and_put_back(scenario, action):
         return run.output["batch"]
 
     undone = take_back(batch)
-    assert told(scenario) == before
+    assert reported(scenario) == before
     assert {row["state"] for row in scenario.decisions() if row["batch_id"] == batch} == {"reverted"}
     for vod_id in (LINKED, DOUBTED):
         assert scenario.library.state(vod_id)["douban_next_sync_at"] is not None
     take_back(undone)
-    assert told(scenario) == decided
+    assert reported(scenario) == decided
     assert {row["state"] for row in scenario.decisions() if row["batch_id"] == batch} == {"applied"}
 
 

@@ -1,4 +1,4 @@
-"""What happened to a video is told whole: in order, in the site's time, and with outside text escaped."""
+"""What happened to a video is shown whole: in order, in the site's time, and with outside text escaped."""
 
 from __future__ import annotations
 
@@ -69,16 +69,18 @@ def test_a_whole_life(scenario):
     revert = scenario.library.log()[-1]
 
     text = page(scenario, 4)
-    told = events(text)
-    assert [line[4:20] for line in told] == ["2026-03-01 14:00"] + ["2026-03-01 13:00"] * 2 + ["2026-03-01 12:00"] * 2
-    assert [line[23:] for line in told] == [
+    reported = events(text)
+    assert [line[4:20] for line in reported] == ["2026-03-01 14:00"] + ["2026-03-01 13:00"] * 2 + [
+        "2026-03-01 12:00"
+    ] * 2
+    assert [line[23:] for line in reported] == [
         f"变更 {revert['change_id']}：小王 撤销，有效",
         f"变更 {lock['change_id']}：小李 锁定豆瓣 ID，已撤销",
         "决定 1：小李 锁定豆瓣 ID [90000101](https://movie.douban.com/subject/90000101/)",
         f"变更 {link['change_id']}：自动 关联条目，有效",
-        "判定 " + told[-1][26:],
+        "判定 " + reported[-1][26:],
     ]
-    assert "自动确认 → [90000101](https://movie.douban.com/subject/90000101/)，得分 " in told[-1]
+    assert "自动确认 → [90000101](https://movie.douban.com/subject/90000101/)，得分 " in reported[-1]
     head, tail = text.split("### 经过")
     for line in (
         "## 影片 4 长河落日记事",
@@ -110,7 +112,7 @@ def test_a_whole_life(scenario):
 
 
 @pytest.mark.mariadb
-def test_on_a_real_server_it_is_told_alike(stage, scenario, mariadb_url):
+def test_on_a_real_server_it_is_reported_alike(stage, scenario, mariadb_url):
     real = stage([row_of(RIVER, 4), row_of(WHALE, 5), row_of(TRAM, 6)], FILMS, url=mariadb_url, **ALONE)
     pages = []
     for each in (scenario, real):
@@ -126,7 +128,7 @@ def test_on_a_real_server_it_is_told_alike(stage, scenario, mariadb_url):
     assert pages[0] == pages[1]
 
 
-def test_each_link_takes_back_what_it_stands_beside(scenario):
+def test_each_link_reverts_the_change_beside_it(scenario):
     assert scenario.play().success
     scenario.clock.advance(hours=1)
     decide(scenario, vod_id=4, action="lock_id")
@@ -242,11 +244,11 @@ def test_a_deleted_video_still_has_its_history(scenario):
     assert "自动 关联条目" in text
 
 
-def test_videos_that_never_were_are_told_apart(scenario):
-    told = tell(scenario, 4, 99, 98)
-    assert (told["videos"], told["unknown"]) == (1, "99、98")
-    assert "## 影片 99\n\n没有这部影片" in told["history"]
-    assert "还没有任何判定、决定或写入" in told["history"]
+def test_videos_that_never_were_are_distinguished(scenario):
+    reported = tell(scenario, 4, 99, 98)
+    assert (reported["videos"], reported["unknown"]) == (1, "99、98")
+    assert "## 影片 99\n\n没有这部影片" in reported["history"]
+    assert "还没有任何判定、决定或写入" in reported["history"]
     run = scenario.launch("video_history", {"tell_history": {"config": {"vod_ids": [98, 99]}}})
     assert not run.success
     assert "没有这些影片：98、99" in run.failure
@@ -255,20 +257,20 @@ def test_videos_that_never_were_are_told_apart(scenario):
 @pytest.mark.parametrize(
     ("config", "problem"), [({"vod_ids": []}, "请填写 vod_ids"), ({"vod_ids": [4], "most": 0}, "most 至少为 1")]
 )
-def test_what_is_wrong_is_told(scenario, config, problem):
+def test_what_is_wrong_is_reported(scenario, config, problem):
     run = scenario.launch("video_history", {"tell_history": {"config": config}})
     assert not run.success
     assert problem in run.failure
 
 
 def test_only_so_many_videos_and_each_once(scenario):
-    told = tell(scenario, 4, 4, 5, 6, most=2)
-    assert told["videos"] == 2
-    assert told["left_out"] == "最多 2 部，未显示：6"
-    assert re.findall(r"^## 影片 (\d+)", told["history"], re.MULTILINE) == ["4", "5"]
+    reported = tell(scenario, 4, 4, 5, 6, most=2)
+    assert reported["videos"] == 2
+    assert reported["left_out"] == "最多 2 部，未显示：6"
+    assert re.findall(r"^## 影片 (\d+)", reported["history"], re.MULTILINE) == ["4", "5"]
 
 
-def test_of_a_long_history_the_newest_are_told(scenario, monkeypatch):
+def test_of_a_long_history_the_newest_are_reported(scenario, monkeypatch):
     monkeypatch.setattr("douban_pipeline.douban.undo.jobs.MOST_EVENTS", 3)
     monkeypatch.setattr("douban_pipeline.douban.undo.jobs.LEAST_EVENTS", 2)
     assert scenario.play().success

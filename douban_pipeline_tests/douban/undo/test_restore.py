@@ -39,12 +39,12 @@ def _fields(change):
     return {name: getattr(change, name) for name in change.__dataclass_fields__}
 
 
-def put_back(library, *, log=None):
+def restore_all(library, *, log=None):
     log = log or library.change_log("restoring", batch_id="restored")
-    return {key: told for look in drifts(library.services) for key, told in restore(log, look.found).items()}
+    return {key: reported for look in drifts(library.services) for key, reported in restore(log, look.found).items()}
 
 
-def standing(library):
+def current_values(library):
     row = library.row(7)
     return row["vod_douban_id"], row["vod_content"]
 
@@ -53,12 +53,14 @@ def newest(library):
     return library.log()[-1]
 
 
-def test_locked_values_are_put_back_through_the_log(library):
+def test_locked_values_are_restored_through_the_log(library):
     before = library.all_bytes()
     library.set_cms(7, vod_douban_id=5, vod_content="新简介")
-    told = put_back(library)
+    reported = restore_all(library)
     change = newest(library)
-    assert told == dict.fromkeys(((7, "vod_content"), (7, "vod_douban_id")), f"已恢复（变更 {change['change_id']}）")
+    assert reported == dict.fromkeys(
+        ((7, "vod_content"), (7, "vod_douban_id")), f"已恢复（变更 {change['change_id']}）"
+    )
     assert library.all_bytes() == before
     assert (change["action"], change["operator"], change["batch_id"], change["state"]) == (
         *("restore", "pipeline", "restored"),
@@ -74,9 +76,9 @@ def test_locked_values_are_put_back_through_the_log(library):
 
 def test_a_second_time_there_is_nothing_to_do(library):
     library.set_cms(7, vod_douban_id=5)
-    assert put_back(library)
+    assert restore_all(library)
     log = library.log()
-    assert put_back(library) == {}
+    assert restore_all(library) == {}
     assert library.log() == log
 
 
@@ -84,18 +86,18 @@ def test_what_intake_noted_of_a_changed_id_is_gone_with_it(library):
     library.set_cms(7, vod_douban_id=5, vod_time=unix(library.clock.now()))
     library.intake.changes()
     assert library.state(7)["douban_review_reason"] == f"锁定的豆瓣 ID {LOCKED} 在 CMS 中被改为 5"
-    put_back(library)
+    restore_all(library)
     assert library.state(7)["douban_review_reason"] == ""
     library.set_state(7, douban_review_reason="别的原因")
     library.set_cms(7, vod_douban_id=5)
-    put_back(library)
+    restore_all(library)
     assert library.state(7)["douban_review_reason"] == "别的原因"
 
 
 def test_of_a_changed_text_alone_the_state_says_what_it_said(library):
     library.set_state(7, douban_review_reason="锁定的豆瓣 ID 之外的话")
     library.set_cms(7, vod_content="新简介")
-    put_back(library)
+    restore_all(library)
     assert library.state(7)["douban_review_reason"] == "锁定的豆瓣 ID 之外的话"
 
 
@@ -118,9 +120,9 @@ def test_the_sites_own_lock_and_being_ignored_are_respected(library, hold, why, 
 
     if not late:
         hold(library)
-    told = put_back(library, log=library.change_log("restoring", kind=Late))
-    assert told == {(7, "vod_douban_id"): why}
-    assert standing(library) == (5, "旧简介")
+    reported = restore_all(library, log=library.change_log("restoring", kind=Late))
+    assert reported == {(7, "vod_douban_id"): why}
+    assert current_values(library) == (5, "旧简介")
     assert newest(library)["state"] == ("refused" if late else "applied")
 
 
@@ -138,28 +140,28 @@ def test_where_the_sites_lock_is_not_respected_it_does_not_hold(library):
         ),
     )
     free.set_cms(7, vod_douban_id=5, vod_lock=1)
-    put_back(free, log=free.change_log("restoring", respect_vod_lock=False))
+    restore_all(free, log=free.change_log("restoring", respect_vod_lock=False))
     assert free.row(7)["vod_douban_id"] == LOCKED
 
 
 @pytest.mark.parametrize(
-    ("meanwhile", "why"),
+    ("interfere", "why"),
     [
         (lambda lib: lib.set_cms(7, vod_douban_id=6), "未恢复：读取之后 CMS 中的值已被改动：vod_douban_id"),
         (lambda lib: lib.set_state(7, douban_id_locked=False), "未恢复：豆瓣 ID 已不再这样锁定"),
         (lambda lib: lib.set_state(7, vod_douban_id=6), "未恢复：豆瓣 ID 已不再这样锁定"),
     ],
 )
-def test_it_takes_effect_only_where_value_and_lock_still_stand(library, meanwhile, why):
+def test_it_takes_effect_only_where_value_and_lock_still_stand(library, interfere, why):
     library.set_cms(7, vod_douban_id=5)
 
     class Overtaken(ChangeLog):
         def _apply(self, change, change_id):
-            meanwhile(library)
+            interfere(library)
             return super()._apply(change, change_id)
 
-    told = put_back(library, log=library.change_log("restoring", kind=Overtaken))
-    assert told == {(7, "vod_douban_id"): why}
+    reported = restore_all(library, log=library.change_log("restoring", kind=Overtaken))
+    assert reported == {(7, "vod_douban_id"): why}
     assert library.row(7)["vod_douban_id"] != LOCKED
 
 
@@ -171,8 +173,8 @@ def test_a_text_whose_lock_is_taken_off_at_the_last_moment_stays(library):
             library.set_state(7, intro_locked=False)
             return super()._apply(change, change_id)
 
-    told = put_back(library, log=library.change_log("restoring", kind=Overtaken))
-    assert told == {(7, "vod_content"): "未恢复：简介已不再锁定"}
+    reported = restore_all(library, log=library.change_log("restoring", kind=Overtaken))
+    assert reported == {(7, "vod_content"): "未恢复：简介已不再锁定"}
     assert library.row(7)["vod_content"] == "新简介"
 
 
@@ -180,13 +182,13 @@ def test_a_decision_that_waits_comes_first(library):
     library.set_cms(7, vod_douban_id=5)
     row = {"vod_id": 7, "shard": 7, "action": "unlock_id", "reviewer": "李", "state": "pending", "run_id": "r"}
     library.execute(library.tables.decision.insert().values({**row, "created_at": library.clock.now()}))
-    assert put_back(library) == {(7, "vod_douban_id"): "未恢复：有尚未执行的决定"}
+    assert restore_all(library) == {(7, "vod_douban_id"): "未恢复：有尚未执行的决定"}
 
 
-def test_only_what_is_locked_is_put_back(library):
+def test_only_what_is_locked_is_restored(library):
     write(library, Change(8, "sync", {"vod_year": "2024"}, {"vod_year": "1994"}))
     library.set_cms(8, vod_year="2024")
-    assert put_back(library) == {}
+    assert restore_all(library) == {}
     assert library.row(8)["vod_year"] == "2024"
 
 
@@ -194,7 +196,7 @@ def test_a_lock_on_nothing_keeps_it_nothing(library):
     state = {"douban_id_locked": True, "douban_id_lock_time": library.clock.now()}
     write(library, Change(8, "clear_id", {}, {}, state))
     library.set_cms(8, vod_douban_id=5)
-    put_back(library)
+    restore_all(library)
     assert library.row(8)["vod_douban_id"] == 0
 
 
@@ -203,10 +205,10 @@ def take_back(library, dry_run=False):
     return revert(library.change_log("undo"), chosen, operator="王", reason="现值才对", dry_run=dry_run)
 
 
-def test_a_restore_can_be_taken_back_and_is_not_done_again(library):
+def test_a_restore_can_be_reverted_and_is_not_done_again(library):
     library.set_cms(7, vod_douban_id=5, vod_content="新简介")
     edited = library.all_bytes()
-    put_back(library)
+    restore_all(library)
     library.clock.advance(minutes=1)
     state = library.state(7)
     [planned] = take_back(library, dry_run=True)
@@ -214,16 +216,16 @@ def test_a_restore_can_be_taken_back_and_is_not_done_again(library):
     assert (planned, undone.skipped, undone.to_review) == (undone, (), False)
     assert library.all_bytes() == edited
     assert library.state(7) == state, "the locks stand"
-    told = put_back(library)
-    assert told == {
+    reported = restore_all(library)
+    assert reported == {
         (7, "vod_douban_id"): f"未恢复：变更 {newest(library)['change_id']} 撤销了恢复；请解锁，或重新指定",
     }, "the text that a person put back is the locked one now"
     assert library.all_bytes() == edited
 
 
-def test_what_was_locked_after_the_restore_stays_when_that_is_taken_back(library):
+def test_what_was_locked_after_the_restore_stays_when_that_is_reverted(library):
     library.set_cms(7, vod_douban_id=5)
-    put_back(library)
+    restore_all(library)
     library.clock.advance(minutes=1)
     library.set_state(7, douban_id_lock_time=library.clock.now())
     [undone] = take_back(library)

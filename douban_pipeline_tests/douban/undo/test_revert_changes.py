@@ -43,7 +43,7 @@ def take_back(scenario, *, dry_run=False, operator="小王", reason="年份有�
 
 
 @pytest.mark.parametrize("by", ["batch_id", "run_id", "change_ids"])
-def test_a_batch_is_taken_back_to_the_byte_and_put_back_to_the_byte(scenario, by):
+def test_a_batch_is_reverted_to_the_byte_and_written_again_to_the_byte(scenario, by):
     before = scenario.library.all_bytes()
     written = scenario.play()
     after = scenario.library.all_bytes()
@@ -81,9 +81,9 @@ def test_what_changed_since_is_left_and_listed(scenario):
     undone = take_back(scenario, run_id=written.run_id)
     assert undone.success
     assert (undone.output["selected"], undone.output["in_full"], undone.output["in_part"]) == (3, 1, 2)
-    told = undone.output["changes"].replace("\\", "")
-    assert "之后已被改动" in told
-    assert "之后已被锁定" in told
+    reported = undone.output["changes"].replace("\\", "")
+    assert "之后已被改动" in reported
+    assert "之后已被锁定" in reported
     assert scenario.cms(4, "vod_douban_id", "vod_writer", "vod_actor") == (0, "站长改的", "内详")
     assert scenario.cms(5, "vod_douban_id", "vod_writer") == (90_000_102, "")
 
@@ -92,8 +92,8 @@ def test_a_decision_is_taken_back_too(scenario):
     scenario.play()
     scenario.clock.advance(minutes=1)
     before = scenario.library.all_bytes()
-    wish = [{"vod_id": 4, "action": "clear_id"}]
-    config = {"reviewer": "小李", "note": "误操作", "dry_run": False, "decisions": wish}
+    requested = [{"vod_id": 4, "action": "clear_id"}]
+    config = {"reviewer": "小李", "note": "误操作", "dry_run": False, "decisions": requested}
     assert scenario.launch("record_decisions", {"store_decisions": {"config": config}}).success
     assert scenario.play(4).success
     assert scenario.cms(4, "vod_douban_id") == (0,)
@@ -182,7 +182,7 @@ def test_each_launch_goes_one_step_further_back(decided):
     assert "没有上一步可退的影片：4、5" in nothing_left.output["result"]
 
 
-def test_chosen_changes_that_are_not_touched_are_told(decided):
+def test_chosen_changes_that_are_not_touched_are_reported(decided):
     done, other = (
         next(change["change_id"] for change in decided.library.log() if change["vod_id"] == vod_id) for vod_id in (6, 5)
     )
@@ -291,19 +291,19 @@ def test_an_order_that_waits_for_its_source_is_withdrawn_too(scenario):
         ),
     ],
 )
-def test_all_that_is_wrong_is_told_at_once_and_nothing_is_taken_back(scenario, wrong, problems):
+def test_all_that_is_wrong_is_reported_at_once_and_nothing_is_reverted(scenario, wrong, problems):
     assert scenario.play().success
     after, log = scenario.library.all_bytes(), scenario.library.log()
     run = take_back(scenario, **wrong)
     assert not run.success
-    told = run.failure.replace("\u00a0", " ").splitlines()
-    assert told[0].endswith("未撤销任何变更：")
-    assert len(told) == len(problems) + 1
-    assert [problem for problem in problems if not any(problem in line for line in told)] == []
+    reported = run.failure.replace("\u00a0", " ").splitlines()
+    assert reported[0].endswith("未撤销任何变更：")
+    assert len(reported) == len(problems) + 1
+    assert [problem for problem in problems if not any(problem in line for line in reported)] == []
     assert (scenario.library.all_bytes(), scenario.library.log()) == (after, log)
 
 
-def test_more_than_meant_is_counted_and_nothing_is_taken_back(scenario):
+def test_more_than_meant_is_counted_and_nothing_is_reverted(scenario):
     written = scenario.play()
     after = scenario.library.all_bytes()
     run = take_back(scenario, run_id=written.run_id, max_changes=2)
@@ -314,7 +314,7 @@ def test_more_than_meant_is_counted_and_nothing_is_taken_back(scenario):
     assert take_back(scenario, run_id=written.run_id, max_changes=3).output["in_full"] == 3
 
 
-def test_what_was_skipped_is_told_first_and_outside_text_is_escaped(scenario):
+def test_what_was_skipped_is_reported_first_and_outside_text_is_escaped(scenario):
     written = scenario.play()
     scenario.library.set_cms(6, vod_writer="站长|改的", vod_name="<b>片*名</b>")
     shown = take_back(scenario, dry_run=True, run_id=written.run_id)

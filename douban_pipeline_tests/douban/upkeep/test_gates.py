@@ -76,9 +76,9 @@ def test_sources_that_are_well(library: Library, launch) -> None:
     call(library, "searxng")
     run = launch(REPORT)
     assert run.success
-    told = run.metadata("source_gates")
-    table = told.pop("gates")
-    assert told == {
+    metadata = run.metadata("source_gates")
+    table = metadata.pop("gates")
+    assert metadata == {
         "gates_open": 0,
         "waiting": 0,
         "requests_today": 5,
@@ -99,7 +99,7 @@ def test_a_source_that_is_no_longer_asked_warns_nobody(library: Library, launch)
     assert run.guards["gates_closed"].passed
 
 
-def test_a_source_that_is_ill_is_named_with_time_and_reason(library: Library, launch) -> None:
+def test_a_source_that_is_unhealthy_is_named_with_time_and_reason(library: Library, launch) -> None:
     call(library, "douban", SourceWall("douban", "验证码 | <img>"))
     until = status_of(library, "douban").open_until
     assert until is not None
@@ -147,7 +147,7 @@ def test_a_person_opens_and_closes(library: Library, launch) -> None:
     call(library, "douban")
 
 
-def test_every_mistake_is_told_at_once(library: Library, launch) -> None:
+def test_every_mistake_is_reported_at_once(library: Library, launch) -> None:
     run = launch("set_gate", action="open", minutes=0, source="douban2", reviewer="王" * 65, dry_run=False)
     assert run.failure.splitlines()[-5:] == [
         "dagster._core.definitions.events.Failure: 未改动任何来源：",

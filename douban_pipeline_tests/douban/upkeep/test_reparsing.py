@@ -1,4 +1,4 @@
-"""Archived answers read with the parsers of this release: what comes out is told, and nothing else changes."""
+"""Archived answers read with the parsers of this release: what comes out is reported, and nothing else changes."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_a_limit_takes_the_oldest(library: Library, monkeypatch: pytest.MonkeyPa
     assert [versions(library)[number] for number in ids] == [NOW] * 3 + [OLD] * 2
 
 
-def test_a_parser_that_breaks_is_told_and_does_not_stop_the_rest(
+def test_a_parser_that_breaks_is_reported_and_does_not_stop_the_rest(
     library: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def parse(answer: Snapshot) -> object:
@@ -149,7 +149,7 @@ def launch(library: Library, instance: dg.DagsterInstance, **config: Any) -> Run
     return Run(job.execute_in_process(run_config=given, instance=instance, raise_on_error=False))
 
 
-def test_the_job_counts_and_notes_only_when_it_is_told_to(
+def test_the_job_counts_and_notes_only_when_it_is_asked_to(
     library: Library, dagster_instance: dg.DagsterInstance
 ) -> None:
     ids = put_all(library)
@@ -164,7 +164,7 @@ def test_the_job_counts_and_notes_only_when_it_is_told_to(
     assert versions(library)[ids["good"]] == NOW
 
 
-def test_every_mistake_is_told_at_once(library: Library, dagster_instance: dg.DagsterInstance) -> None:
+def test_every_mistake_is_reported_at_once(library: Library, dagster_instance: dg.DagsterInstance) -> None:
     run = launch(library, dagster_instance, source="imdb", limit=-1)
     assert run.failure.split("\n- ")[1:] == [
         "source: 只能是 douban、searxng、douban_suggest、bocha，现为 'imdb'",
@@ -275,18 +275,18 @@ DIGESTS = {
 
 def readings(source: str, parse: Callable[[Snapshot], object]) -> str:
     """Return what a parser makes of its answers; of errors the kind only, their words may change."""
-    told: list[Any] = []
+    reported: list[Any] = []
     for body in BODIES[source]:
         text = body if isinstance(body, str) else json.dumps(body, ensure_ascii=False)
         answer = Snapshot(1, source, "subject:90000101", 200, text.encode(), "", START, START)
         try:
             value = parse(answer)
         except SourceError as error:
-            told.append(type(error).__name__)
+            reported.append(type(error).__name__)
         else:
             assert dataclasses.is_dataclass(value)
-            told.append(dataclasses.asdict(value))  # type: ignore[arg-type]
-    return json.dumps(told, ensure_ascii=False, sort_keys=True)
+            reported.append(dataclasses.asdict(value))  # type: ignore[arg-type]
+    return json.dumps(reported, ensure_ascii=False, sort_keys=True)
 
 
 @pytest.mark.parametrize("source", sorted(PARSERS))

@@ -1,4 +1,4 @@
-"""Old answers go, and never one that something rests on, whatever else happens meanwhile."""
+"""Old answers go, and never one that something rests on, whatever else happens at that time."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Attic:
         """The snapshots there are."""
         return {row["snapshot_id"] for row in self.library.query(sa.select(self.library.tables.snapshot.c.snapshot_id))}
 
-    def prune(self, *, dry_run: bool = False, progress: Callable[[str], None] = lambda _told: None) -> Pruned:
+    def prune(self, *, dry_run: bool = False, progress: Callable[[str], None] = lambda _summary: None) -> Pruned:
         """Drop what is old."""
         return prune(self.library.services, dry_run=dry_run, progress=progress)
 
@@ -128,7 +128,7 @@ def test_answers_go_when_their_days_and_the_margin_are_over(attic: Attic) -> Non
 
 
 @pytest.mark.parametrize(("what", "hold"), HOLD, ids=[hold.__name__ for _, hold in HOLD])
-def test_what_something_rests_on_stays_as_long_as_it_does(
+def test_what_something_refers_to_stays_as_long_as_it_does(
     attic: Attic, what: str, hold: Callable[[Library, list[int]], None]
 ) -> None:
     ids = [attic.answer(f"subject:{number}", 4000) for number in range(5)]
@@ -182,10 +182,10 @@ def test_a_row_that_cannot_be_read_stops_it_before_anything_goes(attic: Attic) -
 def test_a_dry_run_tells_the_same_and_deletes_nothing(attic: Attic) -> None:
     ids = [attic.answer(f"subject:{number}", 4000, bytes(range(200)) * number) for number in range(1, 4)]
     in_log(attic.library, ids[:1])
-    told = attic.prune(dry_run=True)
+    pruned = attic.prune(dry_run=True)
     assert attic.held == set(ids)
-    assert told == attic.prune()
-    assert told.dropped_bytes > 300
+    assert pruned == attic.prune()
+    assert pruned.dropped_bytes > 300
     assert attic.held == {ids[0]}
 
 
@@ -223,16 +223,16 @@ def at(moment: str, act: Callable[[], None]) -> Callable[[str], None]:
     """Return a listener that acts when the run tells that it has come so far."""
     done: list[str] = []
 
-    def listen(told: str) -> None:
-        if moment in told and not done:
-            done.append(told)
+    def listen(pruned: str) -> None:
+        if moment in pruned and not done:
+            done.append(pruned)
             act()
 
     return listen
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
-def test_what_passes_from_a_task_to_its_verdict_meanwhile_is_not_lost(attic: Attic, moment: str) -> None:
+def test_what_passes_from_a_task_to_its_verdict_during_the_run_is_not_lost(attic: Attic, moment: str) -> None:
     old = attic.answer("subject:1", 4000)
     as_subject_of_task(attic.library, [old])
     [task] = attic.library.tasks()
@@ -248,7 +248,7 @@ def test_what_passes_from_a_task_to_its_verdict_meanwhile_is_not_lost(attic: Att
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
-def test_what_is_seen_again_meanwhile_stays(attic: Attic, moment: str) -> None:
+def test_what_is_seen_again_during_the_run_stays(attic: Attic, moment: str) -> None:
     old, again = attic.answer("subject:1", 4000), attic.answer("subject:2", 4000)
     archive = attic.library.services.archive
     pruned = attic.prune(progress=at(moment, lambda: archive.put("douban", "subject:2", 200, b"x", "v")))
@@ -332,7 +332,7 @@ def test_nothing_that_is_held_is_ever_dropped(
 # --- what people see --------------------------------------------------------------------------------------------------
 
 
-def test_the_archive_is_told_by_source_and_status(attic: Attic) -> None:
+def test_the_archive_is_reported_by_source_and_status(attic: Attic) -> None:
     put, clock = attic.library.services.archive.put, attic.library.clock
     for source, status in (("douban", 200), ("douban", 404), ("douban", 403), ("searxng", 200)):
         put(source, f"{status}", status, b"x" * 100, "v")
@@ -358,7 +358,7 @@ def launch(attic: Attic, instance: dg.DagsterInstance, config: dict[str, Any] | 
     return Run(job.execute_in_process(run_config=given, instance=instance, raise_on_error=False))
 
 
-def test_the_job_only_counts_unless_it_is_told_to_delete(attic: Attic, dagster_instance: dg.DagsterInstance) -> None:
+def test_the_job_only_counts_unless_it_is_asked_to_delete(attic: Attic, dagster_instance: dg.DagsterInstance) -> None:
     kept, gone = (attic.answer(f"subject:{number}", 4000) for number in range(2))
     in_log(attic.library, [kept])
     run = launch(attic, dagster_instance)

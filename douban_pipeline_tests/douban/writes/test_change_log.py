@@ -88,7 +88,7 @@ def test_the_log_knows_of_a_write_before_the_cms_does(library):
 
 
 @pytest.mark.parametrize(
-    ("column", "standing", "read"),
+    ("column", "current", "read"),
     [
         ("vod_name", "Léon", "Leon"),
         ("vod_name", "Léon", "léon"),
@@ -101,8 +101,8 @@ def test_the_log_knows_of_a_write_before_the_cms_does(library):
         ("vod_total", 12, 13),
     ],
 )
-def test_a_row_that_differs_in_a_single_byte_is_left_alone(library, column, standing, read):
-    library.set_cms(7, **{column: standing})
+def test_a_row_that_differs_in_a_single_byte_is_left_alone(library, column, current, read):
+    library.set_cms(7, **{column: current})
     before = library.all_bytes()
     new = "新" if isinstance(read, str) else type(read)(9)
     [outcome] = library.change_log().write([synced(column, read, new, state={"douban_id_source": "auto"})])
@@ -122,17 +122,17 @@ def test_one_changed_column_of_several_stops_the_whole_write(library):
 
 
 @pytest.mark.parametrize("known", [None, 90.5])
-@pytest.mark.parametrize("standing", [None, 90.5])
-def test_each_write_of_a_call_is_held_to_its_own_values(library, known, standing):
+@pytest.mark.parametrize("current", [None, 90.5])
+def test_each_write_of_a_call_is_held_to_its_own_values(library, known, current):
     """Both go through one statement if their values are alike in what is NULL, and through two if not."""
     library.set_state(7, douban_id_source="manual", douban_id_confidence=None)
-    library.set_state(8, douban_id_source="manual", douban_id_confidence=standing)
+    library.set_state(8, douban_id_source="manual", douban_id_confidence=current)
     seen = {"douban_id_source": "manual", "douban_id_confidence": None}
     other = {**seen, "douban_id_confidence": known}
     first, second = library.change_log().write(
         [link(7, new={"vod_douban_id": 5}, seen=seen), link(8, new={"vod_douban_id": 6}, seen=other)]
     )
-    agree = known == standing
+    agree = known == current
     assert (first.state, second.state) == (ChangeState.APPLIED, ChangeState.APPLIED if agree else ChangeState.REFUSED)
     assert (library.row(7)["vod_douban_id"], library.row(8)["vod_douban_id"]) == (5, 6 if agree else 0)
 
@@ -160,11 +160,11 @@ def test_locks_hold_against_automation_and_never_against_a_person(library, lock,
     old = {column: library.row(7)[column] for column in new}
     [outcome] = library.change_log().write([Change(7, "sync", old, new)])
     assert (outcome.state, outcome.reason) == ((ChangeState.REFUSED, refusal) if refusal else (ChangeState.APPLIED, ""))
-    standing = library.row(7)
-    assert {column: standing[column] for column in new} == (old if refusal else new)
+    current = library.row(7)
+    assert {column: current[column] for column in new} == (old if refusal else new)
 
     [by_hand] = library.change_log().write(
-        [Change(7, "set_id", {c: standing[c] for c in new}, new, operator="王", automatic=False)]
+        [Change(7, "set_id", {c: current[c] for c in new}, new, operator="王", automatic=False)]
     )
     assert by_hand.state is ChangeState.APPLIED
     assert {column: library.row(7)[column] for column in new} == new

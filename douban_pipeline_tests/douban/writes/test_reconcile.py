@@ -73,7 +73,7 @@ def test_a_run_that_died_before_the_update_did_nothing(library):
     assert outcome.state is ChangeState.APPLIED
 
 
-def test_a_run_that_died_after_the_update_is_carried_to_its_end(library):
+def test_a_run_that_died_after_the_update_is_completed(library):
     die(library, DiesWritten)
     assert (library.row(7)["vod_douban_id"], library.state(7)["vod_douban_id"]) == (1292052, 0)
     library.clock.advance(minutes=3)
@@ -84,7 +84,7 @@ def test_a_run_that_died_after_the_update_is_carried_to_its_end(library):
     assert library.log()[0]["applied_at"] == library.clock.now()
 
 
-def test_what_somebody_else_wrote_meanwhile_is_told_and_left_alone(library):
+def test_what_somebody_else_wrote_during_the_run_is_reported_and_left_alone(library):
     die(library, DiesPrepared, link(7), link(8))
     library.set_cms(7, vod_douban_id=26752088)
     library.execute("DELETE FROM mac_vod WHERE vod_id = 8")
@@ -104,14 +104,14 @@ def test_a_difference_only_a_byte_shows_is_a_difference(library):
     assert settled(library) == [(7, "abandoned")]
 
 
-def test_a_dead_run_that_only_meant_to_change_state_is_carried_to_its_end(library):
+def test_a_dead_run_that_only_meant_to_change_state_is_completed(library):
     die(library, DiesPrepared, Change(7, "lock_id", {}, {}, {"douban_id_locked": True}, operator="王"))
     library.change_log("next").reconcile()
     assert settled(library) == [(7, "applied")]
     assert library.state(7)["douban_id_locked"] is True
 
 
-def test_a_revert_that_died_half_way_is_carried_to_its_end(library):
+def test_a_revert_that_died_half_way_is_completed(library):
     [linked] = library.change_log("first").write([link()])
 
     class Dies(DiesWritten):

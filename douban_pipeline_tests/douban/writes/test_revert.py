@@ -42,9 +42,9 @@ def test_a_change_is_taken_back_to_the_byte(library):
     assert after["douban_review_status"] == "REVIEW"
     assert after["douban_review_reason"] == "关联 1292052 已被撤销：认错了"
     assert after["douban_last_sync_at"] == START
-    told = {"douban_review_status", "douban_review_reason", "douban_last_sync_at"}
-    assert {name: value for name, value in after.items() if name not in told} == {
-        name: value for name, value in state.items() if name not in told
+    reported = {"douban_review_status", "douban_review_reason", "douban_last_sync_at"}
+    assert {name: value for name, value in after.items() if name not in reported} == {
+        name: value for name, value in state.items() if name not in reported
     }
 
 
@@ -56,7 +56,7 @@ def test_a_persons_link_goes_back_to_just_what_was(library):
     assert library.state(7) == before | {"douban_last_sync_at": START}
 
 
-def test_a_batch_a_run_and_chosen_changes_are_told_apart(library):
+def test_a_batch_a_run_and_chosen_changes_are_distinguished(library):
     one = write(library, changed(library, 7), run_id="r1", batch_id="b1")
     two = write(library, changed(library, 8), run_id="r1", batch_id="b2")
     three = write(library, changed(library, 9), run_id="r2", batch_id="b2")
@@ -178,7 +178,7 @@ def test_nothing_left_to_restore_writes_nothing(library):
     assert [row["state"] for row in library.log()] == ["applied"]
 
 
-def test_what_stands_as_it_was_before_is_told_so(library):
+def test_what_is_as_it_was_before_is_reported_so(library):
     [change_id] = write(library, changed(library, new={"vod_name": "甲", "vod_year": "1999"}))
     library.set_cms(7, vod_name="影片7", vod_year="2024")
     [undone] = take_back(library, change_id)

@@ -1,4 +1,4 @@
-"""An intro is told from one subject: when the link to it is taken back, so is the intro, and nothing else."""
+"""An intro is written from one subject: when the link to it is reverted, so is the intro, and nothing else."""
 
 from __future__ import annotations
 
@@ -62,10 +62,10 @@ def take_back(library, *change_ids, dry_run=False, log=None, **selection):
 
 
 def test_an_intros_row_follows_its_change(library):
-    told = tell(library)
+    reported = tell(library)
     [intro] = intros(library)
-    assert (intro["state"], intro["change_id"], intro["reason"]) == ("written", told, "")
-    take_back(library, told)
+    assert (intro["state"], intro["change_id"], intro["reason"]) == ("written", reported, "")
+    take_back(library, reported)
     assert states(library) == ["withdrawn"]
     take_back(library, batch_id="undo")
     assert states(library) == ["written"]
@@ -112,12 +112,12 @@ def test_with_the_link_goes_the_intro(library, dry_run):
     before, state = library.all_bytes(), library.state(7)
     linked = link(library)
     library.clock.advance(hours=1)
-    told = tell(library)
+    reported = tell(library)
     written = library.all_bytes()
     library.clock.advance(hours=1)
     undone = take_back(library, linked, dry_run=dry_run)
     assert [(item.change_id, sorted(item.restored), item.skipped, item.reason) for item in undone] == [
-        (told, ["vod_blurb", "vod_content"], (), WITH_ITS_LINK),
+        (reported, ["vod_blurb", "vod_content"], (), WITH_ITS_LINK),
         (linked, ["vod_content", "vod_douban_id"], (), ""),
     ]
     if dry_run:
@@ -149,9 +149,9 @@ def test_an_intro_that_a_person_ordered_goes_with_the_link_too(library):
 
 def test_an_intro_is_named_once_when_it_is_among_the_chosen(library):
     link(library)
-    told = tell(library)
+    reported = tell(library)
     undone = take_back(library, run_id="run")
-    assert [item.change_id for item in undone] == [told, told - 1]
+    assert [item.change_id for item in undone] == [reported, reported - 1]
     assert {item.reason for item in undone} == {""}
 
 
@@ -164,15 +164,15 @@ def test_an_intro_is_named_once_when_it_is_among_the_chosen(library):
 )
 def test_a_link_that_stays_keeps_its_intro(library, act, why):
     linked = link(library)
-    told = tell(library)
+    reported = tell(library)
     act(library)
     undone = {item.change_id: item for item in take_back(library, linked)}
     if why == "之后已被锁定":
         assert set(undone) == {linked}
         assert (library.row(7)["vod_content"], states(library)) == ("根据条目写的简介", ["written"])
     else:
-        assert (undone[told].restored, undone[told].skipped) == (("vod_blurb",), ("vod_content",))
-        assert undone[told].reason == why
+        assert (undone[reported].restored, undone[reported].skipped) == (("vod_blurb",), ("vod_content",))
+        assert undone[reported].reason == why
         assert (library.row(7)["vod_content"], states(library)) == ("站长写的", ["written"])
         assert library.state(7)["intro_locked"] is True, "what the site wrote over it stays protected"
 
@@ -207,7 +207,7 @@ def test_a_change_of_other_fields_leaves_the_intro_alone(library):
 
 def test_an_intro_that_changes_at_the_last_moment_is_left_and_listed(library):
     linked = link(library)
-    told = tell(library)
+    reported = tell(library)
 
     class Overtaken(ChangeLog):
         def _apply(self, change, own_id):
@@ -215,7 +215,7 @@ def test_an_intro_that_changes_at_the_last_moment_is_left_and_listed(library):
             return super()._apply(change, own_id)
 
     undone = take_back(library, linked, log=library.change_log("undo", kind=Overtaken))
-    assert (undone[0].change_id, undone[0].restored) == (told, ())
+    assert (undone[0].change_id, undone[0].restored) == (reported, ())
     assert "vod_blurb" in undone[0].reason
     assert (library.row(7)["vod_content"], states(library)) == ("根据条目写的简介", ["written"])
 
@@ -234,16 +234,16 @@ def clear(library, vod_id=7, batch_id="deciding"):
         automatic=False,
     )
     [outcome] = log.write([change])
-    told = [intro["change_id"] for intro in intros(library) if intro["state"] == "written"]
-    if told:
-        revert(log, ChangeSelection(tuple(told)), operator="李", reason=WITH_ITS_LINK, dry_run=False, decision_id=5)
+    reported = [intro["change_id"] for intro in intros(library) if intro["state"] == "written"]
+    if reported:
+        revert(log, ChangeSelection(tuple(reported)), operator="李", reason=WITH_ITS_LINK, dry_run=False, decision_id=5)
     return outcome.change_id
 
 
 @pytest.mark.parametrize("dry_run", [True, False])
 def test_with_a_link_that_comes_back_comes_its_intro(library, dry_run):
     link(library)
-    told = tell(library)
+    reported = tell(library)
     written, state = library.all_bytes(), library.state(7)
     cleared = clear(library)
     withdrawn = library.log()[-1]
@@ -257,19 +257,19 @@ def test_with_a_link_that_comes_back_comes_its_intro(library, dry_run):
         assert (library.all_bytes(), states(library)) == (written, ["written"])
         assert library.state(7)["intro_locked"] is True
         assert library.state(7)["vod_douban_id"] == state["vod_douban_id"]
-        assert {row["change_id"]: row["state"] for row in library.log()}[told] == "applied"
+        assert {row["change_id"]: row["state"] for row in library.log()}[reported] == "applied"
 
 
 def test_an_intro_that_was_taken_back_for_itself_stays_so_when_the_link_comes_back(library):
     link(library)
-    told = tell(library)
-    take_back(library, told, log=library.change_log("before", batch_id="before"))
+    reported = tell(library)
+    take_back(library, reported, log=library.change_log("before", batch_id="before"))
     cleared = clear(library)
     assert [item.change_id for item in take_back(library, cleared)] == [cleared]
     assert states(library) == ["withdrawn"]
 
 
-def test_a_text_that_somebody_wrote_meanwhile_stays_when_the_link_comes_back(library):
+def test_a_text_that_somebody_wrote_during_the_run_stays_when_the_link_comes_back(library):
     link(library)
     tell(library)
     cleared = clear(library)

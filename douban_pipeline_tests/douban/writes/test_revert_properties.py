@@ -84,7 +84,7 @@ def do(library: Library, act: tuple) -> None:
         revert(library.change_log("undo", batch_id="b"), chosen, operator="王", reason="试", dry_run=False)
 
 
-def told(library: Library) -> dict[int, dict[str, object]]:
+def reported(library: Library) -> dict[int, dict[str, object]]:
     return {
         vod_id: {name: value for name, value in state.items() if name not in RHYTHM}
         for vod_id, state in library.states().items()
@@ -103,10 +103,10 @@ def test_a_dry_run_tells_what_happens_and_a_revert_taken_back_leaves_no_trace(ba
         do(library, act)
         library.clock.advance(minutes=1)
     chosen = ChangeSelection(**selection)
-    before, states, log = library.all_bytes(), told(library), library.log()
+    before, states, log = library.all_bytes(), reported(library), library.log()
 
     planned = revert(library.change_log("r"), chosen, operator="王", reason="试", dry_run=True)
-    assert (library.all_bytes(), told(library), library.log()) == (before, states, log)
+    assert (library.all_bytes(), reported(library), library.log()) == (before, states, log)
 
     batch = library.change_log("r", batch_id="taken back")
     assert revert(batch, chosen, operator="王", reason="试", dry_run=False) == planned
@@ -121,5 +121,5 @@ def test_a_dry_run_tells_what_happens_and_a_revert_taken_back_leaves_no_trace(ba
     )
     assert [item for item in back if item.skipped] == []
     assert library.all_bytes() == before
-    assert told(library) == states
+    assert reported(library) == states
     assert [row["state"] for row in library.log()[: len(log)]] == [row["state"] for row in log]

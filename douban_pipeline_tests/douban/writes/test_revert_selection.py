@@ -140,7 +140,7 @@ def test_a_step_that_could_only_be_half_done_does_not_stop_the_walk(library):
     ]
 
 
-def test_what_could_not_be_put_back_at_all_is_told_and_stays_the_next_step(library):
+def test_what_could_not_be_restored_at_all_is_reported_and_stays_the_next_step(library):
     write(library, 7, "vod_area")
     newest = write(library, 7)
     library.set_cms(7, vod_year="1888")
@@ -198,7 +198,7 @@ def test_everything_is_never_meant(library):
         chosen(library)
 
 
-def test_what_was_ever_logged_is_counted_apart_from_what_stands(library):
+def test_what_was_ever_logged_is_counted_apart_from_what_is_applied(library):
     changed = write(library, 7)
     write(library, 8)
     take_back(library, changed)

@@ -124,7 +124,7 @@ def test_state_alone_that_moved_on_since_is_left_and_listed(library):
     assert [row["state"] for row in library.log()] == ["applied", "applied"]
 
 
-def test_a_dry_run_and_the_real_one_tell_the_state_that_is_put_back(library):
+def test_a_dry_run_and_the_real_one_name_the_state_that_is_restored(library):
     [change_id] = write(library, changed(library, operator="李", automatic=False))
     [planned] = take_back(library, change_id, dry_run=True)
     link = {"vod_douban_id", "douban_review_status", "douban_id_source", "douban_id_confidence"}

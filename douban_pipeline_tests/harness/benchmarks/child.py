@@ -1,6 +1,6 @@
 """What one process of a benchmark does: ``python -m douban_pipeline_tests.harness.benchmarks.child FOLDER``.
 
-``FOLDER/job.json`` says what; what it tells meanwhile goes to ``FOLDER/said``, what it found to
+``FOLDER/job.json`` says what; what it reports while it works goes to ``FOLDER/said``, what it found to
 ``FOLDER/figures.json``. The pipeline's settings come from the environment.
 """
 

@@ -19,7 +19,7 @@ Rows = list[dict[str, Any]]
 def left_as_found(services: Services, vod_ids: Collection[int]) -> Iterator[None]:
     """Put back, after the block, all that work on ``vod_ids`` changes: their CMS rows and states, and our other tables.
 
-    What is added meanwhile to a table that only grows is told by its ids; small tables are put back whole.
+    What is added to a table by then that only grows is told by its ids; small tables are put back whole.
     """
     tables = services.tables
     lately = tables.person.c.seen_at >= services.clock.now() - timedelta(seconds=1)  # times are kept in whole seconds

@@ -220,11 +220,11 @@ def planted_changes(world: World, vod_ids: Sequence[int], *, writes: int = 1) ->
             changes: list[dict[str, Any]] = []
             written: list[dict[str, Any]] = []
             for vod_id, row in rows.items():
-                stands, last = _columns(row), {}
+                held, last = _columns(row), {}
                 for number in range(1, writes + 1):
                     new = _written(searches, vod_id, number)
-                    changes.append(_change_row(vod_id, stands, new, f"{RUN}-{number}", now))
-                    stands = last = new
+                    changes.append(_change_row(vod_id, held, new, f"{RUN}-{number}", now))
+                    held = last = new
                 written.append({"at": vod_id, **{f"new_{name}": value for name, value in last.items()}})
             values: dict[str, Any] = {name: bindparam(f"new_{name}") for name in _COLUMNS}
             linked: dict[str, Any] = {"vod_douban_id": bindparam("new_vod_douban_id")}

@@ -172,13 +172,13 @@ class Runner:
 
     def _follow(self, process: Process, title: str, said: Path) -> int | None:
         """Pass on what a process says until it ends; return its exit code, None if it took too long."""
-        began, told = time.monotonic(), 0
+        began, lines_reported = time.monotonic(), 0
         while process.alive:
             if time.monotonic() - began >= self.limit:
                 process.stop(seconds=self.patience, by=signal.SIGINT)
                 return None
-            if said.exists() and (lines := said.read_text(encoding="utf-8").splitlines())[told:]:
-                told = len(lines)
+            if said.exists() and (lines := said.read_text(encoding="utf-8").splitlines())[lines_reported:]:
+                lines_reported = len(lines)
                 self.say(f"{title}: {lines[-1]}")
             time.sleep(_POLL_SECONDS)
         return process.exit_code

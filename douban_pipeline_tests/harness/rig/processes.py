@@ -16,7 +16,7 @@ from douban_pipeline_tests.harness.rig.parts import Part
 from douban_pipeline_tests.harness.rig.waiting import wait_for
 
 STOP_SECONDS = 20.0
-_TOLD = 2_000
+_LOG_CHARACTERS = 2_000
 _POLL_SECONDS = 0.05
 
 
@@ -112,8 +112,8 @@ class Process(Part):
 
     def last_words(self) -> str:
         """Return the end of its log, and where the log is."""
-        told = self.log.read_text(errors="replace")[-_TOLD:].strip() if self.log.exists() else ""
-        return f"{told}\n(log: {self.log})"
+        log_end = self.log.read_text(errors="replace")[-_LOG_CHARACTERS:].strip() if self.log.exists() else ""
+        return f"{log_end}\n(log: {self.log})"
 
     def usage(self) -> Usage:
         """Return what it and its children use now; zeros if it does not run."""

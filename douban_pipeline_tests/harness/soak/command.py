@@ -19,7 +19,7 @@ from rich.markup import escape
 from douban_pipeline_tests.harness.benchmarks.machine import busy, describe
 from douban_pipeline_tests.harness.rig.processes import RigError
 from douban_pipeline_tests.harness.soak.audit import audit
-from douban_pipeline_tests.harness.soak.course import Course, Wishes, happened, live_through
+from douban_pipeline_tests.harness.soak.course import Course, StopRequests, happened, live_through
 from douban_pipeline_tests.harness.soak.evidence import Finding
 from douban_pipeline_tests.harness.soak.report import Report
 from douban_pipeline_tests.harness.soak.watching import disk_growth
@@ -91,8 +91,8 @@ def soak(scale: Scale, scratch: Path, out: Path) -> Report:
     warning = busy()
     if warning:
         say(warning)
-    wishes = Wishes()
-    with _signals(wishes, say), World(scale, scratch, say) as world:
+    stop_requests = StopRequests()
+    with _signals(stop_requests, say), World(scale, scratch, say) as world:
         say(f"Dagster's UI: {world.stack.url}; seed {scale.seed}")
         about = {
             "minutes": f"{scale.minutes:g}",
@@ -100,7 +100,7 @@ def soak(scale: Scale, scratch: Path, out: Path) -> Report:
             "seed": str(scale.seed),
             **describe(world.server.url),
         }
-        course = live_through(world, out, wishes, say)
+        course = live_through(world, out, stop_requests, say)
         say(f"drained: {'yes' if course.drained else 'NO'}; the audit")
         findings = [*audit(course.evidence(world)), *_of_the_soak(course)]
         return _report(about, findings, course, world)
@@ -116,7 +116,7 @@ def _of_the_soak(course: Course) -> Iterator[Finding]:
 def _report(about: dict[str, str], findings: list[Finding], course: Course, world: World) -> Report:
     watcher = course.watcher
     disk = disk_growth(watcher.samples)
-    growth = {name: told.told(unit) for name, (told, unit) in watcher.growths().items()}
+    growth = {name: growth_seen.summary(unit) for name, (growth_seen, unit) in watcher.growths().items()}
     growth["disk"] = f"{disk['first_mb']:,.0f} → {disk['last_mb']:,.0f} MB, {disk['mb_per_hour']:+,.0f} MB/h"
     notes = []
     if not course.drained:
@@ -137,17 +137,17 @@ def _report(about: dict[str, str], findings: list[Finding], course: Course, worl
 
 
 @contextlib.contextmanager
-def _signals(wishes: Wishes, say: Callable[[str], None]) -> Iterator[None]:
+def _signals(stop_requests: StopRequests, say: Callable[[str], None]) -> Iterator[None]:
     """Let Ctrl-C and SIGTERM ask for an early end, then for a quick one, then take it."""
 
     def asked(_number: int, _frame: object) -> None:
-        if wishes.hurry.is_set():
+        if stop_requests.hurry.is_set():
             raise KeyboardInterrupt
-        if wishes.end.is_set():
-            wishes.hurry.set()
+        if stop_requests.end.is_set():
+            stop_requests.hurry.set()
             say("the drain is left; once more stops at once")
         else:
-            wishes.end.set()
+            stop_requests.end.set()
             say("life and troubles end early; once more leaves the drain too")
 
     numbers = (signal.SIGINT, signal.SIGTERM)

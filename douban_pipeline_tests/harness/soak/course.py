@@ -35,7 +35,7 @@ _TICK_SECONDS = 0.5
 
 
 @dataclass(slots=True)
-class Wishes:
+class StopRequests:
     """What the person at the terminal wants: an early end of life and troubles, or of the drain too."""
 
     end: threading.Event = field(default_factory=threading.Event)
@@ -89,7 +89,7 @@ class Course:
     def evidence(self, world: World) -> Evidence:
         """Return what an audit of ``world`` rests on."""
         usage = [
-            Usage(name, growth.flat is not False, growth.told(unit))
+            Usage(name, growth.flat is not False, growth.summary(unit))
             for name, (growth, unit) in self.watcher.growths().items()
         ]
         return Evidence(
@@ -108,13 +108,13 @@ class Course:
         )
 
 
-def live_through(world: World, scratch: Path, wishes: Wishes, say: Callable[[str], None]) -> Course:
+def live_through(world: World, scratch: Path, stop_requests: StopRequests, say: Callable[[str], None]) -> Course:
     """Let ``world`` live for its minutes, and come to rest; Dagster's services are stopped when this returns.
 
     Args:
         world: It runs.
         scratch: Folder for journal and samples.
-        wishes: May end it early.
+        stop_requests: May end it early.
         say: Told what happens.
     """
     scale, stack, services = world.scale, world.stack, world.services
@@ -140,13 +140,13 @@ def live_through(world: World, scratch: Path, wishes: Wishes, say: Callable[[str
         with watcher:
             with living:
                 disasters.begin()
-                _go_on(seconds, disasters, operator, watcher, wishes, say)
+                _go_on(seconds, disasters, operator, watcher, stop_requests, say)
                 disasters.end()
-            wishes.end.set()  # who asks for an end from now on means the drain
+            stop_requests.end.set()  # who asks for an end from now on means the drain
             say("life and troubles are over; what waits is done now")
             life.settle()
             drain_began = datetime.now(UTC)
-            drained = drain(operator, say, wishes.hurry.is_set)
+            drained = drain(operator, say, stop_requests.hurry.is_set)
             stack.daemon.stop()
             come_to_rest(operator)
             watcher.look()
@@ -173,18 +173,18 @@ def _go_on(
     disasters: Disasters,
     operator: Operator,
     watcher: Watcher,
-    wishes: Wishes,
+    stop_requests: StopRequests,
     say: Callable[[str], None],
 ) -> None:
     """Let troubles happen and the operator act until the time is over."""
-    told = looked = 0.0
-    while disasters.passed < seconds and not wishes.end.wait(_TICK_SECONDS):
+    reported_at = looked = 0.0
+    while disasters.passed < seconds and not stop_requests.end.wait(_TICK_SECONDS):
         disasters.step()
         if disasters.passed - looked >= _OPERATOR_SECONDS:
             looked = disasters.passed
             operator.step(looked, disasters.ill_sources)
-        if disasters.passed - told >= SAY_SECONDS:
-            told = disasters.passed
+        if disasters.passed - reported_at >= SAY_SECONDS:
+            reported_at = disasters.passed
             say(progress(watcher.last, disasters))
 
 

@@ -1,4 +1,4 @@
-"""Making the plan of troubles come true: killing processes, and making sources ill for a while."""
+"""Making the plan of troubles come true: killing processes, and making sources fail for a while."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Disasters:
         kills: What was killed, and when it was back.
         done: How often each kind of trouble happened really.
         missed: Runs that were to be killed when none was at work.
-        ill: The sources that are ill now, by endpoint.
+        unhealthy: The sources that are unhealthy now, by endpoint.
 
     Args:
         world: What it happens to.
@@ -53,7 +53,7 @@ class Disasters:
         self._over: dict[str, float] = {}
         self._hunts: list[float] = []
         self._prey: tuple[str, psutil.Process, float] | None = None
-        self.ill: dict[str, Fault] = {}
+        self.unhealthy: dict[str, Fault] = {}
         self.kills: list[Kill] = []
         self.done: Counter[str] = Counter()
         self.missed = 0
@@ -65,8 +65,8 @@ class Disasters:
 
     @property
     def ill_sources(self) -> set[str]:
-        """The gates of the sources that are ill now."""
-        return {SOURCES[endpoint] for endpoint in self.ill}
+        """The gates of the sources that are unhealthy now."""
+        return {SOURCES[endpoint] for endpoint in self.unhealthy}
 
     def begin(self) -> None:
         """The plan's time begins now."""
@@ -81,11 +81,11 @@ class Disasters:
         self._hunt()
 
     def end(self) -> None:
-        """Nothing goes wrong any more, and what is ill is well again; safe to repeat."""
+        """Nothing goes wrong any more, and what is unhealthy is well again; safe to repeat."""
         self._left.clear()
         self._hunts.clear()
         self._prey = None
-        for endpoint in list(self.ill):
+        for endpoint in list(self.unhealthy):
             self._heal(endpoint)
 
     def _happen(self, trouble: Trouble) -> None:
@@ -103,16 +103,16 @@ class Disasters:
                 self._restart("code", stack.code.kill, stack.code.start, trouble)
 
     def _sicken(self, trouble: Trouble) -> None:
-        self._say(trouble.told)
+        self._say(trouble.summary)
         self.done[trouble.kind] += 1
-        self.ill[trouble.endpoint] = Fault(trouble.endpoint, trouble.fault, retry_after=trouble.retry_after)
+        self.unhealthy[trouble.endpoint] = Fault(trouble.endpoint, trouble.fault, retry_after=trouble.retry_after)
         self._over[trouble.endpoint] = self.passed + trouble.seconds
-        self._world.replay.faults.replace(self.ill.values())
+        self._world.replay.faults.replace(self.unhealthy.values())
 
     def _heal(self, endpoint: str) -> None:
-        self.ill.pop(endpoint, None)
+        self.unhealthy.pop(endpoint, None)
         self._over.pop(endpoint, None)
-        self._world.replay.faults.replace(self.ill.values())
+        self._world.replay.faults.replace(self.unhealthy.values())
         self._say(f"{SOURCES[endpoint]} is well again")
 
     def _kill_database(self, trouble: Trouble) -> None:
@@ -127,7 +127,7 @@ class Disasters:
         until = datetime.now(UTC)
         self.kills.append(Kill(at=at, what=what, until=until))
         self.done[trouble.kind] += 1
-        self._say(f"{trouble.told}, started again after {(until - at).total_seconds():.1f} s")
+        self._say(f"{trouble.summary}, started again after {(until - at).total_seconds():.1f} s")
 
     def _hunt(self) -> None:
         """Kill a run if one is due to be: found first, killed a little later."""
@@ -155,7 +155,7 @@ class Disasters:
         try:
             worker.kill()
         except psutil.NoSuchProcess:
-            return  # it ended meanwhile; the hunt goes on
+            return  # it ended by then; the hunt goes on
         if self._hunts:
             self._hunts.pop(0)
         self.kills.append(Kill(at=datetime.now(UTC), what="run", run_id=run_id))

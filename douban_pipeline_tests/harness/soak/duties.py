@@ -82,9 +82,9 @@ class Operator:
     def _services(self) -> Services:
         return self._world.services
 
-    def step(self, passed: float, ill: Collection[str]) -> None:
-        """Do what is to be done ``passed`` seconds after the beginning, while the sources ``ill`` are."""
-        self.close_gates(passed, ill)
+    def step(self, passed: float, unhealthy: Collection[str]) -> None:
+        """Do what is to be done ``passed`` seconds after the beginning, while the sources ``unhealthy`` are."""
+        self.close_gates(passed, unhealthy)
         if self._is_time("backfill", passed, _BACKFILL_EVERY):
             self.visit_shards(self._first_shard, "backfill")
             self._first_shard = (self._first_shard + SHARDS_PER_RUN) % SHARDS
@@ -103,7 +103,7 @@ class Operator:
         self._next_at[duty] = float("inf") if every is None else passed + every
         return True
 
-    def close_gates(self, passed: float, ill: Collection[str]) -> None:
+    def close_gates(self, passed: float, unhealthy: Collection[str]) -> None:
         """Close the breakers that would stay open long though their source is well again.
 
         A breaker stays open for half an hour or more after a wall; nobody would wait for that in a soak.
@@ -115,17 +115,17 @@ class Operator:
         now = self._services.clock.now()
         for gate in gates:
             long = gate.open_until is not None and gate.open_until > now + SPARED
-            if not long or gate.source in ill or passed < self._closing.get(gate.source, 0.0):
+            if not long or gate.source in unhealthy or passed < self._closing.get(gate.source, 0.0):
                 continue
             self._closing[gate.source] = passed + _AGAIN_SECONDS
-            wish = {
+            settings_given = {
                 "reviewer": OPERATOR,
                 "note": "对方已恢复",
                 "dry_run": False,
                 "source": gate.source,
                 "action": "close",
             }
-            self.launch("set_gate", {"ops": {"change_gate": {"config": wish}}})
+            self.launch("set_gate", {"ops": {"change_gate": {"config": settings_given}}})
 
     def visit_shards(self, first: int, pipeline: str) -> None:
         """Launch the chain for eight shards from ``first`` on, in the queue of the tag ``pipeline``."""

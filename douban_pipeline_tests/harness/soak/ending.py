@@ -33,7 +33,7 @@ def drain(
         hurried: Asked now and then whether to leave it.
         seconds: How long it may take.
     """
-    began = told = time.monotonic()
+    began = reported_at = time.monotonic()
     until = began + seconds
     stages = [_take_in, _visit_all, _look_back]
     done = [False] * len(stages)
@@ -44,8 +44,8 @@ def drain(
         except SQLAlchemyError:
             time.sleep(_LOOK_SECONDS)
             continue
-        if time.monotonic() - told >= _SAY_SECONDS:
-            told = time.monotonic()
+        if time.monotonic() - reported_at >= _SAY_SECONDS:
+            reported_at = time.monotonic()
             say(f"draining: {waiting.shards} shards and {waiting.tasks} tasks wait, {waiting.runs} runs under way")
         if waiting.runs == 0:
             if all(done) and waiting.nothing:

@@ -67,7 +67,7 @@ class Usage:
 
     name: str
     flat: bool | None
-    told: str
+    summary: str
 
 
 @dataclass(frozen=True)
@@ -158,12 +158,12 @@ def _error_of(instance: dg.DagsterInstance, run_id: str) -> str:
             event = entry.dagster_event
             data = event.event_specific_data if event else None
             error = getattr(data, "error", None)
-            told = []
+            summary = []
             while error is not None:
-                told.append(f"{error.cls_name}: {error.message.strip()}")
+                summary.append(f"{error.cls_name}: {error.message.strip()}")
                 error = error.cause
-            if told:
-                return " ← ".join(told)[:1000]
+            if summary:
+                return " ← ".join(summary)[:1000]
             if event is not None and event.message:
                 return str(event.message)[:1000]
     return ""

@@ -32,7 +32,7 @@ class Fate(enum.StrEnum):
     """It certainly did not take effect."""
     UNKNOWN = "unknown"
     """The connection died in the middle; as `BEGUN`, but known to be so."""
-    TOLD = "told"
+    REPORTED = "told"
     """Something that people did through the project itself: no write to the CMS of theirs."""
 
 
@@ -131,13 +131,13 @@ class Journal:
         """Write down that nobody knows whether the write took effect."""
         self._write({"n": number, "fate": Fate.UNKNOWN, "note": why})
 
-    def look(self, number: int, told: str) -> None:
+    def look(self, number: int, reported: str) -> None:
         """Write down what looking told of a write whose fate is unknown; it stays in doubt, for others write too."""
-        self._write({"n": number, "looked": told})
+        self._write({"n": number, "looked": reported})
 
     def tell(self, who: str, what: str, vod_id: int = 0, note: str = "") -> int:
         """Write down what people did through the project itself."""
-        return self._begin({"who": who, "what": what, "vod_id": vod_id, "fate": Fate.TOLD, "note": note})
+        return self._begin({"who": who, "what": what, "vod_id": vod_id, "fate": Fate.REPORTED, "note": note})
 
     def entries(self) -> list[Entry]:
         """Return all acts, the oldest first."""

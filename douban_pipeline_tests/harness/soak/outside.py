@@ -138,7 +138,7 @@ class Outside:
             rows = self._rows(connection, [entry.vod_id for entry in doubtful])
         for entry in doubtful:
             row = rows.get(entry.vod_id)
-            self.journal.look(entry.number, _told(entry, None if row is None else canonical_row(row)))
+            self.journal.look(entry.number, _fate_seen(entry, None if row is None else canonical_row(row)))
         return sum(entry.fate in (Fate.BEGUN, Fate.UNKNOWN) for entry in self.journal.entries())
 
     def close(self) -> None:
@@ -173,9 +173,9 @@ class Outside:
             self.journal.missed(numbers[ids[0]], f"does not fit: {error.orig}")
             begun.discard(ids[0])
             return 0
-        stands = self._rows(connection, ids)
+        current = self._rows(connection, ids)
         for vod_id in ids:
-            self.journal.done(numbers[vod_id], canonical_row({name: stands[vod_id][name] for name in columns}))
+            self.journal.done(numbers[vod_id], canonical_row({name: current[vod_id][name] for name in columns}))
             begun.discard(vod_id)
         return len(ids)
 
@@ -216,18 +216,18 @@ def now() -> int:
     return int(datetime.now(UTC).timestamp())
 
 
-def _told(entry: Entry, stands: Columns | None) -> str:
+def _fate_seen(entry: Entry, current: Columns | None) -> str:
     """Return which side of a write of unknown fate stands."""
-    if stands is None or entry.after is None:
-        gone = stands is None
+    if current is None or entry.after is None:
+        gone = current is None
         return "done" if gone is (entry.after is None) else "missed"
     if entry.before is None:
         return "done"
-    if all(stands[name] == value for name, value in entry.after.items()):
+    if all(current[name] == value for name, value in entry.after.items()):
         return "done"
-    if all(stands[name] == value for name, value in entry.before.items()):
+    if all(current[name] == value for name, value in entry.before.items()):
         return "missed"
-    return "neither stands"
+    return "neither is there"
 
 
 def _open(url: str | URL) -> Engine:

@@ -1,7 +1,7 @@
 """Reviewers and operators in a soak: they decide, lock, unlock and take back through the project's own code.
 
 A share of their acts takes the way that people take, a job launched with its config; the others call what the jobs
-call. Either way nothing is waited for: whether a decision was carried out is the auditor's question.
+call. Either way nothing is waited for: whether a decision was applied is the auditor's question.
 """
 
 from __future__ import annotations
@@ -71,16 +71,16 @@ class People:
 
     def decide(self) -> int:
         """Record decisions about one to four videos; return how many rows were asked for."""
-        wishes: dict[int, Decision] = {}
+        chosen: dict[int, Decision] = {}
         for _ in range(self.rng.choice((1, 1, 2, 4))):
-            wish = self._wish()
-            if wish is not None:
-                wishes.setdefault(wish.vod_id, wish)
-        if not wishes:
+            decision = self._choose()
+            if decision is not None:
+                chosen.setdefault(decision.vod_id, decision)
+        if not chosen:
             return 0
-        reviewer, rows = self.rng.choice(REVIEWERS), list(wishes.values())
+        reviewer, rows = self.rng.choice(REVIEWERS), list(chosen.values())
         if self._through_a_job():
-            row = [{**_row_of(wish), "action": wish.action.name} for wish in rows]
+            row = [{**_row_of(decision), "action": decision.action.name} for decision in rows]
             config = {"reviewer": reviewer, "note": "巡检", "dry_run": False, "decisions": row}
             return self._launch(reviewer, "record_decisions", "store_decisions", config)
         try:
@@ -95,37 +95,37 @@ class People:
 
     def take_back(self) -> int:
         """Take writes back: a change, a video's last step, a batch, what a decision wrote, or an earlier revert."""
-        wish = self._revert_wish()
-        if not wish:
+        filters = self._revert_filters()
+        if not filters:
             return 0
         operator = self.rng.choice(REVIEWERS)
         if self._through_a_job():
             blank = {"change_ids": [], "vod_ids": [], "batch_id": "", "run_id": "", "decision_ids": []}
             config = {
                 **blank,
-                **wish,
+                **filters,
                 "operator": operator,
                 "reason": "巡检撤销",
                 "dry_run": False,
                 "max_changes": _MOST,
             }
             return self._launch(operator, "revert_changes", "take_back", config)
-        told = RevertRequest(operator, "巡检撤销", max_changes=_MOST, **wish)
+        request = RevertRequest(operator, "巡检撤销", max_changes=_MOST, **filters)
         change_log = self.services.change_log(self.run_id)
         change_log.reconcile()
         try:
-            selection = selection_of(self.services, told)
+            selection = selection_of(self.services, request)
             results = revert(
-                change_log, selection, operator=operator, reason=told.reason, dry_run=False, most=told.max_changes
+                change_log, selection, operator=operator, reason=request.reason, dry_run=False, most=request.max_changes
             )
         except (RevertError, TooManyError) as error:
             self.journal.tell(operator, "revert_changes", note=f"refused: {error}")
             return 0
         with reading(self.services.engine) as connection:
             waiting = waiting_decisions(self.services.tables, connection, selection)
-        withdraw(self.services, waiting, operator=operator, reason=told.reason, run_id=self.run_id)
+        withdraw(self.services, waiting, operator=operator, reason=request.reason, run_id=self.run_id)
         self.journal.tell(
-            operator, f"revert_changes {wish}", note=f"{len(results)} changes, batch {change_log.batch_id}"
+            operator, f"revert_changes {filters}", note=f"{len(results)} changes, batch {change_log.batch_id}"
         )
         return len(results)
 
@@ -147,7 +147,7 @@ class People:
         self.journal.tell(who, job, note=f"run {run_id}")
         return 1
 
-    def _wish(self) -> Decision | None:
+    def _choose(self) -> Decision | None:
         """Return a decision that makes sense for how its video stands."""
         state = self._somebody()
         if state is None:
@@ -195,7 +195,7 @@ class People:
             found = connection.execute(query).mappings().all()
         return self.rng.choice(found) if found else None
 
-    def _revert_wish(self) -> dict[str, Any]:
+    def _revert_filters(self) -> dict[str, Any]:
         """Return what to take back, empty if there is nothing."""
         log, decision = self.services.tables.log, self.services.tables.decision
         newest = select(log).where(log.c.state == "applied").order_by(log.c.change_id.desc()).limit(_LOOKED_AT)
@@ -216,6 +216,6 @@ class People:
         return self.rng.choice(ways)
 
 
-def _row_of(wish: Decision) -> dict[str, Any]:
+def _row_of(decision: Decision) -> dict[str, Any]:
     names = ("vod_id", "douban_id", "rank", "days", "lock", "accept_conflicts", "verdict_id")
-    return {name: getattr(wish, name) for name in names}
+    return {name: getattr(decision, name) for name in names}

@@ -74,7 +74,7 @@ class Report:
             lines += ["", f"## {heading.capitalize()}", "", "| what | how much |", "|--|--|"]
             lines += [f"| {_cell(name)} | {_cell(_shown(value))} |" for name, value in counts.items()]
         lines += ["", "## What the services hold", "", "| what | how it went |", "|--|--|"]
-        lines += [f"| {_cell(name)} | {_cell(told)} |" for name, told in self.growth.items()]
+        lines += [f"| {_cell(name)} | {_cell(line)} |" for name, line in self.growth.items()]
         if self.notes:
             lines += ["", "## Notes", "", *(f"- {note}" for note in self.notes)]
         return "\n".join(lines) + "\n"
@@ -95,8 +95,8 @@ class Report:
                 happened.add_row(escape(name), escape(_shown(value)))
             console.print(happened)
         growth = Table(title="what the services hold, runs left out", title_justify="left", show_header=False)
-        for name, told in self.growth.items():
-            growth.add_row(name, told)
+        for name, line in self.growth.items():
+            growth.add_row(name, line)
         console.print(growth)
         table = Table("invariant", "held", "looked at", "violations", title="invariants", title_justify="left")
         for finding in self.findings:

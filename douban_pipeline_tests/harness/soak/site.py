@@ -51,21 +51,21 @@ class Site:
 
     def collect(self, vod_id: int) -> int:
         """Let the collector bring a video again, with every update rule on."""
-        told = self.source.row(vod_id)
+        source_row = self.source.row(vod_id)
         if self.rng.random() < 0.3:
-            names = told["vod_actor"].split(",")
-            told["vod_actor"] = ",".join(names[1:] + names[:1])
+            names = source_row["vod_actor"].split(",")
+            source_row["vod_actor"] = ",".join(names[1:] + names[:1])
 
         def update(row: Row) -> Mapping[str, Any]:
             if row["vod_lock"]:
                 return {}
             episode = self.rng.randint(1, 60)
-            new = {name: told[name] for name in _UPDATED if told[name] not in ("", 0)}
+            new = {name: source_row[name] for name in _UPDATED if source_row[name] not in ("", 0)}
             new |= {"vod_serial": str(episode), "vod_remarks": f"更新至第{episode:02d}集", "vod_time": now()}
-            classes = [*row["vod_class"].split(","), *told["vod_class"].split(",")]
+            classes = [*row["vod_class"].split(","), *source_row["vod_class"].split(",")]
             new["vod_class"] = ",".join(dict.fromkeys(filter(None, classes)))[:255]
-            if told["vod_pic"] and (not row["vod_pic"] or row["vod_pic"].startswith("http")):
-                new["vod_pic"] = told["vod_pic"]
+            if source_row["vod_pic"] and (not row["vod_pic"] or row["vod_pic"].startswith("http")):
+                new["vod_pic"] = source_row["vod_pic"]
             return new
 
         return self.outside.change(COLLECTOR, "updated", [vod_id], update)
@@ -125,17 +125,17 @@ class Site:
 
     def write_directly(self, vod_id: int) -> int:
         """Let another program write into the table; it knows of no `vod_time`."""
-        told = self.source.row(vod_id)
+        source_row = self.source.row(vod_id)
         score = round(self.rng.uniform(1, _FORGIVEN_SCORE), 1)
         choices: tuple[Mapping[str, Any], ...] = (
             {"vod_douban_score": score},
             {"vod_score": score},
-            {"vod_content": told["vod_content"], "vod_blurb": told["vod_blurb"]},
+            {"vod_content": source_row["vod_content"], "vod_blurb": source_row["vod_blurb"]},
             {"vod_content": f"<p>另一个程序写的简介 {self.rng.randint(1, 10**6)}</p>"},
             {"vod_pic": f"https://img.example.org/{vod_id}-{self.rng.randint(1, 99)}.jpg"},
-            {"vod_director": told["vod_director"]},
+            {"vod_director": source_row["vod_director"]},
             {"vod_area": self.rng.choice(("大陆", "香港", "美国", "日本"))},
-            {"vod_pubdate": told["vod_pubdate"] or told["vod_year"]},
+            {"vod_pubdate": source_row["vod_pubdate"] or source_row["vod_year"]},
         )
         columns = self.rng.choice(choices)
         return self.outside.change(PROGRAM, f"wrote {', '.join(columns)}", [vod_id], lambda row: columns)

@@ -57,7 +57,7 @@ class Growth:
     noise: float
     flat: bool | None
 
-    def told(self, unit: str) -> str:
+    def summary(self, unit: str) -> str:
         """Return it in a sentence."""
         what = {True: "flat", False: "GROWS", None: "too short to judge"}[self.flat]
         return (

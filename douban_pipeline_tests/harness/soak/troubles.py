@@ -12,7 +12,7 @@ from douban_pipeline_tests.harness.soak.evidence import SOURCES
 ENDPOINTS = ("douban", "search", "llm")
 """Endpoints of the replay upstream that the soak uses; `evidence.SOURCES` names the gate of each."""
 QUIET_SHARE = 0.12
-"""Share of the soak at its end in which nothing new goes wrong, so that what was ill recovers while life goes on."""
+"""Share of the soak at its end in which nothing new goes wrong, so that all sources recover while life goes on."""
 _FIRST_SECONDS = 15.0
 _FAULT_SECONDS = (20.0, 90.0)
 _FAULT_EVERY_MINUTES = 5.0
@@ -45,7 +45,7 @@ class Trouble:
         at: Seconds after the beginning.
         kind: What.
         seconds: How long it lasts, of a fault; how long it stays down, of a server.
-        endpoint: Which endpoint of the replay upstream is ill.
+        endpoint: Which endpoint of the replay upstream is unhealthy.
         fault: How; one of `demo.faults.FAULTS` or `MODEL_FAULTS`.
         retry_after: Seconds that a throttled source asks for.
     """
@@ -58,7 +58,7 @@ class Trouble:
     retry_after: float | None = None
 
     @property
-    def told(self) -> str:
+    def summary(self) -> str:
         """It in a few words."""
         if self.kind is not Kind.fault:
             return str(self.kind)
@@ -69,7 +69,7 @@ class Trouble:
 def plan(minutes: float, seed: int) -> tuple[Trouble, ...]:
     """Return what goes wrong in a soak of ``minutes``, in order.
 
-    A run is killed each minute, each source falls ill every five minutes and at least once (first so that its breaker
+    A run is killed each minute, each source fails every five minutes and at least once (first so that its breaker
     opens and closes by itself), daemon and code server die once, early, and the database once in the middle.
     """
     rng = Random(f"troubles {seed}")
@@ -107,5 +107,5 @@ def _faults(endpoint: str, end: float, rng: Random) -> list[Trouble]:
 
 
 def covered(troubles: Sequence[Trouble]) -> set[str]:
-    """Return the endpoints that fall ill."""
+    """Return the endpoints that fail."""
     return {trouble.endpoint for trouble in troubles if trouble.kind is Kind.fault}

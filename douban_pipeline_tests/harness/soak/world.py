@@ -1,4 +1,4 @@
-"""The world of a soak: a CMS on a MariaDB of its own, an upstream that can fall ill, Dagster as in production."""
+"""The world of a soak: a CMS on a MariaDB of its own, an upstream that can fail, Dagster as in production."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ def contents(library: Library) -> dict[str, list[Any]]:
         return {name: sorted(map(str, connection.execute(sa.text(f"SELECT * FROM {name}")))) for name in names}
 
 
-def test_rows_that_were_added_changed_or_removed_are_put_back(sqlite_url: str) -> None:
+def test_rows_that_were_added_changed_or_removed_are_restored(sqlite_url: str) -> None:
     with build_library(sqlite_url, [video(1), video(2), video(3)]) as library:
         tables, cms = library.tables, library.services.cms
         _ = library.services.gate

@@ -1,4 +1,4 @@
-"""What times and memory are told as."""
+"""How times and memory are shown."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ def test_peak_memory_is_the_processes_own_whoever_started_it():
         "from douban_pipeline_tests.harness.benchmarks.measuring import peak_memory_mb as peak; "
         "a = peak(); b = bytearray(10**8)"
     )
-    told = subprocess.run(
+    metadata = subprocess.run(
         [sys.executable, "-c", f"{code}; print(a, peak())"], capture_output=True, text=True, check=True
     )
-    before, after = map(float, told.stdout.split())
+    before, after = map(float, metadata.stdout.split())
     assert before < 200 < peak_memory_mb()
     assert after - before == pytest.approx(100, abs=15)
     del ballast

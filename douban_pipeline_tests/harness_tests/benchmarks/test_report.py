@@ -96,7 +96,7 @@ def test_a_file_of_something_else_is_named(tmp_path, content):
         read_results(path)
 
 
-def test_an_earlier_run_stands_beside_this_one():
+def test_an_earlier_run_is_shown_beside_this_one():
     now = results(look(10, SMALL), look(30, LARGE), Outcome("new", SMALL, 1, (Figure("x", 1, "s"),)))
     then = results(look(20, SMALL), look(20, LARGE))
     compared, new = rows_of(now, then)

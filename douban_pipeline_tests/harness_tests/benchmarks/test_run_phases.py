@@ -1,4 +1,4 @@
-"""Where a run's time went is told from its events."""
+"""Where a run's time went is read from its events."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ class Bench:
     place: PlaceInAFile
     results: Results
     said: list[str] = field(default_factory=list)
-    told: list[str] = field(default_factory=list)
+    summary: list[str] = field(default_factory=list)
 
     def run(self, *names):
         known = {measure.name: measure for measure in fakes.MEASURES}
@@ -68,24 +68,26 @@ class Bench:
 
 
 @pytest.fixture
-def bench(tmp_path, monkeypatch):
+def benchmark(tmp_path, monkeypatch):
     monkeypatch.setenv("DAGSTER_HOME", "/nowhere")
     monkeypatch.setenv("DOUBAN_PIPELINE_AI_INTROS", "true")
     place = PlaceInAFile(make_url(f"sqlite:///{tmp_path / 'library.sqlite'}"))
-    bench = Bench(Runner(SEED, tmp_path, False, lambda _: None, lambda _: None), place, Results(START, SEED, (), {}))
-    bench.runner.patience = 2  # that its own child gets, which nobody tells to end
-    bench.runner.say, bench.runner.tell = bench.said.append, bench.told.append
+    benchmark = Bench(
+        Runner(SEED, tmp_path, False, lambda _: None, lambda _: None), place, Results(START, SEED, (), {})
+    )
+    benchmark.runner.patience = 2  # that its own child gets, which nobody tells to end
+    benchmark.runner.say, benchmark.runner.tell = benchmark.said.append, benchmark.summary.append
     # Nothing is looked up in the library here: it need not be made.
     monkeypatch.setattr(Runner, "_prepare", lambda self, place, taken_in: "")
-    return bench
+    return benchmark
 
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def test_what_fails_or_is_killed_is_told_and_the_rest_goes_on(bench):
-    bench.runner.keep = True
-    broken, shot, good = bench.run("fails", "killed", "well")
+def test_what_fails_or_is_killed_is_reported_and_the_rest_goes_on(benchmark):
+    benchmark.runner.keep = True
+    broken, shot, good = benchmark.run("fails", "killed", "well")
     assert "ended with exit code 1" in broken.failure
     assert "ValueError: no 0 of these" in broken.failure
     assert "SIGKILL" in shot.failure
@@ -96,40 +98,40 @@ def test_what_fails_or_is_killed_is_told_and_the_rest_goes_on(bench):
         "files in scratch": 0,
         "writes": True,
     }
-    assert "well: counting" in bench.said
-    assert bench.results.failed == [broken, shot]
-    assert bench.place.history == ["created", "renewed", "renewed"], "whole at the end, and to be kept"
-    assert IN_USE not in bench.place.notes
-    assert not list(bench.runner.folder.glob("*/scratch"))
+    assert "well: counting" in benchmark.said
+    assert benchmark.results.failed == [broken, shot]
+    assert benchmark.place.history == ["created", "renewed", "renewed"], "whole at the end, and to be kept"
+    assert IN_USE not in benchmark.place.notes
+    assert not list(benchmark.runner.folder.glob("*/scratch"))
 
 
-def running(bench):
-    pids = (bench.runner.folder / fakes.PIDS).read_text().split()
+def running(benchmark):
+    pids = (benchmark.runner.folder / fakes.PIDS).read_text().split()
     return [process.pid for process in psutil.process_iter() if str(process.pid) in pids and lives(process)]
 
 
-def test_ctrl_c_leaves_no_process_and_no_library_in_disorder(bench):
+def test_ctrl_c_leaves_no_process_and_no_library_in_disorder(benchmark):
     def interrupt(words):
-        bench.said.append(words)
+        benchmark.said.append(words)
         if words == "hangs: hanging":
             raise KeyboardInterrupt
 
-    bench.runner.say, bench.runner.keep = interrupt, True
+    benchmark.runner.say, benchmark.runner.keep = interrupt, True
     with pytest.raises(KeyboardInterrupt):
-        bench.run("hangs", "well")
-    assert running(bench) == []
-    assert (bench.runner.folder / "cleaned").exists(), "it was asked, not killed"
-    assert bench.told == ["stopping hangs", "dropped library"]
-    assert bench.place.history == ["created", "dropped"]
+        benchmark.run("hangs", "well")
+    assert running(benchmark) == []
+    assert (benchmark.runner.folder / "cleaned").exists(), "it was asked, not killed"
+    assert benchmark.summary == ["stopping hangs", "dropped library"]
+    assert benchmark.place.history == ["created", "dropped"]
 
 
-def test_what_takes_too_long_is_stopped_and_has_failed(bench):
+def test_what_takes_too_long_is_stopped_and_has_failed(benchmark):
     def hurry(words):
         if words == "hangs: hanging":
-            bench.runner.limit = 0
+            benchmark.runner.limit = 0
 
-    bench.runner.say, bench.runner.keep = hurry, True
-    [outcome] = bench.run("hangs")
+    benchmark.runner.say, benchmark.runner.keep = hurry, True
+    [outcome] = benchmark.run("hangs")
     assert "not done after" in outcome.failure
-    assert running(bench) == []
-    assert bench.place.history == ["created", "dropped"], "who knows what it left"
+    assert running(benchmark) == []
+    assert benchmark.place.history == ["created", "dropped"], "who knows what it left"

@@ -104,16 +104,16 @@ def test_shares_are_those_of_sites(videos, what, low, high, condition):
 
 
 def test_ids_that_collectors_brought_are_mostly_right(videos):
-    told = Counter(
+    reported = Counter(
         video["vod_douban_id"] == subject_id_of(work_id_of(video["vod_id"], SEED))
         for video in videos
         if video["vod_douban_id"]
     )
-    assert told[True] > 8 * told[False] > 0
+    assert reported[True] > 8 * reported[False] > 0
     assert any(video["vod_douban_id"] == CONSTANT_WRONG_ID for video in videos)
 
 
-def test_names_are_told_apart_but_for_namesakes(works):
+def test_names_are_distinguished_but_for_namesakes(works):
     names = Counter(work["title"] for work in works)
     shared = sum(times for times in names.values() if times > 1) / len(works)
     assert 0.02 < shared < 0.12

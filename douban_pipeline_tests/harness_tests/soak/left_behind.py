@@ -139,8 +139,8 @@ def _live(library: Library, site: Site) -> None:
     run()
 
 
-def _decide(services: Services, *wishes: Decision) -> None:
-    record(services, wishes, reviewer="小王", note="", run_id="person", dry_run=False)
+def _decide(services: Services, *decisions: Decision) -> None:
+    record(services, decisions, reviewer="小王", note="", run_id="person", dry_run=False)
 
 
 def _runner(services: Services) -> Callable[[], None]:

@@ -136,15 +136,15 @@ SPOILT = {
         "every decision",
         "which is not open",
     ),
-    "a decision that nothing carried out": (
+    "a decision that nothing applied": (
         "DELETE FROM {own}log WHERE vod_id = 5 AND action = 'ignore'",
         "every decision",
-        "nothing in the log does so",
+        "nothing in the log is of it",
     ),
-    "a decision that was carried out twice": (
+    "a decision that was applied twice": (
         f"INSERT INTO {{own}}log ({CHANGE}) SELECT {CHANGE} FROM {{own}}log WHERE change_id = {LOCK_OF_3}",
         "every decision",
-        "was carried out by change",
+        "was applied by change",
     ),
     "too dear intros": ("UPDATE {own}intro SET cost_usd = 3 WHERE vod_id < 8", "the language model", "USD"),
     "a change that was left half done": (
@@ -155,7 +155,7 @@ SPOILT = {
     "a change that nobody reverted": (
         f"UPDATE {{own}}log SET state = 'reverted' WHERE change_id = {INTRO_OF_1}",
         "no change is left half done",
-        "no revert of it stands",
+        "no revert of it is applied",
     ),
     "a lock that nobody set": (
         "UPDATE {own}video SET douban_id_locked = 1 WHERE vod_id = 1",
@@ -199,12 +199,12 @@ SPOILT = {
 
 @pytest.mark.parametrize("case", SPOILT)
 def test_what_is_spoiled_in_the_database_is_found(left: LeftBehind, case: str) -> None:
-    statement, invariant, told = SPOILT[case]
+    statement, invariant, message = SPOILT[case]
     left.spoil(statement.replace("{{", "{").replace("}}", "}"))
     broken = left.broken()
     [finding] = [found for name, found in broken.items() if name.startswith(invariant)]
     assert finding.violations
-    assert any(told in example for example in finding.examples), finding.examples
+    assert any(message in example for example in finding.examples), finding.examples
 
 
 def requests(times: list[float], ended: list[float] | None = None) -> dict[str, dict[str, object]]:

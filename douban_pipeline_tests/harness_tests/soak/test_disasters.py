@@ -79,17 +79,17 @@ class Scene:
             pass
 
 
-def ill(scene: Scene) -> list[tuple[str, str]]:
+def unhealthy(scene: Scene) -> list[tuple[str, str]]:
     return [(rule["endpoint"], rule["fault"]) for rule in scene.faults.describe()]
 
 
-def test_sources_are_ill_for_their_time_each_by_itself(monkeypatch: pytest.MonkeyPatch):
+def test_sources_fail_for_their_time_each_by_itself(monkeypatch: pytest.MonkeyPatch):
     scene = Scene(
         monkeypatch,
         Trouble(5, Kind.fault, 20, "douban", "captcha"),
         Trouble(10, Kind.fault, 30, "search", "throttled", 15.0),
     )
-    seen = {passed: ill(scene) for passed in scene.go_on(50)}
+    seen = {passed: unhealthy(scene) for passed in scene.go_on(50)}
     assert seen[4] == []
     assert seen[5] == [("douban", "captcha")]
     assert seen[12] == [("douban", "captcha"), ("search", "throttled")]
@@ -105,7 +105,7 @@ def test_the_end_makes_everything_well(monkeypatch: pytest.MonkeyPatch):
     scene.disasters.end()
     scene.workers["a"] = worker = Worker()
     scene.pass_time(60)
-    assert ill(scene) == []
+    assert unhealthy(scene) == []
     assert not worker.killed
 
 
@@ -136,7 +136,7 @@ def test_a_run_is_killed_once_one_is_at_work(monkeypatch: pytest.MonkeyPatch):
     assert not other.killed
 
 
-def test_a_run_that_ended_meanwhile_is_no_kill(monkeypatch: pytest.MonkeyPatch):
+def test_a_run_that_ended_by_itself_is_no_kill(monkeypatch: pytest.MonkeyPatch):
     scene = Scene(monkeypatch, Trouble(1, Kind.kill_run))
     scene.workers["gone"] = Worker(gone=True)
     scene.pass_time(10)
@@ -146,7 +146,7 @@ def test_a_run_that_ended_meanwhile_is_no_kill(monkeypatch: pytest.MonkeyPatch):
     assert [kill.run_id for kill in scene.disasters.kills] == ["alive"]
 
 
-def test_a_kill_for_which_there_was_no_run_is_told(monkeypatch: pytest.MonkeyPatch):
+def test_a_kill_for_which_there_was_no_run_is_reported(monkeypatch: pytest.MonkeyPatch):
     scene = Scene(monkeypatch, Trouble(1, Kind.kill_run))
     scene.pass_time(int(HUNT_SECONDS) + 5)
     assert (scene.disasters.missed, scene.disasters.kills) == (1, [])

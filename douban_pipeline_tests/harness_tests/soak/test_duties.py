@@ -38,24 +38,24 @@ def operator(stack: Stack, minutes: float, state: GateState = GateState.OPEN) ->
 def test_a_breaker_that_stays_open_long_is_closed_once_its_source_is_well():
     stack = Stack()
     duty = operator(stack, minutes=45)
-    duty.close_gates(10, ill={"douban"})
+    duty.close_gates(10, unhealthy={"douban"})
     assert stack.launched == []
-    duty.close_gates(15, ill=())
-    duty.close_gates(20, ill=())
+    duty.close_gates(15, unhealthy=())
+    duty.close_gates(20, unhealthy=())
     [(job, config, tags)] = stack.launched
-    wish = config["ops"]["change_gate"]["config"]
-    assert (job, wish["source"], wish["action"], wish["dry_run"]) == ("set_gate", "douban", "close", False)
-    assert wish["reviewer"]
-    assert wish["note"]
+    given = config["ops"]["change_gate"]["config"]
+    assert (job, given["source"], given["action"], given["dry_run"]) == ("set_gate", "douban", "close", False)
+    assert given["reviewer"]
+    assert given["note"]
     assert tags == {"soak": "operator"}
-    duty.close_gates(60, ill=())
+    duty.close_gates(60, unhealthy=())
     assert len(stack.launched) == 2, "a launch may be lost with what was killed"
 
 
 @pytest.mark.parametrize("state", [GateState.OPEN, GateState.HALF_OPEN])
 def test_a_breaker_that_soon_tries_again_is_left_alone(state: GateState):
     stack = Stack()
-    operator(stack, minutes=1, state=state).close_gates(10, ill=())
+    operator(stack, minutes=1, state=state).close_gates(10, unhealthy=())
     assert stack.launched == []
 
 
@@ -63,14 +63,14 @@ def test_the_library_is_visited_bit_by_bit_and_swept_now_and_then():
     stack = Stack()
     duty = operator(stack, minutes=0, state=GateState.CLOSED)
     for passed in range(0, 600, 5):
-        duty.step(passed, ill=())
+        duty.step(passed, unhealthy=())
     firsts = [tags["dagster/asset_partition_range_start"] for job, _, tags in stack.launched if job == "douban_chain"]
     assert firsts == ["00", "08", "16", "24", "32", "40", "48", "56"]
     jobs = [job for job, _, _ in stack.launched]
     assert (jobs.count("sweep_library"), jobs.count("nightly_reports"), jobs.count("prune_history")) == (2, 1, 1)
 
 
-def test_a_launch_that_fails_is_told_and_harms_nobody():
+def test_a_launch_that_fails_is_reported_and_harms_nobody():
     duty = operator(Stack(down=True), minutes=0, state=GateState.CLOSED)
     assert duty.launch("sweep_library") is None
     assert duty.refused == {"sweep_library": 1}

@@ -25,7 +25,7 @@ class Operator:
     def waiting(self) -> Waiting:
         return self._waiting.pop(0) if self._waiting else REST
 
-    def close_gates(self, passed: float, ill: object) -> None:
+    def close_gates(self, passed: float, unhealthy: object) -> None:
         pass
 
     def sweep(self) -> None:
@@ -71,7 +71,7 @@ def test_nothing_is_launched_while_runs_are_under_way():
     assert did == ["sweep", "take_in_changes", *ROUND, *LAST]
 
 
-def test_what_came_due_meanwhile_means_one_more_round():
+def test_what_came_due_by_then_means_one_more_round():
     _, did = play([REST, REST, Waiting(2, 5, 0), REST])
     assert did[:2] == ["sweep", "take_in_changes"]
     assert did[2:18] == ROUND + ROUND

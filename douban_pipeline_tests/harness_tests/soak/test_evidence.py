@@ -35,7 +35,7 @@ def job(op: dg.OpDefinition, name: str) -> dg.JobDefinition:
     return dg.GraphDefinition(name=name, node_defs=[op]).to_job(name=name, tags={"pipeline": "person"})
 
 
-def test_runs_are_told_with_what_failed_first() -> None:
+def test_runs_are_reported_with_what_failed_first() -> None:
     with dg.DagsterInstance.ephemeral() as instance:
         jobs = ((well, "well"), (refuse, "record_decisions"), (break_down, "revert_changes"))
         ids = [
@@ -51,5 +51,5 @@ def test_runs_are_told_with_what_failed_first() -> None:
     assert refused.began is not None
     assert refused.ended >= refused.began
     assert refused.tags["pipeline"] == "person"
-    assert _excuse(refused, ()) == "refused a person's wish"
+    assert _excuse(refused, ()) == "refused a person's request"
     assert _excuse(broken, ()) == ""

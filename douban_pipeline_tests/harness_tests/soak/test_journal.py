@@ -14,7 +14,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "deep" / "journal.jsonl"
 
 
-def test_an_act_is_told_with_what_stood_before_and_after(path: Path) -> None:
+def test_an_act_is_reported_with_the_values_before_and_after(path: Path) -> None:
     with Journal(path) as journal:
         number = journal.intend("admin", "saved", 7)
         journal.begin(number, {"vod_name": "甲"}, {"vod_name": "乙"})
@@ -61,10 +61,10 @@ def test_a_line_that_a_kill_cut_off_is_dropped_and_the_journal_goes_on(path: Pat
         file.write('{"n": 2, "who": "adm')
     with Journal(path) as journal:
         journal.missed(journal.intend("admin", "saved", 7), "no such video")
-        told, missed = journal.entries()
-    assert (told.number, missed.number) == (1, 2)
-    assert told.fate is Fate.TOLD
+        reported, missed = journal.entries()
+    assert (reported.number, missed.number) == (1, 2)
+    assert reported.fate is Fate.REPORTED
     assert not missed.happened
     assert not missed.doubtful
     with Journal(path) as again:
-        assert again.entries() == [told, missed]
+        assert again.entries() == [reported, missed]

@@ -52,7 +52,7 @@ def done(journal: Journal) -> list[Entry]:
     return [entry for entry in journal.entries() if entry.happened]
 
 
-def test_a_stale_form_puts_back_what_stood_when_it_was_opened(library: Library, site: Site, journal: Journal) -> None:
+def test_a_stale_form_restores_the_values_of_when_it_was_opened(library: Library, site: Site, journal: Journal) -> None:
     site.open_form(2)
     library.set_cms(2, vod_douban_id=90_000_102, vod_douban_score=7.9)
     site.save_form()
@@ -90,14 +90,14 @@ def test_batch_edits_and_other_programs_leave_the_update_time_alone(
     assert {entry.vod_id for entry in done(journal)} == {1, 2, 3}
 
 
-def test_a_row_that_comes_and_goes_is_told_in_every_column(library: Library, site: Site, journal: Journal) -> None:
+def test_a_row_that_comes_and_goes_is_reported_in_every_column(library: Library, site: Site, journal: Journal) -> None:
     assert site.arrive(9)
     assert not site.arrive(9)
-    stands = canonical_row(library.query("SELECT * FROM mac_vod WHERE vod_id = 9")[0])
+    in_cms = canonical_row(library.query("SELECT * FROM mac_vod WHERE vod_id = 9")[0])
     assert site.delete(9) == 1
     assert site.delete(9) == 0
     came, went = done(journal)
-    assert came.after == went.before == stands
+    assert came.after == went.before == in_cms
 
 
 def test_two_writers_at_once_lose_no_write_of_each_other(library: Library, journal: Journal) -> None:
@@ -131,9 +131,9 @@ class GoneError(Exception):
     """What a driver says when the server is gone."""
 
 
-@pytest.mark.parametrize(("took_effect", "told"), [(True, "done"), (False, "missed")])
+@pytest.mark.parametrize(("took_effect", "fate"), [(True, "done"), (False, "missed")])
 def test_a_write_whose_connection_died_is_marked_and_looked_up(
-    library: Library, outside: Outside, journal: Journal, took_effect: bool, told: str
+    library: Library, outside: Outside, journal: Journal, took_effect: bool, fate: str
 ) -> None:
     if not library.mysql:
         pytest.skip("SQLite has no connection that could die")
@@ -151,7 +151,7 @@ def test_a_write_whose_connection_died_is_marked_and_looked_up(
     assert entry.edges() == {"vod_tag": ("", "热播")}
     assert outside.settle() == 1
     [entry] = journal.entries()
-    assert (entry.looked, entry.doubtful) == (told, True)
+    assert (entry.looked, entry.doubtful) == (fate, True)
 
 
 def test_a_lively_hour_is_explained_by_its_journal_alone(library: Library, journal: Journal) -> None:

@@ -77,7 +77,7 @@ INTRO = write(1, "intro", "旧", "甲", state=LOCK)
         ),
     ],
 )
-def test_a_lock_protects_what_stood_when_it_was_set_or_what_a_person_wrote_since(changes, violations):
+def test_a_lock_protects_the_value_of_when_it_was_set_or_what_a_person_wrote_since(changes, violations):
     evidence: Any = SimpleNamespace(
         journal=SimpleNamespace(entries=list),
         services=SimpleNamespace(settings=SimpleNamespace(respect_vod_lock=False)),

@@ -66,7 +66,7 @@ def test_it_reads_no_configuration_of_the_machine_and_listens_on_loopback_alone(
         server.stop()
 
 
-def test_a_machine_without_mariadb_is_told_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_machine_without_mariadb_is_reported_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(mariadb_server, "_SBIN", ())
     with pytest.raises(RigError, match=r"mariadb.* is not installed: install MariaDB's server"):

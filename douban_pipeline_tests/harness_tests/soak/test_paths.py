@@ -39,7 +39,7 @@ def test_a_walk_is_explained_and_without_one_of_its_steps_it_is_not(walk: list[s
     assert why_no_path(walk[0], walk[-1], [*ways, ("a", "b")])
 
 
-def test_a_circle_that_nobody_entered_is_told() -> None:
+def test_a_circle_that_nobody_entered_is_reported() -> None:
     assert "hang on nothing" in why_no_path("a", "a", [("b", "c"), ("c", "b")])
 
 

@@ -73,15 +73,15 @@ def test_a_descriptor_a_minute_is_a_leak_and_one_more_now_and_then_is_not():
 
 
 @pytest.mark.parametrize("minutes", [0, 0.2, 5, 10])
-def test_a_short_time_is_told_but_not_judged(minutes: float):
+def test_a_short_time_is_reported_but_not_judged(minutes: float):
     growth = growth_of(series(500, 1, 1, minutes=minutes), MEMORY)
     assert growth.flat is None
-    assert growth.told("MB").startswith("too short to judge")
+    assert growth.summary("MB").startswith("too short to judge")
 
 
-def test_what_is_told_names_slope_and_ends():
-    told = growth_of(series(120, 0, 1), MEMORY).told("MB")
-    assert told.startswith("GROWS: 270.0 → 309.8 MB in 19.9 min (+120.0 MB/h")
+def test_what_is_reported_names_slope_and_ends():
+    summary = growth_of(series(120, 0, 1), MEMORY).summary("MB")
+    assert summary.startswith("GROWS: 270.0 → 309.8 MB in 19.9 min (+120.0 MB/h")
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The report of a soak: what was violated is told first and loudest, and a machine can read it."""
+"""The report of a soak: what was violated comes first and loudest, and a machine can read it."""
 
 from __future__ import annotations
 
@@ -36,8 +36,16 @@ def test_a_violation_is_the_verdict():
 
 def test_the_terminal_shows_counts_examples_and_all_that_happened():
     text = shown(report(HELD, BROKEN))
-    for told in ("1,200", "no task is lost", "task 17 of video 4", "task 18 | [x]", "run killed", "douban 2", "flat:"):
-        assert told in text
+    for expected in (
+        "1,200",
+        "no task is lost",
+        "task 17 of video 4",
+        "task 18 | [x]",
+        "run killed",
+        "douban 2",
+        "flat:",
+    ):
+        assert expected in text
     assert text.rstrip().endswith("VIOLATED: no task is lost")
 
 

@@ -33,7 +33,7 @@ def test_another_seed_makes_another_plan():
 
 
 @soaks
-def test_every_source_falls_ill_and_every_server_dies_once(minutes: float, seed: int):
+def test_every_source_fails_and_every_server_dies_once(minutes: float, seed: int):
     troubles = plan(minutes, seed)
     assert covered(troubles) == set(ENDPOINTS)
     assert [len(of(kind, troubles)) for kind in (Kind.kill_database, Kind.kill_daemon, Kind.kill_code)] == [1, 1, 1]
@@ -77,7 +77,7 @@ def test_about_a_run_a_minute_is_killed(minutes: float, kills: int):
     assert len({int(trouble.at // 60) for trouble in found}) == len(found)
 
 
-def test_half_an_hour_sees_every_source_ill_in_many_ways():
+def test_half_an_hour_sees_every_source_fail_in_many_ways():
     faults = of(Kind.fault, plan(30, 1))
     for endpoint in ENDPOINTS:
         assert len({trouble.fault for trouble in faults if trouble.endpoint == endpoint}) >= 5

@@ -78,7 +78,7 @@ def test_breakers_are_counted_by_who_closed_them():
     assert breakers.closed_by_hand == {"douban": 1}
 
 
-def test_growth_on_disk_is_told_by_the_hour():
+def test_growth_on_disk_is_reported_by_the_hour():
     samples = [Sample(0.0, disk_mb=100.0), Sample(1800.0, disk_mb=150.0)]
     assert disk_growth(samples) == {"first_mb": 100.0, "last_mb": 150.0, "mb_per_hour": 100.0}
     assert disk_growth([])["mb_per_hour"] == 0.0

@@ -286,7 +286,7 @@ def test_an_ignored_video_is_not_visited_until_its_time_is_over(library):
     assert {states[n]["douban_review_reason"] for n in (1, 2)} == {"忽略期已过"}
     assert {states[n]["douban_review_status"] for n in (3, 4, 5)} == {"IGNORED"}
     assert [task["task_type"] for task in library.tasks()] == ["MATCH_DOUBAN_ID", "SYNC_DOUBAN"]
-    # What rests must not look due for ever, or the sensor would start a run for it every time it looks.
+    # What is paused must not look due for ever, or the sensor would start a run for it every time it looks.
     assert {due.shard for due in due_of(library).overview()} == {1, 2}
     for scope in Scope:
         assert not {3, 4, 5} & set(taken(library, scope=scope))

@@ -237,10 +237,12 @@ def test_an_id_that_somebody_wrote_into_the_cms_is_taken_over(library, vod_id, w
         (0, "REVIEW", "", "审核员选定的豆瓣 ID 1292052 在 CMS 中被清空"),
     ],
 )
-@pytest.mark.parametrize("told", ["decision", "source"])
-def test_an_id_that_a_person_chose_is_not_given_up_for_another_form(library, told, written, status, source, reason):
-    library.set_state(8, douban_id_source="person" if told == "source" else "auto")
-    if told == "decision":
+@pytest.mark.parametrize("chosen_by", ["decision", "source"])
+def test_an_id_that_a_person_chose_is_not_given_up_for_another_form(
+    library, chosen_by, written, status, source, reason
+):
+    library.set_state(8, douban_id_source="person" if chosen_by == "source" else "auto")
+    if chosen_by == "decision":
         decide(library, 8, "set_id", 1292052, state="applied")
     later(library, days=1)
     library.set_cms(8, vod_douban_id=written)
@@ -355,13 +357,13 @@ def test_an_unreadable_cms_is_an_error_and_not_an_empty_library(library):
     assert library.states() == before
 
 
-def test_a_state_that_a_run_writes_meanwhile_is_not_put_back(library):
+def test_a_state_that_a_run_writes_at_the_same_time_is_not_undone(library):
     """The intake must not write back what it read before a run linked the video."""
     later(library, days=1)
     library.set_cms(7, vod_time=unix(library.clock.now()))
     cms = library.cms
 
-    class Meanwhile(Cms):
+    class InterferingCms(Cms):
         def rows(self, connection, vod_ids):
             found = super().rows(connection, vod_ids)
             if not library.row(7)["vod_douban_id"]:
@@ -369,7 +371,7 @@ def test_a_state_that_a_run_writes_meanwhile_is_not_put_back(library):
                 library.set_state(7, vod_douban_id=5, douban_review_status="CONFIRMED", douban_id_source="auto")
             return found
 
-    overtaken = Meanwhile(cms.vod, cms.type, cms.widths, cms.utf8mb3)
+    overtaken = InterferingCms(cms.vod, cms.type, cms.widths, cms.utf8mb3)
     Intake(library.engine, library.tables, overtaken, library.clock).changes()
     state = library.state(7)
     assert (state["vod_douban_id"], state["douban_review_status"]) == (5, "CONFIRMED")
@@ -384,7 +386,7 @@ def test_a_state_is_held_while_it_is_compared(mariadb_url):
         library.set_cms(7, vod_time=unix(START))
         cms = library.cms
 
-        class Meanwhile(Cms):
+        class InterferingCms(Cms):
             def rows(self, connection, vod_ids):
                 try:
                     library.execute("SELECT vod_id FROM mac_douban_video WHERE vod_id = 7 FOR UPDATE NOWAIT")
@@ -393,10 +395,10 @@ def test_a_state_is_held_while_it_is_compared(mariadb_url):
                     refused.append(error.orig.args[0])
                 return super().rows(connection, vod_ids)
 
-        overtaken = Meanwhile(cms.vod, cms.type, cms.widths, cms.utf8mb3)
+        overtaken = InterferingCms(cms.vod, cms.type, cms.widths, cms.utf8mb3)
         Intake(library.engine, library.tables, overtaken, library.clock).changes()
         assert library.state(7)["vod_time"] == unix(START)
-    assert refused == [0, 1205], "somebody else could have written the state meanwhile"
+    assert refused == [0, 1205], "somebody else could have written the state since"
 
 
 def test_two_intakes_at_once_take_every_video_in_once(shared_library):

@@ -46,9 +46,9 @@ def test_an_id_that_was_blanked_is_not_filled_with_another(blanked):
     assert blanked.library.log() == []
     verdict = blanked.verdicts()[-1]
     assert (verdict["verdict"], verdict["reasons"]) == ("REVIEW", ["PERSON_CHOSE_OTHER"])
-    told = blanked.library.state(4)["douban_review_reason"]
-    assert told.startswith(f"审核员选定的是 {TRAM['id']}，CMS 中现为 空；《长河落日记事》")
-    assert told.endswith("审核员选定的是另一条目。")
+    reported = blanked.library.state(4)["douban_review_reason"]
+    assert reported.startswith(f"审核员选定的是 {TRAM['id']}，CMS 中现为 空；《长河落日记事》")
+    assert reported.endswith("审核员选定的是另一条目。")
 
 
 def test_the_subject_that_the_person_chose_may_be_linked_again(stage):
@@ -91,7 +91,7 @@ def test_a_person_is_asked_even_where_nothing_is_found(stage, subjects):
 
 
 @pytest.mark.parametrize(
-    ("status", "chosen", "standing", "expected"),
+    ("status", "chosen", "current_id", "expected"),
     [
         ("NOT_FOUND", None, 0, ("NOT_FOUND", "原因")),
         ("REVIEW", None, 7, ("REVIEW", "原因")),
@@ -102,8 +102,8 @@ def test_a_person_is_asked_even_where_nothing_is_found(stage, subjects):
         ("NOT_FOUND", 9, 9, ("REVIEW", "原因")),
     ],
 )
-def test_what_a_verdict_says_in_view_of_a_choice(status, chosen, standing, expected):
-    assert respect_choice(status, "原因", chosen, standing) == expected
+def test_what_a_verdict_says_in_view_of_a_choice(status, chosen, current_id, expected):
+    assert respect_choice(status, "原因", chosen, current_id) == expected
 
 
 def test_the_guard_stops_a_verdict_for_another_subject(stage):
@@ -159,8 +159,8 @@ def test_no_fields_are_synced_from_another_subject_than_the_one_chosen(stage, lo
     chose(scenario, 4, TRAM["id"])
     scenario.library.set_state(4, douban_id_locked=locked)
     before = scenario.library.all_bytes()
-    told = scenario.play().metadata("synced_fields")
-    assert (told["sent_to_review"], told["written"]) == ((0, 1) if locked else (1, 0))
+    metadata = scenario.play().metadata("synced_fields")
+    assert (metadata["sent_to_review"], metadata["written"]) == ((0, 1) if locked else (1, 0))
     assert (scenario.library.all_bytes() == before) is not locked
     state = scenario.library.state(4)
     reason = "" if locked else f"审核员选定的是 {TRAM['id']}，现关联的却是 {WHALE['id']}"

@@ -79,7 +79,7 @@ def test_a_failing_source_opens_its_breaker_and_a_healthy_one_finishes_the_work(
     scenario.upstream.faults.add(endpoint, fault)
     began = scenario.clock.now()
     run = scenario.play()
-    assert run.success, "an ill source is no bug"
+    assert run.success, "an unhealthy source is no bug"
     nothing_is_concluded_and_nothing_lost(scenario)
     assert scenario.library.all_bytes() == before
 

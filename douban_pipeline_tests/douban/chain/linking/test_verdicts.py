@@ -188,14 +188,14 @@ def test_a_new_verdict_takes_the_place_of_one_that_waits(stage):
     assert len(scenario.library.log()) == 2, "one write a video"
 
 
-@pytest.mark.parametrize(("standing", "status"), [(90_000_999, "REVIEW"), (90_000_101, "CONFIRMED")])
-def test_an_id_in_the_cms_is_only_replaced_by_a_person(stage, standing, status):
-    scenario = stage([row_of(RIVER, 4, vod_douban_id=standing)], FILMS)
+@pytest.mark.parametrize(("current_id", "status"), [(90_000_999, "REVIEW"), (90_000_101, "CONFIRMED")])
+def test_an_id_in_the_cms_is_only_replaced_by_a_person(stage, current_id, status):
+    scenario = stage([row_of(RIVER, 4, vod_douban_id=current_id)], FILMS)
     scenario.library.set_state(4, douban_review_status="REVIEW")
     assert scenario.play().success
     [verdict] = scenario.verdicts()
     assert verdict["verdict"] == status
-    assert scenario.cms(4, "vod_douban_id") == (standing,)
+    assert scenario.cms(4, "vod_douban_id") == (current_id,)
     state = scenario.library.state(4)
     assert state["douban_review_status"] == status
     if status == "REVIEW":
@@ -227,7 +227,7 @@ def test_a_link_that_was_confirmed_anew_needs_no_write(stage):
         ({"douban_review_status": "IGNORED", "douban_next_sync_at": None}, "影片已被忽略"),
     ],
 )
-def test_what_was_locked_or_ignored_meanwhile_is_not_judged(stage, changed, reason):
+def test_what_was_locked_or_ignored_during_the_run_is_not_judged(stage, changed, reason):
     scenario = stage([row_of(RIVER, 4), row_of(WHALE, 5)], FILMS)
     assert scenario.play(steps=STEPS[:2]).success
     scenario.library.set_state(4, **changed)
@@ -241,12 +241,12 @@ def test_a_locked_video_without_a_link_does_not_stay_due(stage):
     scenario = stage([row_of(RIVER, 4)], FILMS)
     scenario.library.set_state(4, douban_id_locked=True)
     assert scenario.play().success
-    assert scenario.library.state(4)["douban_next_sync_at"] > scenario.clock.now(), "or the sensor never rests"
+    assert scenario.library.state(4)["douban_next_sync_at"] > scenario.clock.now(), "or the sensor never stops"
     assert (scenario.verdicts(), scenario.cms(4, "vod_douban_id")) == ([], (0,))
 
 
 @pytest.mark.parametrize("step", range(1, 4))
-def test_a_video_that_was_deleted_meanwhile_does_not_stay_due(stage, step):
+def test_a_video_that_was_deleted_during_the_run_does_not_stay_due(stage, step):
     scenario = stage([row_of(RIVER, 4), row_of(WHALE, 5), row_of(TRAM, 6, vod_douban_id=90_000_103)], FILMS)
     assert scenario.play(steps=STEPS[:step]).success
     vod = scenario.library.cms.vod

@@ -21,10 +21,10 @@ def run_decisions(scenario, *shards, **counts):
     """Play a run, and look at what it tells of decisions."""
     run = scenario.play(*shards)
     assert (run.success, run.failed_guards) == (True, set())
-    told = run.metadata("synced_fields")
+    metadata = run.metadata("synced_fields")
     expected = {"applied": 0, "refused": 0, "queued": 0, "waiting": 0, **counts}
-    assert {name: told[f"decisions_{name}"] for name in expected} == expected
-    return told
+    assert {name: metadata[f"decisions_{name}"] for name in expected} == expected
+    return metadata
 
 
 def changes_of(scenario, decision_id):
@@ -44,8 +44,8 @@ def changes_of(scenario, decision_id):
 )
 def test_a_link_that_a_person_sets_is_written_and_synced_in_one_run(doubtful, action, douban_id, lock, locked):
     decision_id = decide(doubtful.library, 4, action, douban_id, lock=lock)
-    told = run_decisions(doubtful, applied=1)
-    assert told["written"] == 1
+    metadata = run_decisions(doubtful, applied=1)
+    assert metadata["written"] == 1
     assert doubtful.cms(4, "vod_douban_id", "vod_director") == (douban_id, ENTRIES[douban_id]["directors"][0])
     link, sync = changes_of(doubtful, decision_id)
     assert (link["action"], link["operator"], link["reason"]) == (action, "小王", NOTE)
@@ -65,8 +65,8 @@ def test_a_link_that_a_person_sets_is_written_and_synced_in_one_run(doubtful, ac
 
 
 def test_what_is_recorded_in_the_launchpad_is_what_is_applied(doubtful):
-    wish = {"vod_id": 4, "action": "confirm_top1", "lock": True}
-    config = {"reviewer": "小李", "note": "", "dry_run": False, "decisions": [wish]}
+    requested = {"vod_id": 4, "action": "confirm_top1", "lock": True}
+    config = {"reviewer": "小李", "note": "", "dry_run": False, "decisions": [requested]}
     before = doubtful.library.all_bytes()
     assert doubtful.launch("record_decisions", {"store_decisions": {"config": config}}).success
     assert doubtful.library.all_bytes() == before, "recording writes nothing"
@@ -77,7 +77,7 @@ def test_what_is_recorded_in_the_launchpad_is_what_is_applied(doubtful):
     assert telling(doubtful.library.log()[-2:], "operator", "reason")[0] == ("小李", "审核决定")
 
 
-def test_taking_a_decision_back_takes_back_the_sync_that_followed(doubtful):
+def test_reverting_a_decision_reverts_the_sync_that_followed(doubtful):
     before = doubtful.library.row(4)
     decision_id = decide(doubtful.library, 4, "set_id", RIVAL["id"], lock=True)
     run_decisions(doubtful, applied=1)
@@ -172,9 +172,9 @@ def test_locking_and_unlocking_the_id(doubtful):
 
 
 def test_locking_and_unlocking_the_synopsis(stage):
-    told = {**WHALE, "summary": "豆瓣的剧情"}
+    reported = {**WHALE, "summary": "豆瓣的剧情"}
     rows = [row_of(WHALE, 5, vod_douban_id=WHALE["id"], vod_content="<p>站长写的</p>", vod_blurb="站长写的")]
-    scenario = stage(rows, [told], field_policies="vod_content=overwrite,vod_blurb=overwrite")
+    scenario = stage(rows, [reported], field_policies="vod_content=overwrite,vod_blurb=overwrite")
     decision_id = decide(scenario.library, 5, "lock_intro")
     before = scenario.library.row(5)
     run_decisions(scenario, 5, applied=1)
@@ -262,8 +262,8 @@ def test_a_dry_run_leaves_decisions_waiting(doubtful):
     decide(doubtful.library, 4, "set_id", RIVER["id"])
     decide(doubtful.library, 4, "lock_intro")
     before = doubtful.library.all_bytes()
-    told = doubtful.under(dry_run=True).play().metadata("synced_fields")
-    assert (told["decisions_waiting"], told["decisions_applied"]) == (2, 0)
+    metadata = doubtful.under(dry_run=True).play().metadata("synced_fields")
+    assert (metadata["decisions_waiting"], metadata["decisions_applied"]) == (2, 0)
     assert doubtful.library.all_bytes() == before
     assert decisions(doubtful.library, "state") == ["pending", "pending"]
     run_decisions(doubtful, applied=2)
@@ -272,9 +272,9 @@ def test_a_dry_run_leaves_decisions_waiting(doubtful):
 def test_a_person_may_write_a_row_that_the_cms_locked(stage):
     scenario = stage([video(4, vod_name="查无此片之谜", vod_lock=1)], FILMS)
     decide(scenario.library, 4, "set_id", RIVER["id"])
-    told = run_decisions(scenario, applied=1)
+    metadata = run_decisions(scenario, applied=1)
     assert scenario.cms(4, "vod_douban_id") == (RIVER["id"],)
-    assert told["refused"] == 1, "the fields are automation's, which the lock forbids"
+    assert metadata["refused"] == 1, "the fields are automation's, which the lock forbids"
     assert scenario.cms(4, "vod_writer") == ("",)
 
 
@@ -309,8 +309,8 @@ def test_every_action_on_the_cms_s_real_tables(stage, mariadb_url):
     decide(library, 15, "sync_now")
     decide(library, 15, "lock_intro", pending_key="15")
     decide(library, 14, "redo_intro")
-    told = run_decisions(scenario, applied=13, refused=1)
-    assert "AI 简介未开启" in told["refused_decisions"]
+    metadata = run_decisions(scenario, applied=13, refused=1)
+    assert "AI 简介未开启" in metadata["refused_decisions"]
     stands = {vod_id: library.row(vod_id)["vod_douban_id"] for vod_id in films}
     expected = {vod_id: film["id"] for vod_id, film in films.items()}
     assert stands == {**expected, 6: films[7]["id"], 7: films[6]["id"], 8: 0}
@@ -335,11 +335,11 @@ def test_a_video_that_is_gone_is_reported(doubtful):
     decide(doubtful.library, 5, "lock_id")
     vod = doubtful.library.cms.vod
     doubtful.library.execute(sa.delete(vod).where(vod.c.vod_id == 4))
-    told = run_decisions(doubtful, applied=1, refused=1)
+    metadata = run_decisions(doubtful, applied=1, refused=1)
     assert decisions(doubtful.library, "vod_id", "state", "state_reason") == [
         (4, "refused", "影片已从 CMS 中删除"),
         (5, "applied", ""),
     ]
-    assert "| 4 " in told["refused_decisions"]
-    assert "| 指定豆瓣 ID" in told["refused_decisions"]
+    assert "| 4 " in metadata["refused_decisions"]
+    assert "| 指定豆瓣 ID" in metadata["refused_decisions"]
     assert "refused_decisions" not in run_decisions(doubtful), "once"

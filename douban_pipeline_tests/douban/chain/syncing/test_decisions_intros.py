@@ -1,4 +1,4 @@
-"""A person's decision about a link also decides about the intro that was told from it."""
+"""A person's decision about a link also decides about the intro that was written from it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CHAIN = [step for step in STEPS if step != "ai_intros"]
 
 @pytest.fixture
 def scenario(stage):
-    """Video 4 is linked by a run, and has an intro told from its subject."""
+    """Video 4 is linked by a run, and has an intro written from its subject."""
     linked = stage([row_of(RIVER, 4, vod_content="<p>原有简介</p>")], [*FILMS])
     assert linked.play().success
     tell(linked.library, 4, RIVER["id"])

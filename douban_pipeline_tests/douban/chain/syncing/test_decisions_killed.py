@@ -50,7 +50,7 @@ POINTS = [
     pytest.param(after(applying, "order"), id="within what follows"),
     pytest.param(after(applying._DecisionApplier, "_complete"), id="applied"),
     pytest.param(before(FieldWriter, "sync"), id="before its sync"),
-    pytest.param(before(TaskQueue, "finish"), id="synced, not told"),
+    pytest.param(before(TaskQueue, "finish"), id="synced, not noted"),
 ]
 
 ACTIONS = [
@@ -132,8 +132,8 @@ def test_what_was_reverted_before_it_was_settled_stays_reverted(linked, monkeypa
     [change] = changes_of(linked, decision_id)
     log = linked.library.change_log("undo")
     revert(log, ChangeSelection((change["change_id"],)), operator="小李", reason="认错了", dry_run=False)
-    told = linked.play(5, steps=["synced_fields"]).metadata("synced_fields")
-    assert (told["decisions_applied"], told["decisions_refused"]) == (0, 0)
+    metadata = linked.play(5, steps=["synced_fields"]).metadata("synced_fields")
+    assert (metadata["decisions_applied"], metadata["decisions_refused"]) == (0, 0)
     assert linked.cms(5, "vod_douban_id") == (WHALE["id"],)
     assert decisions(linked.library, "state", "state_reason") == [("reverted", "执行之后已被撤销")]
 

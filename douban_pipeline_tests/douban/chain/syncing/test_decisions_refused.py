@@ -96,14 +96,14 @@ def test_a_refusal_is_reported_and_changes_nothing(doubtful, action, of_state, o
     if of_row:
         library.set_cms(5, **of_row)
     before, state, log = library.all_bytes(), library.state(5), library.log()
-    told = doubtful.play(5, steps=["synced_fields"]).metadata("synced_fields")
-    assert (told["decisions_refused"], told["decisions_applied"]) == (1, 0)
+    metadata = doubtful.play(5, steps=["synced_fields"]).metadata("synced_fields")
+    assert (metadata["decisions_refused"], metadata["decisions_applied"]) == (1, 0)
     assert (library.all_bytes(), library.log()) == (before, log)
     assert library.state(5) == state
     [(found, reason, key, settled)] = decisions(library, "state", "state_reason", "pending_key", "settled_at")
     assert (found, reason, key) == ("refused", sentence, None)
     assert settled is not None
-    assert sentence.split("，")[0] in told["refused_decisions"].replace("\\", "")
+    assert sentence.split("，")[0] in metadata["refused_decisions"].replace("\\", "")
     assert doubtful.play(5, steps=["synced_fields"]).metadata("synced_fields")["decisions_refused"] == 0, "once"
 
 
@@ -137,7 +137,7 @@ def test_intros_are_refused_only_where_they_are_off_or_nothing_is_to_tell(doubtf
 
 
 def test_a_lock_that_is_no_lock_of_the_id_locks_nothing(doubtful):
-    """Actions that unlock, or look for the subject anew, never lock besides."""
+    """Actions that unlock, or look for the subject anew, never lock too."""
     row, state, now = doubtful.library.row(5), doubtful.library.state(5), doubtful.clock.now()
     locks = {"set_id", "choose", "confirm_top1", "replace_and_lock", "clear_id", "ignore", "lock_id", "sync_now"}
     for number, action in enumerate(

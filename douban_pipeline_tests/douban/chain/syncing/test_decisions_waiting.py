@@ -1,4 +1,4 @@
-"""A subject that a person named and nobody could ask about yet: asked first, and an ill source concludes nothing."""
+"""A subject that a person named and nobody could ask about yet: asked first; an unhealthy source concludes nothing."""
 
 from __future__ import annotations
 
@@ -84,12 +84,12 @@ def test_a_failing_source_defers_the_decision_and_launches_nothing_in_vain(doubt
     decide(library, 4, "lock_intro")
     decide(library, 5, "set_id", WHALE["id"], checked_at=None)
     before, asked = library.all_bytes(), doubtful.upstream.requests.count("douban")
-    told = run_decisions(doubtful, applied=1, waiting=3)
-    assert told["waiting_decisions"].count("暂时无法核对条目：douban: ") == 3
+    metadata = run_decisions(doubtful, applied=1, waiting=3)
+    assert metadata["waiting_decisions"].count("暂时无法核对条目：douban: ") == 3
     assert doubtful.upstream.requests.count("douban") == asked + 1, "the other one was not even asked about"
     assert library.all_bytes() == before
     assert library.state(4)["intro_locked"] is True, "the text is another matter"
-    assert library.state(4)["douban_id_locked"] is False, "what rests on the link waits with it"
+    assert library.state(4)["douban_id_locked"] is False, "what needs the link waits with it"
     found = decisions(library, "state", "pending_key", "settled_at")
     assert [row[0] for row in found] == ["pending", "pending", "applied", "pending"]
     assert all(row[1] and row[2] is None for row in found if row[0] == "pending")
@@ -103,7 +103,7 @@ def test_a_failing_source_defers_the_decision_and_launches_nothing_in_vain(doubt
     # Another decision about the video does not overtake it.
     decide(library, 4, "sync_now")
     run_decisions(doubtful, 4, waiting=3)
-    # When its time has come and the source is well, it is carried out.
+    # When its time has come and the source is well, it is applied.
     doubtful.upstream.faults.clear()
     doubtful.services.gate.close("douban")
     doubtful.clock.advance(seconds=(until - doubtful.clock.now()).total_seconds())
@@ -151,22 +151,22 @@ def test_a_run_whose_time_is_over_leaves_the_rest_to_the_next(doubtful):
     run_decisions(scenario, 5, applied=1)
 
 
-def test_what_a_newer_decision_replaced_meanwhile_is_not_written(doubtful):
+def test_what_a_newer_decision_replaced_during_the_run_is_not_written(doubtful):
     """A run that asks for subjects takes minutes; a reviewer may think better of it."""
     doubtful.clock.advance(days=2)
     decide(doubtful.library, 4, "set_id", RIVER["id"], checked_at=None)
     decide(doubtful.library, 5, "ignore")
     real = doubtful.services.douban
 
-    class Meanwhile:
+    class Interfering:
         def subject(self, douban_id, **given):
             doubtful.library.execute("UPDATE mac_douban_decision SET state = 'refused', state_reason = '被取代'")
             return real.subject(douban_id, **given)
 
-    vars(doubtful.services)["douban"] = Meanwhile()
+    vars(doubtful.services)["douban"] = Interfering()
     before, log = doubtful.library.all_bytes(), doubtful.library.log()
-    told = doubtful.play(steps=["synced_fields"]).metadata("synced_fields")
-    assert (told["decisions_applied"], told["decisions_refused"]) == (0, 2)
+    metadata = doubtful.play(steps=["synced_fields"]).metadata("synced_fields")
+    assert (metadata["decisions_applied"], metadata["decisions_refused"]) == (0, 2)
     assert (doubtful.library.all_bytes(), doubtful.library.log()) == (before, log)
     assert doubtful.library.state(5)["douban_review_status"] == "CONFIRMED"
 
@@ -194,7 +194,7 @@ def test_what_a_newer_decision_replaced_while_it_was_written_says_that_it_was(do
 def test_in_a_dry_run_nobody_is_asked(doubtful):
     asked = doubtful.upstream.requests.count("douban")
     decide(doubtful.library, 4, "set_id", MISSING, checked_at=None)
-    told = doubtful.under(dry_run=True).play(4, steps=["synced_fields"]).metadata("synced_fields")
-    assert told["decisions_waiting"] == 1
+    metadata = doubtful.under(dry_run=True).play(4, steps=["synced_fields"]).metadata("synced_fields")
+    assert metadata["decisions_waiting"] == 1
     assert doubtful.upstream.requests.count("douban") == asked
     assert decisions(doubtful.library, "state") == ["pending"]

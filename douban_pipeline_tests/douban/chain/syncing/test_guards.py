@@ -186,7 +186,7 @@ def test_a_lock_set_after_the_write_is_no_breach(scenario, lock):
     assert scenario.check().failed_guards == set()
 
 
-def test_a_lock_without_a_time_always_stood(scenario):
+def test_a_lock_without_a_time_always_held(scenario):
     scenario.library.set_state(4, douban_id_locked=True)
     assert scenario.check().failed_guards == {"locked_untouched"}
 

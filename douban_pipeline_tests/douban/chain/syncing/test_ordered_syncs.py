@@ -36,8 +36,8 @@ def test_douban_is_asked_anew_whatever_the_archive_holds(synced):
     synced.library.set_cms(5, vod_douban_score=Decimal("1.0"))
     decision_id = decide(synced.library, 5, "sync_now")
     assert decided(synced) == [5]
-    told = run_decisions(synced, 5, applied=1)
-    assert (told["written"], synced.upstream.requests.count("douban")) == (1, asked + 1)
+    metadata = run_decisions(synced, 5, applied=1)
+    assert (metadata["written"], synced.upstream.requests.count("douban")) == (1, asked + 1)
     [change] = changes_of(synced, decision_id)
     assert (change["action"], change["operator"], change["new_values"]) == (
         "sync",
@@ -63,11 +63,11 @@ def test_douban_is_asked_anew_whatever_the_archive_holds(synced):
 
 def test_a_sync_that_finds_nothing_to_write_is_done_all_the_same(synced):
     decision_id = decide(synced.library, 5, "sync_now")
-    told = run_decisions(synced, 5, applied=1)
-    assert (told["unchanged"], changes_of(synced, decision_id)) == (1, [])
+    metadata = run_decisions(synced, 5, applied=1)
+    assert (metadata["unchanged"], changes_of(synced, decision_id)) == (1, [])
 
 
-def test_the_id_is_locked_besides_if_so_wanted(synced):
+def test_the_id_is_locked_too_if_so_wanted(synced):
     decision_id = decide(synced.library, 5, "sync_now", lock=True)
     run_decisions(synced, 5, applied=1)
     [change] = changes_of(synced, decision_id)
@@ -99,9 +99,9 @@ def test_what_prevents_it_is_reported(synced, meddle, reason):
     synced.services.gate.close("douban")
     synced.clock.advance(hours=1)
     assert decided(synced) == [5]
-    told = synced.play(5, steps=["synced_fields"]).metadata("synced_fields")
-    assert (told["decisions_applied"], told["decisions_refused"]) == (0, 1)
-    assert reason in told["refused_decisions"].replace("\\", "")
+    metadata = synced.play(5, steps=["synced_fields"]).metadata("synced_fields")
+    assert (metadata["decisions_applied"], metadata["decisions_refused"]) == (0, 1)
+    assert reason in metadata["refused_decisions"].replace("\\", "")
     assert decisions(library, "state", "state_reason") == [("refused", reason)]
     assert decided(synced) == []
 
@@ -116,8 +116,8 @@ def test_a_lock_that_was_set_too_stays_though_the_sync_is_refused(synced):
     synced.upstream.faults.clear()
     synced.services.gate.close("douban")
     synced.clock.advance(hours=1)
-    told = synced.play(5, steps=["synced_fields"]).metadata("synced_fields")
-    assert (told["decisions_applied"], told["decisions_refused"]) == (1, 0)
+    metadata = synced.play(5, steps=["synced_fields"]).metadata("synced_fields")
+    assert (metadata["decisions_applied"], metadata["decisions_refused"]) == (1, 0)
     reason = "豆瓣 ID 已锁定，但未同步：影片已在 CMS 中锁定（vod_lock）"
     assert decisions(library, "state", "state_reason") == [("applied", reason)]
     assert [change["action"] for change in changes_of(synced, decision_id) if change["state"] == "applied"] == [
@@ -130,8 +130,8 @@ def test_a_subject_that_is_gone_is_reported_and_a_person_is_asked(stage):
     scenario = stage([row_of(WHALE, 5, vod_douban_id=WHALE["id"])], [RIVER])
     scenario.library.set_state(5, douban_review_status="CONFIRMED")
     decide(scenario.library, 5, "sync_now")
-    told = run_decisions(scenario, 5, refused=1)
-    assert told["sent_to_review"] == 1
+    metadata = run_decisions(scenario, 5, refused=1)
+    assert metadata["sent_to_review"] == 1
     gone = f"豆瓣条目 {WHALE['id']} 已不存在"
     assert decisions(scenario.library, "state", "state_reason") == [("refused", gone)]
     assert scenario.library.state(5)["douban_review_status"] == "REVIEW"

@@ -31,7 +31,7 @@ def apply_elsewhere(scenario, vod_id):
     apply_decisions(services, services.queue("other"), services.change_log("other"), [vod_id], deadline=deadline)
 
 
-def standing(scenario, vod_id):
+def current_state(scenario, vod_id):
     state = scenario.library.state(vod_id)
     return tuple(state[name] for name in IDENTITY)
 
@@ -43,18 +43,18 @@ def test_a_verdict_that_comes_after_a_decision_settles_nothing(doubtful, monkeyp
     doubtful.clock.advance(days=40)
     decided = []
 
-    def meanwhile(*given):
+    def decide_before_judging(*given):
         if not decided:
             decide(doubtful.library, 4, action, douban_id)
             apply_elsewhere(doubtful, 4)
-            decided.append(standing(doubtful, 4))
+            decided.append(current_state(doubtful, 4))
         return real(*given)
 
     real = verdicts.judge_found
-    monkeypatch.setattr(verdicts, "judge_found", meanwhile)
+    monkeypatch.setattr(verdicts, "judge_found", decide_before_judging)
     before = len(doubtful.verdicts(4))
     doubtful.play(4, steps=STEPS[:3])
-    assert decided == [standing(doubtful, 4)]
+    assert decided == [current_state(doubtful, 4)]
     assert len(doubtful.verdicts(4)) == before
     assert doubtful.library.state(4)["douban_review_reason"] != doubtful.verdicts(4)[-1]["explanation"]
     assert doubtful.task(4)["status"] in ("SKIP", "PENDING")
@@ -77,7 +77,7 @@ def test_a_sync_that_comes_after_a_decision_writes_nothing(linked, monkeypatch, 
     def decide_elsewhere():
         decide(linked.library, 5, action, douban_id)
         apply_elsewhere(linked, 5)
-        seen.append((standing(linked, 5), linked.library.all_bytes()))
+        seen.append((current_state(linked, 5), linked.library.all_bytes()))
 
     def run_and_decide(self, tasks, call, *, workers):
         for task, answer in run(self, tasks, call, workers=workers):
@@ -100,7 +100,7 @@ def test_a_sync_that_comes_after_a_decision_writes_nothing(linked, monkeypatch, 
     attempts = Attempts(services, queue, linked.clock.now() + timedelta(hours=1))
     assert list(FieldWriter(services, queue, log, attempts).sync(tasks)) == []
     assert attempts.lost == 1, "the decision closed the task"
-    assert seen == [(standing(linked, 5), linked.library.all_bytes())]
+    assert seen == [(current_state(linked, 5), linked.library.all_bytes())]
     of_this_run = [change["state"] for change in linked.library.log() if change["run_id"] == "this"]
     assert of_this_run == (["refused"] if moment == "write" else [])
 
@@ -174,12 +174,12 @@ def test_an_id_that_a_person_cleared_is_not_synced_when_it_comes_back(stage):
     # A person may say that it was right after all.
     decide(scenario.library, 5, "set_id", WHALE["id"])
     scenario.play()
-    assert standing(scenario, 5)[:3] == (WHALE["id"], "CONFIRMED", "person")
+    assert current_state(scenario, 5)[:3] == (WHALE["id"], "CONFIRMED", "person")
     assert scenario.cms(5, "vod_writer") != ("",)
 
 
 @pytest.mark.parametrize("action", ["lock_id", "clear_id", "sync_now"])
-def test_a_decision_about_the_id_that_stood_is_about_no_other(stage, action):
+def test_a_decision_about_the_id_of_then_is_about_no_other(stage, action):
     scenario = stage([row_of(WHALE, 5, vod_douban_id=WHALE["id"])], FILMS, search_concurrency=1, douban_concurrency=1)
     assert scenario.play().success
     scenario.clock.advance(minutes=5)
@@ -190,8 +190,8 @@ def test_a_decision_about_the_id_that_stood_is_about_no_other(stage, action):
     # Our state knows of it by the time the run comes.
     scenario.library.intake.sweep(0, 1)
     scenario.play(steps=STEPS[3:4])
-    told = f"记录决定之后豆瓣 ID 已由 {WHALE['id']} 变为 {KITE['id']}，请核对后重新决定"
-    assert decisions(scenario.library, "state", "state_reason") == [("refused", told)]
+    reported = f"记录决定之后豆瓣 ID 已由 {WHALE['id']} 变为 {KITE['id']}，请核对后重新决定"
+    assert decisions(scenario.library, "state", "state_reason") == [("refused", reported)]
     assert scenario.cms(5, "vod_douban_id") == (KITE["id"],)
     assert scenario.library.state(5)["douban_id_locked"] is False
 

@@ -33,8 +33,10 @@ def test_videos_take_turns_by_their_oldest_decision(doubtful):
     for vod_id, action, douban_id in ((5, "lock_intro", 0), (4, "set_id", RIVER["id"]), (5, "set_id", TRAM["id"])):
         decide(doubtful.library, vod_id, action, douban_id)
     run_decisions(doubtful, applied=3)
-    told = [(change["vod_id"], change["action"]) for change in doubtful.library.log() if change["operator"] == "小王"]
-    assert told == [(5, "set_id"), (5, "lock_intro"), (4, "set_id")]
+    reported = [
+        (change["vod_id"], change["action"]) for change in doubtful.library.log() if change["operator"] == "小王"
+    ]
+    assert reported == [(5, "set_id"), (5, "lock_intro"), (4, "set_id")]
 
 
 def test_what_depends_on_a_link_is_refused_with_it(doubtful):
@@ -43,13 +45,13 @@ def test_what_depends_on_a_link_is_refused_with_it(doubtful):
     for action in ("lock_id", "sync_now", "lock_intro"):
         decide(library, 5, action)
     decide(library, 4, "lock_intro")
-    told = run_decisions(doubtful, applied=2, refused=3)
+    metadata = run_decisions(doubtful, applied=2, refused=3)
     assert doubtful.cms(5, "vod_douban_id") == (WHALE["id"],)
     state = library.state(5)
     assert (state["douban_id_locked"], state["intro_locked"]) == (False, True), "the text is another matter"
     fallen = "同时记录的“指定豆瓣 ID”未能执行"
     assert [reason for reason in decisions(library, "state_reason") if reason == fallen] == [fallen] * 2
-    assert told["refused_decisions"].count(fallen) == 2
+    assert metadata["refused_decisions"].count(fallen) == 2
 
 
 def test_what_was_recorded_at_another_time_is_another_matter(doubtful):

@@ -92,7 +92,7 @@ def test_the_constant_id_of_public_converters_is_found_out(stage):
         f"已有豆瓣 ID {CONSTANT_WRONG_ID}（某部毫不相干的电视剧）与影片不符：片名相差太远"
     )
     assert [change["vod_id"] for change in scenario.library.log()] == [5]
-    # Candidates are looked for meanwhile, for a person to choose from.
+    # Candidates are looked for at once, for a person to choose from.
     scenario.clock.advance(minutes=2)
     assert scenario.play(4).success
     assert telling(scenario.candidates(4), "douban_id") == [(90_000_101,)]
@@ -144,10 +144,10 @@ def test_a_dry_run_writes_nothing_and_says_what_it_would(stage):
     assert (run.success, run.failed_guards) == (True, set())
     assert (found["dry_run"], found["planned"], found["written"], found["linked"]) == (True, 2, 0, 1)
     assert (found["changes_logged"], scenario.library.log(), scenario.library.all_bytes()) == (0, [], before)
-    told = found["most_telling"].replace("\\", "")
-    assert "planned (new link)" in told
-    assert "vod_writer" in told
-    assert "演练模式：未写入" in told
+    reported = found["most_telling"].replace("\\", "")
+    assert "planned (new link)" in reported
+    assert "vod_writer" in reported
+    assert "演练模式：未写入" in reported
     assert telling(scenario.verdicts(4), "state") == [("dry_run",)]
     assert scenario.library.state(4)["douban_review_status"] == "NOT_FOUND"
     # A day later the site goes live: the same videos are written.
@@ -196,7 +196,7 @@ def test_a_row_that_is_locked_in_the_cms_is_left_alone(stage):
     assert scenario.cms(4, "vod_douban_id") == (90_000_101,)
 
 
-def test_what_somebody_changed_meanwhile_is_not_lost(stage):
+def test_what_somebody_changed_during_the_run_is_not_lost(stage):
     scenario = stage([linked(RIVER, 4), linked(WHALE, 5)], FILMS)
     meddle(scenario, lambda: scenario.library.set_cms(4, vod_writer="站长刚填的"))
     run = scenario.play()
@@ -228,7 +228,7 @@ def test_an_id_that_was_changed_in_the_cms_is_not_synced_from_the_old_subject(st
 def test_a_video_with_two_tasks_is_written_once(stage):
     scenario = stage([row_of(RIVER, 4), row_of(WHALE, 5)], FILMS)
     assert scenario.play(steps=STEPS[:3]).success
-    # The site's own people linked it meanwhile, so that it is due for a sync too.
+    # The site's own people linked it since, so that it is due for a sync too.
     scenario.library.set_cms(4, vod_douban_id=90_000_101)
     scenario.library.intake.sweep(0, 1)
     run = scenario.play()
@@ -245,8 +245,15 @@ def test_what_a_person_took_back_is_not_written_again(stage):
     scenario = stage([linked(RIVER, 4), row_of(WHALE, 5)], FILMS)
     before = scenario.library.all_bytes()
     batch = scenario.play().metadata("synced_fields")["batch"]
-    wish = {"operator": "小王", "reason": "认错了", "dry_run": False, "change_ids": [], "batch_id": batch, "run_id": ""}
-    assert scenario.launch("revert_changes", {"take_back": {"config": wish}}).success
+    revert = {
+        "operator": "小王",
+        "reason": "认错了",
+        "dry_run": False,
+        "change_ids": [],
+        "batch_id": batch,
+        "run_id": "",
+    }
+    assert scenario.launch("revert_changes", {"take_back": {"config": revert}}).success
     assert scenario.library.all_bytes() == before
     scenario.clock.advance(days=5)
     later = scenario.play()
@@ -291,7 +298,7 @@ def test_on_the_cms_s_real_tables(stage, mariadb_url):
     assert (run.success, run.failed_guards, run.metadata("synced_fields")["written"]) == (True, set(), 2)
     assert scenario.cms(4, "vod_douban_id", "vod_content") == (90_000_101, "好看的&#039;片&#039;")
     assert scenario.cms(4, "vod_writer", "vod_director", "vod_actor") == ("O&#039;Brien", "长河导", "张三")
-    wish = {
+    revert = {
         "operator": "小王",
         "reason": "试",
         "dry_run": False,
@@ -299,6 +306,6 @@ def test_on_the_cms_s_real_tables(stage, mariadb_url):
         "batch_id": "",
         "run_id": run.run_id,
     }
-    assert scenario.launch("revert_changes", {"take_back": {"config": wish}}).success
+    assert scenario.launch("revert_changes", {"take_back": {"config": revert}}).success
     assert scenario.library.all_bytes() == before
     assert scenario.check().failed_guards == set()

@@ -1,4 +1,4 @@
-"""A cause is told once for as long as it lasts; what could not be told is told later."""
+"""A cause is reported once for as long as it lasts; what could not be sent is sent later."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ def test_a_failed_run_is_forgotten_when_it_has_not_come_back(shared_library: Lib
     assert [alert.cause for alert in open_alerts(library.services)] == [GUARD.name]
 
 
-def test_no_secret_is_stored_or_told(shared_library: Library, robot: Robot) -> None:
+def test_no_secret_is_stored_or_shown(shared_library: Library, robot: Robot) -> None:
     secrets = {"openrouter_api_key": "sk-or-v1-secret", "bocha_api_key": "sk-bocha-secret"}
     library = listening(shared_library, robot, alert_webhook_secret="SEC-secret", **secrets)
     words = " ".join([*secrets.values(), "SEC-secret", robot.url, library.url])
@@ -186,11 +186,11 @@ def test_no_secret_is_stored_or_told(shared_library: Library, robot: Robot) -> N
     settle(library.services, {"run"}, [cause])
     send_waiting(library.services, most=5)
     [row] = stored(library)
-    told = "".join(map(str, row.values())) + robot.posted[0].body.decode()
-    assert "secret" not in told
-    assert "0123456789" not in told
-    assert library.url not in told
-    assert "https://api.example.org/v1" in told
+    written = "".join(map(str, row.values())) + robot.posted[0].body.decode()
+    assert "secret" not in written
+    assert "0123456789" not in written
+    assert library.url not in written
+    assert "https://api.example.org/v1" in written
     assert row["times"] == 1, "it is the same cause with its secrets taken out"
 
 
@@ -200,6 +200,6 @@ def test_a_secret_that_is_hardly_one_takes_no_words_away(value: str) -> None:
     assert without_secrets(settings, f"ab 12345 {value}") == f"ab 12345 {value}"
 
 
-def test_a_password_is_taken_out_wherever_it_stands():
+def test_a_password_is_taken_out_wherever_it_is():
     settings = GivenSettings(database_url="mysql+pymysql://cms:s3cret-pass@db.example.org/cms")
     assert without_secrets(settings, "Access denied (using s3cret-pass)") == "Access denied (using …)"

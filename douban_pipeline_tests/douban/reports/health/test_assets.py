@@ -76,20 +76,20 @@ def test_everything_is_shown_pictures_first(library: Library, instance: dg.Dagst
     busy(library)
     run = watch(library, instance)
     assert run.success
-    told = run.metadata("pipeline_health")
-    assert next(iter(told)) == "plots"
-    drawn = pictures(told["plots"])
+    metadata = run.metadata("pipeline_health")
+    assert next(iter(metadata)) == "plots"
+    drawn = pictures(metadata["plots"])
     assert tuple(drawn) == PLOTS
     assert all(kind.endswith("svg") for kind in drawn.values())
-    assert "| 豆瓣 " in told["sources"]
-    assert "出现验证码" in told["sources"]
-    assert re.search(r"更新字段 +\| 最近 1 小时 +\| 6 +\| 2 +\| 0 +\| 25.0%", told["outcomes"])
-    assert re.search(r"更新字段 +\| 成功 +\| 6 +\| 10 秒 +\| 10 秒", told["closed_tasks"])
-    assert re.search(r"更新字段 +\| 排队 +\| 2 +", told["queue"])
-    assert re.search(r"2026-03-01 +\| 3 +\| 1 +\| 0 +\| 0 +\| 25.0%", told["verdicts"])
-    assert "<b>" not in "".join(told[name] for name in ("alerts", "sources"))
-    assert told["oldest_due"].startswith("1 影片1 · 2026-03-01")
-    numbers = {name: value for name, value in told.items() if isinstance(value, int | float)}
+    assert "| 豆瓣 " in metadata["sources"]
+    assert "出现验证码" in metadata["sources"]
+    assert re.search(r"更新字段 +\| 最近 1 小时 +\| 6 +\| 2 +\| 0 +\| 25.0%", metadata["outcomes"])
+    assert re.search(r"更新字段 +\| 成功 +\| 6 +\| 10 秒 +\| 10 秒", metadata["closed_tasks"])
+    assert re.search(r"更新字段 +\| 排队 +\| 2 +", metadata["queue"])
+    assert re.search(r"2026-03-01 +\| 3 +\| 1 +\| 0 +\| 0 +\| 25.0%", metadata["verdicts"])
+    assert "<b>" not in "".join(metadata[name] for name in ("alerts", "sources"))
+    assert metadata["oldest_due"].startswith("1 影片1 · 2026-03-01")
+    numbers = {name: value for name, value in metadata.items() if isinstance(value, int | float)}
     assert numbers == {
         "due": 6,
         "oldest_due_hours": 0.0,
@@ -121,13 +121,13 @@ def test_the_checks_run_with_it(library: Library, instance: dg.DagsterInstance) 
 
 
 def test_a_library_where_nothing_happened_yet_is_shown_too(library: Library, instance: dg.DagsterInstance) -> None:
-    told = watch(library, instance).metadata("pipeline_health")
-    assert tuple(pictures(told["plots"])) == PLOTS[:4]
-    assert told["alerts"] == told["queue"] == told["verdicts"] == "—"
-    assert "failure_share_last_hour" not in told
+    metadata = watch(library, instance).metadata("pipeline_health")
+    assert tuple(pictures(metadata["plots"])) == PLOTS[:4]
+    assert metadata["alerts"] == metadata["queue"] == metadata["verdicts"] == "—"
+    assert "failure_share_last_hour" not in metadata
 
 
-def test_each_measurement_is_kept_and_people_are_told_once(
+def test_each_measurement_is_kept_and_people_are_alerted_once(
     library: Library, instance: dg.DagsterInstance, robot: Robot
 ) -> None:
     busy(library)
@@ -137,8 +137,8 @@ def test_each_measurement_is_kept_and_people_are_told_once(
     kept = samples.between(library.services, START, START + timedelta(hours=1))
     assert [sample.at for sample in kept] == [START + timedelta(minutes=5 * number) for number in range(3)]
     assert [sample.gates["douban"] for sample in kept] == ["open"] * 3
-    told = [posted.json["content"]["text"].splitlines()[0] for posted in robot.posted]
-    assert told == ["数据源已熔断：豆瓣", "2 部影片连续失败 5 次以上"]
+    reported = [posted.json["content"]["text"].splitlines()[0] for posted in robot.posted]
+    assert reported == ["数据源已熔断：豆瓣", "2 部影片连续失败 5 次以上"]
 
 
 def test_what_is_well_again_is_no_alert_any_more(library: Library, instance: dg.DagsterInstance) -> None:
@@ -156,9 +156,9 @@ def test_a_webhook_that_fails_does_not_fail_the_run(
 ) -> None:
     busy(library)
     robot.answer = {"code": 19021}
-    told = watch(library, instance).metadata("pipeline_health")
-    assert (told["open_alerts"], told["alerts_sent"]) == (2, 0)
-    assert "错误码 19021" in told["alerts"]
+    metadata = watch(library, instance).metadata("pipeline_health")
+    assert (metadata["open_alerts"], metadata["alerts_sent"]) == (2, 0)
+    assert "错误码 19021" in metadata["alerts"]
 
 
 def guarded(passes: bool) -> dg.Definitions:

@@ -74,7 +74,7 @@ def test_a_name_fits_its_column_and_tells_long_causes_apart(parts: list[str]) ->
     assert cause_name(*parts, "x" * 200) != cause_name(*parts, "x" * 199 + "y")
 
 
-def test_a_run_is_told_by_the_first_line_of_its_error() -> None:
+def test_a_run_is_named_by_the_first_line_of_its_error() -> None:
     error = "\n<b>ValueError</b>: 12 rows\nTraceback: secret inner life\n"
     cause = run_cause("douban_chain", "synced_fields", error)
     assert cause.name == "run:douban_chain:synced_fields:ValueError: # rows"
@@ -85,7 +85,7 @@ def test_a_run_is_told_by_the_first_line_of_its_error() -> None:
     assert len(first_line("x" * 5000)) == 300
 
 
-def test_a_guard_is_told_with_what_it_found_and_is_known_again() -> None:
+def test_a_guard_is_reported_with_what_it_found_and_is_known_again() -> None:
     cause = guard_cause("scored_matches", "confirmed_reach_thresholds", "3 处不符合", "05, 17")
     assert guard_of(cause.name) == ("scored_matches", "confirmed_reach_thresholds")
     assert cause.detail.startswith("3 处不符合，分片 05, 17\n")
@@ -97,7 +97,7 @@ def test_nothing_is_the_matter_with_a_well_library(library: Library) -> None:
     assert causes(library) == []
 
 
-def test_an_opened_breaker_is_told_with_its_reason(library: Library) -> None:
+def test_an_opened_breaker_is_reported_with_its_reason(library: Library) -> None:
     with pytest.raises(SourceWall), library.services.gate.slot("douban"):
         raise SourceWall("douban", "出现验证码\n页面")
     [cause] = causes(library)
@@ -134,7 +134,7 @@ def test_a_short_pause_is_news_only_when_it_comes_again_and_again(library: Libra
     assert [cause.name for cause in causes(library, was_ill)] == ["breaker:searxng"]
 
 
-def test_videos_that_failed_five_times_are_told_together_by_reason(library: Library) -> None:
+def test_videos_that_failed_five_times_are_reported_together_by_reason(library: Library) -> None:
     planting.failing(library, [1, 2, 3], "douban: 条目 17 读不出")
     planting.failing(library, [4], "douban: 条目 99 读不出", failures=6)
     planting.failing(library, [5], "douban: HTTP 503")
@@ -155,7 +155,7 @@ def test_of_very_many_videos_ten_are_named(library: Library) -> None:
     assert "等 12 部" in cause.detail
 
 
-def test_intros_that_failed_five_times_are_told_apart_from_the_sync_of_the_same_video(library: Library) -> None:
+def test_intros_that_failed_five_times_are_distinguished_from_the_sync_of_the_same_video(library: Library) -> None:
     library.set_state(1, intro_ai_fail_count=5, intro_ai_last_fail_reason="简介里有事实之外的年份")
     library.set_state(2, intro_ai_fail_count=5, intro_ai_last_fail_reason="简介里有事实之外的年份")
     library.set_state(3, intro_ai_fail_count=5, intro_ai_last_fail_reason="早已过去")
@@ -168,17 +168,17 @@ def test_intros_that_failed_five_times_are_told_apart_from_the_sync_of_the_same_
     assert cause.title == "2 部影片的 AI 简介连续失败 5 次以上"
 
 
-def test_a_video_that_succeeded_again_is_told_no_more(library: Library) -> None:
+def test_a_video_that_succeeded_again_is_reported_no_more(library: Library) -> None:
     planting.failing(library, [1], "douban: HTTP 503")
     library.set_state(1, douban_sync_fail_count=0)
     assert causes(library) == []
 
 
-@pytest.mark.parametrize(("spent", "told"), [(0.5, False), (1.0, True), (1.5, True)])
-def test_a_used_up_budget_is_told(shared_library: Library, spent: float, told: bool) -> None:
+@pytest.mark.parametrize(("spent", "alerted"), [(0.5, False), (1.0, True), (1.5, True)])
+def test_a_used_up_budget_is_reported(shared_library: Library, spent: float, alerted: bool) -> None:
     library = shared_library.renewed(ai_intros=True, openrouter_api_key="sk-or-test")
     planting.intro(library, IntroState.WRITTEN, spent)
-    assert [cause.name for cause in causes(library)] == ["budget"] * told
+    assert [cause.name for cause in causes(library)] == ["budget"] * alerted
 
 
 def test_a_budget_of_nothing_is_none(shared_library: Library) -> None:

@@ -105,7 +105,7 @@ def test_many_failures_are_warned_of(library: Library, succeeded: int, failed: i
         assert f"警戒线 30%，以匹配条目最多（{failed} 个）" in said
 
 
-def test_tasks_put_back_after_a_failure_are_failures(shared_library: Library) -> None:
+def test_tasks_requeued_after_a_failure_are_failures(shared_library: Library) -> None:
     library = shared_library.renewed([video(vod_id) for vod_id in range(1, 31)])
     planting.tasks(library, 20, SUCCESS)
     planting.failing(library, list(range(1, 10)), "douban: HTTP 503", failures=1)

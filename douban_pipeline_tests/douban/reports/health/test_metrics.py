@@ -65,7 +65,7 @@ def test_who_waits_for_a_person_is_counted_while_it_lives(library: Library) -> N
     assert measure(library.services).in_review == 2
 
 
-def test_the_queue_is_told_by_type_and_status(library: Library) -> None:
+def test_the_queue_is_reported_by_type_and_status(library: Library) -> None:
     planting.tasks(library, 2, TaskStatus.PENDING, ago=HOUR)
     planting.tasks(library, 1, TaskStatus.PENDING, ago=2 * HOUR, first=3, run_after=START + HOUR)
     planting.tasks(library, 1, TaskStatus.RUNNING, first=4, task_type=TaskType.MATCH_DOUBAN_ID)
@@ -88,7 +88,7 @@ def test_closed_tasks_are_of_the_last_day_with_what_they_took(library: Library) 
     assert succeeded.p95_seconds == 19, "95 of 100 took no longer"
 
 
-def test_a_task_put_back_after_a_failure_failed_and_one_that_waits_for_a_source_did_not(library: Library) -> None:
+def test_a_task_requeued_after_a_failure_failed_and_one_that_waits_for_a_source_did_not(library: Library) -> None:
     planting.tasks(library, 3, SUCCESS)
     planting.tasks(library, 1, SKIP)
     planting.tasks(library, 1, FAIL, ago=3 * HOUR, task_type=TaskType.AI_INTRO)
@@ -111,7 +111,7 @@ def test_a_task_put_back_after_a_failure_failed_and_one_that_waits_for_a_source_
     assert total(health.last_hour).failure_share == 0.5
 
 
-def test_a_failure_whose_task_succeeded_later_is_not_told(library: Library) -> None:
+def test_a_failure_whose_task_succeeded_later_is_not_reported(library: Library) -> None:
     library.set_state(1, douban_last_fail_at=START - timedelta(minutes=20))
     planting.tasks(library, 1, SUCCESS, attempts=1)
     assert measure(library.services).last_hour == {"SYNC_DOUBAN": TaskOutcomes(succeeded=1)}
@@ -142,7 +142,7 @@ def test_money_is_counted_since_midnight_of_the_site(library: Library) -> None:
     assert measure(library.services).spending == IntroBudget(0.625, 1.0, 2, 2)
 
 
-def test_what_sources_were_asked_is_told(library: Library) -> None:
+def test_what_sources_were_asked_is_reported(library: Library) -> None:
     gate = library.services.gate
     for _ in range(3):
         with gate.slot("douban"):

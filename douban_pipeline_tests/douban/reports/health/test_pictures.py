@@ -102,7 +102,7 @@ def test_verdicts_stand_by_day() -> None:
     assert pictures.verdicts(replace(HEALTH, verdict_days=days[:-1])) == ""
 
 
-def test_durations_are_told_in_a_readable_unit() -> None:
+def test_durations_are_reported_in_a_readable_unit() -> None:
     closed = [
         ClosedTasks("SYNC_DOUBAN", "SUCCESS", 9, 12.34, 300.0),
         ClosedTasks("SYNC_DOUBAN", "SKIP", 1, None, None),
@@ -114,7 +114,7 @@ def test_durations_are_told_in_a_readable_unit() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "told"),
+    ("seconds", "words"),
     [
         (0, "0 秒"),
         (0.05, "0.05 秒"),
@@ -127,5 +127,5 @@ def test_durations_are_told_in_a_readable_unit() -> None:
         (86_400 * 1234, "1,234 天"),
     ],
 )
-def test_durations_in_words(seconds: float, told: str) -> None:
-    assert duration(seconds) == told
+def test_durations_in_words(seconds: float, words: str) -> None:
+    assert duration(seconds) == words

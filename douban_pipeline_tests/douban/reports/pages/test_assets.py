@@ -58,7 +58,7 @@ def populated(library: Library) -> Library:
 
 
 @pytest.mark.parametrize("name", ASSETS)
-def test_everything_is_told_escaped_with_links_that_work(name: str, populated: Library) -> None:
+def test_everything_is_reported_escaped_with_links_that_work(name: str, populated: Library) -> None:
     before = populated.all_bytes()
     published = publish(populated.services, name)
     repository = build_defs(settings=populated.settings).get_repository_def()
@@ -68,7 +68,7 @@ def test_everything_is_told_escaped_with_links_that_work(name: str, populated: L
     for text in (*tables.values(), published.sheet):
         assert "<img" not in text
     assert not re.search(r"(?<!\\)\]\(javascript", "".join(tables.values()))
-    assert "`乙`*丙*[丁](javascript:alert(2))" in published.sheet, "it is told as what it is"
+    assert "`乙`*丙*[丁](javascript:alert(2))" in published.sheet, "it is shown as what it is"
     paths = {
         *(path for text in tables.values() for path in re.findall(r"\]\((/[^)]*)\)", text)),
         *(html.unescape(path) for path in re.findall(rf'href="{UI}(/[^"]*)"', published.sheet)),
@@ -82,7 +82,7 @@ def test_everything_is_told_escaped_with_links_that_work(name: str, populated: L
 
 
 @pytest.mark.parametrize("name", ASSETS)
-def test_an_empty_library_is_told_too(name: str, library: Library) -> None:
+def test_an_empty_library_is_reported_too(name: str, library: Library) -> None:
     published = publish(library.services, name)
     numbers = [value for value in published.metadata.values() if isinstance(value, int | float)]
     assert numbers

@@ -78,7 +78,7 @@ def test_videos_of_one_name_number_year_and_kind_are_a_group(library):
     assert key.endswith("2024")
 
 
-def test_the_linked_one_is_kept_and_known_works_are_told_apart(library):
+def test_the_linked_one_is_kept_and_known_works_are_distinguished(library):
     library = library.renewed(
         [
             named(4, "长河落日记事", vod_hits=900),
@@ -121,7 +121,7 @@ def test_the_largest_group_comes_first_and_all_are_counted(library):
     assert (found.count, found.videos, len(found.shown)) == (2, 4, 1)
 
 
-def test_what_is_known_of_the_members_is_read_from_where_it_stands(library):
+def test_what_is_known_of_the_members_is_read_from_the_tables(library):
     added = START - timedelta(days=400)
     library = library.renewed([named(n, f"影片{'甲乙丙丁戊'[n]}", vod_time_add=unix(added)) for n in range(1, 5)])
     linked(library, 1, RIVER, douban_id_source="person")
@@ -172,11 +172,11 @@ def test_a_video_that_changes_while_the_report_is_made_is_in_no_group_of_its_old
         linked(library, vod_id, RIVER)
     read = duplicates.members_of
 
-    def relinked_meanwhile(*given):
+    def relinked_during_the_report(*given):
         found = read(*given)
         return {**found, 3: replace(found[3], douban_id=WHALE, origin=LinkOrigin.LOCKED)} if 3 in found else found
 
-    monkeypatch.setattr(duplicates, "members_of", relinked_meanwhile)
+    monkeypatch.setattr(duplicates, "members_of", relinked_during_the_report)
     assert groups(library) == [("subject", str(RIVER), [1, 2])]
 
 
@@ -213,7 +213,7 @@ def test_locked_members_are_named_and_no_batch_is_about_them(library):
     assert (row["操作"], row["注意"].cells) == ("", ("已锁定，不在其内：2、1；要清除须先解锁",))
 
 
-def test_a_large_group_is_told_in_part_and_its_link_is_not_too_long(library):
+def test_a_large_group_is_reported_in_part_and_its_link_is_not_too_long(library):
     size = links.BATCH + 30
     library = library.renewed([named(n, "长河落日记事") for n in range(1_000_000, 1_000_000 + size)])
     [row] = rows_of(report_of(library).chapters, "by_title")

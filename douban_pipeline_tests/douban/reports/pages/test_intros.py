@@ -70,7 +70,7 @@ def test_locked_by_people_and_by_the_model(videos):
     ]
 
 
-def test_a_failure_stands_until_an_intro_came(videos):
+def test_a_failure_is_shown_until_an_intro_came(videos):
     later = START + HOUR
     task(videos, 1, "AI_INTRO", "intro", "PENDING", attempts=2, run_after=later)
     task(videos, 2, "AI_INTRO", "intro", "FAIL", finished_at=days_before(3))

@@ -64,7 +64,7 @@ def test_without_a_decision_the_log_is_asked(videos):
     assert found == {1: LockOrigin("小李", "旧版"), 2: None}
 
 
-def test_what_is_told_and_what_may_be_done(videos):
+def test_what_is_reported_and_what_may_be_done(videos):
     locked(videos, 1, douban_id_source="person", days=4)
     locked(videos, 2, douban_id_source="cms", days=3)
     locked(videos, 3, 0, douban_id_source="", days=2)

@@ -53,7 +53,7 @@ def test_the_most_watched_and_newest_come_first_as_the_formula_says(library):
     assert missing_ids(library.services, most=2).count == 6
 
 
-def test_what_is_told_of_each(library):
+def test_what_is_reported_each(library):
     library = library.renewed([video(1, vod_name="甲 &amp; 乙", vod_year="2021-2022", vod_hits=77), video(2)])
     moment = START - timedelta(days=2)
     library.set_state(1, douban_review_status="REVIEW", douban_review_reason="得分 77.0", douban_last_sync_at=moment)
@@ -97,7 +97,7 @@ def test_what_may_be_done_is_filled_in_but_for_the_id(library):
     assert config["ops"]["store_decisions"]["config"]["decisions"] == [{"vod_id": 7, "action": "ignore", "days": 180}]
 
 
-def test_a_video_that_is_deleted_meanwhile_is_left_out(library: Library) -> None:
+def test_a_video_that_is_deleted_during_the_report_is_left_out(library: Library) -> None:
     library = library.renewed([video(1), video(2)])
     library.execute(library.cms.vod.delete().where(library.cms.vod.c.vod_id == 1))
     missing = missing_ids(library.services, most=10)

@@ -68,7 +68,7 @@ def test_outside_text_makes_no_element_and_no_markdown(cell) -> None:
     assert not [tag for tag, _ in seen if tag in ("img", "script", "b", "em")]
     assert not [attributes for _, attributes in seen if any(name.startswith("on") for name in attributes)]
     assert not [attributes for _, attributes in seen if (attributes.get("href") or "").startswith("javascript")]
-    assert page.count("onerror=alert(1)") >= 2, "it is told as what it is"
+    assert page.count("onerror=alert(1)") >= 2, "it is shown as what it is"
     text = markdown(Chapter("k", "t", [{"片名": cell}]), FRAME)
     line = text.splitlines()[-1]
     assert "<img" not in line

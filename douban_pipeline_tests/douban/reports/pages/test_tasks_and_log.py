@@ -72,8 +72,8 @@ def test_who_holds_tasks_and_whether_they_still_can(videos):
     for vod_id, owner, hours in ((1, owner_name("run-a"), 2), (2, owner_name("run-a"), 1), (3, dead_owner("run-b"), 3)):
         task(videos, vod_id, SYNC, "sync", "RUNNING", lease_owner=owner, lease_until=START + hours * HOUR)
     task(videos, 4, SYNC, "sync", "RUNNING", lease_owner="run-c@elsewhere:1", lease_until=START - HOUR)
-    told = [(row["运行"].text, row["任务数"], row["持有至"], row["情况"]) for row in rows(videos, "tasks_held")]
-    assert told == [
+    reported = [(row["运行"].text, row["任务数"], row["持有至"], row["情况"]) for row in rows(videos, "tasks_held")]
+    assert reported == [
         ("run-c", 1, START - HOUR, "已过期，下次运行会接手"),
         ("run-a", 2, START + HOUR, "进行中"),
         ("run-b", 1, START + 3 * HOUR, "进程已结束，下次运行会接手"),
@@ -81,7 +81,7 @@ def test_who_holds_tasks_and_whether_they_still_can(videos):
     assert rows(videos, "tasks_held")[1]["运行"].address == "/runs/run-a"
 
 
-def test_what_was_put_off_is_no_failure_and_reasons_differ_in_more_than_numbers(videos):
+def test_what_was_deferred_is_no_failure_and_reasons_differ_in_more_than_numbers(videos):
     for vod_id, hours, reason in (
         (1, 2, "douban: 关闭到 20260301040000"),
         (2, 1, "douban: 关闭到 20260301050000"),
@@ -91,8 +91,8 @@ def test_what_was_put_off_is_no_failure_and_reasons_differ_in_more_than_numbers(
     task(videos, 4, MATCH, "search", "PENDING", last_error="时间用完")
     task(videos, 5, MATCH, "search", "PENDING")
     task(videos, 6, MATCH, "search", "PENDING", last_error="HTTP 500", attempts=1)
-    told = [(row["任务"], row["原因"], row["数量"], row["最早继续"]) for row in rows(videos, "tasks_put_off")]
-    assert told == [
+    reported = [(row["任务"], row["原因"], row["数量"], row["最早继续"]) for row in rows(videos, "tasks_put_off")]
+    assert reported == [
         ("更新字段", "douban: 关闭到 20260301050000", 2, START + HOUR),
         ("匹配条目", "时间用完", 1, START),
         ("更新字段", "时间用完", 1, START + HOUR),
@@ -110,11 +110,11 @@ def test_failures_of_a_week_given_up_or_tried_again(videos):
     videos.set_state(4, douban_last_fail_at=days_before(3))
     videos.set_state(5, intro_ai_last_fail_at=days_before(1), douban_last_fail_at=days_before(9))
     videos.set_state(6, intro_ai_last_fail_at=days_before(9), douban_last_fail_at=days_before(1))
-    told = [
+    reported = [
         (row["任务"], row["原因"], row["次数"], row["其中会重试"], row["最近一次"], row["例"])
         for row in rows(videos, "failures_by_reason")
     ]
-    assert told == [
+    assert reported == [
         ("更新字段", "asked for 90000002", 3, 1, days_before(2), "2 影片丙（2024）"),
         ("AI 简介", "HTTP 503", 1, 1, days_before(1), "5 影片己（2024）"),
     ]
@@ -148,7 +148,7 @@ def test_decisions_that_wait_and_those_refused_lately(videos):
     assert (report.counts["decisions_open"], report.counts["decisions_refused_7_days"]) == (3, 2)
 
 
-def test_a_long_list_of_decisions_is_told_in_part_and_counted_in_whole(videos):
+def test_a_long_list_of_decisions_is_reported_in_part_and_counted_in_whole(videos):
     for number in range(decided.MOST + 5):
         decision(videos, 1, "ignore", state="refused", state_reason=f"第{number}条")
     report = report_of(videos)
@@ -232,7 +232,7 @@ REFUSALS = {
         (DecisionAction.rematch,),
     ),
     "the row is locked in the CMS": ({}, {"vod_lock": 1}, wanted(vod_pic=("", "x")), "在 CMS 中解锁", ()),
-    "somebody wrote meanwhile": (
+    "somebody wrote since": (
         {},
         {"vod_pic": "别人的"},
         wanted(vod_pic=("", "x")),
@@ -250,8 +250,8 @@ REFUSALS = {
 }
 
 
-@pytest.mark.parametrize(("state", "row", "change_wanted", "told", "actions"), REFUSALS.values(), ids=REFUSALS)
-def test_what_to_do_about_a_write_that_was_refused(videos, state, row, change_wanted, told, actions):
+@pytest.mark.parametrize(("state", "row", "change_wanted", "message", "actions"), REFUSALS.values(), ids=REFUSALS)
+def test_what_to_do_about_a_write_that_was_refused(videos, state, row, change_wanted, message, actions):
     videos.set_cms(1, vod_pic="", vod_blurb="")
     if state:
         videos.set_state(1, **state)
@@ -263,7 +263,7 @@ def test_what_to_do_about_a_write_that_was_refused(videos, state, row, change_wa
         count, [logged] = changes.troubled_changes(videos.services, connection)
     remedy = remedy_of(logged)
     assert count == 1
-    assert told in remedy.text
+    assert message in remedy.text
     assert remedy.actions == actions
 
 
@@ -287,7 +287,7 @@ def test_a_conflict_asks_for_a_look(videos):
     assert "以 CMS 为准则无需处理" in row["怎么办"]
 
 
-def test_only_the_trouble_of_a_week_is_told_the_newest_first(videos):
+def test_only_the_trouble_of_a_week_is_reported_the_newest_first(videos):
     change(videos, 1, state="conflict", at=days_before(8))
     change(videos, 2, state="refused", at=days_before(6))
     change(videos, 3, state="conflict", at=days_before(2))

@@ -80,7 +80,7 @@ def test_labels_pull_the_brakes_of_strata_that_fall_short(library):
     assert active(library) == {"season"}
 
 
-def test_every_mistake_of_a_lift_is_told_at_once(library):
+def test_every_mistake_of_a_lift_is_reported_at_once(library):
     pull(library, PULLED)
     with pytest.raises(LiftError) as caught:
         lift(library.services, ["season", "thin", "seasons", ""], reviewer=" ", note="", dry_run=False)
@@ -146,26 +146,26 @@ def test_precision_is_reported_with_everything_a_person_needs(scenario):
     before = scenario.library.all_bytes()
     run = scenario.launch("nightly_reports")
     assert run.success, "the check says it; nothing else is stopped by it"
-    told = run.metadata("automatic_precision")
-    assert (told["links"], told["labels"], told["overruled"], told["precision"]) == (1, 30, 6, 0.8)
-    assert told["lower_bound"] == told["lower_bound_season"] == pytest.approx(0.627, abs=0.001)
-    assert (told["brakes_on"], told["brakes_pulled"]) == (1, 1)
-    assert (told["settled_by_people"], told["first_candidate_right"]) == (1, 1)
-    assert "带季数、部数或续集号（season）" in told["by_stratum"].replace("\\", "")
-    assert "自动确认已暂停" in told["by_stratum"]
-    assert "样本不足（全对也还差 73 条）" in told["by_stratum"]
-    assert "85–88" in told["by_score"]
-    assert "与次优候选差距不足" in told["overruled_rules"]
-    assert told["overruled_links"].count("小王") == 6
-    assert told["plot"].startswith("![")
-    assert "蓝鲸与灯塔守望者" in told["to_check"]
+    metadata = run.metadata("automatic_precision")
+    assert (metadata["links"], metadata["labels"], metadata["overruled"], metadata["precision"]) == (1, 30, 6, 0.8)
+    assert metadata["lower_bound"] == metadata["lower_bound_season"] == pytest.approx(0.627, abs=0.001)
+    assert (metadata["brakes_on"], metadata["brakes_pulled"]) == (1, 1)
+    assert (metadata["settled_by_people"], metadata["first_candidate_right"]) == (1, 1)
+    assert "带季数、部数或续集号（season）" in metadata["by_stratum"].replace("\\", "")
+    assert "自动确认已暂停" in metadata["by_stratum"]
+    assert "样本不足（全对也还差 73 条）" in metadata["by_stratum"]
+    assert "85–88" in metadata["by_score"]
+    assert "与次优候选差距不足" in metadata["overruled_rules"]
+    assert metadata["overruled_links"].count("小王") == 6
+    assert metadata["plot"].startswith("![")
+    assert "蓝鲸与灯塔守望者" in metadata["to_check"]
     assert active(scenario.library) == {"season"}
     assert scenario.library.all_bytes() == before
     [check] = [found for name, found in run.guards.items() if name == "precision_holds"]
     assert (check.passed, check.severity, check.blocking) == (False, dg.AssetCheckSeverity.ERROR, False)
     assert check.description == "以下类别的自动确认已暂停，转人工审核：带季数、部数或续集号"
     assert "人工核对 30 条，6 条有误" in run.guard("precision_holds")["strata"]
-    config = yaml.safe_load(told["decisions_to_launch"])["ops"]
+    config = yaml.safe_load(metadata["decisions_to_launch"])["ops"]
     config["store_decisions"]["config"] |= {"reviewer": "小李", "dry_run": False}
     assert scenario.launch("record_decisions", config).success
     assert scenario.launch("nightly_reports").metadata("automatic_precision")["labels"] == 31
@@ -179,11 +179,11 @@ def _subject():
 
 def test_a_site_without_decisions_has_nothing_to_fear(scenario):
     run = scenario.launch("nightly_reports")
-    told = run.metadata("automatic_precision")
-    assert (told["labels"], told["brakes_on"], "precision" in told) == (0, 0, False)
+    metadata = run.metadata("automatic_precision")
+    assert (metadata["labels"], metadata["brakes_on"], "precision" in metadata) == (0, 0, False)
     assert run.guards["precision_holds"].passed
-    assert "样本不足" in told["by_stratum"]
-    assert told["decisions_to_launch"] == "—"
+    assert "样本不足" in metadata["by_stratum"]
+    assert metadata["decisions_to_launch"] == "—"
 
 
 def release(scenario, **config):

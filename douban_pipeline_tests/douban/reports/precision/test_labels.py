@@ -23,15 +23,15 @@ from douban_pipeline_tests.harness.fixtures.shelf import Shelf
 LINKED, OTHER = 90_000_101, 90_000_102
 
 
-def acts(*told):
+def acts(*acts_given):
     return [
         PersonAct(START + timedelta(minutes=number), ActKind(what), subject, "小王")
-        for number, (what, subject) in enumerate(told)
+        for number, (what, subject) in enumerate(acts_given)
     ]
 
 
 @pytest.mark.parametrize(
-    ("told", "right"),
+    ("acts_given", "right"),
     [
         ([], None),
         ([("chosen", LINKED)], True),
@@ -52,8 +52,8 @@ def acts(*told):
         ([("chosen", OTHER), ("cleared", 0)], False),
     ],
 )
-def test_the_last_word(told, right):
-    word = last_word(LINKED, acts(*told))
+def test_the_last_word(acts_given, right):
+    word = last_word(LINKED, acts(*acts_given))
     assert (word[0] if word else None) is right
 
 

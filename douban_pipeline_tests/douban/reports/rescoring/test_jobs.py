@@ -70,7 +70,7 @@ def test_what_is_left_out_is_as_in_force():
     assert changed.weights == whole.weights
 
 
-def test_what_would_change_is_told_and_nothing_is_changed(scenario, monkeypatch):
+def test_what_would_change_is_reported_and_nothing_is_changed(scenario, monkeypatch):
     def forbidden(*_args, **_options):
         raise AssertionError("a replay makes no request")
 
@@ -102,7 +102,7 @@ def test_changed_videos_come_due_on_request_only(scenario):
     assert rescore(scenario, queue_changed=True).output["queued"] == 0
 
 
-def test_every_mistake_is_told_at_once(scenario):
+def test_every_mistake_is_reported_at_once(scenario):
     before = everything(scenario)
     run = rescore(
         scenario,

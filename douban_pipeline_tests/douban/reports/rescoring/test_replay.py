@@ -1,4 +1,4 @@
-"""The library judged again: only from what is stored, told in numbers and by example, and nothing is changed."""
+"""The library judged again: only from what is stored, reported in numbers and by example, and nothing is changed."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_the_same_rules_say_the_same(library, shelf):
     assert (found.rule_versions, found.profiles) == ({"shelf": 3}, {"plan": 3})
 
 
-def test_other_thresholds_are_told_in_numbers_and_by_example(library, shelf):
+def test_other_thresholds_are_reported_in_numbers_and_by_example(library, shelf):
     shelf.judged(video_for(RIVER, 4), [RIVER, WHALE])
     shelf.judged(video_for(TRAM, 6), [])
     found = again(library, STRICT)

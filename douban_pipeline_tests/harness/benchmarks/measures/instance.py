@@ -38,7 +38,7 @@ _BACKFILL_SECONDS = 1_800.0
 _HEALTHY_SECONDS = 60.0
 
 
-def ill(stack: DagsterStack) -> list[str]:
+def problems_of(stack: DagsterStack) -> list[str]:
     """Return what is not well with an instance on which nothing should be going on, in words."""
     with stack.instance() as instance:
         # Heartbeats come now and then.
@@ -78,7 +78,7 @@ def _backfill(world: World, storage: Storage) -> list[Figure]:
         grown = bytes_of(stack) - before
         with stack.instance() as instance:
             runs = instance.get_runs_count()
-        signs = ill(stack) + ([] if status == "COMPLETED_SUCCESS" else [f"the backfill is {status}"])
+        signs = problems_of(stack) + ([] if status == "COMPLETED_SUCCESS" else [f"the backfill is {status}"])
         return [
             Figure(f"backfill, {storage}", seconds, "s", note=f"{shards} shards, {runs} runs, through the daemon"),
             Figure(
@@ -173,13 +173,13 @@ def _sensors(world: World) -> list[Figure]:
         grown = bytes_of(stack) - before
     failed = sum(tick.is_failure for tick in ticks)
     stale = sum(tick.timestamp < (now - timedelta(days=1, minutes=2)).timestamp() for tick in ticks)
-    told = "a week" if whole else "half an hour"
+    stretch = "a week" if whole else "half an hour"
     return [
         Figure(
             "ticks kept after a week of sensors",
             len(ticks),
             "",
-            note=f"{told}, evaluated anew once an hour of it; {runs} runs were made; of the days whose ticks are past "
+            note=f"{stretch}, evaluated anew once an hour; {runs} runs were made; of the days whose ticks are past "
             f"their retention one look in {THINNED} was taken",
         ),
         Figure("of these failed, or past their retention", failed + stale, "", Target(most=0)),

@@ -104,7 +104,7 @@ def _figures(runs: Sequence[_Run], videos: int, bare: float, empty: float) -> li
     slow = Counter[str]()
     for run in runs:
         slow.update(dict(run.phases.longest))
-    told = ", ".join(f"{step} {seconds / len(runs):.2f} s" for step, seconds in slow.most_common(4))
+    reported = ", ".join(f"{step} {seconds / len(runs):.2f} s" for step, seconds in slow.most_common(4))
     return [
         Figure(
             "wall time",
@@ -127,7 +127,7 @@ def _figures(runs: Sequence[_Run], videos: int, bare: float, empty: float) -> li
             median([run.phases.wall - run.requesting for run in runs]),
             "s",
             Target(most=5),
-            note=f"the longest steps: {told}",
+            note=f"the longest steps: {reported}",
         ),
         Figure(
             "of which Dagster",

@@ -111,14 +111,14 @@ def _figures(seen: _Seen, done: Counter[int], videos: int) -> list[Figure]:
     douban = [request.began for request in seen.requests if request.path == "/douban.php"]
     search = [request.began for request in seen.requests if request.path == "/search"]
     runs = sum(seen.runs.values())
-    told = ", ".join(f"{status} {count}" for status, count in sorted(seen.runs.items()))
+    reported = ", ".join(f"{status} {count}" for status, count in sorted(seen.runs.items()))
     return [
         Figure(
             "runs that succeeded",
             100 * seen.runs["SUCCESS"] / max(runs, 1),
             "%",
             Target(least=100),
-            note=f"backfill {seen.status}; runs: {told}",
+            note=f"backfill {seen.status}; runs: {reported}",
         ),
         Figure("wall time", seen.wall, "s", note=f"{videos} videos, {runs} runs, {len(seen.requests)} requests"),
         Figure(

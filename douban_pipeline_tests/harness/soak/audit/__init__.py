@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from douban_pipeline_tests.harness.soak.audit.decided import every_decision_is_carried_out_once
+from douban_pipeline_tests.harness.soak.audit.decided import every_decision_is_applied_once
 from douban_pipeline_tests.harness.soak.audit.explained import (
     every_change_is_explained,
     every_write_is_signed,
@@ -43,7 +43,7 @@ INVARIANTS: tuple[Callable[[Evidence, Records], Finding], ...] = (
     no_task_is_lost,
     no_task_is_doubled,
     every_video_is_reachable,
-    every_decision_is_carried_out_once,
+    every_decision_is_applied_once,
     limits_are_kept,
     budget_is_kept,
     usage_is_flat,

@@ -1,4 +1,4 @@
-"""Whether every decision of a person was carried out, once, or refused with a reason."""
+"""Whether every decision of a person was applied, once, or refused with a reason."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _WRITES_ITSELF = frozenset(
 _ENDED = ("applied", "refused", "reverted")
 
 
-def every_decision_is_carried_out_once(evidence: Evidence, records: Records) -> Finding:
+def every_decision_is_applied_once(evidence: Evidence, records: Records) -> Finding:
     """Check every decision against the log and the tasks."""
-    case = Case("every decision was carried out once, or refused with a reason; none is forgotten")
-    carried: dict[int, list[Change]] = {}
+    case = Case("every decision was applied once, or refused with a reason; none is forgotten")
+    applied: dict[int, list[Change]] = {}
     for change in records.changes:
         if change.decision_id is not None and change.reverts is None and change.happened:
-            carried.setdefault(change.decision_id, []).append(change)
+            applied.setdefault(change.decision_id, []).append(change)
     closed_gates = {
         row["source"]: until
         for row in records.rows("SELECT source, open_until FROM {own}gate")
@@ -33,10 +33,10 @@ def every_decision_is_carried_out_once(evidence: Evidence, records: Records) -> 
     waiting = 0
     for decision in records.rows("SELECT * FROM {own}decision ORDER BY decision_id"):
         case.checked += 1
-        own = [each for each in carried.get(decision["decision_id"], []) if each.action == decision["action"]]
+        own = [each for each in applied.get(decision["decision_id"], []) if each.action == decision["action"]]
         state, named = decision["state"], _named(decision)
         if len(own) > 1:
-            case.breaks(f"{named} was carried out by {', '.join(each.named for each in own)}")
+            case.breaks(f"{named} was applied by {', '.join(each.named for each in own)}")
         if (decision["pending_key"] is not None) != (state == "pending"):
             case.breaks(f"{named} holds the key {decision['pending_key']}")
         if state == "pending":
@@ -56,13 +56,13 @@ def every_decision_is_carried_out_once(evidence: Evidence, records: Records) -> 
         elif state == "refused" and own:
             case.breaks(f"{named} was refused and yet written by {own[0].named}")
         elif state == "applied" and decision["action"] in _WRITES_ITSELF and not own:
-            case.breaks(f"{named} is said to be carried out, and nothing in the log does so")
+            case.breaks(f"{named} is said to be applied, and nothing in the log is of it")
     case.notes.append(f"{waiting} wait")
     return case.finding()
 
 
 def _blocked(decision: Row, evidence: Evidence, closed_until: object) -> bool:
-    """Return whether a pending decision has a reason to wait: a source that is ill, or a library in a dry run."""
+    """Return whether a pending decision has a reason to wait: a source that is unhealthy, or a library in a dry run."""
     run_after = moment(decision["run_after"])
     if evidence.services.settings.dry_run or not evidence.drained:
         return True

@@ -55,8 +55,8 @@ def every_change_is_explained(evidence: Evidence, records: Records) -> Finding:
         if chosen is not None:
             needed += [f"{doubts[place][0]} of video {vod_id}" for place in chosen]
             continue
-        told = "; ".join(f"{column}: {why}" for column, why in sorted(reasons.items())[:3])
-        case.breaks(f"video {vod_id}: {told} — {_history(changes, entries, reasons)}")
+        explanations = "; ".join(f"{column}: {why}" for column, why in sorted(reasons.items())[:3])
+        case.breaks(f"video {vod_id}: {explanations} — {_history(changes, entries, reasons)}")
     case.notes.append(f"{writes} writes")
     if needed:
         case.notes.append(f"{len(needed)} of unknown fate must have happened: {', '.join(needed[:5])}")
@@ -116,4 +116,7 @@ def _history(changes: list[Change], entries: list[Entry], columns: Mapping[str, 
         for name, (before, after) in entry.edges().items():
             if name in columns:
                 found.append((entry.at, f"{_named(entry)}: {name} {before!r} → {after!r}"))
-    return " | ".join(f"{at:%H:%M:%S.%f} {told}" for at, told in sorted(found)[:12]) or "nothing was recorded"
+    return (
+        " | ".join(f"{at:%H:%M:%S.%f} {explanations}" for at, explanations in sorted(found)[:12])
+        or "nothing was recorded"
+    )

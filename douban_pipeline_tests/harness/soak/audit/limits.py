@@ -30,12 +30,12 @@ def limits_are_kept(evidence: Evidence, _records: Records) -> Finding:
         per_minute, concurrency = evidence.limits[source]
         case.checked += len(moments)
         most, at = _busiest(moments)
-        told = f"{source}: {len(moments)} requests, at most {most} of {per_minute:g} in 60 s"
+        summary = f"{source}: {len(moments)} requests, at most {most} of {per_minute:g} in 60 s"
         if most > per_minute:
             case.breaks(f"{source}: {most} requests in the 60 s from {_shown(at)}, allowed are {per_minute:g}")
         together = _at_once(log)
         if together:
-            told += f", {together} of {concurrency} at once"
+            summary += f", {together} of {concurrency} at once"
             if together > concurrency:
                 case.breaks(f"{source}: {together} requests at once, allowed are {concurrency}")
         quota = evidence.services.settings.daily_quotas.get(source)
@@ -43,7 +43,7 @@ def limits_are_kept(evidence: Evidence, _records: Records) -> Finding:
         for day, count in days.items():
             if quota is not None and count > quota:
                 case.breaks(f"{source}: {count} requests on {day}, allowed are {quota}")
-        case.notes.append(told)
+        case.notes.append(summary)
     return case.finding()
 
 

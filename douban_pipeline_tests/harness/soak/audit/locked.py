@@ -73,8 +73,8 @@ def no_locked_value_changed(evidence: Evidence, records: Records) -> Finding:
                 holding = [span for span in holding if not span.columns]
             for span in holding[:1]:
                 touched = span.touched_by(change)
-                told = ", ".join(f"{name} {change.old.get(name)!r} → {change.new[name]!r}" for name in sorted(touched))
-                case.breaks(f"video {vod_id}: {change.named} of {change.prepared_at:%H:%M:%S} wrote {told} {span.why}")
+                shown = ", ".join(f"{name} {change.old.get(name)!r} → {change.new[name]!r}" for name in sorted(touched))
+                case.breaks(f"video {vod_id}: {change.named} of {change.prepared_at:%H:%M:%S} wrote {shown} {span.why}")
     case.notes.append(f"{spans_seen} locks, {restored} locked values put back after others had changed them")
     return case.finding()
 
@@ -86,27 +86,29 @@ def _wrong(change: Change, span: Span) -> bool:
 
 def _spans(changes: list[Change]) -> Iterator[Span]:
     """Yield the times in which our own locks stood, as the log tells them."""
-    told = sorted((change for change in changes if change.happened), key=lambda each: (each.applied_at, each.change_id))
+    shown = sorted(
+        (change for change in changes if change.happened), key=lambda each: (each.applied_at, each.change_id)
+    )
     for name, columns, words in (
         ("douban_id_locked", _ID, "while the id was locked"),
         ("intro_locked", _SYNOPSIS, "while the synopsis was locked"),
     ):
         values: dict[str, str] = {}
         locked = False
-        for place, change in enumerate(told):
+        for place, change in enumerate(shown):
             written = _values(change, columns)
             values |= written
             locked = bool(change.state_new.get(name, locked))
             # Under a lock a person may still write, or take a write back; then it protects that.
             if change.state_new.get(name) or (locked and written and not change.automatic):
-                off = (each.prepared_at for each in told[place + 1 :] if each.state_new.get(name, True) is False)
+                off = (each.prepared_at for each in shown[place + 1 :] if each.state_new.get(name, True) is False)
                 until = next(off, None)
                 yield Span(_since(change), until, columns, f"{words} by change {change.change_id}", dict(values))
     status = "douban_review_status"
-    for place, change in enumerate(told):
+    for place, change in enumerate(shown):
         if change.state_new.get(status) == "IGNORED":
             ends = (
-                each.prepared_at for each in told[place + 1 :] if each.state_new.get(status, "IGNORED") != "IGNORED"
+                each.prepared_at for each in shown[place + 1 :] if each.state_new.get(status, "IGNORED") != "IGNORED"
             )
             until = next(ends, None)
             over = change.state_new.get("douban_ignore_until")

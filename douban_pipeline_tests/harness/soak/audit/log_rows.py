@@ -41,12 +41,12 @@ _KEYS = {
 
 def log_agrees_with_itself(_evidence: Evidence, records: Records) -> Finding:
     """Check that no change is left half done, and that what was taken back was taken back by a change that stands."""
-    case = Case("no change is left half done, and reverted changes are those that a revert stands for")
+    case = Case("no change is left half done, and reverted changes are those of which a revert is applied")
     by_id = {change.change_id: change for change in records.changes}
-    standing: dict[int, list[Change]] = {}
+    reverted_by: dict[int, list[Change]] = {}
     for change in records.changes:
         if change.reverts is not None and change.state == "applied":
-            standing.setdefault(change.reverts, []).append(change)
+            reverted_by.setdefault(change.reverts, []).append(change)
     for change in records.changes:
         case.checked += 1
         if change.state == "prepared":
@@ -57,14 +57,14 @@ def log_agrees_with_itself(_evidence: Evidence, records: Records) -> Finding:
             case.breaks(f"video {change.vod_id}: {change.named} was applied at {change.applied_at}")
         elif set(change.old) != set(change.new):
             case.breaks(f"video {change.vod_id}: {change.named} names other columns before than after")
-        if change.state == "reverted" and change.change_id not in standing:
-            case.breaks(f"video {change.vod_id}: {change.named}, but no revert of it stands")
+        if change.state == "reverted" and change.change_id not in reverted_by:
+            case.breaks(f"video {change.vod_id}: {change.named}, but no revert of it is applied")
         target = by_id.get(change.reverts) if change.reverts is not None else None
         in_part = target is not None and target.state_reason == _IN_PART
         if target is not None and change.state == target.state == "applied" and not in_part:
-            case.breaks(f"video {change.vod_id}: {change.named} took back {target.named}, which still stands")
+            case.breaks(f"video {change.vod_id}: {change.named} reverted {target.named}, which still is applied")
         if target is not None and target.vod_id != change.vod_id:
-            case.breaks(f"{change.named} of video {change.vod_id} takes back {target.named} of video {target.vod_id}")
+            case.breaks(f"{change.named} of video {change.vod_id} reverts {target.named} of video {target.vod_id}")
     doubtful = [change for change in records.changes if change.doubtful]
     if doubtful:
         states = sorted({change.state for change in doubtful})
@@ -80,21 +80,21 @@ def log_agrees_with_the_states(evidence: Evidence, records: Records) -> Finding:
         pair = entry.edges().get("vod_douban_id")
         if pair is not None and (entry.happened or entry.doubtful):
             edited.setdefault(entry.vod_id, set()).update(value for value in pair if value is not None)
-    for vod_id, stands in _unknown_ids(evidence, records):
+    for vod_id, held in _unknown_ids(evidence, records):
         known = records.states[vod_id]["vod_douban_id"]
-        case.breaks(f"video {vod_id}: the CMS holds the id {stands}, our state {known}, and it was swept since")
+        case.breaks(f"video {vod_id}: the CMS holds the id {held}, our state {known}, and it was swept since")
     for vod_id, state in records.states.items():
         case.checked += 1
-        told: dict[str, tuple[Any, Change]] = {}
+        newest: dict[str, tuple[Any, Change]] = {}
         for change in _in_order(records.by_video.get(vod_id, [])):
-            told |= {name: (value, change) for name, value in change.state_new.items()}
+            newest |= {name: (value, change) for name, value in change.state_new.items()}
         for name in _LOCKS:
-            value, by = told.get(name, (False, None))
+            value, by = newest.get(name, (False, None))
             if bool(state[name]) != bool(value):
                 named = by.named if by else "no change"
                 case.breaks(f"video {vod_id}: {name} is {bool(state[name])}, and {named} set it to {bool(value)}")
-        if "vod_douban_id" in told:
-            value, by_change = told["vod_douban_id"]
+        if "vod_douban_id" in newest:
+            value, by_change = newest["vod_douban_id"]
             if state["vod_douban_id"] != value and str(state["vod_douban_id"]) not in edited.get(vod_id, set()):
                 case.breaks(
                     f"video {vod_id}: our state links it to {state['vod_douban_id']}, {by_change.named} to {value}, "

@@ -32,12 +32,12 @@ def why_no_path(first: str, last: str, edges: Sequence[Edge]) -> str:
     left = sorted(value for value, count in surplus.items() if count > 0)
     reached = sorted(value for value, count in surplus.items() if count < 0)
     if left or reached:
-        told = []
+        shown = []
         if reached:
-            told.append(f"nothing leads on from {_listed(reached)}")
+            shown.append(f"nothing leads on from {_listed(reached)}")
         if left:
-            told.append(f"nothing leads to {_listed(left)}")
-        return " and ".join(told)
+            shown.append(f"nothing leads to {_listed(left)}")
+        return " and ".join(shown)
     apart = _apart(first, edges)
     return f"writes between {_listed(apart)} hang on nothing that ever stood" if apart else ""
 

@@ -1,4 +1,4 @@
-"""Whether every video of the CMS is known, and comes up again some day or rests for a reason."""
+"""Whether every video of the CMS is known, and comes up again some day or is paused for a reason."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def every_video_is_reachable(evidence: Evidence, records: Records) -> Finding:
             resting += 1
             forever = state["douban_review_status"] == "IGNORED" and state["douban_ignore_until"] is None
             if not row.get("vod_recycle_time") and not forever:
-                told = f"{state['douban_review_status']}: {state['douban_review_reason']}"
-                case.breaks(f"video {row['vod_id']} has no next visit, and stands in the CMS as any other ({told})")
+                status = f"{state['douban_review_status']}: {state['douban_review_reason']}"
+                case.breaks(f"video {row['vod_id']} has no next visit, and stands in the CMS as any other ({status})")
     for vod_id, state in records.states.items():
         if state["shard"] != vod_id % 64:
             case.breaks(f"video {vod_id} is held by shard {state['shard']}, where nobody looks for it")

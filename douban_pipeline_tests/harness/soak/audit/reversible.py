@@ -16,11 +16,11 @@ _MOST = 40
 def batches_are_reversible(evidence: Evidence, records: Records) -> Finding:
     """Check that taking a batch back can be planned, change by change, and writes nothing."""
     case = Case("a sample of batches can be taken back, each change put back or told why not")
-    standing: dict[str, set[int]] = {}
+    applied: dict[str, set[int]] = {}
     for change in records.changes:
         if change.state == "applied":
-            standing.setdefault(change.batch_id, set()).add(change.change_id)
-    batches = list(standing)
+            applied.setdefault(change.batch_id, set()).add(change.change_id)
+    batches = list(applied)
     chosen = batches[-_MOST // 2 :]
     rest = batches[: -_MOST // 2]
     chosen += Random(0).sample(rest, min(len(rest), _MOST - len(chosen)))
@@ -36,13 +36,13 @@ def batches_are_reversible(evidence: Evidence, records: Records) -> Finding:
         except Exception as error:  # noqa: BLE001 (whatever it is, it is the finding)
             case.breaks(f"batch {batch_id}: {type(error).__name__}: {error}")
             continue
-        told = {result.change_id for result in results}
+        planned = {result.change_id for result in results}
         silent = [result for result in results if result.skipped and not result.reason]
         whole += all(not result.skipped for result in results)
         for result in silent:
             case.breaks(f"batch {batch_id}: change {result.change_id} would be left alone, and nobody says why")
         # A revert and what it took back, both of one batch, cancel out.
-        for change_id in standing[batch_id] - told:
+        for change_id in applied[batch_id] - planned:
             target = by_id.get(by_id[change_id].reverts or 0)
             if target is None or target.batch_id != batch_id:
                 case.breaks(f"batch {batch_id}: nothing is said of change {change_id}")

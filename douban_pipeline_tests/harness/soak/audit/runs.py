@@ -21,7 +21,9 @@ _LASTING = ("database", "code", "daemon", "webserver")
 
 def runs_ended_well(evidence: Evidence, _records: Records) -> Finding:
     """Check the end of every run."""
-    case = Case("every run succeeded, but for those that were killed, lost their database, or refused a person's wish")
+    case = Case(
+        "every run succeeded, but for those that were killed, lost their database, or refused a person's request"
+    )
     excused: Counter[str] = Counter()
     for run in evidence.runs:
         case.checked += 1
@@ -42,8 +44,8 @@ def _excuse(run: RunRecord, kills: Sequence[Kill]) -> str:
         return ""
     if run.killed_by_us or any(kill.run_id == run.run_id for kill in kills if kill.run_id):
         return "killed"
-    if run.job in _PEOPLES_JOBS and any(told.startswith(_REFUSED) for told in run.error.split(" ← ")):
-        return "refused a person's wish"
+    if run.job in _PEOPLES_JOBS and any(reported.startswith(_REFUSED) for reported in run.error.split(" ← ")):
+        return "refused a person's request"
     for kill in kills:
         if kill.what not in _LASTING:
             continue
@@ -59,7 +61,7 @@ def usage_is_flat(evidence: Evidence, _records: Records) -> Finding:
     case = Case("memory and file descriptors of the long-lived processes stay flat")
     for usage in evidence.usage:
         case.checked += 1
-        case.notes.append(f"{usage.name}: {usage.told}")
+        case.notes.append(f"{usage.name}: {usage.summary}")
         if usage.flat is False:
-            case.breaks(f"{usage.name}: {usage.told}")
+            case.breaks(f"{usage.name}: {usage.summary}")
     return case.finding()

@@ -47,8 +47,8 @@ def _stuck(task: Row, ended: datetime, lease: timedelta) -> Iterable[str]:
 
 
 def no_task_is_doubled(evidence: Evidence, records: Records) -> Finding:
-    """Check that no work of one kind on one video went on twice at once, and that none was carried out twice."""
-    case = Case("no task overlaps another of its kind, and none was carried out twice")
+    """Check that no work of one kind on one video went on twice at once, and that none was done twice."""
+    case = Case("no task overlaps another of its kind, and none was done twice")
     before: dict[tuple[int, str], Row] = {}
     for task in records.rows("SELECT * FROM {own}task ORDER BY created_at, task_id"):
         case.checked += 1
@@ -68,7 +68,7 @@ def no_task_is_doubled(evidence: Evidence, records: Records) -> Finding:
                 written.setdefault(key_, []).append(change)
         for key_, changes in written.items():
             case.checked += 1
-            # Who died after the write and before the end of its task has it done again, where others wrote meanwhile.
+            # Who died after the write and before the end of its task has it done again, where others wrote between.
             again = [change for change in changes[:-1] if change.run_id not in ended_badly]
             if again:
                 case.breaks(f"{of_what} {key_}: written by {', '.join(change.named for change in changes)}")

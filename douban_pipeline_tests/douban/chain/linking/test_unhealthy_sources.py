@@ -1,4 +1,4 @@
-"""A source that is ill yields no verdict and no write; once it is well, the next run finishes the work."""
+"""A source that is unhealthy yields no verdict and no write; once it is well, the next run finishes the work."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def gates(scenario):
 
 def outcome(scenario, run, step):
     """Return how many tasks were deferred and failed, after looking at what must hold in every case."""
-    assert run.success, "an ill source is no bug"
+    assert run.success, "an unhealthy source is no bug"
     assert run.failed_guards == set()
     found = run.metadata(step)
     assert found["deferred"] + found["failed"] == 3
