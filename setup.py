@@ -12,6 +12,8 @@ RUNTIME = [
     "alembic>=1.13,<2",  # migrations of our own tables
     "pymysql>=1.1,<2",  # pure-Python driver: installs beside any CMS
     "numpy>=1.26,<3",  # first visits of a large library, 28 bytes a video
+    "pandas>=2.2,<4",  # tables: lists and their CSV files, groups, figures by day, evaluation; loaded where used
+    "openpyxl>=3.1,<4",  # decisions in Excel's own files
     "httpx>=0.27,<1",  # every call that leaves the machine
     "stamina>=24.3",  # retries around one call, with jitter and a deadline
     "rapidfuzz>=3.9,<4",  # edit distance
@@ -57,6 +59,7 @@ setup(
     package_data={
         "douban_pipeline": ["py.typed"],
         "douban_pipeline.core.ui": ["*.html.j2", "page.css"],
+        "douban_pipeline.core.ui.lists": ["*.html.j2", "list.css", "list.js"],
         "douban_pipeline.demo": ["data/*"],
         "douban_pipeline.douban.reports.pages": ["*.html.j2"],
         "douban_pipeline.douban.review.reading": ["sheet_files/*"],

@@ -15,6 +15,8 @@ from douban_pipeline.douban.intros import jobs as intros_jobs
 from douban_pipeline.douban.jobs import chain_job
 from douban_pipeline.douban.reports import jobs as reports_jobs
 from douban_pipeline.douban.reports.health import assets as health_assets
+from douban_pipeline.douban.reports.lists import assets as lists_assets
+from douban_pipeline.douban.reports.lists import jobs as lists_jobs
 from douban_pipeline.douban.reports.pages import assets as reports_assets
 from douban_pipeline.douban.reports.precision import assets as precision_assets
 from douban_pipeline.douban.reports.precision import jobs as precision_jobs
@@ -39,6 +41,7 @@ default_assets = [
     syncing_assets.synced_fields,
     *intros_assets.assets,
     *reports_assets.assets,
+    *lists_assets.assets,
     *review_assets.assets,
     *precision_assets.assets,
     *sources_assets.assets,
@@ -51,6 +54,7 @@ default_jobs: list[Any] = [
     *scheduling_jobs.jobs,
     *review_jobs.jobs,
     *batch_jobs.jobs,
+    *lists_jobs.jobs,
     *import_jobs.jobs,
     *undoing_jobs.jobs,
     *precision_jobs.jobs,

@@ -45,6 +45,30 @@ def _batch(keeper: int, **given: Any) -> Launchpad:
     return Launchpad("record_batch_decisions", op_config("select_and_record", config))
 
 
+def batch(action: DecisionAction, vod_ids: Sequence[int], **given: Any) -> Launchpad:
+    """Return the batch that decides the same about videos; a dry run first."""
+    config = {"reviewer": "", "note": "", "dry_run": True, "action": action.value, **given, "vod_ids": list(vod_ids)}
+    return Launchpad("record_batch_decisions", op_config("select_and_record", config))
+
+
+def match_now(vod_ids: Sequence[int]) -> Launchpad:
+    """Return `queue_matches` for videos; a dry run first."""
+    config = {"reviewer": "", "dry_run": True, "vod_ids": list(vod_ids)}
+    return Launchpad("queue_matches", op_config("queue", config))
+
+
+def settle_duplicates(douban_ids: Sequence[int]) -> Launchpad:
+    """Return `settle_duplicates` for the groups of subjects; a dry run first."""
+    config = {"reviewer": "", "note": "", "dry_run": True, "keeper": "best_match", "douban_ids": list(douban_ids)}
+    return Launchpad("settle_duplicates", op_config("settle", config))
+
+
+def rewrite_intros(vod_ids: Sequence[int]) -> Launchpad:
+    """Return `redo_intros` for videos; a dry run first."""
+    config = {"reviewer": "", "note": "", "dry_run": True, "vod_ids": list(vod_ids)}
+    return Launchpad("redo_intros", op_config("rewrite", config))
+
+
 def revert(**chosen: Any) -> Launchpad:
     """Return `revert_changes` for what is ``chosen``; a dry run unless that says otherwise."""
     config = {"operator": "", "reason": "", "dry_run": True, **chosen}
@@ -61,6 +85,16 @@ def run_path(run_id: str) -> str:
     return f"/runs/{quote(run_id, safe='')}"
 
 
+def searched(title: str) -> str:
+    """Return what the pipeline searches for a title."""
+    return clean_title(title)
+
+
 def douban_search(title: str) -> str:
     """Return the address of Douban's own search for a title, as the pipeline searches it."""
-    return f"https://search.douban.com/movie/subject_search?search_text={quote(clean_title(title), safe='')}&cat=1002"
+    return douban_search_of(quote(searched(title), safe=""))
+
+
+def douban_search_of(words: str) -> str:
+    """Return the address of Douban's own search for words that are escaped already."""
+    return f"https://search.douban.com/movie/subject_search?search_text={words}&cat=1002"

@@ -117,6 +117,46 @@ def show_settings() -> None:
     installing.show_settings()
 
 
+# --- lists ------------------------------------------------------------------------------------------------------------
+
+
+@app.command("list")
+def show_list(
+    name: Annotated[
+        str,
+        typer.Argument(help="review, missing, duplicates, locked, intros, tasks, decisions or log."),
+    ],
+    category: Annotated[list[int] | None, typer.Option(help="Id of a category; may be repeated.")] = None,
+    since: Annotated[str, typer.Option(help="From then on, in the site's zone: 2026-11-20, or 7d for a week.")] = "",
+    until: Annotated[str, typer.Option(help="Before then.")] = "",
+    source: Annotated[
+        list[str] | None,
+        typer.Option(help="Whose an id is, a model, an operator, a reviewer or a status; may be repeated."),
+    ] = None,
+    text: Annotated[str, typer.Option(help="In the title or a reason, or the id of a video or a subject.")] = "",
+    sort: Annotated[str, typer.Option(help="What it is ordered by, e.g. updated, hits, id; the largest first.")] = "",
+    ascending: Annotated[bool, typer.Option("--ascending", help="The smallest first.")] = False,
+    page: Annotated[int, typer.Option(min=1, help="Which page.")] = 1,
+    size: Annotated[int, typer.Option(min=1, max=1000, help="Rows of a page.")] = 50,
+    csv: Annotated[Path | None, typer.Option(help="Write all rows to this CSV file; - is the standard output.")] = None,
+) -> None:
+    """Show a list as the database has it now: what waits for people, what is locked, what was written."""
+    from douban_pipeline.ops import listing
+
+    asked = listing.ListRequest(
+        categories=category or (),
+        since=since,
+        until=until,
+        sources=source or (),
+        text=text,
+        sort=sort,
+        ascending=ascending,
+        page=page,
+        size=size,
+    )
+    listing.show(name, asked, csv)
+
+
 # --- the demo ---------------------------------------------------------------------------------------------------------
 
 

@@ -82,6 +82,7 @@ def test_the_assets_and_how_they_hang_together(assets: dict[str, dg.AssetsDefini
         "locked_douban_ids": {"synced_fields"},
         "intro_reports": {"synced_fields"},
         "tasks_and_log": {"synced_fields"},
+        "lists": {"synced_fields"},
         "cms_drift": {"synced_fields"},
     }
 
@@ -196,7 +197,7 @@ def test_sensors_and_schedules_run_by_default(repository: dg.RepositoryDefinitio
     [
         *("record_decisions", "revert_changes", "lift_brakes", "rescore_library", "initialise_library"),
         *("sweep_library", "redo_intros", "set_gate", "prune_archive", "reparse_archive"),
-        *("record_batch_decisions", "import_decisions", "video_history"),
+        *("record_batch_decisions", "import_decisions", "video_history", "queue_matches", "settle_duplicates"),
     ],
 )
 def test_the_launchpad_opens_with_a_complete_config(job: str, repository: dg.RepositoryDefinition) -> None:

@@ -10,13 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from douban_pipeline.core.ui.spreadsheet_cells import protected, unprotected
 from douban_pipeline.douban.review.imports import csv_files
 from douban_pipeline.douban.review.imports.cells import (
     CellError,
     action_named,
-    protected,
     subject_id,
-    unprotected,
     whole_number,
 )
 from douban_pipeline.douban.review.imports.csv_files import CsvError, parse_csv

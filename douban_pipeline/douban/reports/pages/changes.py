@@ -64,7 +64,7 @@ def newest_changes(services: Services, connection: Connection) -> list[LoggedCha
     """Return the newest changes, the newest first."""
     log = services.tables.log
     query = select(log).order_by(log.c.change_id.desc()).limit(MOST)
-    return [_logged(row) for row in connection.execute(query).mappings()]
+    return [logged_change(row) for row in connection.execute(query).mappings()]
 
 
 def troubled_changes(services: Services, connection: Connection) -> tuple[int, list[LoggedChange]]:
@@ -74,10 +74,11 @@ def troubled_changes(services: Services, connection: Connection) -> tuple[int, l
     troubled = (log.c.state.in_([ChangeState.CONFLICT, ChangeState.REFUSED]), log.c.prepared_at >= since)
     count = connection.execute(select(func.count()).select_from(log).where(*troubled)).scalar_one()
     query = select(log).where(*troubled).order_by(log.c.prepared_at.desc(), log.c.change_id.desc()).limit(MOST)
-    return int(count), [_logged(row) for row in connection.execute(query).mappings()]
+    return int(count), [logged_change(row) for row in connection.execute(query).mappings()]
 
 
-def _logged(row: RowMapping) -> LoggedChange:
+def logged_change(row: RowMapping) -> LoggedChange:
+    """Return a row of the log as it is listed."""
     old, new = decode(row["old_values"]), decode(row["new_values"])
     columns = [f"豆瓣 ID {old.get(name)} → {new[name]}" if name == "vod_douban_id" else name for name in new]
     return LoggedChange(

@@ -79,7 +79,7 @@ def subject_groups(services: Services, keeper: Keeper, *, most: int) -> Duplicat
     size = func.count()
     query = (
         select(video.c.vod_douban_id, size)
-        .where(*_linked(services))
+        .where(*linked_conditions(services))
         .group_by(video.c.vod_douban_id)
         .having(size > 1)
         .order_by(size.desc(), video.c.vod_douban_id)
@@ -90,7 +90,7 @@ def subject_groups(services: Services, keeper: Keeper, *, most: int) -> Duplicat
         vod_ids: dict[int, list[int]] = {douban_id: [] for douban_id in shown}
         for chunk in chunks(shown):
             carried = select(video.c.vod_douban_id, video.c.vod_id).where(
-                video.c.vod_douban_id.in_(chunk), *_linked(services)
+                video.c.vod_douban_id.in_(chunk), *linked_conditions(services)
             )
             for douban_id, vod_id in connection.execute(carried):
                 vod_ids[douban_id].append(vod_id)
@@ -103,7 +103,8 @@ def subject_groups(services: Services, keeper: Keeper, *, most: int) -> Duplicat
     return DuplicateGroups(len(sizes), sum(count for _, count in sizes), tuple(filter(None, groups)))
 
 
-def _linked(services: Services) -> list[ColumnElement[bool]]:
+def linked_conditions(services: Services) -> list[ColumnElement[bool]]:
+    """Return the conditions that a video carries an id that counts."""
     video = services.tables.video
     return [
         video.c.vod_douban_id > 0,

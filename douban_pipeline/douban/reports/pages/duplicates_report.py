@@ -29,7 +29,7 @@ _RULES = {
     Keeper.earliest_link: "关联最早的（再比来源、得分、播放）",
     Keeper.popularity: "播放最多的（再比来源、得分、关联时间）",
 }
-_ORIGINS = {
+ORIGINS = {
     LinkOrigin.LOCKED: "已锁定",
     LinkOrigin.PERSON: "人工指定",
     LinkOrigin.AUTO: "自动匹配",
@@ -89,7 +89,7 @@ def _row(group: DuplicateGroup, zone: ZoneInfo) -> dict[str, Cell]:
 
 
 def _named(member: GroupMember, zone: ZoneInfo) -> LinesCell:
-    facts = [_ORIGINS[member.origin]]
+    facts = [ORIGINS[member.origin]]
     facts += [f"{member.score:.1f} 分"] if member.score is not None else []
     facts += [_linked(member.linked_at, zone)] if member.linked_at else []
     facts.append(f"播放 {member.hits:,}")

@@ -87,7 +87,7 @@ def locked_ids(services: Services, *, most: int = MOST) -> LockedIds:
         differing = {row.vod_id for row in rows if in_cms.get(row.vod_id, row.vod_douban_id) != row.vod_douban_id}
         first = sorted(rows, key=lambda row: (row.vod_id not in differing, *_newest_first(row)))[:most]
         shown = [row.vod_id for row in first]
-        acts = _acts(services, connection, shown)
+        acts = lock_origins(services, connection, shown)
         names = names_of(services, connection, shown)
     return LockedIds(
         dict(Counter(row.douban_id_source for row in rows)),
@@ -125,7 +125,7 @@ def _ids_in_cms(services: Services, connection: Connection, vod_ids: Sequence[in
     return found
 
 
-def _acts(services: Services, connection: Connection, vod_ids: Sequence[int]) -> dict[int, LockOrigin]:
+def lock_origins(services: Services, connection: Connection, vod_ids: Sequence[int]) -> dict[int, LockOrigin]:
     """Return who locked each id: the newest decision that was applied, or else the newest change that did."""
     acts: dict[int, LockOrigin] = {}
     for chunk in chunks(vod_ids):

@@ -21,25 +21,9 @@ _SHOWN = 40
 _YES = frozenset(("是", "对", "要", "y", "yes", "t", "true", "on", "1", "1.0", "√", "✓", "✔"))
 _NO = frozenset(("否", "不", "不要", "无", "n", "no", "f", "false", "off", "0", "0.0", "×", "✗", "x", "-"))
 
-_FORMULA = tuple("=+-@＝＋－＠")
-_SIGNS = (*_FORMULA, "\t", "\r", "\n")
-
 
 class CellError(ValueError):
     """A cell cannot be read; the message says what is wrong with it."""
-
-
-def protected(text: str) -> str:
-    """Return ``text`` as a spreadsheet shows it and never calculates it: what looks like a formula gets a ``'``."""
-    line = " ".join(text.replace("\0", " ").split())
-    # One that begins with ' already gets another, so that taking one away gives back what was there.
-    return f"'{line}" if line.startswith((*_FORMULA, "'")) or text.startswith(_SIGNS) else line
-
-
-def unprotected(text: str) -> str:
-    """Return what `protected` was given, spaces aside."""
-    line = text.strip()
-    return line[1:] if line.startswith("'") else line
 
 
 def plain(text: str) -> str:

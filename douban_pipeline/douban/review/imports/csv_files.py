@@ -12,14 +12,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from douban_pipeline.core.errors import ProblemsError
+from douban_pipeline.core.ui.spreadsheet_cells import protected, unprotected
 from douban_pipeline.douban.review.imports.cells import (
     CellError,
     action_named,
     key_of,
     plain,
-    protected,
     subject_id,
-    unprotected,
     whole_number,
     yes_or_no,
 )

@@ -1,0 +1,132 @@
+"""What a list page shows: its columns, its links, and what one row is. Knows no list and no system.
+
+A cell of a row is, by the kind of its column:
+
+======== =====================================================================================================
+text     text, lines parted by newlines; None for nothing
+label    one of a few words, or a tuple of them: the page offers them as a filter
+number   an integer or a float
+id       a number that is no amount
+time     a moment, shown in the site's zone
+subject  the id of a subject, shown as a link to its page; 0 is none
+links    a tuple of links, each a tuple: the key of one of `ListPage.links`, and what is put into its address
+======== =====================================================================================================
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from urllib.parse import quote
+from zoneinfo import ZoneInfo
+
+from douban_pipeline.core.ui.presentation import local_time
+
+Row = Mapping[str, Any]
+"""Cells by the keys of their columns."""
+
+
+class ColumnKind(enum.StrEnum):
+    """How the cells of a column are read, shown and sorted."""
+
+    TEXT = "text"
+    LABEL = "label"
+    NUMBER = "number"
+    ID = "id"
+    TIME = "time"
+    SUBJECT = "subject"
+    LINKS = "links"
+
+
+@dataclass(frozen=True, slots=True)
+class ListColumn:
+    """A column of a list.
+
+    Attributes:
+        key: Its name in rows.
+        head: What stands over it.
+        kind: What its cells hold.
+        width: ``narrow`` or ``wide`` where a column of its kind is set otherwise.
+        in_csv: Whether it is in the CSV file; links never are.
+    """
+
+    key: str
+    head: str
+    kind: ColumnKind = ColumnKind.TEXT
+    width: str = ""
+    in_csv: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ListLink:
+    """A link that many rows have: its text, and its address with ``{0}``, ``{1}`` … for what differs."""
+
+    text: str
+    address: str
+
+    def filled(self, *given: Any) -> str:
+        """Return the address with ``given`` in it, each escaped as a part of an address."""
+        address = self.address
+        for place, value in enumerate(given):
+            address = address.replace(f"{{{place}}}", quote(str(value), safe=""))
+        return address
+
+
+@dataclass(frozen=True, slots=True)
+class ListPage:
+    """A list as it is published.
+
+    Attributes:
+        name: Name of its files.
+        title: Its heading.
+        about: What it lists, in a sentence or two.
+        columns: Its columns; the first names the row.
+        key: The column whose numbers the batch links take.
+        time: The column that "since" and "until" look at; empty for none.
+        links: Links of rows by key.
+        batch: Links for the rows that are selected; their address takes ``{ids}``.
+        order: In which order the rows come, in words.
+    """
+
+    name: str
+    title: str
+    about: str
+    columns: Sequence[ListColumn]
+    key: str
+    time: str = ""
+    links: Mapping[str, ListLink] = field(default_factory=dict)
+    batch: Sequence[ListLink] = ()
+    order: str = ""
+
+    @property
+    def file(self) -> str:
+        """Name of the page."""
+        return f"{self.name}.html"
+
+    @property
+    def csv_file(self) -> str:
+        """Name of the CSV file with all rows."""
+        return f"{self.name}.csv"
+
+    @property
+    def read_columns(self) -> Sequence[ListColumn]:
+        """The columns of the CSV file."""
+        return [column for column in self.columns if column.in_csv and column.kind is not ColumnKind.LINKS]
+
+
+def cell_text(cell: Any, zone: ZoneInfo) -> str:
+    """Return a cell as a line of text, as the CSV file and the terminal have it."""
+    match cell:
+        case None | 0:
+            return "" if cell is None else "0"
+        case datetime():
+            return local_time(cell, zone).replace("\u00a0", " ")
+        case float():
+            return f"{cell:.2f}".rstrip("0").rstrip(".")
+        case tuple() | list():
+            return "、".join(map(str, cell))
+        case _:
+            return " ".join(str(cell).split())

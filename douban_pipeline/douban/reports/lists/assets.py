@@ -1,0 +1,47 @@
+"""The lists as an asset: pages with filter, sort and paging over all rows, and CSV files."""
+
+from typing import Any
+
+import dagster as dg
+from pydantic import Field
+
+from douban_pipeline.core.ui.report_files import ReportFileError
+from douban_pipeline.douban.chain.syncing.assets import synced_fields
+from douban_pipeline.douban.reports.lists.catalogue import LISTS, publish
+from douban_pipeline.douban.services import Services
+
+
+class ListsConfig(dg.Config):
+    """Which lists are written."""
+
+    names: list[str] = Field(default_factory=lambda: list(LISTS), description=f"Lists to write: {', '.join(LISTS)}.")
+
+
+@dg.asset(deps=[synced_fields], group_name="reports", kinds={"mysql", "python"})
+def lists(
+    context: dg.AssetExecutionContext, config: ListsConfig, services: dg.ResourceParam[Services]
+) -> dg.MaterializeResult:
+    """Everything that people work through, each over all its rows: 待核查, 无豆瓣 ID, 豆瓣 ID 重复, 已锁定豆瓣 ID,
+    简介锁定与 AI 处理, 任务, 决定, 变更日志.
+
+    Each is a page among the report files with filter, sort and paging, and a CSV file with all rows; the links of a
+    page open launchpads filled in. `douban-pipeline list NAME` reads the same from the database at any moment.
+    """
+    services.ready()
+    unknown = [name for name in config.names if name not in LISTS]
+    if unknown:
+        raise dg.Failure(f"没有列表 {'、'.join(unknown)}；可以写：{'、'.join(LISTS)}", allow_retries=False)
+    metadata: dict[str, Any] = {}
+    for name in config.names:
+        try:
+            metadata[name] = publish(services, name)
+        except ReportFileError as error:
+            raise dg.Failure(str(error), allow_retries=False) from error
+        context.log.info(f"{name}: {metadata[name]} rows")
+        address = services.reports.address(LISTS[name](services).page.file)
+        place = dg.MetadataValue.url(address) if services.reports.url else dg.MetadataValue.path(address)
+        metadata[f"{name}_page"] = place
+    return dg.MaterializeResult(metadata=metadata)
+
+
+assets = [lists]

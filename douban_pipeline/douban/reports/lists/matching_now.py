@@ -1,0 +1,120 @@
+"""Candidates on demand: videos without an id are queued to be matched before everything that came due by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from sqlalchemy import Connection, update
+
+from douban_pipeline.core.database import chunks, reading, run_transaction
+from douban_pipeline.core.errors import ProblemsError
+from douban_pipeline.core.ui.lists.list_page import Row
+from douban_pipeline.douban.reports.lists.keyset import ListFilter
+from douban_pipeline.douban.reports.lists.named_list import NamedList, rows_of
+from douban_pipeline.douban.reports.lists.videos import missing_list
+from douban_pipeline.douban.services import Services
+from douban_pipeline.douban.store.states import TaskStage, TaskStatus, TaskType
+from douban_pipeline.douban.store.tasks import REVIEWER, NewTask, TaskQueue
+
+MATCH_PRIORITY = 900
+"""Before every tier, behind syncs that a decision ordered."""
+
+MOST = 5000
+"""Videos that one launch queues: at 30 requests a minute some of them wait for half a day."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedMatches:
+    """What a launch queued, or would queue.
+
+    Attributes:
+        videos: The rows of the list that are meant, in its order.
+        new: Tasks that are new.
+        waiting: Videos that had a task already, which now comes sooner.
+        unknown: Ids that were named and are not in the list: linked, ignored or gone.
+    """
+
+    videos: Sequence[Row]
+    new: int
+    waiting: int
+    unknown: Sequence[int]
+
+
+def queue_matches(
+    services: Services,
+    queue: TaskQueue,
+    asked: ListFilter,
+    vod_ids: Sequence[int],
+    *,
+    reviewer: str,
+    run_id: str,
+    most: int,
+    dry_run: bool,
+) -> QueuedMatches:
+    """Queue the videos without an id that ``asked`` leaves, or those named, for matching at once.
+
+    Args:
+        services: Database and settings.
+        queue: The queue as this run sees it.
+        asked: What restricts the list of videos without an id.
+        vod_ids: These videos alone; empty for what ``asked`` leaves.
+        reviewer: By whose order; kept with the task.
+        run_id: The Dagster run.
+        most: At most so many, in the order of the list.
+        dry_run: Only look.
+
+    Raises:
+        ProblemsError: Nobody signs it, or the number is out of bounds.
+    """
+    problems = [] if reviewer.strip() else ["reviewer: 请填写你的名字"]
+    if not 1 <= most <= MOST:
+        problems.append(f"most: 应在 1 到 {MOST} 之间，现为 {most}")
+    if len(vod_ids) > MOST:
+        problems.append(f"vod_ids: 最多 {MOST} 部，现为 {len(vod_ids)} 部")
+    if problems:
+        raise ProblemsError(problems)
+    wanted = missing_list(services)
+    videos = _named(services, wanted, vod_ids) if vod_ids else list(rows_of(services, wanted, asked, most=most))
+    meant = [row["vod_id"] for row in videos]
+    unknown = sorted(set(vod_ids) - set(meant))
+    new = 0
+    if not dry_run:
+        for chunk in chunks(meant):
+            new += run_transaction(
+                services.engine, partial(_queue, services, queue, chunk=chunk, reviewer=reviewer.strip(), run_id=run_id)
+            )
+    return QueuedMatches(videos, new, 0 if dry_run else len(meant) - new, unknown)
+
+
+def _named(services: Services, wanted: NamedList, vod_ids: Sequence[int]) -> list[Row]:
+    rows: list[Row] = []
+    for chunk in chunks(sorted(set(vod_ids))):
+        only = (*wanted.rows.conditions, wanted.rows.key.in_(chunk))
+        keys = wanted.rows.only(only)
+        with reading(services.engine) as connection:
+            present = list(connection.execute(keys).scalars())
+            found = wanted.read(connection, present)
+        rows += [found[vod_id] for vod_id in present if vod_id in found]
+    return rows
+
+
+def _queue(
+    services: Services, queue: TaskQueue, connection: Connection, *, chunk: Sequence[int], reviewer: str, run_id: str
+) -> int:
+    tables, now = services.tables, services.clock.now()
+    ordered = {REVIEWER: reviewer}
+    tasks = [NewTask(vod_id, TaskType.MATCH_DOUBAN_ID, TaskStage.SEARCH, MATCH_PRIORITY, ordered) for vod_id in chunk]
+    new = queue.enqueue(connection, tasks, run_id=run_id)
+    sooner = (
+        tables.task.c.vod_id.in_(chunk),
+        tables.task.c.task_type == TaskType.MATCH_DOUBAN_ID,
+        tables.task.c.status == TaskStatus.PENDING,
+        tables.task.c.priority < MATCH_PRIORITY,
+    )
+    connection.execute(update(tables.task).where(*sooner).values(priority=MATCH_PRIORITY))
+    # The sensor looks for due videos: their shards are launched within the minute.
+    due = (tables.video.c.vod_id.in_(chunk), tables.video.c.douban_next_sync_at > now)
+    connection.execute(update(tables.video).where(*due).values(douban_next_sync_at=now))
+    return new

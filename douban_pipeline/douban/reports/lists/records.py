@@ -1,0 +1,265 @@
+"""Lists of what happened: tasks, decisions, and the change log."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Column, ColumnElement, Connection, Table, select
+
+from douban_pipeline.core.ui.lists.list_page import ColumnKind, ListColumn, ListLink, ListPage, Row
+from douban_pipeline.douban import links
+from douban_pipeline.douban.reports.lists.keyset import ListRows
+from douban_pipeline.douban.reports.lists.named_list import FIRST, NamedList, link_of
+from douban_pipeline.douban.reports.lists.videos import ACTIONS, LABEL, NAME, NUMBER, TIME, VOD_ID, category_names
+from douban_pipeline.douban.reports.pages.changes import logged_change
+from douban_pipeline.douban.reports.pages.lookup import names_of
+from douban_pipeline.douban.services import Services
+from douban_pipeline.douban.wording import (
+    CHANGE_STATES,
+    CHANGES,
+    DECISION_STATES,
+    OPERATORS,
+    TASK_STAGES,
+    TASK_STATUSES,
+    TASK_TYPES,
+    word_for,
+)
+
+MOST = 100_000
+"""Rows of a page: tasks of days and a log of years are read to their end on the command line only."""
+
+_CATEGORY = ListColumn("category", "分类", LABEL)
+
+
+def _rows(
+    services: Services,
+    table: Table,
+    key: str,
+    time: str,
+    source: str,
+    texts: Sequence[str],
+    conditions: Sequence[ColumnElement[bool]] = (),
+) -> ListRows:
+    """Return where a list of records about videos is; a record of a deleted video is one of them too."""
+    video, vod = services.tables.video, services.cms.vod
+    joined = table.outerjoin(video, video.c.vod_id == table.c.vod_id)
+    with_cms = joined.outerjoin(vod, vod.c.vod_id == table.c.vod_id)
+    number: Column[Any] = table.c[key]
+    return ListRows(
+        key=number,
+        table=joined,
+        joined=with_cms,
+        cms=vod,
+        conditions=conditions,
+        sorts={"id": number, "time": table.c[time]},
+        time=table.c[time],
+        category=video.c.type_id,
+        source=table.c[source],
+        texts=(vod.c.vod_name, *(table.c[name] for name in texts)),
+        numbers=(table.c.vod_id,),
+    )
+
+
+def _categories(services: Services, connection: Connection, vod_ids: Sequence[int]) -> Mapping[int, str]:
+    video, names = services.tables.video, category_names(services)
+    query = select(video.c.vod_id, video.c.type_id).where(video.c.vod_id.in_(set(vod_ids)))
+    return {vod_id: names.get(type_id, str(type_id)) for vod_id, type_id in connection.execute(query)}
+
+
+def _read(services: Services, connection: Connection, table: Table, key: str, keys: Sequence[int]) -> list[Any]:
+    return list(connection.execute(select(table).where(table.c[key].in_(keys))).mappings())
+
+
+def _history(location: str) -> dict[str, ListLink]:
+    return {"history": link_of("历史", links.history(FIRST), location)}
+
+
+def tasks_list(services: Services) -> NamedList:
+    """Return the tasks, open and closed, as long as they are kept."""
+    task, location = services.tables.task, services.location
+    columns = (
+        NAME,
+        VOD_ID,
+        _CATEGORY,
+        ListColumn("task_id", "任务", ColumnKind.ID),
+        ListColumn("kind", "类型", LABEL),
+        ListColumn("stage", "阶段", LABEL),
+        ListColumn("status", "状态", LABEL),
+        ListColumn("priority", "优先级", NUMBER),
+        ListColumn("attempts", "次数", NUMBER),
+        ListColumn("error", "原因", width="wide"),
+        ListColumn("created", "入队", TIME),
+        ListColumn("after", "最早运行", TIME),
+        ListColumn("finished", "结束", TIME),
+        ListColumn("seconds", "用时（秒）", NUMBER),
+        ACTIONS,
+    )
+
+    def read(connection: Connection, keys: Sequence[int]) -> Mapping[int, Row]:
+        rows = _read(services, connection, task, "task_id", keys)
+        vod_ids = [row["vod_id"] for row in rows]
+        names = names_of(services, connection, vod_ids)
+        categories = _categories(services, connection, vod_ids)
+        return {
+            row["task_id"]: {
+                "video": names[row["vod_id"]],
+                "vod_id": row["vod_id"],
+                "category": categories.get(row["vod_id"]),
+                "task_id": row["task_id"],
+                "kind": word_for(TASK_TYPES, row["task_type"]),
+                "stage": word_for(TASK_STAGES, row["stage"]),
+                "status": word_for(TASK_STATUSES, row["status"]),
+                "priority": row["priority"],
+                "attempts": row["attempts"],
+                "error": row["last_error"] or None,
+                "created": row["created_at"],
+                "after": row["run_after"],
+                "finished": row["finished_at"],
+                "seconds": _seconds(row),
+                "links": (("history", row["vod_id"]), *_runs(row)),
+            }
+            for row in rows
+        }
+
+    page = ListPage(
+        "list_tasks",
+        "任务",
+        f"队列里的与已结束的任务，最多列出最新的 {MOST:,} 条；更早的用命令 douban-pipeline list tasks。",
+        columns,
+        key="task_id",
+        time="created",
+        links={**_history(location), "run": ListLink("运行", "/runs/{0}")},
+        order="任务编号，新的在前",
+    )
+    rows = _rows(services, task, "task_id", "created_at", "status", ("last_error", "task_type"))
+    return NamedList("tasks", page, rows, read, most=MOST)
+
+
+def _seconds(row: Mapping[Any, Any]) -> float | None:
+    began, ended = row["started_at"], row["finished_at"]
+    return round((ended - began).total_seconds(), 1) if began and ended else None
+
+
+def _runs(row: Mapping[Any, Any]) -> Sequence[tuple[Any, ...]]:
+    return (("run", row["run_id"]),) if row["run_id"] else ()
+
+
+def decisions_list(services: Services) -> NamedList:
+    """Return what people decided."""
+    decision, location = services.tables.decision, services.location
+    columns = (
+        NAME,
+        VOD_ID,
+        _CATEGORY,
+        ListColumn("decision_id", "决定编号", ColumnKind.ID),
+        ListColumn("action", "决定", LABEL),
+        ListColumn("douban_id", "条目", ColumnKind.SUBJECT),
+        ListColumn("reviewer", "审核员", LABEL),
+        ListColumn("note", "理由"),
+        ListColumn("state", "状态", LABEL),
+        ListColumn("why", "说明"),
+        ListColumn("at", "记录于", TIME),
+        ListColumn("settled", "执行于", TIME),
+        ListColumn("batch", "批次", width="narrow"),
+        ACTIONS,
+    )
+
+    def read(connection: Connection, keys: Sequence[int]) -> Mapping[int, Row]:
+        rows = _read(services, connection, decision, "decision_id", keys)
+        vod_ids = [row["vod_id"] for row in rows]
+        names = names_of(services, connection, vod_ids)
+        categories = _categories(services, connection, vod_ids)
+        return {
+            row["decision_id"]: {
+                "video": names[row["vod_id"]],
+                "vod_id": row["vod_id"],
+                "category": categories.get(row["vod_id"]),
+                "decision_id": row["decision_id"],
+                "action": word_for(CHANGES, row["action"]),
+                "douban_id": row["douban_id"],
+                "reviewer": row["reviewer"],
+                "note": row["note"] or None,
+                "state": word_for(DECISION_STATES, row["state"]),
+                "why": row["state_reason"] or None,
+                "at": row["created_at"],
+                "settled": row["settled_at"],
+                "batch": row["batch_id"] or None,
+                "links": (("history", row["vod_id"]), ("undo", row["decision_id"])),
+            }
+            for row in rows
+        }
+
+    undo = link_of("撤销…", links.revert(decision_ids=[FIRST]), location)
+    page = ListPage(
+        "list_decisions",
+        "决定",
+        f"审核员的决定，最多列出最新的 {MOST:,} 条；更早的用命令 douban-pipeline list decisions。",
+        columns,
+        key="decision_id",
+        time="at",
+        links={**_history(location), "undo": undo},
+        order="决定编号，新的在前",
+    )
+    rows = _rows(services, decision, "decision_id", "created_at", "reviewer", ("note", "state_reason", "batch_id"))
+    return NamedList("decisions", page, rows, read, most=MOST)
+
+
+def log_list(services: Services) -> NamedList:
+    """Return the change log: every write, who did it, why, and what became of it."""
+    log, location = services.tables.log, services.location
+    columns = (
+        NAME,
+        VOD_ID,
+        _CATEGORY,
+        ListColumn("change_id", "变更", ColumnKind.ID),
+        ListColumn("action", "动作", LABEL),
+        ListColumn("what", "内容"),
+        ListColumn("reason", "为什么", width="wide"),
+        ListColumn("score", "得分", NUMBER),
+        ListColumn("operator", "谁", LABEL),
+        ListColumn("state", "状态", LABEL),
+        ListColumn("why", "说明"),
+        ListColumn("at", "时间", TIME),
+        ListColumn("batch", "批次", width="narrow"),
+        ACTIONS,
+    )
+
+    def read(connection: Connection, keys: Sequence[int]) -> Mapping[int, Row]:
+        rows = _read(services, connection, log, "change_id", keys)
+        vod_ids = [row["vod_id"] for row in rows]
+        names = names_of(services, connection, vod_ids)
+        categories = _categories(services, connection, vod_ids)
+        found = {}
+        for row in rows:
+            change = logged_change(row)
+            found[change.change_id] = {
+                "video": names[change.vod_id],
+                "vod_id": change.vod_id,
+                "category": categories.get(change.vod_id),
+                "change_id": change.change_id,
+                "action": word_for(CHANGES, change.action),
+                "what": change.what,
+                "reason": change.reason or None,
+                "score": row["score"],
+                "operator": word_for(OPERATORS, change.operator),
+                "state": word_for(CHANGE_STATES, change.state),
+                "why": change.state_reason or None,
+                "at": change.at,
+                "batch": change.batch_id,
+                "links": (("undo", change.change_id), ("history", change.vod_id)),
+            }
+        return found
+
+    page = ListPage(
+        "list_log",
+        "变更日志",
+        f"写入了什么、谁写的、为什么，最多列出最新的 {MOST:,} 条；更早的用命令 douban-pipeline list log。",
+        columns,
+        key="change_id",
+        time="at",
+        links={**_history(location), "undo": link_of("撤销…", links.revert(change_ids=[FIRST]), location)},
+        order="变更编号，新的在前",
+    )
+    rows = _rows(services, log, "change_id", "prepared_at", "operator", ("reason", "state_reason", "batch_id"))
+    return NamedList("log", page, rows, read, most=MOST)

@@ -1,0 +1,104 @@
+"""What a list shows of a video's newest verdict: the best candidate, the next, and labels of what stands against."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from douban_pipeline.cms.values import readable
+from douban_pipeline.douban import links
+from douban_pipeline.douban.review.recording.snapshot import ReviewCandidate
+from douban_pipeline.matching import Code
+
+_LABELS: Mapping[str, str] = {
+    Code.TITLE_TOO_FAR: "标题冲突",
+    Code.TITLE_NOT_EXACT: "相似度低",
+    Code.YEAR_GAP: "年份冲突",
+    Code.YEAR_OFF: "年份冲突",
+    Code.REGION_CONFLICT: "地区冲突",
+    Code.DIRECTOR_CONFLICT: "导演冲突",
+    Code.KIND_CONFLICT: "类型冲突",
+    Code.MEDIUM_CONFLICT: "类型冲突",
+    Code.SEASON_CONFLICT: "季数冲突",
+    Code.LEAD_TOO_SMALL: "多候选接近",
+    Code.TWIN_SUBJECTS: "多候选接近",
+    Code.RIVALS_UNSEEN: "候选不完整",
+    Code.INCOMPLETE: "候选不完整",
+    Code.BELOW_CONFIRM: "得分不足",
+    Code.NO_CANDIDATES: "无候选",
+    Code.PERSON_CHOSE_OTHER: "人工另选",
+}
+
+
+def labels_of(codes: Iterable[str], *, locked: bool = False) -> tuple[str, ...]:
+    """Return the labels of what stands against a link, each once."""
+    found = dict.fromkeys(_LABELS[code] for code in codes if code in _LABELS)
+    return (*found, *(("锁定阻止",) if locked else ()))
+
+
+def similarity_of(candidate: ReviewCandidate) -> float | None:
+    """Return how alike the titles are, 0 to 1; None for a candidate that was stored without its items."""
+    title = next((item for item in candidate.items if item["name"] == "title"), None)
+    weight = title.get("weight") if title else None
+    return round(title["points"] / weight, 2) if title and weight else None
+
+
+def subject_lines(candidate: ReviewCandidate) -> str:
+    """Return a candidate as lines: title and year, then what else is known of it."""
+    facts = candidate.facts
+    known = (
+        "、".join(facts.get("regions") or ()),
+        "导演 " + "、".join(list(facts.get("directors") or ())[:3]) if facts.get("directors") else "",
+        f"评分 {facts['rating']:g}" if facts.get("rating") else "",
+        f"{facts['votes']:,} 人" if facts.get("votes") else "",
+        "" if candidate.fetched else "资料未查看",
+    )
+    first = f"{candidate.title or '（无片名）'}（{candidate.year or '?'}）"
+    rest = " · ".join(filter(None, known))
+    return f"{first}\n{rest}" if rest else first
+
+
+def review_cells(
+    row: Mapping[Any, Any], verdict: Mapping[Any, Any] | None, candidates: Sequence[ReviewCandidate]
+) -> dict[str, Any]:
+    """Return the cells of a list that are about a video's candidates."""
+    best = candidates[0] if candidates else None
+    second = candidates[1] if len(candidates) > 1 else None
+    reasons = list((verdict["reasons"] or ()) if verdict else ())
+    against = [*(best.rejects if best else ()), *(best.conflicts if best else ()), *reasons]
+    locked = bool(row["douban_id_locked"])
+    return {
+        "region": readable(row["vod_area"]) or None,
+        "director": readable(row["vod_director"])[:60] or None,
+        "douban_id": row["vod_douban_id"],
+        "locks": tuple(text for text, holds in (("ID 已锁定", locked), ("简介已锁定", row["intro_locked"])) if holds),
+        "best": subject_lines(best) if best else None,
+        "best_id": best.douban_id if best else 0,
+        "votes": best.facts.get("votes") if best else None,
+        "score": best.score if best else None,
+        "similarity": similarity_of(best) if best else None,
+        "second": f"{second.title}（{second.year or '?'}）{second.score:.1f}" if second else None,
+        "lead": verdict["lead"] if verdict else None,
+        "labels": labels_of(against, locked=locked),
+        "reason": row["douban_review_reason"] or None,
+        "links": tuple(_actions(row, verdict, best)),
+    }
+
+
+def _actions(
+    row: Mapping[Any, Any], verdict: Mapping[Any, Any] | None, best: ReviewCandidate | None
+) -> Iterable[tuple[Any, ...]]:
+    vod_id = row["vod_id"]
+    if best is not None and verdict is not None:
+        chosen = (vod_id, best.douban_id, verdict["verdict_id"])
+        if row["douban_id_locked"]:
+            yield ("replace", *chosen)
+        else:
+            yield ("choose", *chosen)
+            yield ("choose_lock", *chosen)
+    yield ("set", vod_id)
+    yield ("rematch", vod_id)
+    yield ("ignore", vod_id)
+    yield ("search", links.searched(readable(row["vod_name"])))
+    yield ("unlock" if row["douban_id_locked"] else "lock", vod_id) if row["vod_douban_id"] else ("history", vod_id)
+    yield ("unlock_intro" if row["intro_locked"] else "lock_intro", vod_id)
