@@ -27,6 +27,7 @@ from douban_pipeline.douban.jobs import SYNC_TAGS, chain_job, chain_runs_under_w
 from douban_pipeline.douban.partitions import partition_key
 from douban_pipeline.douban.reports.health.alerts import raise_alert, send, send_waiting, without_secrets
 from douban_pipeline.douban.reports.health.causes import Cause, guard_cause, run_cause
+from douban_pipeline.douban.reports.lists.overview import RENEWED_SECONDS, write_overview
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.settings import Settings
 from douban_pipeline.douban.sources.douban_php import SOURCE as DOUBAN
@@ -132,6 +133,19 @@ def intake_sensor(
         return dg.SkipReason("no new or changed rows in the CMS")
     window = int(services.clock.now().timestamp()) // INTAKE_INTERVAL_SECONDS
     return dg.RunRequest(run_key=f"intake:{window}")
+
+
+@dg.sensor(minimum_interval_seconds=RENEWED_SECONDS, default_status=dg.DefaultSensorStatus.RUNNING)
+def overview_sensor(services: dg.ResourceParam[Services]) -> dg.SkipReason:
+    """Writes the overview page (`index.html` among the reports) every two minutes. It launches nothing."""
+    refusal = _setup_refusal(services)
+    if refusal:
+        return dg.SkipReason(refusal)
+    found = write_overview(services)
+    return dg.SkipReason(
+        f"written: {found.total} videos, {found.without_id} without an id, {found.in_review} in review, "
+        f"{found.due_today} due today, {found.done_today} done, {found.failed_today} failed"
+    )
 
 
 def _setup_refusal(services: Services) -> str | None:
@@ -245,4 +259,4 @@ def _unstored_message(services: Services, causes: Sequence[Cause]) -> Message:
     return Message(f"{title}（数据库不可用，可能重复提醒）", text, causes[0].kind, name, services.clock.now())
 
 
-sensors = [due_videos_sensor, intake_sensor, alert_on_run_failure]
+sensors = [due_videos_sensor, intake_sensor, overview_sensor, alert_on_run_failure]

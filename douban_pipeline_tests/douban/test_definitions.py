@@ -83,6 +83,7 @@ def test_the_assets_and_how_they_hang_together(assets: dict[str, dg.AssetsDefini
         "intro_reports": {"synced_fields"},
         "tasks_and_log": {"synced_fields"},
         "lists": {"synced_fields"},
+        "overview": set(),
         "cms_drift": {"synced_fields"},
     }
 
@@ -179,7 +180,7 @@ def test_every_pool_has_an_explicit_limit(assets: dict[str, dg.AssetsDefinition]
 
 def test_sensors_and_schedules_run_by_default(repository: dg.RepositoryDefinition) -> None:
     sensors = {sensor.name: sensor for sensor in repository.sensor_defs}
-    assert set(sensors) == {"due_videos_sensor", "intake_sensor", "alert_on_run_failure"}
+    assert set(sensors) == {"due_videos_sensor", "intake_sensor", "overview_sensor", "alert_on_run_failure"}
     assert sensors["due_videos_sensor"].minimum_interval_seconds == 30
     assert all(sensor.default_status is dg.DefaultSensorStatus.RUNNING for sensor in sensors.values())
     schedules = {schedule.name: schedule for schedule in repository.schedule_defs}

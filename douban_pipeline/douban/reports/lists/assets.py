@@ -7,7 +7,8 @@ from pydantic import Field
 
 from douban_pipeline.core.ui.report_files import ReportFileError
 from douban_pipeline.douban.chain.syncing.assets import synced_fields
-from douban_pipeline.douban.reports.lists.catalogue import LISTS, publish
+from douban_pipeline.douban.reports.lists.catalogue import LISTS, OVERVIEW, publish
+from douban_pipeline.douban.reports.lists.overview import write_overview
 from douban_pipeline.douban.services import Services
 
 
@@ -44,4 +45,21 @@ def lists(
     return dg.MaterializeResult(metadata=metadata)
 
 
-assets = [lists]
+@dg.asset(group_name="reports", kinds={"mysql", "python"})
+def overview(services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
+    """The numbers on top of everything (`index.html`): videos with and without an id, in review, conflicts, locked, due
+    and done today, failures; with a way to every list and report.
+
+    The sensor `overview_sensor` writes the page every two minutes without a run; here the numbers are drawn over time.
+    """
+    services.ready()
+    try:
+        found = write_overview(services)
+    except ReportFileError as error:
+        raise dg.Failure(str(error), allow_retries=False) from error
+    address = services.reports.address(OVERVIEW[1])
+    place = dg.MetadataValue.url(address) if services.reports.url else dg.MetadataValue.path(address)
+    return dg.MaterializeResult(metadata={"page": place, **found.counts()})
+
+
+assets = [lists, overview]

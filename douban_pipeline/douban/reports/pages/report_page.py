@@ -189,8 +189,8 @@ def _marked(cell: Cell, frame: PageFrame) -> Markdown:
             return escaped(cell)
 
 
-def sheet(report: ReportPage, frame: PageFrame, now: datetime) -> str:
-    """Return a report as an HTML page."""
+def sheet(report: ReportPage, frame: PageFrame, now: datetime, *, renewed_seconds: int = 0) -> str:
+    """Return a report as an HTML page; a browser reads it again every ``renewed_seconds``, 0 for never."""
     made = local_time(now, frame.zone).replace("\u00a0", " ")
     about = (
         f"{report.about}{made} 生成（{frame.zone.key}）。"
@@ -200,6 +200,7 @@ def sheet(report: ReportPage, frame: PageFrame, now: datetime) -> str:
         __package__,
         "report.html.j2",
         lang="zh-Hans",
+        renewed_seconds=renewed_seconds,
         title=report.title,
         badge="",
         about=about,

@@ -1,0 +1,127 @@
+"""The numbers on top of everything: how many videos there are of each sort, what is due today, and what was done.
+
+Each is one query answered from an index alone, so that they can be counted every two minutes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
+
+from sqlalchemy import ColumnElement, Connection, func, or_, select, true
+
+from douban_pipeline.core.clock import day_of, midnight
+from douban_pipeline.core.database import reading
+from douban_pipeline.douban.services import Services
+from douban_pipeline.douban.store.states import ChangeState, DecisionState, ReviewStatus, TaskStatus
+
+CONFLICT_DAYS = 7
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """How many there are.
+
+    Attributes:
+        total: Videos on the site.
+        with_id: Of them, with an id in the CMS.
+        without_id: Without one.
+        in_review: That wait for a person.
+        ignored: That are left alone.
+        shared: That carry an id which others carry too.
+        conflicts: Writes of `CONFLICT_DAYS` days that were refused or found something else in the CMS.
+        locked_ids: With a locked id.
+        locked_intros: With a locked synopsis.
+        due_now: Whose visit is due.
+        due_today: Whose visit is due before midnight in the site's zone, those due by now among them.
+        done_today: Tasks that ended well since midnight.
+        failed_today: Tasks that were given up since midnight.
+        open_tasks: Tasks in the queue.
+        decisions: Decisions that the next runs apply.
+    """
+
+    total: int
+    with_id: int
+    without_id: int
+    in_review: int
+    ignored: int
+    shared: int
+    conflicts: int
+    locked_ids: int
+    locked_intros: int
+    due_now: int
+    due_today: int
+    done_today: int
+    failed_today: int
+    open_tasks: int
+    decisions: int
+
+    def counts(self) -> dict[str, int]:
+        """Return the numbers by name."""
+        return asdict(self)
+
+
+def statistics(services: Services) -> Statistics:
+    """Return the numbers of this moment."""
+    video, task, log = services.tables.video, services.tables.task, services.tables.log
+    now, zone = services.clock.now(), services.settings.zone
+    today = day_of(now, zone).date
+    start, end = midnight(today, zone), midnight(today + timedelta(days=1), zone)
+    with reading(services.engine) as connection:
+
+        def count(*conditions: ColumnElement[bool]) -> int:
+            return int(connection.execute(select(func.count()).where(*conditions)).scalar_one())
+
+        statuses = _statuses(services, connection)
+        with_id = count(video.c.vod_douban_id > 0)
+        total = sum(statuses.values())
+        finished = _finished(services, connection, start)
+        return Statistics(
+            total=total,
+            with_id=with_id,
+            without_id=max(total - with_id, 0),
+            in_review=statuses.get(ReviewStatus.REVIEW, 0),
+            ignored=statuses.get(ReviewStatus.IGNORED, 0),
+            shared=_shared(services, connection),
+            conflicts=count(
+                log.c.state.in_((ChangeState.CONFLICT, ChangeState.REFUSED)),
+                log.c.prepared_at >= now - timedelta(days=CONFLICT_DAYS),
+            ),
+            locked_ids=count(video.c.douban_id_locked == true()),
+            locked_intros=count(video.c.intro_locked == true()),
+            due_now=count(video.c.douban_next_sync_at <= now),
+            due_today=count(video.c.douban_next_sync_at < end),
+            done_today=finished.get(TaskStatus.SUCCESS, 0),
+            failed_today=finished.get(TaskStatus.FAIL, 0),
+            open_tasks=count(or_(task.c.status == TaskStatus.PENDING, task.c.status == TaskStatus.RUNNING)),
+            decisions=_decisions(services, connection),
+        )
+
+
+def _statuses(services: Services, connection: Connection) -> dict[str, int]:
+    video = services.tables.video
+    # A video that the CMS has no more has no next visit.
+    query = (
+        select(video.c.douban_review_status, func.count())
+        .where(video.c.douban_next_sync_at.is_not(None))
+        .group_by(video.c.douban_review_status)
+    )
+    return dict(connection.execute(query).tuples().all())
+
+
+def _shared(services: Services, connection: Connection) -> int:
+    video, size = services.tables.video, func.count().label("size")
+    groups = select(size).where(video.c.vod_douban_id > 0).group_by(video.c.vod_douban_id).having(size > 1).subquery()
+    return int(connection.execute(select(func.coalesce(func.sum(groups.c.size), 0))).scalar_one())
+
+
+def _finished(services: Services, connection: Connection, since: datetime) -> dict[str, int]:
+    task = services.tables.task
+    query = select(task.c.status, func.count()).where(task.c.finished_at >= since).group_by(task.c.status)
+    return dict(connection.execute(query).tuples().all())
+
+
+def _decisions(services: Services, connection: Connection) -> int:
+    decision = services.tables.decision
+    query = select(func.count()).where(decision.c.state.in_((DecisionState.PENDING, DecisionState.QUEUED)))
+    return int(connection.execute(query).scalar_one())

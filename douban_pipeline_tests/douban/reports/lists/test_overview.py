@@ -1,0 +1,104 @@
+"""The overview: its numbers are those of the library, from indexes alone, and its page is written without a run."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+
+import dagster as dg
+import pytest
+import sqlalchemy as sa
+
+from douban_pipeline.douban.reports.lists.catalogue import LISTS
+from douban_pipeline.douban.reports.lists.overview import RENEWED_SECONDS
+from douban_pipeline.douban.reports.lists.statistics import statistics
+from douban_pipeline.douban.sensors import overview_sensor
+from douban_pipeline_tests.douban.reports.pages.planting import change, decision, linked, task
+from douban_pipeline_tests.harness.fixtures.library import Library, video
+
+SHARED = 90_000_101
+
+
+@pytest.fixture
+def busy(library: Library) -> Library:
+    """Ten videos; 04:00 UTC is noon on the site, so that its day began twelve hours ago."""
+    library = library.renewed([video(n) for n in range(1, 11)], **library.options)
+    now = library.clock.now()
+    for vod_id in range(1, 11):
+        library.set_state(vod_id, douban_next_sync_at=now + timedelta(days=3))
+    linked(library, 1, SHARED, douban_id_locked=True)
+    linked(library, 2, SHARED)
+    linked(library, 3, SHARED + 1, intro_locked=True)
+    library.set_state(4, douban_review_status="REVIEW", douban_next_sync_at=now - timedelta(hours=1))
+    library.set_state(5, douban_review_status="IGNORED", douban_next_sync_at=now + timedelta(hours=11, minutes=59))
+    library.set_state(6, douban_next_sync_at=now + timedelta(hours=12))
+    library.set_state(7, douban_next_sync_at=None)
+    task(library, 1, "SYNC_DOUBAN", "sync", "SUCCESS", finished_at=now - timedelta(hours=11))
+    task(library, 2, "SYNC_DOUBAN", "sync", "SUCCESS", finished_at=now - timedelta(hours=13))
+    task(library, 3, "SYNC_DOUBAN", "sync", "FAIL", finished_at=now)
+    task(library, 8, "MATCH_DOUBAN_ID", "search", "PENDING")
+    change(library, 1, state="conflict")
+    change(library, 1, state="refused", at=now - timedelta(days=8))
+    decision(library, 9, "ignore", state="pending", pending_key="a")
+    return library
+
+
+def test_every_number_is_counted_on_its_own(busy: Library) -> None:
+    assert statistics(busy.services).counts() == {
+        "total": 9,
+        "with_id": 3,
+        "without_id": 6,
+        "in_review": 1,
+        "ignored": 1,
+        "shared": 2,
+        "conflicts": 1,
+        "locked_ids": 1,
+        "locked_intros": 1,
+        "due_now": 1,
+        "due_today": 2,
+        "done_today": 1,
+        "failed_today": 1,
+        "open_tasks": 1,
+        "decisions": 1,
+    }
+
+
+def test_no_number_reads_a_table_of_videos_or_tasks_row_by_row(busy: Library) -> None:
+    if not busy.mysql:
+        pytest.skip("plans of MariaDB")
+    statements: list[tuple[str, object]] = []
+
+    def note(_connection: object, _cursor: object, statement: str, parameters: object, *_: object) -> None:
+        statements.append((statement, parameters))
+
+    sa.event.listen(busy.engine, "before_cursor_execute", note)
+    statistics(busy.services)
+    sa.event.remove(busy.engine, "before_cursor_execute", note)
+    plans = []
+    with busy.engine.connect() as connection:
+        for statement, parameters in [each for each in statements if each[0].startswith("SELECT")]:
+            explained = connection.exec_driver_sql(f"EXPLAIN {statement}", parameters).mappings().all()
+            plans += [row for row in explained if row["table"] and not row["table"].startswith("<")]
+    assert len(plans) >= 10
+    for row in plans:
+        assert row["key"], row
+        assert row["table"] != "mac_vod"
+
+
+def test_the_sensor_writes_the_page_and_launches_nothing(busy: Library) -> None:
+    with dg.DagsterInstance.ephemeral() as instance:
+        context = dg.build_sensor_context(instance=instance, resources={"services": busy.services})
+        told = overview_sensor(context)
+        assert isinstance(told, dg.SkipReason)
+        assert "9 videos, 6 without an id, 1 in review" in (told.skip_message or "")
+        assert not instance.get_run_records()
+    page = (busy.settings.home / "reports" / "index.html").read_text("utf-8")
+    assert f'http-equiv="refresh" content="{RENEWED_SECONDS}"' in page
+    for make in LISTS.values():
+        assert f'href="{make(busy.services).page.file}"' in page
+    assert re.search(r"无豆瓣 ID</span><b>6</b>", page)
+
+
+def test_it_is_never_older_than_five_minutes() -> None:
+    assert overview_sensor.minimum_interval_seconds == RENEWED_SECONDS <= 300
+    assert overview_sensor.default_status is dg.DefaultSensorStatus.RUNNING
