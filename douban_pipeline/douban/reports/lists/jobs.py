@@ -144,7 +144,7 @@ def settle(context: dg.OpExecutionContext, config: SettleConfig, services: dg.Re
         dry_run=config.dry_run,
         progress=lambda done: context.log.info(f"{done} of {len(decisions)} decisions settled"),
     )
-    report_recording(context, recording, config.dry_run, **shown, **dry_run_notice(services))
+    report_recording(context, recording, config.dry_run, **shown, **dry_run_notice(services.settings))
 
 
 def _settled(found: Settlement) -> dict[str, Any]:
