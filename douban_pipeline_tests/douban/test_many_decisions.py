@@ -67,7 +67,7 @@ class Site:
 
     rows: list[dict[str, Any]] = field(default_factory=list)
     subjects: list[dict[str, Any]] = field(default_factory=list)
-    wishes: list[Decision] = field(default_factory=list)
+    requested: list[Decision] = field(default_factory=list)
     names: Iterator[str] = field(default_factory=_titles)
 
     def film(self, **facts: Any) -> dict[str, Any]:
@@ -101,7 +101,7 @@ class Site:
         return vod_id
 
     def decide(self, vod_id: int, action: Do, douban_id: int = 0, **given: Any) -> None:
-        self.wishes.append(Decision(vod_id, action, douban_id, **given))
+        self.requested.append(Decision(vod_id, action, douban_id, **given))
 
 
 def _good(site: Site) -> dict[Do, list[int]]:
@@ -184,7 +184,7 @@ def _bad(site: Site) -> dict[str, list[int]]:
     for action in (Do.lock_id, Do.sync_now, Do.clear_id, Do.lock_id):
         todo["relinked"].append(site.linked())
         site.decide(todo["relinked"][-1], action)
-    while len(site.wishes) < GOOD + BAD:
+    while len(site.requested) < GOOD + BAD:
         todo["deleted"].append(site.linked())
         site.decide(todo["deleted"][-1], Do.lock_intro)
     return todo
@@ -233,7 +233,7 @@ def _meddle(scenario: Scenario, site: Site, todo: dict[str, list[int]]) -> None:
 
 
 def _play_until_quiet(scenario: Scenario, *, reported: frozenset[str] = frozenset()) -> None:
-    """Run the chain until nothing is due and no decision waits; ``reporting``: guards that may say something."""
+    """Run the chain until nothing is due and no decision waits; ``reported``: guards that may say something."""
     services = scenario.services
     for _ in range(10):
         scenario.clock.advance(minutes=2)
@@ -328,12 +328,12 @@ def _edit(scenario: Scenario, site: Site, about: dict[Do, list[int]]) -> dict[in
 def test_of_hundreds_of_decisions_fifty_are_bad(stage: Callable[..., Scenario]) -> None:
     site = Site()
     about, todo = _good(site), _bad(site)
-    wishes = random.Random(1).sample(site.wishes, GOOD + BAD)
+    requested = random.Random(1).sample(site.requested, GOOD + BAD)
     with fresh_mariadb() as url:
         scenario = _furnished(stage, site, url, about, todo)
         library = scenario.library
         signed = {"reviewer": "小王", "note": "人工核对", "run_id": "launch", "dry_run": False}
-        recording = record(scenario.services, wishes, **signed)
+        recording = record(scenario.services, requested, **signed)
         later = sum(len(todo[name]) for name in ("renamed", "relinked", "deleted"))
         assert Counter(item.status for item in recording.items) == {"recorded": GOOD + later, "refused": BAD - later}
         _meddle(scenario, site, todo)
