@@ -6,6 +6,7 @@ from pydantic import Field
 from douban_pipeline.core.ui.report_files import ReportFileError, ReportFolder
 from douban_pipeline.douban.chain.syncing.assets import synced_fields
 from douban_pipeline.douban.review.imports.csv_files import export_csv
+from douban_pipeline.douban.review.reading.completing import completed
 from douban_pipeline.douban.review.reading.queue import review_queue_of
 from douban_pipeline.douban.review.reading.queue_table import (
     candidates_table,
@@ -21,11 +22,20 @@ CSV_NAME = "review_queue.csv"
 class ReviewQueueConfig(dg.Config):
     """How much of the queue is shown."""
 
+    most_requests: int = Field(
+        100,
+        ge=0,
+        le=2000,
+        description="Candidates known from a search only that Douban is asked about now, for the sheet; a fifth of "
+        "these while due videos wait.",
+    )
     most: int = Field(200, ge=1, le=2000, description="Videos on the review sheet and in the CSV file.")
 
 
 @dg.asset(deps=[synced_fields], group_name="reports", kinds={"mysql", "python"})
-def review_queue(config: ReviewQueueConfig, services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
+def review_queue(
+    context: dg.AssetExecutionContext, config: ReviewQueueConfig, services: dg.ResourceParam[Services]
+) -> dg.MaterializeResult:
     """What waits for a person: doubtful matches, doubtful ids in the CMS, and videos that failed five times in a row.
 
     The most valuable and most doubtful come first, seasons of one work together. Settle them with the links of
@@ -34,7 +44,10 @@ def review_queue(config: ReviewQueueConfig, services: dg.ResourceParam[Services]
     the decisions; until then the videos are left out here.
     """
     services.ready()
-    queue = review_queue_of(services, most=config.most)
+    queue, fetched = completed(services, review_queue_of(services, most=config.most), most=config.most_requests)
+    context.log.info(
+        f"{fetched.requests} subjects asked for, {fetched.known} known from the archive, {fetched.left} left"
+    )
     try:
         services.reports.write(SHEET_NAME, sheet_page(sheet_of(services, queue)))
         services.reports.write(CSV_NAME, export_csv(queue.first))
@@ -51,6 +64,8 @@ def review_queue(config: ReviewQueueConfig, services: dg.ResourceParam[Services]
             **{f"status_{status.lower()}": count for status, count in queue.by_status.items()},
             "decided": queue.decided,
             "shown": len(queue.first),
+            "candidates_fetched": fetched.requests,
+            "candidates_left": fetched.left,
             "candidates": dg.MetadataValue.md(candidates_table(queue, holders)),
         }
     )

@@ -13,6 +13,7 @@ from douban_pipeline.dagster_kit.launchpad import location_of, person_job
 from douban_pipeline.douban import links
 from douban_pipeline.douban.resources import PERSON_TAGS
 from douban_pipeline.douban.review.recording.record import Recording, record
+from douban_pipeline.douban.review.recording.replacement import replacement_rows, replacements
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.settings import Settings
 from douban_pipeline.douban.store.decisions import Decision, DecisionStatus
@@ -91,7 +92,9 @@ def store_decisions(
         dry_run=config.dry_run,
         progress=log_progress(context, services, len(decisions)),
     )
-    report_recording(context, recording, config.dry_run, **dry_run_notice(services.settings))
+    report_recording(
+        context, recording, config.dry_run, **replaced(services, recording), **dry_run_notice(services.settings)
+    )
 
 
 def recorded_table(recording: Recording) -> str:
@@ -125,6 +128,12 @@ def log_progress(context: dg.OpExecutionContext, services: Services, total: int)
             context.log.info(f"{done} of {total} rows settled")
 
     return log
+
+
+def replaced(services: Services, recording: Recording) -> dict[str, Any]:
+    """Return metadata that shows the old subject beside the new one, of the videos whose id would be another one."""
+    found = replacements(services, recording.items)
+    return {"replaced_ids": dg.MetadataValue.md(table(replacement_rows(found), most=_SHOWN))} if found else {}
 
 
 def dry_run_notice(settings: Settings) -> dict[str, str]:

@@ -8,10 +8,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 from douban_pipeline.core.errors import SourceUnavailable
-from douban_pipeline.core.http import Fetcher
+from douban_pipeline.core.http import FetchedAnswer, Fetcher
 from douban_pipeline.core.payload import as_int
 from douban_pipeline.douban.sources import answer_values as values
 from douban_pipeline.douban.sources.answer_bodies import error_of_body, read_json
@@ -104,15 +105,29 @@ class DoubanClient:
         """
         if douban_id < SMALLEST_ID:
             raise ValueError(f"{douban_id} is no Douban id: they start at {SMALLEST_ID}")
-
-        def parse(body: bytes) -> SubjectRecord:
-            return parse_subject(body, douban_id)
-
-        key = f"subject:{douban_id}"
-        fetched = self._fetcher.cached(key, max_age, parse) or self._fetcher.get(
-            self._url, {"id": str(douban_id)}, key=key, parser_version=PARSER_VERSION, parse=parse
+        parse = partial(parse_subject, asked_id=douban_id)
+        return self.archived(douban_id, max_age=max_age) or _answer(
+            self._fetcher.get(
+                self._url, {"id": str(douban_id)}, key=_key(douban_id), parser_version=PARSER_VERSION, parse=parse
+            )
         )
-        return SubjectAnswer(fetched.value, fetched.snapshot_id, fetched.from_cache, fetched.fetched_at)
+
+    def archived(self, douban_id: int, *, max_age: timedelta | None) -> SubjectAnswer | None:
+        """Return one subject as the archive has it, without a call; None where it has none that is young enough.
+
+        Raises:
+            SubjectMissing: The source said not long ago that there is no such subject.
+        """
+        fetched = self._fetcher.cached(_key(douban_id), max_age, partial(parse_subject, asked_id=douban_id))
+        return _answer(fetched) if fetched is not None else None
+
+
+def _key(douban_id: int) -> str:
+    return f"subject:{douban_id}"
+
+
+def _answer(fetched: FetchedAnswer[SubjectRecord]) -> SubjectAnswer:
+    return SubjectAnswer(fetched.value, fetched.snapshot_id, fetched.from_cache, fetched.fetched_at)
 
 
 def parse_subject(body: bytes, asked_id: int) -> SubjectRecord:

@@ -231,7 +231,7 @@ def test_the_examples_of_the_manual_can_be_launched():
     manual = record_batch_decisions.description
     examples = [yaml.safe_load(block) for block in re.findall(r"```yaml\n(.*?)```", manual, re.DOTALL)]
     actions = {example["ops"]["select_and_record"]["config"]["action"] for example in examples}
-    assert actions == {"confirm_top1", "ignore", "clear_id", "unlock_intro"}
+    assert actions == {"confirm_top1", "ignore", "clear_id", "unlock_intro", "unlock_id"}
     for example in examples:
         assert dg.validate_run_config(record_batch_decisions, example)
     documented = set(re.findall(r"`([a-z_]+)[`:]", manual))

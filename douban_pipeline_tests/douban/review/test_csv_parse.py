@@ -94,8 +94,11 @@ def test_excels_own_line_about_the_separator_is_understood():
     [
         (b"", "文件是空的"),
         (b"\xef\xbb\xbf \r\n ", "文件是空的"),
-        (b"PK\x03\x04\x14\x00", f"这是 Excel 工作簿，不是 CSV：{SAVE_AS}"),
-        (b"\xd0\xcf\x11\xe0\xa1\xb1", f"这是 Excel 工作簿，不是 CSV：{SAVE_AS}"),
+        (b"PK\x03\x04\x14\x00", "工作簿无法读取（BadZipFile），可能已损坏或有密码；请重新保存"),
+        (
+            b"\xd0\xcf\x11\xe0\xa1\xb1",
+            f"这是 Excel 97–2003 的工作簿（xls）或有密码的工作簿：请另存为 xlsx，或{SAVE_AS.removeprefix('请')}",
+        ),
         (
             b"vod_id,action\n4,ig\0nore\n",
             f"第 2 行含有空字符（NUL）：这不是纯文本，或是没有标记的 UTF-16；{SAVE_AS}",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -13,6 +15,7 @@ from douban_pipeline.douban.review.batch.selection import SelectionError, decisi
 from douban_pipeline.douban.store.decisions import Decision
 from douban_pipeline.douban.store.states import DecisionAction, ReviewStatus
 from douban_pipeline_tests.douban.review.shelves import Case, decision_of, shelved
+from douban_pipeline_tests.harness.fixtures.library import Library, days_ago, video
 
 IGNORE = BatchDecision(DecisionAction.ignore)
 CONFIRM = BatchDecision(DecisionAction.confirm_top1)
@@ -140,7 +143,8 @@ def test_a_filter_must_restrict(library, asked):
         select_videos(library.services, VideoFilter(**asked), IGNORE)
     assert caught.value.problems == (
         "至少填写一项筛选：statuses、min_score、max_score、with_codes、type_ids、min_year、max_year、"
-        "duplicates_of 或 vod_ids",
+        "duplicates_of、id_locked、intro_locked、sources、updated_within_days、updated_before_days、locked_within_days、"
+        "locked_before_days 或 vod_ids",
     )
 
 
@@ -309,3 +313,27 @@ def test_what_a_person_decided_about_a_single_video_is_not_pushed_aside(shared_l
     library.execute(sa.insert(library.tables.decision).values(values))
     assert left_out(library, REVIEW, bulk) == ({1: why} if why else {})
     assert set(taken(library, REVIEW, bulk)) == ({2} if why else {1, 2})
+
+
+def test_locks_sources_and_times_restrict(shared_library: Library) -> None:
+    library = shared_library.renewed([video(n, vod_time=days_ago(n * 10)) for n in range(1, 7)])
+    now = library.clock.now()
+    for vod_id, source in enumerate(("person", "auto", "cms", "cms"), start=1):
+        library.set_state(vod_id, vod_douban_id=90_000_101, douban_review_status="CONFIRMED", douban_id_source=source)
+    library.set_state(1, douban_id_locked=True, douban_id_lock_time=now - timedelta(days=400))
+    library.set_state(3, douban_id_locked=True, douban_id_lock_time=now - timedelta(days=3), intro_locked=True)
+    ignore = BatchDecision(DecisionAction.ignore)
+
+    def found(**asked: Any) -> list[int]:
+        return sorted(pick.vod_id for pick in select_videos(library.services, VideoFilter(**asked), ignore).videos)
+
+    assert found(id_locked=True) == [1, 3]
+    assert found(id_locked=False) == [2, 4, 5, 6]
+    assert found(intro_locked=True) == [3]
+    assert found(sources=("cms", "person")) == [1, 3, 4]
+    assert found(locked_since=now - timedelta(days=30)) == [3]
+    assert found(locked_before=now - timedelta(days=365)) == [1]
+    assert found(updated_since=now - timedelta(days=25)) == [1, 2]
+    assert found(updated_before=now - timedelta(days=25), id_locked=False) == [4, 5, 6]
+    with pytest.raises(SelectionError, match="sources: 没有来源 'ki'"):
+        found(sources=("ki",))

@@ -272,10 +272,22 @@ class CandidateFinder:
             for question in islice(questions, 1):
                 self._search(progress, question)
                 self._ask(progress)
+        for question in questions:
+            # What goes to a person has had all its questions: another may name a candidate that settles it.
+            if not self._goes_to_a_person(progress):
+                break
+            self._search(progress, question)
+            self._ask(progress)
         found = progress.result()
         if progress.missing is not None and self._nothing_fits(progress, found):
             raise SearchIncomplete(self.search.name, progress.missing)
         return found
+
+    def _goes_to_a_person(self, progress: _Progress) -> bool:
+        found = progress.result()
+        subjects = [*progress.facts, *map(glimpsed_facts, found.hits)]
+        verdict = judge(progress.video, subjects, profile=self.profile, complete=found.complete, crowded=found.crowded)
+        return verdict.status is Status.REVIEW
 
     def _nothing_fits(self, progress: _Progress, found: FoundCandidates) -> bool:
         subjects = [*progress.facts, *map(glimpsed_facts, found.hits)]

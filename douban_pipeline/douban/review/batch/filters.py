@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from datetime import datetime
 
 from sqlalchemy import Connection, select
 
@@ -13,6 +14,7 @@ from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.sources.subject_urls import SMALLEST_ID
 from douban_pipeline.douban.store.states import ReviewStatus
 from douban_pipeline.douban.store.tables import OwnTables
+from douban_pipeline.douban.wording import ID_SOURCES
 from douban_pipeline.matching import Code
 
 MOST_ROWS = 5000
@@ -36,6 +38,13 @@ class VideoFilter:
         min_year: First year, of the CMS row; 0 for any.
         max_year: Last year; 0 for any.
         duplicates_of: The subject whose id they carry; 0 for any.
+        id_locked: Whether the id is locked; None for either.
+        intro_locked: Whether the synopsis is; None for either.
+        sources: Whose the id is: any of `wording.ID_SOURCES`.
+        updated_since: Changed in the CMS from then on.
+        updated_before: Changed in the CMS before then.
+        locked_since: The id was locked from then on.
+        locked_before: The id was locked before then.
         vod_ids: These alone.
         except_vod_ids: These not; it does not make a filter by itself.
         max_rows: At most so many, the most pressing.
@@ -50,6 +59,13 @@ class VideoFilter:
     min_year: int = 0
     max_year: int = 0
     duplicates_of: int = 0
+    id_locked: bool | None = None
+    intro_locked: bool | None = None
+    sources: tuple[str, ...] = ()
+    updated_since: datetime | None = None
+    updated_before: datetime | None = None
+    locked_since: datetime | None = None
+    locked_before: datetime | None = None
     vod_ids: tuple[int, ...] = ()
     except_vod_ids: tuple[int, ...] = ()
     max_rows: int = 100
@@ -66,6 +82,10 @@ class VideoFilter:
                 self.dated,
                 self.duplicates_of,
                 self.vod_ids,
+                self.sources,
+                self.timed,
+                self.id_locked is not None,
+                self.intro_locked is not None,
             )
         )
 
@@ -83,6 +103,11 @@ class VideoFilter:
     def dated(self) -> bool:
         """Whether it asks for a year."""
         return bool(self.min_year or self.max_year)
+
+    @property
+    def timed(self) -> bool:
+        """Whether it asks when something was changed or locked."""
+        return any((self.updated_since, self.updated_before, self.locked_since, self.locked_before))
 
     @property
     def named(self) -> bool:
@@ -130,6 +155,8 @@ def problems_of(services: Services, connection: Connection, asked: VideoFilter) 
     if asked.duplicates_of and asked.duplicates_of < SMALLEST_ID:
         problems.append(f"duplicates_of: 豆瓣 ID 不小于 {SMALLEST_ID}，现为 {asked.duplicates_of}")
     problems += _wrong_codes(asked)
+    known = "、".join(filter(None, ID_SOURCES))
+    problems += [f"sources: 没有来源 {name[:40]!r}，可以写 {known}" for name in asked.sources if name not in ID_SOURCES]
     problems += [
         f"type_ids: 没有类别 {type_id}"
         for type_id in dict.fromkeys(asked.type_ids)
@@ -145,7 +172,8 @@ def problems_of(services: Services, connection: Connection, asked: VideoFilter) 
 
 _NOTHING_SET = (
     "至少填写一项筛选：statuses、min_score、max_score、with_codes、type_ids、min_year、max_year、"
-    "duplicates_of 或 vod_ids"
+    "duplicates_of、id_locked、intro_locked、sources、updated_within_days、updated_before_days、locked_within_days、"
+    "locked_before_days 或 vod_ids"
 )
 
 

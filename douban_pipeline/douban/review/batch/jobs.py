@@ -1,6 +1,8 @@
 """A job that decides about many videos at once, by what they have in common."""
 
+import enum
 from collections.abc import Callable
+from datetime import datetime, timedelta
 from typing import Any
 
 import dagster as dg
@@ -19,15 +21,33 @@ from douban_pipeline.douban.review.batch.selection import (
     decisions_of,
     select_videos,
 )
-from douban_pipeline.douban.review.jobs import DRY_RUN, NOTHING_RECORDED, REVIEWER, dry_run_notice, report_recording
+from douban_pipeline.douban.review.jobs import (
+    DRY_RUN,
+    NOTHING_RECORDED,
+    REVIEWER,
+    dry_run_notice,
+    replaced,
+    report_recording,
+)
 from douban_pipeline.douban.review.recording.record import record
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import DecisionAction, ReviewStatus
-from douban_pipeline.douban.wording import ACTIONS
+from douban_pipeline.douban.wording import ACTIONS, ID_SOURCES
 
 _SHOWN = 500
 _EVERY = 100
 _NO_SUBJECT = Markdown("")
+
+
+class YesNo(enum.StrEnum):
+    """An answer that may be left open."""
+
+    any = "any"
+    yes = "yes"
+    no = "no"
+
+
+_YES_NO = {YesNo.any: None, YesNo.yes: True, YesNo.no: False}
 
 
 class BatchConfig(dg.Config):
@@ -77,6 +97,16 @@ class BatchConfig(dg.Config):
     duplicates_of: int = Field(
         0, description="一个豆瓣 ID：现在带有它的影片 · A subject: the videos that carry its id; 0 for any."
     )
+    id_locked: YesNo = Field(YesNo.any, description="豆瓣 ID 已锁定：yes、no，any 不限 · Whether the id is locked.")
+    intro_locked: YesNo = Field(YesNo.any, description="简介已锁定：同上 · Whether the synopsis is locked.")
+    sources: list[str] = Field(
+        default_factory=list,
+        description=f"ID 的来源：{'、'.join(filter(None, ID_SOURCES))} · Whose the id is: any of these.",
+    )
+    updated_within_days: int = Field(0, description="CMS 在这些天之内更新过，0 不限 · Changed within so many days.")
+    updated_before_days: int = Field(0, description="CMS 在这些天之前更新，0 不限 · Not changed for so many days.")
+    locked_within_days: int = Field(0, description="在这些天之内锁定，0 不限 · Locked within so many days.")
+    locked_before_days: int = Field(0, description="在这些天之前锁定，0 不限 · Locked longer ago than that.")
     vod_ids: list[int] = Field(
         default_factory=list, description="只在这些影片中选 · These videos alone (mac_vod.vod_id)."
     )
@@ -90,7 +120,7 @@ def select_and_record(
     services.ready()
     batch = _batch(config)
     try:
-        selection = select_videos(services, _filter(config), batch, progress=_looking(context))
+        selection = select_videos(services, _filter(config, services.clock.now()), batch, progress=_looking(context))
     except SelectionError as error:
         unsigned = [] if config.reviewer.strip() else ["reviewer: 请填写审核员的名字"]
         raise ProblemsError([*unsigned, *error.problems]) from error
@@ -115,7 +145,8 @@ def select_and_record(
         progress=_log_every_hundred(context, len(selection.videos)),
     )
     unlocking = {"unlocking": unsure} if unsure else {}
-    report_recording(context, recording, config.dry_run, **shown, **unlocking, **dry_run_notice(services.settings))
+    more = {**shown, **unlocking, **replaced(services, recording), **dry_run_notice(services.settings)}
+    report_recording(context, recording, config.dry_run, **more)
 
 
 def _batch(config: BatchConfig) -> BatchDecision:
@@ -130,8 +161,18 @@ def _batch(config: BatchConfig) -> BatchDecision:
     )
 
 
-def _filter(config: BatchConfig) -> VideoFilter:
+def _filter(config: BatchConfig, now: datetime) -> VideoFilter:
+    def back(days: int) -> datetime | None:
+        return now - timedelta(days=days) if days > 0 else None
+
     return VideoFilter(
+        id_locked=_YES_NO[config.id_locked],
+        intro_locked=_YES_NO[config.intro_locked],
+        sources=tuple(config.sources),
+        updated_since=back(config.updated_within_days),
+        updated_before=back(config.updated_before_days),
+        locked_since=back(config.locked_within_days),
+        locked_before=back(config.locked_before_days),
         statuses=tuple(config.statuses),
         min_score=config.min_score,
         max_score=config.max_score,
@@ -250,6 +291,16 @@ _EXAMPLES = {
         "action": DecisionAction.clear_id,
         "duplicates_of": 1292052,
         "except_vod_ids": [1024],
+    },
+    "一年前锁定、由 CMS 带来的 ID，全部解锁": {
+        "reviewer": "小王",
+        "note": "旧锁已过时",
+        "dry_run": False,
+        "action": DecisionAction.unlock_id,
+        "id_locked": YesNo.yes,
+        "sources": ["cms"],
+        "locked_before_days": 365,
+        "i_am_sure": True,
     },
     "解锁几部影片的简介": {
         "reviewer": "小王",

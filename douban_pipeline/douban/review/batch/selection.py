@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from sqlalchemy import Column, ColumnElement, Connection, RowMapping, Table, select
+from sqlalchemy import Column, ColumnElement, Connection, RowMapping, Table, false, select, true
 
 from douban_pipeline.cms.maccms import MATCH_COLUMNS, Cms
 from douban_pipeline.cms.numbers import moment_of, year_of
@@ -305,6 +305,19 @@ def _ids(tables: OwnTables, connection: Connection, asked: VideoFilter) -> list[
         conditions.append(video.c.type_id.in_(asked.type_ids))
     if asked.duplicates_of:
         conditions.append(video.c.vod_douban_id == asked.duplicates_of)
+    for locked, column in ((asked.id_locked, "douban_id_locked"), (asked.intro_locked, "intro_locked")):
+        if locked is not None:
+            conditions.append(video.c[column] == (true() if locked else false()))
+    if asked.sources:
+        conditions.append(video.c.douban_id_source.in_(asked.sources))
+    if asked.updated_since:
+        conditions.append(video.c.vod_time >= int(asked.updated_since.timestamp()))
+    if asked.updated_before:
+        conditions.append(video.c.vod_time < int(asked.updated_before.timestamp()))
+    if asked.locked_since:
+        conditions.append(video.c.douban_id_lock_time >= asked.locked_since)
+    if asked.locked_before:
+        conditions.append(video.c.douban_id_lock_time < asked.locked_before)
     found: set[int] = set()
     for named in chunks(sorted(set(asked.vod_ids))) if asked.vod_ids else [()]:
         within = [video.c.vod_id.in_(named)] if named else []

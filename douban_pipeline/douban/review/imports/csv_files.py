@@ -8,7 +8,7 @@ import difflib
 import io
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from douban_pipeline.core.errors import ProblemsError
@@ -22,6 +22,7 @@ from douban_pipeline.douban.review.imports.cells import (
     whole_number,
     yes_or_no,
 )
+from douban_pipeline.douban.review.imports.workbooks import WorkbookError, workbook_rows
 from douban_pipeline.douban.review.reading.queue import QueueEntry
 from douban_pipeline.douban.review.recording.snapshot import ReviewCandidate
 from douban_pipeline.douban.store.decisions import Decision
@@ -33,8 +34,8 @@ MOST_BYTES = 20 * 1024 * 1024
 DELIMITERS = (",", ";", "\t")
 
 _BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
-# Excel's old and new files, saved or renamed as if they were CSV.
-_WORKBOOKS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
+_WORKBOOK = b"PK\x03\x04"
+_OLD_WORKBOOK = b"\xd0\xcf\x11\xe0"
 _SAVE_AS = "请在 Excel 或 WPS 中另存为“CSV UTF-8（逗号分隔）”"
 _SEPARATOR_LINE = re.compile(r'"?sep=([,;\t])"?\s*', re.IGNORECASE)
 _QUOTES = "引号不成对，或引号后面还有文字：含逗号、引号或换行的单元格要整个放在引号里，其中的引号写两遍"
@@ -62,12 +63,14 @@ def rows_of(data: bytes, is_column: Callable[[str], bool]) -> tuple[CsvRow, Iter
     """Return the header and the rows under it.
 
     Args:
-        data: UTF-8, UTF-16 with its mark, or GB18030; separated by commas, semicolons or tabs.
+        data: UTF-8, UTF-16 with its mark, or GB18030; separated by commas, semicolons or tabs. Or a workbook (xlsx).
         is_column: Whether a cell is the head of a known column, which shows what the separator is.
 
     Raises:
         CsvError: It is empty, too large, no text, or has no header that is known.
     """
+    if data.startswith(_WORKBOOK):
+        return _of_workbook(data, is_column)
     lines = list(io.StringIO(_decoded(data), newline=""))
     match = _SEPARATOR_LINE.fullmatch(lines[0])
     first, delimiters = (1, match[1]) if match else (0, DELIMITERS)
@@ -76,6 +79,24 @@ def rows_of(data: bytes, is_column: Callable[[str], bool]) -> tuple[CsvRow, Iter
     if not any(map(is_column, header.cells)):
         raise CsvError([f"第 {header.line} 行（表头）：{header.wrong}" if header.wrong else _no_header(header)])
     return header, _rows(lines, header.line, delimiter)
+
+
+def _of_workbook(data: bytes, is_column: Callable[[str], bool]) -> tuple[CsvRow, Iterator[CsvRow]]:
+    if len(data) > MOST_BYTES:
+        raise CsvError([too_large(len(data))])
+    rows = (CsvRow(number, cells) for number, cells in workbook_rows(data))
+    try:
+        header = next((row for row in rows if not row.blank), CsvRow(1, ()))
+        # A cell behind the last head, with nothing in it, is the sheet's width and no mistake.
+        found = list(rows)
+    except WorkbookError as error:
+        raise CsvError([str(error)]) from error
+    if header.blank:
+        raise CsvError(["文件是空的"])
+    if not any(map(is_column, header.cells)):
+        raise CsvError([_no_header(header)])
+    width = len(header.cells)
+    return header, (replace(row, cells=row.cells + ("",) * (width - len(row.cells))) for row in found)
 
 
 def too_large(size: int) -> str:
@@ -95,8 +116,10 @@ def _no_header(header: CsvRow) -> str:
 def _decoded(data: bytes) -> str:
     if len(data) > MOST_BYTES:
         raise CsvError([too_large(len(data))])
-    if data.startswith(_WORKBOOKS):
-        raise CsvError([f"这是 Excel 工作簿，不是 CSV：{_SAVE_AS}"])
+    if data.startswith(_OLD_WORKBOOK):
+        raise CsvError(
+            [f"这是 Excel 97–2003 的工作簿（xls）或有密码的工作簿：请另存为 xlsx，或{_SAVE_AS.removeprefix('请')}"]
+        )
     bom, encoding = next(((bom, name) for bom, name in _BOMS if data.startswith(bom)), (b"", ""))
     text = _first_that_fits(data[len(bom) :], (encoding,) if encoding else ("utf-8", "gb18030"))
     if not text.strip():

@@ -16,6 +16,7 @@ from douban_pipeline.douban.review.jobs import (
     REVIEWER,
     dry_run_notice,
     log_progress,
+    replaced,
     report_recording,
 )
 from douban_pipeline.douban.review.recording.record import DecisionError, Recording, record
@@ -75,6 +76,7 @@ def read_and_record(context: dg.OpExecutionContext, config: ImportConfig, servic
         refused_lines=dg.MetadataValue.md(
             table([{"行": line, "原因": sentence} for line, sentence in refused], most=_SHOWN)
         ),
+        **replaced(services, recording),
         **dry_run_notice(services.settings),
     )
 
@@ -119,7 +121,7 @@ def _refused(parsed: ParsedDecisions, recording: Recording) -> list[tuple[int, s
 
 
 _MANUAL = """\
-从 CSV 导入审核决定 · Import decisions from a CSV file, filled in with Excel, WPS or an editor.
+从电子表格导入审核决定 · Import decisions from a CSV file or a workbook, filled in with Excel or WPS.
 
 {link}：
 填写 `reviewer`，看过结果再把 `dry_run` 改为 `false`。
@@ -139,8 +141,8 @@ _MANUAL = """\
 
 其余的列（片名、候选等）只供阅读，不读回。列名也可以用英文（`action`、`douban_id`、`rank`……），顺序不限。
 
-**格式。** UTF-8、Excel 的“Unicode 文本”（UTF-16）或 GB18030，以逗号、分号或制表符分隔。请存为“CSV UTF-8”，
-不要存成 xlsx。Excel 写成 1.23E+07 的 ID 已丢失末尾的数字，会被拒绝。
+**格式。** UTF-8、Excel 的“Unicode 文本”（UTF-16）或 GB18030，以逗号、分号或制表符分隔；或 Excel 工作簿
+（xlsx，取第一张工作表，放入收件夹）。Excel 写成 1.23E+07 的 ID 已丢失末尾的数字，会被拒绝。
 
 **检查与记录。** 与 `record_decisions` 相同：`dry_run: true`（默认）只检查；有误的行按文件中的行号逐行说明
 （`refused_lines`），其余照常记录。只要有一行被拒绝，运行就显示为失败，而“已记录”的都已记录。改好之后整个文件再导入一次即可，

@@ -178,6 +178,7 @@ class QueueEntry:
         facts: What is known locally, by the field names of `matching.Video`.
         candidates: The best of that verdict.
         locked: Whether the id is locked.
+        intro_locked: Whether the synopsis is.
         stale: Whether the video was changed in the CMS since that verdict.
     """
 
@@ -199,6 +200,7 @@ class QueueEntry:
     facts: Mapping[str, Any]
     candidates: tuple[ReviewCandidate, ...]
     locked: bool = False
+    intro_locked: bool = False
     stale: bool = False
 
 
@@ -254,7 +256,7 @@ def _details(
         vod_ids = [place.vod_id for place in chunk]
         verdict_ids = [place.verdict_id for place in chunk]
         query = (
-            select(*columns, video.c.douban_review_reason, video.c.douban_id_locked)
+            select(*columns, video.c.douban_review_reason, video.c.douban_id_locked, video.c.intro_locked)
             .join(video, video.c.vod_id == vod.c.vod_id)
             .where(vod.c.vod_id.in_(vod_ids))
         )
@@ -293,5 +295,6 @@ def _entry(
         # A verdict of this very moment has candidates that its score is not of.
         candidates=tuple(each for each in candidates if each.verdict_id == place.verdict_id),
         locked=row["douban_id_locked"],
+        intro_locked=row["intro_locked"],
         stale=changed_since(judged, row),
     )

@@ -9,6 +9,7 @@ import base64
 import hashlib
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from datetime import datetime
 from functools import cache
 from importlib import resources
@@ -20,7 +21,9 @@ from markupsafe import Markup
 from douban_pipeline.core.ui.launchpad_links import MOST_CHARACTERS, Launchpad
 from douban_pipeline.core.ui.presentation import local_time
 from douban_pipeline.core.ui.templates import render
+from douban_pipeline.douban.match_inputs import subject_facts
 from douban_pipeline.douban.review.reading.queue import QueueEntry, ReviewQueue
+from douban_pipeline.douban.review.recording.replacement import archived, compared
 from douban_pipeline.douban.review.recording.snapshot import (
     LARGEST_ID,
     ReviewCandidate,
@@ -79,6 +82,9 @@ def sheet_of(services: Services, queue: ReviewQueue) -> dict[str, Any]:
     settings, now = services.settings, services.clock.now()
     subjects = {candidate.douban_id for entry in queue.first for candidate in entry.candidates}
     holders = holders_of(services, subjects)
+    with_id = {entry.vod_id: entry for entry in queue.first if entry.douban_id}
+    current = {vod_id: _current(services, entry) for vod_id, entry in with_id.items()}
+    writes = _writes(services, with_id)
     titles = titles_of(services, {vod_id for each in holders.values() for vod_id in each.ends})
     return {
         # Of this library, whoever makes the sheet and when: choices wait in the browser until they are launched.
@@ -93,10 +99,46 @@ def sheet_of(services: Services, queue: ReviewQueue) -> dict[str, Any]:
         "ids": [SMALLEST_ID, LARGEST_ID],
         "labels": [[row, label] for row, label in LABELS.items()],
         "groups": [
-            {"name": _name(group), "cards": [_card(entry, holders, titles, settings.zone) for entry in group]}
+            {
+                "name": _name(group),
+                "cards": [
+                    {
+                        **_card(entry, holders, titles, settings.zone),
+                        "current": current.get(entry.vod_id),
+                        "writes": writes.get(entry.vod_id, {}),
+                    }
+                    for entry in group
+                ],
+            }
             for group in queue.groups
         ],
     }
+
+
+def _current(services: Services, entry: QueueEntry) -> dict[str, Any] | None:
+    """Return what the archive has of the subject that a video is linked to, where it is not among the candidates."""
+    if any(candidate.douban_id == entry.douban_id for candidate in entry.candidates):
+        return None
+    record = archived(services, entry.douban_id)
+    facts = asdict(subject_facts(record)) if record else {}
+    title, year = (record.title, record.year) if record else ("（资料不在存档中）", None)
+    return {"id": entry.douban_id, "title": plain(title), "year": year, "facts": _subject_rows(title, facts)}
+
+
+def _writes(services: Services, entries: Mapping[int, QueueEntry]) -> dict[int, dict[str, list[str]]]:
+    """Return by video and candidate what replacing the video's id would write, as lines."""
+    found: dict[int, dict[str, list[str]]] = {}
+    ranks = max((len(entry.candidates) for entry in entries.values()), default=0)
+    for rank in range(ranks):
+        targets = {
+            vod_id: entry.candidates[rank].douban_id
+            for vod_id, entry in entries.items()
+            if rank < len(entry.candidates) and entry.candidates[rank].douban_id != entry.douban_id
+        }
+        for each in compared(services, targets, most=len(targets)) if targets else ():
+            lines = [f"{value.name}：{value.local or '空'} → {value.written}" for value in each.values if value.written]
+            found.setdefault(each.vod_id, {})[str(each.new_id)] = [plain(line) for line in lines]
+    return found
 
 
 def plain(text: object) -> str:
@@ -122,6 +164,7 @@ def _card(
         "updated": _day(entry.updated, zone),
         "id": entry.douban_id,
         "locked": entry.locked,
+        "introLocked": entry.intro_locked,
         "status": word_for(REVIEW_STATUSES, entry.status),
         "reason": plain(entry.reason),
         "verdict": entry.verdict_id,
@@ -185,8 +228,6 @@ def _held(
 
 def _candidate(candidate: ReviewCandidate) -> dict[str, Any]:
     facts = candidate.facts
-    original = facts.get("original_title", "")
-    years = [facts.get("year"), *facts.get("release_years", ())]
     return {
         "rank": candidate.rank,
         "id": candidate.douban_id,
@@ -198,23 +239,29 @@ def _candidate(candidate: ReviewCandidate) -> dict[str, Any]:
         "rejected": bool(candidate.rejects),
         "conflicts": [plain(text) for text in candidate.conflicts.values()],
         "marks": _marks(candidate),
-        "facts": _filled(
-            {
-                "title": dict.fromkeys([candidate.title, original]),
-                "aliases": facts.get("aliases", ())[:_MOST_ALIASES],
-                "year": dict.fromkeys(years),
-                "kind": [_KINDS.get(facts.get("kind"), "")],
-                "region": facts.get("regions", ()),
-                "language": facts.get("languages", ()),
-                "director": facts.get("directors", ())[:_MOST_NAMES],
-                "actors": facts.get("actors", ())[:_MOST_NAMES],
-                "genre": facts.get("genres", ()),
-                "length": _length(facts),
-                "rating": [facts.get("rating")],
-                "votes": [shown_votes(facts.get("votes"))],
-            }
-        ),
+        "facts": _subject_rows(candidate.title, facts),
     }
+
+
+def _subject_rows(title: str, facts: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Return what is known of a subject by the rows of the comparison."""
+    years = [facts.get("year"), *facts.get("release_years", ())]
+    return _filled(
+        {
+            "title": dict.fromkeys([title, facts.get("original_title", "")]),
+            "aliases": facts.get("aliases", ())[:_MOST_ALIASES],
+            "year": dict.fromkeys(years),
+            "kind": [_KINDS.get(facts.get("kind"), "")],
+            "region": facts.get("regions", ()),
+            "language": facts.get("languages", ()),
+            "director": facts.get("directors", ())[:_MOST_NAMES],
+            "actors": facts.get("actors", ())[:_MOST_NAMES],
+            "genre": facts.get("genres", ()),
+            "length": _length(facts),
+            "rating": [facts.get("rating")],
+            "votes": [shown_votes(facts.get("votes"))],
+        }
+    )
 
 
 def shown_votes(votes: int | None) -> str:

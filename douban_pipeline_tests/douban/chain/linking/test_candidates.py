@@ -16,6 +16,7 @@ from douban_pipeline.douban.sources.errors import SubjectMissing
 from douban_pipeline.douban.sources.search import Hit, SearchAnswer, SearchIncomplete
 from douban_pipeline.douban.sources.search_chain import Chain
 from douban_pipeline.matching import Kind, Profile, Thresholds, Video
+from douban_pipeline.matching.profiles import make_profile
 from douban_pipeline_tests.harness.fixtures.clocks import START
 
 TITLE = "长河落日记事"
@@ -69,8 +70,12 @@ class Douban:
         return SubjectAnswer(record, 100 + douban_id, self.cached, START)
 
 
-def finder(engine, douban, top_n=5):
-    return CandidateFinder(engine, douban, top_n=top_n, search_age=WEEK, subject_age=WEEK)
+CALIBRATED = make_profile("calibrated")
+"""Under the profile `plan` thin records go to review, and are asked about in all forms."""
+
+
+def finder(engine, douban, top_n=5, **more):
+    return CandidateFinder(engine, douban, top_n=top_n, search_age=WEEK, subject_age=WEEK, **more)
 
 
 def hit(douban_id, title=TITLE, year=None, **known):
@@ -294,7 +299,7 @@ class Web(Engine):
 @pytest.mark.parametrize(
     ("video", "subject", "engine", "searches", "asked"),
     [
-        pytest.param(THIN, record(1), Web, 2, [1, 2], id="nobody known: the web is asked for rivals once more"),
+        pytest.param(THIN, record(1), Web, 3, [1, 2, 3], id="nobody known: the web is asked in every form"),
         pytest.param(KNOWN, crew(1), Web, 1, [1], id="people settle it"),
         pytest.param(THIN, record(1), Engine, 1, [1], id="an index of titles names all at once"),
         pytest.param(THIN, record(1, "别的片子"), Web, 1, [1], id="no namesake after all"),
@@ -302,7 +307,7 @@ class Web(Engine):
 )
 def test_a_web_search_is_asked_once_more_before_rivals_are_ruled_out(video, subject, engine, searches, asked):
     engine, douban = engine([hit(1)], [hit(1), hit(2, year=2022)], [hit(3)]), Douban(subject, record(2, year=2022))
-    found = finder(engine, douban).find(video)
+    found = finder(engine, douban, profile=CALIBRATED).find(video)
     assert (len(engine.asked), douban.asked, len(found.snapshots)) == (searches, asked, searches)
 
 
@@ -360,7 +365,7 @@ def test_nothing_is_concluded_when_what_the_rest_of_a_chain_found_does_not_fit(h
 
 
 def test_what_fits_is_good_whoever_of_a_chain_found_it():
-    found = finder(Chain([Closed(), Web([hit(1)])]), Douban(crew(1))).find(KNOWN)
+    found = finder(Chain([Closed(), Web([hit(1)])]), Douban(crew(1)), profile=CALIBRATED).find(KNOWN)
     assert ids(found) == ([1], []), "the closed one is not needed"
     assert found.complete, "the search ends here with everybody well, too"
 

@@ -6,10 +6,12 @@ import pytest
 
 from douban_pipeline.core.errors import SourceError, SourceThrottled, SourceUnavailable, SourceWall
 from douban_pipeline.demo.replay import ReplayServer
-from douban_pipeline.douban.chain.linking.candidates import CandidateFinder
+from douban_pipeline.douban.chain.linking.candidates import CandidateFinder, judge_found
 from douban_pipeline.douban.match_inputs import video_facts
+from douban_pipeline.douban.sources.douban_php import parse_subject
 from douban_pipeline.douban.sources.errors import SubjectMismatch
-from douban_pipeline.matching import Video
+from douban_pipeline.matching import Status, Video
+from douban_pipeline.matching.profiles import PLAN
 from douban_pipeline_tests.harness.fixtures.library import video
 from douban_pipeline_tests.harness.fixtures.scenario import FILMS, RIVER, WHALE, row_of, subject
 
@@ -89,7 +91,8 @@ def test_a_subject_that_is_gone_is_passed_over(stage):
         found = finder(scenario).find(facts(scenario, 4))
         assert sorted(younger.requests.keys("douban")) == ["90000101", "90000201"]
     assert ids(found) == [90_000_201]
-    assert found.requests == 3, "the answer that says so was a request too"
+    # What is left goes to a person, after all three questions.
+    assert found.requests == 5, "the answer that says so was a request too"
 
 
 @pytest.mark.parametrize(
@@ -147,3 +150,14 @@ def test_douban_suggest_is_asked_for_titles_alone(stage):
     other = finder(scenario).find(Video(9, "查无此片之谜 第三季", year=2020, aliases=("无名之谜",)))
     assert scenario.upstream.requests.keys("suggest")[1:] == ["查无此片之谜 第三季", "无名之谜", "查无此片之谜"]
     assert (other.subjects, other.hits) == ((), ())
+
+
+def test_a_video_that_goes_to_review_has_had_its_three_questions(stage):
+    """Nobody that is known of it agrees, so that a person will look: after all questions were asked."""
+    scenario = stage([row_of(RIVER, 4, vod_director="", vod_actor="某甲")], FILMS)
+    found = finder(scenario).find(facts(scenario, 4))
+    bodies = {each.douban_id: scenario.services.archive.get(each.snapshot_id).body for each in found.subjects}
+    records = {douban_id: parse_subject(body, douban_id) for douban_id, body in bodies.items()}
+    assert judge_found(facts(scenario, 4), found, records, PLAN).status is Status.REVIEW
+    forms = [f"{TITLE} 豆瓣", f"{TITLE} 2021 site:movie.douban.com/subject", f"{TITLE} 某甲 豆瓣 subject"]
+    assert asked(scenario)[0] == forms

@@ -72,6 +72,17 @@ function candidateHead(sheet, card, candidate, pick) {
   );
 }
 
+/** Returns the head of the column of the subject that the video is linked to. */
+function currentHead(current) {
+  return el(
+    "th",
+    "current",
+    el("span", "flag bad", "现有条目"),
+    el("strong", "", current.title),
+    el("span", "sub", current.year ? `${current.year} · ` : "", subjectLink(current.id)),
+  );
+}
+
 /** Returns one cell of a candidate: its words, how the matcher read them, and the points they earned. */
 function candidateCell(card, candidate, row) {
   const list = candidate.facts[row] || [];
@@ -91,24 +102,35 @@ function candidateCell(card, candidate, row) {
 
 /** Returns the comparison: a column for the video, one for each candidate. */
 function comparison(sheet, card, pick) {
-  const all = (row) => [card.facts, ...card.candidates.map((candidate) => candidate.facts)].some((facts) => facts[row]);
+  const currentFacts = card.current ? [card.current.facts] : [];
+  const all = (row) => [card.facts, ...currentFacts, ...card.candidates.map((candidate) => candidate.facts)].some((facts) => facts[row]);
   const head = el("tr", "", el("th", "local", el("span", "label", "本地"), el("strong", "", card.title)));
+  if (card.current) head.append(currentHead(card.current));
   card.candidates.forEach((candidate) => head.append(candidateHead(sheet, card, candidate, pick)));
   const body = el("tbody", "");
+  const labels = new Map(sheet.labels.map(([name, label]) => [label, name]));
+  const currentCell = (of, label) => {
+    const list = of.current.facts[labels.get(label)] || [];
+    return el("td", "current", list.length ? words(list, of.facts[labels.get(label)]) : el("span", "none", "—"));
+  };
   const row = (kind, label, local, cells) => {
     const first = el("th", "local", el("span", "label", label), local);
     first.scope = "row";
-    body.append(el("tr", kind, first, ...cells));
+    body.append(el("tr", kind, first, ...(card.current ? [currentCell(card, label)] : []), ...cells));
   };
   if (card.candidates.some((candidate) => candidate.conflicts.length)) {
     const list = (candidate) => el("td", "", el("ul", "", ...candidate.conflicts.map((text) => el("li", "", text))));
     row("conflicts", "冲突", null, card.candidates.map(list));
   }
+  if (card.candidates.some((candidate) => (card.writes[candidate.id] || []).length)) {
+    const lines = (candidate) => (card.writes[candidate.id] || []).map((text) => el("li", "", text));
+    row("writes", "替换后写入", null, card.candidates.map((each) => el("td", "", el("ul", "", ...lines(each)))));
+  }
   for (const [name, label] of sheet.labels.filter(([name]) => all(name))) {
     const local = card.facts[name] ? words(card.facts[name]) : el("span", "none", "—");
     row("", label, ["rating", "votes"].includes(name) ? null : local, card.candidates.map((each) => candidateCell(card, each, name)));
   }
-  const table = el("table", `of-${card.candidates.length}`, el("thead", "", head), body);
+  const table = el("table", `of-${card.candidates.length + (card.current ? 1 : 0)}`, el("thead", "", head), body);
   const scroll = el("div", "scroll", table);
   scroll.tabIndex = 0;
   scroll.setAttribute("role", "region");
@@ -123,6 +145,7 @@ function cardHead(sheet, card, place, total) {
   const flags = [el("span", "flag", card.status)];
   if (card.id) flags.push(el("span", "flag bad", "现有 ID ", subjectLink(card.id)));
   if (card.locked) flags.push(el("span", "flag", "ID 已锁定"));
+  if (card.introLocked) flags.push(el("span", "flag", "简介已锁定"));
   if (card.score !== null) flags.push(el("span", "flag", `首选 ${card.score.toFixed(1)} 分，确认线 ${points(sheet.confirm)}`));
   if (card.lead !== null) flags.push(el("span", "flag", `领先次优作品 ${card.lead.toFixed(1)}，至少 ${points(sheet.lead)}`));
   const head = el(
@@ -190,6 +213,7 @@ class Card {
     add("rematch", "r", "重新匹配");
     row.append(button("lock toggle", "l", "锁定", () => this.toggle("lock")));
     row.append(button("accept toggle", "a", "接受冲突", () => this.toggle("accept")));
+    row.append(button("intro toggle", "s", this.data.introLocked ? "解锁简介" : "锁定简介", () => this.toggle("intro")));
     const search = `https://search.douban.com/movie/subject_search?search_text=${encodeURIComponent(this.data.search)}&cat=1002`;
     row.append(link("", search, "在豆瓣搜索 ↗"));
     return row;
@@ -212,8 +236,8 @@ class Card {
   }
 
   get row() {
-    const decision = decisionOf(this.data, this.choice, this.sheet.ids);
-    return decision && rowOf(decision);
+    const made = [decisionOf(this.data, this.choice, this.sheet.ids), introDecisionOf(this.data, this.choice)];
+    return made.filter(Boolean).map(rowOf).join("") || null;
   }
 
   /** Chooses what a button says; pressed again, it is not chosen any more. */
@@ -247,7 +271,7 @@ class Card {
     for (const made of this.element.querySelectorAll("[data-pick]")) {
       made.setAttribute("aria-pressed", String(made.dataset.pick === choice.pick));
     }
-    for (const name of ["lock", "accept"]) {
+    for (const name of ["lock", "accept", "intro"]) {
       this.element.querySelector(`button.${name}`).setAttribute("aria-pressed", String(choice[name]));
     }
     const ignore = this.element.querySelector("button.ignore");

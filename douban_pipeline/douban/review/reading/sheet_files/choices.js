@@ -2,7 +2,7 @@
 /* What was chosen for each card: what it means as a decision, what speaks against it, undoing, and keeping it in the
    browser. A choice names what was pressed; only `decisionOf` knows what that comes to. */
 
-const NOTHING = Object.freeze({ pick: "", typed: "", days: 0, lock: false, accept: false });
+const NOTHING = Object.freeze({ pick: "", typed: "", days: 0, lock: false, accept: false, intro: false });
 const IGNORED_DAYS = [30, 180, 0];
 const KEPT_DAYS = 90;
 const DAY = 86400000;
@@ -48,10 +48,16 @@ function decisionOf(card, choice, ids) {
   return named(found ? "choose" : "set_id", lock);
 }
 
+/** Returns the decision about the synopsis, which goes beside any other; null for none. */
+function introDecisionOf(card, choice) {
+  return choice.intro ? { vod_id: card.vod, action: card.introLocked ? "unlock_intro" : "lock_intro" } : null;
+}
+
 /** Returns a choice in words. */
 function wordsOf(card, choice, ids) {
   const decision = decisionOf(card, choice, ids);
-  if (!decision) return choice.pick === "id" && choice.typed ? "豆瓣 ID 不完整" : "";
+  const intro = choice.intro ? (card.introLocked ? "解锁简介" : "锁定简介") : "";
+  if (!decision) return choice.pick === "id" && choice.typed ? "豆瓣 ID 不完整" : intro;
   const candidate = card.candidates.find((each) => each.id === decision.douban_id);
   const subject = candidate ? `候选 ${candidate.rank}《${candidate.title}》${candidate.id}` : `豆瓣 ID ${decision.douban_id}`;
   const told = {
@@ -64,7 +70,7 @@ function wordsOf(card, choice, ids) {
     unlock_id: "解锁 ID",
     lock_id: `锁定现有 ID ${card.id}`,
   }[decision.action];
-  return told + (decision.lock ? "，并锁定 ID" : "") + (decision.accept_conflicts ? "，接受冲突" : "");
+  return told + (decision.lock ? "，并锁定 ID" : "") + (decision.accept_conflicts ? "，接受冲突" : "") + (intro ? `；${intro}` : "");
 }
 
 /** Returns what a reviewer should know of a choice before launching it; `others` are cards given the same subject. */
@@ -132,8 +138,9 @@ class Choices {
   }
 
   of(card) {
-    const { pick, typed, days, lock, accept } = { ...NOTHING, ...this.made[this.key(card)] };
-    return { pick: String(pick), typed: String(typed), days: Number(days) || 0, lock: lock === true, accept: accept === true };
+    const { pick, typed, days, lock, accept, intro } = { ...NOTHING, ...this.made[this.key(card)] };
+    const yes = { lock: lock === true, accept: accept === true, intro: intro === true };
+    return { pick: String(pick), typed: String(typed), days: Number(days) || 0, ...yes };
   }
 
   /** Changes a choice. What is typed sign by sign is undone at once. */
@@ -147,7 +154,7 @@ class Choices {
 
   put(card, choice) {
     const key = this.key(card);
-    const none = !choice.pick && !choice.lock && !choice.accept;
+    const none = !choice.pick && !choice.lock && !choice.accept && !choice.intro;
     if (none) delete this.made[key];
     else this.made[key] = { ...choice, at: Date.now() };
     this.save();

@@ -154,6 +154,7 @@ const CARD_KEYS = {
   r: (card) => card.pick("rematch"),
   l: (card) => card.toggle("lock"),
   a: (card) => card.toggle("accept"),
+  s: (card) => card.toggle("intro"),
 };
 
 function press(event) {

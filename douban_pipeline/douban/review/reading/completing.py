@@ -1,0 +1,125 @@
+"""Candidates that the search named and nobody asked Douban about: asked now, so that all cards are alike.
+
+It comes after everything else: at most so many requests a queue, a fifth of that while due videos wait, and none where
+the source has no allowance left. What was judged stays as it is: the points and conflicts here are of this moment, and
+only shown. The answers go into the archive, so that the next queue, and the next verdict, ask for none of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import timedelta
+
+from douban_pipeline.core.errors import SourceError
+from douban_pipeline.douban.chain.due.due_videos import DueVideos
+from douban_pipeline.douban.match_inputs import profile_of, subject_facts
+from douban_pipeline.douban.review.reading.queue import QueueEntry, ReviewQueue
+from douban_pipeline.douban.review.recording.snapshot import ReviewCandidate
+from douban_pipeline.douban.services import Services
+from douban_pipeline.douban.sources.douban_php import SubjectRecord
+from douban_pipeline.douban.sources.errors import SubjectMismatch, SubjectMissing
+from douban_pipeline.matching import Video, compare
+
+_BUSY_SHARE = 5
+_MOST_TIME = timedelta(minutes=5)
+
+
+@dataclass(slots=True)
+class CompletedCandidates:
+    """What became of the candidates that nobody had asked about: asked now, known from the archive, or left."""
+
+    requests: int = 0
+    known: int = 0
+    left: int = 0
+
+
+class _Asking:
+    """Asks for subjects as long as there is allowance; each subject once."""
+
+    def __init__(self, services: Services, most: int) -> None:
+        self.services = services
+        self.done = CompletedCandidates()
+        self.until = services.clock.now() + _MOST_TIME
+        waiting = DueVideos(services.engine, services.tables, services.settings, services.clock).overview()
+        self.most = most // _BUSY_SHARE if waiting else most
+        self.found: dict[int, SubjectRecord | None] = {}
+
+    def record(self, douban_id: int) -> SubjectRecord | None:
+        """Return a subject, None where it is not there or cannot be asked for now."""
+        if douban_id not in self.found:
+            self.found[douban_id] = self._ask(douban_id)
+        return self.found[douban_id]
+
+    def _ask(self, douban_id: int) -> SubjectRecord | None:
+        settings, douban = self.services.settings, self.services.douban
+        try:
+            known = douban.archived(douban_id, max_age=settings.subject_cache_age)
+        except SubjectMissing:
+            return None
+        if known is not None:
+            self.done.known += 1
+            return known.record
+        if self.done.requests >= self.most or self.services.clock.now() >= self.until:
+            self.done.left += 1
+            return None
+        self.done.requests += 1
+        try:
+            return douban.subject(douban_id, max_age=None).record
+        except (SubjectMissing, SubjectMismatch):
+            return None
+        except SourceError:
+            # Closed, out of quota or ill: nothing more is asked for. The verdicts do not depend on it.
+            self.most = 0
+            self.done.left += 1
+            return None
+
+
+def completed(services: Services, queue: ReviewQueue, *, most: int) -> tuple[ReviewQueue, CompletedCandidates]:
+    """Return the queue with what Douban says of candidates that were known from the search only.
+
+    Args:
+        services: Sources, archive and settings.
+        queue: The queue as it was judged.
+        most: Requests at most.
+    """
+    asking = _Asking(services, most)
+    groups = tuple(tuple(_completed(services, entry, asking) for entry in group) for group in queue.groups)
+    return replace(queue, groups=groups), asking.done
+
+
+def _completed(services: Services, entry: QueueEntry, asking: _Asking) -> QueueEntry:
+    if all(candidate.fetched for candidate in entry.candidates):
+        return entry
+    video = Video(**entry.facts)
+    return replace(entry, candidates=tuple(_all_of(services, video, entry.candidates, asking)))
+
+
+def _all_of(
+    services: Services, video: Video, candidates: Sequence[ReviewCandidate], asking: _Asking
+) -> list[ReviewCandidate]:
+    profile = profile_of(services.settings)
+    found = []
+    for candidate in candidates:
+        record = None if candidate.fetched else asking.record(candidate.douban_id)
+        if record is None:
+            found.append(candidate)
+            continue
+        subject = subject_facts(record)
+        comparison = compare(video, subject, profile.weights, profile.thresholds)
+        items = tuple(item.to_json() for item in comparison.items)
+        found.append(
+            replace(
+                candidate,
+                title=subject.title,
+                year=subject.year,
+                score=comparison.score,
+                points={item["name"]: item["points"] for item in items},
+                items=items,
+                conflicts={finding.code: finding.text for finding in comparison.findings},
+                rejects=tuple(comparison.rejects),
+                facts=asdict(subject),
+                fetched=True,
+            )
+        )
+    return found
