@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import os
 import socket
+import sqlite3
 import uuid
 from collections.abc import Iterator, Set
 from contextlib import contextmanager
@@ -24,7 +25,7 @@ from typing import NoReturn
 import alembic.util
 import pytest
 from hypothesis import settings
-from sqlalchemy import create_engine, make_url
+from sqlalchemy import Engine, create_engine, event, make_url
 from sqlalchemy.exc import OperationalError
 
 pytest_plugins = [
@@ -129,6 +130,21 @@ def missing(name: str, message: str) -> NoReturn:
 DATABASE_OPTIONS = {"mariadb": "DEFAULT CHARACTER SET utf8", "postgres": "ENCODING 'UTF8' TEMPLATE template0"}
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _sqlite_does_not_wait_for_the_disk() -> Iterator[None]:
+    """Leave it to the system when files of this process are written: what tests kill are processes, not machines."""
+
+    def connected(connection: object, _record: object) -> None:
+        if isinstance(connection, sqlite3.Connection):
+            connection.execute("PRAGMA synchronous = OFF")
+
+    event.listen(Engine, "connect", connected)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("douban_pipeline.core.database._SQLITE_SYNCHRONOUS", "OFF")
+        yield
+    event.remove(Engine, "connect", connected)
+
+
 @contextmanager
 def new_database(server_name: str) -> Iterator[str]:
     """Yield the address of a new, empty database, dropped afterwards."""
@@ -137,6 +153,8 @@ def new_database(server_name: str) -> Iterator[str]:
     try:
         with server.connect() as connection:
             connection.exec_driver_sql(f"CREATE DATABASE {name} {DATABASE_OPTIONS[server_name]}")
+            if server.dialect.name == "postgresql":  # its commits need not outlive the machine
+                connection.exec_driver_sql(f"ALTER DATABASE {name} SET synchronous_commit = off")
     except OperationalError as error:
         pytest.fail(f"{server_name} answers but refuses: {error}")
     try:
@@ -155,11 +173,24 @@ def mariadb_url() -> Iterator[str]:
         yield url
 
 
-@pytest.fixture
-def postgres_url() -> Iterator[str]:
-    """A new, empty database, dropped afterwards."""
+@pytest.fixture(scope="session")
+def _postgres_database() -> Iterator[str]:
+    """One database that one test after another gets: making and dropping one takes longer than most tests."""
     with new_database("postgres") as url:
         yield url
+
+
+@pytest.fixture
+def postgres_url(_postgres_database: str) -> str:
+    """An empty database."""
+    engine = create_engine(_postgres_database, isolation_level="AUTOCOMMIT")
+    others = "datname = current_database() AND pid <> pg_backend_pid()"
+    with engine.connect() as connection:
+        connection.exec_driver_sql(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {others}")
+        connection.exec_driver_sql("DROP SCHEMA public CASCADE")
+        connection.exec_driver_sql("CREATE SCHEMA public")
+    engine.dispose()
+    return _postgres_database
 
 
 @pytest.fixture

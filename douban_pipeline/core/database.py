@@ -27,6 +27,9 @@ _SCHEMES = {
 }
 """How a URL of each backend begins that `open_engine` can open."""
 
+_SQLITE_SYNCHRONOUS = "NORMAL"
+"""What survives the machine's end: with NORMAL, in write-ahead mode, every commit but perhaps the last ones."""
+
 _READ_OPTION = "douban_pipeline_read"
 _USED_AT = "douban_pipeline_used_at"
 _FRESH_SECONDS = 1.0
@@ -161,7 +164,7 @@ def _open_sqlite(url: URL) -> Engine:
     def _prepare(connection: Any, _record: object) -> None:
         connection.isolation_level = None  # SQLAlchemy says when a transaction begins, not the driver
         _write_ahead(connection)
-        connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute(f"PRAGMA synchronous = {_SQLITE_SYNCHRONOUS}")
 
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:

@@ -1,7 +1,7 @@
 """Hundreds of decisions, fifty of them bad: the good ones are applied and logged, the bad ones are refused with a
 sentence, and taking the batch back restores every byte but those that somebody else changed since.
 
-``DOUBAN_TEST_DECISIONS`` says how many (360 by default, more than any step takes at once; 1000 takes some minutes).
+``DOUBAN_TEST_DECISIONS`` says how many (270 by default, more than any step takes at once; 1000 takes some minutes).
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from douban_pipeline.douban.store.decisions import Decision
 from douban_pipeline.douban.store.states import DecisionAction as Do
 from douban_pipeline.douban.writes.revert import ChangeSelection, revert
 from douban_pipeline_tests.douban.intros.room import KEY
-from douban_pipeline_tests.harness.fixtures.library import fresh_mariadb, video
+from douban_pipeline_tests.harness.fixtures.library import Library, video
 from douban_pipeline_tests.harness.fixtures.scenario import Scenario, row_of, subject
 
 pytestmark = pytest.mark.mariadb
 
 Rows = dict[int, dict[str, Any]]
 
-DECISIONS = int(os.environ.get("DOUBAN_TEST_DECISIONS", "360"))
+DECISIONS = int(os.environ.get("DOUBAN_TEST_DECISIONS", "270"))
 BAD = 50
 GOOD = DECISIONS - BAD
 EACH = GOOD // len(Do)
@@ -191,7 +191,7 @@ def _bad(site: Site) -> dict[str, list[int]]:
 
 
 def _furnished(
-    stage: Callable[..., Scenario], site: Site, url: str, about: dict[Do, list[int]], todo: dict[str, list[int]]
+    stage: Callable[..., Scenario], site: Site, server: Library, about: dict[Do, list[int]], todo: dict[str, list[int]]
 ) -> Scenario:
     """Return the site as reviewers find it: matched and synced, some of it locked, and no intro due but by order."""
     given = {
@@ -202,7 +202,7 @@ def _furnished(
         "bulk_unlockers": ("小王",),
     }
     model = {"ai_intros": True, "openrouter_api_key": KEY, "intros_per_run": 500}
-    scenario = stage(site.rows, site.subjects, url=url, **given, **model)
+    scenario = stage(site.rows, site.subjects, on=server, **given, **model)
     scenario = scenario.under(llm_url=scenario.upstream.llm_url)
     library, now = scenario.library, scenario.clock.now()
     video = library.tables.video
@@ -325,41 +325,40 @@ def _edit(scenario: Scenario, site: Site, about: dict[Do, list[int]]) -> dict[in
 
 
 @pytest.mark.long
-def test_of_hundreds_of_decisions_fifty_are_bad(stage: Callable[..., Scenario]) -> None:
+def test_of_hundreds_of_decisions_fifty_are_bad(stage: Callable[..., Scenario], mariadb_library: Library) -> None:
     site = Site()
     about, todo = _good(site), _bad(site)
     requested = random.Random(1).sample(site.requested, GOOD + BAD)
-    with fresh_mariadb() as url:
-        scenario = _furnished(stage, site, url, about, todo)
-        library = scenario.library
-        signed = {"reviewer": "小王", "note": "人工核对", "run_id": "launch", "dry_run": False}
-        recording = record(scenario.services, requested, **signed)
-        later = sum(len(todo[name]) for name in ("renamed", "relinked", "deleted"))
-        assert Counter(item.status for item in recording.items) == {"recorded": GOOD + later, "refused": BAD - later}
-        _meddle(scenario, site, todo)
-        before, states, logged = _rows(scenario), _states(scenario), len(library.log())
+    scenario = _furnished(stage, site, mariadb_library, about, todo)
+    library = scenario.library
+    signed = {"reviewer": "小王", "note": "人工核对", "run_id": "launch", "dry_run": False}
+    recording = record(scenario.services, requested, **signed)
+    later = sum(len(todo[name]) for name in ("renamed", "relinked", "deleted"))
+    assert Counter(item.status for item in recording.items) == {"recorded": GOOD + later, "refused": BAD - later}
+    _meddle(scenario, site, todo)
+    before, states, logged = _rows(scenario), _states(scenario), len(library.log())
 
-        _play_until_quiet(scenario)
-        decisions = scenario.decisions()
-        assert Counter(row["state"] for row in decisions) == {"applied": GOOD, "refused": BAD}
-        refused = [row["state_reason"] for row in decisions if row["state"] == "refused"]
-        assert all(re.search("[一-鿿]{2}", reason) for reason in refused), refused
-        assert len({re.sub(r"\d+|《.*?》", "", reason) for reason in refused}) > 15, "each says what is wrong with it"
-        _assert_told_in_full(decisions, library.log()[logged:], _differences(before, _rows(scenario)))
+    _play_until_quiet(scenario)
+    decisions = scenario.decisions()
+    assert Counter(row["state"] for row in decisions) == {"applied": GOOD, "refused": BAD}
+    refused = [row["state_reason"] for row in decisions if row["state"] == "refused"]
+    assert all(re.search("[一-鿿]{2}", reason) for reason in refused), refused
+    assert len({re.sub(r"\d+|《.*?》", "", reason) for reason in refused}) > 15, "each says what is wrong with it"
+    _assert_told_in_full(decisions, library.log()[logged:], _differences(before, _rows(scenario)))
 
-        kept = _edit(scenario, site, about)
-        undo = {"operator": "小李", "reason": "整批有误", "dry_run": False}
-        results = revert(library.change_log("undo"), ChangeSelection(batch_id=recording.batch_id), **undo)
-        assert _differences(before, _rows(scenario)) == kept
-        # What was matched since, or written over, cannot be taken back any more.
-        matched = {vod_id for action in (Do.clear_id, Do.rematch) for vod_id in about[action][::IN_SCOPE]}
-        held = {row["vod_id"] for row in scenario.decisions() if row["state"] == "applied"}
-        assert held == matched.intersection(about[Do.rematch]) | _written_over(about)
-        assert sum(row["state"] == "reverted" for row in scenario.decisions()) == GOOD - len(held)
-        assert {result.vod_id for result in results if result.skipped} == held | set(about[Do.choose][:EDITED])
-        now = _states(scenario)
-        moved = {vod_id for vod_id in now if now[vod_id] != states[vod_id]}
-        assert moved <= {*kept, *matched, *itertools.chain(*todo.values())}
-        # Nor is anything that was taken back written again.
-        _play_until_quiet(scenario, reported=frozenset({"writes_take_hold", "locked_untouched"}))
-        assert _differences(before, _rows(scenario)) == kept
+    kept = _edit(scenario, site, about)
+    undo = {"operator": "小李", "reason": "整批有误", "dry_run": False}
+    results = revert(library.change_log("undo"), ChangeSelection(batch_id=recording.batch_id), **undo)
+    assert _differences(before, _rows(scenario)) == kept
+    # What was matched since, or written over, cannot be taken back any more.
+    matched = {vod_id for action in (Do.clear_id, Do.rematch) for vod_id in about[action][::IN_SCOPE]}
+    held = {row["vod_id"] for row in scenario.decisions() if row["state"] == "applied"}
+    assert held == matched.intersection(about[Do.rematch]) | _written_over(about)
+    assert sum(row["state"] == "reverted" for row in scenario.decisions()) == GOOD - len(held)
+    assert {result.vod_id for result in results if result.skipped} == held | set(about[Do.choose][:EDITED])
+    now = _states(scenario)
+    moved = {vod_id for vod_id in now if now[vod_id] != states[vod_id]}
+    assert moved <= {*kept, *matched, *itertools.chain(*todo.values())}
+    # Nor is anything that was taken back written again.
+    _play_until_quiet(scenario, reported=frozenset({"writes_take_hold", "locked_untouched"}))
+    assert _differences(before, _rows(scenario)) == kept

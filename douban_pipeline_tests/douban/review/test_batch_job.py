@@ -11,7 +11,6 @@ import yaml
 from douban_pipeline.douban.review.batch.jobs import BatchConfig, record_batch_decisions
 from douban_pipeline_tests.douban.review.launched import launched
 from douban_pipeline_tests.douban.review.shelves import Case, shelved
-from douban_pipeline_tests.harness.fixtures.library import fresh_mariadb
 from douban_pipeline_tests.harness.fixtures.scenario import telling
 
 REVIEW = {"statuses": ["REVIEW"]}
@@ -188,30 +187,29 @@ def test_a_secret_of_the_environment_cannot_be_written_down(scenario, monkeypatc
 
 
 @pytest.mark.mariadb
-def test_a_few_hundred_with_some_bad_ones(stage):
-    with fresh_mariadb() as url:
-        scenario = stage(url=url)
-        shelf(
-            scenario,
-            *(
-                Case(vod_id, {"vod_hits": vod_id}, verdict={"score": 70.0} if vod_id % 10 == 3 else {})
-                for vod_id in range(1, 301)
-            ),
-        )
-        # A subject that two videos would get: neither does.
-        table = scenario.library.tables.candidate
-        scenario.library.execute(table.update().where(table.c.vod_id.in_([100, 200])).values(douban_id=90_000_999))
-        run = launch(scenario, action="confirm_top1", max_rows=260, **REVIEW)
-        assert not run.success
-        assert "已记录 258 条，拒绝 2 条" in run.failure.splitlines()[0]
-        assert set(re.findall(r"（影片 (\d+)《", run.failure)) == {"100", "200"}
-        states = telling(scenario.decisions(), "state")
-        assert (states.count(("pending",)), states.count(("refused",))) == (258, 2)
-        reported = [entry.user_message for entry in scenario.instance.all_logs(run.run_id)]
-        assert [line for line in reported if "settled" in line] == [
-            f"{done} of 260 decisions settled" for done in (100, 200, 260)
-        ]
-        assert "300 videos match: 260 selected, 30 left out, 10 beyond max_rows" in reported
+def test_a_few_hundred_with_some_bad_ones(stage, mariadb_library):
+    scenario = stage(on=mariadb_library)
+    shelf(
+        scenario,
+        *(
+            Case(vod_id, {"vod_hits": vod_id}, verdict={"score": 70.0} if vod_id % 10 == 3 else {})
+            for vod_id in range(1, 301)
+        ),
+    )
+    # A subject that two videos would get: neither does.
+    table = scenario.library.tables.candidate
+    scenario.library.execute(table.update().where(table.c.vod_id.in_([100, 200])).values(douban_id=90_000_999))
+    run = launch(scenario, action="confirm_top1", max_rows=260, **REVIEW)
+    assert not run.success
+    assert "已记录 258 条，拒绝 2 条" in run.failure.splitlines()[0]
+    assert set(re.findall(r"（影片 (\d+)《", run.failure)) == {"100", "200"}
+    states = telling(scenario.decisions(), "state")
+    assert (states.count(("pending",)), states.count(("refused",))) == (258, 2)
+    reported = [entry.user_message for entry in scenario.instance.all_logs(run.run_id)]
+    assert [line for line in reported if "settled" in line] == [
+        f"{done} of 260 decisions settled" for done in (100, 200, 260)
+    ]
+    assert "300 videos match: 260 selected, 30 left out, 10 beyond max_rows" in reported
 
 
 # --- the launchpad ----------------------------------------------------------------------------------------------------

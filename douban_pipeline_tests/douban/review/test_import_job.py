@@ -18,7 +18,6 @@ from douban_pipeline.douban.review.reading.queue import review_queue_of
 from douban_pipeline.douban.wording import ACTIONS
 from douban_pipeline_tests.douban.review.launched import launched
 from douban_pipeline_tests.douban.review.shelves import Case, shelved
-from douban_pipeline_tests.harness.fixtures.library import fresh_mariadb
 from douban_pipeline_tests.harness.fixtures.scenario import (
     FILMS,
     RIVER,
@@ -154,15 +153,14 @@ def test_a_dry_run_records_nothing_and_tells_the_same(shelf):
 
 
 @pytest.mark.mariadb
-def test_a_thousand_lines_on_a_server(stage, tmp_path):
-    with fresh_mariadb() as url:
-        scenario = stage(url=url, home=tmp_path / "home")
-        scenario.library = shelved(scenario.library, [Case(vod_id) for vod_id in range(1, 1001)])
-        lines = "".join(f"{vod_id},{'忽略' if vod_id % 100 else '忽咯'},{vod_id % 7}\n" for vod_id in range(1, 1001))
-        put(scenario, "large.csv", ("vod_id,决定,天数\n" + lines).encode("gb18030"))
-        run = launch(scenario, file="large.csv")
-        assert run.failure.splitlines()[0].endswith("已记录 990 条，拒绝 10 条")
-        assert len(scenario.decisions()) == 990
+def test_a_thousand_lines_on_a_server(stage, mariadb_library, tmp_path):
+    scenario = stage(on=mariadb_library, home=tmp_path / "home")
+    scenario.library = shelved(scenario.library, [Case(vod_id) for vod_id in range(1, 1001)])
+    lines = "".join(f"{vod_id},{'忽略' if vod_id % 100 else '忽咯'},{vod_id % 7}\n" for vod_id in range(1, 1001))
+    put(scenario, "large.csv", ("vod_id,决定,天数\n" + lines).encode("gb18030"))
+    run = launch(scenario, file="large.csv")
+    assert run.failure.splitlines()[0].endswith("已记录 990 条，拒绝 10 条")
+    assert len(scenario.decisions()) == 990
 
 
 # --- what is wrong with a launch --------------------------------------------------------------------------------------

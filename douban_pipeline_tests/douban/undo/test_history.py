@@ -12,6 +12,7 @@ import yaml
 
 from douban_pipeline.douban.undo.jobs import HistoryConfig, video_history
 from douban_pipeline.douban.writes.changes import Change
+from douban_pipeline_tests.harness.fixtures.library import build_library
 from douban_pipeline_tests.harness.fixtures.scenario import CLOCKS, FILMS, RIVER, TRAM, WHALE, row_of
 
 EVIL = "<script>|*_`[x](http://e.org)"
@@ -113,7 +114,8 @@ def test_a_whole_life(scenario):
 
 @pytest.mark.mariadb
 def test_on_a_real_server_it_is_reported_alike(stage, scenario, mariadb_url):
-    real = stage([row_of(RIVER, 4), row_of(WHALE, 5), row_of(TRAM, 6)], FILMS, url=mariadb_url, **ALONE)
+    server = build_library(mariadb_url)  # of its own: numbers begin with 1, as in a file
+    real = stage([row_of(RIVER, 4), row_of(WHALE, 5), row_of(TRAM, 6)], FILMS, on=server, **ALONE)
     pages = []
     for each in (scenario, real):
         assert each.play(4).success

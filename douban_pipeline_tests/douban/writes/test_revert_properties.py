@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from douban_pipeline.douban.writes.changes import Change
 from douban_pipeline.douban.writes.revert import ChangeSelection, revert
-from douban_pipeline_tests.harness.fixtures.library import Library, build_library, fresh_mariadb, video
+from douban_pipeline_tests.harness.fixtures.library import Library, video
 
 VIDEOS = (7, 8)
 COLUMNS = ("vod_douban_id", "vod_year", "vod_content")
@@ -41,16 +38,6 @@ selections = st.sampled_from(
         *({"vod_ids": (7,)}, {"vod_ids": VIDEOS}, {"vod_ids": (8,), "batch_id": "a"}, {"rule_version": "test"}),
     )
 )
-
-
-@pytest.fixture(scope="module", params=["sqlite", pytest.param("mariadb", marks=pytest.mark.mariadb)])
-def base(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
-    if request.param == "sqlite":
-        with build_library(f"sqlite:///{tmp_path_factory.mktemp('undo') / 'library.sqlite'}") as library:
-            yield library
-    else:
-        with fresh_mariadb() as url, build_library(url) as library:
-            yield library
 
 
 def value_of(column: str, number: int) -> object:
@@ -97,8 +84,8 @@ def reported(library: Library) -> dict[int, dict[str, object]]:
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(history=acts, selection=selections)
-def test_a_dry_run_tells_what_happens_and_a_revert_taken_back_leaves_no_trace(base, history, selection):
-    library = base.renewed([video(vod_id) for vod_id in VIDEOS])
+def test_a_dry_run_tells_what_happens_and_a_revert_taken_back_leaves_no_trace(shared_library, history, selection):
+    library = shared_library.renewed([video(vod_id) for vod_id in VIDEOS])
     for act in history:
         do(library, act)
         library.clock.advance(minutes=1)

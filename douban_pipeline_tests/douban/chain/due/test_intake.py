@@ -379,10 +379,10 @@ def test_a_state_that_a_run_writes_at_the_same_time_is_not_undone(library):
 
 
 @pytest.mark.mariadb
-def test_a_state_is_held_while_it_is_compared(mariadb_url):
+def test_a_state_is_held_while_it_is_compared(mariadb_library):
     """SQLite lets one writer in at a time by itself."""
     refused = []
-    with build_library(mariadb_url, [video(7)]) as library:
+    with mariadb_library.renewed([video(7)]) as library:
         library.set_cms(7, vod_time=unix(START))
         cms = library.cms
 

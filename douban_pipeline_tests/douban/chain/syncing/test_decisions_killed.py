@@ -62,8 +62,8 @@ ACTIONS = [
 ]
 
 
-def a_linked_video(stage, url=""):
-    scenario = stage([row_of(WHALE, 5, vod_douban_id=WHALE["id"])], FILMS, url=url, douban_concurrency=1)
+def a_linked_video(stage, server=None):
+    scenario = stage([row_of(WHALE, 5, vod_douban_id=WHALE["id"])], FILMS, on=server, douban_concurrency=1)
     assert scenario.play().success
     scenario.clock.advance(minutes=1)
     return scenario
@@ -120,9 +120,9 @@ def test_a_decision_is_applied_once(linked, monkeypatch, point, action, douban_i
 
 @pytest.mark.mariadb
 @pytest.mark.parametrize("point", [POINTS[2], POINTS[3], POINTS[6], POINTS[9]])
-def test_a_decision_is_applied_once_on_the_cms_s_real_tables(stage, mariadb_url, monkeypatch, point):
+def test_a_decision_is_applied_once_on_the_cms_s_real_tables(stage, mariadb_library, monkeypatch, point):
     test_a_decision_is_applied_once(
-        a_linked_video(stage, mariadb_url), monkeypatch, point, "set_id", TRAM["id"], {"lock": True}
+        a_linked_video(stage, mariadb_library), monkeypatch, point, "set_id", TRAM["id"], {"lock": True}
     )
 
 

@@ -284,7 +284,7 @@ def test_one_run_over_several_shards_does_the_same_work_as_a_run_for_each(stage)
 
 
 @pytest.mark.mariadb
-def test_on_the_cms_s_real_tables(stage, mariadb_url):
+def test_on_the_cms_s_real_tables(stage, mariadb_library):
     entry = subject(
         90_000_101, "长河落日记事", 2021, actors=["𠮷田", "张三"], summary="好看😀的'片'", writers=["O'Brien"]
     )
@@ -292,7 +292,7 @@ def test_on_the_cms_s_real_tables(stage, mariadb_url):
         row_of(entry, 4, vod_actor="张三", vod_content="", vod_director="内详"),
         row_of(WHALE, 5, vod_douban_id=90_000_102, vod_name="蓝鲸与灯塔守望者 "),
     ]
-    scenario = stage(rows, [entry, WHALE], url=mariadb_url)
+    scenario = stage(rows, [entry, WHALE], on=mariadb_library)
     before = scenario.library.all_bytes()
     run = scenario.run()
     assert (run.success, run.failed_guards, run.metadata("synced_fields")["written"]) == (True, set(), 2)
