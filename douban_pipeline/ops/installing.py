@@ -88,7 +88,7 @@ def _shown(value: object) -> str:
     if isinstance(value, frozenset):
         return ", ".join(str(item) for item in sorted(value)) or "—"
     if isinstance(value, tuple):
-        return ", ".join(value) or "—"
+        return ", ".join(str(item) for item in value) or "—"
     if isinstance(value, SecretStr):
         return "set" if value.get_secret_value() else "—"
     if isinstance(value, dict):
