@@ -7,13 +7,12 @@ import logging
 import ssl
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, timedelta
 from email.utils import parsedate_to_datetime
 from functools import cache
 from random import Random
 from types import TracebackType
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 from urllib.parse import urljoin
 
 import httpx
@@ -25,55 +24,21 @@ from douban_pipeline.core.deadline import Deadline
 from douban_pipeline.core.errors import NotFound, SourceError, SourceThrottled, SourceUnavailable, SourceWall
 from douban_pipeline.core.gate import Gate
 from douban_pipeline.core.gate_rules import THROTTLE_JITTER
+from douban_pipeline.core.http_answers import Admit, FetchedAnswer, HttpExchange, HttpRequest, Refuse
 from douban_pipeline.core.payload import DEFAULT_RULES, AnswerRules
 
 T = TypeVar("T")
-Refuse = Callable[[int, httpx.Headers, bytes], None]
-"""Raises the `SourceError` that status, headers and body of an answer mean; returns if the general rules apply."""
-
 USER_AGENT = "Mozilla/5.0 (compatible; douban_pipeline)"
 MAX_BYTES = 8 * 1024 * 1024
 MAX_REDIRECTS = 3
 FIRST_PAUSE = (0.5, 2.0)
 """Seconds before the first retry, drawn; twice as long before each further one."""
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_PERMANENT = frozenset({301, 308})
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 # It logs the address of every call in full, and an address may carry a key.
 logging.getLogger("httpx").setLevel(logging.WARNING)
-
-
-@dataclass(frozen=True, slots=True)
-class FetchedAnswer(Generic[T]):
-    """What a call gave.
-
-    Attributes:
-        value: The parsed answer.
-        snapshot_id: The archived raw answer it was parsed from.
-        fetched_at: When the source gave it (UTC).
-        from_cache: Whether it was taken from the archive without a call.
-    """
-
-    value: T
-    snapshot_id: int
-    fetched_at: datetime
-    from_cache: bool
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class _Request(Generic[T]):
-    """What is sent to the source, and how its answer is read; see `Fetcher.get` and `Fetcher.post`."""
-
-    method: str
-    url: httpx.URL
-    content: bytes | None
-    key: str
-    parser_version: str
-    parse: Callable[[bytes], T]
-    hints: Mapping[int, str]
-    tokens: int = 0
-    refuse: Refuse | None = None
-    tokens_of: Callable[[T], int] | None = None
 
 
 class Fetcher:
@@ -98,6 +63,7 @@ class Fetcher:
         rules: What the answers of this source mean, where sources differ.
         headers: Extra request headers. They may hold a secret: only the asked host gets them, and no error shows them.
         rng: Jitter between attempts.
+        admit: Forbids addresses; all are allowed without it.
     """
 
     def __init__(
@@ -116,8 +82,10 @@ class Fetcher:
         rules: AnswerRules = DEFAULT_RULES,
         headers: Mapping[str, str] | None = None,
         rng: Random | None = None,
+        admit: Admit | None = None,
     ) -> None:
         self.source = source
+        self._admit = admit
         self._gate = gate
         self._archive = archive
         self._clock = clock
@@ -176,7 +144,7 @@ class Fetcher:
             SourceError: Of the kind that fits; see `core.errors`.
         """
         address = self._address(url, params)
-        return self._send(_Request("GET", address, None, key, parser_version, parse, hints or {}))
+        return self._send(HttpRequest("GET", address, None, key, parser_version, parse, hints or {}))
 
     def post(
         self,
@@ -211,7 +179,35 @@ class Fetcher:
         content = json.dumps(payload, ensure_ascii=False, allow_nan=False).encode()
         address = self._address(url, {})
         return self._send(
-            _Request("POST", address, content, key, parser_version, parse, hints or {}, tokens, refuse, tokens_of)
+            HttpRequest("POST", address, content, key, parser_version, parse, hints or {}, tokens, refuse, tokens_of)
+        )
+
+    def exchange(
+        self,
+        url: str,
+        read: Callable[[HttpExchange], T],
+        *,
+        key: str,
+        parser_version: str,
+        headers: Mapping[str, str] | None = None,
+    ) -> FetchedAnswer[T]:
+        """Ask the source by GET as `get` does, and have all of its answer read.
+
+        Args:
+            url: Address.
+            read: Turns the answer into the value, whatever its status; raises a `SourceError` when it is none. It is
+                called before the general rules about statuses, which apply to what it lets pass by raising nothing.
+            key: As in `get`.
+            parser_version: As in `get`.
+            headers: Headers of this request alone; only the asked host gets them.
+
+        Raises:
+            SourceError: Of the kind that fits; see `core.errors`.
+        """
+        return self._send(
+            HttpRequest(
+                "GET", self._address(url, {}), None, key, parser_version, _nothing, {}, headers=headers, read=read
+            )
         )
 
     def cached(self, key: str, max_age: timedelta | None, parse: Callable[[bytes], T]) -> FetchedAnswer[T] | None:
@@ -251,7 +247,7 @@ class Fetcher:
         # Without the error's own words, which quote the address or the header.
         return SourceUnavailable(self.source, f"an unusable address or key ({type(error).__name__})")
 
-    def _send(self, request: _Request[T]) -> FetchedAnswer[T]:
+    def _send(self, request: HttpRequest[T]) -> FetchedAnswer[T]:
         started = self._clock.now()
         pause, done = 0.0, 0
 
@@ -280,11 +276,16 @@ class Fetcher:
             return error.retry_after * (1 + THROTTLE_JITTER) + self._rng.uniform(0.1, 0.5)
         return self._rng.uniform(*FIRST_PAUSE) * 2**retries
 
-    def _attempt(self, request: _Request[T]) -> FetchedAnswer[T]:
+    def _attempt(self, request: HttpRequest[T]) -> FetchedAnswer[T]:
         with self._gate.slot(self.source, tokens=request.tokens) as slot:
-            status, headers, body = self._follow(request)
+            answer = self._follow(request)
+            status, headers, body = answer.status, answer.headers, answer.body
             fetched_at = self._clock.now()
             snapshot_id = self._archive.put(self.source, request.key, status, body, request.parser_version)
+            if request.read is not None:
+                value = request.read(answer)
+                self._refuse_status(status, headers, body, request.hints)
+                return FetchedAnswer(value, snapshot_id, fetched_at, from_cache=False)
             if request.refuse is not None:
                 request.refuse(status, headers, body)
             self._refuse_status(status, headers, body, request.hints)
@@ -293,33 +294,40 @@ class Fetcher:
                 slot.tokens_used = request.tokens_of(value)
             return FetchedAnswer(value, snapshot_id, fetched_at, from_cache=False)
 
-    def _follow(self, request: _Request[T]) -> tuple[int, httpx.Headers, bytes]:
+    def _follow(self, request: HttpRequest[T]) -> HttpExchange:
         target = request.url
+        moved_to, for_good = "", True
         try:
             with Deadline(self._deadline) as deadline:
                 for _ in range(MAX_REDIRECTS + 1):
                     status, headers, body = self._call(request, target, deadline)
                     location = headers.get("location", "")
                     if status not in _REDIRECTS or not location:
-                        return status, headers, body
+                        return HttpExchange(status, headers, body, moved_to)
                     next_url = urljoin(str(target), location)
                     self._rules.refuse_redirect(self.source, next_url)
                     if request.content is not None:
-                        return status, headers, body
+                        return HttpExchange(status, headers, body)
+                    for_good = for_good and status in _PERMANENT
                     target = httpx.URL(next_url)
+                    if for_good:
+                        moved_to = str(target)
         except (httpx.InvalidURL, httpx.UnsupportedProtocol, httpx.LocalProtocolError, ValueError) as error:
             raise self._unusable(error) from None
         raise SourceUnavailable(self.source, f"more than {MAX_REDIRECTS} redirects")
 
-    def _call(self, request: _Request[T], url: httpx.URL, deadline: Deadline) -> tuple[int, httpx.Headers, bytes]:
+    def _call(self, request: HttpRequest[T], url: httpx.URL, deadline: Deadline) -> tuple[int, httpx.Headers, bytes]:
         # A redirect may lead anywhere; what our headers hold is for the asked host alone.
-        headers = {} if _origin(url) != _origin(request.url) else self._headers
+        headers = {} if _origin(url) != _origin(request.url) else {**self._headers, **(request.headers or {})}
         if request.content is not None:
             headers = {"Content-Type": "application/json", **headers}
         body = bytearray()
         try:
+            if self._admit is not None:
+                self._admit(url, None)
+            trace = self._watched(url, deadline)
             with self._client.stream(
-                request.method, url, content=request.content, headers=headers, extensions={"trace": deadline.trace}
+                request.method, url, content=request.content, headers=headers, extensions={"trace": trace}
             ) as response:
                 for chunk in response.iter_bytes():
                     body += chunk
@@ -339,6 +347,20 @@ class Fetcher:
                 what = "no answer in time" if isinstance(error, httpx.TimeoutException) else "no connection"
                 raise SourceUnavailable(self.source, f"{what} ({kind})", retryable=True) from error
         raise SourceUnavailable(self.source, f"no whole answer within {self._deadline:g} s")
+
+    def _watched(self, url: httpx.URL, deadline: Deadline) -> Callable[[str, Mapping[str, Any]], None]:
+        """Return what follows a call: the deadline, and who was reached, before anything is said to it."""
+        admit = self._admit
+        if admit is None:
+            return deadline.trace
+
+        def trace(event: str, info: Mapping[str, Any]) -> None:
+            deadline.trace(event, info)
+            if event.endswith(".connect_tcp.complete"):
+                peer = info["return_value"].get_extra_info("server_addr")
+                admit(url, str(peer[0]) if peer else "")
+
+        return trace
 
     def _refuse_status(self, status: int, headers: httpx.Headers, body: bytes, hints: Mapping[int, str]) -> None:
         hint = f"; {hints[status]}" if status in hints else ""
@@ -365,6 +387,10 @@ class Fetcher:
             moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
             return max((moment - self._clock.now()).total_seconds(), 0.0)
         return None
+
+
+def _nothing(_body: bytes) -> Any:
+    raise AssertionError("an exchange is read whole")
 
 
 def _origin(url: httpx.URL) -> tuple[str, str, int | None]:

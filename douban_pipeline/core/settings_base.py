@@ -20,6 +20,10 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 ENV_FILE = ".env"
 
+BASE_PREFIX = "DOUBAN_PIPELINE_"
+SYSTEM_PREFIXES = tuple(f"{BASE_PREFIX}{system}_" for system in ("FEEDS", "DIGEST", "TMDB", "COMMENTS"))
+"""Prefixes of systems beside Douban's, whose own is the base: what begins with one is that system's alone."""
+
 
 class SettingsError(Exception):
     """One or more settings are wrong; the message names each variable, its value and what is allowed."""
@@ -73,8 +77,11 @@ class SystemSettings(BaseSettings):
     @classmethod
     def _unknown_variables(cls) -> list[str]:
         known = [cls.variable(name) for name in cls.model_fields]
+        others = tuple(prefix for prefix in SYSTEM_PREFIXES if prefix != cls._prefix())
         problems = []
         for given in sorted({*os.environ, *dotenv_values(ENV_FILE, encoding="utf-8")}):
+            if given.upper().startswith(others):
+                continue
             if given.upper().startswith(cls._prefix()) and given.upper() not in known:
                 near = difflib.get_close_matches(given.upper(), known, n=1)
                 problems.append(f"{given} is no setting" + (f"; did you mean {near[0]}?" if near else ""))

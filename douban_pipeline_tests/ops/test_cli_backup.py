@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
+from alembic import command
 
 from douban_pipeline.core.archive import Archive
 from douban_pipeline.core.clock import SystemClock
-from douban_pipeline.core.database import open_engine
+from douban_pipeline.core.database import DatabaseError, open_engine
 from douban_pipeline.douban.store import migrations
 from douban_pipeline.douban.store.states import TaskStage, TaskType
 from douban_pipeline.douban.store.tasks import NewTask
@@ -248,7 +249,7 @@ def test_a_restore_that_is_cut_off_leaves_nothing_that_would_be_worked_on(librar
     broken.write_bytes(gzip.compress(sql))
     with pytest.raises(OperatingError, match="Our tables are incomplete now"):
         restore_copy(library, broken, replace=True)
-    with pytest.raises(migrations.DatabaseError, match="do not exist yet"):
+    with pytest.raises(DatabaseError, match="do not exist yet"):
         library.services.ready()
     restore_copy(library, path, replace=True)
     assert checksums(library) == before
@@ -261,7 +262,7 @@ def test_a_backup_of_an_earlier_release_comes_back_and_is_upgraded(tmp_path):
         config = migrations.config_for("mac_")
         with engine.begin() as connection:
             config.attributes["connection"] = connection
-            migrations.command.upgrade(config, "0003")
+            command.upgrade(config, "0003")
         with Library(url, clock=SystemClock()) as library:
             library.execute("INSERT INTO mac_douban_person VALUES ('宫崎骏', '2026-01-01')")
             path = saved(library, tmp_path / "old.sql.gz")

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 from sqlalchemy import (
     BigInteger,
@@ -30,14 +29,9 @@ from sqlalchemy import (
 )
 from sqlalchemy.schema import SchemaItem
 
-from douban_pipeline.core.column_types import BigId, JsonText, LongBlob, UtcDateTime
+from douban_pipeline.core.column_types import BigId, JsonText, UtcDateTime
+from douban_pipeline.core.platform_tables import MYSQL_OPTIONS, gate_table, snapshot_table
 
-MYSQL_OPTIONS: dict[str, Any] = {
-    "mysql_engine": "InnoDB",
-    "mysql_charset": "utf8mb4",
-    "mysql_collate": "utf8mb4_bin",
-    "mysql_row_format": "DYNAMIC",
-}
 SHARDS = 64
 """``shard = vod_id % 64``. Partition keys are history: never change this without a migration plan."""
 
@@ -274,45 +268,8 @@ def own_tables(prefix: str) -> OwnTables:
         index("log_operator", "operator", "prepared_at"),
         index("log_rules", "rule_version", "prepared_at"),
     )
-    snapshot = table(
-        "snapshot",
-        Column("snapshot_id", BigId, primary_key=True, autoincrement=True),
-        Column("source", String(32), nullable=False),
-        Column("key_hash", String(64), nullable=False),
-        Column("request_key", String(500), nullable=False),
-        Column("status", Integer, nullable=False),
-        Column("sha256", String(64), nullable=False),
-        Column("body", LongBlob, nullable=False),
-        Column("parser_version", String(32), nullable=False),
-        Column("fetched_at", UtcDateTime, nullable=False),
-        Column("seen_at", UtcDateTime, nullable=False),
-        UniqueConstraint("source", "key_hash", "sha256", name=f"uq_{name('snapshot_content')}"),
-        index("snapshot_seen", "seen_at"),
-    )
-    gate = table(
-        "gate",
-        Column("source", String(32), primary_key=True),
-        Column("next_slot_at", UtcDateTime, nullable=False),
-        Column("interval_ms", Integer, nullable=False),
-        Column("concurrency", Integer, nullable=False),
-        Column("holders", JsonText, nullable=False),
-        Column("state", String(16), nullable=False),
-        Column("open_until", UtcDateTime),
-        Column("probe_owner", String(160)),
-        Column("probe_until", UtcDateTime),
-        Column("failures", Integer, nullable=False, server_default=text("0")),
-        Column("granted", BigInteger, nullable=False, server_default=text("0")),
-        Column("reason", String(500), nullable=False, server_default=text("''")),
-        # Whoever opened or closed it by hand; empty when it did so by itself.
-        Column("changed_by", String(64), nullable=False, server_default=text("''")),
-        # Limits that not every source has.
-        Column("requests_per_day", Integer),
-        Column("tokens_per_minute", Integer),
-        Column("tokens_per_day", Integer),
-        # What was let through, succeeded, failed and spent: by minute for an hour, and today.
-        Column("usage", JsonText, quote=True),
-        Column("updated_at", UtcDateTime, nullable=False),
-    )
+    snapshot = snapshot_table(metadata, name("snapshot"))
+    gate = gate_table(metadata, name("gate"))
     brake = table(
         "brake",
         Column("stratum", String(32), primary_key=True),

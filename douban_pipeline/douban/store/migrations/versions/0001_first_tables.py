@@ -4,7 +4,7 @@ import sqlalchemy as sa
 from alembic import context
 
 from douban_pipeline.core.column_types import BigId, JsonText, LongBlob, UtcDateTime
-from douban_pipeline.douban.store.migrations.steps import add_index, create_table
+from douban_pipeline.core.migration_steps import add_index, create_table
 
 revision = "0001"
 down_revision = None

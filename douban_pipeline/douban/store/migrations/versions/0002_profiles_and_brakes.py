@@ -6,7 +6,7 @@ import sqlalchemy as sa
 from alembic import context
 
 from douban_pipeline.core.column_types import JsonText, UtcDateTime
-from douban_pipeline.douban.store.migrations.steps import add_columns, create_table
+from douban_pipeline.core.migration_steps import add_columns, create_table
 
 revision = "0002"
 down_revision = "0001"

@@ -6,7 +6,7 @@ import sqlalchemy as sa
 from alembic import context, op
 
 from douban_pipeline.core.column_types import UtcDateTime
-from douban_pipeline.douban.store.migrations.steps import add_columns, add_index
+from douban_pipeline.core.migration_steps import add_columns, add_index
 
 revision = "0004"
 down_revision = "0003"

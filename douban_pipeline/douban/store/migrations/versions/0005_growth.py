@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from alembic import context
 
-from douban_pipeline.douban.store.migrations.steps import add_index, drop_index
+from douban_pipeline.core.migration_steps import add_index, drop_index
 
 revision = "0005"
 down_revision = "0004"

@@ -7,6 +7,7 @@ they look at a `Shape` of our tables, which is read from the database once and t
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,12 +30,14 @@ class Shape:
     indexes: dict[str, set[str]] = field(default_factory=dict)
 
     @classmethod
-    def read(cls, connection: sa.Connection, prefix: str, *, without: frozenset[str] = frozenset()) -> Shape:
-        """Return the shape of our tables under ``prefix`` as they are; those ``without`` count as gone."""
+    def read(
+        cls, connection: sa.Connection, owns: Callable[[str], bool], *, without: frozenset[str] = frozenset()
+    ) -> Shape:
+        """Return the shape of the tables whose names one ``owns``, as they are; those ``without`` count as gone."""
         found = sa.inspect(connection)
         shape = cls()
         for table in {*found.get_table_names()} - without:
-            if table.startswith(f"{prefix}douban_"):
+            if owns(table):
                 shape.columns[table] = {column["name"] for column in found.get_columns(table)}
                 shape.indexes[table] = {str(index["name"]) for index in found.get_indexes(table)}
         return shape

@@ -1,0 +1,69 @@
+"""What is asked over HTTP, and what came of it, as values; `core.http` sends and receives them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Generic, TypeVar
+
+import httpx
+
+T = TypeVar("T")
+Refuse = Callable[[int, httpx.Headers, bytes], None]
+"""Raises the `SourceError` that status, headers and body of an answer mean; returns if the general rules apply."""
+Admit = Callable[[httpx.URL, str | None], None]
+"""Raises the `SourceError` that forbids an address; called before each hop with None, and once connected with the
+peer's IP address (which is the proxy's where one is set)."""
+
+
+@dataclass(frozen=True, slots=True)
+class FetchedAnswer(Generic[T]):
+    """What a call gave.
+
+    Attributes:
+        value: The parsed answer.
+        snapshot_id: The archived raw answer it was parsed from.
+        fetched_at: When the source gave it (UTC).
+        from_cache: Whether it was taken from the archive without a call.
+    """
+
+    value: T
+    snapshot_id: int
+    fetched_at: datetime
+    from_cache: bool
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class HttpExchange:
+    """An answer as it came, for who needs more of it than the body.
+
+    Attributes:
+        status: HTTP status.
+        headers: Its headers.
+        body: Its body, decompressed.
+        moved_to: The address that the first hops named for good (301 and 308, in an unbroken row); empty if none did.
+    """
+
+    status: int
+    headers: httpx.Headers
+    body: bytes
+    moved_to: str = ""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class HttpRequest(Generic[T]):
+    """What is sent to the source, and how its answer is read; see `Fetcher.get` and `Fetcher.post`."""
+
+    method: str
+    url: httpx.URL
+    content: bytes | None
+    key: str
+    parser_version: str
+    parse: Callable[[bytes], T]
+    hints: Mapping[int, str]
+    tokens: int = 0
+    refuse: Refuse | None = None
+    tokens_of: Callable[[T], int] | None = None
+    headers: Mapping[str, str] | None = None
+    read: Callable[[HttpExchange], T] | None = None

@@ -1,0 +1,191 @@
+"""Alembic migrations of a system's own tables, on MariaDB, MySQL, PostgreSQL and SQLite: each system has a tree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+from alembic import command, context
+from alembic.config import Config
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, Engine, MetaData, Table, column, func, inspect, select, text
+from sqlalchemy import table as sql_table
+from sqlalchemy.schema import DropTable
+
+from douban_pipeline.core.database import LOCK_WAIT_SECONDS, DatabaseError, reading
+from douban_pipeline.core.migration_steps import Shape
+
+
+@dataclass(frozen=True, slots=True)
+class MigrationPlan:
+    """What an upgrade would do: the version before (``None``: no tables) and after, and its statements as SQL."""
+
+    before: str | None
+    after: str
+    sql: str
+
+
+@dataclass(frozen=True)
+class MigrationTree:
+    """The migrations of one system's tables.
+
+    Attributes:
+        folder: Where Alembic's ``env.py`` and ``versions`` are; ``env.py`` calls `run_migrations`.
+        version_table: Name of the table in which Alembic notes the version.
+        metadata: The tables as this release has them.
+        owns: Whether a table of that name is one of the system's.
+        misplaced: What to do where tables of its names hold rows, but no version is noted.
+        attributes: What migrations read from Alembic's config.
+    """
+
+    folder: Path
+    version_table: str
+    metadata: MetaData
+    owns: Callable[[str], bool]
+    misplaced: str
+    attributes: tuple[tuple[str, Any], ...] = ()
+
+    def config(self) -> Config:
+        """Return Alembic's configuration."""
+        config = Config()
+        config.set_main_option("script_location", str(self.folder))
+        config.attributes.update({"tree": self, **dict(self.attributes)})
+        return config
+
+    def upgrade(self, engine: Engine) -> tuple[str | None, str]:
+        """Create the tables or bring them up to date; safe to repeat.
+
+        Returns:
+            The version before (``None`` when there were no tables) and after.
+
+        Raises:
+            DatabaseError: Tables of our names hold rows but no version is noted, the version is a newer release's, or
+                another process is upgrading.
+        """
+        config = self.config()
+        with engine.begin() as connection, self.alone(connection):
+            before = self.known(self._current(connection))
+            if before is None:
+                for table in self._interrupted_start(connection):
+                    table.drop(connection)
+            config.attributes["connection"] = connection
+            command.upgrade(config, "head")
+        return before, self.head
+
+    def plan(self, engine: Engine) -> MigrationPlan:
+        """Return what `upgrade` would do to the database as it is, and change nothing.
+
+        Raises:
+            DatabaseError: It would refuse.
+        """
+        config = self.config()
+        config.output_buffer = statements = StringIO()
+        with reading(engine) as connection:
+            before = self.known(self._current(connection))
+            leftovers = self._interrupted_start(connection) if before is None else []
+            config.attributes["dialect"] = connection.dialect.name
+            gone = frozenset(table.name for table in leftovers)
+            config.attributes["shape"] = Shape.read(connection, self.owns, without=gone)
+            for table in leftovers:
+                statements.write(f"{DropTable(table).compile(dialect=connection.dialect)};\n\n".lstrip())
+        command.upgrade(config, f"{before or 'base'}:head", sql=True)
+        return MigrationPlan(before, self.head, statements.getvalue().strip())
+
+    @contextmanager
+    def alone(self, connection: Connection) -> Iterator[None]:
+        """Let one process at a time change the tables; on SQLite the transaction that writes does that.
+
+        Raises:
+            DatabaseError: Another process is at it.
+        """
+        if connection.dialect.name == "sqlite":
+            yield
+            return
+        name = f"{connection.engine.url.database}.{self.version_table}"[:64]
+        if connection.dialect.name == "postgresql":
+            # Given back at the end of the transaction; the session's lock timeout bounds the wait.
+            connection.execute(text("SELECT pg_advisory_xact_lock(hashtext(:name))"), {"name": name})
+            yield
+            return
+        parameters = {"name": name, "seconds": LOCK_WAIT_SECONDS}
+        if connection.execute(text("SELECT GET_LOCK(:name, :seconds)"), parameters).scalar() != 1:
+            raise DatabaseError(
+                "another process is upgrading or restoring our tables: wait for it to end and try again"
+            )
+        try:
+            yield
+        finally:
+            connection.execute(text("SELECT RELEASE_LOCK(:name)"), parameters)
+
+    def current(self, engine: Engine) -> str | None:
+        """Return the version of the tables in the database, ``None`` when there are none."""
+        with reading(engine) as connection:
+            return self._current(connection)
+
+    @cached_property
+    def head(self) -> str:
+        """The newest version that this release knows."""
+        revision = ScriptDirectory.from_config(self.config()).get_current_head()
+        assert revision is not None
+        return revision
+
+    @cached_property
+    def versions(self) -> tuple[str, ...]:
+        """Every version that this release knows, the oldest first."""
+        return tuple(script.revision for script in ScriptDirectory.from_config(self.config()).walk_revisions())[::-1]
+
+    def known(self, version: str | None) -> str | None:
+        """Return ``version``.
+
+        Raises:
+            DatabaseError: It is one that this release does not know: a newer one's.
+        """
+        if version is not None and version not in self.versions:
+            raise DatabaseError(
+                f"our tables are at version {version}, this release knows none after {self.head}: it is older than "
+                "the one that made them. Install that release again; there is no way back but a backup of before"
+            )
+        return version
+
+    def _interrupted_start(self, connection: Connection) -> list[Table]:
+        """Return the empty tables that a first upgrade left when it was killed; MySQL cannot roll back DDL."""
+        present = set(inspect(connection).get_table_names())
+        leftovers = [table for table in self.metadata.sorted_tables if table.name in present]
+        for table in leftovers:
+            if connection.execute(select(func.count()).select_from(table)).scalar_one():
+                raise DatabaseError(
+                    f"{table.name} holds rows, but {self.version_table} notes no version: {self.misplaced}"
+                )
+        return leftovers
+
+    def _current(self, connection: Connection) -> str | None:
+        if not inspect(connection).has_table(self.version_table):
+            return None
+        return connection.execute(select(column("version_num")).select_from(sql_table(self.version_table))).scalar()
+
+
+def run_migrations() -> None:
+    """Run the migrations of a tree, or print them as SQL: all that its ``env.py`` does."""
+    attributes = context.config.attributes
+    tree: MigrationTree = attributes["tree"]
+    target: dict[str, Any]
+    if context.is_offline_mode():  # the shape was read before
+        target = {"dialect_name": attributes["dialect"], "literal_binds": True}
+        target["dialect_opts"] = {"paramstyle": "named"}  # another one would double each %
+    else:
+        attributes["shape"] = Shape.read(attributes["connection"], tree.owns)
+        target = {"connection": attributes["connection"]}
+    context.configure(
+        **target,
+        target_metadata=tree.metadata,
+        version_table=tree.version_table,
+        include_name=lambda name, kind, parents: kind != "table" or tree.owns(name or ""),
+        compare_type=True,
+    )
+    with context.begin_transaction():
+        context.run_migrations()

@@ -1,0 +1,68 @@
+"""The tables that every system's platform works with: the archive of answers and the gates of sources."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import BigInteger, Column, Index, Integer, MetaData, String, Table, UniqueConstraint, text
+
+from douban_pipeline.core.column_types import BigId, JsonText, LongBlob, UtcDateTime
+
+MYSQL_OPTIONS: dict[str, Any] = {
+    "mysql_engine": "InnoDB",
+    "mysql_charset": "utf8mb4",
+    "mysql_collate": "utf8mb4_bin",
+    "mysql_row_format": "DYNAMIC",
+}
+
+
+def snapshot_table(metadata: MetaData, name: str) -> Table:
+    """Return the table of a system's archive, see `core.archive`: one row is one raw answer."""
+    return Table(
+        name,
+        metadata,
+        Column("snapshot_id", BigId, primary_key=True, autoincrement=True),
+        Column("source", String(32), nullable=False),
+        Column("key_hash", String(64), nullable=False),
+        Column("request_key", String(500), nullable=False),
+        Column("status", Integer, nullable=False),
+        Column("sha256", String(64), nullable=False),
+        Column("body", LongBlob, nullable=False),
+        Column("parser_version", String(32), nullable=False),
+        Column("fetched_at", UtcDateTime, nullable=False),
+        Column("seen_at", UtcDateTime, nullable=False),
+        UniqueConstraint("source", "key_hash", "sha256", name=f"uq_{name}_content"),
+        # SQLite names indexes per database, so the table's name is part of the index's.
+        Index(f"ix_{name}_seen", "seen_at"),
+        **MYSQL_OPTIONS,
+    )
+
+
+def gate_table(metadata: MetaData, name: str) -> Table:
+    """Return the table of a system's gates, see `core.gate`: one row is one source."""
+    return Table(
+        name,
+        metadata,
+        Column("source", String(32), primary_key=True),
+        Column("next_slot_at", UtcDateTime, nullable=False),
+        Column("interval_ms", Integer, nullable=False),
+        Column("concurrency", Integer, nullable=False),
+        Column("holders", JsonText, nullable=False),
+        Column("state", String(16), nullable=False),
+        Column("open_until", UtcDateTime),
+        Column("probe_owner", String(160)),
+        Column("probe_until", UtcDateTime),
+        Column("failures", Integer, nullable=False, server_default=text("0")),
+        Column("granted", BigInteger, nullable=False, server_default=text("0")),
+        Column("reason", String(500), nullable=False, server_default=text("''")),
+        # Whoever opened or closed it by hand; empty when it did so by itself.
+        Column("changed_by", String(64), nullable=False, server_default=text("''")),
+        # Limits that not every source has.
+        Column("requests_per_day", Integer),
+        Column("tokens_per_minute", Integer),
+        Column("tokens_per_day", Integer),
+        # What was let through, succeeded, failed and spent: by minute for an hour, and today.
+        Column("usage", JsonText, quote=True),
+        Column("updated_at", UtcDateTime, nullable=False),
+        **MYSQL_OPTIONS,
+    )
