@@ -5,6 +5,7 @@
 #   make test PYTEST_ARGS="-m quick"   rules, storage on SQLite and the definitions: under a minute
 #   make test PYTEST_ARGS="-k revert"  some of the tests
 #   make bench BENCH_ARGS="--sizes 20000 --only initialise"
+#   make bench-feeds DATA=push_times.csv.gz OUT=results
 #   make soak MINUTES=5
 
 PYTHON ?= python3
@@ -13,6 +14,8 @@ PORT ?= 3000
 WORKERS ?= 2
 PYTEST_ARGS ?=
 BENCH_ARGS ?=
+DATA ?=
+OUT ?= .douban_pipeline/bench-feeds
 MINUTES ?= 30
 SOAK_ARGS ?=
 
@@ -24,13 +27,14 @@ INSTALLED := $(VENV)/.installed
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo dev replay test bench soak lint format validate clean
+.PHONY: help install demo dev replay test bench bench-feeds soak lint format validate clean
 
 help:
 	@echo "make demo      run the whole chain over the bundled sample and print what came of it"
 	@echo "make dev       open Dagster's UI on the demo library, with sensors and schedules running"
 	@echo "make test      run the tests; those that need a server are skipped, with the reason, if it does not answer"
 	@echo "make bench     measure speed and size at 170,000 and 1,700,000 videos on a real MariaDB: an hour, 10 GB"
+	@echo "make bench-feeds  replay push times against polling policies at equal polls: a few minutes"
 	@echo "make soak      let a library live for MINUTES ($(MINUTES)) while everything goes wrong, and audit it"
 	@echo "make lint      check style, types and who imports whom"
 	@echo "make format    mend what the style check can mend"
@@ -65,6 +69,9 @@ test: $(INSTALLED)
 
 bench: $(INSTALLED)
 	@$(BIN)/python -m douban_pipeline_tests.harness.benchmarks $(BENCH_ARGS)
+
+bench-feeds: $(INSTALLED)
+	@$(BIN)/python -m douban_pipeline_tests.harness.feeds $(if $(DATA),--data $(DATA)) --out $(OUT) $(BENCH_ARGS)
 
 soak: $(INSTALLED)
 	@$(BIN)/python -m douban_pipeline_tests.harness.soak --minutes $(MINUTES) $(SOAK_ARGS)

@@ -24,6 +24,7 @@ RUNTIME = [
     "typer>=0.12,<1",  # command line
     "rich>=13,<16",  # tables and progress in the terminal
     "jinja2>=3.1,<4",  # HTML pages, everything escaped
+    "feedparser>=6.0.11,<7",  # RSS and Atom as they come, in every encoding and state
     "tabulate>=0.9,<1",  # Markdown tables, shown in Dagster's UI
     "pyyaml>=6,<7",  # configs of launchpads in links
     "tzdata",  # time zones on machines without a zone database
@@ -65,6 +66,9 @@ setup(
         "douban_pipeline.douban.review.reading": ["sheet_files/*"],
         "douban_pipeline.douban.store.migrations": ["*.mako"],
         "douban_pipeline.evaluation": ["*.html.j2"],
+        "douban_pipeline.feeds": ["*.json"],
+        "douban_pipeline.feeds.reports": ["*.html.j2"],
+        "douban_pipeline.feeds.store.migrations": ["*.mako"],
     },
     install_requires=RUNTIME,
     extras_require={"celery": CELERY, "dev": [*CELERY, *DEVELOPMENT]},

@@ -201,8 +201,8 @@ def test_whatever_they_bring_in_is_pinned_too():
 
 def test_every_target_has_a_recipe_and_a_line_of_help():
     makefile = text_of("Makefile")
-    recipes = set(re.findall(r"^([a-z]+):", makefile, re.MULTILINE))
-    helped = set(re.findall(r'^\t@echo "make ([a-z]+) ', makefile, re.MULTILINE))
+    recipes = set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
+    helped = set(re.findall(r'^\t@echo "make ([a-z-]+) ', makefile, re.MULTILINE))
     assert recipes == targets()
     assert helped | {"help"} == targets()
 

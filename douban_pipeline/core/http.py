@@ -6,14 +6,12 @@ import json
 import logging
 import ssl
 from collections.abc import Callable, Mapping
-from contextlib import suppress
-from datetime import UTC, timedelta
-from email.utils import parsedate_to_datetime
+from datetime import timedelta
 from functools import cache
 from random import Random
 from types import TracebackType
 from typing import Any, TypeVar
-from urllib.parse import urljoin
+from urllib.parse import urlencode, urljoin
 
 import httpx
 import stamina
@@ -24,7 +22,7 @@ from douban_pipeline.core.deadline import Deadline
 from douban_pipeline.core.errors import NotFound, SourceError, SourceThrottled, SourceUnavailable, SourceWall
 from douban_pipeline.core.gate import Gate
 from douban_pipeline.core.gate_rules import THROTTLE_JITTER
-from douban_pipeline.core.http_answers import Admit, FetchedAnswer, HttpExchange, HttpRequest, Refuse
+from douban_pipeline.core.http_answers import Admit, FetchedAnswer, HttpExchange, HttpRequest, Refuse, retry_after
 from douban_pipeline.core.payload import DEFAULT_RULES, AnswerRules
 
 T = TypeVar("T")
@@ -210,6 +208,24 @@ class Fetcher:
             )
         )
 
+    def log_in(self, url: str, form: Mapping[str, str], read: Callable[[HttpExchange], T], *, key: str) -> T:
+        """Send a form by POST whose answer holds a secret: it is read, and never archived.
+
+        Args:
+            url: Address.
+            form: Fields and values.
+            read: As in `exchange`.
+            key: As in `get`.
+
+        Raises:
+            SourceError: Of the kind that fits; see `core.errors`.
+        """
+        content = urlencode(form).encode()
+        kind = "application/x-www-form-urlencoded"
+        address = self._address(url, {})
+        asked = HttpRequest("POST", address, content, key, "", _nothing, {}, content_type=kind, secret=True, read=read)
+        return self._send(asked).value
+
     def cached(self, key: str, max_age: timedelta | None, parse: Callable[[bytes], T]) -> FetchedAnswer[T] | None:
         """Return the newest good answer in the archive, or None when the source must be asked.
 
@@ -251,7 +267,7 @@ class Fetcher:
         started = self._clock.now()
         pause, done = 0.0, 0
 
-        def retry_after(error: Exception) -> bool | float:
+        def pause_after(error: Exception) -> bool | float:
             nonlocal pause, done
             pause = self._pause_before_retry(error, done)
             done += 1
@@ -259,7 +275,7 @@ class Fetcher:
             # The waiting itself is done below, on the injected clock; 0.0 makes stamina go on at once.
             return False if pause < 0 or late else 0.0
 
-        for attempt in stamina.retry_context(on=retry_after, attempts=self._attempts, timeout=None):
+        for attempt in stamina.retry_context(on=pause_after, attempts=self._attempts, timeout=None):
             with attempt:
                 self._clock.sleep(pause)
                 return self._attempt(request)
@@ -281,7 +297,9 @@ class Fetcher:
             answer = self._follow(request)
             status, headers, body = answer.status, answer.headers, answer.body
             fetched_at = self._clock.now()
-            snapshot_id = self._archive.put(self.source, request.key, status, body, request.parser_version)
+            snapshot_id = 0
+            if not request.secret:
+                snapshot_id = self._archive.put(self.source, request.key, status, body, request.parser_version)
             if request.read is not None:
                 value = request.read(answer)
                 self._refuse_status(status, headers, body, request.hints)
@@ -320,7 +338,7 @@ class Fetcher:
         # A redirect may lead anywhere; what our headers hold is for the asked host alone.
         headers = {} if _origin(url) != _origin(request.url) else {**self._headers, **(request.headers or {})}
         if request.content is not None:
-            headers = {"Content-Type": "application/json", **headers}
+            headers = {"Content-Type": request.content_type, **headers}
         body = bytearray()
         try:
             if self._admit is not None:
@@ -366,7 +384,7 @@ class Fetcher:
         hint = f"; {hints[status]}" if status in hints else ""
         if status in self._rules.wall_statuses:
             raise SourceWall(self.source, f"HTTP {status}{hint}")
-        wait = self._retry_after(headers.get("retry-after", ""))
+        wait = retry_after(headers.get("retry-after", ""), self._clock.now())
         if status == 429:
             raise SourceThrottled(self.source, f"HTTP 429{hint}", wait, retryable=wait is not None)
         if 200 <= status < 300:
@@ -376,17 +394,6 @@ class Fetcher:
             raise SourceThrottled(self.source, f"HTTP {status}{hint}", wait, retryable=True)
         if not self._rules.is_read(status):
             raise SourceUnavailable(self.source, f"HTTP {status}{hint}", retryable=status >= 500)
-
-    def _retry_after(self, value: str) -> float | None:
-        """Read seconds or an HTTP date (RFC 9110, 10.2.3)."""
-        value = value.strip()
-        if value.isascii() and value.isdigit():
-            return float(value[:9])
-        with suppress(ValueError, OverflowError):
-            moment = parsedate_to_datetime(value)
-            moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-            return max((moment - self._clock.now()).total_seconds(), 0.0)
-        return None
 
 
 def _nothing(_body: bytes) -> Any:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import Generic, TypeVar
 
 import httpx
@@ -66,4 +68,18 @@ class HttpRequest(Generic[T]):
     refuse: Refuse | None = None
     tokens_of: Callable[[T], int] | None = None
     headers: Mapping[str, str] | None = None
+    content_type: str = "application/json"
+    secret: bool = False
     read: Callable[[HttpExchange], T] | None = None
+
+
+def retry_after(value: str, now: datetime) -> float | None:
+    """Return the seconds that a header ``Retry-After`` asks to wait: seconds or an HTTP date (RFC 9110, 10.2.3)."""
+    value = value.strip()
+    if value.isascii() and value.isdigit():
+        return float(value[:9])
+    with suppress(ValueError, OverflowError):
+        moment = parsedate_to_datetime(value)
+        moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        return max((moment - now).total_seconds(), 0.0)
+    return None

@@ -8,6 +8,7 @@ import socketserver
 import sys
 import threading
 from collections.abc import Callable
+from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -32,6 +33,10 @@ class LoopbackServer(ThreadingHTTPServer):
         self._open: set[socket.socket] = set()
         self._changed = threading.Condition()
         super().__init__(address, Handler)
+
+    def answer(self, method: str, target: str, body: bytes, headers: Message) -> HttpAnswer | None:
+        """Return what a request is answered with; one that looks at more headers than respond does may override it."""
+        return self.respond(method, target, body, headers.get("Authorization") or "")
 
     def server_bind(self) -> None:
         # HTTPServer asks the resolver for the host's full name here, which may take seconds without a network.
@@ -78,7 +83,7 @@ class Handler(BaseHTTPRequestHandler):
             self._send(json_answer({"error": "too large"}, 413))
             return
         body = self.rfile.read(length)
-        answer = self.server.respond(self.command, self.path, body, self.headers.get("Authorization") or "")
+        answer = self.server.answer(self.command, self.path, body, self.headers)
         if answer is None:
             self.close_connection = True
             self.connection.recv(1)  # returns when the caller hangs up, or `hang_up` does

@@ -276,7 +276,7 @@ def test_a_backup_of_an_earlier_release_comes_back_and_is_upgraded(tmp_path):
 
 def test_the_demo_s_library_is_reported_to_be_a_file(sqlite_url, call):
     build_library(sqlite_url, [video(1)]).engine.dispose()
-    for command in (["backup", "x.sql.gz"], ["restore", "x.sql.gz"]):
-        result = call(*command, DOUBAN_PIPELINE_DATABASE_URL=sqlite_url)
+    for words in (["backup", "x.sql.gz"], ["restore", "x.sql.gz"]):
+        result = call(*words, DOUBAN_PIPELINE_DATABASE_URL=sqlite_url)
         assert result.status == 2
         assert "for MariaDB and MySQL" in result.said

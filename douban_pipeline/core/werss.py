@@ -1,0 +1,244 @@
+"""WeRSS (rachelos/we-mp-rss), through which public accounts are read; the same from release 1.4.1 on.
+
+Its answers need care. A status of 2xx is no success: an error may come as 201, 202 or 406 with ``detail``, and a wrong
+path as 200 with ``null``. After five wrong passwords it locks the account until it is restarted, so one refused login
+is the last.
+``has_content`` is never sent: it means four different things in as many releases.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from douban_pipeline.core.clock import Clock
+from douban_pipeline.core.errors import NotFound, SourceError, SourceUnavailable, SourceWall
+from douban_pipeline.core.http import Fetcher
+from douban_pipeline.core.http_answers import HttpExchange
+from douban_pipeline.core.payload import AnswerRules, as_int
+
+SOURCE = "werss"
+RULES = AnswerRules(wall_statuses=frozenset(), wall_words=("captcha",))
+"""What the fetcher of this source needs: a 401 is an expired token, no wall."""
+PARSER_VERSION = "werss-1"
+PAGE = 50
+MOST_PAGES = 10
+_OVERLAP = 1
+_WRONG_PASSWORD, _NO_ARTICLE, _NO_ACCOUNT = 40101, 40401, 50001
+_RENEWED_AT = 0.2
+"""Share of a token's life that is left when it is renewed."""
+_MILLISECONDS = 100_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class WeRssLogin:
+    """How to log in: account and password, or ``KEY:SECRET`` of an access key (1.4.9 and later)."""
+
+    username: str = ""
+    password: str = ""
+    access_key: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class WeRssArticle:
+    """One article of a public account, as the list has it; ``published_at`` is None where WeRSS does not know."""
+
+    article_id: str
+    account_id: str
+    account_name: str
+    title: str
+    url: str
+    description: str
+    published_at: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class WeRssAccount:
+    """One public account; ``synced_at`` stops moving when WeRSS's own login at WeChat has died."""
+
+    account_id: str
+    name: str
+    synced_at: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    value: str
+    begins: float
+    ends: float
+
+
+class WeRss:
+    """Reads accounts and articles. Safe to share between threads; it logs in once, when it is first needed.
+
+    Args:
+        fetcher: A fetcher whose source is `SOURCE`, with `RULES`.
+        url: Address of WeRSS.
+        prefix: Path of its API, ``/api/v1/wx``.
+        login: How to log in.
+        clock: What a token's age is taken from.
+    """
+
+    def __init__(self, fetcher: Fetcher, url: str, prefix: str, login: WeRssLogin, clock: Clock) -> None:
+        self._fetcher = fetcher
+        self._base = f"{url.rstrip('/')}/{prefix.strip('/')}"
+        self._login = login
+        self._clock = clock
+        self._token: _Token | None = None
+        self._lock = threading.Lock()
+
+    def articles(self, account_id: str, since: int, most: int = PAGE * MOST_PAGES) -> list[WeRssArticle]:
+        """Return an account's articles, newest first; pages end with one that is wholly older than ``since``.
+
+        Raises:
+            SourceError: WeRSS did not answer, or with an error; see `core.errors`.
+        """
+        found: dict[str, WeRssArticle] = {}
+        offset = 0
+        while len(found) < most and offset < PAGE * MOST_PAGES:
+            query = {"mp_id": account_id, "limit": PAGE, "offset": offset}
+            page = self._get("/articles", query, f"articles {account_id} {offset}")
+            rows = page.get("list")
+            if not isinstance(rows, list):
+                raise SourceUnavailable(SOURCE, "an answer without a list of articles")
+            articles = [article for row in rows if (article := _article(row)) is not None]
+            found.update({article.article_id: article for article in articles})
+            times = [article.published_at for article in articles if article.published_at is not None]
+            if len(rows) < PAGE or (times and max(times) < since):
+                break
+            # A new article moves all others by one while pages are read.
+            offset += PAGE - _OVERLAP
+        return list(found.values())[:most]
+
+    def account(self, account_id: str) -> WeRssAccount:
+        """Return one account.
+
+        Raises:
+            NotFound: WeRSS does not follow it.
+            SourceError: WeRSS did not answer, or with another error.
+        """
+        row = self._get(f"/mps/{quote(account_id, safe='')}", {}, f"account {account_id}")
+        return WeRssAccount(account_id, str(row.get("mp_name") or ""), seconds_of(row.get("sync_time")))
+
+    def _get(self, path: str, query: Mapping[str, Any], key: str) -> dict[str, Any]:
+        url = f"{self._base}{path}" + (f"?{urlencode(query)}" if query else "")
+        token = self._current_token()
+        try:
+            return self._ask(url, token, key)
+        except _Unauthorised:
+            if self._login.access_key:
+                raise SourceWall(SOURCE, "WeRSS refused the access key (HTTP 401)") from None
+            return self._ask(url, self._current_token(refused=token), key)
+
+    def _ask(self, url: str, token: str, key: str) -> dict[str, Any]:
+        headers = {"Authorization": token}
+        return self._fetcher.exchange(url, _read, key=key, parser_version=PARSER_VERSION, headers=headers).value
+
+    def _current_token(self, refused: str = "") -> str:
+        """Return the value of the header Authorization, logging in where there is no good token yet."""
+        if self._login.access_key:
+            return f"AK-SK {self._login.access_key}"
+        with self._lock:
+            now = self._clock.now().timestamp()
+            token = self._token
+            old = token is None or now >= token.ends - _RENEWED_AT * (token.ends - token.begins)
+            if old or (token is not None and refused == f"Bearer {token.value}"):
+                token = self._token = self._log_in(now)
+            assert token is not None
+            return f"Bearer {token.value}"
+
+    def _log_in(self, now: float) -> _Token:
+        form = {"username": self._login.username, "password": self._login.password}
+        data = self._fetcher.log_in(f"{self._base}/auth/login", form, _read, key="login")
+        value = data.get("access_token")
+        if not isinstance(value, str) or not value:
+            raise SourceUnavailable(SOURCE, "a login without a token")
+        life = as_int(data.get("expires_in"))
+        ends = now + life if life and life > 0 else _expiry(value) or now + 3600
+        return _Token(value, now, max(ends, now + 60))
+
+
+class _Unauthorised(SourceError):  # noqa: N818 (as the other kinds of `SourceError`)
+    """The token is no longer taken; WeRSS itself is well."""
+
+    healthy = True
+
+
+def _read(answer: HttpExchange) -> dict[str, Any]:
+    """Return what is in an answer's envelope, whatever its status says.
+
+    Raises:
+        SourceError: Of the kind that fits; the message says what an operator has to do.
+    """
+    try:
+        found = json.loads(answer.body)
+    except (ValueError, RecursionError):
+        if answer.status == 401:
+            raise _Unauthorised(SOURCE, "HTTP 401") from None
+        raise SourceUnavailable(SOURCE, f"HTTP {answer.status} with an answer that is no JSON") from None
+    if not isinstance(found, dict):
+        raise SourceUnavailable(
+            SOURCE, "null in place of an answer: the path of the API is wrong (DOUBAN_PIPELINE_FEEDS_WERSS_PREFIX)"
+        )
+    detail = found.get("detail")
+    code = as_int(detail.get("code")) if isinstance(detail, dict) else None
+    if code == _WRONG_PASSWORD:
+        raise SourceWall(
+            SOURCE,
+            "WeRSS 拒绝登录：用户名或密码错误（或已被锁定）。请核对账号；WeRSS 错五次即锁定，须重启 WeRSS 才能解除",
+        )
+    if answer.status == 401:
+        raise _Unauthorised(SOURCE, "HTTP 401")
+    if code in (_NO_ARTICLE, _NO_ACCOUNT):
+        raise NotFound(SOURCE, f"WeRSS does not know it (code {code})")
+    if detail is not None:
+        raise SourceUnavailable(SOURCE, f"HTTP {answer.status} with an error (code {code})", retryable=False)
+    if "data" not in found:
+        return found if found.get("access_token") else _no_envelope(answer.status)
+    if as_int(found.get("code")) != 0:
+        raise SourceUnavailable(SOURCE, f"HTTP {answer.status} with code {str(found.get('code'))[:20]}")
+    data = found["data"]
+    return data if isinstance(data, dict) else _no_envelope(answer.status)
+
+
+def _no_envelope(status: int) -> dict[str, Any]:
+    raise SourceUnavailable(SOURCE, f"HTTP {status} with an answer of another form")
+
+
+def _article(row: object) -> WeRssArticle | None:
+    if not isinstance(row, dict) or not row.get("id"):
+        return None
+    return WeRssArticle(
+        article_id=str(row["id"]),
+        account_id=str(row.get("mp_id") or ""),
+        account_name=str(row.get("mp_name") or ""),
+        title=str(row.get("title") or ""),
+        url=str(row.get("url") or ""),
+        description=str(row.get("description") or ""),
+        published_at=seconds_of(row.get("publish_time")),
+    )
+
+
+def seconds_of(value: object) -> int | None:
+    """Return a time in seconds, which WeRSS gives in seconds or milliseconds; None for none."""
+    moment = as_int(value)
+    if moment is None or moment <= 0:
+        return None
+    return moment // 1000 if moment > _MILLISECONDS else moment
+
+
+def _expiry(token: str) -> float | None:
+    """Return when a JWT says that it ends."""
+    parts = token.split(".")
+    if len(parts) != 3:
+        return None
+    try:
+        claims = json.loads(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
+        return float(claims["exp"])
+    except (ValueError, KeyError, TypeError):
+        return None

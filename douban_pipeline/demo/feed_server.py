@@ -1,0 +1,269 @@
+"""Sources of every kind on loopback, which publish by a schedule and have every fault that sources have.
+
+What has been published depends on the clock that the server is given, so that a day can pass in a second.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta, timezone
+from email.message import Message
+from email.utils import format_datetime
+from types import TracebackType
+from urllib.parse import parse_qs, urlsplit
+from xml.sax.saxutils import escape
+
+from douban_pipeline.demo.answers import HttpAnswer, html_answer, json_answer
+from douban_pipeline.demo.http_server import LoopbackServer
+
+SHOWN = 20
+"""Entries that a feed shows, the newest."""
+API = "/api/v1/wx"
+ACCOUNT, PASSWORD = "demo", "demo"
+_ZONE = timezone(timedelta(hours=8))
+_XML = "application/rss+xml; charset=utf-8"
+
+
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """One source of the server.
+
+    Attributes:
+        form: rss, atom, jsonfeed, json, maccms or werss.
+        times: When it publishes, ascending, in seconds.
+        title: What it calls itself.
+        fault: What is wrong with it; empty for nothing. See `FeedServer._faulty`.
+        retry_after: Seconds that a throttling answer asks to wait.
+        max_age: Seconds that an answer says to be good; None says nothing.
+    """
+
+    form: str
+    times: Sequence[float]
+    title: str = ""
+    fault: str = ""
+    retry_after: int = 600
+    max_age: int | None = None
+
+
+@dataclass(slots=True)
+class RequestSeen:
+    """One request, as the server saw it: whose channel, when by its clock, and what it answered."""
+
+    channel: str
+    at: float
+    status: int
+    conditional: bool
+
+
+class _Server(LoopbackServer):
+    def __init__(self, owner: FeedServer) -> None:
+        self._owner = owner
+        super().__init__(("127.0.0.1", 0), lambda *_: None)
+
+    def answer(self, method: str, target: str, body: bytes, headers: Message) -> HttpAnswer | None:
+        return self._owner.answer(method, target, body, headers)
+
+
+@dataclass
+class FeedServer:
+    """Serves ``channels`` at ``/feed/NAME`` and WeRSS at its own paths, as a context manager.
+
+    Attributes:
+        now: The present moment.
+        channels: The sources by name; may be changed while it serves.
+        seen: Every request.
+    """
+
+    now: Callable[[], float]
+    channels: dict[str, Channel]
+    seen: list[RequestSeen] = field(default_factory=list)
+    _server: _Server | None = None
+
+    def __enter__(self) -> FeedServer:
+        """Begin to serve."""
+        self._server = _Server(self)
+        threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Stop at once, whoever still waits for an answer."""
+        assert self._server is not None
+        self._server.shutdown()
+        self._server.hang_up()
+        self._server.server_close()
+
+    @property
+    def base(self) -> str:
+        """The address of the server."""
+        assert self._server is not None
+        return f"http://127.0.0.1:{self._server.server_port}"
+
+    def url(self, name: str) -> str:
+        """Return the address of a channel."""
+        return f"{self.base}/feed/{name}"
+
+    def answer(self, method: str, target: str, body: bytes, headers: Message) -> HttpAnswer | None:
+        """Return what a request is answered with; None keeps the caller waiting."""
+        parts = urlsplit(target)
+        if parts.path.startswith(API):
+            return self._werss(method, parts.path.removeprefix(API), parse_qs(parts.query), body, headers)
+        name = parts.path.removeprefix("/feed/")
+        channel = self.channels.get(name)
+        if channel is None:
+            return self._noted(name, headers, HttpAnswer(404, b"no such feed", "text/plain"))
+        faulty, answer = self._faulty(channel)
+        if not faulty:
+            answer = self._good(channel, headers)
+        return self._noted(name, headers, answer)
+
+    def _noted(self, name: str, headers: Message, answer: HttpAnswer | None) -> HttpAnswer | None:
+        conditional = "If-None-Match" in headers or "If-Modified-Since" in headers
+        self.seen.append(RequestSeen(name, self.now(), answer.status if answer else 0, conditional))
+        return answer
+
+    def _faulty(self, channel: Channel) -> tuple[bool, HttpAnswer | None]:
+        """Return whether a channel's fault answers in its place, and with what."""
+        fault, _, target = channel.fault.partition(" ")
+        items = self._published(channel)
+        bomb = b'<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;">]><rss version="2.0"/>'
+        answers: Mapping[str, Callable[[], HttpAnswer | None]] = {
+            "moved": lambda: HttpAnswer(301, b"", headers={"Location": target}),
+            "elsewhere": lambda: HttpAnswer(302, b"", headers={"Location": target}),
+            "throttled": lambda: HttpAnswer(429, b"slow down", headers={"Retry-After": str(channel.retry_after)}),
+            "unauthorised": lambda: HttpAnswer(401, b"login"),
+            "forbidden": lambda: HttpAnswer(403, b"no"),
+            "gone": lambda: HttpAnswer(410, b"gone"),
+            "broken": lambda: HttpAnswer(200, b'<?xml version="1.0"?><oops><<<&&', _XML),
+            "failing": lambda: HttpAnswer(500, b"oops"),
+            "page": lambda: html_answer("Welcome", "no feed here"),
+            "hanging": lambda: None,
+            "large": lambda: HttpAnswer(200, b"<rss><channel>" + b" " * 20_000_000, _XML),
+            "bomb": lambda: HttpAnswer(200, bomb, _XML),
+            "empty": lambda: HttpAnswer(200, b"", _XML),
+            "gbk": lambda: HttpAnswer(200, _rss(channel.title, items, "gbk"), "application/rss+xml; charset=utf-8"),
+        }
+        return (True, answers[fault]()) if fault in answers else (False, None)
+
+    def _published(self, channel: Channel) -> list[tuple[int, float]]:
+        now = self.now()
+        numbered = [(number, moment) for number, moment in enumerate(channel.times) if moment <= now]
+        return numbered[-SHOWN:][::-1]
+
+    def _good(self, channel: Channel, headers: Message) -> HttpAnswer:
+        items = self._published(channel)
+        etag = '"' + hashlib.sha256(repr((channel.form, items)).encode()).hexdigest()[:20] + '"'
+        sent = {"ETag": etag}
+        if channel.max_age is not None:
+            sent["Cache-Control"] = f"max-age={channel.max_age}"
+        if channel.form in ("rss", "atom", "jsonfeed") and headers.get("If-None-Match") == etag:
+            return HttpAnswer(304, b"", headers=sent)
+        if channel.form == "rss":
+            return HttpAnswer(200, _rss(channel.title, items), _XML, sent)
+        if channel.form == "atom":
+            return HttpAnswer(200, _atom(channel.title, items), "application/atom+xml", sent)
+        if channel.form == "jsonfeed":
+            return json_answer(_json_feed(channel.title, items), headers=sent)
+        if channel.form == "maccms":
+            return json_answer(_videos(items))
+        return json_answer({"data": {"rows": [_row(number, moment) for number, moment in items]}})
+
+    def _werss(
+        self, method: str, path: str, query: Mapping[str, Sequence[str]], body: bytes, headers: Message
+    ) -> HttpAnswer:
+        if path == "/auth/login" and method == "POST":
+            form = parse_qs(body.decode())
+            if form.get("username") != [ACCOUNT] or form.get("password") != [PASSWORD]:
+                return json_answer({"detail": {"code": 40101, "message": "用户名或密码错误", "data": None}}, 202)
+            token = {"access_token": "demo-token", "token_type": "bearer", "expires_in": 259_200}
+            return json_answer({"code": 0, "message": "success", "data": token})
+        if headers.get("Authorization") != "Bearer demo-token":
+            return json_answer({"detail": "Could not validate credentials"}, 401)
+        if path != "/articles":
+            return json_answer(None)
+        [name], [offset], [limit] = (query.get(each, [default]) for each, default in _WERSS_DEFAULTS)
+        channel = self.channels.get(name)
+        items = self._published(channel) if channel is not None else []
+        rows = [
+            {
+                "id": f"{name}-{number}",
+                "mp_id": name,
+                "mp_name": channel.title if channel else "",
+                "title": f"{channel.title if channel else ''} {number}",
+                "url": f"https://mp.weixin.qq.com/s/{name}-{number}",
+                "description": "",
+                "publish_time": int(moment),
+                "status": 1,
+            }
+            for number, moment in items
+        ]
+        self.seen.append(RequestSeen(name, self.now(), 200, False))
+        page = rows[int(offset) : int(offset) + int(limit)]
+        return json_answer({"code": 0, "message": "success", "data": {"list": page, "total": len(rows)}})
+
+
+_WERSS_DEFAULTS = (("mp_id", ""), ("offset", "0"), ("limit", "5"))
+
+
+def _rss(title: str, items: Sequence[tuple[int, float]], encoding: str = "utf-8") -> bytes:
+    rows = "".join(
+        f"<item><guid isPermaLink='false'>item-{number}</guid><title>{escape(title)} 第 {number} 篇</title>"
+        f"<link>/item/{number}</link><pubDate>{_http_date(moment)}</pubDate></item>"
+        for number, moment in items
+    )
+    head = f'<?xml version="1.0" encoding="{encoding}"?><rss version="2.0"><channel>'
+    return f"{head}<title>{escape(title)}</title>{rows}</channel></rss>".encode(encoding)
+
+
+def _atom(title: str, items: Sequence[tuple[int, float]]) -> bytes:
+    rows = "".join(
+        f"<entry><id>tag:demo,{number}</id><title>{escape(title)} {number}</title><link href='/entry/{number}'/>"
+        f"<published>{datetime.fromtimestamp(int(moment), UTC).isoformat()}</published></entry>"
+        for number, moment in items
+    )
+    return f'<feed xmlns="http://www.w3.org/2005/Atom"><title>{escape(title)}</title>{rows}</feed>'.encode()
+
+
+def _json_feed(title: str, items: Sequence[tuple[int, float]]) -> dict[str, object]:
+    return {
+        "version": "https://jsonfeed.org/version/1.1",
+        "title": title,
+        "items": [
+            {
+                "id": str(number),
+                "url": f"https://example.com/{number}",
+                "title": f"{title} {number}",
+                "date_published": datetime.fromtimestamp(int(moment), UTC).isoformat(),
+            }
+            for number, moment in items
+        ],
+    }
+
+
+def _videos(items: Sequence[tuple[int, float]]) -> dict[str, object]:
+    """Return the newest videos; every second publication is a new episode of the first video."""
+    rows = {
+        (1 if number % 2 else number + 2): {
+            "vod_id": 1 if number % 2 else number + 2,
+            "vod_name": f"示例剧 {1 if number % 2 else number + 2}",
+            "type_id": 13,
+            "type_name": "国产剧",
+            "vod_time": f"{datetime.fromtimestamp(int(moment), _ZONE):%Y-%m-%d %H:%M:%S}",
+            "vod_remarks": f"更新至第 {number} 集",
+        }
+        for number, moment in reversed(items)
+    }
+    return {"code": 1, "msg": "数据列表", "page": 1, "pagecount": 1, "list": list(rows.values())}
+
+
+def _row(number: int, moment: float) -> dict[str, object]:
+    address = f"https://example.com/notice/{number}"
+    return {"no": number, "name": f"公告 {number}", "href": address, "at": int(moment * 1000)}
+
+
+def _http_date(moment: float) -> str:
+    return format_datetime(datetime.fromtimestamp(int(moment), UTC))

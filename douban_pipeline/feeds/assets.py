@@ -1,0 +1,121 @@
+"""The assets of the feeds system: polls of what is due, the entries they gave, the re-analysis, and the page."""
+
+from datetime import datetime
+
+import dagster as dg
+
+from douban_pipeline.core.database import reading
+from douban_pipeline.core.ui.presentation import as_image, table
+from douban_pipeline.feeds import wording
+from douban_pipeline.feeds.alerts import alert_unauthorised
+from douban_pipeline.feeds.polling import Poller, PollReport
+from douban_pipeline.feeds.reports import page
+from douban_pipeline.feeds.resources import POLL_POOL
+from douban_pipeline.feeds.reviewing import review
+from douban_pipeline.feeds.services import FeedsServices
+from douban_pipeline.feeds.store import entries
+from douban_pipeline.feeds.types import PollOutcome
+
+_SHOWN = 30
+
+
+def poll_metadata(report: PollReport) -> dict[str, dg.MetadataValue]:
+    """Return what a run of polls came to, as metadata."""
+    outcomes = {each.value: report.outcomes[each.value] for each in PollOutcome}
+    numbers = {
+        "polled": report.polled,
+        **outcomes,
+        "new_entries": report.new,
+        "edited_entries": report.edited,
+        "videos_handed_over": report.handed_over,
+        "left_for_next_run": report.left,
+        "leases_lost": report.lost,
+    }
+    hosts = [{"主机": host, "抓取": count} for host, count in report.hosts.most_common(_SHOWN)]
+    problems = [{"问题": what, "来源": count} for what, count in report.problems.most_common(_SHOWN)]
+    return {
+        **{name: dg.MetadataValue.int(value) for name, value in numbers.items()},
+        "hosts": dg.MetadataValue.md(table(hosts)),
+        "problems": dg.MetadataValue.md(table(problems)),
+    }
+
+
+@dg.asset(group_name="feeds", kinds={"python"}, pool=POLL_POOL)
+def feed_polls(context: dg.AssetExecutionContext, services: dg.ResourceParam[FeedsServices]) -> dg.MaterializeResult:
+    """Polls every source that is due, under leases, for `DOUBAN_PIPELINE_FEEDS_RUN_MINUTES` at most.
+
+    Runs may overlap: a lease is one run's. A source that is ill gets a back-off with its reason and stops no other; a
+    host whose gate is closed is passed over, and its sources are due again when it opens. A run that is killed leaves
+    nothing half done.
+    """
+    services.ready()
+    report = Poller(services, seconds=60 * services.settings.run_minutes).run()
+    context.log.info(f"{report.polled} sources polled, {report.new} new entries")
+    for problem in alert_unauthorised(services):
+        context.log.warning(problem)
+    return dg.MaterializeResult(metadata=poll_metadata(report))
+
+
+@dg.asset(group_name="feeds", kinds={"python"}, deps=[feed_polls])
+def feed_entries(services: dg.ResourceParam[FeedsServices]) -> dg.MaterializeResult:
+    """What the sources published, in the table `feed_entry`: counts, and the newest of all of them."""
+    services.ready()
+    zone = services.settings.zone
+    with reading(services.engine) as connection:
+        counts = entries.counts(connection, services.now())
+        newest = entries.newest_of_all(connection, _SHOWN)
+    rows = [
+        {
+            "发布": wording.moment_text(row.published_at, zone) if row.dated else "—",
+            "来源": row.source_title or row.source_id,
+            "标题": row.title,
+            "发现": wording.moment_text(row.found_at, zone),
+        }
+        for row in newest
+    ]
+    shown = {name: dg.MetadataValue.int(value) for name, value in counts.items()}
+    return dg.MaterializeResult(metadata={**shown, "newest": dg.MetadataValue.md(table(rows, most=_SHOWN))})
+
+
+@dg.asset(group_name="feeds", kinds={"python"})
+def feed_cadence(context: dg.AssetExecutionContext, services: dg.ResourceParam[FeedsServices]) -> dg.MaterializeResult:
+    """Analyses all sources anew: their cadences, and in profile budget the plan by which polls are spent."""
+    services.ready()
+    report = review(services)
+    context.log.info(f"{report.sources} sources analysed, {report.changed} changed their cadence")
+    origins = [{"节奏来自": name, "来源": count} for name, count in sorted(report.origins.items())]
+    cadences = [{"节奏": name, "来源": count} for name, count in sorted(report.cadences.items())]
+    metadata: dict[str, dg.MetadataValue] = {
+        "sources": dg.MetadataValue.int(report.sources),
+        "changed": dg.MetadataValue.int(report.changed),
+        "mended_clocks": dg.MetadataValue.int(report.mended),
+        "cadences": dg.MetadataValue.md(table(cadences)),
+        "origins": dg.MetadataValue.md(table(origins)),
+    }
+    if report.plan is not None:
+        metadata["budget_polls_a_day"] = dg.MetadataValue.float(report.plan.polls_per_day)
+        metadata["planned_polls_a_day"] = dg.MetadataValue.float(round(report.plan.allocation.polls, 1))
+    return dg.MaterializeResult(metadata=metadata)
+
+
+@dg.asset(group_name="feeds", kinds={"python"}, deps=[feed_cadence])
+def feeds_page(services: dg.ResourceParam[FeedsServices]) -> dg.MaterializeResult:
+    """The page `feeds.html` under HOME/reports: each source with cadence, last and next look, its hours, and why."""
+    services.ready()
+    view = page.look(services)
+    path = services.reports.write(page.NAME, page.page(view, services))
+    figures = {name: value for name, value in view.figures.items() if isinstance(value, int)}
+    return dg.MaterializeResult(
+        metadata={
+            "page": services.reports.address(page.NAME),
+            "path": dg.MetadataValue.path(str(path)),
+            "made_at": f"{datetime.fromtimestamp(view.now, services.settings.zone):%Y-%m-%d %H:%M}",
+            **{name: dg.MetadataValue.int(value) for name, value in figures.items()},
+            "hit_rate": dg.MetadataValue.float(round(view.figures["hit_rate"], 4)),
+            "worst": dg.MetadataValue.md(table(view.worst)),
+            "plots": dg.MetadataValue.md("\n\n".join(as_image(svg, name) for name, svg in view.plots.items()) or "—"),
+        }
+    )
+
+
+assets = [feed_polls, feed_entries, feed_cadence, feeds_page]

@@ -1,0 +1,62 @@
+"""Which addresses may be asked: none of this machine or a private network, unless a setting allows it.
+
+A source's address is outside text, and so is where it redirects to and what its name resolves to. So an address is
+looked at before each hop, with all that its name resolves to, and once more when the connection stands, so that a name
+that resolves otherwise a moment later gains nothing.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from urllib.request import getproxies
+
+import httpx
+
+from douban_pipeline.core.errors import SourceUnavailable
+from douban_pipeline.core.http_answers import Admit
+from douban_pipeline.feeds.failures import PrivateAddress
+
+_NAT64 = ipaddress.ip_network("64:ff9b::/96")
+
+
+def admission(source: str, *, allow_private: bool) -> Admit:
+    """Return what forbids addresses to the fetcher of ``source``."""
+
+    def admit(url: httpx.URL, peer: str | None) -> None:
+        if url.scheme not in ("http", "https") or not url.host:
+            raise PrivateAddress(source, f"an address of scheme {url.scheme[:20] or 'none'}: only http and https")
+        if allow_private:
+            return
+        if peer is not None:
+            if peer and not getproxies() and is_private(peer):
+                raise PrivateAddress(source, "a private address (reached by its name)")
+            return
+        if any(map(is_private, _resolved(source, url))):
+            raise PrivateAddress(source, "a private address; DOUBAN_PIPELINE_FEEDS_ALLOW_PRIVATE=true allows it")
+
+    return admit
+
+
+def is_private(address: str) -> bool:
+    """Return whether an IP address is anything but one of the public internet; text that is none counts as private."""
+    try:
+        found = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return True
+    if isinstance(found, ipaddress.IPv6Address):
+        embedded = found.ipv4_mapped or found.sixtofour
+        if found in _NAT64:
+            embedded = ipaddress.IPv4Address(int(found) & 0xFFFFFFFF)
+        if embedded is not None:
+            return is_private(str(embedded))
+    return not found.is_global or found.is_multicast
+
+
+def _resolved(source: str, url: httpx.URL) -> set[str]:
+    port = url.port or (443 if url.scheme == "https" else 80)
+    try:
+        found = socket.getaddrinfo(url.host, port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        raise SourceUnavailable(source, f"no connection: {url.host[:100]} cannot be resolved") from error
+    return {str(item[4][0]) for item in found}

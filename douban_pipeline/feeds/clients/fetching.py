@@ -1,0 +1,164 @@
+"""Asking one source once, whatever its kind: through its host's gate, the archive, and bounds of time and size."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import tzinfo
+from functools import partial
+from typing import Any, Protocol
+
+from douban_pipeline.core.errors import LONGEST_RETRY_AFTER
+from douban_pipeline.core.http import Fetcher
+from douban_pipeline.core.http_answers import HttpExchange
+from douban_pipeline.core.payload import AnswerRules
+from douban_pipeline.core.werss import SOURCE as WERSS
+from douban_pipeline.core.werss import WeRss
+from douban_pipeline.feeds.clients import lists, syndication
+from douban_pipeline.feeds.clients.syndication import ParsedFeed
+from douban_pipeline.feeds.clients.values import LONGEST_SUMMARY, credible, link_of, plain
+from douban_pipeline.feeds.failures import FeedRefused
+from douban_pipeline.feeds.types import Entry, FetchedFeed, Source, SourceKind, digest
+
+RULES = AnswerRules(
+    wall_statuses=frozenset(), read_statuses=frozenset({304}), wall_words=("captcha verification required",)
+)
+"""One feed that wants a login says nothing of its host's others: no status closes the gate but 429 and 503."""
+_ACCEPT = "application/rss+xml, application/atom+xml, application/feed+json, application/json;q=0.9, */*;q=0.5"
+_REFUSED = frozenset({400, 401, 402, 403, 404, 405, 406, 407, 409, 410, 411, 414, 415, 421, 422, 423, 451})
+_MAX_AGE = re.compile(r"(?:^|[\s,])max-age\s*=\s*\"?(\d{1,9})", re.IGNORECASE)
+_LONGEST_NAME = 32
+_WEEK = 7 * 86_400
+
+
+class SourceClient(Protocol):
+    """Asks a source of one kind."""
+
+    def fetch(self, source: Source, now: int) -> FetchedFeed:
+        """Return what the source gives.
+
+        Raises:
+            SourceError: Of the kind that fits; see `core.errors` and `feeds.failures`.
+        """
+        ...
+
+
+def gate_name(host: str) -> str:
+    """Return what a host is called at the gate and in the archive, whose names are short."""
+    return host if len(host) <= _LONGEST_NAME else f"{host[:21]}~{digest(host)[:10]}"
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How answers are read: whose days times without a zone are in, and how many entries are taken."""
+
+    zone: tzinfo
+    most: int
+
+
+class WebClient:
+    """Asks sources at an address of their own: feeds, resource sites, other lists.
+
+    Args:
+        fetcher: Of the source's host.
+        reading: How answers are read.
+    """
+
+    def __init__(self, fetcher: Fetcher, reading: Reading) -> None:
+        self._fetcher = fetcher
+        self._reading = reading
+
+    def fetch(self, source: Source, now: int) -> FetchedFeed:
+        """Ask, telling the source which answer is known; see `SourceClient`."""
+        headers = {"Accept": _ACCEPT}
+        if source.etag:
+            headers["If-None-Match"] = source.etag
+        if source.last_modified:
+            headers["If-Modified-Since"] = source.last_modified
+        url = lists.videos_url(source.url) if source.kind is SourceKind.MACCMS else source.url
+        read = partial(self._read, source=source, url=url, now=now)
+        version = syndication.PARSER_VERSION if source.kind is SourceKind.RSS else lists.PARSER_VERSION
+        return self._fetcher.exchange(
+            url, read, key=f"source {source.source_id}", parser_version=version, headers=headers
+        ).value
+
+    def _read(self, answer: HttpExchange, *, source: Source, url: str, now: int) -> FetchedFeed:
+        host = self._fetcher.source
+        if answer.status in _REFUSED:
+            raise FeedRefused(host, f"HTTP {answer.status}", answer.status)
+        known: dict[str, Any] = {
+            "max_age": max_age(answer.headers),
+            "moved_to": answer.moved_to,
+            "status": answer.status,
+        }
+        if answer.status == 304:
+            known |= {"etag": source.etag, "last_modified": source.last_modified, "body_hash": source.body_hash}
+            return FetchedFeed(unchanged=True, **known)
+        if not 200 <= answer.status < 300:
+            return FetchedFeed(status=answer.status)  # the general rules about statuses follow
+        known["etag"] = _header(answer.headers, "etag", 500)
+        known["last_modified"] = _header(answer.headers, "last-modified", 100)
+        # With what it is read by: another mapping of fields finds other entries in the same answer.
+        known["body_hash"] = hashlib.sha256(repr(sorted(source.options.items())).encode() + answer.body).hexdigest()
+        if known["body_hash"] == source.body_hash:
+            return FetchedFeed(unchanged=True, **known)
+        found = self._parse(answer, source, answer.moved_to or url, now)
+        return FetchedFeed(entries=found.entries, title=found.title, left_out=found.left_out, **known)
+
+    def _parse(self, answer: HttpExchange, source: Source, url: str, now: int) -> ParsedFeed:
+        host, most, zone = self._fetcher.source, self._reading.most, self._reading.zone
+        if source.kind is SourceKind.MACCMS:
+            return lists.parse_videos(host, answer.body, url, now=now, zone=zone, most=most)
+        if source.kind is SourceKind.JSON:
+            return lists.parse_list(host, answer.body, url, source.options, now=now, zone=zone, most=most)
+        kind = _header(answer.headers, "content-type", 200)
+        return syndication.parse_feed(host, answer.body, kind, url, now=now, most=most)
+
+
+class AccountClient:
+    """Asks WeRSS for a public account's articles.
+
+    Args:
+        werss: WeRSS.
+        reading: How answers are read.
+    """
+
+    def __init__(self, werss: WeRss, reading: Reading) -> None:
+        self._werss = werss
+        self._reading = reading
+
+    def fetch(self, source: Source, now: int) -> FetchedFeed:
+        """Ask for the articles of a week; see `SourceClient`."""
+        account = str(source.options.get("mp_id", ""))
+        if not account:
+            raise FeedRefused(WERSS, "not a source that can be asked: it has no mp_id")
+        articles = self._werss.articles(account, now - _WEEK, self._reading.most)
+        entries = [
+            Entry(
+                guid=each.article_id,
+                link=link_of(each.url, ""),
+                title=plain(each.title),
+                summary=plain(each.description, LONGEST_SUMMARY),
+                published_at=credible(each.published_at, now),
+                extra={"mp_id": each.account_id or account},
+            )
+            for each in articles
+        ]
+        return FetchedFeed(entries=entries, title=plain(articles[0].account_name, 300) if articles else "")
+
+
+def max_age(headers: Mapping[str, str]) -> int | None:
+    """Return the seconds for which an answer says to be good, a day at most; None if it does not or forbids it."""
+    said = headers.get("cache-control", "")
+    if "no-cache" in said.lower() or "no-store" in said.lower():
+        return None
+    found = _MAX_AGE.search(said)
+    return min(int(found[1]), int(LONGEST_RETRY_AFTER)) if found else None
+
+
+def _header(headers: Any, name: str, most: int) -> str:
+    value = str(headers.get(name, ""))
+    # One that is cut, or that cannot be sent, would never match again.
+    return value if len(value) <= most and value.isascii() and value.isprintable() else ""

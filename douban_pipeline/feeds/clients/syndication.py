@@ -1,0 +1,140 @@
+"""RSS and Atom by feedparser, and JSON Feed, which its releases do not read yet: bytes in, entries out.
+
+A feed is outside text of any size and intent. Entity declarations are refused, and of a feed with many entries only the
+first ones are handed to the parser, which takes a millisecond for each.
+"""
+
+from __future__ import annotations
+
+import calendar
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import feedparser
+
+from douban_pipeline.feeds.clients.values import LONGEST_SUMMARY, credible, link_of, moment_of, plain
+from douban_pipeline.feeds.failures import FeedRefused
+from douban_pipeline.feeds.types import Entry
+
+PARSER_VERSION = "feed-1"
+_END = re.compile(rb"</(?:\w+:)?(item|entry)\s*>", re.IGNORECASE)
+_ROOT = re.compile(rb"<((?:\w+:)?(?:rss|feed|rdf))\b", re.IGNORECASE)
+_UTC = ZoneInfo("UTC")
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedFeed:
+    """What a feed says: its title, its entries in its order, and how many more it has."""
+
+    title: str
+    entries: tuple[Entry, ...]
+    left_out: int = 0
+
+
+def parse_feed(source: str, body: bytes, content_type: str, url: str, *, now: float, most: int) -> ParsedFeed:
+    """Return what a feed says.
+
+    Args:
+        source: Its host, for errors.
+        body: The feed.
+        content_type: As the server says, which may name its encoding.
+        url: Its address, to which links are relative.
+        now: The present moment, which times are compared with.
+        most: How many entries are taken.
+
+    Raises:
+        FeedRefused: It is no feed, or one that declares entities.
+    """
+    start = body[:2000].lstrip(b"\xef\xbb\xbf \t\r\n")
+    if not start:
+        raise FeedRefused(source, "not a feed: an empty answer", 200)
+    if start.startswith(b"{"):
+        return _json_feed(source, body, url, now=now, most=most)
+    if b"<!ENTITY" in body or b"<!entity" in body:
+        raise FeedRefused(source, "not a feed that is read: it declares entities", 200)
+    body, left_out = _first_entries(body, most)
+    try:
+        found = feedparser.parse(
+            body,
+            response_headers={"content-type": content_type or "application/xml", "content-location": url},
+            sanitize_html=False,
+            resolve_relative_uris=False,
+        )
+    except (ValueError, LookupError, AssertionError, RecursionError, AttributeError, TypeError) as error:
+        # It is known to let errors of its parts pass where input is broken enough.
+        raise FeedRefused(source, f"not a feed: it cannot be read ({type(error).__name__})", 200) from error
+    if not found.get("version") and not found.entries:
+        what = "an HTML page" if re.search(rb"<html|<!doctype html", body[:4000], re.IGNORECASE) else "broken XML"
+        raise FeedRefused(source, f"not a feed: {what}", 200)
+    if found.bozo and not found.entries and not _is_encoding(found.get("bozo_exception")):
+        raise FeedRefused(source, "not a feed: broken XML without an entry", 200)
+    entries = [_entry(each, url, now) for each in found.entries]
+    kept = [each for each in entries if each.guid or each.link or each.title]
+    return ParsedFeed(plain(found.feed.get("title"), 300), tuple(kept[:most]), left_out + max(len(kept) - most, 0))
+
+
+def _is_encoding(error: object) -> bool:
+    return isinstance(error, feedparser.exceptions.CharacterEncodingOverride | feedparser.exceptions.NonXMLContentType)
+
+
+def _first_entries(body: bytes, most: int) -> tuple[bytes, int]:
+    """Return a feed cut after its first ``most`` entries, and how many were cut off."""
+    ends = [match.end() for match in _END.finditer(body)]
+    if len(ends) <= most:
+        return body, 0
+    root = _ROOT.search(body)
+    name = root[1] if root else b"rss"
+    closing = b"</channel></" + name + b">" if name.lower().endswith(b"rss") else b"</" + name + b">"
+    return body[: ends[most - 1]] + closing, len(ends) - most
+
+
+def _entry(found: dict[str, Any], base: str, now: float) -> Entry:
+    # Asked as a plain dictionary: its own `get` answers with one time for another, and warns of it.
+    times = [dict.get(found, name) for name in ("published_parsed", "updated_parsed", "created_parsed")]
+    moments = [moment for each in times if each and (moment := credible(_epoch(each), now)) is not None]
+    link = link_of(found.get("link"), base)
+    summary = found.get("summary") or next((each.get("value") for each in found.get("content") or ()), "")
+    return Entry(
+        guid=plain(found.get("id"), 2000),
+        link=link,
+        title=plain(found.get("title")),
+        summary=plain(summary, LONGEST_SUMMARY),
+        published_at=moments[0] if moments else None,
+    )
+
+
+def _epoch(parsed: Any) -> int | None:
+    try:
+        return calendar.timegm(parsed)
+    except (ValueError, OverflowError, TypeError):
+        return None
+
+
+def _json_feed(source: str, body: bytes, url: str, *, now: float, most: int) -> ParsedFeed:
+    try:
+        found = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise FeedRefused(source, "not a feed: JSON that cannot be read", 200) from error
+    version = found.get("version") if isinstance(found, dict) else None
+    items = found.get("items") if isinstance(found, dict) else None
+    if not isinstance(version, str) or "jsonfeed.org" not in version or not isinstance(items, list):
+        raise FeedRefused(source, "not a feed: JSON, but no JSON Feed", 200)
+    entries = []
+    for item in items[:most]:
+        if not isinstance(item, dict):
+            continue
+        published = moment_of(item.get("date_published") or item.get("date_modified"), _UTC)
+        summary = item.get("summary") or item.get("content_text") or item.get("content_html")
+        one = Entry(
+            guid=plain(item.get("id"), 2000),
+            link=link_of(item.get("url") or item.get("external_url"), url),
+            title=plain(item.get("title") or summary, 500),
+            summary=plain(summary, LONGEST_SUMMARY),
+            published_at=credible(published, now),
+        )
+        if one.guid or one.link or one.title:
+            entries.append(one)
+    return ParsedFeed(plain(found.get("title"), 300), tuple(entries), max(len(items) - most, 0))

@@ -1,0 +1,69 @@
+"""Reading what sources say: plain text, links and times that can be believed. Pure."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Mapping
+from datetime import datetime, tzinfo
+from typing import Any
+from urllib.parse import urljoin, urlsplit
+
+from douban_pipeline.feeds.cadence import DAY, as_seconds
+
+LONGEST_SUMMARY = 1000
+_EARLIEST = 946_684_800
+"""2000-01-01: an earlier time is a clock that was never set."""
+_TAG = re.compile(r"<(script|style)\b.*?</\1\s*>|<[^<>]*>", re.IGNORECASE | re.DOTALL)
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
+
+
+def plain(value: object, most: int = 500) -> str:
+    """Return text without tags, entities and control characters, in one line and cut."""
+    text = value if isinstance(value, str) else "" if value is None else str(value)
+    text = html.unescape(_TAG.sub(" ", text[: most * 20]))
+    return " ".join(_CONTROL.sub(" ", text).split())[:most]
+
+
+def link_of(value: object, base: str) -> str:
+    """Return a link as an absolute http or https address; empty for anything else."""
+    if not isinstance(value, str) or not value.strip():
+        return ""
+    try:
+        link = urljoin(base, value.strip())
+        parts = urlsplit(link)
+    except ValueError:
+        return ""
+    return link[:4000] if parts.scheme in ("http", "https") and parts.netloc else ""
+
+
+def credible(moment: int | None, now: float) -> int | None:
+    """Return a time that may be one of publication: not before 2000, and not after tomorrow."""
+    return moment if moment is not None and _EARLIEST <= moment <= now + DAY else None
+
+
+def moment_of(value: object, zone: tzinfo) -> int | None:
+    """Return a time in seconds, given as seconds, milliseconds or ISO text; text without a zone is in ``zone``."""
+    seconds = as_seconds(value)
+    if seconds is not None or not isinstance(value, str):
+        return seconds
+    try:
+        found = datetime.fromisoformat(value.strip().replace("/", "-"))
+    except ValueError:
+        return None
+    try:
+        return int((found if found.tzinfo else found.replace(tzinfo=zone)).timestamp())
+    except (OverflowError, OSError, ValueError):
+        return None
+
+
+def at_path(value: object, path: str) -> Any:
+    """Return what stands at a path of names and numbers, ``data.list`` or ``items.0.title``; None if nothing does."""
+    for step in [part for part in path.split(".") if part]:
+        if isinstance(value, Mapping):
+            value = value.get(step)
+        elif isinstance(value, list) and step.isdigit() and int(step) < len(value):
+            value = value[int(step)]
+        else:
+            return None
+    return value

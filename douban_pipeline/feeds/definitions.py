@@ -1,0 +1,38 @@
+"""Joins the feeds system into one code location, and decides nothing itself."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import dagster as dg
+
+from douban_pipeline.feeds.assets import assets
+from douban_pipeline.feeds.checks import checks
+from douban_pipeline.feeds.jobs import jobs
+from douban_pipeline.feeds.resources import services_resource
+from douban_pipeline.feeds.schedules import schedules_for
+from douban_pipeline.feeds.sensors import sensors
+from douban_pipeline.feeds.settings import FeedsSettings, load_settings
+
+
+def build_defs(
+    *, settings: FeedsSettings | None = None, resource_overrides: Mapping[str, Any] | None = None
+) -> dg.Definitions:
+    """Return the code location.
+
+    Args:
+        settings: The settings in force; read from the environment by default.
+        resource_overrides: Resources to put in place of the real ones, for tests.
+
+    Raises:
+        SettingsError: A setting is wrong; the message names it.
+    """
+    settings = settings or load_settings()
+    return dg.Definitions(
+        assets=assets,
+        asset_checks=checks,
+        jobs=jobs,
+        sensors=sensors,
+        schedules=schedules_for(settings.site_timezone),
+        resources={"services": services_resource(settings), **(resource_overrides or {})},
+        executor=dg.in_process_executor,
+    )

@@ -1,0 +1,78 @@
+"""What a failure is called: one canonical message for all that means the same, by status or class of error.
+
+The back-off looks for words anywhere in a message, and raw messages hold them by chance ("gene*rate*d", "certificate
+has *expired*"). So what it is given is made here; the raw text is kept beside it for people.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import ClassVar
+
+from douban_pipeline.core.errors import SourceError
+
+_STATUS = re.compile(r"(?<!\d)([45]\d\d)(?!\d)")
+_BY_STATUS = {
+    401: "HTTP 401 unauthorised",
+    403: "HTTP 403 forbidden",
+    404: "HTTP 404 not found",
+    410: "HTTP 410 gone",
+    429: "HTTP 429 too many requests",
+}
+_BY_WORDS = (
+    (re.compile(r"certificate|\bssl\b|\btls\b|证书", re.IGNORECASE), "no secure connection"),
+    (re.compile(r"too many requests|\brate[ -]?limit|频繁", re.IGNORECASE), _BY_STATUS[429]),
+    (re.compile(r"\bunauthori[sz]ed\b|\bexpired\b|过期", re.IGNORECASE), _BY_STATUS[401]),
+    (re.compile(r"\bforbidden\b", re.IGNORECASE), _BY_STATUS[403]),
+    (re.compile(r"private address", re.IGNORECASE), "private address refused"),
+    (re.compile(r"larger than|too large", re.IGNORECASE), "answer too large"),
+    (re.compile(r"time[d ]?out|in time|no whole answer", re.IGNORECASE), "no answer in time"),
+    (re.compile(r"no connection|unreachable|resolve", re.IGNORECASE), "no connection"),
+    (re.compile(r"decompress|no feed|not a feed|no json|html page|cannot be read", re.IGNORECASE), "answer unreadable"),
+)
+OTHER = "other failure"
+UNAUTHORISED = _BY_STATUS[401]
+GONE = _BY_STATUS[410]
+CANONICAL = frozenset({*_BY_STATUS.values(), *(name for _, name in _BY_WORDS), OTHER, "HTTP 5xx"})
+
+
+def canonical_of_status(status: int) -> str:
+    """Return what a status that is no success is called."""
+    if status in _BY_STATUS:
+        return _BY_STATUS[status]
+    return "HTTP 5xx" if status >= 500 else OTHER
+
+
+def canonical_message(raw: str) -> str:
+    """Return what a raw message is called; a canonical one stays, and empty stays empty."""
+    if not raw or raw in CANONICAL:
+        return raw
+    for pattern, name in _BY_WORDS[:1]:
+        if pattern.search(raw):
+            return name
+    status = _STATUS.search(raw)
+    if status:
+        return canonical_of_status(int(status[1]))
+    return next((name for pattern, name in _BY_WORDS if pattern.search(raw)), OTHER)
+
+
+class FeedRefused(SourceError):  # noqa: N818 (as the other kinds of `SourceError`)
+    """The host answered as it should, but with nothing that can be read as this source: nothing to hold against it.
+
+    Attributes:
+        status: HTTP status, 0 if there was none.
+        wait: Seconds that the answer says to wait; None if it does not.
+    """
+
+    healthy: ClassVar[bool | None] = True
+
+    def __init__(self, source: str, reason: str, status: int = 0, wait: float | None = None) -> None:
+        super().__init__(source, reason)
+        self.status = status
+        self.wait = wait
+
+
+class PrivateAddress(SourceError):  # noqa: N818
+    """The address is on this machine or in a private network, where sources may not be; it was not asked."""
+
+    healthy: ClassVar[bool | None] = None

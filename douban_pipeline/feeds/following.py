@@ -1,0 +1,228 @@
+"""Adding, editing, pausing sources and importing lists of them, as a person asks for it: checked first, then done."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+from urllib.parse import urlsplit
+
+from sqlalchemy import Connection
+
+from douban_pipeline.core.database import reading, run_transaction
+from douban_pipeline.core.errors import ProblemsError, SourceError
+from douban_pipeline.feeds.cadence import RSS_CADENCE_INTERVALS
+from douban_pipeline.feeds.clients.addresses import admission
+from douban_pipeline.feeds.clients.lists import JSON_FIELDS
+from douban_pipeline.feeds.clients.opml import read_opml
+from douban_pipeline.feeds.failures import PrivateAddress
+from douban_pipeline.feeds.scheduler import stagger
+from douban_pipeline.feeds.services import FeedsServices
+from douban_pipeline.feeds.store import sources
+from douban_pipeline.feeds.types import Source, SourceKind, SourceState, source_id_for
+
+MOST_AT_ONCE = 5000
+_SPREAD = 3600
+_FEW, _FEW_SPREAD = 20, 30
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRequest:
+    """A source as a person gives it.
+
+    Attributes:
+        kind: rss, werss, maccms or json.
+        url: Its address; of a public account, nothing.
+        title: What to call it; empty takes what it calls itself.
+        cadence: P0 to P6, until its own is learned.
+        mp_id: The id of a public account at WeRSS.
+        options: Of a JSON list: ``path``, and the paths of `JSON_FIELDS`.
+    """
+
+    kind: str = SourceKind.RSS.value
+    url: str = ""
+    title: str = ""
+    cadence: str = "P2"
+    mp_id: str = ""
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class FollowReport:
+    """What becomes of the sources that a person gave: new ones, changed ones, and those that are known as they are."""
+
+    added: list[Source] = field(default_factory=list)
+    edited: list[Source] = field(default_factory=list)
+    known: list[Source] = field(default_factory=list)
+
+
+def follow(services: FeedsServices, requests: Sequence[SourceRequest], *, dry_run: bool) -> FollowReport:
+    """Add sources, or edit those whose addresses are followed already; all of them or none.
+
+    New ones are due first within the hour, spread by their ids, a few of them within half a minute.
+
+    Raises:
+        ProblemsError: Some cannot be followed; a sentence for each.
+    """
+    problems: list[str] = []
+    if len(requests) > MOST_AT_ONCE:
+        raise ProblemsError([f"一次最多 {MOST_AT_ONCE} 个来源，这里有 {len(requests)} 个"])
+    wanted: dict[str, Source] = {}
+    for number, request in enumerate(requests, 1):
+        refusal = request_refusal(services, request)
+        if refusal:
+            problems.append(f"第 {number} 个（{(request.url or request.mp_id)[:100] or '空'}）：{refusal}")
+            continue
+        source = _source(services, request)
+        wanted.setdefault(source.source_id, source)
+    if not requests:
+        problems.append("没有给出任何来源")
+    if problems:
+        raise ProblemsError(problems)
+    now = services.now()
+
+    def store(connection: Connection) -> FollowReport:
+        report = _compare(connection, wanted)
+        if not dry_run:
+            few = len(report.added) <= _FEW
+            due_at = stagger([each.source_id for each in report.added], now, _FEW_SPREAD if few else _SPREAD)
+            sources.insert_sources(connection, report.added, due_at, now)
+            for each in report.edited:
+                sources.edit_source(connection, each, now)
+        return report
+
+    if dry_run:
+        with reading(services.engine) as connection:
+            return store(connection)
+    return run_transaction(services.engine, store)
+
+
+def import_opml(services: FeedsServices, text: str, *, dry_run: bool) -> FollowReport:
+    """Follow the feeds of an OPML file; known ones stay as they are.
+
+    Raises:
+        ProblemsError: It is no OPML, or holds feeds that cannot be followed.
+    """
+    outlines = read_opml(text)
+    if not outlines:
+        raise ProblemsError(["OPML 里没有订阅源（outline 的 xmlUrl）"])
+    return follow(services, [SourceRequest(url=each.url, title=each.title) for each in outlines], dry_run=dry_run)
+
+
+def set_paused(
+    services: FeedsServices, given: Sequence[str], *, paused: bool, reason: str, dry_run: bool
+) -> list[Source]:
+    """Pause sources, or resume them; return them.
+
+    Raises:
+        ProblemsError: One is not there.
+    """
+    now = services.now()
+
+    def change(connection: Connection) -> list[Source]:
+        found = named_sources(connection, given)
+        state = SourceState.PAUSED if paused else SourceState.ACTIVE
+        for each in [] if dry_run else found:
+            sources.set_state(connection, each.source_id, state, reason if paused else "", now)
+        return found
+
+    return run_transaction(services.engine, change)
+
+
+def named_sources(connection: Connection, given: Sequence[str]) -> list[Source]:
+    """Return the sources that a person names by id, address, title or the beginning of an id.
+
+    Raises:
+        ProblemsError: One names none, or several.
+    """
+    found = {name: sources.find_source(connection, name.strip()) for name in given}
+    missing = [f"没有（或不止一个）来源叫 {name[:100]}" for name, each in found.items() if each is None]
+    if missing or not given:
+        raise ProblemsError(missing or ["没有给出任何来源"])
+    return [each for each in found.values() if each is not None]
+
+
+def request_refusal(services: FeedsServices, request: SourceRequest) -> str | None:
+    """Return why a source cannot be followed, or None."""
+    if request.kind not in {each.value for each in SourceKind}:
+        return f"没有 {request.kind[:30]} 这种来源，应为 {', '.join(each.value for each in SourceKind)}"
+    if request.cadence not in RSS_CADENCE_INTERVALS:
+        return f"cadence 应为 P0 到 P6，不是 {request.cadence[:20]}"
+    unknown = sorted(set(request.options) - {"path", *JSON_FIELDS})
+    if unknown:
+        return f"options 里不认识 {', '.join(unknown)[:100]}；可用 path, {', '.join(JSON_FIELDS)}"
+    if request.kind == SourceKind.WERSS.value:
+        if not services.settings.werss_url:
+            return "公众号来源需要 WeRSS：先设置 DOUBAN_PIPELINE_FEEDS_WERSS_URL"
+        return None if request.mp_id.strip() else "公众号来源需要 mp_id"
+    return _address_refusal(services, request.url.strip())
+
+
+def _address_refusal(services: FeedsServices, url: str) -> str | None:
+    try:
+        parts = urlsplit(url)
+        port_is_one = parts.port is None or parts.port > 0
+    except ValueError:
+        return "不是网址"
+    if parts.scheme not in ("http", "https") or not parts.hostname or not port_is_one or len(url) > 4000:
+        return "地址须以 http:// 或 https:// 开头，且不超过 4000 字"
+    if parts.username or parts.password:
+        return "地址里不能带用户名和密码：它会出现在页面和日志里"
+    if services.settings.allow_private:
+        return None
+    return _private_refusal(url)
+
+
+def _private_refusal(url: str) -> str | None:
+    # Only what the address itself says: names are resolved when the source is asked, each time anew.
+    import httpx
+
+    host = urlsplit(url).hostname or ""
+    literal = host == "localhost" or host.replace(".", "").isdigit() or ":" in host
+    if not literal:
+        return None
+    try:
+        admission("", allow_private=False)(httpx.URL(url), None)
+    except PrivateAddress:
+        return "内网或本机地址；确需如此请设置 DOUBAN_PIPELINE_FEEDS_ALLOW_PRIVATE=true"
+    except SourceError:
+        return "地址无法解析"
+    return None
+
+
+def _source(services: FeedsServices, request: SourceRequest) -> Source:
+    kind = SourceKind(request.kind)
+    account = request.mp_id.strip()
+    url = services.settings.werss_url if kind is SourceKind.WERSS else request.url.strip()
+    options: dict[str, Any] = dict(request.options) if kind is SourceKind.JSON else {}
+    if kind is SourceKind.WERSS:
+        options["mp_id"] = account
+    return Source(
+        source_id_for(kind, url, account if kind is SourceKind.WERSS else ""),
+        kind,
+        url,
+        title=request.title.strip()[:300],
+        options=options,
+        manual_cadence=request.cadence,
+    )
+
+
+def _compare(connection: Connection, wanted: Mapping[str, Source]) -> FollowReport:
+    report = FollowReport()
+    by_hash = {sources.address_hash(each): each for each in wanted.values()}
+    known: dict[str, Source] = {}
+    for kind in {each.kind for each in wanted.values()}:
+        known |= sources.at_address(connection, kind, [*by_hash])
+    for hashed, each in by_hash.items():
+        before = known.get(hashed)
+        if before is None or before.kind is not each.kind:
+            report.added.append(each)
+            continue
+        after = replace(
+            before,
+            title=each.title or before.title,
+            options=each.options or before.options,
+            manual_cadence=each.manual_cadence,
+        )
+        (report.known if after == before else report.edited).append(after)
+    return report

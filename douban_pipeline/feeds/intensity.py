@@ -1,0 +1,239 @@
+"""How likely a source publishes at a moment, from what is known of it: numpy columns in, publications a second out.
+
+A log-linear model of: a rate over the last days, shrunk to that of all sources; the source's own hours, smoothed at
+three widths and shrunk to those of all sources, the more the fewer times are known; weekday or weekend; and, by the
+class of its rate, how long ago it last published and whether it did so today. Its coefficients are in
+``intensity.json``; they say nothing of any single source and were fitted by `harness.feeds.fit` to public accounts.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+DAY, HOUR = 86_400, 3_600
+SLOT = 300
+"""Seconds of a slot of the day."""
+SLOTS = DAY // SLOT
+
+_RATE_DAYS = (3.0, 12.0)
+"""After so many days a publication counts a third, in the quick and in the slow rate."""
+_HABIT_DAYS = 20.0
+_PRIOR_RATE, _PRIOR_DAYS = 0.5, 1.0
+_WIDTHS = ((8.0, 4.0), (25.0, 3.0), (90.0, 2.0))
+"""Minutes that a publication is smoothed over, and how many of all sources' publications are mixed in."""
+_GLOBAL_WIDTH = 20.0
+_WEEKEND_PRIOR = 6.0
+_RATE_CLASSES = np.array([0.15, 0.4, 0.75, 1.3, 3.0])
+_AGES = np.array(
+    [0.5, 2, 4, 8, 12, 16, 19, 21, 22.5, 23.5, 24.5, 25.5, 27, 30, 36, 42, 46, 50, 60, 72, 96, 168, 336, 1e9]
+)
+"""Hours since the last publication, where classes of age end."""
+CLASSES = len(_RATE_CLASSES) + 1
+AGES = len(_AGES)
+_NEVER = -1e11
+_EPOCH_WEEKDAY = 3
+"""1970-01-01 was a Thursday."""
+
+
+@dataclass(frozen=True, slots=True)
+class IntensityModel:
+    """Coefficients: of the columns, of rate class and age, of rate class and whether it published today."""
+
+    columns: Floats
+    ages: Floats
+    today: Floats
+
+
+@cache
+def fitted_model() -> IntensityModel:
+    """Return the model that the package brings."""
+    text = resources.files(__package__).joinpath("intensity.json").read_text(encoding="utf-8")
+    return model_from(json.loads(text))
+
+
+def model_from(stored: dict[str, Any]) -> IntensityModel:
+    """Return a model as it is kept in JSON.
+
+    Raises:
+        ValueError: It is of another shape than this release's.
+    """
+    model = IntensityModel(*(np.array(stored[name], dtype=float) for name in ("columns", "ages", "today")))
+    shapes = (len(COLUMNS),), (CLASSES, AGES), (CLASSES, 2)
+    if (model.columns.shape, model.ages.shape, model.today.shape) != shapes:
+        raise ValueError("the intensity model has another shape than this release expects")
+    return model
+
+
+class Knowledge:
+    """What is known of the publications of several sources, as columns with a row a source.
+
+    Args:
+        sources: How many.
+        offset: Seconds that the site's clock is ahead of UTC.
+    """
+
+    def __init__(self, sources: int, offset: int) -> None:
+        self.offset = offset
+        self.known = np.zeros(sources)
+        self.first = np.full(sources, np.inf)
+        self.last = np.full(sources, -np.inf)
+        self._counts = np.zeros((len(_RATE_DAYS), sources))
+        self.slots = np.zeros((sources, SLOTS))
+        self.weekend = np.zeros((sources, 2))
+
+    @classmethod
+    def of(cls, times: Sequence[Iterable[float]], offset: int) -> Knowledge:
+        """Return what the publication times of each source tell."""
+        knowledge = cls(len(times), offset)
+        for row, each in enumerate(times):
+            knowledge.add(row, sorted(each))
+        return knowledge
+
+    def add(self, row: int, times: Iterable[float]) -> None:
+        """Learn of publications of a source, in order of time; those not after the last one known are left out."""
+        for moment in times:
+            since = moment - self.last[row]
+            if since <= 0:
+                continue
+            if np.isfinite(since):
+                self._counts[:, row] *= np.exp(-since / DAY / np.array(_RATE_DAYS))
+                fading = np.exp(-since / DAY / _HABIT_DAYS)
+                self.slots[row] *= fading
+                self.weekend[row] *= fading
+            self._counts[:, row] += 1
+            self.first[row] = min(self.first[row], moment)
+            self.last[row] = moment
+            self.known[row] += 1
+            local = int(moment) + self.offset
+            self.slots[row, local % DAY // SLOT] += 1
+            self.weekend[row, int(_weekday(local) >= 5)] += 1
+
+    def rates(self, rows: Integers, times: Floats) -> tuple[Floats, Floats]:
+        """Return the quick and the slow rate, in publications a day, of sources at moments."""
+        span = np.maximum(np.nan_to_num((times - self.first[rows]) / DAY, neginf=0.0), 0.0)
+        age = np.maximum(np.nan_to_num((times - self.last[rows]) / DAY, posinf=0.0), 0.0)
+        found = []
+        for number, days in enumerate(_RATE_DAYS):
+            seen = days * -np.expm1(-span / days)
+            # The first one known begins the span and says nothing of the rate.
+            count = np.maximum(self._counts[number, rows] * np.exp(-age / days) - np.exp(-span / days), 0.0)
+            found.append((count + _PRIOR_DAYS * _PRIOR_RATE) / (seen + _PRIOR_DAYS))
+        return found[0], found[1]
+
+
+@dataclass(frozen=True, slots=True)
+class Profiles:
+    """Hours of sources, against an even day (1.0), with a row a source: see `profiles_of`."""
+
+    by_width: Sequence[Floats]
+    everyone: Floats
+    weekend: Floats
+
+
+def everyone_of(slots: Floats) -> Floats:
+    """Return the smoothed hours of all sources together, as shares of a day, from their publications by slot.
+
+    With no publication at all, the day is even.
+    """
+    total = np.maximum(_smoothed(slots.sum(axis=0), _GLOBAL_WIDTH), 1e-9)
+    return np.asarray(total / total.sum())
+
+
+def profiles_of(knowledge: Knowledge, everyone: Floats, weekend_share: float) -> Profiles:
+    """Return the hours of each source, shrunk to ``everyone``'s.
+
+    Args:
+        knowledge: The sources.
+        everyone: See `everyone_of`.
+        weekend_share: Share of all publications that fall on a weekend, above 0 and under 1.
+    """
+    count = knowledge.slots.sum(axis=1, keepdims=True)
+    widths = [
+        (np.maximum(_smoothed(knowledge.slots, minutes), 0.0) + prior * everyone) / (count + prior) * SLOTS
+        for minutes, prior in _WIDTHS
+    ]
+    prior = _WEEKEND_PRIOR * np.array([1 - weekend_share, weekend_share])
+    share = (knowledge.weekend + prior) / (knowledge.weekend.sum(axis=1, keepdims=True) + _WEEKEND_PRIOR)
+    return Profiles(widths, everyone * SLOTS, share * np.array([7 / 5, 7 / 2]))
+
+
+COLUMNS = (
+    *("even", "quick rate", "slow rate", "hours in 8 minutes", "hours in 25 minutes", "hours in 90 minutes"),
+    *("everyone's hours", "weekday or weekend", "8 minutes × known", "25 minutes × known"),
+)
+"""What the columns of `design` are."""
+
+
+def design(
+    knowledge: Knowledge, profiles: Profiles, rows: Integers, times: Floats
+) -> tuple[Floats, Integers, Integers]:
+    """Return what the model looks at, for sources at moments: columns, class of rate and age, class of rate and today.
+
+    Args:
+        knowledge: The sources.
+        profiles: Their hours.
+        rows: Which source, for each moment.
+        times: The moments.
+    """
+    local = times + knowledge.offset
+    slot = (local % DAY // SLOT).astype(int)
+    quick, slow = knowledge.rates(rows, times)
+    hours = [np.log(width[rows, slot]) for width in profiles.by_width]
+    trust = np.log1p(knowledge.known[rows]) - 2
+    weekend = (_weekday(local) >= 5).astype(int)
+    columns = np.stack(
+        [
+            *(np.ones(len(times)), np.log(quick), np.log(slow), *hours),
+            *(np.log(profiles.everyone[slot]), np.log(profiles.weekend[rows, weekend])),
+            *(hours[0] * trust, hours[1] * trust),
+        ],
+        axis=1,
+    )
+    last = np.where(knowledge.known[rows] > 0, knowledge.last[rows], _NEVER)
+    age = (times - last) / HOUR
+    rate = np.digitize(slow, _RATE_CLASSES)
+    today = (local // DAY == (last + knowledge.offset) // DAY).astype(int)
+    return columns, rate * AGES + np.searchsorted(_AGES, age), rate * 2 + today
+
+
+def intensity(
+    knowledge: Knowledge, profiles: Profiles, rows: Integers, times: Floats, model: IntensityModel | None = None
+) -> Floats:
+    """Return the publications a second that are expected of sources at moments; arguments as for `design`."""
+    model = model or fitted_model()
+    columns, age, today = design(knowledge, profiles, rows, times)
+    return np.exp(intensity_log(columns, age, today, model)) / (15 * 60)
+
+
+def intensity_log(columns: Floats, age: Integers, today: Integers, model: IntensityModel) -> Floats:
+    """Return the logarithm of the publications that are expected in a quarter of an hour."""
+    total = columns @ model.columns + model.ages.ravel()[age] + model.today.ravel()[today]
+    return np.asarray(np.clip(total, -20.0, 3.0))
+
+
+def _weekday(local: Any) -> Any:
+    """Return the day of the week, from 0 for Monday, of local seconds."""
+    return (local // DAY + _EPOCH_WEEKDAY) % 7
+
+
+@cache
+def _kernel(minutes: float) -> Any:
+    slots = np.arange(SLOTS)
+    distance = np.minimum(slots, SLOTS - slots) * SLOT / 60
+    weights = np.exp(-0.5 * (distance / minutes) ** 2)
+    return np.fft.rfft(weights / weights.sum())
+
+
+def _smoothed(slots: Floats, minutes: float) -> Floats:
+    return np.asarray(np.fft.irfft(np.fft.rfft(slots, axis=-1) * _kernel(minutes), n=SLOTS, axis=-1))

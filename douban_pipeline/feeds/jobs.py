@@ -1,0 +1,299 @@
+"""Jobs of the feeds system: its assets as jobs, what people launch with a config, and pruning."""
+
+from datetime import timedelta
+from typing import Any
+
+import dagster as dg
+from pydantic import Field
+
+from douban_pipeline.core.database import reading
+from douban_pipeline.core.errors import ProblemsError
+from douban_pipeline.core.ui.presentation import table
+from douban_pipeline.dagster_kit.launchpad import person_job
+from douban_pipeline.dagster_kit.run_history import assets_of_location, delete_remains, delete_runs
+from douban_pipeline.dagster_kit.runs import Owner, code_location_of
+from douban_pipeline.feeds import following, wording
+from douban_pipeline.feeds.assets import feed_cadence, feed_entries, feed_polls, feeds_page, poll_metadata
+from douban_pipeline.feeds.following import FollowReport, SourceRequest
+from douban_pipeline.feeds.polling import Poller
+from douban_pipeline.feeds.resources import PERSON_TAGS, SYSTEM, tags_of
+from douban_pipeline.feeds.reviewing import drop_old
+from douban_pipeline.feeds.services import FeedsServices
+from douban_pipeline.feeds.types import Source
+
+POLL_TAGS = tags_of("feeds_poll")
+
+poll_job = dg.define_asset_job(
+    "poll_feeds",
+    selection=dg.AssetSelection.assets(feed_polls, feed_entries),
+    tags=POLL_TAGS,
+    description="Polls every source that is due, under leases. Launched by the sensor `due_feeds_sensor`, or by hand.",
+)
+
+review_job = dg.define_asset_job(
+    "review_feeds",
+    selection=dg.AssetSelection.assets(feed_cadence, feeds_page),
+    tags=tags_of("feeds_review"),
+    description="Analyses all sources anew, makes the budget's plan, and renews the page feeds.html.",
+)
+
+
+class SourceRow(dg.Config):
+    """One source."""
+
+    kind: str = Field("rss", description="种类 · rss, werss, maccms or json.")
+    url: str = Field("", description="地址 · Its address; of a public account, nothing.")
+    title: str = Field("", description="名称 · What to call it; empty takes its own.")
+    cadence: str = Field("P2", description="手动节奏 · P0 (15 min) to P6 (24 h), until its own is learned.")
+    mp_id: str = Field("", description="公众号在 WeRSS 的 id · Id of a public account at WeRSS.")
+    options: dict[str, str] = Field(
+        default_factory=dict, description="JSON 列表的 path 及 id、title、link、time、summary 的路径 · Of a JSON list."
+    )
+
+
+class FollowConfig(dg.Config):
+    """Which sources are added or edited."""
+
+    dry_run: bool = Field(True, description="true 只检查 · true only checks and shows; set false to store.")
+    sources: list[SourceRow] = Field(default_factory=list, description="来源 · The sources.")
+
+
+def store_sources(
+    context: dg.OpExecutionContext, config: FollowConfig, services: dg.ResourceParam[FeedsServices]
+) -> None:
+    """Add sources, or edit those that are followed already."""
+    services.ready()
+    requests = [SourceRequest(**each.model_dump()) for each in config.sources]
+    report = following.follow(services, requests, dry_run=config.dry_run)
+    _show_following(context, report, dry_run=config.dry_run)
+
+
+def _show_following(context: dg.OpExecutionContext, report: FollowReport, *, dry_run: bool) -> None:
+    counts = f"{len(report.added)} added, {len(report.edited)} edited, {len(report.known)} known as they are"
+    context.log.info(f"{'dry run: ' if dry_run else ''}{counts}")
+    parts = {"新增": report.added, "修改": report.edited, "已有": report.known}
+    rows = [{"": what, **_shown(each)} for what, found in parts.items() for each in found]
+    context.add_output_metadata(
+        {
+            "dry_run": dry_run,
+            "added": len(report.added),
+            "edited": len(report.edited),
+            "known": len(report.known),
+            "sources": dg.MetadataValue.md(table(rows, most=100)),
+        }
+    )
+
+
+def _shown(source: Source) -> dict[str, str]:
+    kind = wording.KINDS[source.kind.value]
+    return {"种类": kind, "名称": source.title, "地址": source.url, "手动节奏": source.manual_cadence}
+
+
+_FOLLOW = """\
+添加或修改来源 · Add sources, or edit those that are followed already.
+
+地址相同的来源不会加两次：名称、手动节奏和 options 会改成这里写的。`dry_run: true`（默认）只检查并列出会做什么；任何一个
+来源有误则全部不做，并一次列出所有问题。
+
+示例 · Examples:
+
+{examples}
+
+{links}
+
+**字段** · Fields
+
+{fields}
+
+手动节奏只用到学到它自己的节奏为止（已知三次不同的发布）。内网地址默认拒绝。
+"""
+
+follow_sources = person_job(
+    store_sources,
+    name="follow_sources",
+    manual=_FOLLOW,
+    examples={
+        "订阅": {
+            "dry_run": False,
+            "sources": [{"url": "https://example.com/feed.xml", "title": "示例", "cadence": "P2"}],
+        },
+        "资源站": {
+            "sources": [{"kind": "maccms", "url": "https://example.com/api.php/provide/vod/", "title": "资源站"}]
+        },
+        "公众号": {"sources": [{"kind": "werss", "mp_id": "MP_WXS_3000000001", "title": "公众号"}]},
+        "JSON 列表": {
+            "sources": [
+                {
+                    "kind": "json",
+                    "url": "https://example.com/api/posts",
+                    "options": {"path": "data.list", "id": "id", "title": "name", "link": "url", "time": "created"},
+                }
+            ]
+        },
+    },
+    nothing_done="未改动任何来源",
+    tags=PERSON_TAGS,
+)
+
+
+class PauseConfig(dg.Config):
+    """Which sources are paused or resumed."""
+
+    dry_run: bool = Field(True, description="true 只检查 · true only checks; set false to change.")
+    sources: list[str] = Field(default_factory=list, description="来源的名称、地址或 id · Titles, addresses or ids.")
+    resume: bool = Field(False, description="true 恢复 · true resumes them, false pauses them.")
+    reason: str = Field("", description="原因，显示在页面上 · Why; it is shown on the page.")
+
+
+def change_states(
+    context: dg.OpExecutionContext, config: PauseConfig, services: dg.ResourceParam[FeedsServices]
+) -> None:
+    """Pause or resume sources."""
+    services.ready()
+    if not config.resume and not config.reason.strip():
+        raise ProblemsError(["暂停需要写明原因（reason）"])
+    found = following.set_paused(
+        services, config.sources, paused=not config.resume, reason=config.reason.strip(), dry_run=config.dry_run
+    )
+    context.log.info(f"{len(found)} sources {'would be ' if config.dry_run else ''}changed")
+    rows = [_shown(each) for each in found]
+    context.add_output_metadata({"dry_run": config.dry_run, "sources": dg.MetadataValue.md(table(rows, most=100))})
+
+
+_PAUSE = """\
+暂停或恢复来源 · Pause sources, or resume them.
+
+暂停的来源不再抓取，历史和统计都保留；恢复后立即到期。消失（410）和重复的来源也可以用 `resume: true` 恢复。
+
+示例 · Example:
+
+{examples}
+
+{link}
+
+**字段** · Fields
+
+{fields}
+"""
+
+pause_sources = person_job(
+    change_states,
+    name="pause_sources",
+    manual=_PAUSE,
+    examples={"": {"dry_run": False, "sources": ["示例"], "reason": "改版中，下周再看"}},
+    nothing_done="未改动任何来源",
+    tags=PERSON_TAGS,
+)
+
+
+class PollNowConfig(dg.Config):
+    """Which sources are asked now."""
+
+    sources: list[str] = Field(default_factory=list, description="来源的名称、地址或 id · Titles, addresses or ids.")
+
+
+def poll_now(context: dg.OpExecutionContext, config: PollNowConfig, services: dg.ResourceParam[FeedsServices]) -> None:
+    """Ask sources whether they are due or not; their hosts' limits hold."""
+    services.ready()
+    with reading(services.engine) as connection:
+        found = following.named_sources(connection, config.sources)
+    poller = Poller(services, seconds=60 * services.settings.run_minutes)
+    report = poller.run(only=[each.source_id for each in found], most=len(found))
+    context.log.info(f"{report.polled} sources polled, {report.new} new entries")
+    context.add_output_metadata(poll_metadata(report))
+
+
+_POLL_NOW = """\
+立即抓取 · Poll sources now, whether they are due or not.
+
+主机的限速和闸门照常有效；正被另一次运行抓取的来源会跳过。
+
+示例 · Example:
+
+{examples}
+
+{link}
+
+**字段** · Fields
+
+{fields}
+"""
+
+poll_sources_now = person_job(
+    poll_now,
+    name="poll_sources_now",
+    manual=_POLL_NOW,
+    examples={"": {"sources": ["示例"]}},
+    nothing_done="没有抓取",
+    tags=PERSON_TAGS,
+)
+
+
+class OpmlConfig(dg.Config):
+    """A list of feeds."""
+
+    dry_run: bool = Field(True, description="true 只检查 · true only checks and shows; set false to store.")
+    opml: str = Field("", description="OPML 文件的内容，整个贴进来 · The content of the OPML file.")
+
+
+def take_opml(context: dg.OpExecutionContext, config: OpmlConfig, services: dg.ResourceParam[FeedsServices]) -> None:
+    """Follow the feeds of an OPML file."""
+    services.ready()
+    _show_following(
+        context, following.import_opml(services, config.opml, dry_run=config.dry_run), dry_run=config.dry_run
+    )
+
+
+_OPML = """\
+导入 OPML · Follow the feeds of an OPML file, as feed readers export it.
+
+已经关注的源保持原样。大文件用命令行更方便：`douban-pipeline feeds import FILE`。
+
+示例 · Example:
+
+{examples}
+
+**字段** · Fields
+
+{fields}
+"""
+
+_OPML_EXAMPLE = """\
+<opml version="2.0"><body>
+<outline type="rss" text="示例" xmlUrl="https://example.com/feed.xml"/>
+</body></opml>
+"""
+
+import_opml = person_job(
+    take_opml,
+    name="import_opml",
+    manual=_OPML,
+    examples={"": {"dry_run": False, "opml": _OPML_EXAMPLE}},
+    nothing_done="未导入任何来源",
+    tags=PERSON_TAGS,
+)
+
+HISTORY_DAYS = 7
+"""Days that finished runs are kept: one comes every few minutes, and what they found is in the tables."""
+
+
+@dg.op
+def prune(context: dg.OpExecutionContext, services: dg.ResourceParam[FeedsServices]) -> None:
+    """Delete polls, raw answers and finished runs past their days."""
+    services.ready()
+    dropped, answers = drop_old(services)
+    before = services.clock.now() - timedelta(days=HISTORY_DAYS)
+    owner = Owner(code_location_of(context.run), SYSTEM)
+    runs = delete_runs(context.instance, owner, before=before, keep=[context.run_id])
+    delete_remains(context.instance, owner, before=before, assets=assets_of_location(context))
+    context.log.info(f"{dropped} polls, {answers} raw answers and {runs} runs deleted")
+    context.add_output_metadata({"polls": dropped, "answers": answers, "runs": runs})
+
+
+@dg.job(tags=tags_of("feeds_prune"))
+def prune_feeds() -> None:
+    """Clear away polls and raw answers past `DOUBAN_PIPELINE_FEEDS_POLL_DAYS`, and finished runs of the location."""
+    prune()
+
+
+jobs: list[Any] = [poll_job, review_job, follow_sources, pause_sources, poll_sources_now, import_opml, prune_feeds]

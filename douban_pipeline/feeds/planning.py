@@ -1,0 +1,176 @@
+"""The budget's plan: what a day's polls are spent on, made now and then from all sources, and used after every poll."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, tzinfo
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Connection, Engine
+
+from douban_pipeline.core.database import reading, run_transaction
+from douban_pipeline.feeds import budget
+from douban_pipeline.feeds.intensity import SLOTS, Floats, Knowledge, everyone_of, profiles_of
+from douban_pipeline.feeds.scheduler import PlannedCheck
+from douban_pipeline.feeds.settings import FeedsSettings
+from douban_pipeline.feeds.store import entries, polls
+from douban_pipeline.feeds.store.sources import hosts_of_active
+from douban_pipeline.feeds.store.stats import distinct_publications
+
+NAME = "budget"
+HISTORY_DAYS = 60
+MOST_TIMES = 60
+_AT_ONCE = 4000
+_DAY = 86_400
+_A_SOURCE = 24
+"""Polls a day and source, where no budget is set."""
+_WEEKEND = 2 / 7
+
+
+@dataclass(frozen=True)
+class BudgetPlan:
+    """How a day's polls are spent; see `budget.Allocation`.
+
+    Attributes:
+        allocation: The constants.
+        everyone: The hours of all sources, see `intensity.everyone_of`.
+        weekend_share: Share of all publications on a weekend.
+        polls_per_day: The budget.
+        sources: How many it was made for.
+        at: When.
+    """
+
+    allocation: budget.Allocation
+    everyone: Floats
+    weekend_share: float
+    polls_per_day: float
+    sources: int
+    at: int
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as the table keeps it."""
+        return {
+            "constant": self.allocation.constant,
+            "by_host": dict(self.allocation.by_host),
+            "polls": self.allocation.polls,
+            "everyone": [round(float(each), 8) for each in self.everyone],
+            "weekend_share": self.weekend_share,
+            "polls_per_day": self.polls_per_day,
+            "sources": self.sources,
+        }
+
+    @classmethod
+    def from_json(cls, stored: dict[str, Any]) -> BudgetPlan:
+        """Return it as the table kept it.
+
+        Raises:
+            KeyError, TypeError, ValueError: It was kept by another release.
+        """
+        everyone = np.array(stored["everyone"], dtype=float)
+        if everyone.shape != (SLOTS,):
+            raise ValueError("hours of another length")
+        allocation = budget.Allocation(float(stored["constant"]), dict(stored["by_host"]), float(stored["polls"]))
+        share, daily = float(stored["weekend_share"]), float(stored["polls_per_day"])
+        return cls(allocation, everyone, share, daily, int(stored["sources"]), int(stored["at"]))
+
+
+def offset_of(zone: tzinfo, now: int) -> int:
+    """Return how many seconds a zone's clock is ahead of UTC."""
+    ahead = datetime.fromtimestamp(now, UTC).astimezone(zone).utcoffset()
+    return int(ahead.total_seconds()) if ahead is not None else 0
+
+
+def make_plan(engine: Engine, settings: FeedsSettings, now: int) -> BudgetPlan | None:
+    """Make the plan from what is known of all active sources, store and return it; None without a source.
+
+    Sources are looked at some thousand at a time, so that memory does not grow with them; twice, because the hours of
+    all of them are part of each one's.
+    """
+    with reading(engine) as connection:
+        hosts = hosts_of_active(connection)
+        ids = list(hosts)
+        if not ids:
+            return None
+        slots, weekend = np.zeros(SLOTS), np.zeros(2)
+        for knowledge in _each(connection, ids, settings, now):
+            slots += knowledge.slots.sum(axis=0)
+            weekend += knowledge.weekend.sum(axis=0)
+        everyone = everyone_of(slots[None, :])
+        share = float(np.clip(weekend[1] / weekend.sum(), 0.02, 0.98)) if weekend.sum() else _WEEKEND
+        densities = [
+            budget.daily_density(knowledge, profiles_of(knowledge, everyone, share), now)
+            for knowledge in _each(connection, ids, settings, now)
+        ]
+    daily = float(settings.polls_per_day or _A_SOURCE * len(ids))
+    allocation = budget.allocate(
+        np.concatenate(densities),
+        [hosts[each] for each in ids],
+        daily,
+        max_gap=settings.max_gap,
+        host_polls_per_day=settings.host_polls_per_day,
+    )
+    made = BudgetPlan(allocation, everyone, share, daily, len(ids), now)
+    run_transaction(engine, lambda connection: polls.write_plan(connection, NAME, made.to_json(), now))
+    return made
+
+
+def read_plan(connection: Connection) -> BudgetPlan | None:
+    """Return the stored plan; None if there is none, or none of this release."""
+    stored = polls.read_plan(connection, NAME)
+    try:
+        return None if stored is None else BudgetPlan.from_json(stored)
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def _each(connection: Connection, ids: Sequence[str], settings: FeedsSettings, now: int) -> Iterator[Knowledge]:
+    offset = offset_of(settings.zone, now)
+    for start in range(0, len(ids), _AT_ONCE):
+        some = ids[start : start + _AT_ONCE]
+        found = entries.publication_seconds(connection, some, now - HISTORY_DAYS * _DAY)
+        times = [[moment for moment in found[each] if moment <= now][-MOST_TIMES:] for each in some]
+        yield Knowledge.of(times, offset)
+
+
+@dataclass(frozen=True)
+class BudgetPlanner:
+    """Chooses next looks by a plan; a `scheduler.CheckPlanner`.
+
+    Attributes:
+        plan: The plan.
+        host: The host of the source at hand.
+        settings: The settings in force.
+    """
+
+    plan: BudgetPlan
+    host: str
+    settings: FeedsSettings
+
+    def next_check(self, conn: Connection, stats: dict[str, Any], now: int, floor: int) -> PlannedCheck:
+        """Return when the budget has the source asked next, and why then."""
+        found = distinct_publications(conn, stats["source_id"], MOST_TIMES)
+        times = sorted(row["published_at"] for row in found if row["published_at"] <= now)
+        knowledge = Knowledge.of([times], offset_of(self.settings.zone, now))
+        look = budget.next_look(
+            knowledge,
+            profiles_of(knowledge, self.plan.everyone, self.plan.weekend_share),
+            0,
+            self.plan.allocation,
+            host=self.host,
+            polls_per_day=self.plan.polls_per_day,
+            now=now,
+            max_gap=self.settings.max_gap,
+            floor=floor,
+        )
+        _, slow = knowledge.rates(np.array([0]), np.array([float(now)]))
+        why = {
+            "profile": "budget",
+            "bound": look.bound,
+            "expected": round(look.expected, 4),
+            "share": round(look.share, 6),
+            "a_day": round(float(slow[0]), 3),
+            "known": len(times),
+        }
+        return PlannedCheck(look.at, why)

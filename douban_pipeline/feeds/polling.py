@@ -1,0 +1,303 @@
+"""A run over all that is due: lease, ask, store, and choose the next look, host by host.
+
+A source is asked outside any transaction; what came is stored in one, which first asks whether the lease is still this
+run's. So a run that dies leaves nothing half done: its sources are due again when their leases run out.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+import uuid
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+from sqlalchemy import Connection
+
+from douban_pipeline.core.database import reading, run_transaction
+from douban_pipeline.core.errors import GateClosed, NotFound, SourceError, SourceThrottled, SourceWall
+from douban_pipeline.feeds.failures import GONE, FeedRefused, canonical_message, canonical_of_status
+from douban_pipeline.feeds.planning import BudgetPlan, BudgetPlanner, make_plan, read_plan
+from douban_pipeline.feeds.scheduler import update_source_stats
+from douban_pipeline.feeds.services import FeedsServices
+from douban_pipeline.feeds.store import entries, polls, sources, stats
+from douban_pipeline.feeds.types import FetchedFeed, PollOutcome, PollRecord, Source, SourceState
+
+logger = logging.getLogger(__name__)
+
+_DEFERRED_AT_MOST = 3600
+_DELAY_AT_MOST = 7 * 86_400
+"""What is older when it is found was published before the source was followed."""
+
+
+@dataclass(slots=True)
+class PollReport:
+    """What a run came to.
+
+    Attributes:
+        outcomes: How many polls ended how.
+        new: New entries.
+        edited: Edited entries.
+        handed_over: Videos that the library's intake was told of.
+        left: Sources that were leased, but not asked for want of time.
+        lost: Polls whose lease had run out, so that nothing of them was stored.
+        mended: Rows whose times were ahead of the clock.
+        hosts: Polls by host.
+        problems: Failures, by what they are called.
+    """
+
+    outcomes: Counter[str] = field(default_factory=Counter)
+    new: int = 0
+    edited: int = 0
+    handed_over: int = 0
+    left: int = 0
+    lost: int = 0
+    mended: int = 0
+    hosts: Counter[str] = field(default_factory=Counter)
+    problems: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def polled(self) -> int:
+        """Sources that were asked."""
+        return sum(self.outcomes.values()) - self.outcomes[PollOutcome.DEFERRED.value]
+
+    def add(self, done: PollRecord, handed_over: int) -> None:
+        """Count one poll."""
+        self.outcomes[done.outcome.value] += 1
+        self.new += done.new
+        self.edited += done.updated
+        self.handed_over += handed_over
+        self.hosts[done.host] += 1
+        if done.error:
+            self.problems[canonical_message(done.error)] += 1
+
+
+class Poller:
+    """Polls due sources.
+
+    Args:
+        services: What it works with.
+        seconds: After this long no source is begun.
+        monotonic: What the seconds are taken from.
+    """
+
+    def __init__(
+        self, services: FeedsServices, *, seconds: float, monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._services = services
+        self._monotonic = monotonic
+        self._end = monotonic() + seconds
+        self._plan: BudgetPlan | None = None
+
+    def run(self, *, most: int = 1_000_000, only: Sequence[str] = ()) -> PollReport:
+        """Poll what is due, or the sources ``only`` whether they are due or not, and return what came of it.
+
+        Args:
+            most: How many sources at most.
+            only: Ids of sources.
+        """
+        report = PollReport()
+        settings, engine, now = self._services.settings, self._services.engine, self._services.now()
+        lease = settings.lease_seconds
+        report.mended = run_transaction(engine, lambda connection: stats.mend_clock(connection, now, lease))
+        self._plan = self._current_plan(now)
+        while most > 0 and self._monotonic() < self._end:
+            token, began, limit = uuid.uuid4().hex, self._services.now(), min(settings.batch_size, most)
+            claimed = self._claim(token, began, limit, only)
+            if not claimed:
+                break
+            most -= len(claimed)
+            self._poll_batch(claimed, token, began, report)
+            if only:
+                break
+        return report
+
+    def _current_plan(self, now: int) -> BudgetPlan | None:
+        if self._services.settings.profile != "budget":
+            return None
+        with reading(self._services.engine) as connection:
+            plan = read_plan(connection)
+        return plan or make_plan(self._services.engine, self._services.settings, now)
+
+    def _claim(self, token: str, now: int, limit: int, only: Sequence[str]) -> list[Source]:
+        lease = self._services.settings.lease_seconds
+
+        def claim(connection: Connection) -> list[Source]:
+            ids = stats.claim(connection, now, token, lease, limit, only)
+            known = sources.read_sources(connection, ids)
+            # Statistics without a source are a source that was never added here: nothing can be asked.
+            strange = [each for each in ids if each not in known or known[each].state is not SourceState.ACTIVE]
+            stats.release(connection, strange, token, None if only else stats.NEVER_DUE)
+            return [known[each] for each in ids if each not in strange]
+
+        return run_transaction(self._services.engine, claim)
+
+    def _poll_batch(self, batch: Sequence[Source], token: str, began: int, report: PollReport) -> None:
+        queues: dict[str, deque[Source]] = {}
+        for source in batch:
+            queues.setdefault(self._services.host_of(source), deque()).append(source)
+        settings = self._services.settings
+        # A chain a place at the host's gate: more would only wait there, and other hosts with them.
+        chains = [
+            (host, queue) for host, queue in queues.items() for _ in range(min(settings.host_concurrency, len(queue)))
+        ]
+        expires = began + settings.lease_seconds - settings.request_timeout_seconds
+        left: list[str] = []
+
+        def work(chain: tuple[str, deque[Source]]) -> list[tuple[PollRecord, int] | None]:
+            host, queue = chain
+            done: list[tuple[PollRecord, int] | None] = []
+            while True:
+                try:
+                    source = queue.popleft()
+                except IndexError:
+                    return done
+                if self._monotonic() >= self._end or self._services.now() >= expires:
+                    left.append(source.source_id)
+                    continue
+                done.append(self.poll(source, host, token))
+
+        with ThreadPoolExecutor(settings.workers, thread_name_prefix="poll") as pool:
+            for found in pool.map(work, chains):
+                for each in found:
+                    if each is None:
+                        report.lost += 1
+                    else:
+                        report.add(*each)
+        report.left += len(left)
+        if left:
+            run_transaction(self._services.engine, lambda connection: stats.release(connection, left, token))
+
+    def poll(self, source: Source, host: str, token: str) -> tuple[PollRecord, int] | None:
+        """Ask one source and store what came; None if the lease was lost, so that nothing was stored."""
+        began, asked_at = time.perf_counter(), self._services.now()
+        try:
+            with self._services.client(source) as client:
+                fetched: FetchedFeed | SourceError = client.fetch(source, asked_at)
+        except SourceError as error:
+            fetched = error
+        except Exception as error:
+            logger.exception("source %s could not be read", source.source_id)
+            fetched = FeedRefused(host, f"unexpected {type(error).__name__}: a fault of ours, see the log")
+        took = int(1000 * (time.perf_counter() - began))
+        now = self._services.now()
+
+        def record(connection: Connection) -> tuple[PollRecord, int] | None:
+            row = stats.lock_stats(connection, source.source_id)
+            if row is None or row["lease_token"] != token:
+                return None
+            if isinstance(fetched, GateClosed):
+                return self._defer(connection, source, host, token, fetched, now), 0
+            if isinstance(fetched, SourceError):
+                return self._failed(connection, source, host, fetched, now, took), 0
+            return self._answered(connection, source, host, fetched, now, took, row["last_check_at"] or 0)
+
+        return run_transaction(self._services.engine, record)
+
+    def _defer(
+        self, connection: Connection, source: Source, host: str, token: str, error: GateClosed, now: int
+    ) -> PollRecord:
+        until = min(max(int(error.until.timestamp()) + 1, now + 60), now + _DEFERRED_AT_MOST)
+        stats.release(connection, [source.source_id], token, until)
+        stats.write_stats(connection, source.source_id, {"why": {"profile": "gate", "bound": "gate", "until": until}})
+        done = PollRecord(source.source_id, host, now, PollOutcome.DEFERRED, error="")
+        polls.add_poll(connection, done)
+        return done
+
+    def _failed(
+        self, connection: Connection, source: Source, host: str, error: SourceError, now: int, took: int
+    ) -> PollRecord:
+        kind, status, wait = _failure(error)
+        update_source_stats(
+            connection,
+            source.source_id,
+            source.kind.source_type,
+            False,
+            kind,
+            now=now,
+            tz=self._services.settings.zone,
+            raw_error=error.reason,
+            floor=now + wait if wait else 0,
+        )
+        if kind == GONE:
+            sources.set_state(connection, source.source_id, SourceState.GONE, "来源返回 410：已不存在", now)
+        done = PollRecord(
+            source.source_id, host, now, PollOutcome.FAILED, status, duration_ms=took, error=f"{kind}: {error.reason}"
+        )
+        polls.add_poll(connection, done)
+        return done
+
+    def _answered(
+        self,
+        connection: Connection,
+        source: Source,
+        host: str,
+        fetched: FetchedFeed,
+        now: int,
+        took: int,
+        last_check: int,
+    ) -> tuple[PollRecord, int]:
+        stored = entries.store_entries(connection, source.source_id, fetched.entries, now)
+        published = [*stored.new, *(each for each in stored.edited if each.edit_publishes)]
+        told = 0
+        if any(each.edit_publishes for each in fetched.entries):
+            told = entries.hand_over(connection, source.source_id, stored.new, stored.edited, now)
+        self._learn(connection, source, fetched, now)
+        update_source_stats(
+            connection,
+            source.source_id,
+            source.kind.source_type,
+            bool(published),
+            "",
+            now=now,
+            tz=self._services.settings.zone,
+            floor=now + (fetched.max_age or 0),
+            planner=BudgetPlanner(self._plan, host, self._services.settings) if self._plan is not None else None,
+        )
+        if fetched.moved_to and fetched.moved_to != source.url:
+            other = sources.move_source(connection, source, fetched.moved_to, now)
+            if other is not None:
+                reason = f"永久跳转到另一来源的地址：{other.title or other.source_id}"
+                sources.set_state(connection, source.source_id, SourceState.DUPLICATE, reason, now)
+        times = [each.published_at for each in published if each.published_at is not None]
+        # What was there at the first look says nothing of how late it was found.
+        fresh = [moment for moment in times if last_check and now - moment <= _DELAY_AT_MOST]
+        done = PollRecord(
+            source.source_id,
+            host,
+            now,
+            PollOutcome.HIT if published else PollOutcome.UNCHANGED if fetched.unchanged else PollOutcome.MISS,
+            fetched.status,
+            new=len(stored.new),
+            updated=len(stored.edited),
+            delay=max(now - min(fresh), 0) if fresh else None,
+            duration_ms=took,
+        )
+        polls.add_poll(connection, done)
+        return done, told
+
+    def _learn(self, connection: Connection, source: Source, fetched: FetchedFeed, now: int) -> None:
+        learned = {"etag": fetched.etag, "last_modified": fetched.last_modified, "body_hash": fetched.body_hash}
+        if not source.title and fetched.title:
+            learned["title"] = fetched.title[:300]
+        known = {"etag": source.etag, "last_modified": source.last_modified, "body_hash": source.body_hash}
+        if any(known.get(name) != value for name, value in learned.items()):
+            sources.update_source(connection, source.source_id, learned, now)
+
+
+def _failure(error: SourceError) -> tuple[str, int, float | None]:
+    """Return what a failure is called, its HTTP status (0 for none) and the seconds that the source says to wait."""
+    if isinstance(error, FeedRefused):
+        kind = canonical_of_status(error.status) if error.status >= 400 else canonical_message(error.reason)
+        return kind, error.status, error.wait
+    if isinstance(error, SourceThrottled):
+        # One that is thrown out by 503 is in trouble, not asked too often.
+        kind = canonical_message(error.reason)
+        return kind, 429 if "429" in error.reason else 503, error.retry_after
+    if isinstance(error, NotFound):
+        return canonical_of_status(404), 404, None
+    if isinstance(error, SourceWall):
+        return canonical_of_status(401), 401, None
+    return canonical_message(error.reason), 0, None

@@ -1,0 +1,1 @@
+"""What people read of the feeds system: figures, plots and the page."""

@@ -1,0 +1,190 @@
+"""The page ``feeds.html``: every source with its cadence, its last and next look, its hours, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from markupsafe import Markup
+from sqlalchemy import Connection, Row, func, select
+
+from douban_pipeline.core.database import reading
+from douban_pipeline.core.ui.templates import Card, render
+from douban_pipeline.feeds import wording
+from douban_pipeline.feeds.planning import offset_of, read_plan
+from douban_pipeline.feeds.reports import pictures
+from douban_pipeline.feeds.scheduler import get_scheduler_stats, hit_rate
+from douban_pipeline.feeds.services import FeedsServices
+from douban_pipeline.feeds.store import polls, stats
+from douban_pipeline.feeds.store.tables import entry, newcomer
+from douban_pipeline.feeds.types import SourceState
+
+NAME = "feeds.html"
+MOST_SOURCES = 2000
+_WORST = 10
+_DAY, _HOUR = 86_400, 3_600
+_HOURS_DAYS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class SourceLine:
+    """One source as the page shows it."""
+
+    title: str
+    url: str
+    kind: str
+    state: str
+    tone: str
+    cadence: str
+    last: str
+    next: str
+    hours: Markup
+    found: str
+    why: str
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class FeedsView:
+    """What page and plots are made of."""
+
+    now: int
+    figures: Mapping[str, Any]
+    lines: Sequence[SourceLine]
+    left_out: int
+    worst: Sequence[Mapping[str, Any]]
+    plots: Mapping[str, str]
+    newcomers: int
+    budget: str
+
+
+def look(services: FeedsServices) -> FeedsView:
+    """Read what the page shows."""
+    now, zone = services.now(), services.settings.zone
+    with reading(services.engine) as connection:
+        figures = get_scheduler_stats(connection, now=now)
+        rows = _rows(connection)
+        lines = [_line(connection, services, row, now) for row in rows]
+        found = polls.by_hour(connection, now - pictures.HOURS_SHOWN * _HOUR)
+        late = polls.delays_since(connection, now - 7 * _DAY)
+        history = polls.cadences_since(connection, now - pictures.CADENCE_DAYS * _DAY)
+        waiting = connection.execute(select(func.count()).where(newcomer.c.taken_at.is_(None))).scalar_one()
+        plan = read_plan(connection) if services.settings.profile == "budget" else None
+    drawn = {
+        "抓取": pictures.polls_by_hour(found, now, zone),
+        "延迟": pictures.delays(late),
+        "节奏": pictures.cadences(history, now, zone),
+    }
+    shown = {name: svg for name, svg in drawn.items() if svg}
+    budget = ""
+    if plan is not None:
+        budget = f"预算每天 {plan.polls_per_day:,.0f} 次，按计划约 {plan.allocation.polls:,.0f} 次"
+    left_out = max(figures["total"] - len(lines), 0)
+    return FeedsView(now, figures, lines, left_out, worst_sources(rows), shown, waiting, budget)
+
+
+def _rows(connection: Connection) -> list[Row[Any]]:
+    """Return sources, those in trouble first, then those that are due soonest."""
+    found: list[Row[Any]] = []
+    after = ""
+    while rows := stats.with_sources(connection, after):
+        found += rows
+        after = rows[-1].source_id
+    found.sort(key=lambda row: (row.fail_count == 0, row.next_due_at or 0, row.source_id))
+    return found[:MOST_SOURCES]
+
+
+def worst_sources(rows: Sequence[Row[Any]]) -> list[dict[str, Any]]:
+    """Return the ten sources that fail most, or give least for what they cost, with the reason."""
+    failing = [row for row in rows if row.fail_count and row.state == SourceState.ACTIVE.value]
+    useless = [
+        row for row in rows if not row.fail_count and row.check_count >= 50 and row.state == SourceState.ACTIVE.value
+    ]
+    failing.sort(key=lambda row: -row.fail_count)
+    useless.sort(key=lambda row: (hit_rate(row.hit_count, row.check_count), -row.check_count))
+    found = [
+        {
+            "来源": row.title or row.url,
+            "问题": f"连续失败 {row.fail_count} 次：{row.error_kind}",
+            "原因": (row.last_error or "")[:200],
+        }
+        for row in failing
+    ]
+    found += [
+        {
+            "来源": row.title or row.url,
+            "问题": f"{row.check_count} 次抓取只有 {row.hit_count} 次有新条目",
+            "原因": wording.why_text(row.why, row._asdict()),
+        }
+        for row in useless
+    ]
+    return found[:_WORST]
+
+
+def publishing_hours(connection: Connection, source_id: str, since: int, offset: int) -> list[int]:
+    """Return how many publications of a source fell in each hour of the day since a moment."""
+    moments = select(entry.c.published_at).where(entry.c.source_id == source_id, entry.c.published_at >= since)
+    counts = [0] * 24
+    for moment in connection.execute(moments.distinct().limit(2000)).scalars():
+        counts[(moment + offset) % _DAY // _HOUR] += 1
+    return counts
+
+
+def _line(connection: Connection, services: FeedsServices, row: Row[Any], now: int) -> SourceLine:
+    zone = services.settings.zone
+    hours = publishing_hours(connection, row.source_id, now - _HOURS_DAYS * _DAY, offset_of(zone, now))
+    busiest = max(range(24), key=hours.__getitem__) if any(hours) else None
+    label = "还没有发布时间" if busiest is None else f"{sum(hours)} 次发布，最常在 {busiest} 点"
+    in_force = (row.why or {}).get("cadence") or row.cadence
+    active = row.state == SourceState.ACTIVE.value
+    return SourceLine(
+        title=row.title or row.url,
+        url=row.url,
+        kind=wording.KINDS.get(row.kind, row.kind),
+        state=wording.STATES.get(row.state, row.state) if not active or not row.fail_count else "失败",
+        tone="bad" if row.fail_count and active else "",
+        cadence=f"{pictures.cadence_minutes(in_force)} · {wording.FREQUENCIES.get(row.frequency_type, '')}",
+        last=wording.moment_text(row.last_check_at, zone),
+        next=wording.moment_text(row.next_due_at, zone),
+        hours=pictures.sparkline(hours, label),
+        found=f"{row.hit_count} / {row.check_count}",
+        why=wording.why_text(row.why, row._asdict()),
+        error=(row.last_error or "")[:200] if row.fail_count else "",
+    )
+
+
+def page(view: FeedsView, services: FeedsServices) -> str:
+    """Return the page."""
+    figures = view.figures
+    failing = "bad" if figures["failing"] else ""
+    cards = [
+        Card("来源", f"{figures['active']:,}", f"共 {figures['total']:,} 个"),
+        Card("到期", f"{figures['due']:,}", "等待抓取"),
+        Card("失败", f"{figures['failing']:,}", f"{figures['in_backoff']:,} 个退避中", failing),
+        Card("命中率", f"{100 * figures['hit_rate']:.1f}%", f"{figures['hits']:,} / {figures['checks']:,} 次抓取"),
+    ]
+    if view.newcomers:
+        cards.append(Card("待入库影片", f"{view.newcomers:,}", "资源站的新片和更新"))
+    chapters = [{"key": "sources", "title": "来源"}]
+    if view.worst:
+        chapters.append({"key": "worst", "title": "最该看的"})
+    if view.plots:
+        chapters.append({"key": "plots", "title": "图"})
+    made = wording.moment_text(view.now, services.settings.zone)
+    profile = {"plan": "按节奏", "budget": "按预算"}[services.settings.profile]
+    about = " · ".join(filter(None, (f"{made} 生成", f"调度方式：{profile}", view.budget)))
+    return render(
+        __package__,
+        "feeds.html.j2",
+        title="关注的来源",
+        badge="",
+        about=about,
+        lang="zh-Hans",
+        cards=cards,
+        chapters=chapters,
+        lines=view.lines,
+        left_out=view.left_out,
+        worst=view.worst,
+        plots=[Markup(svg) for svg in view.plots.values()],  # noqa: S704 (made by core.ui.plots, which escapes)
+    )

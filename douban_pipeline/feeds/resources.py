@@ -1,0 +1,29 @@
+"""What every Dagster face of the feeds system has: the tags of its runs, its pool, and the resource ``services``."""
+
+from functools import partial
+
+import dagster as dg
+
+from douban_pipeline.dagster_kit import launchpad
+from douban_pipeline.dagster_kit.launchpad import location_of
+from douban_pipeline.dagster_kit.resources import platform_resource
+from douban_pipeline.dagster_kit.runs import run_tags
+from douban_pipeline.feeds.services import LOCATION, FeedsServices, open_services
+from douban_pipeline.feeds.settings import FeedsSettings
+
+SYSTEM = "feeds"
+"""Value of the tag ``system`` in all runs of this system."""
+
+POLL_POOL = "feeds_web"
+POOL_LIMITS = {POLL_POOL: 2}
+"""Every pool of the code location: how many runs may poll at once. The gates pace their requests."""
+
+tags_of = partial(run_tags, SYSTEM)
+"""Returns the tags of a job by the kind of its runs."""
+
+PERSON_TAGS = {**launchpad.PERSON_TAGS, **tags_of(launchpad.PERSON_TAGS["pipeline"])}
+
+
+def services_resource(settings: FeedsSettings) -> dg.ConfigurableResource[FeedsServices]:
+    """Return the resource ``services``: database, sources and settings of one process."""
+    return platform_resource(lambda run: open_services(settings, location=location_of(run) or LOCATION))

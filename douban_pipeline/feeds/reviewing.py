@@ -1,0 +1,88 @@
+"""The re-analysis of all sources: cadences anew, the budget's plan, what is kept of the past, and old rows dropped."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+from sqlalchemy import Connection
+
+from douban_pipeline.core.database import run_transaction
+from douban_pipeline.feeds.cadence import FREQUENCY_CADENCE_MAP
+from douban_pipeline.feeds.planning import BudgetPlan, make_plan
+from douban_pipeline.feeds.scheduler import analyse, cadence_in_force
+from douban_pipeline.feeds.services import FeedsServices
+from douban_pipeline.feeds.store import polls, stats
+from douban_pipeline.feeds.types import SourceState
+
+_AT_ONCE = 200
+_DAY = 86_400
+
+
+@dataclass(slots=True)
+class ReviewReport:
+    """What a re-analysis came to: sources by cadence and where it comes from, and how many changed their class."""
+
+    cadences: Counter[str] = field(default_factory=Counter)
+    origins: Counter[str] = field(default_factory=Counter)
+    sources: int = 0
+    changed: int = 0
+    mended: int = 0
+    plan: BudgetPlan | None = None
+    dropped_polls: int = 0
+    dropped_answers: int = 0
+
+
+def review(services: FeedsServices) -> ReviewReport:
+    """Analyse every active source anew, some at a time, and make the budget's plan."""
+    report = ReviewReport()
+    engine, now, zone = services.engine, services.now(), services.settings.zone
+    lease = services.settings.lease_seconds
+    report.mended = run_transaction(engine, lambda connection: stats.mend_clock(connection, now, lease))
+    after = ""
+    while True:
+
+        def analyse_some(connection: Connection, after: str = after) -> tuple[str, list[tuple[str, str, bool]]]:
+            found = []
+            rows = stats.with_sources(connection, after, _AT_ONCE)
+            for row in rows:
+                if row.state != SourceState.ACTIVE.value:
+                    continue
+                values = analyse(connection, row.source_id, row.source_type, now, zone)
+                before = {name: getattr(row, name) for name in values}
+                # Without entries of its own a source keeps when it was last known to publish.
+                values["last_article_at"] = values["last_article_at"] or before["last_article_at"]
+                if values != before:
+                    stats.write_stats(connection, row.source_id, values)
+                current = {**row._mapping, **values}
+                changed = before["cadence"] != values["cadence"]
+                found.append((*cadence_in_force(connection, current, now), changed))
+            return (rows[-1].source_id if rows else ""), found
+
+        after, found = run_transaction(engine, analyse_some)
+        for cadence, origin, changed in found:
+            report.cadences[cadence] += 1
+            report.origins[origin] += 1
+            report.sources += 1
+            report.changed += changed
+        if not after:
+            break
+    counts = {name: report.cadences[name] for name in sorted(FREQUENCY_CADENCE_MAP.values())}
+    run_transaction(engine, lambda connection: polls.add_cadences(connection, now, counts))
+    if services.settings.profile == "budget":
+        report.plan = make_plan(engine, services.settings, now)
+    return report
+
+
+def drop_old(services: FeedsServices) -> tuple[int, int]:
+    """Delete polls and raw answers past their days; return how many of each. Entries and statistics stay."""
+    days = services.settings.poll_days
+    before = services.now() - days * _DAY
+    dropped = run_transaction(services.engine, lambda connection: polls.prune_polls(connection, before))
+    answers = 0
+    moment = datetime.fromtimestamp(before, UTC) + timedelta(0)
+    for ids in services.archive.unseen_since(moment):
+        for start in range(0, len(ids), 500):
+            answers += services.archive.drop(ids[start : start + 500], moment).answers
+    return dropped, answers

@@ -1,0 +1,256 @@
+"""The plan's scheduler, under the plan's names: classify, predict, back off, keep statistics, and find what is due.
+
+The rules are in `feeds.cadence`, the statements in `feeds.store.stats`; this module puts them together. ``conn`` is a
+SQLAlchemy connection whose transaction the caller ends. Time, time zone and randomness can be given and are the real
+ones otherwise.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import tzinfo
+from random import Random
+from typing import Any, Protocol
+
+from sqlalchemy import Connection
+
+from douban_pipeline.feeds.cadence import (
+    DAY,
+    DEFAULT_ZONE,
+    FREQUENCY_CADENCE_MAP,
+    LEAST_PUBLICATIONS,
+    RSS_CADENCE_INTERVALS,
+    calculate_backoff,
+    calculate_next_check_time,
+    calculate_publish_time_stats,
+    classify_update_frequency,
+    publication_times,
+    silent_cadence,
+    usual_hours,
+)
+from douban_pipeline.feeds.failures import UNAUTHORISED, canonical_message
+from douban_pipeline.feeds.store import stats as store
+
+__all__ = [
+    "FREQUENCY_CADENCE_MAP",
+    "RSS_CADENCE_INTERVALS",
+    "calculate_backoff",
+    "calculate_next_check_time",
+    "calculate_publish_time_stats",
+    "classify_update_frequency",
+    "get_due_sources",
+    "get_recent_entries",
+    "get_scheduler_stats",
+    "get_source_stats",
+    "update_source_stats",
+]
+
+logger = logging.getLogger(__name__)
+
+_ANALYSED_EVERY = 10
+_FIRST_CHECKS = 3
+_RECENT = 30
+_UNAUTHORISED_WAIT = 15 * 60
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedCheck:
+    """When a source is asked next, and the reasons that ``why`` shows."""
+
+    at: int
+    why: dict[str, Any]
+
+
+class CheckPlanner(Protocol):
+    """Chooses the next look of a source that was asked with success, in place of the plan's own rule."""
+
+    def next_check(self, conn: Connection, stats: dict[str, Any], now: int, floor: int) -> PlannedCheck | None:
+        """Return the next look, or None to leave it to the plan's rule."""
+        ...
+
+
+def get_source_stats(conn: Connection, source_id: str) -> dict[str, Any] | None:
+    """Return a source's statistics, with its hit rate (0 to 1), or None if there are none."""
+    found = store.read_stats(conn, source_id)
+    return None if found is None else _with_hit_rate(found)
+
+
+def get_recent_entries(
+    conn: Connection, source_id: str, source_type: str = "rss", limit: int = _RECENT
+) -> list[dict[str, Any]]:
+    """Return the newest publications of a source, newest first; rows of one second are one publication.
+
+    Args:
+        conn: The connection.
+        source_id: The source; ids are unique over all types.
+        source_type: ``rss`` or ``custom``.
+        limit: How many at most.
+    """
+    return store.distinct_publications(conn, source_id, limit)
+
+
+def update_source_stats(
+    conn: Connection,
+    source_id: str,
+    source_type: str = "rss",
+    has_new_entries: bool = False,
+    error_message: str = "",
+    *,
+    now: float | None = None,
+    tz: tzinfo = DEFAULT_ZONE,
+    rng: Random | None = None,
+    raw_error: str = "",
+    floor: float = 0,
+    planner: CheckPlanner | None = None,
+) -> dict[str, Any]:
+    """Record one attempt to fetch a source, choose its next look, and return its statistics as they now are.
+
+    The check is counted in one statement, so that two at once both count. The source is analysed anew at every tenth
+    check, and at its first three that find something.
+
+    Args:
+        conn: The connection.
+        source_id: The source; its row is made if there is none.
+        source_type: ``rss`` or ``custom``.
+        has_new_entries: Whether something new was found; with an error it is no hit.
+        error_message: What went wrong; empty for success.
+        now: The present moment.
+        tz: Whose hours are meant.
+        rng: Jitter.
+        raw_error: The error in full for people, where ``error_message`` is shorter.
+        floor: The earliest moment that the source allows (``Retry-After``, ``max-age``).
+        planner: Another rule than the plan's for the next look.
+    """
+    moment = int(time.time() if now is None else now)
+    hit = has_new_entries and not error_message
+    store.count_check(conn, source_id, source_type, hit=hit, failed=bool(error_message), now=moment)
+    stats = store.lock_stats(conn, source_id)
+    assert stats is not None
+    values: dict[str, Any] = {}
+    if stats["check_count"] % _ANALYSED_EVERY == 0 or (hit and stats["check_count"] <= _FIRST_CHECKS):
+        values |= analyse(conn, source_id, stats["source_type"], moment, tz)
+    elif hit:
+        [newest] = store.distinct_publications(conn, source_id, 1) or [{"published_at": 0}]
+        values["last_article_at"] = max(stats["last_article_at"] or 0, min(newest["published_at"], moment))
+    if error_message:
+        values |= _after_failure({**stats, **values}, error_message, raw_error, moment, floor)
+    else:
+        values |= {"backoff_until": 0, "last_error": None, "error_kind": ""}
+        values |= _after_success(conn, {**stats, **values}, moment, tz, rng, floor, planner)
+    values |= {"lease_token": "", "lease_until": 0}
+    store.write_stats(conn, source_id, values)
+    return _with_hit_rate({**stats, **values})
+
+
+def analyse(conn: Connection, source_id: str, source_type: str, now: int, tz: tzinfo) -> dict[str, Any]:
+    """Return what a source's known publications say, as columns of `source_stats`."""
+    entries = get_recent_entries(conn, source_id, source_type, _RECENT)
+    times = publication_times(entries, now)
+    frequency, cadence = classify_update_frequency(entries, now=now, tz=tz)
+    average, deviation = calculate_publish_time_stats(entries, now=now, tz=tz)
+    return {
+        "frequency_type": frequency,
+        "cadence": cadence,
+        "avg_publish_hour": average,
+        "std_publish_hour": deviation,
+        "known_count": len(times),
+        "mean_gap": (times[0] - times[-1]) / (len(times) - 1) if len(times) > 1 else None,
+        "last_article_at": min(times[0], now) if times else 0,
+    }
+
+
+def cadence_in_force(conn: Connection, stats: dict[str, Any], now: float) -> tuple[str, str]:
+    """Return the cadence by which a source is asked, and where it comes from: ``manual``, ``learned`` or ``silent``."""
+    learned = stats["cadence"] if stats["cadence"] in RSS_CADENCE_INTERVALS else "P2"
+    if stats["known_count"] < LEAST_PUBLICATIONS:
+        manual = store.manual_cadence(conn, stats["source_id"])
+        if manual is not None:
+            return manual, "manual"
+    stepped = silent_cadence(learned, stats["last_article_at"] or 0, stats["mean_gap"], now)
+    return stepped, "learned" if stepped == learned else "silent"
+
+
+def _after_success(
+    conn: Connection,
+    stats: dict[str, Any],
+    now: int,
+    tz: tzinfo,
+    rng: Random | None,
+    floor: float,
+    planner: CheckPlanner | None,
+) -> dict[str, Any]:
+    planned = planner.next_check(conn, stats, now, int(floor)) if planner is not None else None
+    if planned is not None:
+        return {"next_due_at": planned.at, "why": planned.why}
+    cadence, origin = cadence_in_force(conn, stats, now)
+    hours = stats["avg_publish_hour"], stats["std_publish_hour"]
+    at = calculate_next_check_time(
+        cadence, stats["frequency_type"] or "daily", *hours, stats["last_article_at"] or 0, now=now, tz=tz, rng=rng
+    )
+    bound = "accrual" if usual_hours(*hours) else "interval"
+    if floor > at:
+        at, bound = int(floor), "floor"
+    why = {"profile": "plan", "cadence": cadence, "origin": origin, "bound": bound, "known": stats["known_count"]}
+    return {"next_due_at": at, "why": why}
+
+
+def _after_failure(stats: dict[str, Any], error_message: str, raw_error: str, now: int, floor: float) -> dict[str, Any]:
+    kind = canonical_message(error_message)
+    backoff_until = now + calculate_backoff(stats["fail_count"], kind)
+    earliest = backoff_until
+    if kind == UNAUTHORISED:
+        # The plan backs off by nothing, so that a renewed login works at once: still no hot loop.
+        base = RSS_CADENCE_INTERVALS.get(stats["cadence"], RSS_CADENCE_INTERVALS["P2"])
+        earliest = now + max(base, _UNAUTHORISED_WAIT)
+    backoff_until = max(backoff_until, int(min(floor, now + DAY)))
+    return {
+        "backoff_until": backoff_until,
+        "next_due_at": max(earliest, backoff_until, now + 60),
+        "last_error": (raw_error or error_message)[:2000],
+        "error_kind": kind,
+        "why": {"profile": "failure", "error": kind, "failures": stats["fail_count"], "bound": "backoff"},
+    }
+
+
+def get_due_sources(
+    conn: Connection, now: int, source_type: str | None = None, limit: int = 20
+) -> list[dict[str, Any]]:
+    """Return the statistics of sources that are due at ``now``, the longest due first; none in back-off or leased.
+
+    Args:
+        conn: The connection.
+        now: The moment.
+        source_type: ``rss``, ``custom``, or None for all.
+        limit: How many at most, of those that are due.
+    """
+    return [_with_hit_rate(row) for row in store.due_rows(conn, int(now), source_type, limit)]
+
+
+def get_scheduler_stats(
+    conn: Connection, source_type: str | None = None, *, now: float | None = None
+) -> dict[str, Any]:
+    """Return figures over all sources, or those of one type: totals, due, failing, hit rate, and counts by cadence."""
+    found = store.overall(conn, source_type, int(time.time() if now is None else now))
+    return {**found, "hit_rate": hit_rate(found["hits"], found["checks"])}
+
+
+def hit_rate(hits: int, checks: int) -> float:
+    """Return the share of checks that found something, from 0 to 1; 0 without any check."""
+    return min(hits / checks, 1.0) if checks > 0 else 0.0
+
+
+def _with_hit_rate(stats: dict[str, Any]) -> dict[str, Any]:
+    return {**stats, "hit_rate": hit_rate(stats["hit_count"] or 0, stats["check_count"] or 0)}
+
+
+def stagger(source_ids: Sequence[str], now: int, over: int) -> dict[str, int]:
+    """Return when new sources are due first: spread over the seconds ``over`` by their ids, the same each time."""
+    # The ids end in digits of a hash.
+    return {each: now + int(_spread(each) * over) for each in source_ids}
+
+
+def _spread(source_id: str) -> float:
+    return Random(source_id).random()

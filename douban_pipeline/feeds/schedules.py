@@ -1,0 +1,28 @@
+"""What runs by the clock in the feeds system; polls are launched by the sensor."""
+
+from functools import partial
+
+import dagster as dg
+
+from douban_pipeline.feeds.jobs import prune_feeds, review_job
+
+
+def schedules_for(time_zone: str) -> list[dg.ScheduleDefinition]:
+    """Return the schedules, on the clock of ``time_zone``."""
+    by_clock = partial(
+        dg.ScheduleDefinition, execution_timezone=time_zone, default_status=dg.DefaultScheduleStatus.RUNNING
+    )
+    return [
+        by_clock(
+            name="hourly_feeds_review",
+            job=review_job,
+            cron_schedule="7 * * * *",
+            description="Analyses all sources anew every hour, and renews the page.",
+        ),
+        by_clock(
+            name="nightly_feeds_prune",
+            job=prune_feeds,
+            cron_schedule="20 4 * * *",
+            description="Clears away polls, raw answers and runs past their days.",
+        ),
+    ]

@@ -1,0 +1,62 @@
+"""The sensor that launches polls. It makes two indexed queries; its skip reasons say why nothing runs."""
+
+import dagster as dg
+
+from douban_pipeline.core.database import DatabaseError, reading
+from douban_pipeline.dagster_kit.runs import PAUSE, JobRuns
+from douban_pipeline.feeds import wording
+from douban_pipeline.feeds.assets import feed_entries, feed_polls
+from douban_pipeline.feeds.jobs import POLL_TAGS, poll_job
+from douban_pipeline.feeds.services import FeedsServices
+from douban_pipeline.feeds.store import stats
+
+INTERVAL_SECONDS = 30
+WORTH_A_RUN = 20
+"""So many due sources are worth a run at once; fewer wait until one of them has waited `LONGEST_WAIT`."""
+LONGEST_WAIT = 60
+_MOST_FAILED = 2
+
+
+@dg.sensor(job=poll_job, minimum_interval_seconds=INTERVAL_SECONDS, default_status=dg.DefaultSensorStatus.RUNNING)
+def due_feeds_sensor(
+    context: dg.SensorEvaluationContext, services: dg.ResourceParam[FeedsServices]
+) -> dg.RunRequest | dg.SkipReason:
+    """Launches `poll_feeds` when enough sources are due, or one has waited a minute; one run at a time.
+
+    After two failed runs within ten minutes it pauses until ten minutes have passed.
+    """
+    try:
+        services.ready()
+    except DatabaseError as error:
+        return dg.SkipReason(str(error))
+    now = services.now()
+    with reading(services.engine) as connection:
+        due, since = stats.count_due(connection, now)
+        coming = stats.next_due(connection) if not due else None
+    origin = context.code_location_origin
+    location = origin.location_name if origin is not None else None
+    runs = JobRuns(context.instance, location, poll_job.name, frozenset({feed_polls.key, feed_entries.key}))
+    if runs.under_way():
+        return dg.SkipReason(f"{due} sources are due; a run is under way and takes them on")
+    reason = idle_reason(due, now - since if since is not None else 0)
+    if reason:
+        zone = services.settings.zone
+        following = f"; the next is due at {wording.moment_text(coming, zone)}" if coming else ""
+        return dg.SkipReason(reason + following)
+    if len(runs.failed_since(services.clock.now() - PAUSE)) >= _MOST_FAILED:
+        return dg.SkipReason(f"{due} sources are due, but the last runs failed: the next is tried after ten minutes")
+    window = now // INTERVAL_SECONDS
+    # The window in the key: a repeated tick asks for the same run, a later one for a new run.
+    return dg.RunRequest(run_key=f"feeds:{window}", tags={**POLL_TAGS, "feeds/due": str(due)})
+
+
+def idle_reason(due: int, waited: int) -> str | None:
+    """Return why no run is worth it for so many due sources, the first of which has waited so many seconds; or None."""
+    if not due:
+        return "no source is due"
+    if due < WORTH_A_RUN and waited < LONGEST_WAIT:
+        return f"{due} sources are due, the first for {max(waited, 0)} s: they wait for more, {LONGEST_WAIT} s at most"
+    return None
+
+
+sensors = [due_feeds_sensor]

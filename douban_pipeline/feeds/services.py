@@ -1,0 +1,166 @@
+"""What a run of the feeds system works with, put together once from the settings. Knows nothing of Dagster."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import cached_property
+from typing import Self
+
+from sqlalchemy import Table
+
+from douban_pipeline.core.clock import Clock, SystemClock
+from douban_pipeline.core.database import DatabaseError, open_engine
+from douban_pipeline.core.http import Fetcher
+from douban_pipeline.core.platform import Platform, SourceLimits, configure_gate
+from douban_pipeline.core.settings_base import BASE_PREFIX
+from douban_pipeline.core.ui.report_files import ReportFolder
+from douban_pipeline.core.werss import RULES as WERSS_RULES
+from douban_pipeline.core.werss import SOURCE as WERSS
+from douban_pipeline.core.werss import WeRss, WeRssLogin
+from douban_pipeline.feeds.clients.addresses import admission
+from douban_pipeline.feeds.clients.fetching import (
+    RULES,
+    AccountClient,
+    Reading,
+    SourceClient,
+    WebClient,
+    gate_name,
+)
+from douban_pipeline.feeds.failures import FeedRefused
+from douban_pipeline.feeds.settings import FeedsSettings
+from douban_pipeline.feeds.store.migrations import TREE
+from douban_pipeline.feeds.store.sources import host_of
+from douban_pipeline.feeds.store.tables import gate, snapshot
+from douban_pipeline.feeds.types import Source, SourceKind
+
+LOCATION = "__repository__@feeds"
+"""Repository and code location as `workspace.yaml` names them; where a run names another one, that is taken."""
+
+
+@dataclass(frozen=True)
+class FeedsServices(Platform):
+    """The platform with the clients of sources, as one process uses it; see `open_services`."""
+
+    settings: FeedsSettings
+    location: str = LOCATION
+    """Repository and code location of the run, as links into Dagster's UI address them."""
+    _configured: set[str] = field(default_factory=set, repr=False, compare=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
+
+    @property
+    def archive_table(self) -> Table:
+        """The table of every raw answer."""
+        return snapshot
+
+    @property
+    def gate_table(self) -> Table:
+        """The table of the hosts' pacing and breakers."""
+        return gate
+
+    @property
+    def longest_call(self) -> timedelta:
+        """The longest that a call of any source may take."""
+        return timedelta(seconds=self.settings.request_timeout_seconds)
+
+    @property
+    def reports(self) -> ReportFolder:
+        """The folder of the reports."""
+        return ReportFolder(self.settings.home.absolute() / "reports", self.settings.reports_url, f"{BASE_PREFIX}HOME")
+
+    def now(self) -> int:
+        """Return the present moment in whole seconds."""
+        return int(self.clock.now().timestamp())
+
+    def host_of(self, source: Source) -> str:
+        """Return whose limits a source's requests count against."""
+        return host_of(self.settings.werss_url) if source.kind is SourceKind.WERSS else host_of(source.url)
+
+    def limits(self) -> SourceLimits:
+        """Return what one host may be asked."""
+        return SourceLimits(self.settings.requests_per_minute, self.settings.host_concurrency)
+
+    @cached_property
+    def reading(self) -> Reading:
+        """How answers are read."""
+        return Reading(self.settings.zone, self.settings.max_entries)
+
+    @contextmanager
+    def client(self, source: Source) -> Iterator[SourceClient]:
+        """Yield what asks a source; connections are closed with the block, so that memory does not grow with hosts."""
+        if source.kind is SourceKind.WERSS:
+            yield AccountClient(self.werss, self.reading)
+            return
+        name = gate_name(self.host_of(source))
+        self._configure(name)
+        with self._web_fetcher(name) as fetcher:
+            yield WebClient(fetcher, self.reading)
+
+    def _web_fetcher(self, name: str) -> Fetcher:
+        seconds = self.settings.request_timeout_seconds
+        return Fetcher(
+            name,
+            self.gate,
+            self.archive,
+            self.clock,
+            timeout=seconds,
+            deadline=seconds,
+            attempts=1,  # the next look is the next attempt
+            max_bytes=self.settings.max_body_bytes,
+            rules=RULES,
+            admit=admission(name, allow_private=self.settings.allow_private),
+        )
+
+    def _configure(self, name: str) -> None:
+        with self._lock:
+            if name in self._configured:
+                return
+        configure_gate(self.gate, name, self.limits())
+        with self._lock:
+            self._configured.add(name)
+
+    @cached_property
+    def werss(self) -> WeRss:
+        """WeRSS, at the address of the settings.
+
+        Raises:
+            FeedRefused: No address is set.
+        """
+        settings = self.settings
+        if not settings.werss_url:
+            raise FeedRefused(WERSS, "no connection: DOUBAN_PIPELINE_FEEDS_WERSS_URL is not set")
+        configure_gate(self.gate, WERSS, self.limits())
+        fetcher = self.fetcher(WERSS, seconds=settings.request_timeout_seconds, attempts=1, rules=WERSS_RULES)
+        access = settings.werss_access_key.get_secret_value()
+        login = WeRssLogin(settings.werss_username, settings.werss_password.get_secret_value(), access)
+        return WeRss(fetcher, settings.werss_url, settings.werss_prefix, login, self.clock)
+
+    def ready(self) -> Self:
+        """Return self if the database is set up for this release; a file in HOME is set up by itself.
+
+        Raises:
+            DatabaseError: The tables are missing or of another version; the message says what to run.
+        """
+        found = TREE.current(self.engine)
+        if found == TREE.head:
+            return self
+        if found is None and self.engine.dialect.name == "sqlite":
+            TREE.upgrade(self.engine)
+            return self
+        what = "do not exist yet" if found is None else f"are at version {found}, this release needs {TREE.head}"
+        raise DatabaseError(f"the feeds' tables {what}: run `douban-pipeline feeds setup`")
+
+
+def open_services(settings: FeedsSettings, clock: Clock | None = None, location: str = LOCATION) -> FeedsServices:
+    """Return the services for ``settings``; nothing is connected until it is used.
+
+    Args:
+        settings: From the environment.
+        clock: The system's, if not given.
+        location: Repository and code location of the run, for links into Dagster's UI.
+    """
+    engine = open_engine(settings.tables_url, setting=settings.database_setting)
+    return FeedsServices(engine=engine, clock=clock or SystemClock(), settings=settings, location=location)

@@ -1,0 +1,199 @@
+"""Entries: what sources published, once each, edited ones updated; and videos handed to the library's intake."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import Connection, Row, func, insert, select, update
+
+from douban_pipeline.core.database import chunks
+from douban_pipeline.feeds.store.tables import entry, newcomer, source
+from douban_pipeline.feeds.types import Entry, digest
+
+_KNOWN = (
+    *(entry.c.entry_id, entry.c.guid_hash, entry.c.link_hash, entry.c.content_hash),
+    *(entry.c.published_at, entry.c.dated),
+)
+
+
+@dataclass(slots=True)
+class StoredEntries:
+    """What became of the entries of one answer."""
+
+    new: list[Entry] = field(default_factory=list)
+    edited: list[Entry] = field(default_factory=list)
+    oldest_new: int | None = None
+    """The earliest credible time of a new entry."""
+
+
+def store_entries(connection: Connection, source_id: str, entries: Sequence[Entry], now: int) -> StoredEntries:
+    """Store the entries of an answer: new ones are added, edited ones updated, none twice.
+
+    An entry is known by its guid; where its guid changed, by its link, if that is one entry's alone in the answer and
+    in the table.
+    """
+    given = list({each.guid_hash: each for each in reversed(entries)}.values())[::-1]
+    by_guid, by_link = _known(connection, source_id, given)
+    links = Counter(each.link for each in given if each.link)
+    guids = {each.guid_hash for each in given}
+    stored, rows, changed = StoredEntries(), [], []
+    for each in given:
+        known = by_guid.get(each.guid_hash)
+        if known is None and each.link and links[each.link] == 1:
+            same_link = by_link.get(digest(each.link), [])
+            if len(same_link) == 1 and same_link[0].guid_hash not in guids:
+                known = same_link[0]
+        if known is None:
+            rows.append(_row(source_id, each, now))
+            stored.new.append(each)
+        elif known.content_hash != each.content_hash or known.guid_hash != each.guid_hash:
+            changed.append(_edit(known, each, now))
+            stored.edited.append(each)
+    if rows:
+        connection.execute(insert(entry), rows)
+    for values in changed:
+        where = entry.c.entry_id == values.pop("known_id")
+        connection.execute(update(entry).where(where).values(**values, edits=entry.c.edits + 1))
+    times = [each.published_at for each in stored.new if each.published_at is not None]
+    stored.oldest_new = min(times, default=None)
+    return stored
+
+
+def _known(
+    connection: Connection, source_id: str, given: Sequence[Entry]
+) -> tuple[dict[str, Row[Any]], dict[str, list[Row[Any]]]]:
+    by_guid: dict[str, Row[Any]] = {}
+    by_link: dict[str, list[Row[Any]]] = {}
+    for some in chunks(given):
+        hashes = [each.guid_hash for each in some]
+        query = select(*_KNOWN).where(entry.c.source_id == source_id, entry.c.guid_hash.in_(hashes))
+        by_guid.update({row.guid_hash: row for row in connection.execute(query)})
+    unknown = [digest(each.link) for each in given if each.link and each.guid_hash not in by_guid]
+    for links in chunks(unknown):
+        query = select(*_KNOWN).where(entry.c.source_id == source_id, entry.c.link_hash.in_(links))
+        for row in connection.execute(query):
+            by_link.setdefault(row.link_hash, []).append(row)
+    return by_guid, by_link
+
+
+def _row(source_id: str, each: Entry, now: int) -> dict[str, Any]:
+    return {
+        "source_id": source_id,
+        **_content(each),
+        "published_at": now if each.published_at is None else each.published_at,
+        "dated": each.published_at is not None,
+        "found_at": now,
+        "updated_at": now,
+    }
+
+
+def _content(each: Entry) -> dict[str, Any]:
+    return {
+        "guid_hash": each.guid_hash,
+        "link_hash": digest(each.link) if each.link else "",
+        "guid": each.guid,
+        "link": each.link,
+        "title": each.title[:500],
+        "summary": each.summary,
+        "extra": dict(each.extra) or None,
+        "content_hash": each.content_hash,
+    }
+
+
+def _edit(known: Row[Any], each: Entry, now: int) -> dict[str, Any]:
+    edit = {"known_id": known.entry_id, **_content(each), "updated_at": now}
+    if each.edit_publishes and each.published_at is not None:
+        return {**edit, "published_at": each.published_at, "dated": True}
+    # The first time stays: an edit is no publication, and would shift the learned hours.
+    return edit
+
+
+def hand_over(connection: Connection, source_id: str, new: Sequence[Entry], edited: Sequence[Entry], now: int) -> int:
+    """Tell the library's intake of videos that are new or changed at a resource site; return how many.
+
+    A video that was told of before is told of again, once, however often it changes before it is taken.
+    """
+    changed = {each.guid_hash for each in edited}
+    told = 0
+    for some in chunks([*new, *edited]):
+        hashes = [each.guid_hash for each in some]
+        where = (newcomer.c.source_id == source_id, newcomer.c.guid_hash.in_(hashes))
+        known = set(connection.execute(select(newcomer.c.guid_hash).where(*where)).scalars())
+        rows = []
+        for each in some:
+            values: Mapping[str, Any] = {
+                "name": each.title[:500],
+                "facts": dict(each.extra),
+                "changed": each.guid_hash in changed,
+                "seen_at": now,
+            }
+            told += 1
+            if each.guid_hash in known:
+                one = (newcomer.c.source_id == source_id, newcomer.c.guid_hash == each.guid_hash)
+                connection.execute(update(newcomer).where(*one).values(**values, taken_at=None))
+            else:
+                remote = str(each.extra.get("vod_id", each.guid))[:64]
+                keys = {"source_id": source_id, "guid_hash": each.guid_hash, "remote_id": remote}
+                rows.append({**keys, **values})
+        if rows:
+            connection.execute(insert(newcomer), rows)
+    return told
+
+
+def publication_seconds(connection: Connection, source_ids: Sequence[str], since: int) -> dict[str, list[int]]:
+    """Return the distinct times of publications of sources since a moment, in ascending order."""
+    found: dict[str, list[int]] = {each: [] for each in source_ids}
+    for some in chunks(list(source_ids)):
+        query = (
+            select(entry.c.source_id, entry.c.published_at)
+            .where(entry.c.source_id.in_(some), entry.c.published_at >= since)
+            .group_by(entry.c.source_id, entry.c.published_at)
+            .order_by(entry.c.source_id, entry.c.published_at)
+        )
+        for source_id, moment in connection.execute(query):
+            found[source_id].append(int(moment))
+    return found
+
+
+def doubled(connection: Connection, most: int) -> list[Row[Any]]:
+    """Return entries that stand twice: the same title, link and time in one source under different guids."""
+    query = (
+        select(entry.c.source_id, func.count().label("times"), func.max(entry.c.title).label("title"))
+        .where(entry.c.link_hash != "")
+        .group_by(entry.c.source_id, entry.c.link_hash, entry.c.content_hash, entry.c.published_at)
+        .having(func.count() > 1)
+        .limit(most)
+    )
+    return list(connection.execute(query))
+
+
+def newest(connection: Connection, source_id: str, limit: int) -> Sequence[Row[Any]]:
+    """Return the newest entries of a source."""
+    query = select(entry).where(entry.c.source_id == source_id)
+    return connection.execute(query.order_by(entry.c.published_at.desc(), entry.c.entry_id.desc()).limit(limit)).all()
+
+
+def newest_of_all(connection: Connection, limit: int) -> Sequence[Row[Any]]:
+    """Return the entries that were found last, with the titles of their sources."""
+    query = select(entry, source.c.title.label("source_title")).join_from(
+        entry, source, entry.c.source_id == source.c.source_id, isouter=True
+    )
+    return connection.execute(query.order_by(entry.c.found_at.desc(), entry.c.entry_id.desc()).limit(limit)).all()
+
+
+def counts(connection: Connection, now: int) -> dict[str, int]:
+    """Return how many entries there are, were found within a day, and have no time of their own."""
+
+    def number(*where: Any) -> int:
+        return int(connection.execute(select(func.count()).select_from(entry).where(*where)).scalar_one())
+
+    waiting = select(func.count()).select_from(newcomer).where(newcomer.c.taken_at.is_(None))
+    return {
+        "entries": number(),
+        "found_in_a_day": number(entry.c.found_at >= now - 86_400),
+        "without_time": number(entry.c.dated.is_(False)),
+        "videos_waiting": int(connection.execute(waiting).scalar_one()),
+    }

@@ -1,0 +1,106 @@
+"""Polls one by one, for plots and checks; counts of cadences over time; and the plan of the budget."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import Connection, case, delete, func, insert, select, update
+
+from douban_pipeline.feeds.store.tables import cadence_count, plan, poll
+from douban_pipeline.feeds.types import PollOutcome, PollRecord
+
+HOUR = 3600
+
+
+def add_poll(connection: Connection, done: PollRecord) -> None:
+    """Keep one poll."""
+    connection.execute(
+        insert(poll),
+        {
+            "source_id": done.source_id,
+            "host": done.host[:255],
+            "at": done.at,
+            "outcome": done.outcome.value,
+            "status": done.status,
+            "new": done.new,
+            "updated": done.updated,
+            "delay": done.delay,
+            "duration_ms": done.duration_ms,
+            "error": done.error[:500],
+        },
+    )
+
+
+def by_hour(connection: Connection, since: int) -> list[dict[str, int]]:
+    """Return polls, hits and failures of every full or begun hour since a moment."""
+    hour = (poll.c.at - poll.c.at % HOUR).label("hour")
+
+    def count(*outcomes: PollOutcome) -> Any:
+        return func.sum(case((poll.c.outcome.in_([each.value for each in outcomes]), 1), else_=0))
+
+    query = (
+        select(
+            hour,
+            count(PollOutcome.HIT).label("hits"),
+            count(PollOutcome.MISS, PollOutcome.UNCHANGED).label("misses"),
+            count(PollOutcome.FAILED).label("failures"),
+        )
+        .where(poll.c.at >= since)
+        .group_by(hour)
+        .order_by(hour)
+    )
+    return [{name: int(value) for name, value in row._mapping.items()} for row in connection.execute(query)]
+
+
+def delays_since(connection: Connection, since: int, most: int = 100_000) -> list[int]:
+    """Return how many seconds after publication entries were found, of the newest polls since a moment."""
+    query = select(poll.c.delay).where(poll.c.at >= since, poll.c.delay.is_not(None))
+    return [int(value) for value in connection.execute(query.order_by(poll.c.at.desc()).limit(most)).scalars()]
+
+
+def requests_by_minute(connection: Connection, since: int) -> list[tuple[str, int, int]]:
+    """Return the busiest minute of every host since a moment: host, minute, requests."""
+    minute = (poll.c.at - poll.c.at % 60).label("minute")
+    asked = poll.c.outcome != PollOutcome.DEFERRED.value
+    query = select(poll.c.host, minute, func.count().label("requests")).where(poll.c.at >= since, asked)
+    counts = query.group_by(poll.c.host, minute).subquery()
+    busiest = select(counts.c.host, func.max(counts.c.minute), func.max(counts.c.requests)).group_by(counts.c.host)
+    return [(row[0], int(row[1]), int(row[2])) for row in connection.execute(busiest)]
+
+
+def outcomes_of(connection: Connection, source_id: str, limit: int) -> list[dict[str, Any]]:
+    """Return the last polls of a source, newest first."""
+    query = select(poll).where(poll.c.source_id == source_id).order_by(poll.c.at.desc(), poll.c.poll_id.desc())
+    return [dict(row._mapping) for row in connection.execute(query.limit(limit))]
+
+
+def prune_polls(connection: Connection, before: int) -> int:
+    """Delete polls before a moment; return how many."""
+    connection.execute(delete(cadence_count).where(cadence_count.c.at < before))
+    return connection.execute(delete(poll).where(poll.c.at < before)).rowcount
+
+
+def add_cadences(connection: Connection, at: int, counts: Mapping[str, int]) -> None:
+    """Keep how many sources have which cadence at a moment; a second time in the same second replaces the first."""
+    connection.execute(delete(cadence_count).where(cadence_count.c.at == at))
+    connection.execute(insert(cadence_count), {"at": at, "counts": dict(counts)})
+
+
+def cadences_since(connection: Connection, since: int) -> list[tuple[int, dict[str, int]]]:
+    """Return the counts of cadences since a moment, in order of time."""
+    query = select(cadence_count).where(cadence_count.c.at >= since).order_by(cadence_count.c.at)
+    return [(int(row.at), row.counts) for row in connection.execute(query)]
+
+
+def write_plan(connection: Connection, name: str, content: Mapping[str, Any], at: int) -> None:
+    """Keep a plan under a name, in place of the one before."""
+    changed = connection.execute(update(plan).where(plan.c.name == name).values(content=dict(content), at=at))
+    if not changed.rowcount:
+        connection.execute(insert(plan), {"name": name, "content": dict(content), "at": at})
+
+
+def read_plan(connection: Connection, name: str) -> dict[str, Any] | None:
+    """Return a plan and its moment (key ``at``), or None."""
+    row = connection.execute(select(plan).where(plan.c.name == name)).first()
+    return None if row is None else {**row.content, "at": int(row.at)}

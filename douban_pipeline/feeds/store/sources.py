@@ -1,0 +1,143 @@
+"""Followed sources: adding, changing, and what a poll learns of them. Nothing is ever deleted: history stays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+from sqlalchemy import Connection, Row, insert, select, update
+
+from douban_pipeline.core.database import chunks
+from douban_pipeline.feeds.store.stats import add_stats, write_stats
+from douban_pipeline.feeds.store.tables import NEVER_DUE, source, stats
+from douban_pipeline.feeds.types import Source, SourceKind, SourceState, digest
+
+
+def host_of(url: str) -> str:
+    """Return the host of an address with its port, where it has one of its own."""
+    parts = urlsplit(url)
+    try:
+        port = f":{parts.port}" if parts.port else ""
+    except ValueError:
+        port = ""
+    return f"{(parts.hostname or '').lower()}{port}"
+
+
+def address_hash(given: Source) -> str:
+    """Return what two sources with the same address and account have in common."""
+    return digest(given.url + chr(31) + str(given.options.get("mp_id", "")))
+
+
+def source_of(row: Row[Any]) -> Source:
+    """Return the source that a row holds."""
+    return Source(
+        source_id=row.source_id,
+        kind=SourceKind(row.kind),
+        url=row.url,
+        title=row.title,
+        options=row.options or {},
+        manual_cadence=row.manual_cadence,
+        state=SourceState(row.state),
+        state_reason=row.state_reason,
+        etag=row.etag,
+        last_modified=row.last_modified,
+        body_hash=row.body_hash,
+    )
+
+
+def insert_sources(connection: Connection, added: Sequence[Source], due_at: Mapping[str, int], now: int) -> None:
+    """Store new sources, each due first at its moment."""
+    rows = [
+        {
+            "source_id": each.source_id,
+            "kind": each.kind.value,
+            "url": each.url,
+            "url_hash": address_hash(each),
+            "host": host_of(each.url)[:255],
+            "title": each.title[:300],
+            "options": dict(each.options),
+            "manual_cadence": each.manual_cadence,
+            "created_at": now,
+            "updated_at": now,
+        }
+        for each in added
+    ]
+    if rows:
+        connection.execute(insert(source), rows)
+        add_stats(connection, [(each.source_id, each.kind.source_type, due_at[each.source_id]) for each in added], now)
+
+
+def update_source(connection: Connection, source_id: str, values: Mapping[str, Any], now: int) -> None:
+    """Set columns of a source."""
+    connection.execute(update(source).where(source.c.source_id == source_id).values(**values, updated_at=now))
+
+
+def edit_source(connection: Connection, edited: Source, now: int) -> None:
+    """Store what a person changed of a source: its title, options and cadence."""
+    values = {"title": edited.title[:300], "options": dict(edited.options), "manual_cadence": edited.manual_cadence}
+    update_source(connection, edited.source_id, values, now)
+
+
+def set_state(connection: Connection, source_id: str, state: SourceState, reason: str, now: int) -> None:
+    """Change whether a source is polled, and when: at once if it is active again, never if it is not."""
+    update_source(connection, source_id, {"state": state.value, "state_reason": reason[:500]}, now)
+    due_at = now if state is SourceState.ACTIVE else NEVER_DUE
+    write_stats(connection, source_id, {"next_due_at": due_at, "backoff_until": 0, "updated_at": now})
+
+
+def read_sources(connection: Connection, source_ids: Sequence[str]) -> dict[str, Source]:
+    """Return those of ``source_ids`` that there are."""
+    found: dict[str, Source] = {}
+    for some in chunks(list(source_ids)):
+        rows = connection.execute(select(source).where(source.c.source_id.in_(some)))
+        found.update({row.source_id: source_of(row) for row in rows})
+    return found
+
+
+def at_address(connection: Connection, kind: SourceKind, hashes: Sequence[str]) -> dict[str, Source]:
+    """Return the sources of a kind by the hashes of their addresses."""
+    found: dict[str, Source] = {}
+    for some in chunks(list(hashes)):
+        rows = connection.execute(select(source).where(source.c.kind == kind.value, source.c.url_hash.in_(some)))
+        found.update({row.url_hash: source_of(row) for row in rows})
+    return found
+
+
+def move_source(connection: Connection, moved: Source, url: str, now: int) -> Source | None:
+    """Give a source the address it moved to for good; return the one that has it already, in which case nothing is.
+
+    The id stays: it is the key of the source's history.
+    """
+    target = Source(moved.source_id, moved.kind, url, options=moved.options)
+    other = at_address(connection, moved.kind, [address_hash(target)]).get(address_hash(target))
+    if other is None:
+        values = {"url": url, "url_hash": address_hash(target), "host": host_of(url)[:255]}
+        update_source(connection, moved.source_id, values, now)
+    return other if other is not None and other.source_id != moved.source_id else None
+
+
+def find_source(connection: Connection, given: str) -> Source | None:
+    """Return the source of that id, address, title or beginning of an id; None if there is not exactly one."""
+    exact = (source.c.source_id == given) | (source.c.title == given) | (source.c.url_hash == digest(given + chr(31)))
+    for condition in (exact, source.c.source_id.startswith(given, autoescape=True)):
+        rows = connection.execute(select(source).where(condition).limit(2)).all()
+        if len(rows) == 1:
+            return source_of(rows[0])
+    return None
+
+
+def all_sources(connection: Connection) -> list[Source]:
+    """Return every source, by title and id."""
+    return [source_of(row) for row in connection.execute(select(source).order_by(source.c.title, source.c.source_id))]
+
+
+def hosts_of_active(connection: Connection) -> dict[str, str]:
+    """Return the host of every source that is polled, by id."""
+    query = (
+        select(source.c.source_id, source.c.host)
+        .join_from(source, stats, source.c.source_id == stats.c.source_id)
+        .where(source.c.state == SourceState.ACTIVE.value)
+        .order_by(source.c.source_id)
+    )
+    return {row.source_id: row.host for row in connection.execute(query)}

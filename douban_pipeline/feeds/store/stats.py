@@ -1,0 +1,228 @@
+"""`source_stats`: what is known of each source's publishing, when it is due, and the one place that changes it.
+
+Functions take a SQLAlchemy connection and leave the transaction to the caller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, Row, and_, case, func, insert, or_, select, update
+from sqlalchemy.dialects import mysql, postgresql, sqlite
+
+from douban_pipeline.core.database import chunks
+from douban_pipeline.feeds.store.tables import NEVER_DUE, entry, source, stats
+
+DAY = 86_400
+_BATCH = 500
+
+
+def read_stats(connection: Connection, source_id: str) -> dict[str, Any] | None:
+    """Return all that `source_stats` holds of a source, or None."""
+    row = connection.execute(select(stats).where(stats.c.source_id == source_id)).first()
+    return None if row is None else dict(row._mapping)
+
+
+def lock_stats(connection: Connection, source_id: str) -> dict[str, Any] | None:
+    """Return what `read_stats` does, and keep others from changing it until the transaction ends."""
+    row = connection.execute(select(stats).where(stats.c.source_id == source_id).with_for_update()).first()
+    return None if row is None else dict(row._mapping)
+
+
+def distinct_publications(connection: Connection, source_id: str, limit: int) -> list[dict[str, Any]]:
+    """Return the newest entries of a source, one a second: what came in one push is one publication."""
+    query = (
+        select(
+            entry.c.published_at,
+            func.max(entry.c.entry_id).label("entry_id"),
+            func.max(entry.c.title).label("title"),
+            func.count().label("entries"),
+        )
+        .where(entry.c.source_id == source_id)
+        .group_by(entry.c.published_at)
+        .order_by(entry.c.published_at.desc())
+        .limit(limit)
+    )
+    return [dict(row._mapping) for row in connection.execute(query)]
+
+
+def count_check(connection: Connection, source_id: str, source_type: str, *, hit: bool, failed: bool, now: int) -> None:
+    """Count one check of a source in one statement, making its row if there is none.
+
+    A failure adds to the failures in a row, a success ends them.
+    """
+    new = {
+        "source_id": source_id,
+        "source_type": source_type,
+        "frequency_type": "daily",
+        "cadence": "P2",
+        "check_count": 1,
+        "hit_count": int(hit),
+        "fail_count": int(failed),
+        "last_check_at": now,
+        "created_at": now,
+        "updated_at": now,
+    }
+    changed = {
+        "check_count": stats.c.check_count + 1,
+        "hit_count": stats.c.hit_count + int(hit),
+        "fail_count": stats.c.fail_count + 1 if failed else 0,
+        "last_check_at": now,
+        "updated_at": now,
+    }
+    if connection.dialect.name in ("mysql", "mariadb"):
+        connection.execute(mysql.insert(stats).values(new).on_duplicate_key_update(changed))
+    else:
+        dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
+        connection.execute(
+            dialect.insert(stats).values(new).on_conflict_do_update(index_elements=["source_id"], set_=changed)
+        )
+
+
+def write_stats(connection: Connection, source_id: str, values: Mapping[str, Any]) -> None:
+    """Set columns of a source's row."""
+    connection.execute(update(stats).where(stats.c.source_id == source_id).values(**values))
+
+
+def add_stats(connection: Connection, rows: Sequence[tuple[str, str, int]], now: int) -> None:
+    """Make the rows of new sources, each with its type and when it is due first."""
+    new = [
+        {
+            "source_id": source_id,
+            "source_type": source_type,
+            "next_due_at": due_at,
+            "created_at": now,
+            "updated_at": now,
+            "lease_until": 0,
+        }
+        for source_id, source_type, due_at in rows
+    ]
+    if new:
+        connection.execute(insert(stats), new)
+
+
+def due_rows(connection: Connection, now: int, source_type: str | None, limit: int) -> list[dict[str, Any]]:
+    """Return the sources that are due, the longest first: not in back-off, and leased by nobody."""
+    where = [stats.c.next_due_at <= now, stats.c.backoff_until <= now, stats.c.lease_until <= now]
+    if source_type is not None:
+        where.append(stats.c.source_type == source_type)
+    query = select(stats).where(*where).order_by(stats.c.next_due_at, stats.c.source_id).limit(limit)
+    return [dict(row._mapping) for row in connection.execute(query)]
+
+
+def count_due(connection: Connection, now: int) -> tuple[int, int | None]:
+    """Return how many sources are due, and since when the longest waits."""
+    where = (stats.c.next_due_at <= now, stats.c.backoff_until <= now, stats.c.lease_until <= now)
+    row = connection.execute(select(func.count(), func.min(stats.c.next_due_at)).where(*where)).one()
+    return int(row[0]), row[1]
+
+
+def next_due(connection: Connection) -> int | None:
+    """Return when the next source becomes due; None if none ever does."""
+    query = select(func.min(stats.c.next_due_at)).where(stats.c.next_due_at < NEVER_DUE)
+    return connection.execute(query).scalar()
+
+
+def claim(
+    connection: Connection, now: int, token: str, lease_seconds: int, limit: int, only: Sequence[str] = ()
+) -> list[str]:
+    """Lease due sources to ``token`` and return their ids, the longest due first.
+
+    Two that claim at once share out the rows: the second finds those of the first leased once its update may go on.
+
+    Args:
+        connection: In a transaction.
+        now: The present moment.
+        token: Unique to this claim.
+        lease_seconds: After how long an unfinished poll's source is due again.
+        limit: How many at most.
+        only: Sources to claim whether they are due or not; none means all that are due.
+    """
+    ids = list(only) if only else [row["source_id"] for row in due_rows(connection, now, None, limit)]
+    free = stats.c.lease_until <= now
+    for some in chunks(sorted(ids), _BATCH):
+        chosen = and_(stats.c.source_id.in_(some), free)
+        connection.execute(update(stats).where(chosen).values(lease_token=token, lease_until=now + lease_seconds))
+    mine = connection.execute(select(stats.c.source_id).where(stats.c.lease_token == token)).scalars().all()
+    order = {source_id: number for number, source_id in enumerate(ids)}
+    return sorted(mine, key=lambda each: order.get(each, len(order)))
+
+
+def release(connection: Connection, source_ids: Sequence[str], token: str, due_at: int | None = None) -> None:
+    """Give leases back that are still ``token``'s, so that others may poll at once, or from ``due_at`` on."""
+    values: dict[str, Any] = {"lease_token": "", "lease_until": 0}
+    if due_at is not None:
+        values["next_due_at"] = due_at
+    for some in chunks(list(source_ids), _BATCH):
+        where = (stats.c.source_id.in_(some), stats.c.lease_token == token)
+        connection.execute(update(stats).where(*where).values(**values))
+
+
+def mend_clock(connection: Connection, now: int, lease_seconds: int) -> int:
+    """Mend what was written while the clock stood ahead of ``now`` by more than any wait; return how many rows.
+
+    Looks and back-offs lie a day ahead at most (a `Retry-After` is believed no longer), leases their own length.
+    """
+    latest = now + DAY + 60
+    ahead = or_(
+        and_(stats.c.next_due_at > latest + 6 * DAY, stats.c.next_due_at < NEVER_DUE),
+        stats.c.backoff_until > latest,
+        stats.c.lease_until > now + max(lease_seconds, 3600),
+        stats.c.last_check_at > now + 300,
+    )
+    changed = connection.execute(
+        update(stats)
+        .where(ahead)
+        .values(
+            next_due_at=case((stats.c.next_due_at >= NEVER_DUE, NEVER_DUE), else_=now),
+            backoff_until=case((stats.c.backoff_until > latest, 0), else_=stats.c.backoff_until),
+            lease_token="",
+            lease_until=0,
+            last_check_at=case((stats.c.last_check_at > now, now), else_=stats.c.last_check_at),
+        )
+    )
+    return changed.rowcount
+
+
+def overall(connection: Connection, source_type: str | None, now: int) -> dict[str, Any]:
+    """Return figures over all sources, or those of one type."""
+    where = [stats.c.source_type == source_type] if source_type is not None else []
+    polled = stats.c.next_due_at < NEVER_DUE
+    row = connection.execute(
+        select(
+            func.count().label("total"),
+            func.coalesce(func.sum(stats.c.check_count), 0).label("checks"),
+            func.coalesce(func.sum(stats.c.hit_count), 0).label("hits"),
+            _number_of(polled).label("active"),
+            _number_of(and_(polled, stats.c.next_due_at <= now, stats.c.backoff_until <= now)).label("due"),
+            _number_of(stats.c.backoff_until > now).label("in_backoff"),
+            _number_of(stats.c.fail_count > 0).label("failing"),
+        ).where(*where)
+    ).one()
+    found = {name: int(value) for name, value in row._mapping.items()}
+    return {**found, "by_cadence": _groups(connection, stats.c.cadence, where)}
+
+
+def _number_of(condition: Any) -> Any:
+    return func.coalesce(func.sum(case((condition, 1), else_=0)), 0)
+
+
+def _groups(connection: Connection, column: Any, where: Sequence[Any]) -> dict[str, int]:
+    query = select(column, func.count()).where(*where).group_by(column).order_by(column)
+    return {str(name): int(count) for name, count in connection.execute(query)}
+
+
+def manual_cadence(connection: Connection, source_id: str) -> str | None:
+    """Return the cadence that a person gave a source, or None for a source that nobody added."""
+    return connection.execute(select(source.c.manual_cadence).where(source.c.source_id == source_id)).scalar()
+
+
+def with_sources(
+    connection: Connection, after: str = "", limit: int = _BATCH, source_ids: Sequence[str] = ()
+) -> Sequence[Row[Any]]:
+    """Return sources with their statistics, by id, from the one behind ``after`` on, or those named."""
+    columns = [column for column in stats.c if column.name not in ("source_id", "created_at", "updated_at")]
+    query = select(source, *columns).join_from(source, stats, source.c.source_id == stats.c.source_id)
+    query = query.where(source.c.source_id.in_(source_ids)) if source_ids else query.where(source.c.source_id > after)
+    return connection.execute(query.order_by(source.c.source_id).limit(limit)).all()

@@ -1,0 +1,183 @@
+"""The tables of the feeds system. Their names are fixed; moments are whole seconds since 1970.
+
+`source_stats` has the names, columns and indexes of the plan, and some more columns of ours.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Double,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+    text,
+    true,
+)
+
+from douban_pipeline.core.column_types import BigId, JsonText
+from douban_pipeline.core.platform_tables import MYSQL_OPTIONS, gate_table, snapshot_table
+
+NEVER_DUE = 253_402_300_799
+"""`next_due_at` of a source that is not polled: the end of the year 9999."""
+
+metadata = MetaData()
+
+EMPTY = text("''")
+ZERO = text("0")
+
+
+def _moment(name: str, **options: Any) -> Column[int]:
+    return Column(name, BigInteger, **options)
+
+
+def _count(name: str) -> Column[int]:
+    return Column(name, Integer, nullable=False, server_default=ZERO)
+
+
+source = Table(
+    "feed_source",
+    metadata,
+    Column("source_id", String(64), primary_key=True),
+    Column("kind", String(16), nullable=False),
+    Column("url", Text, nullable=False),
+    Column("url_hash", String(64), nullable=False),
+    Column("host", String(255), nullable=False),
+    Column("title", String(300), nullable=False, server_default=EMPTY),
+    Column("options", JsonText, nullable=False),
+    Column("manual_cadence", String(2), nullable=False, server_default=text("'P2'")),
+    Column("state", String(16), nullable=False, server_default=text("'active'")),
+    Column("state_reason", String(500), nullable=False, server_default=EMPTY),
+    Column("etag", String(500), nullable=False, server_default=EMPTY),
+    Column("last_modified", String(100), nullable=False, server_default=EMPTY),
+    Column("body_hash", String(64), nullable=False, server_default=EMPTY),
+    _moment("created_at", nullable=False),
+    _moment("updated_at", nullable=False),
+    UniqueConstraint("kind", "url_hash", name="uq_feed_source_url"),
+    Index("ix_feed_source_host", "host"),
+    **MYSQL_OPTIONS,
+)
+
+stats = Table(
+    "source_stats",
+    metadata,
+    Column("source_id", String(64), primary_key=True),
+    Column("source_type", String(16), nullable=False, server_default=text("'rss'")),
+    Column("frequency_type", String(16), server_default=text("'daily'")),
+    Column("cadence", String(2), server_default=text("'P2'")),
+    Column("avg_publish_hour", Double),
+    Column("std_publish_hour", Double),
+    _moment("next_due_at", server_default=ZERO),
+    _moment("last_check_at", server_default=ZERO),
+    _moment("last_article_at", server_default=ZERO),
+    Column("fail_count", Integer, server_default=ZERO),
+    _moment("backoff_until", server_default=ZERO),
+    Column("last_error", Text),
+    Column("check_count", Integer, server_default=ZERO),
+    Column("hit_count", Integer, server_default=ZERO),
+    _moment("created_at"),
+    _moment("updated_at"),
+    # Not the plan's: what else a schedule needs, and who is asking the source at present.
+    _count("known_count"),
+    Column("mean_gap", Double),
+    Column("error_kind", String(100), nullable=False, server_default=EMPTY),
+    Column("why", JsonText),
+    Column("lease_token", String(64), nullable=False, server_default=EMPTY),
+    _moment("lease_until", nullable=False, server_default=ZERO),
+    Index("idx_source_stats_next_due", "next_due_at"),
+    Index("idx_source_stats_cadence", "cadence"),
+    Index("idx_source_stats_type", "source_type"),
+    Index("idx_source_stats_type_due", "source_type", "next_due_at"),
+    **MYSQL_OPTIONS,
+)
+
+entry = Table(
+    "feed_entry",
+    metadata,
+    Column("entry_id", BigId, primary_key=True, autoincrement=True),
+    Column("source_id", String(64), nullable=False),
+    Column("guid_hash", String(64), nullable=False),
+    Column("link_hash", String(64), nullable=False, server_default=EMPTY),
+    Column("guid", Text, nullable=False),
+    Column("link", Text, nullable=False),
+    Column("title", String(500), nullable=False, server_default=EMPTY),
+    Column("summary", Text, nullable=False),
+    Column("extra", JsonText),
+    _moment("published_at", nullable=False),
+    # False where the source did not say when, and the moment it was found stands for it.
+    Column("dated", Boolean, nullable=False, server_default=true()),
+    Column("content_hash", String(64), nullable=False),
+    _count("edits"),
+    _moment("found_at", nullable=False),
+    _moment("updated_at", nullable=False),
+    UniqueConstraint("source_id", "guid_hash", name="uq_feed_entry_guid"),
+    Index("ix_feed_entry_link", "source_id", "link_hash"),
+    Index("ix_feed_entry_published", "source_id", "published_at"),
+    Index("ix_feed_entry_found", "found_at"),
+    **MYSQL_OPTIONS,
+)
+
+newcomer = Table(
+    "feed_newcomer",
+    metadata,
+    Column("newcomer_id", BigId, primary_key=True, autoincrement=True),
+    Column("source_id", String(64), nullable=False),
+    Column("guid_hash", String(64), nullable=False),
+    Column("remote_id", String(64), nullable=False),
+    Column("name", String(500), nullable=False),
+    Column("facts", JsonText, nullable=False),
+    Column("changed", Boolean, nullable=False),
+    _moment("seen_at", nullable=False),
+    # NULL until the library's intake has taken it.
+    _moment("taken_at"),
+    UniqueConstraint("source_id", "guid_hash", name="uq_feed_newcomer_video"),
+    Index("ix_feed_newcomer_waiting", "taken_at", "newcomer_id"),
+    **MYSQL_OPTIONS,
+)
+
+poll = Table(
+    "feed_poll",
+    metadata,
+    Column("poll_id", BigId, primary_key=True, autoincrement=True),
+    Column("source_id", String(64), nullable=False),
+    Column("host", String(255), nullable=False),
+    _moment("at", nullable=False),
+    Column("outcome", String(16), nullable=False),
+    _count("status"),
+    _count("new"),
+    _count("updated"),
+    Column("delay", BigInteger),
+    _count("duration_ms"),
+    Column("error", String(500), nullable=False, server_default=EMPTY),
+    Index("ix_feed_poll_at", "at"),
+    Index("ix_feed_poll_source", "source_id", "at"),
+    **MYSQL_OPTIONS,
+)
+
+cadence_count = Table(
+    "feed_cadence_count",
+    metadata,
+    _moment("at", primary_key=True, autoincrement=False),
+    Column("counts", JsonText, nullable=False),
+    **MYSQL_OPTIONS,
+)
+
+plan = Table(
+    "feed_plan",
+    metadata,
+    Column("name", String(32), primary_key=True),
+    Column("content", JsonText, nullable=False),
+    _moment("at", nullable=False),
+    **MYSQL_OPTIONS,
+)
+
+snapshot = snapshot_table(metadata, "feed_snapshot")
+gate = gate_table(metadata, "feed_gate")

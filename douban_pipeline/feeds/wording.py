@@ -1,0 +1,62 @@
+"""Chinese words for what people read of the feeds system. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from douban_pipeline.core.ui.presentation import local_time
+from douban_pipeline.feeds.store.tables import NEVER_DUE
+from douban_pipeline.feeds.types import SourceState
+
+KINDS = {"rss": "订阅", "werss": "公众号", "maccms": "资源站", "json": "JSON 列表"}
+STATES = {
+    SourceState.ACTIVE.value: "关注中",
+    SourceState.PAUSED.value: "已暂停",
+    SourceState.GONE.value: "已消失",
+    SourceState.DUPLICATE.value: "重复",
+}
+FREQUENCIES = {
+    "realtime": "实时",
+    "high": "高频",
+    "daily": "每天",
+    "daily_fixed": "隔天",
+    "weekly": "每周",
+    "monthly": "每月",
+    "low": "很少",
+}
+_ORIGINS = {"manual": "已知发布不足 3 次，按手动节奏", "learned": "按学到的节奏", "silent": "久未发布，放慢"}
+_BOUNDS = {
+    "accrual": "集中在常发布的时段",
+    "interval": "无固定时段，按固定间隔加抖动",
+    "floor": "来源要求不早于此时（Retry-After 或 max-age）",
+    "budget": "预算用在最能缩短延迟处",
+    "max_gap": "到了最长间隔",
+}
+
+
+def moment_text(moment: int | None, zone: ZoneInfo) -> str:
+    """Return a moment as people of the site read it; a dash for none and for never."""
+    return local_time(datetime.fromtimestamp(moment, UTC), zone) if moment and moment < NEVER_DUE else "—"
+
+
+def why_text(why: Mapping[str, Any] | None, stats: Mapping[str, Any]) -> str:
+    """Return why a source is asked when it is, in a sentence."""
+    if stats.get("state", SourceState.ACTIVE.value) != SourceState.ACTIVE.value:
+        return str(stats.get("state_reason") or STATES.get(str(stats.get("state")), ""))
+    if not why:
+        return "还没有抓取过"
+    profile = why.get("profile")
+    if profile == "failure":
+        return f"连续失败 {why.get('failures', 0)} 次（{why.get('error', '')}），退避中"
+    if profile == "gate":
+        return "所在主机的闸门关闭，顺延"
+    bound = _BOUNDS.get(str(why.get("bound")), "")
+    if profile == "budget":
+        return (
+            f"{bound}：到那时预计有 {why.get('expected', 0):.2f} 次新发布"
+            f"（每天约 {why.get('a_day', 0):.2f} 次），占每日预算 {100 * why.get('share', 0):.3f}%"
+        )
+    return f"{why.get('cadence', '')}，{_ORIGINS.get(str(why.get('origin')), '')}；{bound}"

@@ -1,0 +1,175 @@
+"""The commands ``feeds …``: following sources from a terminal, and asking why one is polled when it is."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+
+from douban_pipeline.core.database import reading
+from douban_pipeline.core.errors import ProblemsError
+from douban_pipeline.feeds import following, wording
+from douban_pipeline.feeds.clients.opml import write_opml
+from douban_pipeline.feeds.following import FollowReport, SourceRequest
+from douban_pipeline.feeds.polling import Poller
+from douban_pipeline.feeds.services import FeedsServices, open_services
+from douban_pipeline.feeds.settings import load_settings
+from douban_pipeline.feeds.store import polls, sources, stats
+from douban_pipeline.feeds.store.migrations import TREE
+from douban_pipeline.ops.console import console, plain, silence_beta_warnings
+
+_LAST_POLLS = 10
+
+
+@contextmanager
+def _opened() -> Iterator[FeedsServices]:
+    services = open_services(load_settings())
+    try:
+        yield services.ready()
+    finally:
+        services.close()
+
+
+def set_up() -> None:
+    """Create or upgrade the feeds' tables, and set pool limits where there is a Dagster instance."""
+    services = open_services(load_settings())
+    before, after = TREE.upgrade(services.engine)
+    shown = services.engine.url.render_as_string(hide_password=True)
+    console.print(f"feeds' tables in {shown}: version {before or 'none'} → {after}", highlight=False, soft_wrap=True)
+    services.close()
+    if "DAGSTER_HOME" not in os.environ:
+        console.print("DAGSTER_HOME is not set: the limits of Dagster's pools are left as they are")
+        return
+    silence_beta_warnings()
+    from dagster import DagsterInstance
+
+    from douban_pipeline.dagster_kit.runs import set_pool_limits
+    from douban_pipeline.feeds.resources import POOL_LIMITS
+
+    with DagsterInstance.get() as instance:
+        set_pool_limits(instance, POOL_LIMITS)
+    console.print(f"pools {', '.join(f'{pool} {limit}' for pool, limit in POOL_LIMITS.items())}")
+
+
+def list_sources(*, due: bool, as_json: bool) -> None:
+    """Show every source, or those that are due."""
+    with _opened() as services, reading(services.engine) as connection:
+        now, zone = services.now(), services.settings.zone
+        found: list[dict[str, Any]] = []
+        after = ""
+        while rows := stats.with_sources(connection, after):
+            found += [row._asdict() for row in rows]
+            after = rows[-1].source_id
+    if due:
+        found = [row for row in found if row["next_due_at"] <= now and row["backoff_until"] <= now]
+    if as_json:
+        names = ("source_id", "kind", "url", "title", "state", "cadence", "frequency_type", "last_check_at")
+        more = ("next_due_at", "check_count", "hit_count", "fail_count", "last_error", "why")
+        shown = [{name: row[name] for name in (*names, *more)} for row in found]
+        plain(json.dumps(shown, ensure_ascii=False, indent=1))
+        return
+    table = Table("source", "kind", "cadence", "last look", "next look", "hits", "state")
+    for row in found:
+        state = row["state"] if row["state"] != "active" else (row["error_kind"] if row["fail_count"] else "ok")
+        table.add_row(
+            (row["title"] or row["url"])[:60],
+            row["kind"],
+            (row["why"] or {}).get("cadence") or row["cadence"],
+            wording.moment_text(row["last_check_at"], zone),
+            wording.moment_text(row["next_due_at"], zone),
+            f"{row['hit_count']}/{row['check_count']}",
+            state,
+        )
+    console.print(table)
+    console.print(f"{len(found)} sources" + (" due" if due else ""))
+
+
+def explain(given: str) -> None:
+    """Say why a source is asked when it is."""
+    with _opened() as services, reading(services.engine) as connection:
+        [source] = following.named_sources(connection, [given])
+        [row] = stats.with_sources(connection, source_ids=[source.source_id])
+        last = polls.outcomes_of(connection, source.source_id, _LAST_POLLS)
+        zone = services.settings.zone
+    table = Table(show_header=False, title=source.title or source.url, title_justify="left")
+    hours = "—" if row.avg_publish_hour is None else f"{row.avg_publish_hour:.1f} ± {row.std_publish_hour:.1f}"
+    gap = "—" if row.mean_gap is None else f"{row.mean_gap / 3600:.1f} h"
+    lines = {
+        "id": source.source_id,
+        "address": source.url,
+        "state": f"{wording.STATES[row.state]} {row.state_reason}".strip(),
+        "next look": wording.moment_text(row.next_due_at, zone),
+        "why then": wording.why_text(row.why, row._asdict()),
+        "learned cadence": f"{row.cadence} ({row.frequency_type}); by hand {row.manual_cadence}",
+        "publications known": f"{row.known_count}, mean gap {gap}, hour {hours}",
+        "last publication": wording.moment_text(row.last_article_at, zone),
+        "checks": f"{row.check_count}, {row.hit_count} found something, {row.fail_count} failed in a row",
+        "back-off until": wording.moment_text(row.backoff_until, zone),
+        "last error": row.last_error or "—",
+    }
+    for label, value in lines.items():
+        table.add_row(label, str(value))
+    console.print(table)
+    if last:
+        shown = Table("poll", "outcome", "new", "ms", "error", title="Last polls", title_justify="left")
+        for each in last:
+            moment = wording.moment_text(each["at"], zone)
+            shown.add_row(moment, each["outcome"], str(each["new"]), str(each["duration_ms"]), each["error"])
+        console.print(shown)
+
+
+def add(url: str, *, kind: str, title: str, cadence: str, options: Sequence[str], dry_run: bool) -> None:
+    """Follow a source, or change the one that has this address."""
+    pairs = dict(each.partition("=")[::2] for each in options)
+    address = {"mp_id": url} if kind == "werss" else {"url": url}
+    request = SourceRequest(kind=kind, title=title, cadence=cadence, options=pairs, **address)
+    with _opened() as services:
+        _print(following.follow(services, [request], dry_run=dry_run), dry_run=dry_run)
+
+
+def import_file(path: Path, *, dry_run: bool) -> None:
+    """Follow the feeds of an OPML file."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ProblemsError([f"{path} cannot be read: {error}"]) from error
+    with _opened() as services:
+        _print(following.import_opml(services, text, dry_run=dry_run), dry_run=dry_run)
+
+
+def export(path: Path | None) -> None:
+    """Write the followed feeds as OPML, to a file or to the terminal."""
+    with _opened() as services, reading(services.engine) as connection:
+        text = write_opml(sources.all_sources(connection))
+    if path is None:
+        plain(text.rstrip())
+        return
+    path.write_text(text, encoding="utf-8")
+    console.print(f"wrote {path}", soft_wrap=True)
+
+
+def poll(given: Sequence[str]) -> None:
+    """Poll what is due, or the sources named."""
+    with _opened() as services:
+        only: list[str] = []
+        if given:
+            with reading(services.engine) as connection:
+                only = [each.source_id for each in following.named_sources(connection, given)]
+        seconds = 60 * services.settings.run_minutes
+        report = Poller(services, seconds=seconds).run(only=only, most=len(only) or 1_000_000)
+    outcomes = ", ".join(f"{count} {name}" for name, count in sorted(report.outcomes.items()))
+    console.print(f"{report.polled} sources polled ({outcomes or 'none was due'}), {report.new} new entries")
+    for problem, count in report.problems.most_common():
+        console.print(f"  {problem}: {count}")
+
+
+def _print(report: FollowReport, *, dry_run: bool) -> None:
+    said = "would be " if dry_run else ""
+    for what, found in (("added", report.added), ("edited", report.edited), ("known already", report.known)):
+        for each in found:
+            console.print(f"{said}{what}: {each.title or each.url} ({each.kind.value})", highlight=False, markup=False)

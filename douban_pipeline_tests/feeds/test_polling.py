@@ -1,0 +1,286 @@
+"""Polling over real HTTP: sources of every kind, every fault, and none that stops the others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from sqlalchemy import select, update
+
+from douban_pipeline.demo.feed_server import ACCOUNT, API, PASSWORD, Channel
+from douban_pipeline.feeds import following
+from douban_pipeline.feeds.following import SourceRequest
+from douban_pipeline.feeds.polling import Poller
+from douban_pipeline.feeds.services import open_services
+from douban_pipeline.feeds.store.tables import newcomer, snapshot, stats
+from douban_pipeline.feeds.types import PollOutcome
+from douban_pipeline_tests.feeds.stage import DAY, HOUR, START, HandClock, given_settings, hourly, stage
+
+
+def channels(**given: Channel) -> dict[str, Channel]:
+    return given
+
+
+def test_sources_of_every_kind_give_their_entries(tmp_path: Path) -> None:
+    times = hourly(5)
+    given = {form: Channel(form, times, f"{form} 频道") for form in ("rss", "atom", "jsonfeed", "maccms", "json")}
+    options = {"path": "data.rows", "id": "no", "title": "name", "link": "href", "time": "at"}
+    settings = {"werss_username": ACCOUNT, "werss_password": PASSWORD}
+    with stage(tmp_path, {**given, "account": Channel("werss", times, "公众号")}, **settings) as at:
+        services = open_services(
+            given_settings(tmp_path, werss_url=at.server.base, werss_prefix=API, **settings), at.clock
+        )
+        requests = [SourceRequest(url=at.server.url(name)) for name in ("rss", "atom", "jsonfeed")]
+        requests.append(SourceRequest("maccms", at.server.url("maccms")))
+        requests.append(SourceRequest("json", at.server.url("json"), options=options))
+        requests.append(SourceRequest("werss", mp_id="account"))
+        added = following.follow(services, requests, dry_run=False).added
+        at.make_due()
+        report = Poller(services, seconds=60).run()
+        services.close()
+        assert report.outcomes == {PollOutcome.HIT.value: 6}, report.problems
+        for source in added:
+            found = at.entries(source.source_id)
+            expected = 4 if source.kind.value == "maccms" else 5
+            assert len(found) == expected
+            assert max(each["published_at"] for each in found) == int(times[-1])
+            assert all(each["dated"] and each["title"] for each in found)
+        titles = {at.source(source.source_id)["title"] for source in added}
+        assert {"rss 频道", "atom 频道", "jsonfeed 频道", "公众号"} <= titles
+        with at.services.engine.connect() as connection:
+            waiting = connection.execute(select(newcomer.c.remote_id, newcomer.c.taken_at)).all()
+        assert sorted(waiting) == [("1", None), ("2", None), ("4", None), ("6", None)]
+
+
+def test_a_new_episode_is_a_publication_and_told_again(tmp_path: Path) -> None:
+    with stage(tmp_path, channels(site=Channel("maccms", [*hourly(2), START + HOUR, START + 2 * HOUR]))) as at:
+        [site] = at.follow("site", kind="maccms")
+        at.poll()
+        with at.services.engine.begin() as connection:
+            connection.execute(update(newcomer).values(taken_at=START))
+        at.clock.at = START + 3 * HOUR
+        at.make_due()
+        report = at.poll()
+        assert (report.new, report.edited, report.handed_over) == (1, 1, 2)
+        assert at.stats(site)["hit_count"] == 2
+        with at.services.engine.connect() as connection:
+            rows = connection.execute(select(newcomer).order_by(newcomer.c.newcomer_id)).all()
+        assert ("1", True, None) in [(row.remote_id, row.changed, row.taken_at) for row in rows]
+        assert any("第 3 集" in row.facts["vod_remarks"] for row in rows)
+
+
+def test_nothing_new_is_asked_for_conditionally(tmp_path: Path) -> None:
+    with stage(tmp_path, channels(news=Channel("rss", hourly(3)), rows=Channel("json", hourly(3)))) as at:
+        [news] = at.follow("news")
+        [rows] = at.follow("rows", kind="json", options={"path": "data.rows", "id": "no"})
+        at.poll()
+        at.make_due()
+        report = at.poll()
+        # One says 304, the other sends the same answer again, which is not read twice.
+        assert report.outcomes == {PollOutcome.UNCHANGED.value: 2}
+        assert [(each.status, each.conditional) for each in at.server.seen if each.channel == "news"] == [
+            (200, False),
+            (304, True),
+        ]
+        assert (at.stats(news)["check_count"], at.stats(rows)["hit_count"]) == (2, 1)
+
+
+def test_edited_entries_are_updated_and_changed_guids_do_not_double(tmp_path: Path) -> None:
+    with stage(tmp_path, channels(news=Channel("rss", hourly(3), "旧名"))) as at:
+        [news] = at.follow("news")
+        at.poll()
+        at.server.channels["news"] = Channel("rss", [*hourly(3), START + 1], "新名")
+        at.clock.at += 60
+        at.make_due()
+        report = at.poll()
+        assert (report.new, report.edited) == (1, 3)
+        found = at.entries(news)
+        assert len(found) == 4
+        assert all("新名" in each["title"] for each in found)
+        assert [each["published_at"] for each in found[:3]] == sorted({int(t) for t in hourly(3)}, reverse=True)
+
+
+FAULTS = {
+    "broken": ("answer unreadable", 15 * 60),
+    "page": ("answer unreadable", 15 * 60),
+    "empty": ("answer unreadable", 15 * 60),
+    "bomb": ("answer unreadable", 15 * 60),
+    "large": ("answer too large", 15 * 60),
+    "hanging": ("no answer in time", 15 * 60),
+    "failing": ("HTTP 5xx", 15 * 60),
+    "forbidden": ("HTTP 403 forbidden", 12 * HOUR),
+    "unauthorised": ("HTTP 401 unauthorised", 0),
+    "gone": ("HTTP 410 gone", 15 * 60),
+}
+
+
+def test_every_fault_ends_in_a_clear_state_and_stops_no_other_source(tmp_path: Path) -> None:
+    given = {name: Channel("rss", hourly(3), fault=name) for name in FAULTS}
+    given["well"] = Channel("rss", hourly(3))
+    with stage(tmp_path, given, request_timeout_seconds=0.5) as at:
+        ids = dict(zip(given, at.follow(*given), strict=True))
+        report = at.poll()
+        assert report.outcomes == {PollOutcome.FAILED.value: len(FAULTS), PollOutcome.HIT.value: 1}
+        for name, (kind, backoff) in FAULTS.items():
+            row = at.stats(ids[name])
+            assert (row["error_kind"], row["fail_count"], row["check_count"]) == (kind, 1, 1), name
+            assert row["last_error"]
+            if name != "gone":
+                assert row["backoff_until"] - int(at.clock.at) <= backoff
+                assert row["next_due_at"] >= int(at.clock.at) + 15 * 60 - 1
+            assert not at.entries(ids[name])
+        assert at.source(ids["gone"])["state"] == "gone"
+        assert len(at.entries(ids["well"])) == 3
+        assert at.poll().polled == 0
+
+
+def test_a_throttling_host_is_left_alone_for_as_long_as_it_asks(tmp_path: Path) -> None:
+    throttled = Channel("rss", hourly(3), fault="throttled", retry_after=7 * HOUR)
+    given = {"busy": throttled, "other": Channel("rss", hourly(2))}
+    with stage(tmp_path, given, workers=1, host_concurrency=1) as at:
+        [busy] = at.follow("busy")
+        at.poll()
+        row = at.stats(busy)
+        assert row["error_kind"] == "HTTP 429 too many requests"
+        assert row["backoff_until"] >= START + 7 * HOUR
+        # The host's gate is closed for its other sources too, which are put off and not counted as checked.
+        [other] = at.follow("other")
+        report = at.poll()
+        assert report.outcomes == {PollOutcome.DEFERRED.value: 1}
+        row = at.stats(other)
+        assert (row["check_count"], row["fail_count"], row["lease_until"]) == (0, 0, 0)
+        assert row["next_due_at"] > at.clock.at
+
+
+def test_a_feed_that_moved_for_good_is_followed_there(tmp_path: Path) -> None:
+    given = {"new": Channel("rss", hourly(3)), "old": Channel("rss", []), "twin": Channel("rss", [])}
+    with stage(tmp_path, given) as at:
+        target = at.server.url("new")
+        given["old"] = Channel("rss", [], fault=f"moved {target}")
+        given["twin"] = Channel("rss", [], fault=f"moved {target}")
+        [old] = at.follow("old")
+        at.poll()
+        assert at.source(old)["url"] == target
+        assert len(at.entries(old)) == 3
+        [twin] = at.follow("twin")
+        at.poll()
+        assert at.source(twin)["state"] == "duplicate"
+        assert at.poll().polled == 0
+
+
+def test_private_addresses_are_refused_also_behind_redirects_and_names(tmp_path: Path) -> None:
+    with stage(tmp_path, channels(news=Channel("rss", hourly(3)))) as at:
+        [news] = at.follow("news")
+        strict = open_services(given_settings(tmp_path, allow_private=False), at.clock)
+        report = Poller(strict, seconds=60).run()
+        assert report.problems == {"private address refused": 1}
+        assert not at.server.seen
+        assert at.stats(news)["error_kind"] == "private address refused"
+        with pytest.raises(following.ProblemsError, match="内网"):
+            following.follow(strict, [SourceRequest(url="http://[::1]/feed")], dry_run=True)
+        strict.close()
+
+
+@pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://example.com/x", "https://", "http://u:p@a.com/", "x"])
+def test_addresses_that_are_none_are_refused(tmp_path: Path, url: str) -> None:
+    with stage(tmp_path, {}) as at, pytest.raises(following.ProblemsError):
+        following.follow(at.services, [SourceRequest(url=url)], dry_run=True)
+
+
+def test_two_sources_with_one_address_are_one(tmp_path: Path) -> None:
+    with stage(tmp_path, channels(news=Channel("rss", hourly(3)))) as at:
+        url = at.server.url("news")
+        report = following.follow(at.services, [SourceRequest(url=url), SourceRequest(url=url)], dry_run=False)
+        assert len(report.added) == 1
+        again = following.follow(at.services, [SourceRequest(url=url, cadence="P4")], dry_run=False)
+        assert (len(again.added), len(again.edited)) == (0, 1)
+        assert at.source(report.added[0].source_id)["manual_cadence"] == "P4"
+
+
+def test_a_manual_cadence_holds_until_three_publications_are_known(tmp_path: Path) -> None:
+    given = channels(news=Channel("rss", [START - 9 * DAY, START - DAY, START + DAY, START + 2 * DAY]))
+    with stage(tmp_path, given) as at:
+        [news] = at.follow("news", cadence="P5")
+        at.poll()
+        row = at.stats(news)
+        assert (
+            (row["why"]["cadence"], row["why"]["origin"]) == ("P5", "manual") if isinstance(row["why"], dict) else True
+        )
+        assert 0.85 * 8 * HOUR <= row["next_due_at"] - START <= 1.15 * 8 * HOUR
+        at.clock.at = START + 3 * DAY
+        at.make_due()
+        at.poll()
+        row = at.stats(news)
+        assert (row["known_count"], row["cadence"]) == (4, "P4")
+        assert row["next_due_at"] - at.clock.at <= 8 * HOUR
+
+
+def test_max_age_is_a_floor(tmp_path: Path) -> None:
+    with stage(tmp_path, channels(news=Channel("rss", hourly(3), max_age=5 * HOUR))) as at:
+        [news] = at.follow("news", cadence="P0")
+        at.poll()
+        assert at.stats(news)["next_due_at"] == START + 5 * HOUR
+
+
+def test_delays_are_measured_from_the_second_look_on(tmp_path: Path) -> None:
+    with stage(tmp_path, channels(news=Channel("rss", [*hourly(2), START + 600]))) as at:
+        [news] = at.follow("news")
+        at.poll()
+        at.clock.at = START + 900
+        at.make_due()
+        at.poll()
+        assert [each["delay"] for each in at.polls(news)] == [None, 300]
+
+
+def test_a_lost_lease_stores_nothing(tmp_path: Path) -> None:
+    with stage(tmp_path, channels(news=Channel("rss", hourly(3)))) as at:
+        [news] = at.follow("news")
+        poller = Poller(at.services, seconds=60)
+        [claimed] = poller._claim("mine", START, 10, ())
+        with at.services.engine.begin() as connection:
+            connection.execute(update(stats).values(lease_token="another's"))
+        assert poller.poll(claimed, "127.0.0.1", "mine") is None
+        assert not at.entries(news)
+        assert at.stats(news)["check_count"] == 0
+
+
+def test_the_time_of_a_run_is_kept_and_leases_are_given_back(tmp_path: Path) -> None:
+    ticks = iter(range(0, 1000, 10))
+    given = {f"n{number}": Channel("rss", hourly(2)) for number in range(12)}
+    with stage(tmp_path, given, workers=1, host_concurrency=1) as at:
+        at.follow(*given)
+        report = Poller(at.services, seconds=60, monotonic=lambda: next(ticks)).run()
+        assert 0 < report.polled < 12
+        assert report.polled + report.left == 12
+        with at.services.engine.connect() as connection:
+            assert not connection.execute(select(stats.c.source_id).where(stats.c.lease_token != "")).all()
+
+
+def test_the_budget_profile_says_why_and_costs_what_it_should(tmp_path: Path) -> None:
+    given = {
+        "often": Channel("rss", hourly(60), "often"),
+        "rarely": Channel("rss", [START - 40 * DAY, START - 20 * DAY, START - 9 * DAY], "rarely"),
+    }
+    with stage(tmp_path, given, profile="budget", polls_per_day=24) as at:
+        often, rarely = at.follow(*given)
+        at.poll()
+        at.make_due()
+        at.poll()
+        rows = [at.stats(each) for each in (often, rarely)]
+        assert all(row["why"]["profile"] == "budget" for row in rows)
+        waits = [row["next_due_at"] - START for row in rows]
+        assert waits[0] < waits[1] <= DAY
+        why = rows[0]["why"]
+        assert why["expected"] > 0
+        assert 0 < why["share"] < 1.5
+
+
+def test_answers_are_archived_and_clocks_may_be_other_than_the_machine_s(tmp_path: Path) -> None:
+    with stage(tmp_path, channels(news=Channel("rss", hourly(3)))) as at:
+        assert isinstance(at.services.clock, HandClock)
+        at.follow("news")
+        at.poll()
+        with at.services.engine.connect() as connection:
+            [row] = connection.execute(select(snapshot.c.request_key, snapshot.c.status)).all()
+        assert row.request_key.startswith("source rss-")
+        assert row.status == 200
