@@ -8,6 +8,7 @@ import dagster as dg
 from douban_pipeline.douban.chain.due import assets as scheduling_assets
 from douban_pipeline.douban.chain.due import jobs as scheduling_jobs
 from douban_pipeline.douban.chain.linking import assets as linking_assets
+from douban_pipeline.douban.chain.linking import jobs as linking_jobs
 from douban_pipeline.douban.chain.syncing import assets as syncing_assets
 from douban_pipeline.douban.checks import checks
 from douban_pipeline.douban.intros import assets as intros_assets
@@ -52,6 +53,7 @@ default_jobs: list[Any] = [
     chain_job,
     *reports_jobs.jobs,
     *scheduling_jobs.jobs,
+    *linking_jobs.jobs,
     *review_jobs.jobs,
     *batch_jobs.jobs,
     *lists_jobs.jobs,

@@ -17,6 +17,8 @@ SEARCH_PROVIDERS = {
     "bocha": "https://api.bochaai.com/v1/web-search",
 }
 """Every search provider, and its address where none is given."""
+WEB_SEARCHES = frozenset({"searxng", "bocha"})
+"""Those of them that search the web; the others ask Douban's own index of titles."""
 CHAIN = "chain"
 """The provider that asks others, one after another."""
 SOURCES = ("douban", *SEARCH_PROVIDERS, "openrouter")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from douban_pipeline.douban.store.decisions import PERSON
 from douban_pipeline.douban.store.states import (
     ChangeState,
     DecisionAction,
     DecisionState,
+    IdSource,
     IntroState,
     ReviewStatus,
     TaskStage,
@@ -123,7 +123,14 @@ VIOLATIONS: Mapping[str, str] = {
 }
 """Kinds of what the fact guard refuses; see `intros.factguard`."""
 
-ID_SOURCES: Mapping[str, str] = {PERSON: "人工指定", "auto": "自动匹配", "cms": "CMS 原有", "": "无"}
+ID_SOURCES: Mapping[str, str] = {
+    IdSource.PERSON: "人工指定",
+    IdSource.IMPORT: "表格导入",
+    IdSource.AUTO: "自动匹配",
+    IdSource.AI_SEARCH: "联网搜索匹配",
+    IdSource.CMS: "CMS 原有",
+    "": "无",
+}
 """Whose an id is."""
 
 OPERATORS: Mapping[str, str] = {PIPELINE: "自动", "cms": "CMS 变动"}

@@ -9,9 +9,10 @@ from typing import Any
 
 from sqlalchemy import Connection, select, update
 
-from douban_pipeline.douban.store.decisions import PERSON, Aspect, Decision, aspect_of
+from douban_pipeline.douban.store.decisions import Aspect, Decision, aspect_of
 from douban_pipeline.douban.store.states import (
     DecisionAction,
+    IdSource,
     ReviewStatus,
     TaskStage,
     TaskType,
@@ -110,7 +111,7 @@ def _state_after(decision: Decision, row: Mapping[Any, Any], state: Mapping[Any,
         case _ if decision.linking:
             return {
                 "vod_douban_id": decision.douban_id,
-                "douban_id_source": PERSON,
+                "douban_id_source": IdSource.IMPORT if decision.imported else IdSource.PERSON,
                 "douban_id_confidence": None,
                 "douban_review_status": ReviewStatus.CONFIRMED,
                 "douban_review_reason": "",

@@ -27,9 +27,6 @@ FROM_CANDIDATES = frozenset({DecisionAction.confirm_top1, DecisionAction.choose}
 NAMING = frozenset({DecisionAction.set_id, DecisionAction.replace_and_lock})
 """Actions that name a subject whoever found it, so that it is asked for and compared first."""
 
-PERSON = "person"
-"""Source of an id that a reviewer chose."""
-
 _RELEASING = frozenset({DecisionAction.clear_id, DecisionAction.rematch, DecisionAction.unlock_id})
 """Actions after which an earlier choice of a subject no longer holds."""
 
@@ -130,6 +127,7 @@ class Decision:
         lock: Whether the id is locked too.
         accept_conflicts: Whether the reviewer knows what speaks against the subject, and means it.
         verdict_id: The verdict the reviewer looked at.
+        imported: Whether it came in a spreadsheet.
         note: Why; while requested empty where the launch's note says it.
         where: How messages name it, such as ``decisions 第 1 条``.
         title: The video's title; empty where there is no such video, or nobody asked.
@@ -147,6 +145,7 @@ class Decision:
     lock: bool = False
     accept_conflicts: bool = False
     verdict_id: int = 0
+    imported: bool = False
     note: str = ""
     where: str = ""
     title: str = ""
@@ -173,6 +172,7 @@ class Decision:
             lock=row["lock"],
             accept_conflicts=row["accept_conflicts"],
             verdict_id=row["verdict_id"] or 0,
+            imported=row["imported"],
             note=row["note"],
             fingerprint=row["fingerprint"],
             checked_at=row["checked_at"],
@@ -255,17 +255,31 @@ def contradict(one: tuple[DecisionAction, bool], other: tuple[DecisionAction, bo
     return bool(actions & _UNLINKING) and bool(actions & {DecisionAction.sync_now, DecisionAction.redo_intro})
 
 
+@dataclass(frozen=True, slots=True)
+class CurrentChoice:
+    """The subject that a person chose for a video, and whether in spite of what speaks against it."""
+
+    douban_id: int
+    accepted: bool
+
+
 def chosen_subjects(connection: Connection, tables: OwnTables, vod_ids: Collection[int]) -> dict[int, int]:
-    """Return the subject that a person chose for a video, of those for which one did and nobody released it since.
+    """Return the subjects of `current_choices`."""
+    choices = current_choices(connection, tables, vod_ids)
+    return {vod_id: choice.douban_id for vod_id, choice in choices.items()}
+
+
+def current_choices(connection: Connection, tables: OwnTables, vod_ids: Collection[int]) -> dict[int, CurrentChoice]:
+    """Return the choices of people, of the videos for which one chose and nobody released it since.
 
     No automatic run may link such a video to anything else. Clearing the id, unlocking it, a rematch and reverting the
     decision release it.
     """
     decision = tables.decision
-    chosen: dict[int, int] = {}
+    chosen: dict[int, CurrentChoice] = {}
     for chunk in chunks(sorted(vod_ids)):
         query = (
-            select(decision.c.vod_id, decision.c.action, decision.c.douban_id)
+            select(decision.c.vod_id, decision.c.action, decision.c.douban_id, decision.c.accept_conflicts)
             .where(
                 decision.c.vod_id.in_(chunk),
                 decision.c.state == DecisionState.APPLIED,
@@ -273,9 +287,9 @@ def chosen_subjects(connection: Connection, tables: OwnTables, vod_ids: Collecti
             )
             .order_by(decision.c.decision_id)
         )
-        for vod_id, action, douban_id in connection.execute(query):
+        for vod_id, action, douban_id, accepted in connection.execute(query):
             if action in LINKING:
-                chosen[vod_id] = douban_id
+                chosen[vod_id] = CurrentChoice(douban_id, accepted)
             else:
                 chosen.pop(vod_id, None)
     return chosen

@@ -14,6 +14,29 @@ class ReviewStatus(enum.StrEnum):
     IGNORED = "IGNORED"
 
 
+class IdSource(enum.StrEnum):
+    """Where a video's Douban id comes from."""
+
+    PERSON = "person"
+    """A reviewer decided; the plan calls it manual."""
+    IMPORT = "import"
+    """A reviewer decided, in a spreadsheet that was imported."""
+    AUTO = "auto"
+    """A confirmed verdict on a subject that Douban's own index of titles named. Also what releases before 0006 linked
+    whose search is no longer known."""
+    AI_SEARCH = "ai_search"
+    """A confirmed verdict on a subject that a web search named."""
+    CMS = "cms"
+    """It was in the CMS, or somebody put it there."""
+
+
+BY_PEOPLE = frozenset({IdSource.PERSON, IdSource.IMPORT})
+"""Sources of ids that reviewers chose: automation does not question them."""
+
+BY_MATCH = frozenset({IdSource.AUTO, IdSource.AI_SEARCH})
+"""Sources of ids that confirmed verdicts wrote."""
+
+
 class TaskType(enum.StrEnum):
     """What a piece of queued work does."""
 

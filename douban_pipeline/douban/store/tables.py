@@ -206,6 +206,8 @@ def own_tables(prefix: str) -> OwnTables:
         # Days that it is ignored; 0 for ever.
         Column("days", Integer, nullable=False, server_default=text("0")),
         Column("accept_conflicts", Boolean, nullable=False, server_default=false()),
+        # It came in a spreadsheet.
+        Column("imported", Boolean, nullable=False, server_default=false()),
         # What the reviewer looked at: the newest verdict then, and the row as it was recorded.
         Column("verdict_id", BigInteger),
         Column("fingerprint", String(32), nullable=False, server_default=text("''")),

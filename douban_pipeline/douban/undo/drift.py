@@ -19,8 +19,7 @@ from douban_pipeline.cms.maccms import in_recycle_bin
 from douban_pipeline.cms.values import readable
 from douban_pipeline.core.database import reading
 from douban_pipeline.douban.services import Services
-from douban_pipeline.douban.store.decisions import PERSON
-from douban_pipeline.douban.store.states import ChangeState, DecisionState
+from douban_pipeline.douban.store.states import BY_PEOPLE, ChangeState, DecisionState
 from douban_pipeline.douban.undo.last_writes import (
     LastWrite,
     LastWrites,
@@ -191,7 +190,7 @@ class _Piece:
                 # What is locked is what our state says, whatever the log last wrote.
                 different -= {_ID}
                 different |= {_ID} if row[_ID] != state[_ID] and _ID not in last.under_way else set()
-            elif state["douban_id_source"] == PERSON and row[_ID] == state[_ID]:
+            elif state["douban_id_source"] in BY_PEOPLE and row[_ID] == state[_ID]:
                 different -= {_ID}
             if different:
                 suspects[vod_id] = different

@@ -32,6 +32,7 @@ class Reason(enum.StrEnum):
     INTRO_NO_LONGER_LOCKED = "intro_no_longer_locked"
     DECISION_WAITS = "decision_waits"
     LINKED_ALREADY = "linked_already"
+    NOT_LINKED = "not_linked"
     NOT_CONFIRMED = "not_confirmed"
     ID_CHANGED_IN_CMS = "id_changed_in_cms"
     OTHER_ID_IN_CMS = "other_id_in_cms"
@@ -54,6 +55,7 @@ SENTENCES: Mapping[Reason, str] = {
     Reason.INTRO_NO_LONGER_LOCKED: "简介已不再锁定",
     Reason.DECISION_WAITS: "有尚未执行的决定",
     Reason.LINKED_ALREADY: "影片已有确认的关联",
+    Reason.NOT_LINKED: "影片没有豆瓣关联，无从复查",
     Reason.NOT_CONFIRMED: "影片不是已确认状态",
     Reason.ID_CHANGED_IN_CMS: "CMS 中的豆瓣 ID 已变为 {douban_id}",
     Reason.OTHER_ID_IN_CMS: "CMS 中已有豆瓣 ID {douban_id}",
@@ -170,6 +172,15 @@ def match_refusal(row: Mapping[Any, Any] | None, state: Mapping[Any, Any] | None
         return Refusal.of(Reason.ID_LOCKED)
     if state["douban_review_status"] == ReviewStatus.CONFIRMED and state["vod_douban_id"]:
         return Refusal.of(Reason.LINKED_ALREADY)
+    return ignored_refusal(state)
+
+
+def recheck_refusal(row: Mapping[Any, Any] | None, state: Mapping[Any, Any] | None) -> Refusal | None:
+    """Return why a link is not judged again, None if it is. A lock is no reason: nothing is written."""
+    if row is None or state is None:
+        return Refusal.of(Reason.GONE)
+    if not state["vod_douban_id"]:
+        return Refusal.of(Reason.NOT_LINKED)
     return ignored_refusal(state)
 
 

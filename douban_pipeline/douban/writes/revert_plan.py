@@ -8,8 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from douban_pipeline.cms.maccms import in_recycle_bin
-from douban_pipeline.douban.store.decisions import PERSON
-from douban_pipeline.douban.store.states import ReviewStatus
+from douban_pipeline.douban.store.states import BY_PEOPLE, ReviewStatus
 from douban_pipeline.douban.writes.changes import PIPELINE, RESTORE, decode
 from douban_pipeline.douban.writes.refusals import SYNOPSIS_COLUMNS
 
@@ -168,7 +167,7 @@ def _locked_since(row: Mapping[Any, Any], state: Mapping[Any, Any]) -> set[str]:
 def _confirmed_since(row: Mapping[Any, Any], state: Mapping[Any, Any]) -> set[str]:
     """Return the id's column if a person confirmed since what the machine had linked; else none."""
     before = (row["state_new"] or {}).get("douban_id_source")
-    return {"vod_douban_id"} if state["douban_id_source"] == PERSON and before != PERSON else set()
+    return {"vod_douban_id"} if state["douban_id_source"] in BY_PEOPLE and before not in BY_PEOPLE else set()
 
 
 def _state_before(row: Mapping[Any, Any], state: Mapping[Any, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 from multiprocessing.synchronize import Event
 
 import pytest
@@ -224,6 +225,56 @@ def test_a_later_upgrade_that_was_cut_off_goes_on_too(first_release):
     assert migrations.upgrade(first_release, "mac_") == ("0001", migrations.head("mac_"))
     assert differences(first_release, "mac_") == []
     has_the_rows_of_the_first_release(first_release)
+
+
+LINKS = {
+    1: ("auto", "applied", "[11, 21, 22]", "ai_search"),
+    2: ("auto", "applied", "[12,21]", "auto"),
+    3: ("auto", "applied", "[11]", "ai_search"),
+    4: ("auto", "applied", None, "auto"),
+    5: ("auto", "applied", "[]", "auto"),
+    6: ("auto", "applied", "[99, 11]", "auto"),
+    7: ("auto", "reverted", "[11]", "auto"),
+    8: ("person", "applied", "[11]", "person"),
+    9: ("cms", "applied", "[13]", "cms"),
+    10: ("auto", "applied", "[13, 21]", "ai_search"),
+}
+"""Source of an id, state of the change that wrote it, answers its verdict rests on, and the source after the upgrade."""
+
+
+def test_ids_that_a_web_search_found_are_told_from_others(engine):
+    upgrade_to(engine, "0005")
+    tables, now = own_tables("mac_"), datetime(2026, 1, 1, tzinfo=UTC)
+    answers = {11: "searxng", 12: "douban_suggest", 13: "bocha", 21: "douban", 22: "douban"}
+    with engine.begin() as connection:
+        for number, source in answers.items():
+            values = {
+                "snapshot_id": number,
+                "source": source,
+                "key_hash": str(number),
+                "request_key": "",
+                "status": 200,
+            }
+            values |= {"sha256": "", "body": b"", "parser_version": "", "fetched_at": now, "seen_at": now}
+            connection.execute(sa.insert(tables.snapshot).values(values))
+        for vod_id, (source, state, answered, _) in LINKS.items():
+            connection.execute(sa.insert(tables.video).values(vod_id=vod_id, shard=vod_id, douban_id_source=source))
+            verdict = {"verdict_id": vod_id, "vod_id": vod_id, "shard": vod_id, "task_id": 1, "verdict": "CONFIRMED"}
+            verdict |= {"complete": True, "source_healthy": True, "rule_version": "m1", "state": "applied"}
+            connection.execute(sa.insert(tables.verdict).values(verdict | {"run_id": "r", "created_at": now}))
+            written = {"snapshots": answered, "of": vod_id}
+            connection.execute(
+                sa.text("UPDATE mac_douban_verdict SET snapshots = :snapshots WHERE verdict_id = :of"), written
+            )
+            change = {"vod_id": vod_id, "shard": vod_id, "action": "link", "old_values": {}, "new_values": {}}
+            change |= {"state_old": {}, "state_new": {}, "operator": "pipeline", "batch_id": "b", "run_id": "r"}
+            change |= {"verdict_id": vod_id, "state": state, "prepared_at": now}
+            connection.execute(sa.insert(tables.log).values(change))
+    migrations.upgrade(engine, "mac_")
+    assert differences(engine, "mac_") == []
+    with engine.connect() as connection:
+        found = connection.execute(sa.select(tables.video.c.vod_id, tables.video.c.douban_id_source)).tuples()
+        assert dict(found.all()) == {vod_id: after for vod_id, (*_, after) in LINKS.items()}
 
 
 def test_the_state_of_a_library_survives_an_upgrade(database_url):

@@ -29,7 +29,8 @@ def due_videos(
     """Puts the videos of a shard that are due into the task queue.
 
     A video is due when `mac_douban_video.douban_next_sync_at` has come. Without a confirmed subject it gets a
-    MATCH_DOUBAN_ID task in `mac_douban_task`, with one a SYNC_DOUBAN task; never two open tasks of a type. Excluded
+    MATCH_DOUBAN_ID task in `mac_douban_task`, with one a SYNC_DOUBAN task, with a locked one that is in doubt a RECHECK
+    task; never two open tasks of a type. Excluded
     categories, ignored videos and videos that wait for a reviewer's decision get none, and a run that no person
     launched takes none outside `DOUBAN_PIPELINE_ACTIVE_HOURS`. Found by index; makes no request.
     """
@@ -58,6 +59,7 @@ def due_videos(
                 "due": len(report.taken),
                 "to_match": kinds["MATCH_DOUBAN_ID"],
                 "to_sync": kinds["SYNC_DOUBAN"],
+                "to_recheck": kinds["RECHECK"],
                 "new_tasks": report.new_tasks,
                 "left_for_later": report.left,
                 "dropped_out_of_scope": dropped,

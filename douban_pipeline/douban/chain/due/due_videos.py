@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -34,7 +34,7 @@ from douban_pipeline.core.database import chunks, reading, run_statement, run_tr
 from douban_pipeline.douban.settings import Settings
 from douban_pipeline.douban.store.states import DecisionState, ReviewStatus, TaskStage, TaskType
 from douban_pipeline.douban.store.tables import OwnTables
-from douban_pipeline.douban.store.tasks import OPEN, NewTask, TaskQueue
+from douban_pipeline.douban.store.tasks import OPEN, ORDERED_PRIORITY, NewTask, TaskQueue
 from douban_pipeline.douban.store.videos import refuse_pending
 
 _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
@@ -160,7 +160,7 @@ class DueVideos:
         return query.group_by(video.c.shard)
 
     def _decided(self) -> tuple[Select[tuple[int, datetime]], ...]:
-        """Return the queries for shards with decisions to apply, and with tasks that apply one."""
+        """Return the queries for shards with decisions to apply, tasks that apply one, and ordered rechecks."""
         decision, task, now = self.tables.decision, self.tables.task, self.clock.now()
         decided = select(decision.c.shard, func.min(decision.c.created_at)).group_by(decision.c.shard)
         pending = decided.where(
@@ -172,7 +172,18 @@ class DueVideos:
             task.c.run_after <= now,
             or_(task.c.lease_until.is_(None), task.c.lease_until < now),
         )
-        return pending, ordered
+        rechecks = (
+            select(task.c.shard, func.min(task.c.run_after))
+            .where(
+                task.c.status.in_(OPEN),
+                task.c.run_after <= now,
+                task.c.priority >= ORDERED_PRIORITY,
+                task.c.task_type == TaskType.RECHECK,
+                or_(task.c.lease_until.is_(None), task.c.lease_until < now),
+            )
+            .group_by(task.c.shard)
+        )
+        return pending, ordered, rechecks
 
     def take(self, queue: TaskQueue, shards: Collection[int], *, scope: Scope, limit: int, run_id: str) -> DueReport:
         """Put up to ``limit`` videos a shard into the queue, without duplicates, who waits longest first.
@@ -221,7 +232,7 @@ class DueVideos:
             DueVideo(
                 row["vod_id"],
                 shard,
-                _task_type(row["vod_douban_id"], row["douban_review_status"]),
+                _task_type(row),
                 row["douban_next_sync_at"],
                 row["douban_review_status"],
                 self.settings.tiers.tier(row["vod_time"], None, now).priority,
@@ -352,9 +363,12 @@ def _execute_all(connection: Connection, statements: Sequence[Update]) -> None:
         connection.execute(statement)
 
 
-def _task_type(douban_id: int, status: str) -> TaskType:
-    linked = douban_id > 0 and status == ReviewStatus.CONFIRMED
-    return TaskType.SYNC_DOUBAN if linked else TaskType.MATCH_DOUBAN_ID
+def _task_type(state: Mapping[Any, Any]) -> TaskType:
+    """Return what is due: a link that is in doubt is only judged again where it is locked."""
+    if state["vod_douban_id"] > 0 and state["douban_review_status"] == ReviewStatus.CONFIRMED:
+        return TaskType.SYNC_DOUBAN
+    locked = state["douban_id_locked"] and state["vod_douban_id"] > 0
+    return TaskType.RECHECK if locked else TaskType.MATCH_DOUBAN_ID
 
 
 def _task_for(video: DueVideo) -> NewTask:

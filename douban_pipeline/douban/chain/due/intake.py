@@ -22,8 +22,8 @@ from douban_pipeline.core.clock import Clock
 from douban_pipeline.core.database import insert_missing, reading, run_transaction
 from douban_pipeline.douban.pacing import PLAN_TIERS, Tiers, updated_at
 from douban_pipeline.douban.services import Services
-from douban_pipeline.douban.store.decisions import PERSON, chosen_subjects
-from douban_pipeline.douban.store.states import ReviewStatus
+from douban_pipeline.douban.store.decisions import chosen_subjects
+from douban_pipeline.douban.store.states import BY_PEOPLE, IdSource, ReviewStatus
 from douban_pipeline.douban.store.tables import OwnTables
 from douban_pipeline.douban.store.tasks import shard_of
 from douban_pipeline.douban.store.videos import GONE, fingerprint, state_rows
@@ -294,7 +294,7 @@ def _first_state(row: RowMapping, visit: datetime) -> dict[str, Any]:
         "vod_douban_id": row["vod_douban_id"],
         "shard": shard_of(row["vod_id"]),
         "fingerprint": fingerprint(row),
-        "douban_id_source": "cms" if linked else "",
+        "douban_id_source": IdSource.CMS if linked else "",
         "douban_review_status": ReviewStatus.CONFIRMED if linked else ReviewStatus.NOT_FOUND,
         "douban_next_sync_at": None if in_recycle_bin(row) else visit,
     }
@@ -338,12 +338,12 @@ def _id_changed(douban_id: int, state: RowMapping, chosen: int | None, now: date
     if state["douban_id_locked"]:
         reason = f"锁定的豆瓣 ID {state['vod_douban_id']} 在 CMS 中被改为 {douban_id}"
         return {"douban_review_reason": reason} if state["douban_review_reason"] != reason else {}
-    source = "cms" if douban_id else ""
+    source: str = IdSource.CMS if douban_id else ""
     status = ReviewStatus.CONFIRMED if douban_id else ReviewStatus.NOT_FOUND
     reason = "豆瓣 ID 在 CMS 中被修改" if douban_id else "豆瓣 ID 在 CMS 中被清空"
     if chosen is not None and chosen == douban_id:
-        source, reason = PERSON, "豆瓣 ID 在 CMS 中改回审核员选定的条目"
-    elif chosen is not None or state["douban_id_source"] == PERSON:
+        source, reason = IdSource.PERSON, "豆瓣 ID 在 CMS 中改回审核员选定的条目"
+    elif chosen is not None or state["douban_id_source"] in BY_PEOPLE:
         status = ReviewStatus.REVIEW
         wanted = chosen if chosen is not None else state["vod_douban_id"]
         reason = f"审核员选定的豆瓣 ID {wanted} 在 CMS 中被{f'改为 {douban_id}' if douban_id else '清空'}"

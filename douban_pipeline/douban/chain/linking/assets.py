@@ -10,13 +10,13 @@ from douban_pipeline.core.ui.presentation import counted, subject_link, table
 from douban_pipeline.douban.chain.assets import begin_step, chain_asset, tables_with_rows
 from douban_pipeline.douban.chain.due.assets import due_videos
 from douban_pipeline.douban.chain.linking.candidates import CandidateFinder, FoundCandidates
+from douban_pipeline.douban.chain.linking.rechecks import search_refusal
 from douban_pipeline.douban.chain.linking.verdicts import VerdictSummary, VerdictWriter, skip_task
 from douban_pipeline.douban.match_inputs import profile_of, video_facts
 from douban_pipeline.douban.services import Services
-from douban_pipeline.douban.store.states import TaskStage
+from douban_pipeline.douban.store.states import TaskStage, TaskType
 from douban_pipeline.douban.store.tasks import Task
 from douban_pipeline.douban.store.videos import state_rows
-from douban_pipeline.douban.writes.refusals import match_refusal
 
 SEARCH_POOL = "douban_search"
 PATIENCE = 3
@@ -26,6 +26,8 @@ PATIENCE = 3
 @chain_asset(deps=[due_videos], pool=SEARCH_POOL)
 def search_candidates(context: dg.AssetExecutionContext, services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
     """Finds the subjects each MATCH task's video might be, and fetches what is needed to judge them.
+
+    For a RECHECK task the subject that is linked already is fetched too.
 
     Asks the search provider in up to three forms and douban.php for the details of at most `TOP_N` hits, all
     paced by `mac_douban_gate` and kept in `mac_douban_snapshot`, so that nothing is asked twice. A source that is
@@ -49,7 +51,7 @@ def search_candidates(context: dg.AssetExecutionContext, services: dg.ResourcePa
     attempts = session.attempts()
     wanted: list[Task] = []
     for task in tasks:
-        refusal = match_refusal(rows.get(task.vod_id), states.get(task.vod_id))
+        refusal = search_refusal(task.task_type, rows.get(task.vod_id), states.get(task.vod_id))
         if refusal is not None:
             skip_task(services, session.queue, task, rows.get(task.vod_id), refusal)
         else:
@@ -58,11 +60,14 @@ def search_candidates(context: dg.AssetExecutionContext, services: dg.ResourcePa
     found: dict[int, FoundCandidates] = {}
 
     def find(task: Task) -> FoundCandidates:
-        return finder.find(videos[task.vod_id], patience=PATIENCE - task.attempts)
+        current = states[task.vod_id]["vod_douban_id"] if task.task_type is TaskType.RECHECK else 0
+        return finder.find(videos[task.vod_id], patience=PATIENCE - task.attempts, current=current)
 
     workers = max(settings.search_concurrency, settings.douban_concurrency)
     for task, result in attempts.run(wanted, find, workers=workers):
-        advance = partial(session.queue.advance, task=task, stage=TaskStage.SCORE, payload=result.to_payload())
+        advance = partial(
+            session.queue.advance, task=task, stage=TaskStage.SCORE, payload={**task.payload, **result.to_payload()}
+        )
         if not run_transaction(services.engine, advance):
             attempts.lost += 1
             continue

@@ -54,11 +54,12 @@ class SubjectSource(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class FetchedCandidate:
-    """A candidate Douban was asked about: its archived answer, and its kind as the search names it."""
+    """A candidate Douban was asked about: its archived answer, its kind as the search names it, and who named it."""
 
     douban_id: int
     snapshot_id: int
     kind: str = ""
+    found_by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +88,14 @@ class FoundCandidates:
     complete: bool = True
     source_healthy: bool = True
 
+    def found_by(self, douban_id: int) -> str:
+        """Return the provider that named a fetched candidate first; empty where that is not known."""
+        return next((each.found_by for each in self.subjects if each.douban_id == douban_id), "")
+
     def to_payload(self) -> dict[str, Any]:
         """Return what the task carries on to the verdict."""
         return {
-            "subjects": [[each.douban_id, each.snapshot_id, each.kind] for each in self.subjects],
+            "subjects": [[each.douban_id, each.snapshot_id, each.kind, each.found_by] for each in self.subjects],
             # No verdict uses an excerpt.
             "hits": [
                 {name: value for name, value in asdict(replace(hit, snippet="")).items() if value} for hit in self.hits
@@ -124,6 +129,7 @@ class _Progress:
         video: The video.
         thresholds: Where candidates are rejected.
         hits: What the searches named, by id.
+        named_by: The provider that named each of them first.
         crowded: Whether a whole page of answers was named like the video.
         snapshots: Archived search answers.
         silent: Engines behind a provider that did not answer.
@@ -143,6 +149,7 @@ class _Progress:
     video: Video
     thresholds: Thresholds
     hits: dict[int, Hit] = field(default_factory=dict)
+    named_by: dict[int, str] = field(default_factory=dict)
     crowded: bool = False
     snapshots: list[int] = field(default_factory=list)
     silent: set[str] = field(default_factory=set)
@@ -173,6 +180,7 @@ class _Progress:
             self.answered.add(answer.provider)
         for hit in answer.hits:
             self.hits.setdefault(hit.douban_id, hit)
+            self.named_by.setdefault(hit.douban_id, answer.provider)
         likes = [self.likeness(glimpsed_facts(hit)) is Likeness.NAMESAKE for hit in answer.hits]
         self.crowded |= answer.full and all(likes)
         self.indexed |= answer.of_titles and any(likes)
@@ -188,7 +196,8 @@ class _Progress:
     def add_subject(self, answer: SubjectAnswer, hit: Hit, worth: Likeness) -> None:
         """Add Douban's description of a hit."""
         self.requests += not answer.from_cache
-        self.subjects.append(FetchedCandidate(hit.douban_id, answer.snapshot_id, hit.kind))
+        named_by = self.named_by.get(hit.douban_id, "")
+        self.subjects.append(FetchedCandidate(hit.douban_id, answer.snapshot_id, hit.kind, named_by))
         facts = subject_facts(answer.record, hit.kind)
         self.facts.append(facts)
         self.namesakes += self.likeness(facts) is Likeness.NAMESAKE
@@ -246,11 +255,12 @@ class CandidateFinder:
         self.subject_age = subject_age
         self.profile = profile
 
-    def find(self, video: Video, *, patience: int = 0) -> FoundCandidates:
+    def find(self, video: Video, *, patience: int = 0, current: int = 0) -> FoundCandidates:
         """Search for ``video`` and fetch what is needed to judge it.
 
         Args:
             video: The video. One without a title is not searched for.
+            current: The subject that it is linked to, which is asked about whether it was named or not; 0 for none.
             patience: While above 0, finding nothing although an engine behind the provider kept silent counts as a
                 failed call. An engine that is always silent must not keep a verdict off for ever.
 
@@ -266,6 +276,8 @@ class CandidateFinder:
         if patience > 0 and progress.silent and not progress.hits:
             silent = ", ".join(sorted(progress.silent))
             raise SourceUnavailable(self.search.name, f"nothing found, but silent engines: {silent}"[:300])
+        if current:
+            self._fetch(progress, progress.hits.get(current, Hit(current, "", "")), Likeness.NAMESAKE)
         self._ask(progress)
         if progress.namesakes and progress.settled is None and not progress.indexed:
             # A web search names few subjects: it is asked once more before the name is believed to be nobody else's.
@@ -306,13 +318,17 @@ class CandidateFinder:
             settled = progress.settled
             if settled is not None and not may_match_too(progress.video, settled, glimpsed_facts(hit)):
                 continue
-            progress.asked.add(hit.douban_id)
-            try:
-                answer = self.douban.subject(hit.douban_id, max_age=self.subject_age)
-            except SubjectMissing:
-                # The engine's index is older than Douban; the source itself is well.
-                progress.requests += 1
-                continue
+            self._fetch(progress, hit, worth)
+
+    def _fetch(self, progress: _Progress, hit: Hit, worth: Likeness) -> None:
+        """Ask Douban about a hit."""
+        progress.asked.add(hit.douban_id)
+        try:
+            answer = self.douban.subject(hit.douban_id, max_age=self.subject_age)
+        except SubjectMissing:
+            # The engine's index is older than Douban; the source itself is well.
+            progress.requests += 1
+        else:
             progress.add_subject(answer, hit, worth)
 
 

@@ -16,15 +16,23 @@ from douban_pipeline.cms.values import readable
 from douban_pipeline.core.database import reading, run_transaction
 from douban_pipeline.douban.chain.linking.candidates import Circumstances, FoundCandidates, judge_found
 from douban_pipeline.douban.chain.linking.guards import VerdictBreach, breaches
+from douban_pipeline.douban.chain.linking.rechecks import (
+    CurrentLink,
+    last_known_title,
+    reasons_of,
+    respect_choice,
+    respect_current_id,
+    search_refusal,
+)
 from douban_pipeline.douban.match_inputs import profile_of, video_facts
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.sources.douban_php import parse_subject
 from douban_pipeline.douban.store import brakes
-from douban_pipeline.douban.store.decisions import chosen_subjects
-from douban_pipeline.douban.store.states import ReviewStatus, TaskStage, TaskStatus, VerdictState
+from douban_pipeline.douban.store.decisions import CurrentChoice, current_choices
+from douban_pipeline.douban.store.states import BY_PEOPLE, ReviewStatus, TaskStage, TaskStatus, TaskType, VerdictState
 from douban_pipeline.douban.store.tasks import Task, TaskQueue
 from douban_pipeline.douban.store.videos import fingerprint, note_gone, state_rows
-from douban_pipeline.douban.writes.refusals import Reason, Refusal, match_refusal
+from douban_pipeline.douban.writes.refusals import Reason, Refusal
 from douban_pipeline.matching import RULE_VERSION, Status, Verdict, Video
 
 _KEPT_CANDIDATES = 10
@@ -81,7 +89,7 @@ class VerdictWriter:
             rows = services.cms.rows(connection, vod_ids)
             states = state_rows(connection, services.tables, vod_ids)
             undone = services.change_log(self.run_id).undone_values(connection, vod_ids)
-            chosen = chosen_subjects(connection, services.tables, vod_ids)
+            choices = current_choices(connection, services.tables, vod_ids)
             braked = brakes.active(connection, services.tables)
             fetched = [each for found in finds.values() for each in found.subjects]
             linked = self._linked(connection, {each.douban_id for each in fetched})
@@ -89,7 +97,7 @@ class VerdictWriter:
         judged: list[VerdictSummary] = []
         for task in tasks:
             row, state = rows.get(task.vod_id), states.get(task.vod_id)
-            refusal = match_refusal(row, state)
+            refusal = search_refusal(task.task_type, row, state)
             if refusal is not None:
                 skip_task(services, self.queue, task, row, refusal)
                 continue
@@ -102,10 +110,14 @@ class VerdictWriter:
                     douban_id: [title for vod_id, title in others if vod_id != task.vod_id]
                     for douban_id, others in linked.items()
                 },
-                chosen=chosen.get(task.vod_id),
-                braked=braked,
+                chosen=choices[task.vod_id].douban_id if task.vod_id in choices else None,
+                # A link that is there is no new one, which a brake would leave to people.
+                braked=frozenset() if task.task_type is TaskType.RECHECK else braked,
             )
-            item = self._judge_one(task, row, state, video, finds[task.task_id], bodies, circumstances)
+            current = None
+            if task.task_type is TaskType.RECHECK:
+                current = self._current_link(state, choices.get(task.vod_id), finds[task.task_id])
+            item = self._judge_one(task, row, state, video, finds[task.task_id], bodies, circumstances, current)
             judged += [item] if item is not None else []
         return judged
 
@@ -132,8 +144,12 @@ class VerdictWriter:
         found: FoundCandidates,
         bodies: Mapping[int, bytes],
         circumstances: Circumstances,
+        current: CurrentLink | None,
     ) -> VerdictSummary | None:
-        """Judge a video and store its verdict; None where its link was decided on since it was read."""
+        """Judge a video and store its verdict; None where its link was decided on since it was read.
+
+        With ``current`` the link that is there is judged again; then nothing follows but a person's look.
+        """
         try:
             records = {
                 each.douban_id: parse_subject(bodies[each.snapshot_id], each.douban_id) for each in found.subjects
@@ -141,8 +157,13 @@ class VerdictWriter:
         except KeyError as error:
             return self._search_again(task, video, f"存档的应答 {error} 已不在，重新搜索")
         verdict = judge_found(video, found, records, self.profile, circumstances)
-        status, explanation = respect_current_id(verdict, row["vod_douban_id"])
-        status, explanation = respect_choice(status, explanation, circumstances.chosen, row["vod_douban_id"])
+        if current is not None:
+            status, explanation = current.recheck(verdict)
+            if not (found.complete and found.source_healthy) and status != ReviewStatus.CONFIRMED:
+                return self._search_again(task, video, "候选不完整，稍后再复查")
+        else:
+            status, explanation = respect_current_id(verdict, row["vod_douban_id"])
+            status, explanation = respect_choice(status, explanation, circumstances.chosen, row["vod_douban_id"])
         if status == Status.UNDECIDED:
             return self._search_again(task, video, explanation)
 
@@ -150,7 +171,9 @@ class VerdictWriter:
             if self._link_changed(connection, task, state):
                 return False
             verdict_id = self._store(connection, task, row, found, video, verdict, status, explanation)
-            if status == ReviewStatus.CONFIRMED:
+            if current is not None:
+                self._close_recheck(connection, task, row, state, status, explanation)
+            elif status == ReviewStatus.CONFIRMED:
                 self.queue.advance(connection, task, TaskStage.SYNC, {**task.payload, "verdict_id": verdict_id})
             else:
                 self._close(connection, task, row, status, explanation)
@@ -211,6 +234,7 @@ class VerdictWriter:
     ) -> int:
         tables, now = self.services.tables, self.services.clock.now()
         best = verdict.candidates[0] if verdict.candidates else None
+        writes = status == ReviewStatus.CONFIRMED and task.task_type is not TaskType.RECHECK
         connection.execute(self._supersede, {"of_vod_id": task.vod_id})
         stored = {
             "vod_id": task.vod_id,
@@ -223,7 +247,7 @@ class VerdictWriter:
             "complete": found.complete,
             "source_healthy": found.source_healthy,
             "rejects": list(best.comparison.rejects) if best else [],
-            "reasons": list(verdict.codes),
+            "reasons": reasons_of(verdict, explanation),
             "explanation": explanation[:500],
             "facts": asdict(video),
             "snapshots": [*found.snapshots, *(each.snapshot_id for each in found.subjects)],
@@ -232,7 +256,7 @@ class VerdictWriter:
             "strata": list(verdict.strata),
             "crowded": found.crowded,
             "rule_version": RULE_VERSION,
-            "state": VerdictState.PENDING if status == ReviewStatus.CONFIRMED else VerdictState.APPLIED,
+            "state": VerdictState.PENDING if writes else VerdictState.APPLIED,
             "run_id": self.run_id,
             "created_at": now,
         }
@@ -281,6 +305,34 @@ class VerdictWriter:
         )
         self.queue.finish(connection, task.task_id, TaskStatus.SUCCESS, explanation)
 
+    def _close_recheck(
+        self, connection: Connection, task: Task, row: RowMapping, state: RowMapping, status: str, explanation: str
+    ) -> None:
+        """Close a recheck: a doubt is noted for a person, one that ended is noted too; the link stays as it is."""
+        now = self.services.clock.now()
+        video = self.services.tables.video
+        values: dict[str, Any] = {"douban_sync_fail_count": 0, "douban_last_fail_reason": ""}
+        if status != state["douban_review_status"] or status == ReviewStatus.REVIEW:
+            values |= {"douban_review_status": status, "douban_review_reason": explanation[:500]}
+            # Not every minute what a person has to settle; at once what may be synced again.
+            again = now if status == ReviewStatus.CONFIRMED else self.services.settings.tiers.next_visit_of(row, now)
+            values |= {"douban_next_sync_at": again}
+        connection.execute(update(video).where(video.c.vod_id == task.vod_id).values(**values))
+        note = explanation or "复查：关联仍然成立"
+        self.queue.finish(connection, task.task_id, TaskStatus.SUCCESS, note)
+
+    def _current_link(self, state: RowMapping, choice: CurrentChoice | None, found: FoundCandidates) -> CurrentLink:
+        douban_id = state["vod_douban_id"]
+        here = choice is not None and choice.douban_id == douban_id
+        gone = douban_id not in {each.douban_id for each in found.subjects}
+        return CurrentLink(
+            douban_id,
+            locked=state["douban_id_locked"],
+            chosen=here or state["douban_id_source"] in BY_PEOPLE,
+            accepted=choice is not None and here and choice.accepted,
+            title=last_known_title(self.services, douban_id) if gone else "",
+        )
+
     def quarantine(self) -> list[VerdictBreach]:
         """Refuse pending verdicts of earlier runs that break a rule by now; return the breaches.
 
@@ -301,32 +353,6 @@ class VerdictWriter:
             .values(state=VerdictState.REFUSED, state_reason=breach.what[:500])
         )
         self.queue.cancel(connection, breach.task_id, breach.what)
-
-
-def respect_current_id(verdict: Verdict, current: int) -> tuple[str, str]:
-    """Return status and explanation of a verdict on a video that has an id in the CMS, 0 if it has none.
-
-    Automation fills an empty id. Another one was put there by somebody, and only a person replaces it; a video that
-    has one is matched because it is in doubt, and finding nothing does not end the doubt.
-    """
-    if not current or verdict.status is Status.UNDECIDED or verdict.douban_id == current:
-        return verdict.status, verdict.explanation
-    if verdict.status is Status.CONFIRMED:
-        return ReviewStatus.REVIEW, f"CMS 中已有豆瓣 ID {current}，匹配结果为 {verdict.douban_id}，需人工确认"
-    return ReviewStatus.REVIEW, f"CMS 中的豆瓣 ID {current} 存疑；{verdict.explanation}"
-
-
-def respect_choice(status: str, explanation: str, chosen: int | None, current: int) -> tuple[str, str]:
-    """Return status and explanation of a verdict on a video for which a person chose a subject, if one did.
-
-    Such a video is matched again because somebody else changed the id, or because the subject is gone. Unless the
-    match agrees with the person, a person is asked; the status is never NOT_FOUND.
-    """
-    if chosen is None or status in (Status.UNDECIDED, ReviewStatus.CONFIRMED):
-        return status, explanation
-    if chosen == current:
-        return ReviewStatus.REVIEW, explanation
-    return ReviewStatus.REVIEW, f"审核员选定的是 {chosen}，CMS 中现为 {current or '空'}；{explanation}"
 
 
 def skip_task(services: Services, queue: TaskQueue, task: Task, row: RowMapping | None, refusal: Refusal) -> None:

@@ -12,9 +12,8 @@ from sqlalchemy import Connection, String, and_, func, or_, select, true, type_c
 from douban_pipeline.core.database import chunks
 from douban_pipeline.core.owner import is_dead
 from douban_pipeline.douban.chain.syncing.fields import is_empty
-from douban_pipeline.douban.chain.syncing.writer import AUTO
 from douban_pipeline.douban.services import Services
-from douban_pipeline.douban.store.states import ChangeState, ReviewStatus
+from douban_pipeline.douban.store.states import BY_MATCH, ChangeState, ReviewStatus
 from douban_pipeline.douban.store.tables import OwnTables
 from douban_pipeline.douban.store.videos import Breach
 from douban_pipeline.douban.writes.changes import PIPELINE, RESTORE, decode
@@ -78,7 +77,7 @@ def log_disagrees(services: Services, connection: Connection) -> Iterator[Breach
     unlogged = (
         select(video.c.vod_id, video.c.vod_douban_id)
         .outerjoin(log, and_(log.c.vod_id == video.c.vod_id, log.c.state == ChangeState.APPLIED, wrote_id))
-        .where(video.c.douban_last_sync_at >= since, video.c.douban_id_source == AUTO, log.c.change_id.is_(None))
+        .where(video.c.douban_last_sync_at >= since, video.c.douban_id_source.in_(BY_MATCH), log.c.change_id.is_(None))
     )
     for row in connection.execute(unlogged):
         yield Breach(row.vod_id, f"豆瓣 ID {row.vod_douban_id} 没有对应的变更记录")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from douban_pipeline.douban.chain.linking.rechecks import LOCK_LABEL
 from douban_pipeline.douban.chain.syncing.sync_items import SyncItem
 from douban_pipeline.douban.match_inputs import profile_of, subject_facts, video_facts
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.sources.douban_php import SubjectRecord
-from douban_pipeline.douban.store.decisions import PERSON
+from douban_pipeline.douban.store.states import BY_PEOPLE
 from douban_pipeline.matching import compare
 
 
@@ -17,17 +18,28 @@ def choice_doubt(item: SyncItem) -> str | None:
         return None
     if item.chosen not in (None, current):
         return f"审核员选定的是 {item.chosen}，现关联的却是 {current}"
-    if item.state["douban_id_source"] != PERSON and current in item.undone.get("vod_douban_id", ()):
+    if item.state["douban_id_source"] not in BY_PEOPLE and current in item.undone.get("vod_douban_id", ()):
         return f"关联 {current} 曾被人工撤销，却又出现在 CMS 中"
     return None
 
 
-def subject_doubt(services: Services, item: SyncItem, record: SubjectRecord) -> str | None:
-    """Return why the current id cannot be this video's, None if it can; a person's choice is not questioned.
+def missing_doubt(item: SyncItem) -> str:
+    """Return what is said of a link whose subject Douban does not have any more."""
+    current = item.state["vod_douban_id"]
+    if item.state["douban_id_locked"]:
+        return f"{LOCK_LABEL}：锁定的豆瓣 ID {current} 已不存在"
+    return f"豆瓣条目 {current} 已不存在"
 
-    Public converters write one constant id into every record, so an id that came with the row is checked.
+
+def subject_doubt(services: Services, item: SyncItem, record: SubjectRecord) -> str | None:
+    """Return why the current id cannot be this video's, None if it can.
+
+    Public converters write one constant id into every record, so an id that came with the row is checked. What a person
+    chose is not questioned; where it is locked as well, that holds for what the person accepted: anything else came
+    since, and the lock would keep it from being seen.
     """
-    if item.state["douban_id_locked"] or item.state["douban_id_source"] == PERSON:
+    locked = item.state["douban_id_locked"]
+    if item.accepted if locked else item.state["douban_id_source"] in BY_PEOPLE:
         return None
     video = video_facts(item.row, services.cms, services.categories)
     profile = profile_of(services.settings)
@@ -35,4 +47,5 @@ def subject_doubt(services: Services, item: SyncItem, record: SubjectRecord) -> 
     if not comparison.rejects:
         return None
     conflicts = "；".join(finding.text for finding in comparison.findings if finding.code in comparison.rejects)
-    return f"已有豆瓣 ID {record.douban_id}（{record.title}）与影片不符：{conflicts}"
+    known = f"{LOCK_LABEL}：锁定的豆瓣 ID" if locked else "已有豆瓣 ID"
+    return f"{known} {record.douban_id}（{record.title}）与影片不符：{conflicts}"

@@ -47,6 +47,7 @@ class SyncItem:
         verdict: The verdict to be written; None for a sync.
         braked: Strata in which nothing is confirmed at present.
         chosen: The subject that a person chose for the video.
+        accepted: Whether that person chose the current id knowing what speaks against it.
     """
 
     task: Task
@@ -56,6 +57,7 @@ class SyncItem:
     verdict: RowMapping | None = None
     braked: Collection[str] = ()
     chosen: int | None = None
+    accepted: bool = False
 
     @property
     def decision_id(self) -> int | None:

@@ -12,18 +12,21 @@ from sqlalchemy import Connection, RowMapping, select, update
 
 from douban_pipeline.core.database import reading, run_transaction
 from douban_pipeline.douban.chain.attempts import Attempts
+from douban_pipeline.douban.chain.linking.candidates import FoundCandidates
 from douban_pipeline.douban.chain.linking.guards import broken_rules, sentences_of
 from douban_pipeline.douban.chain.syncing.fields import plan_fields
-from douban_pipeline.douban.chain.syncing.link_doubts import choice_doubt, subject_doubt
+from douban_pipeline.douban.chain.syncing.link_doubts import choice_doubt, missing_doubt, subject_doubt
 from douban_pipeline.douban.chain.syncing.sync_items import PlannedWrite, SyncItem, SyncResult, sync_result
 from douban_pipeline.douban.match_inputs import profile_of
 from douban_pipeline.douban.services import Services
+from douban_pipeline.douban.setting_values import WEB_SEARCHES
 from douban_pipeline.douban.sources.douban_php import SubjectAnswer, SubjectRecord, parse_subject
 from douban_pipeline.douban.sources.errors import SubjectMissing
 from douban_pipeline.douban.store import brakes
-from douban_pipeline.douban.store.decisions import chosen_subjects
+from douban_pipeline.douban.store.decisions import current_choices
 from douban_pipeline.douban.store.states import (
     ChangeState,
+    IdSource,
     ReviewStatus,
     TaskStatus,
     TaskType,
@@ -34,9 +37,6 @@ from douban_pipeline.douban.store.videos import note_gone, refuse_pending, state
 from douban_pipeline.douban.writes.change_log import ChangeLog
 from douban_pipeline.douban.writes.changes import Change
 from douban_pipeline.douban.writes.refusals import Reason, new_link_refusal, subject_refusal
-
-AUTO = "auto"
-"""Source of an id that a confirmed verdict wrote."""
 
 DRY_RUN_VISIT = timedelta(days=1)
 """When a video is looked at again after a dry run: soon after the site owner ends it."""
@@ -108,7 +108,7 @@ class FieldWriter:
             found = connection.execute(select(table).where(table.c.verdict_id.in_(wanted))).mappings()
             verdicts = {verdict["verdict_id"]: verdict for verdict in found}
             braked = brakes.active(connection, services.tables)
-            chosen = chosen_subjects(connection, services.tables, vod_ids)
+            choices = current_choices(connection, services.tables, vod_ids)
         prepared: set[int] = set()
         for task in tasks:
             row, state = rows.get(task.vod_id), states.get(task.vod_id)
@@ -118,7 +118,10 @@ class FieldWriter:
                 yield self._skip(task, refusal.sentence, gone=row is None)
                 continue
             verdict = verdicts.get(task.payload.get("verdict_id", 0))
-            item = SyncItem(task, row, state, undone.get(task.vod_id, {}), verdict, braked, chosen.get(task.vod_id))
+            choice = choices.get(task.vod_id)
+            chosen = choice.douban_id if choice else None
+            accepted = choice is not None and choice.accepted and chosen == state["vod_douban_id"]
+            item = SyncItem(task, row, state, undone.get(task.vod_id, {}), verdict, braked, chosen, accepted)
             if task.task_type is TaskType.MATCH_DOUBAN_ID:
                 reason = self._link_refusal(item)
                 if reason is not None:
@@ -194,7 +197,7 @@ class FieldWriter:
     def _plan(self, item: SyncItem, answer: _Answer) -> PlannedWrite | SyncResult | None:
         """Return the write that a task comes to, or its result if it comes to none; None where its lease was lost."""
         if isinstance(answer, SubjectMissing):
-            return self._to_review(item, f"豆瓣条目 {item.state['vod_douban_id']} 已不存在")
+            return self._to_review(item, missing_doubt(item))
         record, snapshot_id = answer if isinstance(answer, tuple) else (answer.record, answer.snapshot_id)
         if item.verdict is None:
             refusal = subject_doubt(self.services, item, record)
@@ -285,7 +288,7 @@ class FieldWriter:
             }
         if linked:
             # An id that was there already keeps its source: no write of ours put it there.
-            state["douban_id_source"] = AUTO
+            state["douban_id_source"] = _source_of(item, douban_id)
         return state
 
     def _planned(self, item: SyncItem, douban_id: int, columns: tuple[str, ...], linked: bool) -> SyncResult | None:
@@ -379,3 +382,9 @@ class FieldWriter:
             .where(table.c.verdict_id == verdict["verdict_id"])
             .values(state=state, state_reason=reason[:500])
         )
+
+
+def _source_of(item: SyncItem, douban_id: int) -> IdSource:
+    """Return where a new link comes from: from a web search, or from Douban's own index of titles."""
+    found = FoundCandidates.from_payload(item.task.payload).found_by(douban_id)
+    return IdSource.AI_SEARCH if found in WEB_SEARCHES else IdSource.AUTO

@@ -23,7 +23,7 @@ from douban_pipeline.douban.reports.pages.keepers import GroupMember, Keeper, Li
 from douban_pipeline.douban.reports.pages.lookup import newest_verdicts
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.decisions import LINKING
-from douban_pipeline.douban.store.states import ChangeState, ReviewStatus
+from douban_pipeline.douban.store.states import BY_MATCH, BY_PEOPLE, ChangeState, IdSource, ReviewStatus
 from douban_pipeline.douban.writes.changes import decode
 from douban_pipeline.matching import Kind, parse_title
 
@@ -197,7 +197,11 @@ def _name_of(member: GroupMember) -> str:
 _LINK = "link"
 """Action of a change that wrote an automatic link."""
 
-_ORIGINS: Mapping[str, LinkOrigin] = {"person": LinkOrigin.PERSON, "auto": LinkOrigin.AUTO, "cms": LinkOrigin.CMS}
+_ORIGINS: Mapping[str, LinkOrigin] = {
+    **dict.fromkeys(BY_PEOPLE, LinkOrigin.PERSON),
+    **dict.fromkeys(BY_MATCH, LinkOrigin.AUTO),
+    IdSource.CMS: LinkOrigin.CMS,
+}
 
 
 def members_of(services: Services, connection: Connection, vod_ids: Sequence[int]) -> dict[int, GroupMember]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from douban_pipeline.core.garbage_collection import without_garbage_collection
-from douban_pipeline.douban.chain.linking.verdicts import respect_choice, respect_current_id
+from douban_pipeline.douban.chain.linking.rechecks import respect_choice, respect_current_id
 from douban_pipeline.douban.reports.rescoring.stored import LostVerdict, StoredVerdict
 from douban_pipeline.douban.store.states import ReviewStatus
 from douban_pipeline.matching import judge

@@ -1,5 +1,7 @@
 """A job that records the decisions of a CSV file, filled in with Excel or typed."""
 
+from dataclasses import replace
+
 import dagster as dg
 from pydantic import Field
 
@@ -56,7 +58,7 @@ def read_and_record(context: dg.OpExecutionContext, config: ImportConfig, servic
     try:
         recording = record(
             services,
-            parsed.decisions,
+            [replace(decision, imported=True) for decision in parsed.decisions],
             reviewer=config.reviewer,
             note=config.note,
             run_id=context.run_id,

@@ -313,6 +313,7 @@ def _values(draft: DecisionDraft, signature: Signature) -> dict[str, Any]:
         "lock": decision.lock,
         "days": decision.days if abs(decision.days) < 2**31 else 0,
         "accept_conflicts": decision.accept_conflicts,
+        "imported": decision.imported,
         "verdict_id": None if draft.verdict_id is None else _fitting(draft.verdict_id),
         "fingerprint": decision.fingerprint,
         "checked_at": decision.checked_at,

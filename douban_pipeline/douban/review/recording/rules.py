@@ -15,8 +15,8 @@ from douban_pipeline.douban.decisions.refusals import decision_refusal
 from douban_pipeline.douban.review.recording.snapshot import LARGEST_ID, CandidateName, LibrarySnapshot
 from douban_pipeline.douban.settings import Settings
 from douban_pipeline.douban.sources.subject_urls import SMALLEST_ID
-from douban_pipeline.douban.store.decisions import FROM_CANDIDATES, NAMING, PERSON, UNLOCKING, Decision, may_lock
-from douban_pipeline.douban.store.states import DecisionAction, ReviewStatus
+from douban_pipeline.douban.store.decisions import FROM_CANDIDATES, NAMING, UNLOCKING, Decision, may_lock
+from douban_pipeline.douban.store.states import BY_PEOPLE, DecisionAction, ReviewStatus
 from douban_pipeline.douban.store.videos import changed_since
 from douban_pipeline.douban.writes.refusals import Reason, unlisted_refusal
 
@@ -142,7 +142,7 @@ def stale_refusal(decision: Decision, snapshot: LibrarySnapshot) -> str | None:
     if seen and seen != newest:
         return f"候选已过时：填写的判定是 {seen}，最新的是 {newest or '（无）'}，请按最新的审核单重新决定"
     state = snapshot.states[decision.vod_id]
-    by_person = (state["douban_review_status"], state["douban_id_source"]) == (ReviewStatus.CONFIRMED, PERSON)
+    by_person = state["douban_review_status"] == ReviewStatus.CONFIRMED and state["douban_id_source"] in BY_PEOPLE
     if seen and by_person and state["vod_douban_id"] != decision.douban_id:
         # A sheet that was printed before somebody else decided: its verdict is still the newest.
         linked = f"候选已过时：审核员已把影片关联到 {state['vod_douban_id']}"
@@ -163,7 +163,7 @@ def is_already_so(decision: Decision, snapshot: LibrarySnapshot) -> bool:
     ids = {row["vod_douban_id"], state["vod_douban_id"]}
     bound = vod_id in snapshot.chosen
     if decision.linking:
-        by_person = status == ReviewStatus.CONFIRMED and state["douban_id_source"] == PERSON
+        by_person = status == ReviewStatus.CONFIRMED and state["douban_id_source"] in BY_PEOPLE
         return ids == {decision.douban_id} and by_person and locked_as_asked
     if action is DecisionAction.clear_id:
         return ids == {0} and status == ReviewStatus.NOT_FOUND and locked_as_asked and not bound

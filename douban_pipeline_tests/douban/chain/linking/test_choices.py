@@ -7,7 +7,7 @@ from datetime import timedelta
 import dagster as dg
 import pytest
 
-from douban_pipeline.douban.chain.linking.verdicts import respect_choice
+from douban_pipeline.douban.chain.linking.rechecks import respect_choice
 from douban_pipeline.douban.store.states import DecisionState
 from douban_pipeline_tests.harness.fixtures.deciding import decide
 from douban_pipeline_tests.harness.fixtures.library import video

@@ -59,7 +59,7 @@ def test_a_link_is_written_with_all_that_explains_it(stage):
     assert (row["vod_actor"], row["vod_content"]) == ("长河甲,长河乙,长河丙", "关于长河落日记事的故事。")
     assert change["old_values"]["vod_actor"] == "内详"
     state = scenario.library.state(4)
-    assert (state["vod_douban_id"], state["douban_id_source"]) == (90_000_101, "auto")
+    assert (state["vod_douban_id"], state["douban_id_source"]) == (90_000_101, "ai_search")
     assert (state["douban_id_confidence"], state["douban_review_status"]) == (verdict["score"], "CONFIRMED")
     assert state["douban_next_sync_at"] > scenario.clock.now()
     assert scenario.task(4)["status"] == "SUCCESS"
@@ -112,7 +112,7 @@ def test_a_doubtful_id_stays_with_a_person_when_nothing_else_is_found(stage, kno
     assert state["douban_review_reason"] == "CMS 中的豆瓣 ID 90000101 存疑；没有找到候选。"
 
 
-@pytest.mark.parametrize("trust", [{"douban_id_source": "person"}, {"douban_id_locked": True}])
+@pytest.mark.parametrize("trust", [{"douban_id_source": "person"}, {"douban_id_source": "import"}])
 def test_an_id_that_a_person_chose_is_not_questioned(stage, trust):
     scenario = stage([video(4, vod_name="同一部片的另一个名字", vod_year="1990", vod_douban_id=90_000_101)], FILMS)
     scenario.library.set_state(4, **trust)

@@ -1,0 +1,92 @@
+"""A job with which a person has links judged again: every default is safe."""
+
+import dagster as dg
+from pydantic import Field
+
+from douban_pipeline.core.ui.presentation import subject_link, table
+from douban_pipeline.dagster_kit.launchpad import person_job
+from douban_pipeline.douban.chain.linking.ordered import MOST_RECHECKS, RecheckOrder, order_rechecks
+from douban_pipeline.douban.links import LOCATION
+from douban_pipeline.douban.resources import PERSON_TAGS
+from douban_pipeline.douban.services import Services
+from douban_pipeline.douban.store.states import IdSource
+from douban_pipeline.douban.wording import ID_SOURCES, word_for
+
+_SHOWN = 500
+
+
+class RecheckConfig(dg.Config):
+    """Which links are judged again, by whose order and why."""
+
+    reviewer: str = Field("", description="你的名字 · Your name; it is noted with every task.")
+    note: str = Field("", description="原因，一句话 · Why, in a sentence.")
+    dry_run: bool = Field(True, description="true 只列出 · true only lists them; set false to queue them.")
+    vod_ids: list[int] = Field(default_factory=list, description="影片 · The videos (mac_vod.vod_id).")
+    sources: list[IdSource] = Field(
+        default_factory=list,
+        description="豆瓣 ID 的来源：`person` 人工，`import` 导入，`auto` 自动，`ai_search` 联网搜索，`cms` CMS 原有 · "
+        f"Any of: {', '.join(IdSource)}.",
+    )
+    type_ids: list[int] = Field(
+        default_factory=list, description="类别（不含子类） · Categories (their children are not implied)."
+    )
+    max_rows: int = Field(100, description=f"最多多少部（1 至 {MOST_RECHECKS}） · At most so many videos.")
+
+
+def queue_rechecks(context: dg.OpExecutionContext, config: RecheckConfig, services: dg.ResourceParam[Services]) -> None:
+    """Have links judged again, or show which would be."""
+    services.ready()
+    order = RecheckOrder(config.reviewer, config.note, config.vod_ids, config.sources, config.type_ids, config.max_rows)
+    found = order_rechecks(services, order, run_id=context.run_id, dry_run=config.dry_run)
+    queued = sum(not item.refusal for item in found)
+    context.log.info(f"{len(found)} links chosen, {queued} {'could be queued' if config.dry_run else 'queued'}")
+    rows = [
+        {
+            "影片": item.vod_id,
+            "片名": item.title,
+            "现有 ID": subject_link(item.douban_id),
+            "来源": word_for(ID_SOURCES, item.source),
+            "结果": item.refusal or ("可以复查" if config.dry_run else "已排队"),
+        }
+        for item in found
+    ]
+    context.add_output_metadata(
+        {
+            "dry_run": config.dry_run,
+            "queued": 0 if config.dry_run else queued,
+            "refused": len(found) - queued,
+            "links": dg.MetadataValue.md(table(rows, most=_SHOWN)),
+        }
+    )
+
+
+_MANUAL = """\
+复查关联 · Have links judged again: whether they would be made today.
+
+{examples}
+
+**字段** · Fields（`vod_ids`、`sources`、`type_ids` 至少填写一项；写了 `vod_ids` 就只看这些影片，不看另外两项）
+
+{fields}
+
+重新搜索、比较现有条目和其他候选，什么都不写入 CMS，也不解除关联：仍然成立的保持不变；按现在的规则不会再确认的、
+条目已不存在的，转为待审核，候选一并列出。人工选定或锁定的，只有条目已不存在、或有审核员没有接受过的冲突时才转为待审核；
+锁定的标为“锁定阻止”，ID、锁定和来源都不动。
+
+Nothing is written to the CMS, and no link is taken away: what would not be confirmed any more goes to review.
+"""
+
+recheck_links = person_job(
+    queue_rechecks,
+    name="recheck_links",
+    manual=_MANUAL,
+    examples={
+        "几部影片": {"reviewer": "小王", "note": "读者说不对", "dry_run": False, "vod_ids": [1024, 2048]},
+        "CMS 原有的 ID": {"reviewer": "小王", "note": "来源不明", "dry_run": False, "sources": [IdSource.CMS]},
+    },
+    nothing_done="未排队任何复查",
+    location=LOCATION,
+    tags=PERSON_TAGS,
+)
+
+jobs = [recheck_links]
