@@ -239,7 +239,7 @@ LINKS = {
     9: ("cms", "applied", "[13]", "cms"),
     10: ("auto", "applied", "[13, 21]", "ai_search"),
 }
-"""Source of an id, state of the change that wrote it, answers its verdict rests on, and the source after the upgrade."""
+"""Source of an id, state of the change that wrote it, answers its verdict rests on, and the source afterwards."""
 
 
 def test_ids_that_a_web_search_found_are_told_from_others(engine):

@@ -22,9 +22,9 @@ class RecheckConfig(dg.Config):
     note: str = Field("", description="原因，一句话 · Why, in a sentence.")
     dry_run: bool = Field(True, description="true 只列出 · true only lists them; set false to queue them.")
     vod_ids: list[int] = Field(default_factory=list, description="影片 · The videos (mac_vod.vod_id).")
-    sources: list[IdSource] = Field(
+    sources: list[str] = Field(
         default_factory=list,
-        description="豆瓣 ID 的来源：`person` 人工，`import` 导入，`auto` 自动，`ai_search` 联网搜索，`cms` CMS 原有 · "
+        description="豆瓣 ID 的来源：`person` 人工，`import` 导入，`auto` 自动，`ai_search` 联网搜索，`cms` 原有 · "
         f"Any of: {', '.join(IdSource)}.",
     )
     type_ids: list[int] = Field(
@@ -82,7 +82,7 @@ recheck_links = person_job(
     manual=_MANUAL,
     examples={
         "几部影片": {"reviewer": "小王", "note": "读者说不对", "dry_run": False, "vod_ids": [1024, 2048]},
-        "CMS 原有的 ID": {"reviewer": "小王", "note": "来源不明", "dry_run": False, "sources": [IdSource.CMS]},
+        "CMS 原有的 ID": {"reviewer": "小王", "note": "来源不明", "dry_run": False, "sources": ["cms"]},
     },
     nothing_done="未排队任何复查",
     location=LOCATION,

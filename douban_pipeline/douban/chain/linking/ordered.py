@@ -38,7 +38,7 @@ class RecheckOrder:
     reviewer: str
     note: str
     vod_ids: Sequence[int] = ()
-    sources: Sequence[IdSource] = ()
+    sources: Sequence[str] = ()
     type_ids: Sequence[int] = ()
     most: int = 100
 
@@ -47,6 +47,9 @@ class RecheckOrder:
         found = [] if self.reviewer.strip() else ["reviewer: 请填写你的名字"]
         if not (self.vod_ids or self.sources or self.type_ids):
             found.append("vod_ids、sources、type_ids: 至少填写一项")
+        unknown = sorted(set(self.sources) - set(IdSource))
+        if unknown:
+            found.append(f"sources: 没有 {'、'.join(unknown)}，可用 {'、'.join(IdSource)}")
         if not 1 <= self.most <= MOST_RECHECKS:
             found.append(f"max_rows: 须在 1 至 {MOST_RECHECKS} 之间，现为 {self.most}")
         return found

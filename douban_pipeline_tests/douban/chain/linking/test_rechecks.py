@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 
+from douban_pipeline.demo.replay import ReplayServer
 from douban_pipeline.douban.chain.linking.candidates import FetchedCandidate, FoundCandidates
 from douban_pipeline.douban.chain.linking.jobs import recheck_links
 from douban_pipeline.douban.chain.linking.rechecks import CurrentLink
@@ -132,18 +133,18 @@ def test_a_locked_id_that_is_in_doubt_gets_candidates_and_a_person(stage, troubl
 
 
 def test_a_locked_id_whose_subject_is_back_is_synced_again(stage):
-    scenario = stage([linked(RIVER, 4)], FILMS)
+    scenario = stage([linked(RIVER, 4)], [WHALE])
     scenario.library.set_state(4, douban_id_locked=True)
-    scenario.upstream.faults.add("douban", "not_found", match=THIS)
     scenario.play()
     assert status_of(scenario, 4)[0] == "REVIEW"
-    scenario.upstream.faults.clear()
-    scenario.clock.advance(days=100)
-    scenario.play()
-    assert status_of(scenario, 4) == ("CONFIRMED", "")
-    assert scenario.library.log() == []
-    scenario.clock.advance(minutes=1)
-    assert scenario.play().metadata("synced_fields")["written"] == 1
+    with ReplayServer(FILMS) as well:
+        scenario = scenario.under(douban_url=well.douban_url, search_url=well.search_url)
+        scenario.clock.advance(days=100)
+        scenario.play()
+        assert (scenario.task(4)["task_type"], scenario.library.log()) == ("RECHECK", [])
+        assert status_of(scenario, 4) == ("CONFIRMED", "")
+        scenario.clock.advance(minutes=1)
+        assert scenario.play().metadata("synced_fields")["written"] == 1
     assert scenario.library.state(4)["douban_id_locked"]
 
 
@@ -207,6 +208,7 @@ def test_links_are_judged_again_by_order_and_none_is_taken_away(stage):
     [
         ({"reviewer": " ", "vod_ids": [4]}, "reviewer: 请填写你的名字"),
         ({}, "vod_ids、sources、type_ids: 至少填写一项"),
+        ({"sources": ["manual"]}, "sources: 没有 manual，可用 person、import、auto、ai_search、cms"),
         ({"vod_ids": [4], "max_rows": 0}, "max_rows: 须在 1 至 2000 之间，现为 0"),
     ],
 )
