@@ -107,6 +107,7 @@ def test_exported_filled_in_and_imported(scenario):
             run.output["batch"],
         )
     ]
+    assert [row["imported"] for row in scenario.decisions()] == [True]
     assert (run.output["recorded"], run.output.get("undecided", 0)) == (1, len(rows) - 1)
     assert scenario.library.all_bytes() == before
     again = launch(scenario, file="审核.csv")

@@ -182,7 +182,7 @@ def test_a_subject_that_is_gone_is_passed_over_and_not_shown():
 def test_answers_from_the_archive_cost_nothing():
     found = finder(Engine([hit(1)], cached=True), Douban(record(1), cached=True)).find(THIN)
     assert found.requests == 0
-    assert found.subjects == (FetchedCandidate(1, 101),)
+    assert found.subjects == (FetchedCandidate(1, 101, "", "engine"),)
 
 
 @pytest.mark.parametrize(
@@ -205,7 +205,7 @@ def test_a_search_ends_with_the_first_namesake(answers, searches):
 def test_the_first_answer_about_a_subject_counts():
     first, second = hit(1, "别的片子", 2021, kind="tv"), hit(1, TITLE, 1990)
     found = finder(Engine([first], [second]), Douban()).find(Video(7, f"{TITLE} HD", aliases=("长河",)))
-    assert found.subjects == (FetchedCandidate(1, 101, "tv"),)
+    assert found.subjects == (FetchedCandidate(1, 101, "tv", "engine"),)
 
 
 @pytest.mark.parametrize(
