@@ -286,24 +286,19 @@ class CandidateFinder:
                 self._ask(progress)
         for question in questions:
             # What goes to a person has had all its questions: another may name a candidate that settles it.
-            if not self._goes_to_a_person(progress):
+            found = progress.result()
+            if self._status(progress, found, complete=found.complete) is not Status.REVIEW:
                 break
             self._search(progress, question)
             self._ask(progress)
         found = progress.result()
-        if progress.missing is not None and self._nothing_fits(progress, found):
+        if progress.missing is not None and self._status(progress, found) is Status.NOT_FOUND:
             raise SearchIncomplete(self.search.name, progress.missing)
         return found
 
-    def _goes_to_a_person(self, progress: _Progress) -> bool:
-        found = progress.result()
+    def _status(self, progress: _Progress, found: FoundCandidates, *, complete: bool = True) -> Status:
         subjects = [*progress.facts, *map(glimpsed_facts, found.hits)]
-        verdict = judge(progress.video, subjects, profile=self.profile, complete=found.complete, crowded=found.crowded)
-        return verdict.status is Status.REVIEW
-
-    def _nothing_fits(self, progress: _Progress, found: FoundCandidates) -> bool:
-        subjects = [*progress.facts, *map(glimpsed_facts, found.hits)]
-        return judge(progress.video, subjects, profile=self.profile, crowded=found.crowded).status is Status.NOT_FOUND
+        return judge(progress.video, subjects, profile=self.profile, complete=complete, crowded=found.crowded).status
 
     def _search(self, progress: _Progress, question: VideoQuery) -> bool:
         return progress.add_answer(self.search.search(question, max_age=self.search_age))
