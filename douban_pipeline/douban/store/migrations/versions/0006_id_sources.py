@@ -10,7 +10,7 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import context, op
 
-from douban_pipeline.douban.store.migrations.steps import add_columns
+from douban_pipeline.core.migration_steps import add_columns
 
 revision = "0006"
 down_revision = "0005"
