@@ -10,6 +10,10 @@ import enum
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+import pandas
+from pandas import DataFrame
 
 from douban_pipeline.core.intervals import Interval, wilson
 from douban_pipeline.evaluation.formats import HEADLINE_SOURCES, GoldRow
@@ -115,26 +119,67 @@ class Measures:
 
 def measure(results: Sequence[Result]) -> Measures:
     """Return the measures of a group."""
-    rows = len(results)
-    linked = [result for result in results if result.verdict == "CONFIRMED"]
-    judged = [result for result in linked if result.gold.trap is None or result.wrong]
-    wrong = sum(result.wrong for result in results)
-    gold = [result for result in results if result.gold.expected is not None]
-    reviewed = [result for result in results if result.verdict == "REVIEW"]
-    places = [place_of_truth(result) for result in reviewed if result.gold.expected is not None]
-    known = [place for place in places if place is not None]
-    shown = sum(place <= SHOWN for place in known)
+    return _measured(_table(results))
+
+
+def _table(results: Iterable[Result]) -> DataFrame:
+    """Return results as a table: what groups are made by, and what is counted of each row."""
+    columns: dict[str, list[Any]] = {
+        "expected": [],
+        "source": [],
+        "headline": [],
+        "rich": [],
+        "dated": [],
+        "label": [],
+        "tags": [],
+        "strata": [],
+        "linked": [],
+        "reviewed": [],
+        "wrong": [],
+        "judged": [],
+        "place": [],
+        "requests": [],
+    }
+    for result in results:
+        gold = result.gold
+        for name, value in (
+            ("expected", str(expectation(gold))),
+            ("source", gold.source),
+            ("headline", is_headline(gold)),
+            ("rich", gold.rich),
+            ("dated", gold.video.year is not None),
+            ("label", gold.label),
+            ("tags", list(gold.tags) or ["(no tag)"]),
+            ("strata", list(map(str, result.strata))),
+            ("linked", result.verdict == "CONFIRMED"),
+            ("reviewed", result.verdict == "REVIEW"),
+            ("wrong", result.wrong),
+            # Of a trap only the link to it can be judged.
+            ("judged", gold.trap is None or result.wrong),
+            ("place", place_of_truth(result) if gold.expected is not None else None),
+            ("requests", result.requests),
+        ):
+            columns[name].append(value)
+    flags = ("headline", "rich", "dated", "linked", "reviewed", "wrong", "judged")
+    return pandas.DataFrame(columns).astype({**dict.fromkeys(flags, bool), "place": float, "requests": int})
+
+
+def _measured(rows: DataFrame) -> Measures:
+    count = len(rows)
+    with_truth = rows["expected"] == Expectation.GOLD
+    places = rows.loc[rows["reviewed"] & with_truth, "place"]
+    wrong, shown = int(rows["wrong"].sum()), int((places <= SHOWN).sum())
     return Measures(
-        rows=rows,
-        linked=Proportion(len(linked), rows),
-        wrong=Proportion(wrong, rows),
-        wrong_of_linked=Proportion(wrong, len(judged)),
-        reviewed=Proportion(len(reviewed), rows),
-        review_top=Proportion(known.count(1), len(places)),
+        rows=count,
+        linked=Proportion(int(rows["linked"].sum()), count),
+        wrong=Proportion(wrong, count),
+        wrong_of_linked=Proportion(wrong, int((rows["linked"] & rows["judged"]).sum())),
+        reviewed=Proportion(int(rows["reviewed"].sum()), count),
+        review_top=Proportion(int((places == 1).sum()), len(places)),
         review_shown=Proportion(shown, len(places)),
-        review_shown_of_found=Proportion(shown, len(known)),
-        found=Proportion(sum(place_of_truth(result) is not None for result in gold), len(gold)),
-        requests=_requests(sorted(result.requests for result in results)),
+        review_shown_of_found=Proportion(shown, int(places.count())),
+        found=Proportion(int(rows.loc[with_truth, "place"].count()), int(with_truth.sum())),
+        requests=_requests(rows["requests"].sort_values().to_list()),
     )
 
 
@@ -187,7 +232,9 @@ def glance(results: Sequence[Result], hidden: Sequence[Result] = ()) -> Section:
         results: What came of the rows.
         hidden: What came of rows whose true subject was taken out of the index.
     """
-    headline = [result for result in results if is_headline(result.gold)]
+    rows, without = _table(results), _table(hidden)
+    headline, missing, traps = rows[rows["headline"]], _of(rows, Expectation.NONE), _of(rows, Expectation.TRAP)
+    gold = _of(rows, Expectation.GOLD)
     return Section(
         "glance",
         "At a glance",
@@ -196,26 +243,26 @@ def glance(results: Sequence[Result], hidden: Sequence[Result] = ()) -> Section:
         "wrong; of a trap only the link to its trap is judged.",
         _groups(
             (HEADLINE, headline, True),
-            ("Headline, rich", [result for result in headline if result.gold.rich]),
-            ("Headline, thin", [result for result in headline if not result.gold.rich]),
-            ("Headline, with a year", [result for result in headline if result.gold.video.year is not None]),
-            ("Title cleaning only", [r for r in _of(results, Expectation.GOLD) if not is_headline(r.gold)]),
-            (MISSING, missing := _of(results, Expectation.NONE), True),
-            ("Subject missing, rich", [result for result in missing if result.gold.rich]),
-            ("Subject missing, thin", [result for result in missing if not result.gold.rich]),
-            (HIDDEN, hidden, True),
-            (f"{HIDDEN}, rich", [result for result in hidden if result.gold.rich]),
-            (f"{HIDDEN}, thin", [result for result in hidden if not result.gold.rich]),
-            (TRAPS, _of(results, Expectation.TRAP), True),
+            ("Headline, rich", headline[headline["rich"]]),
+            ("Headline, thin", headline[~headline["rich"]]),
+            ("Headline, with a year", headline[headline["dated"]]),
+            ("Title cleaning only", gold[~gold["headline"]]),
+            (MISSING, missing, True),
+            ("Subject missing, rich", missing[missing["rich"]]),
+            ("Subject missing, thin", missing[~missing["rich"]]),
+            (HIDDEN, without, True),
+            (f"{HIDDEN}, rich", without[without["rich"]]),
+            (f"{HIDDEN}, thin", without[~without["rich"]]),
+            (TRAPS, traps, True),
         ),
     )
 
 
 def sections(results: Sequence[Result]) -> tuple[Section, ...]:
     """Return the measures by source, richness, tag, label and stratum; sections without rows are left out."""
-    gold, none, traps = (_of(results, each) for each in Expectation)
-    headline = [result for result in gold if is_headline(result.gold)]
-    cleaning = [result for result in gold if not is_headline(result.gold)]
+    rows = _table(results)
+    gold, none, traps = (_of(rows, each) for each in Expectation)
+    headline, cleaning = gold[gold["headline"]], gold[~gold["headline"]]
     found = (
         Section(
             "source",
@@ -223,29 +270,29 @@ def sections(results: Sequence[Result]) -> tuple[Section, ...]:
             "Rows whose true subject is known. The sources under “Title cleaning only” are not part of the headline.",
             _groups(
                 (HEADLINE, headline, True),
-                *_split(headline, _source, HEADLINE_SOURCES),
+                *_split(headline, "source", HEADLINE_SOURCES),
                 ("Title cleaning only", cleaning, True),
-                *_split(cleaning, _source),
+                *_split(cleaning, "source"),
             ),
         ),
         Section(
             "stratum",
             "By stratum",
             "Headline sources. A row may be in several strata; without a candidate it is in none.",
-            _groups(*_split(headline, lambda result: result.strata, STRATA, STRATA.__getitem__)),
+            _groups(*_split(headline, "strata", STRATA, STRATA.__getitem__)),
         ),
         Section(
             "tag",
             "By tag",
             "Headline sources, by what the labellers noted as hard. A row may have several tags.",
-            _groups(*_split(headline, _tags)),
+            _groups(*_split(headline, "tags")),
         ),
-        Section("cleaning", "By tag, title cleaning only", "", _groups(*_split(cleaning, _tags))),
+        Section("cleaning", "By tag, title cleaning only", "", _groups(*_split(cleaning, "tags"))),
         Section(
             "label",
             "By label",
             "All rows whose true subject is known, by how the label was made. Labels are not perfect.",
-            _groups(*_split(gold, lambda result: (result.gold.label,))),
+            _groups(*_split(gold, "label")),
         ),
         Section(
             "missing",
@@ -253,8 +300,8 @@ def sections(results: Sequence[Result]) -> tuple[Section, ...]:
             "Every link is wrong here.",
             _groups(
                 ("All", none, True),
-                *_split(none, _source),
-                *_split(none, lambda result: result.strata, STRATA, STRATA.__getitem__),
+                *_split(none, "source"),
+                *_split(none, "strata", STRATA, STRATA.__getitem__),
             ),
             has_truth=False,
         ),
@@ -262,44 +309,29 @@ def sections(results: Sequence[Result]) -> tuple[Section, ...]:
             "traps",
             TRAPS,
             "Only a link to the trap is wrong; other links are not judged.",
-            _groups(("All", traps, True), *_split(traps, _source)),
+            _groups(("All", traps, True), *_split(traps, "source")),
             has_truth=False,
         ),
     )
     return tuple(section for section in found if section.groups)
 
 
-def _of(results: Iterable[Result], wanted: Expectation) -> list[Result]:
-    return [result for result in results if expectation(result.gold) is wanted]
+def _of(rows: DataFrame, wanted: Expectation) -> DataFrame:
+    return rows[rows["expected"] == wanted]
 
 
-def _source(result: Result) -> tuple[str, ...]:
-    return (result.gold.source,)
-
-
-def _tags(result: Result) -> tuple[str, ...]:
-    return result.gold.tags or ("(no tag)",)
-
-
-def _groups(*named: tuple[str, Sequence[Result]] | tuple[str, Sequence[Result], bool]) -> tuple[RowGroup, ...]:
-    return tuple(RowGroup(name, measure(rows), bool(total)) for name, rows, *total in named if rows)
+def _groups(*named: tuple[str, DataFrame] | tuple[str, DataFrame, bool]) -> tuple[RowGroup, ...]:
+    return tuple(RowGroup(name, _measured(rows), bool(total)) for name, rows, *total in named if len(rows))
 
 
 def _split(
-    results: Iterable[Result],
-    names_of: Callable[[Result], Iterable[str]],
-    order: Iterable[str] = (),
-    shown: Callable[[str], str] = str,
-) -> list[tuple[str, Sequence[Result]]]:
+    rows: DataFrame, column: str, order: Iterable[str] = (), shown: Callable[[str], str] = str
+) -> list[tuple[str, DataFrame]]:
     """Return the rows under each of their names, in ``order``; names that are not in it follow, the largest first."""
-    found: dict[str, list[Result]] = {name: [] for name in order}
-    known = len(found)
-    for result in results:
-        for name in names_of(result):
-            found.setdefault(name, []).append(result)
-    ordered = list(found.items())
-    ordered[known:] = sorted(ordered[known:], key=lambda item: (-len(item[1]), item[0]))
-    return [(shown(name), rows) for name, rows in ordered]
+    parts = dict(iter(rows.explode(column).dropna(subset=[column]).groupby(column)))
+    first = [str(name) for name in order]
+    others = sorted(parts.keys() - set(first), key=lambda name: (-len(parts[name]), name))
+    return [(shown(name), parts[name]) for name in (*first, *others) if name in parts]
 
 
 @dataclass(slots=True)
@@ -325,18 +357,23 @@ class ReasonCount:
 
 def workload(results: Iterable[Result]) -> list[ReasonCount]:
     """Return the reasons for which rows were not linked, the most frequent first."""
-    found: dict[str, ReasonCount] = {}
-    for result in results:
-        if result.verdict == "CONFIRMED":
-            continue
-        reasons = tuple(dict.fromkeys(map(str, result.reasons)))
-        for code in reasons:
-            held = found.setdefault(code, ReasonCount(code))
-            held.rows += 1
-            held.reviewed += result.verdict == "REVIEW"
-            if len(reasons) == 1:
-                wrong = result.douban_id is None or link_is_wrong(result.gold, result.douban_id)
-                held.alone += 1
-                held.alone_wrong += wrong
-                held.alone_right += not wrong
-    return sorted(found.values(), key=lambda held: (-held.rows, held.code))
+    open_rows = [
+        {
+            "code": list(dict.fromkeys(map(str, result.reasons))),
+            "reviewed": result.verdict == "REVIEW",
+            "alone": len(set(map(str, result.reasons))) == 1,
+            "wrong": result.douban_id is None or link_is_wrong(result.gold, result.douban_id),
+        }
+        for result in results
+        if result.verdict != "CONFIRMED"
+    ]
+    if not open_rows:
+        return []
+    rows = pandas.DataFrame(open_rows).explode("code").dropna(subset=["code"])
+    rows = rows.astype({"reviewed": bool, "alone": bool, "wrong": bool})
+    rows["alone_wrong"] = rows["alone"] & rows["wrong"]
+    rows["alone_right"] = rows["alone"] & ~rows["wrong"]
+    counts = rows.groupby("code")[["reviewed", "alone", "alone_right", "alone_wrong"]].sum()
+    counts.insert(0, "rows", rows["code"].value_counts())
+    counts = counts.reset_index().sort_values(["rows", "code"], ascending=[False, True])
+    return [ReasonCount(code, *map(int, numbers)) for code, *numbers in counts.itertuples(index=False)]
