@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -111,7 +112,7 @@ def test_what_a_line_shows():
         "",
         "",
     ]
-    assert row[13:] == ["", "", "", "", "", "", "", "77"], "nothing is filled in beforehand"
+    assert row[13:] == ["", "", "", "", "", "", "", "", "77"], "nothing is filled in beforehand"
 
 
 def test_no_more_candidates_than_there_are_columns():
@@ -171,3 +172,9 @@ def test_odd_titles_neither_break_lines_nor_get_lost(entries):
     ]
     assert found.lines == tuple(range(2, len(entries) + 2))
     assert found.refused == ()
+
+
+def test_how_alike_the_titles_are_is_a_column():
+    best = replace(candidate(1), items=({"name": "title", "points": 36.0, "weight": 45.0},))
+    header, row = rows_in(export_csv([waiting(candidates=(best, candidate(2)))]))
+    assert row[header.index("相似度")] == "0.80"

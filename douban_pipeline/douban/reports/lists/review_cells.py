@@ -36,13 +36,6 @@ def labels_of(codes: Iterable[str], *, locked: bool = False) -> tuple[str, ...]:
     return (*found, *(("锁定阻止",) if locked else ()))
 
 
-def similarity_of(candidate: ReviewCandidate) -> float | None:
-    """Return how alike the titles are, 0 to 1; None for a candidate that was stored without its items."""
-    title = next((item for item in candidate.items if item["name"] == "title"), None)
-    weight = title.get("weight") if title else None
-    return round(title["points"] / weight, 2) if title and weight else None
-
-
 def subject_lines(candidate: ReviewCandidate) -> str:
     """Return a candidate as lines: title and year, then what else is known of it."""
     facts = candidate.facts
@@ -76,7 +69,7 @@ def review_cells(
         "best_id": best.douban_id if best else 0,
         "votes": best.facts.get("votes") if best else None,
         "score": best.score if best else None,
-        "similarity": similarity_of(best) if best else None,
+        "similarity": best.similarity if best else None,
         "second": f"{second.title}（{second.year or '?'}）{second.score:.1f}" if second else None,
         "lead": verdict["lead"] if verdict else None,
         "labels": labels_of(against, locked=locked),

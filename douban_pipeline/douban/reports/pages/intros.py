@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
+from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, case, func, select, true
 from sqlalchemy.sql import ColumnElement
@@ -17,6 +18,9 @@ from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import IntroState, TaskStatus, TaskType
 from douban_pipeline.douban.store.tables import SHARDS
 from douban_pipeline.douban.store.tasks import OPEN
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 DAYS = 30
 """How many days back failures, refusals and costs are shown."""
@@ -50,29 +54,44 @@ class DaySpending:
 
 def calls(services: Services, connection: Connection) -> tuple[dict[str, GuardRefusals], dict[date, DaySpending]]:
     """Return the refusals by kind of violation and the spending by day, of the last `DAYS` days."""
+    import pandas  # only a run that makes this report has to wait for it to load
+
     intro, zone = services.tables.intro, services.settings.zone
     today = day_of(services.clock.now(), zone).date
     tokens = intro.c.prompt_tokens + intro.c.completion_tokens
     query = select(
         intro.c.vod_id, intro.c.state, intro.c.created_at, intro.c.cost_usd, tokens, intro.c.violations
     ).where(intro.c.created_at >= midnight(today - timedelta(days=DAYS - 1), zone))
-    refusals: dict[str, GuardRefusals] = {}
-    days: dict[date, DaySpending] = {}
+    columns = ["vod_id", "state", "created_at", "usd", "tokens", "violations"]
     rows = connection.execute(query.execution_options(yield_per=2000))
-    for vod_id, state, created_at, usd, spent, violations in rows:
-        day = days.setdefault(day_of(created_at, zone).date, DaySpending())
-        day.calls += 1
-        day.usd += usd
-        day.tokens += spent
-        day.written += state in (IntroState.WRITTEN, IntroState.WITHDRAWN, IntroState.PREVIEW)
-        day.refused += state == IntroState.REFUSED
-        day.failed += state == IntroState.FAILED
-        for violation in violations or ():
-            kind = refusals.setdefault(violation["code"], GuardRefusals())
-            kind.times += 1
-            kind.videos.add(vod_id)
-            kind.example = violation["text"]
-    return refusals, days
+    table = pandas.DataFrame(map(tuple, rows), columns=columns)
+    if table.empty:
+        return {}, {}
+    written = [IntroState.WRITTEN, IntroState.WITHDRAWN, IntroState.PREVIEW]
+    table["day"] = pandas.to_datetime(table["created_at"], utc=True).dt.tz_convert(zone).dt.date
+    table["written"] = table["state"].isin(written)
+    table["refused"] = table["state"] == IntroState.REFUSED
+    table["failed"] = table["state"] == IntroState.FAILED
+    by_day = table.groupby("day")
+    sums = by_day[["written", "refused", "failed", "usd", "tokens"]].sum()
+    days = {
+        day: DaySpending(int(count), int(sums.written[day]), int(sums.refused[day]), int(sums.failed[day]))
+        for day, count in by_day.size().items()
+    }
+    for day, spent in days.items():
+        spent.usd, spent.tokens = float(sums.usd[day]), int(sums.tokens[day])
+    return _refusals(table[["vod_id", "violations"]].explode("violations").dropna()), days
+
+
+def _refusals(told: DataFrame) -> dict[str, GuardRefusals]:
+    """Return the violations by kind; of each the newest sentence as an example."""
+    told = told.assign(
+        code=[each["code"] for each in told["violations"]], text=[each["text"] for each in told["violations"]]
+    )
+    return {
+        str(code): GuardRefusals(len(rows), set(rows["vod_id"].tolist()), rows["text"].iloc[-1])
+        for code, rows in told.groupby("code", sort=False)
+    }
 
 
 @dataclass(frozen=True, slots=True)

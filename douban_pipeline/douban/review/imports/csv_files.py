@@ -185,7 +185,21 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
 }
 """What a column may be called, by the field of the decision; the first is written."""
 
-READING = ("片名", "年份", "类别", "热度", "现有ID", "状态", "原因", "首选", "候选2", "候选3", "候选4", "候选5")
+READING = (
+    "片名",
+    "年份",
+    "类别",
+    "热度",
+    "现有ID",
+    "状态",
+    "原因",
+    "首选",
+    "候选2",
+    "候选3",
+    "候选4",
+    "候选5",
+    "相似度",
+)
 """Columns that are there to be read; they are not read back."""
 
 _FILLED = ("action", "douban_id", "rank", "days", "lock", "accept_conflicts", "note")
@@ -230,9 +244,9 @@ class ParsedDecisions:
 
 def export_csv(waiting: Iterable[QueueEntry]) -> bytes:
     """Return a CSV file of ``waiting``, a line a video, that Excel opens as UTF-8; nothing in it is a formula."""
-    text = io.StringIO()
-    writer = csv.writer(text)
-    writer.writerow(_HEADER)
+    import pandas  # only who makes the file has to wait for it to load
+
+    rows = []
     for entry in waiting:
         shown = [_candidate(candidate) for candidate in entry.candidates[:SHOWN_CANDIDATES]]
         shown += [""] * (SHOWN_CANDIDATES - len(shown))
@@ -245,9 +259,12 @@ def export_csv(waiting: Iterable[QueueEntry]) -> bytes:
             word_for(REVIEW_STATUSES, entry.status),
             entry.reason,
         )
+        similarity = entry.candidates[0].similarity if entry.candidates else None
+        shown.append("" if similarity is None else f"{similarity:.2f}")
         cells = map(protected, (*facts, *shown))
-        writer.writerow((entry.vod_id, *cells, *("" for _ in _FILLED), entry.verdict_id or ""))
-    return text.getvalue().encode("utf-8-sig")
+        rows.append((entry.vod_id, *cells, *("" for _ in _FILLED), entry.verdict_id or ""))
+    table = pandas.DataFrame(rows, columns=list(_HEADER), dtype=object)
+    return table.to_csv(index=False, lineterminator="\r\n").encode("utf-8-sig")
 
 
 def _candidate(candidate: ReviewCandidate) -> str:

@@ -50,6 +50,13 @@ class ReviewCandidate:
     facts: Mapping[str, Any]
     fetched: bool
 
+    @property
+    def similarity(self) -> float | None:
+        """How alike the titles are, 0 to 1; None for a candidate that was stored without its items."""
+        title = next((item for item in self.items if item["name"] == "title"), None)
+        weight = title.get("weight") if title else None
+        return round(title["points"] / weight, 2) if title and weight else None
+
 
 def newest_verdicts(tables: OwnTables, connection: Connection, vod_ids: Collection[int]) -> dict[int, RowMapping]:
     """Return the newest verdict of each of ``vod_ids`` that has one, without what was compared."""
