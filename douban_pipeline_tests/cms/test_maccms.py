@@ -47,7 +47,7 @@ def test_what_belongs_to_the_cms_alone_can_never_be_written():
 
 @pytest.mark.parametrize(("form", "bin_there"), [("head", True), ("classic", False)])
 def test_both_forms_of_the_cms_are_understood(database_url, form, bin_there):
-    with build_library(database_url, [video(7)], form=form, prefix="x_") as library:
+    with build_library(database_url, [video(7)], form=form, prefix="x_", own=False) as library:
         assert library.cms.vod.name == "x_vod"
         assert library.cms.has_recycle_bin is bin_there
         widths = {column.name: column.width for column in table_columns(form)["vod"] if column.width}
@@ -66,7 +66,7 @@ def test_the_recycle_bin_is_not_live(library):
 
 
 def test_columns_of_the_sites_own_do_no_harm(database_url):
-    with build_library(database_url, [video(7)]) as library:
+    with build_library(database_url, [video(7)], own=False) as library:
         library.execute("ALTER TABLE mac_vod ADD COLUMN site_note VARCHAR(20) NOT NULL DEFAULT 'x'")
         cms = inspect_cms(library.engine, "mac_")
         assert "site_note" not in cms.vod.c
@@ -90,7 +90,7 @@ def test_which_columns_hold_three_byte_characters_only(mariadb_url):
 
 def test_a_wrong_prefix_names_the_setting_and_hides_the_password(database_url):
     url = sa.make_url(database_url)
-    with build_library(database_url) as library, pytest.raises(DatabaseError) as caught:
+    with build_library(database_url, own=False) as library, pytest.raises(DatabaseError) as caught:
         inspect_cms(library.engine, "wrong_")
     message = str(caught.value)
     assert "there is no table wrong_vod" in message

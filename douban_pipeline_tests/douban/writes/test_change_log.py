@@ -296,8 +296,7 @@ def test_a_value_that_does_not_fit_is_refused_whatever_the_mode_and_the_rest_goe
         assert [row["state"] for row in library.log()] == ["refused"] * 3 + ["applied"]
 
 
-@pytest.mark.parametrize("form", ["head", "classic"])
-@pytest.mark.parametrize("prefix", ["", "x_"])
+@pytest.mark.parametrize(("form", "prefix"), [("head", ""), ("classic", "x_")])
 def test_both_forms_of_the_cms_and_any_prefix_are_written_alike(database_url, form, prefix):
     with build_library(database_url, [video(7)], form=form, prefix=prefix) as library:
         [outcome] = library.change_log().write([link()])
