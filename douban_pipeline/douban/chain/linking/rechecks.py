@@ -17,7 +17,7 @@ from douban_pipeline.douban.sources.douban_php import SOURCE as DOUBAN
 from douban_pipeline.douban.sources.douban_php import parse_subject
 from douban_pipeline.douban.store.states import ReviewStatus, TaskType
 from douban_pipeline.douban.writes.refusals import Refusal, match_refusal, recheck_refusal
-from douban_pipeline.matching import Status, Verdict
+from douban_pipeline.matching import HARD_REJECTS, Status, Verdict
 
 LOCK_LABEL = "锁定阻止"
 """The plan's label for a doubt that is not acted on because the id is locked."""
@@ -65,7 +65,7 @@ class CurrentLink:
         this = next((each for each in verdict.candidates if each.subject.douban_id == self.douban_id), None)
         if this is None or not this.subject.fetched:
             return "已不存在"
-        against = [each.text for each in this.comparison.findings if each.code in this.comparison.rejects]
+        against = [each.text for each in this.comparison.findings if each.code in HARD_REJECTS]
         if against:
             return "" if self.accepted else f"与影片不符（{'、'.join(against)}）"
         return "" if self.locked or self.chosen else "按现在的规则不再确认"
