@@ -29,6 +29,7 @@ from douban_pipeline_tests.harness.generated.works import known, work_of
 from douban_pipeline_tests.harness.rig.dagster_stack import DagsterStack
 from douban_pipeline_tests.harness.rig.mariadb_server import MariaDbServer
 from douban_pipeline_tests.harness.rig.parts import Part
+from douban_pipeline_tests.harness.soak.people import REVIEWERS
 from douban_pipeline_tests.harness.soak.upstream import DistantReplay
 
 DATABASE = "library"
@@ -57,6 +58,7 @@ SETTINGS: Mapping[str, str] = {
     "INTROS_PER_RUN": "20",
     "DRY_RUN": "false",
     "RESTORE_LOCKED": "true",
+    "BULK_UNLOCKERS": ",".join(REVIEWERS),
     # What a killed run held comes back while the soak lasts: the shortest lease that is allowed with 60 seconds.
     "LEASE_SECONDS": "210",
     "RUN_SECONDS": "60",
