@@ -17,7 +17,7 @@ def test_the_link_comes_first_whatever_was_recorded_first(doubtful):
     library = doubtful.library
     library.set_cms(5, vod_douban_score=Decimal("1.0"))
     given = ("sync_now", 0), ("lock_intro", 0), ("lock_id", 0), ("set_id", TRAM["id"])
-    ids = [decide(library, 5, action, douban_id) for action, douban_id in given]
+    ids = [decide(library, 5, action, douban_id, accept_conflicts=douban_id > 0) for action, douban_id in given]
     run_decisions(doubtful, 5, applied=4)
     by_person = [change["action"] for change in library.log() if change["operator"] == "小王"]
     assert by_person == ["set_id", "lock_id", "lock_intro"]
