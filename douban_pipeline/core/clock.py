@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from datetime import time as time_of_day
 from typing import Protocol
+from zoneinfo import ZoneInfo
 
 
 class Clock(Protocol):
@@ -53,3 +54,33 @@ def midnight(day: date, zone: tzinfo) -> datetime:
     first = datetime.combine(day, time_of_day.min, zone)
     # Where clocks are changed at midnight it comes twice, or not at all: the later reading is right for both.
     return max(first.replace(fold=fold).astimezone(UTC) for fold in (0, 1))
+
+
+_FORM = "请写成 2026-11-20 08:00（站点时区）或 2026-11-20T08:00:00+08:00"
+
+
+def moment_in(text: str, zone: ZoneInfo) -> datetime | None:
+    """Return the moment that ``text`` names, None for an empty text; without an offset it is meant in ``zone``.
+
+    Raises:
+        ValueError: It names none, or none for certain; the message says why.
+    """
+    text = text.strip()
+    if not text:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError(f"“{text}” 不是时间，{_FORM}") from None
+    if ":" not in text or not set(text) & {"T", "t", " "}:
+        # A day alone, perhaps with its offset: one reads its beginning, another its end.
+        raise ValueError(f"“{text}” 没有写到分钟，{_FORM}")
+    try:
+        if moment.tzinfo is not None:
+            return moment.astimezone(UTC)
+        readings = {moment.replace(tzinfo=zone, fold=fold).astimezone(UTC) for fold in (0, 1)}
+    except OverflowError:
+        raise ValueError(f"“{text}” 不是时间，{_FORM}") from None
+    if len(readings) > 1:
+        raise ValueError(f"“{text}” 正值 {zone.key} 的时钟调整，无法确定，请写明时差，例如 {moment.isoformat()}+08:00")
+    return readings.pop()

@@ -84,6 +84,10 @@ class QuotaSpent(GateClosed):
     """The source's quota of the day is used up; no call was made. ``until`` is when the next day begins."""
 
 
+class SourceDoubted(GateClosed):
+    """The source answers, but is in doubt to find anything; who knows what it found before may ask for that now."""
+
+
 class SourceUnpaid(SourceError):
     """The source wants money: credits, or what the key may spend, are used up. Asking again today is useless."""
 

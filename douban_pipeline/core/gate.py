@@ -24,7 +24,8 @@ from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 from douban_pipeline.core.clock import Clock
 from douban_pipeline.core.database import reading
-from douban_pipeline.core.errors import GateClosed, GateUnreadable, QuotaSpent, SourceError
+from douban_pipeline.core.errors import GateClosed, GateUnreadable, QuotaSpent, SourceDoubted, SourceError
+from douban_pipeline.core.gate_evidence import EMPTY_IN_A_ROW, DoubtWindow
 from douban_pipeline.core.gate_rules import SAFETY, Admitted, GateRefusal, GateRow, GateState, WaitForTurn
 from douban_pipeline.core.gate_status import GateStatus, decode, encode, status_of
 from douban_pipeline.core.owner import is_dead
@@ -45,12 +46,14 @@ class Slot:
         owner: Token of the call, unique over all processes.
         granted_at: When it was given (UTC).
         tokens_used: What the call really took, for the caller to set; while it is None, the estimate counts.
+        found: Whether the answer found something, for the caller to set; None says nothing. See `gate_evidence`.
     """
 
     source: str
     owner: str
     granted_at: datetime
     tokens_used: int | None = None
+    found: bool | None = None
 
 
 class Gate:
@@ -64,6 +67,7 @@ class Gate:
         hold: How long a process may keep a place; must exceed the longest call. A process killed while it holds
             one frees it after this time.
         zone: Where the days of quotas begin.
+        empty_limit: How many empty answers in a row put a source in doubt.
     """
 
     def __init__(
@@ -75,6 +79,7 @@ class Gate:
         rng: Random | None = None,
         hold: timedelta = timedelta(seconds=120),
         zone: tzinfo = UTC,
+        empty_limit: int = EMPTY_IN_A_ROW,
     ) -> None:
         self._engine = engine
         self._table = table
@@ -82,6 +87,7 @@ class Gate:
         self._rng = rng or Random()
         self._hold = hold
         self._zone = zone
+        self._empty_limit = empty_limit
         self._process = f"{socket.gethostname()[:60]}:{os.getpid()}"
         # Built once: every request changes the row twice, and putting a statement together costs more than sending it.
         here = self._table.c.source == bindparam("of")
@@ -149,7 +155,7 @@ class Gate:
             raise _unreadable(source, error) from error
 
     @contextmanager
-    def slot(self, source: str, *, tokens: int = 0) -> Iterator[Slot]:
+    def slot(self, source: str, *, tokens: int = 0, known: bool = False) -> Iterator[Slot]:
         """Wait for the next slot of ``source``, hold a place during the block, and record how it ends.
 
         A `SourceError` that leaves the block counts against the source as its kind says, and releases the tokens
@@ -158,9 +164,12 @@ class Gate:
         Args:
             source: Whom the call is for.
             tokens: Estimate of the tokens that it will take, held until `Slot.tokens_used` says better.
+            known: Whether the call asks for something that the source is known to have, so that `Slot.found` ends or
+                proves a doubt.
 
         Raises:
             GateClosed: The breaker is open, or opened while waiting.
+            SourceDoubted: The source is in doubt: something known has to be asked for first.
             QuotaSpent: The day's requests or tokens are used up.
             GateUnreadable: The gate's row is missing or cannot be read or written.
             ValueError: ``tokens`` is negative.
@@ -168,7 +177,7 @@ class Gate:
         if tokens < 0:
             raise ValueError(f"{source}: {tokens} tokens")
         owner = f"{self._process}:{uuid.uuid4().hex}"
-        slot = Slot(source, owner, self._wait(source, owner, tokens))
+        slot = Slot(source, owner, self._wait(source, owner, tokens, known))
         try:
             yield slot
         except SourceError as error:
@@ -213,13 +222,58 @@ class Gate:
         Raises:
             GateUnreadable: There is no such source, or its row cannot be read or written.
         """
-        self._change(source, lambda row: row.close(by))
+        self._change(source, lambda row: row.close(self._clock.now(), by))
 
-    def _wait(self, source: str, owner: str, tokens: int) -> datetime:
+    def was_ill(self, source: str, moment: datetime) -> bool:
+        """Return whether a call that failed at ``moment`` did so because ``source`` was ill, whatever was asked.
+
+        A source without a gate never is: a chain of several, say.
+
+        Raises:
+            GateUnreadable: The row cannot be read.
+        """
+        return self._look(source, lambda row: row.was_ill(moment), without_row=False)
+
+    def doubts(self, source: str, moment: datetime) -> bool:
+        """Return whether an empty answer that ``source`` gave at ``moment`` proves nothing.
+
+        Raises:
+            GateUnreadable: The row cannot be read.
+        """
+        return self._look(source, lambda row: row.evidence.doubts(moment), without_row=False)
+
+    def distrust(self, source: str, window: DoubtWindow) -> None:
+        """Remember a time in which the empty answers of ``source`` prove nothing, because a person says so.
+
+        Raises:
+            GateUnreadable: There is no such source, or its row cannot be read or written.
+        """
+        self._change(source, lambda row: row.evidence.distrust(window))
+
+    def mark_revisited(self, source: str, start: datetime) -> None:
+        """Remember that what was judged in the doubt that began at ``start`` will be judged again.
+
+        Raises:
+            GateUnreadable: There is no such source, or its row cannot be read or written.
+        """
+        self._change(source, lambda row: row.evidence.mark_revisited(start))
+
+    def _look(self, source: str, question: Callable[[GateRow], T], *, without_row: T) -> T:
+        """Return the answer of a source's row, which stays as it is."""
+        try:
+            with reading(self._engine) as connection:
+                stored = connection.execute(select(self._table).where(self._table.c.source == source)).one_or_none()
+            if stored is None:
+                return without_row
+            return question(decode(stored, self._zone, self._empty_limit))
+        except (SQLAlchemyError, ValueError, KeyError, TypeError) as error:
+            raise _unreadable(source, error) from error
+
+    def _wait(self, source: str, owner: str, tokens: int, known: bool) -> datetime:
         def ask(row: GateRow) -> tuple[datetime, Admitted | WaitForTurn | GateRefusal]:
             # The moment is read under the lock: waiting for the lock must not make it stale.
             now = self._clock.now()
-            return now, row.ask(owner, now, self._hold, tokens)
+            return now, row.ask(owner, now, self._hold, tokens, known=known)
 
         try:
             while True:
@@ -227,6 +281,8 @@ class Gate:
                 if isinstance(answer, Admitted):
                     return now
                 if isinstance(answer, GateRefusal):
+                    if answer.doubted:
+                        raise SourceDoubted(source, answer.reason, answer.until)
                     kind = QuotaSpent if answer.spent else GateClosed
                     raise kind(source, answer.reason or "the breaker is open", answer.until)
                 self._clock.sleep(answer.seconds)
@@ -238,7 +294,7 @@ class Gate:
 
     def _leave(self, slot: Slot, error: SourceError | None) -> None:
         def leave(row: GateRow) -> None:
-            row.leave(slot.owner, error, self._clock.now(), self._rng, slot.tokens_used)
+            row.leave(slot.owner, error, self._clock.now(), self._rng, slot.tokens_used, found=slot.found)
 
         try:
             self._change(slot.source, leave)
@@ -258,7 +314,7 @@ class Gate:
                 stored = connection.execute(self._locked, {"of": source}).one_or_none()
                 if stored is None:
                     raise GateUnreadable(source, "the gate has no row for this source: configure it first")
-                row = decode(stored, self._zone)
+                row = decode(stored, self._zone, self._empty_limit)
                 row.holders = [holder for holder in row.holders if not _is_gone(holder.owner)]
                 result = change(row)
                 connection.execute(self._store, {"of": source, **encode(row), "updated_at": self._clock.now()})

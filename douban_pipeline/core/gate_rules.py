@@ -12,6 +12,8 @@ from random import Random
 
 from douban_pipeline.core.clock import Day, day_of
 from douban_pipeline.core.errors import SourceError, SourceThrottled, SourceUnpaid, SourceWall
+from douban_pipeline.core.gate_evidence import EMPTY_IN_A_ROW, FindingEvidence
+from douban_pipeline.core.gate_outcomes import IN_A_ROW, SUSPECT, CallOutcomes
 from douban_pipeline.core.gate_usage import GateUsage
 
 SAFETY = 1.02
@@ -19,9 +21,9 @@ SAFETY = 1.02
 minute hold one more than allowed. Costs 2 % of the rate."""
 LATEST_START = timedelta(seconds=0.5)
 """Who comes later for its slot gets a new one: `SAFETY` allows for less than 1.2 s, sending included."""
-PAUSE_MINUTES = (30.0, 60.0)
-"""How long the breaker stays open after a wall, too many failures or a failed probe; anything between, so that
-several sites that share an address do not come back together."""
+BAN_MINUTES = (30.0, 60.0)
+"""How long the breaker stays open after a wall: who takes us for a robot is not to be pressed. Anything between, so
+that several sites that share an address do not come back together. Other pauses are short, see `gate_outcomes`."""
 THROTTLE_SECONDS = (60.0, 90.0)
 """How long it stays open after a 429 that names no time; anything between, for the same reason."""
 THROTTLE_JITTER = 0.1
@@ -78,11 +80,15 @@ class WaitForTurn:
 
 @dataclass(frozen=True, slots=True)
 class GateRefusal:
-    """Nobody passes before ``until``: the breaker is open, or (``spent``) the day's quota is used up."""
+    """Nobody passes before ``until``: the breaker is open, or (``spent``) the day's quota is used up.
+
+    With ``doubted`` the source is in doubt, and who asks for something known may pass now.
+    """
 
     until: datetime
     reason: str
     spent: bool = False
+    doubted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +102,10 @@ class Budget:
 
 @dataclass(slots=True)
 class GateRow:
-    """One source's pacing, breaker and counters; `zone` is where its days begin."""
+    """One source's pacing, breaker, counters and evidence.
+
+    `zone` is where its days begin, `empty_limit` how many empty answers in a row put it in doubt.
+    """
 
     source: str
     next_slot_at: datetime
@@ -113,9 +122,14 @@ class GateRow:
     changed_by: str = ""
     budget: Budget = field(default_factory=Budget)
     usage: GateUsage = field(default_factory=GateUsage)
+    outcomes: CallOutcomes = field(default_factory=CallOutcomes)
+    evidence: FindingEvidence = field(default_factory=FindingEvidence)
     zone: tzinfo = UTC
+    empty_limit: int = EMPTY_IN_A_ROW
 
-    def ask(self, owner: str, now: datetime, hold: timedelta, tokens: int = 0) -> Admitted | WaitForTurn | GateRefusal:
+    def ask(
+        self, owner: str, now: datetime, hold: timedelta, tokens: int = 0, *, known: bool = False
+    ) -> Admitted | WaitForTurn | GateRefusal:
         """Bring ``owner`` one step nearer to its call, in order of arrival.
 
         Args:
@@ -123,13 +137,18 @@ class GateRow:
             now: The present moment.
             hold: After how long the place of a process that died with it is free again.
             tokens: Estimate of what the call will take.
+            known: Whether the call asks for something that the source is known to have.
         """
         self.holders = [holder for holder in self.holders if holder.until > now]
         day = day_of(now, self.zone)
-        refused = self._refusal(owner, now, hold, tokens, day)
+        refused = self._refusal(owner, now, hold, tokens, day, known=known)
         if refused is not None:
             self.forget(owner)
             return refused
+        if self.evidence.doubted and self._asked_by_another(owner, now):
+            # Its answer decides whether there is any sense in asking; nobody stands in its way.
+            self.forget(owner)
+            return WaitForTurn(self._seconds_to_look(0, now))
         holder = self._join(owner, now)
         seconds = self._seconds_to_turn(holder, now, tokens)
         if seconds > 0:
@@ -146,7 +165,14 @@ class GateRow:
         return Admitted()
 
     def leave(
-        self, owner: str, error: SourceError | None, now: datetime, rng: Random, tokens_used: int | None = None
+        self,
+        owner: str,
+        error: SourceError | None,
+        now: datetime,
+        rng: Random,
+        tokens_used: int | None = None,
+        *,
+        found: bool | None = None,
     ) -> None:
         """Give the place back and learn from how the call ended.
 
@@ -157,30 +183,54 @@ class GateRow:
             rng: Jitter of the breaker.
             tokens_used: What the call really took. If unknown (None), the estimate counts for a call that was
                 answered, and is released for one that was not.
+            found: Whether a good answer found something, or, of a probe, what is known; None where that says nothing.
         """
         answered = error is None or error.healthy is True
         given_back = None if answered else 0
-        probing = self.state is GateState.HALF_OPEN and self.probe_owner == owner
+        probing = self.probe_owner == owner
         self.forget(owner, given_back if tokens_used is None else tokens_used, now)
         if error is not None and error.healthy is None:
             return
         self.usage.finish(now, good=answered)
-        if error is None or error.healthy:
-            if probing:
-                self.close()
-            elif self.state is GateState.CLOSED:
-                self.failures = 0
+        if answered:
+            self.outcomes.add(now, good=True)
+            self._learn(now, rng, probing=probing, found=found)
             return
         if isinstance(error, SourceThrottled):
             self._trip(now + _throttle_pause(error, rng), error.reason)
             return
-        self.failures += 1
-        pause = timedelta(minutes=rng.uniform(*PAUSE_MINUTES))
-        failing = self.state is GateState.CLOSED and self.usage.failing(now)
+        assert error is not None
+        self.failures = 1 if self.outcomes.row_is_old(now) else self.failures + 1
+        self.outcomes.add(now, good=False)
+        failing = self.state is GateState.CLOSED and (self.failures >= IN_A_ROW or self.outcomes.failing(now))
         if isinstance(error, SourceUnpaid):
             self._trip(day_of(now, self.zone).ends_at, error.reason)
-        elif isinstance(error, SourceWall) or probing or failing:
-            self._trip(now + pause, error.reason)
+        elif isinstance(error, SourceWall):
+            self._trip(now + timedelta(minutes=rng.uniform(*BAN_MINUTES)), error.reason)
+        elif failing or (probing and self.state is GateState.HALF_OPEN):
+            self.outcomes.begin_outage(now)
+            self._trip(now + self.outcomes.next_pause(rng), error.reason)
+
+    def _learn(self, now: datetime, rng: Random, *, probing: bool, found: bool | None) -> None:
+        """Learn from an answer: it closes a half-open breaker, unless the source is in doubt and did not find."""
+        if probing and self.evidence.doubted and found is not None:
+            self.evidence.probed(now, found=found)
+            if not found:
+                until = max(now + self.outcomes.next_pause(rng), self.evidence.earliest_probe(now))
+                self.open(until, self.evidence.sentence, "")
+                return
+        elif found is not None:
+            self.evidence.note(now, found=found, limit=self.empty_limit)
+        if probing and self.state is GateState.HALF_OPEN and not self.evidence.doubted:
+            self._recover(now)
+        elif self.state is GateState.CLOSED:
+            self.failures = 0
+
+    def was_ill(self, moment: datetime) -> bool:
+        """Return whether a call that failed at ``moment`` did so because of the source, not of what was asked."""
+        since = self.outcomes.failing_since
+        suspected = self.failures >= SUSPECT and since is not None and since <= moment
+        return suspected or self.outcomes.in_outage(moment)
 
     def forget(self, owner: str, tokens_used: int | None = None, now: datetime | None = None) -> None:
         """Take ``owner`` out of the queue; an unfinished probe is handed to the next caller.
@@ -206,14 +256,21 @@ class GateRow:
         self.changed_by = by
         self.probe_owner = self.probe_until = None
 
-    def close(self, by: str = "") -> None:
-        """Let calls pass again and forget the failures; ``by`` as in `open`."""
+    def close(self, now: datetime, by: str) -> None:
+        """Let calls pass again, because the person ``by`` says so: forget the failures, and believe the source."""
+        self.outcomes.openings = 0
+        if self.evidence.doubted:
+            self.evidence.trust(now)
+        self._recover(now)
+        self.changed_by = by
+
+    def _recover(self, now: datetime) -> None:
         self.state = GateState.CLOSED
         self.open_until = self.probe_owner = self.probe_until = None
         self.failures = 0
         self.reason = ""
-        self.changed_by = by
-        self.usage.forget_outcomes()
+        self.changed_by = ""
+        self.outcomes.end_outage(now)
 
     def _trip(self, until: datetime, reason: str) -> None:
         """Open by itself; an open breaker is never shortened."""
@@ -221,21 +278,32 @@ class GateRow:
             return
         self.open(until, reason, "")
 
-    def _refusal(self, owner: str, now: datetime, hold: timedelta, tokens: int, day: Day) -> GateRefusal | None:
+    def _refusal(
+        self, owner: str, now: datetime, hold: timedelta, tokens: int, day: Day, *, known: bool
+    ) -> GateRefusal | None:
         if self.state is GateState.OPEN and self.open_until is not None and self.open_until > now:
             return GateRefusal(self.open_until, self.reason)
         spent = self._spent(tokens, day)
         if spent:
             return GateRefusal(day.ends_at, spent, spent=True)
-        if self.state is GateState.CLOSED:
+        doubted = self.evidence.doubted
+        if self.state is GateState.CLOSED and not doubted:
             return None
-        others = self.probe_owner not in (None, owner)
-        if self.state is GateState.HALF_OPEN and others and self.probe_until and self.probe_until > now:
-            return GateRefusal(self.probe_until, self.reason)
-        self.state = GateState.HALF_OPEN
+        if self._asked_by_another(owner, now):
+            # While nothing failed, the others wait for the few seconds that it takes.
+            return None if self.state is GateState.CLOSED else GateRefusal(self.probe_until or now, self.reason)
+        if doubted and not known:
+            return GateRefusal(now, self.evidence.sentence, doubted=True)
+        if self.state is not GateState.CLOSED:
+            self.state = GateState.HALF_OPEN
         self.probe_owner = owner
         self.probe_until = now + hold
         return None
+
+    def _asked_by_another(self, owner: str, now: datetime) -> bool:
+        """Return whether the call of another decides at this moment what becomes of the source."""
+        others = self.probe_owner not in (None, owner)
+        return others and self.probe_until is not None and self.probe_until > now
 
     def _spent(self, tokens: int, day: Day) -> str:
         """Return which quota of the day does not hold one more call, in words; empty when all do."""
@@ -259,8 +327,11 @@ class GateRow:
     def _seconds_to_turn(self, holder: QueuedCall, now: datetime, tokens: int) -> float:
         """Return how long to wait before ``holder`` may take a slot; 0 for "now"."""
         position = self.holders.index(holder)
-        if position >= self.concurrency:
-            return self._seconds_to_look(position - self.concurrency, now)
+        # Who is under way may fail as well: together with what has failed, never more than open the breaker.
+        closed = self.state is GateState.CLOSED
+        room = min(self.concurrency, max(IN_A_ROW - self.failures, 1)) if closed else self.concurrency
+        if position >= room:
+            return self._seconds_to_look(position - room, now)
         limit = self.budget.tokens_per_minute
         if limit is None:
             return 0.0

@@ -9,8 +9,13 @@ from typing import Any
 from sqlalchemy import Row
 
 from douban_pipeline.core.clock import day_of
+from douban_pipeline.core.gate_evidence import EMPTY_IN_A_ROW, DoubtWindow, FindingEvidence
+from douban_pipeline.core.gate_outcomes import CallOutcomes
 from douban_pipeline.core.gate_rules import SAFETY, Budget, GateRow, GateState, QueuedCall
 from douban_pipeline.core.gate_usage import GateUsage, Minute
+
+# Names in the stored usage beside the counters' own.
+_OUTCOMES, _EVIDENCE = "calls", "evidence"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +42,8 @@ class GateStatus:
         tokens_today: Tokens of today's calls: what they took, or the estimate while that is not known.
         changed_by: The person who opened or closed it; empty when it did so by itself.
         minutes: The last 60 minutes, oldest first, only those with traffic.
+        doubt: Why its empty answers are not believed at present, in Chinese; empty if they are.
+        doubts: When its empty answers proved nothing, oldest first; see `gate_evidence`.
     """
 
     source: str
@@ -58,14 +65,22 @@ class GateStatus:
     tokens_today: int = 0
     changed_by: str = ""
     minutes: tuple[Minute, ...] = ()
+    doubt: str = ""
+    doubts: tuple[DoubtWindow, ...] = ()
 
 
-def decode(row: Row[Any], zone: tzinfo) -> GateRow:
-    """Return the rules' view of a stored row, for days that begin in ``zone``.
+def decode(row: Row[Any], zone: tzinfo, empty_limit: int = EMPTY_IN_A_ROW) -> GateRow:
+    """Return the rules' view of a stored row.
+
+    Args:
+        row: The row as stored.
+        zone: Where its days begin.
+        empty_limit: How many empty answers in a row put the source in doubt.
 
     Raises:
         ValueError: It cannot be read; so may KeyError and TypeError be raised.
     """
+    stored = row.usage or {}
     return GateRow(
         source=row.source,
         next_slot_at=row.next_slot_at,
@@ -82,7 +97,10 @@ def decode(row: Row[Any], zone: tzinfo) -> GateRow:
         changed_by=row.changed_by,
         budget=Budget(row.requests_per_day, row.tokens_per_minute, row.tokens_per_day),
         usage=GateUsage.from_json(row.usage),
+        outcomes=CallOutcomes.from_json(stored.get(_OUTCOMES)),
+        evidence=FindingEvidence.from_json(stored.get(_EVIDENCE)),
         zone=zone,
+        empty_limit=empty_limit,
     )
 
 
@@ -108,7 +126,12 @@ def encode(row: GateRow) -> dict[str, object]:
         "granted": row.granted,
         "reason": " ".join(row.reason.split())[:500],
         "changed_by": " ".join(row.changed_by.split())[:64],
-        "usage": row.usage.to_json(),
+        # One column: a release that knows less of it reads the rest.
+        "usage": {
+            **row.usage.to_json(),
+            _OUTCOMES: row.outcomes.to_json(),
+            _EVIDENCE: row.evidence.to_json(),
+        },
     }
 
 
@@ -136,6 +159,8 @@ def status_of(row: GateRow, updated_at: datetime, now: datetime) -> GateStatus:
         tokens_today=tokens,
         changed_by=row.changed_by,
         minutes=row.usage.last_minutes(now),
+        doubt=row.evidence.sentence,
+        doubts=tuple(row.evidence.windows),
     )
 
 

@@ -1,4 +1,4 @@
-"""What a gate let through, how it ended and what it cost: by minute and by day, and lately for the breaker.
+"""What a gate let through, how it ended and what it cost: by minute and by day.
 
 Nothing here reads a clock or a database. All moments are aware; a day is one of the site's time zone.
 """
@@ -13,14 +13,6 @@ from typing import Any
 MINUTE = timedelta(minutes=1)
 KEPT = timedelta(minutes=60)
 """How far back minutes are kept."""
-WINDOW = timedelta(minutes=5)
-"""The breaker judges the calls that ended in this time."""
-STEP = timedelta(seconds=10)
-"""Outcomes are counted by steps of this length, so that a window holds at most thirty numbers, whatever the rate."""
-LEAST_CALLS = 10
-"""Fewer calls in a window say nothing: three questions a source cannot answer fail nine times with their retries."""
-FAILURE_RATE = 0.8
-"""A larger share of failures in a window opens the breaker."""
 
 
 @dataclass(slots=True)
@@ -43,15 +35,6 @@ class Minute:
 
 
 @dataclass(slots=True)
-class StepOutcomes:
-    """How the calls ended that ended in one `STEP`."""
-
-    start: datetime
-    succeeded: int = 0
-    failed: int = 0
-
-
-@dataclass(slots=True)
 class CallTokens:
     """Tokens of one call, from the moment it was let through."""
 
@@ -68,7 +51,6 @@ class GateUsage:
         requests: Calls let through that day.
         tokens: Their tokens.
         minutes: The last 60 minutes, oldest first, only those with traffic.
-        outcomes: The last five minutes in steps, oldest first, since the breaker last closed.
         spendings: The calls of the last minute that have tokens, in no order.
     """
 
@@ -76,7 +58,6 @@ class GateUsage:
     requests: int = 0
     tokens: int = 0
     minutes: list[Minute] = field(default_factory=list)
-    outcomes: list[StepOutcomes] = field(default_factory=list)
     spendings: list[CallTokens] = field(default_factory=list)
 
     def grant(self, now: datetime, today: date, tokens: int) -> None:
@@ -93,18 +74,10 @@ class GateUsage:
     def finish(self, now: datetime, *, good: bool) -> None:
         """Count a call that ended now."""
         minute = self._minute(now)
-        self.outcomes = [item for item in self.outcomes if now - WINDOW < item.start <= now + STEP]
-        start = _floor(now, STEP)
-        step = next((item for item in self.outcomes if item.start == start), None)
-        if step is None:
-            step = StepOutcomes(start)
-            self.outcomes.append(step)
         if good:
             minute.succeeded += 1
-            step.succeeded += 1
         else:
             minute.failed += 1
-            step.failed += 1
 
     def correct(self, granted_at: datetime, today: date, estimate: int, used: int, now: datetime) -> None:
         """Put what a call really took in place of its estimate, wherever that is still counted.
@@ -130,13 +103,6 @@ class GateUsage:
             self.spendings.remove(counted)
         self._spend(granted_at, now, used)
 
-    def failing(self, now: datetime) -> bool:
-        """Return whether too large a share of the calls failed that ended in the last `WINDOW`."""
-        recent = [item for item in self.outcomes if item.start > now - WINDOW]
-        failed = sum(item.failed for item in recent)
-        total = failed + sum(item.succeeded for item in recent)
-        return total >= LEAST_CALLS and failed > FAILURE_RATE * total
-
     def seconds_for_tokens(self, tokens: int, limit: int, now: datetime) -> float:
         """Return how long until ``tokens`` more keep the last minute within ``limit``; 0 for "they do now".
 
@@ -153,10 +119,6 @@ class GateUsage:
             used -= item.tokens
             seconds = (item.start + MINUTE - now).total_seconds()
         return seconds
-
-    def forget_outcomes(self) -> None:
-        """Judge the source afresh: what failed before the breaker closed must not open it again."""
-        self.outcomes = []
 
     def of_day(self, today: date) -> tuple[int, int]:
         """Return the requests and tokens of ``today``."""
@@ -192,7 +154,6 @@ class GateUsage:
             "minutes": [
                 [_unix(item.start), item.granted, item.succeeded, item.failed, item.tokens] for item in self.minutes
             ],
-            "outcomes": [[_unix(item.start), item.succeeded, item.failed] for item in self.outcomes],
             "spendings": [[item.start.isoformat(), item.tokens] for item in self.spendings],
         }
 
@@ -210,7 +171,6 @@ class GateUsage:
             requests=int(stored["requests"]),
             tokens=int(stored["tokens"]),
             minutes=[Minute(_moment(start), *_numbers(rest, 4)) for start, *rest in stored["minutes"]],
-            outcomes=[StepOutcomes(_moment(start), *_numbers(rest, 2)) for start, *rest in stored["outcomes"]],
             spendings=[CallTokens(datetime.fromisoformat(start), int(tokens)) for start, tokens in stored["spendings"]],
         )
 

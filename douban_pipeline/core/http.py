@@ -127,6 +127,8 @@ class Fetcher:
         parser_version: str,
         parse: Callable[[bytes], T],
         hints: Mapping[int, str] | None = None,
+        found: Callable[[T], bool] | None = None,
+        known: bool = False,
     ) -> FetchedAnswer[T]:
         """Ask the source by GET; redirects are followed.
 
@@ -137,12 +139,17 @@ class Fetcher:
             parser_version: Version of ``parse``, stored with the answer.
             parse: Turns the raw answer into the value; raises a `SourceError` when it is none.
             hints: What to add for people to the error of an HTTP status.
+            found: Returns whether the answer found something, for the gate, see `core.gate_evidence`. Without it the
+                answer says nothing of that.
+            known: Whether something is asked for that the source is known to have, see `Gate.slot`.
 
         Raises:
             SourceError: Of the kind that fits; see `core.errors`.
         """
         address = self._address(url, params)
-        return self._send(HttpRequest("GET", address, None, key, parser_version, parse, hints or {}))
+        return self._send(
+            HttpRequest("GET", address, None, key, parser_version, parse, hints or {}, found=found, known=known)
+        )
 
     def post(
         self,
@@ -156,6 +163,8 @@ class Fetcher:
         tokens: int = 0,
         refuse: Refuse | None = None,
         tokens_of: Callable[[T], int] | None = None,
+        found: Callable[[T], bool] | None = None,
+        known: bool = False,
     ) -> FetchedAnswer[T]:
         """Ask the source by POST, in the same way; redirects are not followed.
 
@@ -169,6 +178,8 @@ class Fetcher:
             tokens: Estimate of the tokens that an attempt takes, reserved at the gate.
             refuse: Called with the archived answer before the general rules about statuses are applied.
             tokens_of: Returns the tokens that the answer says it took. Without it the estimate counts.
+            found: As in `get`.
+            known: As in `get`.
 
         Raises:
             SourceError: Of the kind that fits; see `core.errors`.
@@ -176,9 +187,8 @@ class Fetcher:
         """
         content = json.dumps(payload, ensure_ascii=False, allow_nan=False).encode()
         address = self._address(url, {})
-        return self._send(
-            HttpRequest("POST", address, content, key, parser_version, parse, hints or {}, tokens, refuse, tokens_of)
-        )
+        rest = (tokens, refuse, tokens_of, found, known)
+        return self._send(HttpRequest("POST", address, content, key, parser_version, parse, hints or {}, *rest))
 
     def exchange(
         self,
@@ -253,6 +263,10 @@ class Fetcher:
             return FetchedAnswer(value, snapshot.snapshot_id, snapshot.seen_at, from_cache=True)
         return None
 
+    def doubts(self, moment: datetime) -> bool:
+        """Return whether an empty answer that the source gave at ``moment`` proves nothing; see `Gate.doubts`."""
+        return self._gate.doubts(self.source, moment)
+
     def _address(self, url: str, params: Mapping[str, str]) -> httpx.URL:
         try:
             return httpx.URL(url).copy_merge_params(params)
@@ -293,7 +307,7 @@ class Fetcher:
         return self._rng.uniform(*FIRST_PAUSE) * 2**retries
 
     def _attempt(self, request: HttpRequest[T]) -> FetchedAnswer[T]:
-        with self._gate.slot(self.source, tokens=request.tokens) as slot:
+        with self._gate.slot(self.source, tokens=request.tokens, known=request.known) as slot:
             answer = self._follow(request)
             status, headers, body = answer.status, answer.headers, answer.body
             fetched_at = self._clock.now()
@@ -310,6 +324,8 @@ class Fetcher:
             value = request.parse(body)
             if request.tokens_of is not None:
                 slot.tokens_used = request.tokens_of(value)
+            if request.found is not None:
+                slot.found = request.found(value)
             return FetchedAnswer(value, snapshot_id, fetched_at, from_cache=False)
 
     def _follow(self, request: HttpRequest[T]) -> HttpExchange:

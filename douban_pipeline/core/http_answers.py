@@ -67,6 +67,8 @@ class HttpRequest(Generic[T]):
     tokens: int = 0
     refuse: Refuse | None = None
     tokens_of: Callable[[T], int] | None = None
+    found: Callable[[T], bool] | None = None
+    known: bool = False
     headers: Mapping[str, str] | None = None
     content_type: str = "application/json"
     secret: bool = False

@@ -18,6 +18,7 @@ from sqlalchemy import Engine, Table
 from douban_pipeline.core.archive import Archive
 from douban_pipeline.core.clock import Clock
 from douban_pipeline.core.gate import Gate
+from douban_pipeline.core.gate_evidence import EMPTY_IN_A_ROW
 from douban_pipeline.core.http import Fetcher
 from douban_pipeline.core.settings_base import SystemSettings
 
@@ -70,6 +71,11 @@ class Platform(ABC):
         """The time zone in whose days the sources' quotas are counted."""
         return UTC
 
+    @property
+    def empty_limit(self) -> int:
+        """How many empty answers in a row put a source in doubt; see `core.gate_evidence`."""
+        return EMPTY_IN_A_ROW
+
     def source_limits(self) -> Mapping[str, SourceLimits]:
         """Return the limits of the sources that are configured as soon as the gate is used."""
         return {}
@@ -83,7 +89,7 @@ class Platform(ABC):
     def gate(self) -> Gate:
         """Pacing and breaker of the sources."""
         hold = self.longest_call + _MARGIN
-        gate = Gate(self.engine, self.gate_table, self.clock, hold=hold, zone=self.zone)
+        gate = Gate(self.engine, self.gate_table, self.clock, hold=hold, zone=self.zone, empty_limit=self.empty_limit)
         for source, limits in self.source_limits().items():
             configure_gate(gate, source, limits)
         return gate

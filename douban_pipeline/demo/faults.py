@@ -25,12 +25,15 @@ FAULTS = (
     "empty",
     "garbage",
     "error_in_200",
+    "empty_body",
+    "wrong_page",
 )
 """``captcha``: Douban's human check with status 200; on SearXNG no results and engines that name a captcha.
 ``login_redirect``: 302 to a login page on this same server. ``forbidden``: 403. ``throttled``: 429, with Retry-After
 if given. ``server_error``: 500. ``timeout``: no answer until the caller hangs up. ``wrong_id``: the answer for
 another subject. ``empty``: a well-formed answer that holds nothing. ``garbage``: 200 with JSON that is cut off.
-``error_in_200``: 200 with an error inside, in the words of that upstream."""
+``error_in_200``: 200 with an error inside, in the words of that upstream. ``empty_body``: 200 without a byte.
+``wrong_page``: 200 with a page of somebody else's, as a parked name or a half-installed server shows it."""
 
 MODEL_FAULTS = (
     "unpaid",

@@ -296,6 +296,8 @@ class ReplayServer:
             ),
             "forbidden": html_answer("403 Forbidden", "<h1>403 Forbidden</h1>", 403),
             "throttled": html_answer("429 Too Many Requests", "", 429, _retry_after(fault)),
+            "empty_body": HttpAnswer(200, b"", "text/html; charset=utf-8"),
+            "wrong_page": html_answer("Welcome to nginx!", "<h1>Welcome to nginx!</h1><p>Further configuration …</p>"),
             "server_error": html_answer("500 Internal Server Error", "", 500),
         }
         return (common | own).get(fault.fault)

@@ -27,6 +27,7 @@ from douban_pipeline.douban.settings import LLM_SECONDS, Settings, variable
 from douban_pipeline.douban.sources.answer_bodies import RULES
 from douban_pipeline.douban.sources.douban_php import SOURCE as DOUBAN
 from douban_pipeline.douban.sources.douban_php import DoubanClient
+from douban_pipeline.douban.sources.known_titles import KnownTitles
 from douban_pipeline.douban.sources.search import SearchProvider
 from douban_pipeline.douban.sources.search_chain import search_from
 from douban_pipeline.douban.sources.search_providers import BochaProvider
@@ -88,6 +89,11 @@ class Services(Platform):
         """The site's time zone."""
         return self.settings.zone
 
+    @property
+    def empty_limit(self) -> int:
+        """How many empty answers in a row put a search in doubt."""
+        return self.settings.empty_answers_in_row
+
     def source_limits(self) -> dict[str, SourceLimits]:
         """Return the limits of Douban and the searches; the language model's are set when it is first used."""
         settings, quotas = self.settings, self.settings.daily_quotas
@@ -120,7 +126,9 @@ class Services(Platform):
     @cached_property
     def search(self) -> SearchProvider:
         """Who finds candidates."""
-        return search_from(self.settings.search_urls, self._fetcher, miss_max_age=self.settings.miss_cache_age)
+        known = KnownTitles(self.engine, self.tables, self.archive)
+        urls, age = self.settings.search_urls, self.settings.miss_cache_age
+        return search_from(urls, self._fetcher, miss_max_age=age, known=known.choose)
 
     @cached_property
     def llm(self) -> LanguageModel:

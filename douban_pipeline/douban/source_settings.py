@@ -65,6 +65,9 @@ class SourceSettings(SystemSettings):
     )
     search_requests_per_minute: int = Field(20, ge=1, le=60_000, description="Requests a minute, all processes.")
     search_concurrency: int = Field(1, ge=1, le=3, description="Requests under way at once, all processes.")
+    empty_answers_in_row: int = Field(
+        10, ge=3, le=1000, description="Searches in a row that find nothing, after which a known title is asked for."
+    )
     request_timeout_seconds: float = Field(20.0, gt=0, le=120, description="Wall-clock limit of one request.")
     back_off_minutes: Annotated[tuple[float, ...], NoDecode] = Field(
         (10.0, 30.0, 120.0, 360.0, 1440.0),

@@ -27,8 +27,9 @@ from douban_pipeline.core.errors import (
     SourceWall,
 )
 from douban_pipeline.core.gate import Gate
+from douban_pipeline.core.gate_outcomes import IN_A_ROW
 from douban_pipeline.core.gate_rules import GateState
-from douban_pipeline.core.gate_usage import LEAST_CALLS, Minute
+from douban_pipeline.core.gate_usage import Minute
 from douban_pipeline.douban.store.tables import own_tables
 from douban_pipeline_tests.harness.fixtures.clocks import START, FakeClock
 from douban_pipeline_tests.harness.fixtures.library import processes
@@ -80,14 +81,14 @@ def pass_time_until_open(house: House) -> None:
 
 
 def test_each_kind_of_failure(any_house: House) -> None:
-    for _ in range(LEAST_CALLS - 1):
+    for _ in range(IN_A_ROW - 1):
         fail(any_house, SourceUnavailable("douban", "HTTP 500"))
     fail(any_house, NotFound("douban", "条目不存在"))
     assert (any_house.status().state, any_house.status().failures) == (GateState.CLOSED, 0)
     any_house.clock.advance(minutes=5)
-    for _ in range(LEAST_CALLS):
+    for _ in range(IN_A_ROW):
         fail(any_house, SourceUnavailable("douban", "HTTP 500"))
-    assert any_house.status().failures == LEAST_CALLS
+    assert any_house.status().failures == IN_A_ROW
     pass_time_until_open(any_house)
     fail(any_house, SourceThrottled("douban", "HTTP 429", 90))
     status = any_house.status()

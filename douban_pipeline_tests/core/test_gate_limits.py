@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from douban_pipeline.core.errors import SourceUnavailable
+from douban_pipeline.core.gate_outcomes import CallOutcomes
 from douban_pipeline.core.gate_rules import SAFETY, Admitted, Budget, GateRefusal, GateRow, WaitForTurn
 from douban_pipeline.core.gate_usage import GateUsage
 from douban_pipeline_tests.core.gate_rows import HOLD, SHANGHAI
@@ -67,7 +68,7 @@ class Traffic:
                 call.counted = 0 if failed else call.tokens if used is None else used
                 call.ended = at
                 # Failures without end would open the breaker, which is not what this is about.
-                self.row.usage.forget_outcomes()
+                self.row.failures, self.row.outcomes = 0, CallOutcomes()
                 self.row.leave(owner, SourceUnavailable("s", "r") if failed else None, now, rng, used)
                 heapq.heappush(agenda, (at + rng.choice([0.0, rng.uniform(0, 9)]), worker, f"{owner}'"[-40:]))
                 continue

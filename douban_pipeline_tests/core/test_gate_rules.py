@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
 from datetime import timedelta
 from random import Random
@@ -19,8 +20,8 @@ from douban_pipeline.core.errors import (
     SourceUnpaid,
     SourceWall,
 )
+from douban_pipeline.core.gate_outcomes import IN_A_ROW, SUSPECT
 from douban_pipeline.core.gate_rules import Admitted, GateRefusal, GateRow, GateState, WaitForTurn
-from douban_pipeline.core.gate_usage import LEAST_CALLS
 from douban_pipeline.douban.sources.errors import SubjectMismatch
 from douban_pipeline_tests.core.gate_rows import DOWN, HOLD, MINUTE, SECOND, called, row
 from douban_pipeline_tests.harness.fixtures.clocks import START
@@ -127,68 +128,55 @@ def test_a_throttle_opens_for_as_long_as_asked_and_a_little(
 
 
 @pytest.mark.parametrize("error", [DOWN, SubjectMismatch("douban", "other")])
-def test_enough_failed_calls_open_for_half_an_hour_to_an_hour(error: SourceError) -> None:
+def test_ten_failed_calls_in_a_row_open_for_half_a_minute_to_a_minute(error: SourceError) -> None:
     gate = row()
-    for count in range(1, LEAST_CALLS):
-        called(gate, error, count * SECOND)
+    for count in range(1, IN_A_ROW):
+        called(gate, error, 30 * count * SECOND)
         assert (gate.state, gate.failures) == (GateState.CLOSED, count)
-    called(gate, error, MINUTE)
+    called(gate, error, 5 * MINUTE)
     assert (gate.state, gate.reason, gate.changed_by) == (GateState.OPEN, error.reason, "")
     assert gate.open_until is not None
-    assert START + 31 * MINUTE <= gate.open_until <= START + 61 * MINUTE
+    assert START + 5 * MINUTE + 30 * SECOND <= gate.open_until <= START + 6 * MINUTE
 
 
-@pytest.mark.parametrize(
-    ("good", "bad", "opens"),
-    [
-        (0, 9, False),
-        (0, 10, True),
-        (1, 9, True),
-        (2, 8, False),  # 80 % exactly
-        (2, 9, True),
-        (20, 80, False),
-        (20, 81, True),
-        (5, 5, False),
-    ],
-)
-def test_the_share_of_failures_decides(good: int, bad: int, opens: bool) -> None:
-    gate = row(interval=timedelta())
-    for _ in range(good):
-        called(gate, None)
-    for _ in range(bad):
-        assert gate.state is GateState.CLOSED
-        called(gate, DOWN)
-    assert (gate.state is GateState.OPEN) is opens
-
-
-def test_a_good_answer_is_never_what_opens() -> None:
-    gate = row(interval=timedelta())
-    for _ in range(9):
-        called(gate, DOWN)
-    called(gate, None)
-    assert gate.state is GateState.CLOSED
-
-
-@pytest.mark.parametrize(
-    ("between", "opens"),
-    [(timedelta(), True), (timedelta(minutes=4, seconds=59), True), (5 * MINUTE, False), (timedelta(hours=1), False)],
-)
-def test_only_the_last_five_minutes_count(between: timedelta, opens: bool) -> None:
-    gate = row(interval=timedelta())
-    for _ in range(9):
-        called(gate, DOWN)
-    called(gate, DOWN, between)
-    assert (gate.state is GateState.OPEN) is opens
-
-
-def test_failures_are_not_outvoted_by_answers_of_long_ago() -> None:
+def test_a_row_is_one_whatever_good_answers_came_before_it() -> None:
     gate = row(interval=timedelta())
     for _ in range(500):
         called(gate, None)
-    for _ in range(10):
+    for _ in range(IN_A_ROW):
         assert gate.state is GateState.CLOSED
-        called(gate, DOWN, 5 * MINUTE)
+        called(gate, DOWN)
     assert gate.state is GateState.OPEN
+
+
+@pytest.mark.parametrize("apart", [timedelta(minutes=5), timedelta(hours=1)])
+def test_failures_far_apart_are_no_row(apart: timedelta) -> None:
+    gate = row()
+    for number in range(3 * IN_A_ROW):
+        called(gate, DOWN, number * apart)
+    assert (gate.state, gate.failures) == (GateState.CLOSED, 1)
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "opens"),
+    [
+        ("x" * 9, False),
+        ("x" * 9 + ".", False),
+        (".x" * 100, False),  # half of them
+        (".xx" * 6 + "..", False),  # 12 of 20, but the last was good
+        (".xx" * 6 + ".x", True),  # 13 of 20
+        ("." * 300 + "xxx." * 6, True),
+        ("xxxxxxxxx." * 2, False),  # the breaker opens only when a call fails
+        ("xxxxxxxxx." * 2 + "x", True),
+    ],
+)
+def test_the_share_of_failures_of_the_last_twenty_calls_decides(outcomes: str, opens: bool) -> None:
+    gate = row(interval=timedelta())
+    for number, outcome in enumerate(outcomes):
+        if gate.state is GateState.OPEN:
+            break
+        called(gate, DOWN if outcome == "x" else None, number * SECOND / 4)
+    assert (gate.state is GateState.OPEN) is opens
 
 
 def test_what_failed_before_it_closed_does_not_open_it_again() -> None:
@@ -196,13 +184,72 @@ def test_what_failed_before_it_closed_does_not_open_it_again() -> None:
     for _ in range(9):
         called(gate, DOWN)
     called(gate, SourceWall("douban", "captcha"))
-    gate.close("小王")
+    gate.close(START, "小王")
     assert (gate.state, gate.changed_by) == (GateState.CLOSED, "小王")
     for _ in range(9):
         called(gate, DOWN, MINUTE)
     assert gate.state is GateState.CLOSED
     called(gate, DOWN, MINUTE)
     assert (gate.state, gate.changed_by) == (GateState.OPEN, "")
+
+
+def probed(gate: GateRow, error: SourceError | None) -> timedelta:
+    """Probe an open gate as soon as it lets one, and return for how long it was open."""
+    assert gate.open_until is not None
+    at = gate.open_until
+    assert gate.ask("probe", at, HOLD) == Admitted()
+    gate.leave("probe", error, at, Random(int(at.timestamp())))
+    return at - START
+
+
+def test_each_failed_probe_doubles_the_pause_up_to_a_quarter_of_an_hour() -> None:
+    gate = row(interval=timedelta())
+    for _ in range(IN_A_ROW):
+        called(gate, DOWN)
+    opened = [probed(gate, DOWN) for _ in range(9)]
+    pauses = [opened[0], *(later - earlier for earlier, later in itertools.pairwise(opened))]
+    for number, pause in enumerate(pauses[:4]):
+        assert timedelta(seconds=30) <= pause / 2**number <= MINUTE
+    assert all(10 * MINUTE <= pause <= 15 * MINUTE for pause in pauses[6:])
+    # The next outage soon after goes on where this one was, until ten good answers came.
+    probed(gate, None)
+    for _ in range(IN_A_ROW):
+        called(gate, DOWN, opened[-1] + 20 * MINUTE)
+    assert gate.open_until is not None
+    assert gate.open_until - START - opened[-1] >= 30 * MINUTE
+    probed(gate, None)
+    for number in range(10):
+        called(gate, None, opened[-1] + timedelta(hours=1, seconds=number))
+    at = opened[-1] + timedelta(hours=1, minutes=1)
+    for _ in range(IN_A_ROW):
+        called(gate, DOWN, at)
+    assert gate.open_until is not None
+    assert gate.open_until - START - at <= MINUTE
+
+
+def test_together_with_what_failed_never_more_are_under_way_than_open_the_breaker() -> None:
+    gate = row(concurrency=40, interval=timedelta())
+    admitted = [name for name in map(str, range(40)) if gate.ask(name, START, HOLD) == Admitted()]
+    assert len(admitted) == IN_A_ROW
+    for count, name in enumerate(admitted, start=1):
+        gate.leave(name, DOWN, START, Random(0))
+        others = [str(number) for number in range(100 * count, 100 * count + 40)]
+        assert not any(gate.ask(other, START, HOLD) == Admitted() for other in others)
+    assert (gate.state, gate.granted) == (GateState.OPEN, IN_A_ROW)
+
+
+def test_failures_of_an_outage_are_told_from_those_of_a_question() -> None:
+    gate = row(interval=timedelta())
+    called(gate, DOWN)
+    called(gate, None, MINUTE)
+    for number in range(SUSPECT):
+        called(gate, DOWN, 2 * MINUTE + number * SECOND)
+    assert [gate.was_ill(START + at) for at in (timedelta(), 2 * MINUTE, 3 * MINUTE)] == [False, True, True]
+    for number in range(SUSPECT):
+        called(gate, DOWN, 3 * MINUTE + number * SECOND)
+    assert gate.state is GateState.OPEN
+    closed_at = probed(gate, None)
+    assert [gate.was_ill(START + at) for at in (2 * MINUTE, closed_at, closed_at + SECOND)] == [True, True, False]
 
 
 def test_a_source_that_wants_money_is_left_alone_until_the_next_day() -> None:
@@ -260,7 +307,7 @@ def test_one_probe_passes_and_closes() -> None:
     assert gate.ask("other", AFTER + 2 * SECOND, HOLD) == Admitted()
 
 
-def test_one_failed_probe_opens_again_for_half_an_hour_to_an_hour() -> None:
+def test_one_failed_probe_opens_again_and_no_two_sites_come_back_at_once() -> None:
     pauses = set()
     for seed in range(40):
         gate = open_gate()
@@ -268,7 +315,7 @@ def test_one_failed_probe_opens_again_for_half_an_hour_to_an_hour() -> None:
         gate.leave("probe", SourceUnavailable("douban", "HTTP 502"), AFTER + SECOND, Random(seed))
         assert (gate.state, gate.reason, gate.changed_by) == (GateState.OPEN, "HTTP 502", "")
         assert gate.open_until is not None
-        pauses.add((gate.open_until - AFTER - SECOND) / MINUTE)
+        pauses.add((gate.open_until - AFTER - SECOND) / SECOND)
     assert all(30 <= pause <= 60 for pause in pauses)
     assert max(pauses) - min(pauses) > 20
 
@@ -283,11 +330,11 @@ def test_a_probe_that_is_asked_to_wait_opens_for_as_long_as_asked() -> None:
 
 def test_late_failures_of_calls_before_do_not_end_a_probe() -> None:
     gate = row(concurrency=12, interval=timedelta())
-    for number in range(11):
-        gate.ask(f"slow {number}", START, HOLD)
+    for number in range(9):
+        assert gate.ask(f"slow {number}", START, HOLD) == Admitted()
     gate.open(START + SECOND, "captcha", "")
     assert gate.ask("probe", START + SECOND, HOLD) == Admitted()
-    for number in range(11):
+    for number in range(9):
         gate.leave(f"slow {number}", DOWN, START + 2 * SECOND, Random(0))
     assert gate.state is GateState.HALF_OPEN
     gate.leave("probe", None, START + 2 * SECOND, Random(0))

@@ -1,8 +1,9 @@
 """Working through tasks that call outside sources, and what happens to those whose call fails.
 
 A source that is down ends the calls of this run, and the run ends well: the tasks that are left go back into the
-queue without counting as failed. A failure of one video counts against that video, and from the fifth in a row on a
-person is asked to look.
+queue without counting as failed. So do those whose calls failed by the same outage before the breaker opened: whose
+fault a failure was is known only at the end. A failure of one video counts against that video, and from the fifth in a
+row on a person is asked to look.
 """
 
 from __future__ import annotations
@@ -65,6 +66,15 @@ class RequeuedTask:
     failures: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class _FailedCall:
+    """A task whose call failed, why and when; whether by its own fault is not known yet."""
+
+    task: Task
+    error: SourceError
+    at: datetime
+
+
 @dataclass(slots=True)
 class Attempts:
     """The calls of one run, and the tasks that went back into the queue.
@@ -87,6 +97,7 @@ class Attempts:
     left: int = 0
     lost: int = 0
     _source_down: SourceError | None = None
+    _unsettled: list[_FailedCall] = field(default_factory=list)
     _lock: Lock = field(default_factory=Lock)
 
     def counts(self) -> dict[str, int]:
@@ -121,6 +132,7 @@ class Attempts:
             finally:
                 # Ctrl-C and a closed generator start no more calls.
                 pool.shutdown(wait=True, cancel_futures=True)
+                self.settle()
 
     def _attempt(self, task: Task, call: Callable[[Task], T]) -> T | None:
         if self._source_down is not None:
@@ -152,10 +164,31 @@ class Attempts:
         return None
 
     def requeue(self, task: Task, error: SourceError) -> None:
-        """Return ``task`` to the queue after ``error``: deferred if the source is down, else as failed."""
-        if not isinstance(error, SOURCE_DOWN):
-            self.fail(task, str(error))
-            return
+        """Return ``task`` to the queue after ``error``: deferred if the source is down, else by `settle`."""
+        if isinstance(error, SOURCE_DOWN):
+            self._defer(task, error)
+        else:
+            with self._lock:
+                self._unsettled.append(_FailedCall(task, error, self.services.clock.now()))
+
+    def settle(self) -> None:
+        """Return the tasks whose calls failed: deferred where the source was ill, else as failed."""
+        with self._lock:
+            unsettled, self._unsettled = self._unsettled, []
+        for call in unsettled:
+            if self._was_ill(call):
+                self._defer(call.task, call.error)
+            else:
+                self._blame(call.task, call.error)
+
+    def _was_ill(self, call: _FailedCall) -> bool:
+        return call.error.healthy is False and self.services.gate.was_ill(call.error.source, call.at)
+
+    def _blame(self, task: Task, error: SourceError) -> None:
+        """Count a failure of ``task`` itself."""
+        self.fail(task, str(error))
+
+    def _defer(self, task: Task, error: SourceError) -> None:
         # Not all at once when the gate opens.
         until = self._retry_at(error) + timedelta(seconds=task.vod_id % 60)
 

@@ -34,12 +34,12 @@ class IntroAttempts(Attempts):
 
     rng: Random = field(default_factory=Random)
 
-    def requeue(self, task: Task, error: SourceError) -> None:
-        """Return ``task`` to the queue after ``error``: deferred if the source is unhealthy, else as failed."""
+    def _blame(self, task: Task, error: SourceError) -> None:
+        """Count a failure of ``task`` itself; what may be tried again is, sooner."""
         if isinstance(error, SourceUnavailable) and error.retryable:
             self._count(task, str(error), self.services.settings.intro_unavailable_minutes)
         else:
-            super().requeue(task, error)
+            super()._blame(task, error)
 
     def fail(self, task: Task, reason: str) -> None:
         """Count a failure of ``task`` for which no source is to blame, and defer it."""
@@ -58,7 +58,9 @@ class IntroAttempts(Attempts):
             return now + max(
                 timedelta(seconds=error.retry_after or 0), self._drawn(self.services.settings.intro_throttled_minutes)
             )
-        return now + self._drawn(self.services.settings.intro_other_minutes)
+        unavailable = isinstance(error, SourceUnavailable)
+        settings = self.services.settings
+        return now + self._drawn(settings.intro_unavailable_minutes if unavailable else settings.intro_other_minutes)
 
     def _count(self, task: Task, reason: str, minutes: tuple[float, ...]) -> None:
         now = self.services.clock.now()

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import ClassVar, Protocol
 
-from douban_pipeline.core.errors import SourceError
+from douban_pipeline.core.errors import SourceDoubted, SourceError
 from douban_pipeline.core.http import FetchedAnswer, Fetcher
 
 MISS_MAX_AGE = timedelta(days=1)
@@ -26,16 +26,23 @@ class VideoQuery:
         form: Name of the form of ``words`` (``plain``, ``site`` …). Questions that share ``about`` and ``form`` share
             an answer, however their titles are spelt. Without it only the same words do; leave it out for words that
             say more than title and year.
+        fits: Whether a hit may be what is searched for; without it any may. An answer none of whose hits fits is as
+            good as an empty one.
     """
 
     about: str
     words: str = ""
     title: str = ""
     form: str = ""
+    fits: Callable[[Hit], bool] | None = field(default=None, compare=False)
 
     def wording(self, *, titles_only: bool) -> str:
         """Return what to ask a provider of the one kind or the other."""
         return self.title if titles_only else self.words
+
+    def found_in(self, hits: Iterable[Hit]) -> bool:
+        """Return whether any of ``hits`` may be what is searched for."""
+        return any(self.fits is None or self.fits(hit) for hit in hits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,13 +161,25 @@ class ParsedHits:
     silent: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class KnownTitle:
+    """A question, and the subject that its answer is known to name."""
+
+    question: VideoQuery
+    douban_id: int
+
+
 class HttpSearch(ABC):
     """A provider that answers one HTTP request; each kind is a subclass that says how to ask and to read.
+
+    One that answers but finds nothing, again and again, is in doubt (`core.gate_evidence`): whoever asks it next asks
+    for a known title first. Only one that finds that is believed.
 
     Args:
         fetcher: A fetcher whose source is the provider's name.
         url: Address of the interface.
         miss_max_age: How long an archived answer without any subject is believed, at most.
+        known: Returns a title that a provider is known to find. Without it a provider in doubt stays closed.
     """
 
     name: ClassVar[str]
@@ -170,14 +189,24 @@ class HttpSearch(ABC):
     page_size: ClassVar[int] = 10
     """Subjects of a full answer."""
 
-    def __init__(self, fetcher: Fetcher, url: str, *, miss_max_age: timedelta = MISS_MAX_AGE) -> None:
+    def __init__(
+        self,
+        fetcher: Fetcher,
+        url: str,
+        *,
+        miss_max_age: timedelta = MISS_MAX_AGE,
+        known: Callable[[HttpSearch], KnownTitle] | None = None,
+    ) -> None:
         self._fetcher = fetcher
         self._url = url
         self._miss_max_age = miss_max_age
+        self._known = known
 
     @abstractmethod
-    def ask(self, text: str, key: str) -> FetchedAnswer[ParsedHits]:
-        """Make the call for ``text``, to be archived under ``key``."""
+    def ask(
+        self, text: str, key: str, *, found: Callable[[ParsedHits], bool], known: bool = False
+    ) -> FetchedAnswer[ParsedHits]:
+        """Make the call for ``text``, to be archived under ``key``; ``found`` and ``known`` as in `Fetcher.get`."""
 
     @abstractmethod
     def parse(self, body: bytes) -> ParsedHits:
@@ -185,10 +214,7 @@ class HttpSearch(ABC):
 
     def search(self, question: VideoQuery, *, max_age: timedelta | None) -> SearchAnswer:
         """See `SearchProvider.search`."""
-        text = question.wording(titles_only=self.titles_only)
-        form = "" if self.titles_only else question.form
-        key = f"search:{form or text}:{question.about}"
-        fetched = self._cached(key, max_age) or self.ask(text, key)
+        fetched = self._cached(question, max_age) or self._believable(question)
         hits = fetched.value.hits
         return SearchAnswer(
             hits=hits,
@@ -201,11 +227,43 @@ class HttpSearch(ABC):
             silent=fetched.value.silent,
         )
 
-    def _cached(self, key: str, max_age: timedelta | None) -> FetchedAnswer[ParsedHits] | None:
+    def key_of(self, question: VideoQuery) -> str:
+        """Return what answers to ``question`` are archived under."""
+        form = "" if self.titles_only else question.form
+        return f"search:{form or question.wording(titles_only=self.titles_only)}:{question.about}"
+
+    def _believable(self, question: VideoQuery) -> FetchedAnswer[ParsedHits]:
+        """Ask; of a provider in doubt, for a known title first."""
+        try:
+            return self._asked(question)
+        except SourceDoubted:
+            if self._known is None:
+                raise
+            self._asked(self._known(self))
+            return self._asked(question)
+
+    def _asked(self, asked: VideoQuery | KnownTitle) -> FetchedAnswer[ParsedHits]:
+        known = isinstance(asked, KnownTitle)
+        question = asked.question if isinstance(asked, KnownTitle) else asked
+
+        def found(parsed: ParsedHits) -> bool:
+            if isinstance(asked, KnownTitle):
+                return any(hit.douban_id == asked.douban_id for hit in parsed.hits)
+            return asked.found_in(parsed.hits)
+
+        return self.ask(question.wording(titles_only=self.titles_only), self.key_of(question), found=found, known=known)
+
+    def _cached(self, question: VideoQuery, max_age: timedelta | None) -> FetchedAnswer[ParsedHits] | None:
+        key = self.key_of(question)
         found = self._fetcher.cached(key, max_age, self.parse)
-        if found is not None and found.value.silent and not found.value.hits:
+        if found is None:
+            return None
+        hits = found.value.hits
+        if found.value.silent and not hits:
             return None  # who kept silent then may answer now
-        if found is None or found.value.hits or max_age is None or max_age <= self._miss_max_age:
+        if not question.found_in(hits) and self._fetcher.doubts(found.fetched_at):
+            return None  # it proves nothing
+        if hits or max_age is None or max_age <= self._miss_max_age:
             return found
         return self._fetcher.cached(key, self._miss_max_age, self.parse)
 

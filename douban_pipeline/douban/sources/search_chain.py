@@ -17,6 +17,8 @@ from douban_pipeline.core.errors import (
 from douban_pipeline.core.http import Fetcher
 from douban_pipeline.douban.sources.search import (
     MISS_MAX_AGE,
+    HttpSearch,
+    KnownTitle,
     SearchAnswer,
     SearchIncomplete,
     SearchProvider,
@@ -77,7 +79,11 @@ class Chain:
 
 
 def search_from(
-    urls: Mapping[str, str], fetcher: Callable[[str], Fetcher], *, miss_max_age: timedelta = MISS_MAX_AGE
+    urls: Mapping[str, str],
+    fetcher: Callable[[str], Fetcher],
+    *,
+    miss_max_age: timedelta = MISS_MAX_AGE,
+    known: Callable[[HttpSearch], KnownTitle] | None = None,
 ) -> SearchProvider:
     """Return the provider of ``urls``, or a chain if there are several.
 
@@ -85,6 +91,7 @@ def search_from(
         urls: Addresses of providers by name (`PROVIDERS`), in the order they are asked.
         fetcher: Makes a fetcher for a source's name, which is the provider's.
         miss_max_age: How long an archived answer without any subject is believed, at most.
+        known: Returns a title that a provider is known to find; see `HttpSearch`.
 
     Raises:
         ValueError: There is no such provider, or none is named.
@@ -93,7 +100,8 @@ def search_from(
     if unknown or not urls:
         named = ", ".join(map(repr, unknown)) or "named"
         raise ValueError(f"no search provider {named}; there are {', '.join(sorted(PROVIDERS))}")
-    providers = [PROVIDERS[name](fetcher(name), url, miss_max_age=miss_max_age) for name, url in urls.items()]
+    options = {"miss_max_age": miss_max_age, "known": known}
+    providers = [PROVIDERS[name](fetcher(name), url, **options) for name, url in urls.items()]
     return providers[0] if len(providers) == 1 else Chain(providers)
 
 

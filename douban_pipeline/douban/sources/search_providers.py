@@ -118,7 +118,9 @@ class SearxngProvider(HttpSearch):
     name = "searxng"
     parser_version = "searxng-1"
 
-    def ask(self, text: str, key: str) -> FetchedAnswer[ParsedHits]:
+    def ask(
+        self, text: str, key: str, *, found: Callable[[ParsedHits], bool], known: bool = False
+    ) -> FetchedAnswer[ParsedHits]:
         """Ask for JSON, which an instance must allow in its settings."""
         return self._fetcher.get(
             self._url,
@@ -127,6 +129,8 @@ class SearxngProvider(HttpSearch):
             parser_version=self.parser_version,
             parse=self.parse,
             hints={403: "is json among search.formats in the instance's settings.yml?"},
+            found=found,
+            known=known,
         )
 
     def parse(self, body: bytes) -> ParsedHits:
@@ -141,9 +145,19 @@ class DoubanSuggestProvider(HttpSearch):
     parser_version = "douban_suggest-1"
     titles_only = True
 
-    def ask(self, text: str, key: str) -> FetchedAnswer[ParsedHits]:
+    def ask(
+        self, text: str, key: str, *, found: Callable[[ParsedHits], bool], known: bool = False
+    ) -> FetchedAnswer[ParsedHits]:
         """Ask for a title."""
-        return self._fetcher.get(self._url, {"q": text}, key=key, parser_version=self.parser_version, parse=self.parse)
+        return self._fetcher.get(
+            self._url,
+            {"q": text},
+            key=key,
+            parser_version=self.parser_version,
+            parse=self.parse,
+            found=found,
+            known=known,
+        )
 
     def parse(self, body: bytes) -> ParsedHits:
         """See `parse_suggestions`."""
@@ -164,7 +178,9 @@ class BochaProvider(HttpSearch):
     sites = ("movie.douban.com", "m.douban.com", "www.douban.com")
     """Where subjects have their pages: nothing else is looked at."""
 
-    def ask(self, text: str, key: str) -> FetchedAnswer[ParsedHits]:
+    def ask(
+        self, text: str, key: str, *, found: Callable[[ParsedHits], bool], known: bool = False
+    ) -> FetchedAnswer[ParsedHits]:
         """Ask for pages of Douban. The sites are a parameter here, no words of the query."""
         payload = {
             "query": " ".join(word for word in text.split() if not word.startswith("site:")),
@@ -181,6 +197,8 @@ class BochaProvider(HttpSearch):
             parse=self.parse,
             hints={401: _BOCHA_KEY_HINT},
             refuse=_refuse_bocha,
+            found=found,
+            known=known,
         )
 
     def parse(self, body: bytes) -> ParsedHits:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import partial
 from zoneinfo import ZoneInfo
 
 from sqlalchemy import Column, ColumnElement, Connection, RowMapping, select, update
 
+from douban_pipeline.core.clock import moment_in
 from douban_pipeline.core.database import chunks, reading, run_transaction
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.ui.presentation import local_time
@@ -24,7 +25,6 @@ MOST_NAME = 64
 
 _CHUNK = 500
 _NAMED = 20
-_FORM = "请写成 2026-11-20 08:00（站点时区）或 2026-11-20T08:00:00+08:00"
 
 
 class RevertError(ProblemsError):
@@ -60,7 +60,7 @@ def selection_of(services: Services, request: RevertRequest) -> ChangeSelection:
     moments: dict[str, datetime | None] = {}
     for name in ("since", "until"):
         try:
-            moments[name] = moment_of(getattr(request, name), zone)
+            moments[name] = moment_in(getattr(request, name), zone)
         except ValueError as error:
             problems.append(f"{name}：{error}")
     since, until = moments.get("since"), moments.get("until")
@@ -114,33 +114,6 @@ def looked_for(selection: ChangeSelection, zone: ZoneInfo) -> str:
     if selection.until is not None:
         parts.append(f"{_to_the_second(selection.until, zone)} 之前")
     return "；".join(parts)
-
-
-def moment_of(text: str, zone: ZoneInfo) -> datetime | None:
-    """Return the moment that ``text`` names, None for an empty text; without an offset it is meant in ``zone``.
-
-    Raises:
-        ValueError: It names none, or none for certain; the message says why.
-    """
-    text = text.strip()
-    if not text:
-        return None
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise ValueError(f"“{text}” 不是时间，{_FORM}") from None
-    if ":" not in text or not set(text) & {"T", "t", " "}:
-        # A day alone, perhaps with its offset: one reads its beginning, another its end.
-        raise ValueError(f"“{text}” 没有写到分钟，{_FORM}")
-    try:
-        if moment.tzinfo is not None:
-            return moment.astimezone(UTC)
-        readings = {moment.replace(tzinfo=zone, fold=fold).astimezone(UTC) for fold in (0, 1)}
-    except OverflowError:
-        raise ValueError(f"“{text}” 不是时间，{_FORM}") from None
-    if len(readings) > 1:
-        raise ValueError(f"“{text}” 正值 {zone.key} 的时钟调整，无法确定，请写明时差，例如 {moment.isoformat()}+08:00")
-    return readings.pop()
 
 
 def _plain_problems(request: RevertRequest) -> Iterator[str]:

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
+from douban_pipeline.core.clock import moment_in
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.gate import GateStatus
+from douban_pipeline.core.gate_evidence import DoubtWindow
 from douban_pipeline.core.gate_rules import GateState
 from douban_pipeline.core.ui.presentation import local_time
 from douban_pipeline.douban.services import Services
@@ -76,6 +78,35 @@ def set_by_hand(
     return GateChange(known[source], until)
 
 
+def revisit_window(services: Services, source: str, since: str, until: str, reviewer: str, note: str) -> DoubtWindow:
+    """Return the time in which the empty answers of ``source`` prove nothing, as a person typed it.
+
+    Raises:
+        GateChangeError: Anything is wrong; all problems are named at once.
+    """
+    known = sorted(services.settings.search_urls)
+    problems = [] if reviewer.strip() else ["reviewer: 请填写你的名字"]
+    problems += [] if note.strip() else ["note: 请写明原因"]
+    problems += (
+        [] if source in known else [f"source: 没有 {source or '空白'} 这个搜索来源；在用的有：{'、'.join(known)}"]
+    )
+    moments: list[datetime | None] = []
+    for name, text in (("since", since), ("until", until)):
+        try:
+            moments.append(moment_in(text, services.settings.zone))
+        except ValueError as error:
+            problems.append(f"{name}: {error}")
+        else:
+            problems += [] if moments[-1] else [f"{name}: 请填写时间"]
+    if len(moments) == 2 and None not in moments and moments[0] >= moments[1]:  # type: ignore[operator]
+        problems.append("until: 必须晚于 since")
+    if problems:
+        raise GateChangeError(problems)
+    start, end = moments
+    assert start is not None
+    return DoubtWindow(start, end, revisited=True)
+
+
 def not_closed(statuses: Iterable[GateStatus]) -> list[GateStatus]:
     """Return the sources whose breaker is open or half-open."""
     return [status for status in statuses if status.state is not GateState.CLOSED]
@@ -111,7 +142,7 @@ def gate_row(status: GateStatus, now: datetime, zone: ZoneInfo) -> dict[str, obj
 def _state_sentence(status: GateStatus, now: datetime, zone: ZoneInfo) -> str:
     """Return the state in a sentence: until when, why, and by whom."""
     if status.state is GateState.CLOSED:
-        return state_of(status, now)
+        return "；".join(filter(None, (state_of(status, now), status.doubt)))
     who = status.changed_by or _BY_ITSELF
     return f"{state_of(status, now)}，至 {local_time(status.open_until, zone)}：{status.reason}（{who}）"
 

@@ -14,10 +14,11 @@ from douban_pipeline.core.ui.presentation import local_time, table
 from douban_pipeline.dagster_kit.launchpad import person_job
 from douban_pipeline.dagster_kit.run_history import assets_of_location, delete_remains, delete_runs
 from douban_pipeline.dagster_kit.runs import Owner, code_location_of
+from douban_pipeline.douban.chain.linking.revisiting import revisit
 from douban_pipeline.douban.resources import PERSON_TAGS, SYSTEM, tags_of
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.settings import Settings
-from douban_pipeline.douban.upkeep.gates import GateAction, gate_row, set_by_hand
+from douban_pipeline.douban.upkeep.gates import GateAction, gate_row, revisit_window, set_by_hand
 from douban_pipeline.douban.upkeep.housekeeping import ArchiveShare, archive_figures, delete_closed
 from douban_pipeline.douban.upkeep.reparsing import PARSERS, Reparsed, reparse
 
@@ -107,6 +108,75 @@ set_gate = person_job(
         }
     },
     nothing_done="未改动任何来源",
+    tags=PERSON_TAGS,
+)
+
+
+class RevisitConfig(dg.Config):
+    """Whose empty answers are not believed, and of when."""
+
+    reviewer: str = Field("", description="你的名字 · Your name.")
+    note: str = Field("", description="原因，一句话 · Why, in a sentence.")
+    dry_run: bool = Field(True, description="true 只列出 · true only lists the videos; set false to visit them again.")
+    source: str = Field("searxng", description="哪个搜索来源的空结果不可信 · Whose empty answers prove nothing.")
+    since: str = Field("", description="从何时起，如 2026-11-20 08:00（站点时区） · From when on.")
+    until: str = Field("", description="到何时为止，同上 · Until when.")
+
+
+def visit_again(context: dg.OpExecutionContext, config: RevisitConfig, services: dg.ResourceParam[Services]) -> None:
+    """Visit again what was not found in a window, or list it."""
+    services.ready()
+    window = revisit_window(services, config.source.strip(), config.since, config.until, config.reviewer, config.note)
+    source = config.source.strip()
+    if not config.dry_run:
+        # What the archive holds of then is not to be taken for an answer either.
+        services.gate.distrust(source, window)
+    missed = revisit(services, window, sources={source}, dry_run=config.dry_run)
+    zone = services.settings.zone
+    context.log.info(f"{len(missed)} videos {'would be' if config.dry_run else 'are'} visited again")
+    rows = [
+        {"vod_id": item.vod_id, "判定于": local_time(item.judged_at, zone), "再次访问": local_time(item.visit_at, zone)}
+        for item in missed
+    ]
+    context.add_output_metadata(
+        {"dry_run": config.dry_run, "videos": len(missed), "listed": dg.MetadataValue.md(table(rows))}
+    )
+
+
+_REVISIT = """\
+重访“未找到” · Visit again what was not found in a window in which a search is known to have found nothing at all.
+
+搜索来源有时会对任何问题都回答“没有结果”。流水线自己发现时（连续 `DOUBAN_PIPELINE_EMPTY_ANSWERS_IN_ROW` 次没有结果，或
+比例骤升，并且搜不到已知影片），会暂停判定，并在一天内自动重访此前的“未找到”。本作业用于任意时间段：列出该来源在 `since`
+到 `until` 之间的空结果所支持、至今仍是“未找到”的影片，`dry_run: false` 时在一天内（最多 12 小时）重新搜索它们，
+该时段存档的空结果也不再采用。
+
+示例 · Example:
+
+{examples}
+
+**字段** · Fields
+
+{fields}
+
+`dry_run: true`（默认）只列出。任何一项有误则不改动，并一次列出所有问题。人工的决定、锁定和忽略不受影响。
+"""
+
+revisit_not_found = person_job(
+    visit_again,
+    name="revisit_not_found",
+    manual=_REVISIT,
+    examples={
+        "": {
+            "reviewer": "小王",
+            "note": "上午 SearXNG 的引擎全部失效，返回空列表",
+            "dry_run": False,
+            "source": "searxng",
+            "since": "2026-11-20 08:00",
+            "until": "2026-11-20 11:30",
+        }
+    },
+    nothing_done="未重访任何影片",
     tags=PERSON_TAGS,
 )
 
@@ -316,4 +386,4 @@ def prune_history() -> None:
     prune()
 
 
-jobs = [set_gate, prune_archive, reparse_archive, prune_history]
+jobs = [set_gate, revisit_not_found, prune_archive, reparse_archive, prune_history]

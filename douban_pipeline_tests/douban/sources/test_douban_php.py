@@ -7,8 +7,8 @@ from datetime import timedelta
 import pytest
 
 from douban_pipeline.core.errors import GateClosed, SourceThrottled, SourceUnavailable, SourceWall
+from douban_pipeline.core.gate_outcomes import IN_A_ROW
 from douban_pipeline.core.gate_rules import GateState
-from douban_pipeline.core.gate_usage import LEAST_CALLS
 from douban_pipeline.douban.sources.douban_php import DoubanClient, parse_subject
 from douban_pipeline.douban.sources.errors import SubjectMismatch, SubjectMissing
 from douban_pipeline_tests.harness.fixtures.clocks import START
@@ -69,12 +69,12 @@ def test_what_is_no_subject(house: House, source: Source, say: Say, kind: type[E
 def test_error_bodies_open_the_breaker(house: House, source: Source) -> None:
     source.says({"code": 102, "msg": "服务器错误"})
     douban = client(house, source)
-    for subject in range(LEAST_CALLS):
+    for subject in range(IN_A_ROW):
         with pytest.raises(SourceUnavailable):
             douban.subject(1292052 + subject, max_age=WEEK)
     with pytest.raises(GateClosed, match="服务器错误"):
         douban.subject(1292099, max_age=WEEK)
-    assert len(source.asked) == LEAST_CALLS
+    assert len(source.asked) == IN_A_ROW
 
 
 def test_a_missing_subject_is_remembered_for_a_day(house: House, source: Source) -> None:

@@ -19,11 +19,13 @@ _FAULT_EVERY_MINUTES = 5.0
 _RETRY_AFTER = (12.0, 25.0)
 _BREAKS_BY_ITSELF = "throttled"
 """Its pause is as long as the source asks for: the one fault whose breaker a short soak sees open and close alone."""
+_NO_ANSWER = ("server_error", "garbage", "empty_body", "wrong_page", "error_in_200", "wrong_id")
 _OTHERS = {
-    "douban": ("server_error", "captcha", "timeout", "garbage", "wrong_id", "login_redirect", "error_in_200", "empty"),
-    "search": ("server_error", "captcha", "timeout", "garbage", "wrong_id", "error_in_200", "empty", "forbidden"),
+    "douban": (*_NO_ANSWER, "captcha", "timeout", "empty", "login_redirect"),
+    # A clean empty list is the worst of them: it looks like an answer.
+    "search": (*_NO_ANSWER, "captcha", "timeout", "empty", "forbidden"),
     # A model that does not answer would hold a run for the minute and a half that a model is given.
-    "llm": ("server_error", "no_provider", "garbage", "unpaid", "wrong_id", "refused", "cut_off", "error_in_200"),
+    "llm": (*_NO_ANSWER, "no_provider", "unpaid", "refused", "cut_off"),
 }
 
 

@@ -8,6 +8,7 @@ from pydantic import Field
 from douban_pipeline.core.ui.presentation import local_time, table
 from douban_pipeline.douban.chain.assets import begin_step, chain_asset
 from douban_pipeline.douban.chain.due.due_videos import DueReport, DueVideos, Scope
+from douban_pipeline.douban.chain.linking.revisiting import revisit_doubted
 from douban_pipeline.douban.services import Services
 
 
@@ -37,6 +38,9 @@ def due_videos(
     session = begin_step(context, services)
     due = DueVideos(services.engine, services.tables, services.settings, services.clock)
     dropped = due.drop_out_of_scope(session.queue)
+    missed = revisit_doubted(services)
+    if missed:
+        context.log.warning(f"{len(missed)} videos were not found while a search found nothing: they are visited again")
     report = DueReport()
     if not session.ordered_only:
         limit = config.batch_size or services.settings.batch_size
@@ -63,6 +67,7 @@ def due_videos(
                 "new_tasks": report.new_tasks,
                 "left_for_later": report.left,
                 "dropped_out_of_scope": dropped,
+                "revisited": len(missed),
                 "waiting_longest": dg.MetadataValue.md(table(rows)),
             }
         )

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import timedelta
-from itertools import chain, islice, repeat
+from itertools import islice
 from typing import Any, Protocol
 
 from douban_pipeline.core.errors import SourceError, SourceUnavailable
 from douban_pipeline.douban.match_inputs import glimpsed_facts, subject_facts
 from douban_pipeline.douban.sources.douban_php import SubjectAnswer, SubjectRecord
 from douban_pipeline.douban.sources.errors import SubjectMissing
+from douban_pipeline.douban.sources.known_titles import questions_about
 from douban_pipeline.douban.sources.search import (
     Hit,
     SearchAnswer,
@@ -26,13 +27,10 @@ from douban_pipeline.matching import (
     Thresholds,
     Verdict,
     Video,
-    cache_key,
     ends_search,
     judge,
     likeness,
     may_match_too,
-    search_queries,
-    suggest_queries,
 )
 from douban_pipeline.matching.profiles import PLAN, Profile
 from douban_pipeline.matching.similarity import match_titles
@@ -169,6 +167,10 @@ class _Progress:
         """Return how likely a subject is the video's."""
         return likeness(self.video, subject, self.thresholds)
 
+    def resembles(self, hit: Hit) -> bool:
+        """Return whether a hit is named at all like the video."""
+        return self.likeness(glimpsed_facts(hit)) in (Likeness.NAMESAKE, Likeness.NEAR, Likeness.ALIKE)
+
     def add_answer(self, answer: SearchAnswer) -> bool:
         """Add a search answer; return whether any of its hits is named like the video."""
         self.snapshots.extend(answer.snapshots)
@@ -269,7 +271,10 @@ class CandidateFinder:
             SourceError: A call failed. Nothing may be concluded from the other answers.
         """
         progress = _Progress(video, self.profile.thresholds)
-        questions = iter(_questions(video, titles_only=self.search.titles_only))
+        questions = (
+            replace(question, fits=progress.resembles)
+            for question in questions_about(video, titles_only=self.search.titles_only)
+        )
         for question in questions:
             if self._search(progress, question):
                 break
@@ -325,23 +330,6 @@ class CandidateFinder:
             progress.requests += 1
         else:
             progress.add_subject(answer, hit, worth)
-
-
-def _questions(video: Video, *, titles_only: bool) -> list[VideoQuery]:
-    """Return what to ask.
-
-    Videos of one title and year share the answers to the forms that hold no more than these; a form with people in
-    it has no name, so that only the same words share its answer. Each form for the web comes with a title, as long as
-    there are any, for those of a chain that know nothing else.
-    """
-    if not video.title.strip():
-        return []
-    about = f"{cache_key(video.title)}:{video.year or ''}"
-    titles = suggest_queries(video)
-    if titles_only:
-        return [VideoQuery(about, title=title) for title in titles]
-    worded = zip(search_queries(video), chain(("plain", "site"), repeat("")), chain(titles, repeat("")), strict=False)
-    return [VideoQuery(about, words, title, form) for words, form, title in worded]
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,7 @@ from douban_pipeline.douban.store.decisions import CurrentChoice, current_choice
 from douban_pipeline.douban.store.states import BY_PEOPLE, ReviewStatus, TaskStage, TaskStatus, TaskType, VerdictState
 from douban_pipeline.douban.store.tasks import Task, TaskQueue
 from douban_pipeline.douban.store.videos import fingerprint, note_gone, state_rows
+from douban_pipeline.douban.wording import SOURCE_NAMES, word_for
 from douban_pipeline.douban.writes.refusals import Reason, Refusal
 from douban_pipeline.matching import RULE_VERSION, Status, Verdict, Video
 
@@ -166,6 +167,9 @@ class VerdictWriter:
             status, explanation = respect_choice(status, explanation, circumstances.chosen, row["vod_douban_id"])
         if status == Status.UNDECIDED:
             return self._search_again(task, video, explanation)
+        doubted = self._doubted(found) if verdict.status is Status.NOT_FOUND else ""
+        if doubted:
+            return self._search_again(task, video, f"{word_for(SOURCE_NAMES, doubted)}的空结果暂不可信，稍后重新搜索")
 
         def store(connection: Connection) -> bool:
             if self._link_changed(connection, task, state):
@@ -194,6 +198,14 @@ class VerdictWriter:
             " ".join(f"{item.name} {item.points:g}" for item in best.comparison.items) if best else "",
             len(verdict.candidates),
         )
+
+    def _doubted(self, found: FoundCandidates) -> str:
+        """Return a source that named nothing while it was in doubt to find anything; "" if all are believed."""
+        snapshot, gate = self.services.tables.snapshot, self.services.gate
+        query = select(snapshot.c.source, snapshot.c.seen_at).where(snapshot.c.snapshot_id.in_(found.snapshots))
+        with reading(self.services.engine) as connection:
+            answers = connection.execute(query).tuples().all()
+        return next((source for source, seen_at in answers if gate.doubts(source, seen_at)), "")
 
     def _link_changed(self, connection: Connection, task: Task, seen: RowMapping) -> bool:
         """Return whether the link is another than the one ``seen``, or the task no longer ours; then close the task.

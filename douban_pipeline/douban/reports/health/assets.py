@@ -6,6 +6,7 @@ import dagster as dg
 from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecordStatus
 
 from douban_pipeline.core.ui.presentation import as_image, local_time, table
+from douban_pipeline.douban.chain.linking.revisiting import revisit_doubted
 from douban_pipeline.douban.reports.health import alerts, pictures, report, samples
 from douban_pipeline.douban.reports.health.causes import GUARD, MEASURED, current_causes, guard_of
 from douban_pipeline.douban.reports.health.metrics import Health, measure, total
@@ -32,6 +33,8 @@ def pipeline_health(context: dg.AssetExecutionContext, services: dg.ResourcePara
     services.ready()
     zone = services.settings.zone
     before = samples.newest_before(services, services.clock.now(), within=_RECENT)
+    # A library in which nothing is due has no run of the chain to do it.
+    revisit_doubted(services)
     health = measure(services)
     samples.keep(services, samples.HealthSample.of(health))
     alerts.settle(services, MEASURED, current_causes(services, health, before))

@@ -137,12 +137,13 @@ def _breakers(services: Services, health: Health, before: HealthSample | None) -
             continue
         name = word_for(SOURCE_NAMES, gate.source)
         until = f"，到 {local_time(gate.open_until, zone)} 再试探" if gate.open_until else ""
+        why = one_line(gate.doubt or gate.reason) or "没有说明"
+        title = f"搜索来源的空结果不可信：{name}" if gate.doubt else f"数据源已熔断：{name}"
         yield Cause(
             cause_name(BREAKER, gate.source),
             BREAKER,
-            f"数据源已熔断：{name}",
-            f"{one_line(gate.reason) or '没有说明'}{until}\n期间任务自动延后，不丢失、不误判；恢复后自动继续，"
-            "也可用作业 set_gate 手动关闭熔断",
+            title,
+            f"{why}{until}\n期间任务自动延后，不丢失、不误判；恢复后自动继续，也可用作业 set_gate 手动关闭熔断",
         )
 
 
@@ -150,6 +151,8 @@ def _is_news(gate: GateStatus, health: Health, before: HealthSample | None) -> b
     """Return whether a gate is closed to calls by itself, and not for a moment only."""
     if gate.state is GateState.CLOSED or gate.changed_by:
         return False
+    if gate.doubt:
+        return True  # known titles were missed: whatever was not found lately is in doubt too
     lasting = gate.open_until is not None and gate.open_until > health.at + SHORT_PAUSE
     return lasting or (before is not None and before.gates.get(gate.source, GateState.CLOSED) != GateState.CLOSED)
 

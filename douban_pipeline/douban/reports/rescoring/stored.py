@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import islice
 from typing import Any
@@ -20,8 +20,9 @@ from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.sources.douban_php import parse_subject
 from douban_pipeline.douban.store.states import ChangeState, DecisionAction, ReviewStatus
 from douban_pipeline.douban.store.tables import OwnTables
+from douban_pipeline.douban.store.verdict_facts import subject_of, video_of
 from douban_pipeline.douban.writes.changes import decode
-from douban_pipeline.matching import Code, Kind, Subject, Video
+from douban_pipeline.matching import Code, Subject, Video
 
 BATCH = 150
 """Verdicts read at once: of lists longer than 199, MariaDB and MySQL guess how many rows they name, from statistics
@@ -33,8 +34,6 @@ NO_FACTS = "没有保存影片的事实"
 NO_ANSWER = "存档的应答已不在"
 UNREADABLE = "存档的应答无法解析"
 
-_VIDEO_FIELDS = frozenset(item.name for item in fields(Video))
-_SUBJECT_FIELDS = frozenset(item.name for item in fields(Subject))
 _STANDING = re.compile(r"CMS 中(?:已有|的)豆瓣 ID (\d+)")
 _CHOSEN = re.compile(r"审核员选定的是 (\d+)")
 _FROM_CMS = "cms"
@@ -255,25 +254,6 @@ def _forget(kept: dict[Any, Any]) -> None:
     """Drop the oldest of what is kept, beyond `KEPT_SUBJECTS`."""
     for key in list(islice(kept, max(0, len(kept) - KEPT_SUBJECTS))):
         del kept[key]
-
-
-def video_of(facts: Mapping[str, Any]) -> Video:
-    """Return a video from its stored facts; what a release before this one did not know is unknown."""
-    return Video(**_values(facts, _VIDEO_FIELDS))
-
-
-def subject_of(facts: Mapping[str, Any]) -> Subject:
-    """Return a subject from its stored facts, see `video_of`."""
-    return Subject(**_values(facts, _SUBJECT_FIELDS))
-
-
-def _values(facts: Mapping[str, Any], known: Collection[str]) -> dict[str, Any]:
-    values: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in facts.items() if name in known
-    }
-    if values.get("kind") is not None:
-        values["kind"] = Kind(values["kind"])
-    return values
 
 
 def _parsed(body: bytes, douban_id: int, *, serial: bool) -> Subject | None:

@@ -19,9 +19,8 @@ from douban_pipeline.douban.reports.rescoring.stored import (
     LostVerdict,
     RescoreSelection,
     StoredVerdicts,
-    subject_of,
-    video_of,
 )
+from douban_pipeline.douban.store.verdict_facts import subject_of, video_of
 from douban_pipeline.matching import Kind, Subject, Video
 from douban_pipeline.matching.profiles import PLAN, Profile
 from douban_pipeline.matching.scoring import Thresholds, Weights

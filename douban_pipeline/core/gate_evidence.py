@@ -1,0 +1,210 @@
+"""Whether a source that answers is known to find things: an empty answer says something only then.
+
+A search that answers a clean empty list to everything is ill, and no call fails. So the gate follows which answers
+found something. After too many in a row that did not, or when their share jumps above the source's own past, the source
+is in doubt: nobody asks it but one who asks for something that it found before. Nothing here reads a clock or a
+database. All moments are aware.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from douban_pipeline.core.gate_outcomes import read_moment, stored_moment
+
+EMPTY_IN_A_ROW = 10
+"""Empty answers in a row that put a source in doubt, unless a setting says otherwise."""
+TRUST = timedelta(minutes=10)
+"""How long a source is trusted once it found what was known, however much it does not find: what is left of a library
+may truly be unfindable. So there are at most six such questions an hour while all is well."""
+RECENT_ANSWERS = 30
+"""The share of empty answers is taken of the last so many."""
+LEAST_PAST = 200
+"""A source that answered fewer times has no past to compare with."""
+JUMP = 0.35
+"""How much larger the recent share must be than the past one."""
+MOST_PROBES = 12
+"""How often in an hour something known is asked for, at most."""
+HOUR = timedelta(hours=1)
+_WEIGHT = 1 / 500
+"""Of one answer in the past share."""
+MOST_WINDOWS = 12
+KEPT = timedelta(days=31)
+"""How long it is remembered when a source was in doubt: longer than any archived answer is believed."""
+
+
+@dataclass(frozen=True, slots=True)
+class DoubtWindow:
+    """A time in which the empty answers of a source prove nothing.
+
+    Attributes:
+        start: When the source was last known to find things.
+        end: When it was known to again; None while it is in doubt.
+        revisited: Whether what was judged by those answers is to be judged again already.
+    """
+
+    start: datetime
+    end: datetime | None = None
+    revisited: bool = False
+
+    def holds(self, moment: datetime) -> bool:
+        """Return whether ``moment`` lies in it."""
+        return self.start <= moment and (self.end is None or moment <= self.end)
+
+
+@dataclass(slots=True)
+class FindingEvidence:
+    """What one source found lately.
+
+    Attributes:
+        found_at: When an answer last found something.
+        empty_in_row: Answers since that did not.
+        empty_since: When the first of these came.
+        recent: The last `RECENT_ANSWERS` answers, oldest first: when each came, to the second, and whether it was
+            empty.
+        usual: Share of empty answers in the past, from 0 to 1.
+        answers: How many answers that rests on.
+        trusted_until: Before this no number of empty answers means anything.
+        doubted: Whether the source is in doubt.
+        why: Why, in Chinese.
+        missed: How often what is known was asked for in this doubt and not found.
+        probes: When something known was asked for, of the last hour.
+        windows: When it was in doubt, oldest first.
+    """
+
+    found_at: datetime | None = None
+    empty_in_row: int = 0
+    empty_since: datetime | None = None
+    recent: list[tuple[datetime, bool]] = field(default_factory=list)
+    usual: float = 0.0
+    answers: int = 0
+    trusted_until: datetime | None = None
+    doubted: bool = False
+    why: str = ""
+    missed: int = 0
+    probes: list[datetime] = field(default_factory=list)
+    windows: list[DoubtWindow] = field(default_factory=list)
+
+    def note(self, now: datetime, *, found: bool, limit: int) -> None:
+        """Count an answer to an ordinary question; ``limit`` empty ones in a row put the source in doubt."""
+        self.usual += (float(not found) - self.usual) * max(_WEIGHT, 1 / (self.answers + 1))
+        self.answers += 1
+        self.recent = [*self.recent[1 - RECENT_ANSWERS :], (now.replace(microsecond=0), not found)]
+        if found:
+            self.found_at, self.empty_in_row, self.empty_since = now, 0, None
+        else:
+            self.empty_since = self.empty_since or now
+            self.empty_in_row += 1
+        if self.doubted or (self.trusted_until is not None and now < self.trusted_until):
+            return
+        share = sum(empty for _, empty in self.recent) / RECENT_ANSWERS
+        if self.empty_in_row >= limit:
+            # What never found anything is doubted from a little before: an answer is noted when its call ends.
+            start = self.found_at or (self.empty_since or now) - TRUST
+            self._doubt(start, now, f"连续 {self.empty_in_row} 次搜索没有结果")
+        elif self.answers >= LEAST_PAST and len(self.recent) == RECENT_ANSWERS and share - self.usual > JUMP:
+            why = f"最近 {RECENT_ANSWERS} 次搜索中 {share:.0%} 没有结果，以往为 {self.usual:.0%}"
+            self._doubt(self.recent[0][0], now, why)
+
+    def probed(self, now: datetime, *, found: bool) -> None:
+        """Note whether what was known was found; only of a source in doubt."""
+        self.probes = [*(at for at in self.probes if now - HOUR < at <= now), now]
+        if found:
+            self.trust(now)
+            return
+        self.missed += 1
+
+    @property
+    def sentence(self) -> str:
+        """Why the source is in doubt, in a sentence for people; empty if it is not."""
+        if not self.doubted:
+            return ""
+        missed = f"，且 {self.missed} 次搜不到已知影片" if self.missed else "，正用已知影片核对"
+        return f"结果存疑：{self.why}{missed}；恢复前不作“未找到”判定，任务自动延后"
+
+    def earliest_probe(self, now: datetime) -> datetime:
+        """Return when something known may be asked for again: at most `MOST_PROBES` times an hour."""
+        lately = [at for at in self.probes if now - HOUR < at <= now]
+        return lately[-MOST_PROBES] + HOUR if len(lately) >= MOST_PROBES else now
+
+    def trust(self, now: datetime) -> None:
+        """End the doubt: the source finds things."""
+        if not self.missed:
+            # A false alarm: the empty answers were true.
+            self.windows = [window for window in self.windows if window.end is not None]
+        self.windows = [
+            DoubtWindow(window.start, now, window.revisited) if window.end is None else window
+            for window in self.windows
+        ]
+        self.doubted, self.why, self.missed = False, "", 0
+        self.found_at, self.empty_in_row, self.empty_since, self.recent = now, 0, None, []
+        self.trusted_until = now + TRUST
+
+    def distrust(self, window: DoubtWindow) -> None:
+        """Remember a time in which the empty answers prove nothing, because a person says so."""
+        self.windows = [*self.windows, window][-MOST_WINDOWS:]
+
+    def doubts(self, moment: datetime) -> bool:
+        """Return whether an empty answer of that moment proves nothing."""
+        return any(window.holds(moment) for window in self.windows)
+
+    def mark_revisited(self, start: datetime) -> None:
+        """Note that what was judged in the window of ``start`` will be judged again."""
+        self.windows = [
+            DoubtWindow(window.start, window.end, revisited=True) if window.start == start else window
+            for window in self.windows
+        ]
+
+    def _doubt(self, start: datetime, now: datetime, why: str) -> None:
+        kept = [window for window in self.windows if now - KEPT < (window.end or now)]
+        self.windows = [*kept, DoubtWindow(start)][-MOST_WINDOWS:]
+        self.doubted, self.why = True, why
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it in the form in which it is stored."""
+        return {
+            "found_at": stored_moment(self.found_at),
+            "empty_in_row": self.empty_in_row,
+            "empty_since": stored_moment(self.empty_since),
+            "recent": [[int(at.timestamp()), int(empty)] for at, empty in self.recent],
+            "usual": self.usual,
+            "answers": self.answers,
+            "trusted_until": stored_moment(self.trusted_until),
+            "doubted": self.doubted,
+            "why": self.why,
+            "missed": self.missed,
+            "probes": [stored_moment(at) for at in self.probes],
+            "windows": [
+                [stored_moment(window.start), stored_moment(window.end), window.revisited] for window in self.windows
+            ],
+        }
+
+    @classmethod
+    def from_json(cls, stored: Any) -> FindingEvidence:
+        """Return what `to_json` gave; None is a source of which nothing is known.
+
+        Raises:
+            ValueError: It cannot be read; so may KeyError and TypeError be raised.
+        """
+        if stored is None:
+            return cls()
+        return cls(
+            found_at=read_moment(stored["found_at"]),
+            empty_in_row=int(stored["empty_in_row"]),
+            empty_since=read_moment(stored["empty_since"]),
+            recent=[(datetime.fromtimestamp(int(at), UTC), bool(empty)) for at, empty in stored["recent"]],
+            usual=float(stored["usual"]),
+            answers=int(stored["answers"]),
+            trusted_until=read_moment(stored["trusted_until"]),
+            doubted=bool(stored["doubted"]),
+            why=str(stored["why"]),
+            missed=int(stored["missed"]),
+            probes=[at for item in stored["probes"] if (at := read_moment(item)) is not None],
+            windows=[
+                DoubtWindow(start_at, read_moment(end), bool(revisited))
+                for start, end, revisited in stored["windows"]
+                if (start_at := read_moment(start)) is not None
+            ],
+        )
