@@ -20,9 +20,8 @@ from douban_pipeline_tests.harness.fixtures.scenario import Scenario, row_of, su
 
 Stage = Callable[..., Scenario]
 DAY = timedelta(days=1)
-KNOWN = [
-    subject(90_003_000 + number, f"{name}旧事", 2005 + number) for number, name in enumerate(("青石", "白鹭", "红砖"))
-]
+OLD = ("青石旧事", "白鹭旧事", "红砖旧事")
+KNOWN = [subject(90_003_000 + number, title, 2005 + number) for number, title in enumerate(OLD)]
 NAMES = "甲乙丙丁戊己庚辛壬癸子丑寅卯辰巳午未申酉戌亥"
 FILMS = [subject(90_002_000 + number, f"{name}城夜行船记", 2001 + number) for number, name in enumerate(NAMES)]
 """Two dozen films that a search finds by their names."""
@@ -119,10 +118,9 @@ def test_what_was_judged_before_it_was_noticed_is_visited_again_within_a_day(sta
 
 def test_videos_that_are_truly_nowhere_are_not_found_at_the_cost_of_a_known_title(stage: Stage) -> None:
     scenario = at_home(stage)
-    strangers = [
-        subject(91_000_000 + number, f"{name}无人知晓之物", 1960 + number) for number, name in enumerate(NAMES)
-    ]
-    ids = add(scenario, strangers)
+    asked = scenario.upstream.requests.count("search")
+    nobodys = [subject(91_000_000 + number, f"{name}无人知晓之物", 1960 + number) for number, name in enumerate(NAMES)]
+    ids = add(scenario, nobodys)
     scenario.play()
     verdicts = [scenario.verdicts(vod_id)[-1]["verdict"] for vod_id in ids]
     assert set(verdicts) == {"NOT_FOUND"}

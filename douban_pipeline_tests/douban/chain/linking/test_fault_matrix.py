@@ -13,6 +13,7 @@ import pytest
 
 from douban_pipeline.core.gate_rules import GateState
 from douban_pipeline.demo.faults import FAULTS
+from douban_pipeline.douban.sources.known_titles import FAMOUS
 from douban_pipeline.douban.store.states import TaskStatus
 from douban_pipeline.douban.store.tables import SHARDS
 from douban_pipeline_tests.harness.fixtures.scenario import Scenario, row_of, subject
@@ -37,8 +38,12 @@ BACK_OFF_MINUTES = (10, 30, 120, 360, 1440)
 Stage = Callable[..., Scenario]
 
 
+KNOWN_TO_ALL = [subject(*famous) for famous in FAMOUS]
+"""What a library without a single link asks a doubted search for."""
+
+
 def set_stage(stage: Stage, endpoint: str, **options: Any) -> Scenario:
-    scenario = stage(VIDEOS, FILMS)
+    scenario = stage(VIDEOS, [*FILMS, *KNOWN_TO_ALL])
     provider = SOURCES[endpoint] if endpoint != "douban" else "searxng"
     place = {"searxng": "search", "douban_suggest": "suggest", "bocha": "bocha"}[provider]
     return scenario.under(
