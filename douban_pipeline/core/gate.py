@@ -224,15 +224,15 @@ class Gate:
         """
         self._change(source, lambda row: row.close(self._clock.now(), by))
 
-    def was_ill(self, source: str, moment: datetime) -> bool:
-        """Return whether a call that failed at ``moment`` did so because ``source`` was ill, whatever was asked.
+    def was_unhealthy(self, source: str, moment: datetime) -> bool:
+        """Return whether a call that failed at ``moment`` did so because ``source`` was unhealthy, whatever was asked.
 
         A source without a gate never is: a chain of several, say.
 
         Raises:
             GateUnreadable: The row cannot be read.
         """
-        return self._look(source, lambda row: row.was_ill(moment), without_row=False)
+        return self._look(source, lambda row: row.was_unhealthy(moment), without_row=False)
 
     def doubts(self, source: str, moment: datetime) -> bool:
         """Return whether an empty answer that ``source`` gave at ``moment`` proves nothing.

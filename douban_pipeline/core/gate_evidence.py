@@ -1,6 +1,6 @@
 """Whether a source that answers is known to find things: an empty answer says something only then.
 
-A search that answers a clean empty list to everything is ill, and no call fails. So the gate follows which answers
+A search may answer a clean empty list to everything, and no call fails. So the gate follows which answers
 found something. After too many in a row that did not, or when their share jumps above the source's own past, the source
 is in doubt: nobody asks it but one who asks for something that it found before. Nothing here reads a clock or a
 database. All moments are aware.

@@ -1,4 +1,4 @@
-"""How the calls of a source ended lately, and since when it is ill: what its breaker goes by.
+"""How the calls of a source ended lately, and since when it is unhealthy: what its breaker goes by.
 
 Nothing here reads a clock or a database. All moments are aware.
 """
@@ -46,16 +46,16 @@ class CallOutcomes:
         recent: The last `RECENT_CALLS` calls since the breaker last closed, oldest first.
         failing_since: When the present row of failures began; None without one.
         failed_at: When the last call failed.
-        ill_since: When the outage began that opened the breaker last.
-        ill_until: When that outage ended; None while it lasts.
+        outage_since: When the outage began that opened the breaker last.
+        outage_until: When that outage ended; None while it lasts.
         openings: How often the breaker opened by itself since the source was well.
     """
 
     recent: list[EndedCall] = field(default_factory=list)
     failing_since: datetime | None = None
     failed_at: datetime | None = None
-    ill_since: datetime | None = None
-    ill_until: datetime | None = None
+    outage_since: datetime | None = None
+    outage_until: datetime | None = None
     openings: int = 0
 
     def add(self, now: datetime, *, good: bool) -> None:
@@ -83,22 +83,22 @@ class CallOutcomes:
 
     def begin_outage(self, now: datetime) -> None:
         """Note that the breaker opens; the outage began with the present row of failures."""
-        if self.ill_since is None or self.ill_until is not None:
+        if self.outage_since is None or self.outage_until is not None:
             failed = [call.at for call in self.recent if not call.good]
-            self.ill_since = min([*failed, self.failing_since or now])
-        self.ill_until = None
+            self.outage_since = min([*failed, self.failing_since or now])
+        self.outage_until = None
 
     def end_outage(self, now: datetime) -> None:
         """Note that the source is well again; what failed before must not open the breaker again."""
-        if self.ill_since is not None and self.ill_until is None:
-            self.ill_until = now
+        if self.outage_since is not None and self.outage_until is None:
+            self.outage_until = now
         self.recent = []
         self.failing_since = None
 
     def in_outage(self, moment: datetime) -> bool:
         """Return whether ``moment`` lies in the present or last outage."""
-        begun = self.ill_since is not None and self.ill_since <= moment
-        return begun and (self.ill_until is None or moment <= self.ill_until)
+        begun = self.outage_since is not None and self.outage_since <= moment
+        return begun and (self.outage_until is None or moment <= self.outage_until)
 
     def next_pause(self, rng: Random) -> timedelta:
         """Return for how long the breaker opens now, and count it: twice as long as the time before."""
@@ -112,8 +112,8 @@ class CallOutcomes:
             "recent": [[call.at.isoformat(), int(call.good)] for call in self.recent],
             "failing_since": stored_moment(self.failing_since),
             "failed_at": stored_moment(self.failed_at),
-            "ill_since": stored_moment(self.ill_since),
-            "ill_until": stored_moment(self.ill_until),
+            "outage_since": stored_moment(self.outage_since),
+            "outage_until": stored_moment(self.outage_until),
             "openings": self.openings,
         }
 
@@ -130,8 +130,8 @@ class CallOutcomes:
             recent=[EndedCall(_utc(at), bool(good)) for at, good in stored["recent"]],
             failing_since=read_moment(stored["failing_since"]),
             failed_at=read_moment(stored["failed_at"]),
-            ill_since=read_moment(stored["ill_since"]),
-            ill_until=read_moment(stored["ill_until"]),
+            outage_since=read_moment(stored["outage_since"]),
+            outage_until=read_moment(stored["outage_until"]),
             openings=int(stored["openings"]),
         )
 

@@ -226,7 +226,7 @@ class GateRow:
         elif self.state is GateState.CLOSED:
             self.failures = 0
 
-    def was_ill(self, moment: datetime) -> bool:
+    def was_unhealthy(self, moment: datetime) -> bool:
         """Return whether a call that failed at ``moment`` did so because of the source, not of what was asked."""
         since = self.outcomes.failing_since
         suspected = self.failures >= SUSPECT and since is not None and since <= moment

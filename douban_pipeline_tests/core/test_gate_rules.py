@@ -244,12 +244,12 @@ def test_failures_of_an_outage_are_told_from_those_of_a_question() -> None:
     called(gate, None, MINUTE)
     for number in range(SUSPECT):
         called(gate, DOWN, 2 * MINUTE + number * SECOND)
-    assert [gate.was_ill(START + at) for at in (timedelta(), 2 * MINUTE, 3 * MINUTE)] == [False, True, True]
+    assert [gate.was_unhealthy(START + at) for at in (timedelta(), 2 * MINUTE, 3 * MINUTE)] == [False, True, True]
     for number in range(SUSPECT):
         called(gate, DOWN, 3 * MINUTE + number * SECOND)
     assert gate.state is GateState.OPEN
     closed_at = probed(gate, None)
-    assert [gate.was_ill(START + at) for at in (2 * MINUTE, closed_at, closed_at + SECOND)] == [True, True, False]
+    assert [gate.was_unhealthy(START + at) for at in (2 * MINUTE, closed_at, closed_at + SECOND)] == [True, True, False]
 
 
 def test_a_source_that_wants_money_is_left_alone_until_the_next_day() -> None:

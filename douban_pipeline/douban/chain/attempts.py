@@ -172,17 +172,17 @@ class Attempts:
                 self._unsettled.append(_FailedCall(task, error, self.services.clock.now()))
 
     def settle(self) -> None:
-        """Return the tasks whose calls failed: deferred where the source was ill, else as failed."""
+        """Return the tasks whose calls failed: deferred where the source was unhealthy, else as failed."""
         with self._lock:
             unsettled, self._unsettled = self._unsettled, []
         for call in unsettled:
-            if self._was_ill(call):
+            if self._was_unhealthy(call):
                 self._defer(call.task, call.error)
             else:
                 self._blame(call.task, call.error)
 
-    def _was_ill(self, call: _FailedCall) -> bool:
-        return call.error.healthy is False and self.services.gate.was_ill(call.error.source, call.at)
+    def _was_unhealthy(self, call: _FailedCall) -> bool:
+        return call.error.healthy is False and self.services.gate.was_unhealthy(call.error.source, call.at)
 
     def _blame(self, task: Task, error: SourceError) -> None:
         """Count a failure of ``task`` itself."""
