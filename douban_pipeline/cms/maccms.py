@@ -164,6 +164,18 @@ class Cms:
         return stored == value
 
 
+def _prefix_remedy(engine: Engine) -> str:
+    """Return what to do where the CMS's tables are not: name the prefixes that there are."""
+    names = inspect(engine).get_table_names()
+    prefixes = [name.removesuffix("vod") for name in names if name.endswith("_vod") or name == "vod"]
+    if prefixes:
+        return f"set DOUBAN_PIPELINE_TABLE_PREFIX to the CMS's prefix; there is {', '.join(map(repr, prefixes))}"
+    return (
+        "point DOUBAN_PIPELINE_DATABASE_URL at the CMS's database and set DOUBAN_PIPELINE_TABLE_PREFIX to its prefix, "
+        "or create the demo library with `make demo`"
+    )
+
+
 def inspect_cms(engine: Engine, prefix: str) -> Cms:
     """Look at the CMS's tables under ``prefix`` and return them as this site has them.
 
@@ -176,14 +188,15 @@ def inspect_cms(engine: Engine, prefix: str) -> Cms:
             found[name] = {column["name"]: column for column in inspect(engine).get_columns(name)}
         except NoSuchTableError as error:
             raise DatabaseError(
-                f"there is no table {name} in {engine.url.render_as_string(hide_password=True)}: point "
-                "DOUBAN_PIPELINE_DATABASE_URL at the CMS's database and set DOUBAN_PIPELINE_TABLE_PREFIX to its "
-                "prefix, or create the demo library with `make demo`"
+                f"there is no table {name} in {engine.url.render_as_string(hide_password=True)}, where "
+                f"DOUBAN_PIPELINE_TABLE_PREFIX = {prefix!r} is looked for",
+                _prefix_remedy(engine),
             ) from error
         except OperationalError as error:
             raise DatabaseError(
                 f"the CMS's database {engine.url.render_as_string(hide_password=True)} cannot be reached "
-                f"({error.orig}): check DOUBAN_PIPELINE_DATABASE_URL and that the server runs"
+                f"({error.orig})",
+                "check DOUBAN_PIPELINE_DATABASE_URL and that the server runs",
             ) from error
     columns = found[f"{prefix}vod"]
     missing = [name for name in READ_COLUMNS if name not in columns]

@@ -50,7 +50,17 @@ _Parameters = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 
 
 class DatabaseError(Exception):
-    """The database cannot be used as it is set up; the message names the setting and the remedy."""
+    """The database cannot be used as it is set up; the message names the setting and the remedy.
+
+    Attributes:
+        problem: What is the matter.
+        remedy: What to do about it; empty where the problem says it.
+    """
+
+    def __init__(self, problem: str, remedy: str = "") -> None:
+        super().__init__(f"{problem}: {remedy}" if remedy else problem)
+        self.problem = problem
+        self.remedy = remedy
 
 
 def parse_url(url: str, *, setting: str, backends: Collection[str] = tuple(_SCHEMES)) -> URL:
@@ -105,7 +115,11 @@ def open_engine(url: str | URL, *, setting: str = "the database's URL") -> Engin
             connect_args={"connect_timeout": 10, **({"charset": "utf8mb4"} if on_mysql else {})},
         )
     except (NoSuchModuleError, ModuleNotFoundError) as error:
-        raise DatabaseError(f"{setting} needs a driver that is not installed: {error}") from error
+        shown = parsed.render_as_string(hide_password=True)
+        expected = _SCHEMES[parsed.get_backend_name()]
+        raise DatabaseError(
+            f"{setting} needs a driver that is not installed, {shown} ({error})", f"write {expected}://…"
+        ) from error
 
     @event.listens_for(engine, "connect")
     def _prepare(connection: Any, _record: object) -> None:

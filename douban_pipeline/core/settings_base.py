@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import ipaddress
 import os
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Self
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
@@ -26,7 +26,15 @@ SYSTEM_PREFIXES = tuple(f"{BASE_PREFIX}{system}_" for system in ("FEEDS", "DIGES
 
 
 class SettingsError(Exception):
-    """One or more settings are wrong; the message names each variable, its value and what is allowed."""
+    """One or more settings are wrong; the message names each variable, its value and what is allowed.
+
+    Attributes:
+        problems: A line each.
+    """
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        super().__init__("Wrong settings:\n" + "\n".join(f"  {problem}" for problem in problems))
+        self.problems = tuple(problems)
 
 
 class SystemSettings(BaseSettings):
@@ -56,7 +64,7 @@ class SystemSettings(BaseSettings):
         except ValidationError as error:
             problems += [cls._explain(detail) for detail in error.errors()]
         if problems or settings is None:
-            raise SettingsError("Wrong settings:\n" + "\n".join(f"  {problem}" for problem in problems))
+            raise SettingsError(problems)
         return settings
 
     @classmethod

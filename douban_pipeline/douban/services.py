@@ -121,14 +121,14 @@ class Services(Platform):
     @cached_property
     def douban(self) -> DoubanClient:
         """Subjects by id."""
-        return DoubanClient(self._fetcher(DOUBAN), self.settings.douban_url)
+        return DoubanClient(self.source_fetcher(DOUBAN), self.settings.douban_url)
 
     @cached_property
     def search(self) -> SearchProvider:
         """Who finds candidates."""
         known = KnownTitles(self.engine, self.tables, self.archive)
         urls, age = self.settings.search_urls, self.settings.miss_cache_age
-        return search_from(urls, self._fetcher, miss_max_age=age, known=known.choose)
+        return search_from(urls, self.source_fetcher, miss_max_age=age, known=known.choose)
 
     @cached_property
     def llm(self) -> LanguageModel:
@@ -158,7 +158,8 @@ class Services(Platform):
         """Names of people that texts are asked for."""
         return People(self.engine, self.tables.person, self.clock)
 
-    def _fetcher(self, source: str) -> Fetcher:
+    def source_fetcher(self, source: str) -> Fetcher:
+        """Return the HTTP client of Douban or a search, with its key."""
         secrets = {BochaProvider.name: self.settings.bocha_api_key}
         key = secrets[source].get_secret_value() if source in secrets else ""
         return self.fetcher(

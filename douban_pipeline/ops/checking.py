@@ -6,81 +6,59 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
-from rich.markup import escape
 from sqlalchemy.exc import SQLAlchemyError
 
 from douban_pipeline.core.clock import SystemClock
 from douban_pipeline.core.clock_skew import SLIGHT_SKEW, clock_skew, skew_text
 from douban_pipeline.core.database import DatabaseError
+from douban_pipeline.core.errors import SourceError
 from douban_pipeline.core.settings_base import SettingsError
 from douban_pipeline.douban.services import Services, open_services
 from douban_pipeline.douban.settings import load_settings
 from douban_pipeline.douban.store import migrations
-from douban_pipeline.ops.console import console, plain, silence_beta_warnings
+from douban_pipeline.ops.console import plain, silence_beta_warnings
 from douban_pipeline.ops.grants import missing_grants
-
-State = Literal["ok", "warn", "fail"]
+from douban_pipeline.ops.results import CheckResult, State, print_results
+from douban_pipeline.ops.source_checks import asked_results, reached_results
 
 LOW_DISK_MB, FULL_DISK_MB = 2_000, 200
 """Free space under which HOME is low, and under which it counts as full; 10⁶ bytes."""
 _NAMED = 4
 
 
-_COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
+def check(*, dagster: bool, sources: bool, as_json: bool) -> bool:
+    """Check everything the pipeline needs, print it, and return whether nothing failed.
 
-
-@dataclass(frozen=True, slots=True)
-class CheckResult:
-    """The answer to one question: what was found, and what to do about it if it is not well.
-
-    Attributes:
-        name: What was looked at, in one word.
-        state: Whether it is well.
-        message: What was found.
-        remedy: What to do about it; empty if it is well.
-    """
-
-    name: str
-    state: State
-    message: str
-    remedy: str = ""
-
-    def to_json(self) -> dict[str, str]:
-        """Return it as monitors read it: the key ``told`` is older than the name ``message``."""
-        return {"name": self.name, "state": self.state, "told": self.message, "remedy": self.remedy}
-
-
-def check(*, dagster: bool, as_json: bool) -> bool:
-    """Check everything the pipeline needs, print it, and return whether nothing failed. It changes nothing.
+    Nothing is changed, but for what every request leaves behind: a place at the gate, and an archived answer.
 
     Args:
         dagster: Look at Dagster's instance too.
+        sources: Ask each source once.
         as_json: Print JSON.
     """
-    results = list(_results(dagster))
+    results = list(_results(dagster=dagster, sources=sources))
     passed = all(result.state != "fail" for result in results)
     if as_json:
         plain(json.dumps({"ok": passed, "findings": [result.to_json() for result in results]}, ensure_ascii=False))
     else:
-        for result in results:
-            _print(result)
+        print_results(results)
     return passed
 
 
-def _results(dagster: bool) -> Iterator[CheckResult]:
-    try:
-        services = open_services(load_settings())
-    except SettingsError as error:
-        yield CheckResult("settings", "fail", str(error), "mend the variables named, in the environment or in .env")
-        return
-    mode = "dry run: nothing is written to the CMS" if services.settings.dry_run else "live"
-    yield CheckResult("settings", "ok", mode)
-    yield from database_results(services)
-    services.close()
+def _results(*, dagster: bool, sources: bool) -> Iterator[CheckResult]:
+    opened = open_checked()
+    if isinstance(opened, list):
+        yield from opened
+    else:
+        mode = "dry run: nothing is written to the CMS" if opened.settings.dry_run else "live"
+        yield CheckResult("settings", "ok", mode)
+        results = list(database_results(opened))
+        yield from results
+        ready = all(result.state != "fail" for result in results if result.name in ("database", "tables"))
+        yield from asked_results(opened) if sources and ready else reached_results(opened)
+        opened.close()
     if dagster:
         # Dagster and our code location take longer to load than everything else: a monitor may do without.
         silence_beta_warnings()
@@ -89,35 +67,49 @@ def _results(dagster: bool) -> Iterator[CheckResult]:
         yield from dagster_results(SystemClock().now())
 
 
-def _print(result: CheckResult) -> None:
-    state = f"[{_COLOURS[result.state]}]{result.state:<4}[/]"
-    remedy = f" → {result.remedy}" if result.remedy else ""
-    console.print(f"{state} {result.name:<9} {escape(result.message + remedy)}", highlight=False, soft_wrap=True)
+def open_checked() -> Services | list[CheckResult]:
+    """Return the services as the settings have them, or what is wrong with the settings, a result each."""
+    remedy = "mend the variable, in the environment or in .env"
+    try:
+        return open_services(load_settings())
+    except SettingsError as error:
+        return [CheckResult("settings", "fail", problem, remedy) for problem in error.problems]
+    except DatabaseError as error:
+        return [CheckResult("database", "fail", error.problem, error.remedy or remedy)]
 
 
 def look(name: str, question: Callable[[], CheckResult], remedy: str) -> CheckResult:
     """Ask, and make what the question raises a result too, so that the other questions are still asked."""
     try:
         return question()
-    except (DatabaseError, SQLAlchemyError, OSError) as error:
+    except DatabaseError as error:
+        return CheckResult(name, "fail", error.problem, error.remedy or remedy)
+    except (SQLAlchemyError, SourceError, OSError) as error:
         # SQLAlchemy's own text goes on with the statement and a link.
         return CheckResult(name, "fail", str(getattr(error, "orig", None) or error), remedy)
 
 
 def database_results(services: Services) -> Iterator[CheckResult]:
     """Look at the CMS's database and at HOME. The first failure of the database ends the questions to it."""
+    database = cms_result(services)
+    yield database
     questions: list[tuple[str, Callable[[], CheckResult], str]] = [
-        ("database", lambda: _cms(services), "check DOUBAN_PIPELINE_DATABASE_URL and that the server runs"),
         ("tables", lambda: _version(services), "run `douban-pipeline upgrade`"),
         ("grants", lambda: _grants(services), "run what `douban-pipeline grants` prints, as the database's owner"),
         ("clock", lambda: _clock(services), "keep the clocks of all machines in step, with NTP"),
     ]
-    for name, question, remedy in questions:
+    for name, question, remedy in questions if database.state != "fail" else ():
         result = look(name, question, remedy)
         yield result
         if result.state == "fail":
             break
     yield look("home", lambda: _home(services.settings.home), "make DOUBAN_PIPELINE_HOME a folder that can be written")
+
+
+def cms_result(services: Services) -> CheckResult:
+    """Look whether the CMS's database answers and holds the CMS's tables."""
+    remedy = "check DOUBAN_PIPELINE_DATABASE_URL and that the server runs"
+    return look("database", lambda: _cms(services), remedy)
 
 
 def _cms(services: Services) -> CheckResult:

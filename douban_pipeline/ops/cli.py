@@ -49,12 +49,13 @@ def set_up() -> None:
 @app.command()
 def check(
     dagster: Annotated[bool, typer.Option(help="Look at Dagster's instance too.")] = True,
+    sources: Annotated[bool, typer.Option("--sources", help="Ask each source once, and show what came.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for monitors.")] = False,
 ) -> None:
     """Check that everything the pipeline needs is there; exit with 1 if something fails. It changes nothing."""
     from douban_pipeline.ops import checking
 
-    if not checking.check(dagster=dagster, as_json=as_json):
+    if not checking.check(dagster=dagster, sources=sources, as_json=as_json):
         raise typer.Exit(1)
 
 

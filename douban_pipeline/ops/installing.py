@@ -1,7 +1,5 @@
 """Setting up an installation: our tables, the account's grants, Dagster's pools, and the settings in force."""
 
-import os
-
 import typer
 from pydantic import SecretStr
 from rich.table import Column, Table
@@ -11,16 +9,17 @@ from douban_pipeline.douban.services import open_services
 from douban_pipeline.douban.settings import Settings, load_settings, variable
 from douban_pipeline.douban.store import migrations
 from douban_pipeline.douban.store.tables import own_tables
+from douban_pipeline.ops.checking import cms_result, open_checked
 from douban_pipeline.ops.console import console, plain, silence_beta_warnings
 from douban_pipeline.ops.grants import grant_statements
+from douban_pipeline.ops.results import CheckResult, print_results
 
 
 def set_up() -> None:
     """Check the settings and the CMS's database, create or upgrade our tables, set Dagster's pool limits.
 
     Raises:
-        SettingsError: The settings cannot be used.
-        DatabaseError: The CMS's database cannot.
+        typer.Exit: Something is amiss, with status 2; what it is was printed, a line each.
     """
     # Dagster takes longer to load than everything else here, and none of the other commands here needs it.
     silence_beta_warnings()
@@ -28,11 +27,20 @@ def set_up() -> None:
 
     from douban_pipeline.dagster_kit.runs import set_pool_limits
     from douban_pipeline.douban.jobs import POOL_LIMITS
+    from douban_pipeline.ops.dagster_checks import home_results, retries_unlogged, unopened
 
-    services = open_services(load_settings())
-    if "DAGSTER_HOME" not in os.environ:
-        raise typer.BadParameter("DAGSTER_HOME is not set: name the folder that holds Dagster's dagster.yaml")
-    with DagsterInstance.get() as instance:
+    opened = open_checked()
+    found = opened if isinstance(opened, list) else [cms_result(opened)]
+    _stop_at([*found, *home_results()])
+    assert not isinstance(opened, list)
+    services = opened
+    try:
+        with retries_unlogged():
+            instance = DagsterInstance.get()
+    except Exception as error:
+        _stop_at([unopened(error)])
+        raise
+    with instance:
         cms = services.cms
         console.print(f"CMS        {services.settings.shown_library_url}, {len(services.categories)} categories")
         console.print(f"           recycle bin: {'yes' if cms.has_recycle_bin else 'no (release before 2026)'}")
@@ -44,6 +52,14 @@ def set_up() -> None:
     console.print(f"mode       {dry}")
     console.print("Next: launch the job initialise_library, then start Dagster (README.md, “Start small”).")
     services.close()
+
+
+def _stop_at(results: list[CheckResult]) -> None:
+    """End with status 2 if anything failed, after printing that."""
+    failed = [result for result in results if result.state == "fail"]
+    if failed:
+        print_results(failed)
+        raise typer.Exit(2)
 
 
 def upgrade(*, dry_run: bool) -> None:

@@ -18,6 +18,8 @@ from sqlalchemy.exc import OperationalError
 from douban_pipeline.core.clock import SystemClock
 from douban_pipeline.core.database import open_engine
 from douban_pipeline.dagster_kit.runs import set_pool_limits
+from douban_pipeline.demo.replay import ReplayServer
+from douban_pipeline.demo.sample import load_subjects
 from douban_pipeline.douban.jobs import POOL_LIMITS
 from douban_pipeline.douban.store import migrations
 from douban_pipeline.douban.store.states import ChangeState
@@ -209,8 +211,26 @@ def findings(reported) -> dict[str, dict[str, str]]:
     return {finding["name"]: finding for finding in json.loads(reported.said)["findings"]}
 
 
-def test_a_check_names_what_is_amiss_with_its_remedy(database_url, tmp_path, call):
-    home = {"DOUBAN_PIPELINE_HOME": str(tmp_path)}
+@pytest.fixture(scope="module")
+def upstream():
+    """Sources that answer, and the settings that name them."""
+    with ReplayServer(load_subjects()) as replay:
+        yield replay
+
+
+def asking(upstream) -> dict[str, str]:
+    return {"DOUBAN_PIPELINE_DOUBAN_URL": upstream.douban_url, "DOUBAN_PIPELINE_SEARCH_URL": upstream.search_url}
+
+
+def lines(told) -> dict[str, str]:
+    """Return what was said, by what was looked at; each finding is a line of its own."""
+    for line in told.said.splitlines():
+        assert line.split()[0] in ("ok", "warn", "fail"), told.said
+    return {line.split()[1]: line for line in told.said.splitlines()}
+
+
+def test_a_check_names_what_is_amiss_with_its_remedy(database_url, tmp_path, call, upstream):
+    home = {"DOUBAN_PIPELINE_HOME": str(tmp_path), **asking(upstream)}
     with build_library(database_url, [video(1)], clock=SystemClock()) as library:
         well = call("check", "--no-dagster", "--json", DOUBAN_PIPELINE_DATABASE_URL=database_url, **home)
         assert well.status == 0, well.said
@@ -231,7 +251,9 @@ def test_a_check_goes_on_where_it_can_and_tells_no_secret(tmp_path, call):
     assert result.status == 1
     assert "geheim" not in result.said
     states = [line.split(maxsplit=2)[:2] for line in result.said.splitlines()]
-    assert states == [["ok", "settings"], ["fail", "database"], ["fail", "home"], ["fail", "instance"]]
+    nobody = [["fail", "douban"], ["fail", "searxng"]]
+    assert states == [["ok", "settings"], ["fail", "database"], ["fail", "home"], *nobody, ["fail", "instance"]]
+    assert result.said.count("check DOUBAN_PIPELINE_DATABASE_URL") == 1, "a remedy is said once"
     wrong = call("check", DOUBAN_PIPELINE_TOP_N="0")
     assert wrong.status == 1
     assert "DOUBAN_PIPELINE_TOP_N = '0' is not allowed" in wrong.said
@@ -249,3 +271,102 @@ def test_a_check_sees_dead_daemons_and_pools_without_limits(sqlite_url, tmp_path
     assert "SENSOR never" in after["daemon"]["told"]
     assert (before["pools"]["state"], after["pools"]["state"]) == ("fail", "ok")
     assert before["pools"]["remedy"] == "run `douban-pipeline setup`"
+
+
+DEAD = "mysql+pymysql://site:geheim@127.0.0.1:1/maccms"
+POSTGRES = {"USERNAME": "u", "PASSWORD": "geheim", "HOST": "127.0.0.1", "PORT": "1", "DB": "runs"}
+POSTGRES = {f"DAGSTER_PG_{name}": value for name, value in POSTGRES.items()}
+DEPLOYED = Path(__file__).parents[2] / "deploy" / "dagster.yaml"
+
+
+@pytest.fixture
+def dagster_home(tmp_path):
+    """A home with the dagster.yaml of production, and one that cannot be read."""
+    (tmp_path / "dagster.yaml").write_text(DEPLOYED.read_text(encoding="utf-8"), encoding="utf-8")
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "dagster.yaml").write_text("storage: [", encoding="utf-8")
+    return tmp_path
+
+
+@pytest.mark.parametrize("command", ["check", "setup"])
+@pytest.mark.parametrize(
+    ("changed", "name", "words"),
+    [
+        ({"DAGSTER_PG_PORT": "1"}, "instance", ["u@127.0.0.1:1/runs", "refused", "check that PostgreSQL runs"]),
+        ({"DAGSTER_PG_PASSWORD": ""}, "instance", ["DAGSTER_PG_PASSWORD is not set", "dagster.yaml names it"]),
+        ({"DAGSTER_HOME": "relative"}, "instance", ["DAGSTER_HOME = relative is no absolute path"]),
+        ({"DAGSTER_HOME": "/nowhere"}, "instance", ["DAGSTER_HOME = /nowhere is no folder"]),
+        ({"DAGSTER_HOME": "broken"}, "instance", ["dagster.yaml cannot be read", "deploy/dagster.yaml"]),
+        ({"DATABASE_URL": DEAD}, "database", ["site:***@127.0.0.1:1/maccms", "refused", "that the server runs"]),
+        ({"DATABASE_URL": "mysql://u:geheim@h/d"}, "database", ["mysql://u:***@h/d", "write mysql+pymysql://"]),
+        ({"DATABASE_URL": "mysql+pymysql://u:geheim@h:x/d"}, "settings", ["DATABASE_URL is not usable"]),
+        ({"TABLE_PREFIX": "cms_"}, "database", ["DOUBAN_PIPELINE_TABLE_PREFIX = 'cms_'", "there is 'mac_'"]),
+        ({"TOP_N": "0"}, "settings", ["DOUBAN_PIPELINE_TOP_N = '0' is not allowed"]),
+        ({"DRYRUN": "true"}, "settings", ["did you mean DOUBAN_PIPELINE_DRY_RUN?"]),
+    ],
+)
+def test_a_mistake_is_one_line_and_never_a_trace(
+    sqlite_url, dagster_home, call, upstream, command, changed, name, words
+):
+    if changed.get("DAGSTER_HOME") == "broken":
+        changed = {"DAGSTER_HOME": str(dagster_home / "broken")}
+    given = {key if key.startswith("DAGSTER") else f"DOUBAN_PIPELINE_{key}": value for key, value in changed.items()}
+    plain = {"DOUBAN_PIPELINE_DATABASE_URL": sqlite_url, "DOUBAN_PIPELINE_HOME": str(dagster_home), **asking(upstream)}
+    with build_library(sqlite_url, [video(1)]):
+        told = call(command, **{**plain, "DAGSTER_HOME": str(dagster_home), **POSTGRES, **given})
+    assert told.status == (1 if command == "check" else 2)
+    assert "Traceback" not in told.said
+    assert "geheim" not in told.said
+    found = lines(told)
+    assert found[name].startswith("fail")
+    assert [word for word in words if word not in found[name]] == []
+    assert " → " in found[name]
+
+
+def test_a_dead_address_does_not_pass(sqlite_url, tmp_path, call):
+    nobody = {"DOUBAN_PIPELINE_DOUBAN_URL": "http://u:geheim@127.0.0.1:1/douban.php?key=geheim"}
+    nowhere = {"DOUBAN_PIPELINE_SEARCH_URL": "http://no-such-host.invalid/search"}
+    home = {"DOUBAN_PIPELINE_DATABASE_URL": sqlite_url, "DOUBAN_PIPELINE_HOME": str(tmp_path), "no_proxy": "*"}
+    with build_library(sqlite_url, [video(1)]):
+        told = call("check", "--no-dagster", **nobody, **nowhere, **home)
+    assert told.status == 1
+    assert "geheim" not in told.said
+    found = lines(told)
+    assert found["douban"].startswith(
+        "fail douban    DOUBAN_PIPELINE_DOUBAN_URL = http://127.0.0.1:1/douban.php cannot"
+    )
+    assert "DOUBAN_PIPELINE_SEARCH_URL = http://no-such-host.invalid/search" in found["searxng"]
+
+
+def test_each_source_is_asked_once_and_what_came_is_shown(sqlite_url, tmp_path, call, upstream):
+    home = {"DOUBAN_PIPELINE_DATABASE_URL": sqlite_url, "DOUBAN_PIPELINE_HOME": str(tmp_path), **asking(upstream)}
+    chain = f"searxng={upstream.search_url},douban_suggest={upstream.suggest_url},bocha={upstream.bocha_url}"
+    home |= {"DOUBAN_PIPELINE_SEARCH_PROVIDER": "chain", "DOUBAN_PIPELINE_SEARCH_CHAIN": chain, "BOCHA_API_KEY": "k"}
+    with build_library(sqlite_url, [video(1)]):
+        upstream.requests.clear()
+        well = call("check", "--no-dagster", "--sources", **home)
+        assert well.status == 0, well.said
+        assert [upstream.requests.count(endpoint) for endpoint in ("douban", "search", "suggest", "bocha")] == [1] * 4
+        assert "subject 1292052 is 《肖申克的救赎》 (1994)" in lines(well)["douban"]
+        assert "subjects for “" in lines(well)["searxng"]
+        assert "the first 《" in lines(well)["douban_suggest"]
+        upstream.faults.add("douban", "wrong_page")
+        upstream.faults.add("search", "captcha")
+        upstream.faults.add("suggest", "empty")
+        ailing = call("check", "--no-dagster", "--sources", **home)
+        upstream.faults.clear()
+    assert ailing.status == 1
+    found = lines(ailing)
+    assert "an HTML page in place of JSON" in found["douban"]
+    assert "no engine answered: bing: CAPTCHA" in found["searxng"]
+    assert "0 subjects for “" in found["douban_suggest"]
+    assert found["bocha"].startswith("ok")
+
+
+def test_before_setup_sources_are_only_looked_for(sqlite_url, tmp_path, call, upstream):
+    home = {"DOUBAN_PIPELINE_DATABASE_URL": sqlite_url, "DOUBAN_PIPELINE_HOME": str(tmp_path), **asking(upstream)}
+    upstream.requests.clear()
+    told = call("check", "--no-dagster", "--sources", **home)
+    assert told.status == 1
+    assert upstream.requests.count("douban") == 0
+    assert lines(told)["douban"].endswith("answers")
