@@ -149,6 +149,26 @@ def paused_partitions(failed: Iterable[tuple[dg.DagsterRun, datetime]], keys: Se
     return {key for key, ends in times.items() if len(ends) > 1 or max(ends) > now - SHORT_PAUSE}
 
 
+def has_recovered(instance: dg.DagsterInstance, job: str, since: datetime) -> bool:
+    """Return whether a run of ``job`` succeeded after ``since`` that did what the last one failed to do before.
+
+    That is, over the same partitions, and at least the same assets: another shard's success says nothing of this one's.
+    """
+    before = dg.RunsFilter(job_name=job, statuses=[dg.DagsterRunStatus.FAILURE], updated_before=since)
+    after = dg.RunsFilter(job_name=job, statuses=[dg.DagsterRunStatus.SUCCESS], updated_after=since)
+    failed = instance.get_runs(before, limit=1)
+    return any(not failed or _did_as_much(run, failed[0]) for run in instance.get_runs(after, limit=_MOST_FAILED))
+
+
+def _did_as_much(run: dg.DagsterRun, other: dg.DagsterRun) -> bool:
+    tags = (PARTITION_NAME_TAG, ASSET_PARTITION_RANGE_START_TAG, ASSET_PARTITION_RANGE_END_TAG)
+    if any(run.tags.get(tag) != other.tags.get(tag) for tag in tags):
+        return False
+    if run.asset_selection is None or other.asset_selection is None:
+        return run.asset_selection is None
+    return other.asset_selection <= run.asset_selection
+
+
 def blocking_checks(
     checks: Iterable[dg.AssetChecksDefinition], assets: Iterable[dg.AssetKey]
 ) -> list[dg.AssetCheckKey]:

@@ -17,16 +17,18 @@ from douban_pipeline.core.gate import GateStatus
 from douban_pipeline.core.ui.presentation import local_time
 from douban_pipeline.core.webhook import Message
 from douban_pipeline.dagster_kit.launchpad import PERSON_TAGS
-from douban_pipeline.dagster_kit.runs import JobRuns, failing_guard
+from douban_pipeline.dagster_kit.runs import JobRuns, failing_guard, partitions_of_run
 from douban_pipeline.douban.chain.due.demand import Demand, Pace, choose_shards
 from douban_pipeline.douban.chain.due.due_videos import DueVideos
 from douban_pipeline.douban.chain.due.intake import Intake
 from douban_pipeline.douban.chain.due.jobs import take_in_changes
 from douban_pipeline.douban.checks import CHAIN_GUARDS
 from douban_pipeline.douban.jobs import SYNC_TAGS, chain_job, chain_runs_under_way, paused_shards
-from douban_pipeline.douban.partitions import partition_key
+from douban_pipeline.douban.links import run_path
+from douban_pipeline.douban.partitions import partition_key, shards
 from douban_pipeline.douban.reports.health.alerts import raise_alert, send, send_waiting, without_secrets
-from douban_pipeline.douban.reports.health.causes import Cause, guard_cause, run_cause
+from douban_pipeline.douban.reports.health.assets import end_recovered_runs
+from douban_pipeline.douban.reports.health.causes import Cause, FailedRun, guard_cause, run_cause
 from douban_pipeline.douban.reports.lists.overview import RENEWED_SECONDS, write_overview
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.settings import Settings
@@ -176,15 +178,18 @@ def alert_on_run_failure(context: dg.RunFailureSensorContext, services: dg.Resou
     """Alerts people of why a run failed: once a cause, not once a run.
 
     A run that a blocking guard stopped is reported as that guard, until it passes again; any other failure as job, step
-    and error, until it has not come back for 30 hours. A job that refused what a person asked for said so to that
-    person, and nobody else is alerted. What cannot be sent now is sent by `pipeline_health`. If our
+    and error, in Chinese with what it likely means, until the job has succeeded over the same shards, or until it has
+    not come back for 30 hours. A job that refused what a person asked for said so to that person, and nobody else is
+    alerted. What cannot be sent now is sent by `pipeline_health`. If our
     database cannot be used the message is posted all the same, and then once a run: nobody remembers.
     """
-    causes = causes_of(context.instance, context.dagster_run, context.failure_event)
+    ui_url = services.settings.ui_url
+    causes = causes_of(context.instance, context.dagster_run, context.failure_event, ui_url=ui_url)
     if not causes:
         return
     try:
         services.ready()
+        end_recovered_runs(services, context.instance)
         for cause in causes:
             raise_alert(services, cause)
         sent = send_waiting(services, most=_MOST_SENT)
@@ -198,14 +203,22 @@ def alert_on_run_failure(context: dg.RunFailureSensorContext, services: dg.Resou
         context.log.warning("an alert could not be sent; pipeline_health tries again")
 
 
-def causes_of(instance: dg.DagsterInstance, run: dg.DagsterRun, failure: dg.DagsterEvent) -> list[Cause]:
+def causes_of(
+    instance: dg.DagsterInstance, run: dg.DagsterRun, failure: dg.DagsterEvent, *, ui_url: str = ""
+) -> list[Cause]:
     """Return why a run failed: the blocking guards that did not pass, and the steps that failed by themselves.
 
-    Empty where a person's job refused its config.
+    Empty where a person's job refused its config. With ``ui_url`` each names the run's page.
     """
     steps_failed = _events(instance, run, dg.DagsterEventType.STEP_FAILURE)
     if steps_failed and all(_is_refusal(run, event.step_failure_data.error) for event in steps_failed):
         return []
+    failed = FailedRun(
+        run.job_name,
+        tuple(partitions_of_run(run, shards.get_partition_keys())),
+        tuple(sorted(key.to_user_string() for key in run.asset_selection or ())),
+        f"{ui_url.rstrip('/')}{run_path(run.run_id)}" if ui_url else "",
+    )
     guards = [
         guard_cause(
             found.asset_key.to_user_string(),
@@ -216,12 +229,12 @@ def causes_of(instance: dg.DagsterInstance, run: dg.DagsterRun, failure: dg.Dags
         for found in _failed_guards(instance, run)
     ]
     steps = [
-        run_cause(run.job_name, event.step_key or "", _innermost_message(event.step_failure_data.error))
+        run_cause(failed, event.step_key or "", _innermost_message(event.step_failure_data.error))
         for event in steps_failed
         if not _is_guard(event.step_failure_data.error)
     ]
     # A run may end without any step: killed, timed out, or never started.
-    found = [*guards, *steps] or [run_cause(run.job_name, "", failure.message or "")]
+    found = [*guards, *steps] or [run_cause(failed, "", failure.message or "")]
     return list({cause.name: cause for cause in found}.values())[:_MOST_CAUSES]
 
 

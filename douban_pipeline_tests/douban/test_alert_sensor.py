@@ -1,5 +1,6 @@
 """A failed run is reported by its cause, a failed guard by its name, and both once."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -8,9 +9,13 @@ import dagster as dg
 import pytest
 from sqlalchemy.exc import OperationalError
 
+from douban_pipeline.core.clock import SystemClock
 from douban_pipeline.core.webhook import WebhookError
 from douban_pipeline.dagster_kit.launchpad import PERSON_TAGS, problems_failure
+from douban_pipeline.douban.partitions import partition_key
 from douban_pipeline.douban.reports.health.alerts import open_alerts
+from douban_pipeline.douban.reports.health.assets import end_recovered_runs
+from douban_pipeline.douban.reports.health.run_failures import likely_reason
 from douban_pipeline.douban.resources import services_resource
 from douban_pipeline.douban.sensors import alert_on_run_failure, causes_of
 from douban_pipeline.douban.services import open_services
@@ -121,7 +126,14 @@ def test_many_failed_runs_of_one_cause_are_one_message(
     for number in (17, 170_231, 4):
         tick(fail(job, instance, error=f"video {number} is odd\nand more"), instance, library.services)
     assert reported(robot) == ["运行失败：make_films / films"]
-    assert robot.posted[0].json["text"].startswith("ValueError: video 17 is odd\n同一原因只提醒一次")
+    said = robot.posted[0].json["text"].splitlines()
+    assert said[:3] == [
+        "可能的原因：程序遇到没有预料到的情况",
+        "怎么办：打开该运行看完整的错误；再次出现请连同错误原文反馈给开发者",
+        "错误原文：ValueError: video 17 is odd",
+    ]
+    assert said[3].startswith("运行：http://127.0.0.1:3000/runs/")
+    assert said[4].startswith("同一原因只提醒一次")
     [alert] = open_alerts(library.services)
     assert (alert.cause, alert.times) == ("run:make_films:films:ValueError: video # is odd", 3)
     tick(fail(job, instance, error="another thing"), instance, library.services)
@@ -167,6 +179,100 @@ def test_a_run_that_ended_outside_of_any_step_is_reported_as_a_whole(
     [cause] = causes_of(instance, run, failure)
     assert cause.name == "run:make_films::This run has timed out after # seconds."
     assert cause.title == "运行失败：make_films"
+
+
+def killed(instance: dg.DagsterInstance, shard: int, **given: Any) -> tuple[dg.DagsterRun, dg.DagsterEvent]:
+    """Return an ad-hoc run of a shard whose process was killed, as the daemon notes it."""
+    run = instance.create_run_for_job(
+        dg.Definitions(assets=[films, shelf]).resolve_implicit_global_asset_job_def(),
+        tags={"dagster/partition": partition_key(shard)},
+        asset_selection=frozenset({films.key}),
+        **given,
+    )
+    return run, instance.report_run_failed(run)
+
+
+def test_a_killed_run_is_told_of_in_chinese_with_its_shard_what_it_means_and_what_to_do(
+    instance: dg.DagsterInstance,
+) -> None:
+    run, failure = killed(instance, 17)
+    assert "outside the execution context" in str(failure.message), "all that Dagster says"
+    [cause] = causes_of(instance, run, failure, ui_url="http://dagster.example/")
+    assert cause.title == "运行失败：资产 films（手动物化或回填），分片 17"
+    assert "可能的原因：运行的进程中途消失：多半是内存不足被系统杀死" in cause.detail
+    assert "怎么办：看当时的系统日志" in cause.detail
+    assert f"运行：http://dagster.example/runs/{run.run_id}\n" in cause.detail
+    assert "__ASSET_JOB" not in cause.title
+
+
+@pytest.mark.parametrize(
+    ("error", "reason", "remedy"),
+    [
+        ("This run has timed out after 1800 seconds.", "超过了允许的最长时间", "RUN_SECONDS"),
+        ("Run timed out due to taking longer than 120 seconds to start: not started within", "最长时间|没能启动", ""),
+        ("(2006, 'MySQL server has gone away')", "数据库连不上或中途断开", "douban-pipeline check"),
+        ("OSError: [Errno 28] No space left on device", "磁盘已满", "腾出"),
+        ('(1142, "UPDATE command denied to user")', "权限不足", "douban-pipeline grants"),
+        ("(1054, \"Unknown column 'x' in 'field list'\")", "与本版本不符", "douban-pipeline upgrade"),
+        ("(1213, 'Deadlock found when trying to get lock')", "锁等待太久", "自动放回队列"),
+        ("MemoryError", "内存不足", "加内存"),
+        ("KeyError: 'vod_name'", "没有预料到", "反馈给开发者"),
+    ],
+)
+def test_an_error_says_what_it_likely_means(error: str, reason: str, remedy: str) -> None:
+    likely = likely_reason(error)
+    assert re.search(reason, likely.reason)
+    assert remedy in likely.remedy
+
+
+def test_it_is_told_again_when_it_happens_again_after_having_been_well(tmp_path: Path, robot: Robot) -> None:
+    options = {"alert_webhook_url": robot.url, "alert_webhook_kind": "generic"}
+    url = f"sqlite:///{tmp_path / 'library.sqlite'}"
+    with build_library(url, clock=SystemClock(), **options) as library, dg.DagsterInstance.ephemeral() as instance:
+
+        def kill(shard: int) -> int:
+            run, failure = killed(instance, shard)
+            context = dg.build_run_status_sensor_context(
+                sensor_name="alert_on_run_failure",
+                dagster_instance=instance,
+                dagster_run=run,
+                dagster_event=failure,
+                resources={"services": library.services},
+            )
+            alert_on_run_failure(context)
+            return len(robot.posted)
+
+        def succeed(shard: int) -> None:
+            run = instance.create_run_for_job(
+                dg.Definitions(assets=[films]).resolve_implicit_global_asset_job_def(),
+                tags={"dagster/partition": partition_key(shard)},
+                asset_selection=frozenset({films.key}),
+            )
+            instance.handle_new_event(_finished(run))
+
+        assert [kill(5), kill(5), kill(6)] == [1, 1, 1], "one cause"
+        succeed(7)
+        assert kill(6) == 1, "another shard was well all the time"
+        succeed(6)
+        end_recovered_runs(library.services, instance)
+        assert open_alerts(library.services) == []
+        assert kill(6) == 2, "it had been well"
+        succeed(6)
+        assert kill(6) == 3, "the sensor looks for itself"
+
+
+def _finished(run: dg.DagsterRun) -> Any:
+    """Return the entry in the log that makes a run a success."""
+    event = dg.DagsterEvent(event_type_value=dg.DagsterEventType.PIPELINE_SUCCESS.value, job_name=run.job_name)
+    return dg.EventLogEntry(
+        error_info=None,
+        level="info",
+        user_message="",
+        run_id=run.run_id,
+        timestamp=SystemClock().now().timestamp(),
+        dagster_event=event,
+        job_name=run.job_name,
+    )
 
 
 def test_what_cannot_be_sent_waits(

@@ -6,9 +6,10 @@ import dagster as dg
 from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecordStatus
 
 from douban_pipeline.core.ui.presentation import as_image, local_time, table
+from douban_pipeline.dagster_kit.runs import has_recovered
 from douban_pipeline.douban.chain.linking.revisiting import revisit_doubted
 from douban_pipeline.douban.reports.health import alerts, pictures, report, samples
-from douban_pipeline.douban.reports.health.causes import GUARD, MEASURED, current_causes, guard_of
+from douban_pipeline.douban.reports.health.causes import GUARD, MEASURED, RUN, current_causes, guard_of, job_of
 from douban_pipeline.douban.reports.health.metrics import Health, measure, total
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.settings import Settings
@@ -39,6 +40,7 @@ def pipeline_health(context: dg.AssetExecutionContext, services: dg.ResourcePara
     samples.keep(services, samples.HealthSample.of(health))
     alerts.settle(services, MEASURED, current_causes(services, health, before))
     alerts.end_quiet_runs(services)
+    end_recovered_runs(services, context.instance)
     end_passed_guards(services, context.instance)
     sending = alerts.send_waiting(services, most=MOST_SENT)
     if sending.failed:
@@ -72,6 +74,13 @@ def pipeline_health(context: dg.AssetExecutionContext, services: dg.ResourcePara
             "alerts_sent": sending.sent,
         }
     )
+
+
+def end_recovered_runs(services: Services, instance: dg.DagsterInstance) -> None:
+    """End the alerts of failed runs whose job has succeeded since, so that it is news when it fails again."""
+    for alert in alerts.open_alerts(services):
+        if alert.kind == RUN and has_recovered(instance, job_of(alert.cause), alert.last_at):
+            alerts.end_alert(services, alert.cause)
 
 
 def end_passed_guards(services: Services, instance: dg.DagsterInstance) -> None:

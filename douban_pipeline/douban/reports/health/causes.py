@@ -16,6 +16,7 @@ from douban_pipeline.core.gate import GateStatus
 from douban_pipeline.core.gate_rules import GateState
 from douban_pipeline.core.ui.presentation import local_time
 from douban_pipeline.douban.reports.health.metrics import DAY, Health
+from douban_pipeline.douban.reports.health.run_failures import job_in_words, likely_reason, shards_in_words
 from douban_pipeline.douban.reports.health.samples import HealthSample
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.settings import Settings
@@ -68,22 +69,48 @@ def current_causes(services: Services, health: Health, before: HealthSample | No
     return [*_breakers(services, health, before), *_failing(services, health), *_budget(services.settings, health)]
 
 
-def run_cause(job: str, step: str, error: str) -> Cause:
+@dataclass(frozen=True, slots=True)
+class FailedRun:
+    """A run that failed, as an alert names it.
+
+    Attributes:
+        job: Its job.
+        shards: The shards it covers, in order; none if it has none.
+        assets: The assets it was to make, of a run of Dagster's own job.
+        link: Address of its page.
+    """
+
+    job: str
+    shards: tuple[str, ...] = ()
+    assets: tuple[str, ...] = ()
+    link: str = ""
+
+
+def run_cause(run: FailedRun, step: str, error: str) -> Cause:
     """Return the cause of a run that failed.
 
     Args:
-        job: The run's job.
+        run: The run.
         step: The step that failed; empty if none did.
         error: What it said; its first line, without what differs from run to run, identifies the cause.
     """
     line = first_line(error)
-    where = f"{job} / {step}" if step else job
-    return Cause(
-        cause_name(RUN, job, step, normalised(line)),
-        RUN,
-        f"运行失败：{where}",
-        f"{line}\n同一原因只提醒一次；查看 Dagster 中该作业最近失败的运行，修正后重新启动",
-    )
+    job = job_in_words(run.job, run.assets)
+    where = "，".join(filter(None, (f"{job} / {step}" if step else job, shards_in_words(run.shards))))
+    likely = likely_reason(f"{line}\n{error}")
+    said = [
+        f"可能的原因：{likely.reason}",
+        f"怎么办：{likely.remedy}",
+        f"错误原文：{line or '没有说明'}",
+        *([f"运行：{run.link}"] if run.link else []),
+        "同一原因只提醒一次；作业恢复正常后若再次失败，会重新提醒",
+    ]
+    return Cause(cause_name(RUN, run.job, step, normalised(line)), RUN, f"运行失败：{where}", "\n".join(said))
+
+
+def job_of(name: str) -> str:
+    """Return the job of a failed run's cause."""
+    return name.split(":", 2)[1]
 
 
 def guard_cause(asset: str, check: str, said: str, shards: str) -> Cause:

@@ -20,7 +20,7 @@ from douban_pipeline.douban.reports.health.alerts import (
     settle,
     without_secrets,
 )
-from douban_pipeline.douban.reports.health.causes import Cause, run_cause
+from douban_pipeline.douban.reports.health.causes import Cause, FailedRun, run_cause
 from douban_pipeline_tests.harness.fixtures.clocks import START
 from douban_pipeline_tests.harness.fixtures.library import GivenSettings, Library
 from douban_pipeline_tests.harness.fixtures.robot import Robot
@@ -165,7 +165,7 @@ def test_measured_causes_open_last_and_end_with_what_is_measured(shared_library:
 
 def test_a_failed_run_is_forgotten_when_it_has_not_come_back(shared_library: Library) -> None:
     library = shared_library.renewed()
-    nightly = run_cause("nightly_reports", "review_queue", "ValueError: no")
+    nightly = run_cause(FailedRun("nightly_reports"), "review_queue", "ValueError: no")
     raise_alert(library.services, GUARD)
     for _ in range(3):
         raise_alert(library.services, nightly)

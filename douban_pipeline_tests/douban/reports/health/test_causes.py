@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from douban_pipeline.core.errors import SourceThrottled, SourceWall
 from douban_pipeline.douban.reports.health.causes import (
     Cause,
+    FailedRun,
     cause_name,
     current_causes,
     first_line,
@@ -76,12 +77,12 @@ def test_a_name_fits_its_column_and_tells_long_causes_apart(parts: list[str]) ->
 
 def test_a_run_is_named_by_the_first_line_of_its_error() -> None:
     error = "\n<b>ValueError</b>: 12 rows\nTraceback: secret inner life\n"
-    cause = run_cause("douban_chain", "synced_fields", error)
+    cause = run_cause(FailedRun("douban_chain"), "synced_fields", error)
     assert cause.name == "run:douban_chain:synced_fields:ValueError: # rows"
     assert cause.title == "运行失败：douban_chain / synced_fields"
-    assert cause.detail.startswith("ValueError: 12 rows\n")
+    assert "错误原文：ValueError: 12 rows\n" in cause.detail
     assert "inner life" not in cause.detail
-    assert run_cause("prune_history", "", "").name == "run:prune_history::"
+    assert run_cause(FailedRun("prune_history"), "", "").name == "run:prune_history::"
     assert len(first_line("x" * 5000)) == 300
 
 
