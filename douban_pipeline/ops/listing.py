@@ -13,6 +13,7 @@ from typing import IO
 
 import typer
 
+from douban_pipeline.core.clock import moment_in
 from douban_pipeline.core.ui.lists.list_page import ColumnKind, ListColumn, cell_text
 from douban_pipeline.core.ui.lists.list_table import batches, frame_of, write_csv
 from douban_pipeline.douban.reports.lists.catalogue import LISTS
@@ -20,7 +21,6 @@ from douban_pipeline.douban.reports.lists.keyset import ListFilter
 from douban_pipeline.douban.reports.lists.named_list import NamedList, rows_of
 from douban_pipeline.douban.services import Services, open_services
 from douban_pipeline.douban.settings import load_settings
-from douban_pipeline.douban.undo.revert_request import moment_of
 from douban_pipeline.ops.console import console
 
 _WIDEST = 48
@@ -71,7 +71,7 @@ def _moment(services: Services, option: str, text: str) -> datetime | None:
         return services.clock.now() - timedelta(days=int(text[:-1]))
     whole_day = f"{text} 00:00" if len(text) == len("2026-11-20") else text
     try:
-        return moment_of(whole_day, services.settings.zone)
+        return moment_in(whole_day, services.settings.zone)
     except ValueError as error:
         raise typer.BadParameter(f"{option}: {error}") from error
 

@@ -222,11 +222,11 @@ def asking(upstream) -> dict[str, str]:
     return {"DOUBAN_PIPELINE_DOUBAN_URL": upstream.douban_url, "DOUBAN_PIPELINE_SEARCH_URL": upstream.search_url}
 
 
-def lines(told) -> dict[str, str]:
+def lines(result) -> dict[str, str]:
     """Return what was said, by what was looked at; each finding is a line of its own."""
-    for line in told.said.splitlines():
-        assert line.split()[0] in ("ok", "warn", "fail"), told.said
-    return {line.split()[1]: line for line in told.said.splitlines()}
+    for line in result.said.splitlines():
+        assert line.split()[0] in ("ok", "warn", "fail"), result.said
+    return {line.split()[1]: line for line in result.said.splitlines()}
 
 
 def test_a_check_names_what_is_amiss_with_its_remedy(database_url, tmp_path, call, upstream):
@@ -268,7 +268,7 @@ def test_a_check_sees_dead_daemons_and_pools_without_limits(sqlite_url, tmp_path
             set_pool_limits(instance, POOL_LIMITS)
         after = findings(call("check", "--json", DAGSTER_HOME=str(tmp_path), **settings))
     assert before["daemon"]["state"] == after["daemon"]["state"] == "fail"
-    assert "SENSOR never" in after["daemon"]["told"]
+    assert "SENSOR never" in after["daemon"]["result"]
     assert (before["pools"]["state"], after["pools"]["state"]) == ("fail", "ok")
     assert before["pools"]["remedy"] == "run `douban-pipeline setup`"
 
@@ -313,11 +313,11 @@ def test_a_mistake_is_one_line_and_never_a_trace(
     given = {key if key.startswith("DAGSTER") else f"DOUBAN_PIPELINE_{key}": value for key, value in changed.items()}
     plain = {"DOUBAN_PIPELINE_DATABASE_URL": sqlite_url, "DOUBAN_PIPELINE_HOME": str(dagster_home), **asking(upstream)}
     with build_library(sqlite_url, [video(1)]):
-        told = call(command, **{**plain, "DAGSTER_HOME": str(dagster_home), **POSTGRES, **given})
-    assert told.status == (1 if command == "check" else 2)
-    assert "Traceback" not in told.said
-    assert "geheim" not in told.said
-    found = lines(told)
+        result = call(command, **{**plain, "DAGSTER_HOME": str(dagster_home), **POSTGRES, **given})
+    assert result.status == (1 if command == "check" else 2)
+    assert "Traceback" not in result.said
+    assert "geheim" not in result.said
+    found = lines(result)
     assert found[name].startswith("fail")
     assert [word for word in words if word not in found[name]] == []
     assert " → " in found[name]
@@ -328,10 +328,10 @@ def test_a_dead_address_does_not_pass(sqlite_url, tmp_path, call):
     nowhere = {"DOUBAN_PIPELINE_SEARCH_URL": "http://no-such-host.invalid/search"}
     home = {"DOUBAN_PIPELINE_DATABASE_URL": sqlite_url, "DOUBAN_PIPELINE_HOME": str(tmp_path), "no_proxy": "*"}
     with build_library(sqlite_url, [video(1)]):
-        told = call("check", "--no-dagster", **nobody, **nowhere, **home)
-    assert told.status == 1
-    assert "geheim" not in told.said
-    found = lines(told)
+        result = call("check", "--no-dagster", **nobody, **nowhere, **home)
+    assert result.status == 1
+    assert "geheim" not in result.said
+    found = lines(result)
     assert found["douban"].startswith(
         "fail douban    DOUBAN_PIPELINE_DOUBAN_URL = http://127.0.0.1:1/douban.php cannot"
     )
@@ -366,7 +366,7 @@ def test_each_source_is_asked_once_and_what_came_is_shown(sqlite_url, tmp_path, 
 def test_before_setup_sources_are_only_looked_for(sqlite_url, tmp_path, call, upstream):
     home = {"DOUBAN_PIPELINE_DATABASE_URL": sqlite_url, "DOUBAN_PIPELINE_HOME": str(tmp_path), **asking(upstream)}
     upstream.requests.clear()
-    told = call("check", "--no-dagster", "--sources", **home)
-    assert told.status == 1
+    result = call("check", "--no-dagster", "--sources", **home)
+    assert result.status == 1
     assert upstream.requests.count("douban") == 0
-    assert lines(told)["douban"].endswith("answers")
+    assert lines(result)["douban"].endswith("answers")

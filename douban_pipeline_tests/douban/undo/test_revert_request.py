@@ -7,7 +7,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from douban_pipeline.douban.undo.revert_request import listed, looked_for, moment_of
+from douban_pipeline.core.clock import moment_in
+from douban_pipeline.douban.undo.revert_request import listed, looked_for
 from douban_pipeline.douban.writes.revert_selection import ChangeSelection
 
 SHANGHAI, BERLIN = ZoneInfo("Asia/Shanghai"), ZoneInfo("Europe/Berlin")
@@ -29,7 +30,7 @@ SHANGHAI, BERLIN = ZoneInfo("Asia/Shanghai"), ZoneInfo("Europe/Berlin")
     ],
 )
 def test_a_moment(text, zone, moment):
-    assert moment_of(text, zone) == moment
+    assert moment_in(text, zone) == moment
 
 
 @pytest.mark.parametrize(
@@ -51,11 +52,11 @@ def test_a_moment(text, zone, moment):
 )
 def test_what_is_no_moment_or_not_one_for_certain(text, why):
     with pytest.raises(ValueError, match=why):
-        moment_of(text, BERLIN)
+        moment_in(text, BERLIN)
 
 
 def test_what_was_looked_for_is_reported_in_words():
-    since, until = moment_of("2026-11-20 08:00", SHANGHAI), moment_of("2026-11-20 09:00:30", SHANGHAI)
+    since, until = moment_in("2026-11-20 08:00", SHANGHAI), moment_in("2026-11-20 09:00:30", SHANGHAI)
     selection = ChangeSelection((5, 6), "b", "r", (7,), (8,), "小李", "rules-2", since, until)
     reported = looked_for(selection, SHANGHAI).replace("\u00a0", " ")
     assert reported == (
