@@ -18,7 +18,7 @@ _FAULT_SECONDS = (20.0, 90.0)
 _FAULT_EVERY_MINUTES = 5.0
 _RETRY_AFTER = (12.0, 25.0)
 _BREAKS_BY_ITSELF = "throttled"
-"""Its pause is as long as the source asks for: the one fault whose breaker a short soak sees open and close alone."""
+"""It comes first: its pause is as long as the source asks for, so that its breaker is seen to open and close alone."""
 _NO_ANSWER = ("server_error", "garbage", "empty_body", "wrong_page", "error_in_200", "wrong_id")
 _OTHERS = {
     "douban": (*_NO_ANSWER, "captcha", "timeout", "empty", "login_redirect"),

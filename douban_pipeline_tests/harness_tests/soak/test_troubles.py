@@ -81,3 +81,15 @@ def test_half_an_hour_sees_every_source_fail_in_many_ways():
     faults = of(Kind.fault, plan(30, 1))
     for endpoint in ENDPOINTS:
         assert len({trouble.fault for trouble in faults if trouble.endpoint == endpoint}) >= 5
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+def test_outages_that_look_like_answers_and_those_that_do_not_come_at_random(endpoint: str):
+    seen = {
+        trouble.fault
+        for seed in range(40)
+        for trouble in of(Kind.fault, plan(30, seed))
+        if trouble.endpoint == endpoint
+    }
+    assert {"server_error", "empty_body", "wrong_page", "garbage", "wrong_id"} <= seen
+    assert ("empty" in seen) is (endpoint != "llm")
