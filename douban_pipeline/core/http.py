@@ -6,7 +6,7 @@ import json
 import logging
 import ssl
 from collections.abc import Callable, Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import cache
 from random import Random
 from types import TracebackType

@@ -42,9 +42,9 @@ TABLE = {
     "wrong_id": (14, 60),
     "empty": (14, 60),
     "timeout": (14, 60),
-    # It says itself that it is too much: a minute's rest.
-    "throttled": (5, 62),
-    "error_in_200": (5, 62),
+    # It says itself that it is too much: a minute or a little more.
+    "throttled": (5, 92),
+    "error_in_200": (5, 92),
     # Bans alone are waited out for long.
     "captcha": (5, 3602),
     "login_redirect": (5, 3602),

@@ -30,7 +30,7 @@ def test_these_are_the_jobs_for_people() -> None:
     assert set(JOBS) == {
         *("record_decisions", "record_batch_decisions", "import_decisions", "revert_changes", "video_history"),
         *("redo_intros", "set_gate", "lift_brakes", "rescore_library", "reparse_archive", "prune_archive"),
-        *("queue_matches", "settle_duplicates", "recheck_links"),
+        *("queue_matches", "settle_duplicates", "recheck_links", "revisit_not_found"),
     }
 
 

@@ -144,7 +144,7 @@ def visit_again(context: dg.OpExecutionContext, config: RevisitConfig, services:
 
 
 _REVISIT = """\
-重访“未找到” · Visit again what was not found in a window in which a search is known to have found nothing at all.
+重新搜索未找到的影片 · Search again for what was not found while a search is known to have found nothing.
 
 搜索来源有时会对任何问题都回答“没有结果”。流水线自己发现时（连续 `DOUBAN_PIPELINE_EMPTY_ANSWERS_IN_ROW` 次没有结果，或
 比例骤升，并且搜不到已知影片），会暂停判定，并在一天内自动重访此前的“未找到”。本作业用于任意时间段：列出该来源在 `since`

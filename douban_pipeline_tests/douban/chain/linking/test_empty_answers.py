@@ -80,8 +80,8 @@ def test_it_is_silent_after_a_dozen_questions_and_nothing_is_judged(stage: Stage
 
     # For an hour nothing but a known title is asked for now and then; then the search is well.
     asked = scenario.upstream.requests.count("search")
-    for _ in range(60):
-        scenario.clock.advance(minutes=1)
+    for _ in range(12):
+        scenario.clock.advance(minutes=5)
         assert scenario.play().success
     assert 3 <= scenario.upstream.requests.count("search") - asked <= 12
     assert [verdict for verdict in scenario.verdicts() if verdict["verdict"] == "NOT_FOUND"] == []
@@ -117,7 +117,7 @@ def test_what_was_judged_before_it_was_noticed_is_visited_again_within_a_day(sta
 
 
 def test_videos_that_are_truly_nowhere_are_not_found_at_the_cost_of_a_known_title(stage: Stage) -> None:
-    scenario = at_home(stage)
+    scenario = at_home(stage, search_concurrency=1)
     asked = scenario.upstream.requests.count("search")
     nobodys = [subject(91_000_000 + number, f"{name}无人知晓之物", 1960 + number) for number, name in enumerate(NAMES)]
     ids = add(scenario, nobodys)
@@ -139,7 +139,7 @@ def test_people_are_told_once_for_as_long_as_it_lasts(stage: Stage) -> None:
         settle(scenario.services, MEASURED, current_causes(scenario.services, measure(scenario.services), None))
         return [(alert.title, alert.times) for alert in open_alerts(scenario.services)]
 
-    for _ in range(12):
+    for _ in range(6):
         scenario.play()
         assert alerts() == [("搜索来源的空结果不可信：SearXNG 搜索", 1)]
         scenario.clock.advance(minutes=5)
