@@ -97,7 +97,7 @@ def test_a_source_says_when_to_come_back(stage):
     scenario.clock.advance(minutes=20)
     assert scenario.play().metadata("due_videos")["due"] == 0
     assert scenario.upstream.requests.count("search") == 1
-    scenario.clock.advance(minutes=12)
+    scenario.clock.advance(minutes=15)
     assert scenario.play().metadata("synced_fields")["written"] == 3
 
 
