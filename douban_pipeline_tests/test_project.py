@@ -27,6 +27,9 @@ from douban_pipeline.douban.definitions import build_defs
 from douban_pipeline.douban.setting_values import DEFAULT_FIELD_POLICIES
 from douban_pipeline.douban.settings import PREFIX, Settings, variable
 from douban_pipeline.douban.store.tables import own_tables
+from douban_pipeline.feeds.definitions import build_defs as build_feeds
+from douban_pipeline.feeds.settings import PREFIX as FEEDS_PREFIX
+from douban_pipeline.feeds.settings import FeedsSettings
 from douban_pipeline.ops.cli import app
 from douban_pipeline_tests.conftest import NOT_QUICK, QUICK, SERVERS, TESTS, is_quick
 from douban_pipeline_tests.harness.fixtures.library import GivenSettings
@@ -322,10 +325,17 @@ def test_the_settings_table_is_complete_and_true(path: str):
     page = text_of(path)
     documented = [(row[0].strip("`"), row[1].strip("`")) for row in rows_of(page, VARIABLE)]
     expected = []
-    for name, field in Settings.model_fields.items():
+    for name, field in documented_settings():
         default = field.get_default(call_default_factory=True)
-        expected.append((variable(name), _shown(default) or ("empty" if "| empty |" in page else "空")))
+        expected.append((name, _shown(default) or ("empty" if "| empty |" in page else "空")))
     assert documented == expected
+
+
+def documented_settings() -> list[tuple[str, Any]]:
+    """The settings of all systems by variable, each where it belongs."""
+    feeds = [(FeedsSettings.variable(name), field) for name, field in FeedsSettings.model_fields.items()]
+    own = [(name, field) for name, field in feeds if name.startswith(FEEDS_PREFIX)]
+    return [*((variable(name), field) for name, field in Settings.model_fields.items()), *own]
 
 
 def _shown(value: Any) -> str:
@@ -344,7 +354,7 @@ def _shown(value: Any) -> str:
 
 def test_the_settings_mean_what_they_say_of_themselves():
     meanings = {row[0].strip("`"): row[2] for row in rows_of(text_of(SETTINGS_PAGES[0]), VARIABLE)}
-    assert meanings == {variable(name): field.description for name, field in Settings.model_fields.items()}
+    assert meanings == {name: field.description for name, field in documented_settings()}
 
 
 def test_the_policies_table_is_the_defaults(manual: str):
@@ -385,6 +395,9 @@ def test_jobs_assets_and_sensors_are_called_as_they_are(manual: str):
     repository = build_defs(settings=GivenSettings()).get_repository_def()
     names = {key.to_user_string() for key in repository.assets_defs_by_key} | set(repository.job_names)
     names |= {sensor.name for sensor in repository.sensor_defs}
+    followed = build_feeds(settings=FeedsSettings(_env_file=None)).get_repository_def()
+    names |= {key.to_user_string() for key in followed.assets_defs_by_key} | set(followed.job_names)
+    names |= {sensor.name for sensor in followed.sensor_defs}
     named = {code for code in code_in(manual) if code in names}
     assert named >= {
         *("due_videos", "search_candidates", "scored_matches", "synced_fields", "review_queue"),

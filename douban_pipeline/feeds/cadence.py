@@ -212,6 +212,7 @@ def accrual_waits(
         From 60 seconds to two base intervals, a day at most.
     """
     steps = DAY // _STEP
+    deviation = np.maximum(deviation, _LEAST_STD / 4)  # narrower than the steps can show
     ahead = (np.arange(steps) + 0.5) * _STEP
     distance = np.abs((hour[:, None] + ahead / HOUR) % 24 - average[:, None])
     distance = np.minimum(distance, 24 - distance) / deviation[:, None]

@@ -6,6 +6,7 @@ import enum
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 
@@ -70,7 +71,7 @@ class Source:
     body_hash: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Entry:
     """One thing that a source published, as it came.
 
@@ -92,12 +93,12 @@ class Entry:
     extra: Mapping[str, Any] = field(default_factory=dict)
     edit_publishes: bool = False
 
-    @property
+    @cached_property
     def guid_hash(self) -> str:
         """What tells it from the source's other entries: its guid, else its link, else its title."""
         return digest(self.guid or self.link or self.title)
 
-    @property
+    @cached_property
     def content_hash(self) -> str:
         """Changes when it is edited."""
         return digest("\x1f".join((self.title, self.link, self.summary, repr(sorted(self.extra.items())))))

@@ -200,6 +200,17 @@ def feeds_set_up() -> None:
     following.set_up()
 
 
+@feeds.command("grants")
+def feeds_grants(
+    user: Annotated[str, typer.Option(help="Name of the pipeline's account.")] = "douban",
+    host: Annotated[str, typer.Option(help="Host that it comes from, as the server sees it.")] = "127.0.0.1",
+) -> None:
+    """Print what the account needs for the feeds' tables on MariaDB or MySQL, as SQL for the database's owner."""
+    from douban_pipeline.ops import following
+
+    following.print_grants(user, host)
+
+
 @feeds.command("list")
 def feeds_list(
     due: Annotated[bool, typer.Option("--due", help="Only what is due now.")] = False,

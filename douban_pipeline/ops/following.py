@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rich.table import Table
+from sqlalchemy import make_url
 
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.errors import ProblemsError
@@ -22,6 +23,7 @@ from douban_pipeline.feeds.settings import load_settings
 from douban_pipeline.feeds.store import polls, sources, stats
 from douban_pipeline.feeds.store.migrations import TREE
 from douban_pipeline.ops.console import console, plain, silence_beta_warnings
+from douban_pipeline.ops.grants import table_grants
 
 _LAST_POLLS = 10
 
@@ -54,6 +56,19 @@ def set_up() -> None:
     with DagsterInstance.get() as instance:
         set_pool_limits(instance, POOL_LIMITS)
     console.print(f"pools {', '.join(f'{pool} {limit}' for pool, limit in POOL_LIMITS.items())}")
+
+
+def print_grants(user: str, host: str) -> None:
+    """Print the rights on the feeds' tables as SQL."""
+    settings = load_settings()
+    url = make_url(settings.tables_url)
+    if url.get_backend_name() not in ("mysql", "mariadb"):
+        raise ProblemsError(
+            [f"{settings.database_setting} names {url.get_backend_name()}, which needs no grants of ours"]
+        )
+    names = (*sorted(TREE.metadata.tables), TREE.version_table)
+    for statement in table_grants(names, database=url.database or "", user=user, host=host):
+        plain(statement)
 
 
 def list_sources(*, due: bool, as_json: bool) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from sqlalchemy import Engine, Table, delete, insert, select, update
 from sqlalchemy.exc import OperationalError, ProgrammingError
 from sqlalchemy.sql.dml import UpdateBase
@@ -40,11 +42,14 @@ def grant_statements(settings: Settings, tables: OwnTables, *, database: str, us
         f"-- CREATE USER {account} IDENTIFIED BY '<password>';",
         f"GRANT SELECT ON {_name(database)}.{_name(f'{prefix}type')} TO {account};",
         f"GRANT SELECT, UPDATE ({columns}) ON {_name(database)}.{_name(f'{prefix}vod')} TO {account};",
-        *(
-            f"GRANT ALL ON {_name(database)}.{_name(table)} TO {account};"
-            for table in (*own, migrations.version_table(prefix))
-        ),
+        *table_grants((*own, migrations.version_table(prefix)), database=database, user=user, host=host),
     ]
+
+
+def table_grants(tables: Iterable[str], *, database: str, user: str, host: str) -> list[str]:
+    """Return the statements that let an account make, change, read and write ``tables``."""
+    account = f"{_text(user)}@{_text(host)}"
+    return [f"GRANT ALL ON {_name(database)}.{_name(table)} TO {account};" for table in tables]
 
 
 def missing_grants(engine: Engine, settings: Settings, tables: OwnTables, cms: Cms) -> list[str]:

@@ -117,7 +117,7 @@ FAULTS = {
 def test_every_fault_ends_in_a_clear_state_and_stops_no_other_source(tmp_path: Path) -> None:
     given = {name: Channel("rss", hourly(3), fault=name) for name in FAULTS}
     given["well"] = Channel("rss", hourly(3))
-    with stage(tmp_path, given, request_timeout_seconds=0.5) as at:
+    with stage(tmp_path, given, request_timeout_seconds=3.0) as at:
         ids = dict(zip(given, at.follow(*given), strict=True))
         report = at.poll()
         assert report.outcomes == {PollOutcome.FAILED.value: len(FAULTS), PollOutcome.HIT.value: 1}

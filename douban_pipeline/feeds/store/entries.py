@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Connection, Row, func, insert, select, update
+from sqlalchemy import Connection, Row, bindparam, func, insert, select, update
 
 from douban_pipeline.core.database import chunks
 from douban_pipeline.feeds.store.tables import entry, newcomer, source
@@ -27,6 +27,14 @@ class StoredEntries:
     edited: list[Entry] = field(default_factory=list)
     oldest_new: int | None = None
     """The earliest credible time of a new entry."""
+
+
+_BY_GUID = select(*_KNOWN).where(
+    entry.c.source_id == bindparam("of"), entry.c.guid_hash.in_(bindparam("hashes", expanding=True))
+)
+_BY_LINK = select(*_KNOWN).where(
+    entry.c.source_id == bindparam("of"), entry.c.link_hash.in_(bindparam("hashes", expanding=True))
+)
 
 
 def store_entries(connection: Connection, source_id: str, entries: Sequence[Entry], now: int) -> StoredEntries:
@@ -69,12 +77,11 @@ def _known(
     by_link: dict[str, list[Row[Any]]] = {}
     for some in chunks(given):
         hashes = [each.guid_hash for each in some]
-        query = select(*_KNOWN).where(entry.c.source_id == source_id, entry.c.guid_hash.in_(hashes))
-        by_guid.update({row.guid_hash: row for row in connection.execute(query)})
+        rows = connection.execute(_BY_GUID, {"of": source_id, "hashes": hashes})
+        by_guid.update({row.guid_hash: row for row in rows})
     unknown = [digest(each.link) for each in given if each.link and each.guid_hash not in by_guid]
     for links in chunks(unknown):
-        query = select(*_KNOWN).where(entry.c.source_id == source_id, entry.c.link_hash.in_(links))
-        for row in connection.execute(query):
+        for row in connection.execute(_BY_LINK, {"of": source_id, "hashes": links}):
             by_link.setdefault(row.link_hash, []).append(row)
     return by_guid, by_link
 

@@ -6,9 +6,24 @@ Functions take a SQLAlchemy connection and leave the transaction to the caller.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
-from sqlalchemy import Connection, Row, and_, case, func, insert, or_, select, update
+from sqlalchemy import (
+    BigInteger,
+    Connection,
+    Executable,
+    Integer,
+    Row,
+    and_,
+    bindparam,
+    case,
+    func,
+    insert,
+    or_,
+    select,
+    update,
+)
 from sqlalchemy.dialects import mysql, postgresql, sqlite
 
 from douban_pipeline.core.database import chunks
@@ -18,33 +33,42 @@ DAY = 86_400
 _BATCH = 500
 
 
+_one = stats.c.source_id == bindparam("of")
+# Built once: every poll asks them, and putting a statement together costs more than sending it.
+_READ = select(stats).where(_one)
+_LOCKED = _READ.with_for_update()
+_WRITE = update(stats).where(_one)
+_PUBLICATIONS = (
+    select(
+        entry.c.published_at,
+        func.max(entry.c.entry_id).label("entry_id"),
+        func.max(entry.c.title).label("title"),
+        func.count().label("entries"),
+    )
+    .where(entry.c.source_id == bindparam("of"))
+    .group_by(entry.c.published_at)
+    .order_by(entry.c.published_at.desc())
+    .limit(bindparam("most"))
+)
+_MANUAL = select(source.c.manual_cadence).where(source.c.source_id == bindparam("of"))
+
+
 def read_stats(connection: Connection, source_id: str) -> dict[str, Any] | None:
     """Return all that `source_stats` holds of a source, or None."""
-    row = connection.execute(select(stats).where(stats.c.source_id == source_id)).first()
+    row = connection.execute(_READ, {"of": source_id}).first()
     return None if row is None else dict(row._mapping)
 
 
 def lock_stats(connection: Connection, source_id: str) -> dict[str, Any] | None:
     """Return what `read_stats` does, and keep others from changing it until the transaction ends."""
-    row = connection.execute(select(stats).where(stats.c.source_id == source_id).with_for_update()).first()
+    row = connection.execute(_LOCKED, {"of": source_id}).first()
     return None if row is None else dict(row._mapping)
 
 
 def distinct_publications(connection: Connection, source_id: str, limit: int) -> list[dict[str, Any]]:
     """Return the newest entries of a source, one a second: what came in one push is one publication."""
-    query = (
-        select(
-            entry.c.published_at,
-            func.max(entry.c.entry_id).label("entry_id"),
-            func.max(entry.c.title).label("title"),
-            func.count().label("entries"),
-        )
-        .where(entry.c.source_id == source_id)
-        .group_by(entry.c.published_at)
-        .order_by(entry.c.published_at.desc())
-        .limit(limit)
-    )
-    return [dict(row._mapping) for row in connection.execute(query)]
+    found = connection.execute(_PUBLICATIONS, {"of": source_id, "most": limit})
+    return [dict(row._mapping) for row in found]
 
 
 def count_check(connection: Connection, source_id: str, source_type: str, *, hit: bool, failed: bool, now: int) -> None:
@@ -52,37 +76,44 @@ def count_check(connection: Connection, source_id: str, source_type: str, *, hit
 
     A failure adds to the failures in a row, a success ends them.
     """
+    failures = {"hit": int(hit), "failed": int(failed)}
+    given = {"source_id": source_id, "source_type": source_type, "moment": now, **failures}
+    connection.execute(_count_statement(connection.dialect.name), given)
+
+
+@cache
+def _count_statement(dialect: str) -> Executable:
+    """Return the statement that counts a check, in the words of a database."""
+    moment, hit = bindparam("moment", type_=BigInteger), bindparam("hit", type_=Integer)
+    failed = bindparam("failed", type_=Integer)
     new = {
-        "source_id": source_id,
-        "source_type": source_type,
+        "source_id": bindparam("source_id"),
+        "source_type": bindparam("source_type"),
         "frequency_type": "daily",
         "cadence": "P2",
         "check_count": 1,
-        "hit_count": int(hit),
-        "fail_count": int(failed),
-        "last_check_at": now,
-        "created_at": now,
-        "updated_at": now,
+        "hit_count": hit,
+        "fail_count": failed,
+        "last_check_at": moment,
+        "created_at": moment,
+        "updated_at": moment,
     }
     changed = {
         "check_count": stats.c.check_count + 1,
-        "hit_count": stats.c.hit_count + int(hit),
-        "fail_count": stats.c.fail_count + 1 if failed else 0,
-        "last_check_at": now,
-        "updated_at": now,
+        "hit_count": stats.c.hit_count + hit,
+        "fail_count": (stats.c.fail_count + 1) * failed,
+        "last_check_at": moment,
+        "updated_at": moment,
     }
-    if connection.dialect.name in ("mysql", "mariadb"):
-        connection.execute(mysql.insert(stats).values(new).on_duplicate_key_update(changed))
-    else:
-        dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
-        connection.execute(
-            dialect.insert(stats).values(new).on_conflict_do_update(index_elements=["source_id"], set_=changed)
-        )
+    if dialect in ("mysql", "mariadb"):
+        return mysql.insert(stats).values(new).on_duplicate_key_update(changed)
+    own = postgresql if dialect == "postgresql" else sqlite
+    return own.insert(stats).values(new).on_conflict_do_update(index_elements=["source_id"], set_=changed)
 
 
 def write_stats(connection: Connection, source_id: str, values: Mapping[str, Any]) -> None:
     """Set columns of a source's row."""
-    connection.execute(update(stats).where(stats.c.source_id == source_id).values(**values))
+    connection.execute(_WRITE, {"of": source_id, **values})
 
 
 def add_stats(connection: Connection, rows: Sequence[tuple[str, str, int]], now: int) -> None:
@@ -215,7 +246,7 @@ def _groups(connection: Connection, column: Any, where: Sequence[Any]) -> dict[s
 
 def manual_cadence(connection: Connection, source_id: str) -> str | None:
     """Return the cadence that a person gave a source, or None for a source that nobody added."""
-    return connection.execute(select(source.c.manual_cadence).where(source.c.source_id == source_id)).scalar()
+    return connection.execute(_MANUAL, {"of": source_id}).scalar()
 
 
 def with_sources(

@@ -1,0 +1,185 @@
+"""What sources send, read into entries; addresses, lists and OPML; names of failures."""
+
+from __future__ import annotations
+
+from zoneinfo import ZoneInfo
+
+import httpx
+import pytest
+
+from douban_pipeline.core.errors import ProblemsError, SourceError
+from douban_pipeline.feeds.clients import lists, opml
+from douban_pipeline.feeds.clients.addresses import admission, is_private
+from douban_pipeline.feeds.clients.fetching import gate_name, max_age
+from douban_pipeline.feeds.clients.syndication import ParsedFeed, parse_feed
+from douban_pipeline.feeds.clients.values import at_path, credible, link_of, moment_of, plain
+from douban_pipeline.feeds.failures import CANONICAL, FeedRefused, PrivateAddress, canonical_message
+from douban_pipeline.feeds.types import Source, SourceKind
+from douban_pipeline_tests.feeds.stage import START
+
+ZONE = ZoneInfo("Asia/Shanghai")
+
+
+def rss(items: str, head: str = '<?xml version="1.0" encoding="utf-8"?>') -> bytes:
+    return f'{head}<rss version="2.0"><channel><title>频道</title>{items}</channel></rss>'.encode()
+
+
+def parsed(body: bytes, most: int = 500, kind: str = "application/rss+xml") -> ParsedFeed:
+    return parse_feed("host", body, kind, "http://example.com/feed", now=START, most=most)
+
+
+def test_times_that_cannot_be_are_left_out() -> None:
+    dates = ["Thu, 01 Jan 1970 00:00:00 GMT", "Fri, 01 Jan 2100 00:00:00 GMT", "gestern"]
+    dates.append("Mon, 16 Nov 2026 10:00:00 +0800")
+    body = rss("".join(f"<item><guid>{n}</guid><pubDate>{date}</pubDate></item>" for n, date in enumerate(dates)))
+    times = [entry.published_at for entry in parsed(body).entries]
+    assert times[:3] == [None, None, None]
+    assert times[3] == 1_794_794_400
+
+
+def test_text_is_plain_and_links_are_absolute_and_harmless() -> None:
+    body = rss(
+        "<item><title>&lt;b&gt;A &amp;amp; B&lt;/b&gt;</title><link>/a</link></item>"
+        "<item><title>x</title><link>javascript:alert(1)</link><guid>2</guid></item>"
+    )
+    first, second = parsed(body).entries
+    assert (first.title, first.link) == ("A & B", "http://example.com/a")
+    assert second.link == ""
+
+
+def test_a_feed_of_a_hundred_thousand_items_is_cut_before_it_is_parsed() -> None:
+    found = parsed(rss("<item><guid>x</guid></item>" * 100_000), most=50)
+    assert len(found.entries) == 50
+    assert found.left_out == 99_950
+
+
+def test_a_wrong_encoding_is_read_all_the_same() -> None:
+    body = rss("<item><title>中文标题</title></item>").decode().encode("gbk").replace(b"utf-8", b"gbk")
+    assert parsed(body, kind="application/rss+xml; charset=iso-8859-1").entries[0].title
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"   ",
+        b"<!doctype html><html><body>hi",
+        b'{"error": 1}',
+        b"{broken",
+        b'<?xml version="1.0"?><rss version="2.0"><chan',
+        b'<!DOCTYPE x [<!ENTITY a "b">]><rss version="2.0"><channel/></rss>',
+        b"\x00\x01\x02\xff" * 100,
+    ],
+)
+def test_what_is_no_feed_is_refused_with_a_reason(body: bytes) -> None:
+    with pytest.raises(FeedRefused, match="feed"):
+        parsed(body)
+
+
+def test_an_empty_feed_is_a_feed() -> None:
+    assert parsed(rss("")).entries == ()
+
+
+def test_videos_need_their_list() -> None:
+    row = '{"vod_id": "7", "vod_name": "剧", "vod_time": "2026-11-18 09:00:00", "vod_remarks": "第3集"}'
+    body = f'{{"code": 1, "list": [{row}, {{"no": 1}}]}}'.encode()
+    [video] = lists.parse_videos("host", body, "", now=START, zone=ZONE, most=10).entries
+    assert (video.guid, video.title, video.edit_publishes) == ("7", "剧", True)
+    assert video.published_at is None or video.published_at > 1_790_000_000
+    for wrong in (b'{"code": 0, "msg": "no"}', b'{"code": 1, "list": [{"id": 1}]}', b"[]", b"<html>"):
+        with pytest.raises(SourceError):
+            lists.parse_videos("host", wrong, "", now=START, zone=ZONE, most=10)
+
+
+def test_the_newest_videos_are_asked_for_unless_the_address_says_otherwise() -> None:
+    assert lists.videos_url("http://a.com/api.php/provide/vod/") == "http://a.com/api.php/provide/vod/?ac=list&pg=1"
+    assert "ac=detail" in lists.videos_url("http://a.com/vod?ac=detail&h=24")
+
+
+def test_any_list_is_read_by_its_paths() -> None:
+    body = b'{"d": {"rows": [{"k": {"no": 5}, "t": "T", "at": "2026-11-18T09:00:00"}, 7]}}'
+    options = {"path": "d.rows", "id": "k.no", "title": "t", "time": "at"}
+    found = lists.parse_list("host", body, "http://a.com/", options, now=START, zone=ZONE, most=10)
+    assert (found.entries[0].guid, found.entries[0].title) == ("5", "T")
+    for options in ({"path": "nowhere"}, {"path": "d.rows", "id": "x", "title": "y", "link": "z"}):
+        with pytest.raises(FeedRefused):
+            lists.parse_list("host", body, "http://a.com/", options, now=START, zone=ZONE, most=10)
+
+
+@pytest.mark.parametrize(
+    ("address", "private"),
+    [
+        ("127.0.0.1", True),
+        ("10.1.2.3", True),
+        ("169.254.169.254", True),
+        ("::1", True),
+        ("::ffff:192.168.1.1", True),
+        ("64:ff9b::a00:1", True),
+        ("2002:a00:1::", True),
+        ("fe80::1%eth0", True),
+        ("224.0.0.1", True),
+        ("100.64.0.1", True),
+        ("nonsense", True),
+        ("8.8.8.8", False),
+        ("2606:4700::1111", False),
+    ],
+)
+def test_which_addresses_are_private(address: str, private: bool) -> None:
+    assert is_private(address) is private
+
+
+@pytest.mark.parametrize("url", ["http://2130706433/", "http://localhost/", "http://[::1]:80/", "file:///etc/passwd"])
+def test_private_addresses_are_not_admitted_however_they_are_written(url: str) -> None:
+    with pytest.raises(PrivateAddress):
+        admission("host", allow_private=False)(httpx.URL(url), None)
+
+
+def test_a_name_that_turns_out_to_be_private_is_refused_once_connected(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("douban_pipeline.feeds.clients.addresses.getproxies", dict)
+    admit = admission("host", allow_private=False)
+    admit(httpx.URL("http://public.example/"), "8.8.8.8")
+    with pytest.raises(PrivateAddress):
+        admit(httpx.URL("http://rebound.example/"), "10.0.0.1")
+    admission("host", allow_private=True)(httpx.URL("http://home.example/"), "10.0.0.1")
+
+
+def test_opml_goes_out_and_comes_back() -> None:
+    sources = [
+        Source("rss-1", SourceKind.RSS, "http://a.com/?x=1&y=2", "甲 & 乙"),
+        Source("maccms-1", SourceKind.MACCMS, "http://b.com/"),
+    ]
+    [found] = opml.read_opml(opml.write_opml(sources))
+    assert (found.url, found.title) == ("http://a.com/?x=1&y=2", "甲 & 乙")
+
+
+@pytest.mark.parametrize("text", ["", "<html/>", "<opml", '<!DOCTYPE o [<!ENTITY a "b">]><opml/>', " " * 5_000_001])
+def test_what_is_no_opml_is_refused(text: str) -> None:
+    with pytest.raises(ProblemsError, match="OPML"):
+        opml.read_opml(text)
+
+
+def test_opml_s_folders_are_followed_and_addresses_taken_once() -> None:
+    outline = '<outline text="夹"><outline xmlUrl="http://a.com/" text="A"/></outline><outline XMLURL="http://a.com/"/>'
+    assert [each.title for each in opml.read_opml(f"<opml><body>{outline}</body></opml>")] == ["A"]
+
+
+def test_names_of_failures_hold_no_word_by_chance() -> None:
+    for name in CANONICAL:
+        assert canonical_message(name) == name
+        assert "rate" not in name or "429" in name
+    assert canonical_message("HTTP 503; Retry-After") == "HTTP 5xx"
+    assert canonical_message("") == ""
+
+
+def test_values_are_read_carefully() -> None:
+    assert plain("<script>x</script> a\x00 &lt;b&gt;  c") == "a <b> c"
+    assert link_of("//cdn.example.com/x", "https://a.com/") == "https://cdn.example.com/x"
+    assert link_of("http://[bad", "") == ""
+    assert moment_of("1795000000000", ZONE) == 1_795_000_000
+    assert moment_of("2026-11-18 08:00:00", ZONE) == moment_of("2026-11-18T00:00:00+00:00", ZONE)
+    assert moment_of("soon", ZONE) is None
+    assert credible(START + 3 * 86_400, START) is None
+    assert at_path({"a": [{"b": 1}]}, "a.0.b") == 1
+    assert max_age({"cache-control": "public, max-age=60"}) == 60
+    assert max_age({"cache-control": "no-cache, max-age=60"}) is None
+    assert len(gate_name("a" * 200)) <= 32

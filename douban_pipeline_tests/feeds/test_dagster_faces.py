@@ -1,0 +1,190 @@
+"""The code location: its assets, checks, jobs of people and sensor, through Dagster, on a real server and database."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import pytest
+from sqlalchemy import insert, update
+
+from douban_pipeline.demo.feed_server import Channel
+from douban_pipeline.feeds.alerts import alert_unauthorised
+from douban_pipeline.feeds.checks import checks
+from douban_pipeline.feeds.definitions import build_defs
+from douban_pipeline.feeds.resources import POOL_LIMITS
+from douban_pipeline.feeds.sensors import due_feeds_sensor, idle_reason
+from douban_pipeline.feeds.store import sources
+from douban_pipeline.feeds.store.tables import entry, poll, stats
+from douban_pipeline.feeds.types import SourceState
+from douban_pipeline_tests.feeds.stage import DAY, HOUR, START, Stage, hourly, stage
+
+
+@pytest.fixture
+def at(tmp_path: Path) -> Iterator[Stage]:
+    channels = {
+        "news": Channel("rss", hourly(12), "新闻"),
+        "site": Channel("maccms", hourly(4), "资源站"),
+        "login": Channel("rss", hourly(2), fault="unauthorised"),
+    }
+    with stage(tmp_path, channels, profile="budget") as opened:
+        yield opened
+
+
+@pytest.fixture
+def instance() -> Iterator[dg.DagsterInstance]:
+    with dg.DagsterInstance.ephemeral() as opened:
+        yield opened
+
+
+def run(at: Stage, instance: dg.DagsterInstance, job: str, **config: Any) -> dg.ExecuteInProcessResult:
+    defs = build_defs(settings=at.services.settings, resource_overrides={"services": at.services})
+    ops = {name: {"config": values} for name, values in config.items()}
+    found = defs.get_repository_def().get_job(job)
+    return found.execute_in_process(instance=instance, raise_on_error=False, run_config={"ops": ops})
+
+
+def outcome(result: dg.ExecuteInProcessResult) -> dict[str, bool]:
+    return {each.check_name: each.passed for each in result.get_asset_check_evaluations()}
+
+
+def metadata(result: dg.ExecuteInProcessResult, asset: str) -> dict[str, Any]:
+    [found] = result.asset_materializations_for_node(asset)
+    return {name: value.value for name, value in found.metadata.items()}
+
+
+def test_sources_are_followed_polled_analysed_and_shown(at: Stage, instance: dg.DagsterInstance) -> None:
+    given = [{"url": at.server.url("news")}, {"url": at.server.url("site"), "kind": "maccms", "title": "资源站"}]
+    given.append({"url": at.server.url("login"), "title": "<b>登录</b>"})
+    assert run(at, instance, "follow_sources", store_sources={"sources": given}).success
+    with at.services.engine.connect() as connection:
+        assert not sources.all_sources(connection)  # a dry run by default
+    assert run(at, instance, "follow_sources", store_sources={"sources": given, "dry_run": False}).success
+    at.make_due()
+    polled = run(at, instance, "poll_feeds")
+    assert polled.success
+    found = metadata(polled, "feed_polls")
+    assert (found["polled"], found["hit"], found["failed"]) == (3, 2, 1)
+    assert metadata(polled, "feed_entries")["entries"] == 12 + 3
+    assert outcome(polled) == {
+        "no_source_starved": True,
+        "hosts_within_limits": True,
+        "errors_explained": False,
+        "hit_rate_in_range": True,
+        "entries_not_doubled": True,
+    }
+    reviewed = run(at, instance, "review_feeds")
+    assert reviewed.success
+    assert metadata(reviewed, "feed_cadence")["budget_polls_a_day"] == 72
+    page = Path(metadata(reviewed, "feeds_page")["path"]).read_text(encoding="utf-8")
+    assert "新闻" in page
+    assert "&lt;b&gt;登录" in page
+    assert "<b>登录" not in page
+    assert 'svg class="hours"' in page
+
+
+def test_people_pause_resume_poll_and_import(at: Stage, instance: dg.DagsterInstance) -> None:
+    [news] = at.follow("news")
+    assert not run(at, instance, "pause_sources", change_states={"sources": ["news"], "dry_run": False}).success
+    reason = {"sources": ["news"], "dry_run": False, "reason": "改版"}
+    assert run(at, instance, "pause_sources", change_states=reason).success
+    assert at.source(news)["state"] == SourceState.PAUSED.value
+    at.clock.at += 10 * DAY
+    assert at.poll().polled == 0
+    assert run(
+        at, instance, "pause_sources", change_states={"sources": [news], "dry_run": False, "resume": True}
+    ).success
+    at.poll()
+    # Asked a second time although it is not due.
+    assert run(at, instance, "poll_sources_now", poll_now={"sources": ["news"]}).success
+    assert at.stats(news)["check_count"] == 2
+    assert not run(at, instance, "poll_sources_now", poll_now={"sources": ["nobody"]}).success
+    outline = f'<opml><body><outline xmlUrl="{at.server.url("site")}" text="S"/></body></opml>'
+    assert run(at, instance, "import_opml", take_opml={"opml": outline, "dry_run": False}).success
+    with at.services.engine.connect() as connection:
+        assert [each.title for each in sources.all_sources(connection)] == ["S", "news"]
+
+
+def test_the_sensor_says_why_it_does_not_launch_and_how_many_are_due(at: Stage, instance: dg.DagsterInstance) -> None:
+    def tick() -> Any:
+        context = dg.build_sensor_context(instance=instance, resources={"services": at.services})
+        return due_feeds_sensor(context)
+
+    assert "no source is due" in tick().skip_message
+    [news] = at.follow("news")
+    with at.services.engine.begin() as connection:
+        connection.execute(update(stats).values(next_due_at=START - 5))
+    assert "1 sources are due, the first for 5 s" in tick().skip_message
+    at.clock.at += 60
+    request = tick()
+    assert request.tags["feeds/due"] == "1"
+    with at.services.engine.begin() as connection:
+        connection.execute(update(stats).where(stats.c.source_id == news).values(next_due_at=START + HOUR))
+    assert "the next is due at 2026-" in tick().skip_message
+    assert idle_reason(20, 0) is None
+    assert idle_reason(0, 999) == "no source is due"
+
+
+def test_checks_find_what_was_planted(at: Stage, instance: dg.DagsterInstance) -> None:
+    [news] = at.follow("news")
+    at.poll()
+    row = {
+        **dict.fromkeys(("guid", "link", "summary"), "x"),
+        "source_id": news,
+        "link_hash": "l",
+        "content_hash": "c",
+        "published_at": START,
+        "found_at": START,
+        "updated_at": START,
+    }
+    polls = {"source_id": news, "host": "h", "at": START, "outcome": "hit"}
+    with at.services.engine.begin() as connection:
+        connection.execute(insert(entry), [{**row, "guid_hash": "1"}, {**row, "guid_hash": "2"}])
+        connection.execute(insert(poll), [polls] * 250)
+        late = {"next_due_at": START - DAY, "fail_count": 4, "error_kind": "other failure", "last_error": "?"}
+        connection.execute(update(stats).values(**late, lease_until=START + HOUR // 2))
+    limited = at.services.settings.model_copy(update={"requests_per_minute": 100})
+    object.__setattr__(at.services, "settings", limited)
+    result = run(at, instance, "poll_feeds")
+    assert outcome(result) == dict.fromkeys(outcome(result), False) | {"entries_not_doubled": False}
+    assert len(outcome(result)) == 5
+    assert not result.success  # doubled entries are an error; the others only warn
+
+
+def test_people_are_told_once_of_a_login_that_is_wanted(at: Stage) -> None:
+    at.follow("login")
+    for _ in range(2):
+        at.poll()
+        at.make_due()
+    assert alert_unauthorised(at.services) == []
+    at.poll()
+    [told] = alert_unauthorised(at.services)
+    assert "login" in told
+    assert alert_unauthorised(at.services) == []
+    at.server.channels["login"] = Channel("rss", hourly(2))
+    at.make_due()
+    at.poll()
+    assert alert_unauthorised(at.services) == []
+
+
+def test_old_polls_and_answers_go_and_entries_stay(at: Stage, instance: dg.DagsterInstance) -> None:
+    [news] = at.follow("news")
+    at.poll()
+    at.clock.sleep(timedelta(days=31).total_seconds())
+    assert run(at, instance, "prune_feeds").success
+    assert at.polls(news) == []
+    assert len(at.entries(news)) == 12
+
+
+def test_the_location_loads_and_its_runs_carry_its_name() -> None:
+    from douban_pipeline.locations.feeds import defs
+
+    repository = defs.get_repository_def()
+    names = {job for job in repository.job_names if not job.startswith("__")}
+    assert names >= {"poll_feeds", "review_feeds", "follow_sources", "pause_sources", "poll_sources_now", "import_opml"}
+    assert all(repository.get_job(job).tags["system"] == "feeds" for job in names)
+    assert all(pool.startswith("feeds_") for pool in POOL_LIMITS)
+    assert {spec.name for check in checks for spec in check.check_specs} >= {"no_source_starved", "entries_not_doubled"}
