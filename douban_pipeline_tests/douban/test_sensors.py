@@ -10,6 +10,7 @@ import dagster as dg
 import pytest
 from sqlalchemy.exc import OperationalError
 
+from douban_pipeline.douban.chain.linking.ordered import RecheckOrder, order_rechecks
 from douban_pipeline.douban.definitions import build_defs
 from douban_pipeline.douban.jobs import CHAIN, chain_runs_under_way, shard_range_tags
 from douban_pipeline.douban.review.recording.record import record
@@ -17,7 +18,7 @@ from douban_pipeline.douban.schedules import schedules_for
 from douban_pipeline.douban.sensors import due_videos_sensor, intake_sensor
 from douban_pipeline.douban.services import open_services
 from douban_pipeline.douban.store.decisions import Decision
-from douban_pipeline.douban.store.states import DecisionAction
+from douban_pipeline.douban.store.states import DecisionAction, TaskStage
 from douban_pipeline_tests.harness.fixtures.clocks import START
 from douban_pipeline_tests.harness.fixtures.library import GivenSettings, Library, build_library, video
 from douban_pipeline_tests.harness.fixtures.locations import add_run, daily_digest, foreign
@@ -142,6 +143,18 @@ def test_the_weekly_backfill_begins_in_an_active_hour(hours: tuple[int, ...], cr
         next(each.cron_schedule for each in schedules_for("Asia/Shanghai", hours) if each.name == "weekly_backfill")
         == cron
     )
+
+
+def test_a_recheck_that_a_person_ordered_is_run_at_once(library: Library, instance: dg.DagsterInstance) -> None:
+    library.clock.advance(days=-1)
+    library.set_state(7, vod_douban_id=90_000_101, douban_review_status="CONFIRMED")
+    assert tick(due_videos_sensor, library, instance) == "nothing is due"
+    order = RecheckOrder("小王", "读者说不对", vod_ids=[7])
+    order_rechecks(library.services, order, run_id="r", dry_run=False)
+    assert [request.partition_key for request in tick(due_videos_sensor, library, instance)] == ["07"]
+    # Not while a run has it.
+    library.queue().lease([7], TaskStage.SEARCH, limit=1)
+    assert tick(due_videos_sensor, library, instance) == "nothing is due"
 
 
 def test_nothing_due_is_said(library: Library, instance: dg.DagsterInstance) -> None:

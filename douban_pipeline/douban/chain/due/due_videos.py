@@ -120,7 +120,7 @@ class DueVideos:
         return conditions
 
     def overview(self) -> list[ShardDue]:
-        """Return the shards with work, a person's decisions first, then who waits longest; four indexed queries.
+        """Return the shards with work, a person's decisions first, then who waits longest; five indexed queries.
 
         What they read does not grow with the library or with a backlog: the first due video of each shard and
         category, and what came due lately. A decision that waits for a source counts from its time on; so does a task
