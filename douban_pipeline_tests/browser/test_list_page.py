@@ -165,14 +165,14 @@ def test_links_lead_where_they_should_and_outside_text_stays_a_part(opened: Page
 
 def test_batches_are_about_what_is_selected_on_any_page(opened: Page) -> None:
     batch = opened.locator("#list-batch a")
-    expect(batch).to_have_text("批量（本页 50 部）")
+    expect(batch).to_have_text("批量（本页 50 项）")
     opened.get_by_label("选中 7", exact=True).check()
     opened.get_by_label("下一页").click()
     opened.get_by_label("选中 60", exact=True).check()
-    expect(batch).to_have_text("批量（已选 2 部）")
+    expect(batch).to_have_text("批量（已选 2 项）")
     assert batch.get_attribute("href") == "https://dagster.example.org/batch?ids=%5B7%2C%2060%5D"
     opened.get_by_role("button", name="取消选择").click()
-    expect(batch).to_have_text("批量（本页 50 部）")
+    expect(batch).to_have_text("批量（本页 50 项）")
 
 
 def test_without_scripts_the_first_rows_are_there(browser: Browser, folder: Path) -> None:

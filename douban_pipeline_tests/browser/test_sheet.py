@@ -77,6 +77,34 @@ def test_every_key_comes_to_the_decision_it_says(page: Page, library: Library, v
         clear(page)
 
 
+def test_the_synopsis_is_locked_beside_any_other_choice_and_alone(page: Page, library: Library, tmp_path: Path):
+    with_locked = [Case(5, {"vod_name": "乙"}, {"intro_locked": True}), Case(4, {"vod_name": "甲", "vod_hits": 9_000})]
+    seen = open_sheet(page, stocked(library, with_locked), tmp_path)
+    expect(card(page, 5).get_by_text("简介已锁定")).to_be_visible()
+    press(page, "1s")
+    chosen = {"vod_id": 4, "action": "choose", "douban_id": 90_000_004, "verdict_id": seen[4]}
+    assert config_of(page)["decisions"] == [chosen, {"vod_id": 4, "action": "lock_intro"}]
+    expect(card(page, 4).locator(".chosen")).to_contain_text("锁定简介")
+    clear_all(page)
+    press(page, "js")
+    assert config_of(page)["decisions"] == [{"vod_id": 5, "action": "unlock_intro"}]
+
+
+def clear_all(page: Page) -> None:
+    """Take everything back, whatever was chosen."""
+    while page.get_by_role("button", name="撤销").is_enabled():
+        press(page, "u")
+
+
+def test_the_subject_of_today_stands_beside_the_candidates(page: Page, library: Library, tmp_path: Path):
+    open_sheet(page, stocked(library, SIX), tmp_path)
+    head = card(page, 5).locator("th.current")
+    expect(head).to_contain_text("现有条目")
+    expect(head).to_contain_text(str(STANDING))
+    assert card(page, 5).locator("tbody tr").first.locator("td, th").count() == 7, "local, today's, five candidates"
+    assert card(page, 4).locator("th.current").count() == 0
+
+
 def clear(page: Page) -> None:
     """Take everything back."""
     while page.get_by_role("button", name="撤销").is_enabled():

@@ -240,11 +240,11 @@ function render(page, total) {
 
 /** Gives the batch links what they are about: the rows that are selected, or those of this page. */
 function batches() {
-  const ids = selected.size ? [...selected] : current.map((row) => row[places.get(list.key)]);
+  const ids = selected.size ? [...selected] : [...new Set(current.map((row) => row[places.get(list.key)]))];
   const taken = ids.slice(0, list.most);
   document.querySelectorAll("#list-batch a").forEach((made, place) => {
     const [text, address] = list.batch[place];
-    made.textContent = `${text}（${selected.size ? "已选" : "本页"} ${taken.length} 部）`;
+    made.textContent = `${text}（${selected.size ? "已选" : "本页"} ${taken.length} 项）`;
     made.href = (address.startsWith("/") ? list.ui : "") + address.replace("{ids}", taken.join("%2C%20"));
     made.hidden = !taken.length;
   });

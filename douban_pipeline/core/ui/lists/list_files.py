@@ -102,7 +102,10 @@ class _Writing:
         if len(self.first) < FIRST:
             self.first += rows[: FIRST - len(self.first)]
         frame = frame_of(self.page, rows)
-        self.filled.update(key for key in frame.columns if key not in self.filled and frame[key].map(_holds).any())
+        for column in self.page.columns:
+            nothing = (None, "", (), 0) if column.kind is ColumnKind.SUBJECT else (None, "", ())
+            if column.key not in self.filled and not frame[column.key].isin(nothing).all():
+                self.filled.add(column.key)
         for key, labels in self.labels.items():
             for word, times in frame[key].map(_words).explode().dropna().value_counts(sort=False).items():
                 labels.code(str(word))

@@ -107,7 +107,8 @@ function make() {
   const { reviewer, note } = choices.who;
   const rows = fresh.map((card) => card.row);
   byId("yaml").value = rows.length ? configOf(rows, reviewer, note) : "";
-  byId("summary").textContent = `${fresh.length} 条决定` + (reviewer.trim() ? "" : "。请先填写审核员，否则无法记录");
+  // A card that decides about the synopsis too has two lines.
+  byId("summary").textContent = `${rows.join("").split("\n").length - 1} 条决定` + (reviewer.trim() ? "" : "。请先填写审核员，否则无法记录");
   byId("summary").className = reviewer.trim() ? "" : "warn";
   const sent = chosen.length - fresh.length;
   byId("sent").hidden = !sent;
