@@ -20,6 +20,11 @@ tags_of = partial(run_tags, SYSTEM)
 
 PERSON_TAGS = {**launchpad.PERSON_TAGS, **tags_of(launchpad.PERSON_TAGS["pipeline"])}
 
+OVERRIDE = (
+    "影片已在 CMS 中锁定（vod_lock = 1）仍要写入；默认拒绝 · Write although the site locked the row; refused otherwise."
+)
+"""Description of the field that all jobs have in which people decide what is written."""
+
 
 def services_resource(settings: Settings) -> dg.ConfigurableResource[Services]:
     """Return the resource ``services``: database, sources and settings of one process."""

@@ -25,6 +25,7 @@ from douban_pipeline.douban.store.tasks import (
     NOTE,
     ORDERED_INTRO_PRIORITY,
     ORDERED_PRIORITY,
+    OVERRIDE_CMS_LOCK,
     REVIEWER,
     NewTask,
     TaskQueue,
@@ -183,6 +184,8 @@ def task_of(decision: Decision) -> NewTask | None:
     """Return the task that applies a decision, or the sync that follows a new link; None if there is none."""
     vod_id, action = decision.vod_id, decision.action
     payload: dict[str, Any] = {DECISION: decision.decision_id}
+    if decision.override_cms_lock and not decision.linking:
+        payload[OVERRIDE_CMS_LOCK] = True
     if action is DecisionAction.redo_intro:
         payload |= {REVIEWER: decision.reviewer, NOTE: decision.note}
         return NewTask(vod_id, TaskType.AI_INTRO, TaskStage.INTRO, ORDERED_INTRO_PRIORITY, payload)

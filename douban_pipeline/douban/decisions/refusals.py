@@ -11,12 +11,12 @@ from douban_pipeline.douban.decisions.effects import target_of
 from douban_pipeline.douban.match_inputs import profile_of, subject_facts, video_facts
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.settings import Settings
-from douban_pipeline.douban.store.decisions import LINKING, Decision
+from douban_pipeline.douban.store.decisions import LINKING, WRITING, Decision
 from douban_pipeline.douban.store.states import DecisionAction, DecisionState, ReviewStatus
 from douban_pipeline.douban.store.tables import OwnTables
 from douban_pipeline.douban.store.videos import changed_since
 from douban_pipeline.douban.wording import ACTIONS
-from douban_pipeline.douban.writes.refusals import cms_lock_refusal
+from douban_pipeline.douban.writes.refusals import OVERRIDE_CMS_LOCK, SENTENCES, Reason, cms_lock_refusal
 from douban_pipeline.matching import HARD_REJECTS, compare
 
 _CHANGED = "记录决定之后影片资料已改变（片名、别名、年份、地区、导演、主演或分类），请核对后重新决定"
@@ -43,7 +43,7 @@ def decision_refusal(
         _lock_refusal(decision, row, state)
         or _changed_id_refusal(decision, row, state)
         or _no_link_refusal(decision.action, state, settings)
-        or _cms_lock_refusal(decision.action, row, settings)
+        or _cms_lock_refusal(decision, row, settings)
     )
 
 
@@ -99,12 +99,20 @@ def _no_link_refusal(action: DecisionAction, state: Mapping[Any, Any], settings:
     return None
 
 
-def _cms_lock_refusal(action: DecisionAction, row: Mapping[Any, Any], settings: Settings) -> str | None:
-    """Refuse a sync that the CMS's own lock would stop, before the decision locks the id."""
-    refusal = cms_lock_refusal(row, respect_vod_lock=settings.respect_vod_lock)
-    if action is DecisionAction.sync_now and refusal is not None:
-        return f"{refusal.sentence}，请先在 CMS 中解锁"
-    return None
+def _cms_lock_refusal(decision: Decision, row: Mapping[Any, Any], settings: Settings) -> str | None:
+    if decision.override_cms_lock or not writes_locked_row(decision, row, settings):
+        return None
+    return f"{SENTENCES[Reason.LOCKED_IN_CMS]}，{OVERRIDE_CMS_LOCK}"
+
+
+def writes_locked_row(decision: Decision, row: Mapping[Any, Any], settings: Settings) -> bool:
+    """Return whether a decision writes to a row that the site locked: to be refused, unless it says that it is meant.
+
+    What changes nothing but our state is allowed.
+    """
+    if decision.action not in WRITING or cms_lock_refusal(row, respect_vod_lock=settings.respect_vod_lock) is None:
+        return False
+    return decision.action in _ON_A_LINK or target_of(decision, row) != row["vod_douban_id"]
 
 
 def missing_link_refusal(connection: Connection, tables: OwnTables, decision: Decision) -> str | None:

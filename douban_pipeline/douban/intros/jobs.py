@@ -8,7 +8,7 @@ from douban_pipeline.dagster_kit.launchpad import person_job
 from douban_pipeline.douban.intros.author import ledger_of
 from douban_pipeline.douban.intros.ledger import costs_of
 from douban_pipeline.douban.intros.rewriting import RewriteResult, rewrite_intros
-from douban_pipeline.douban.resources import PERSON_TAGS
+from douban_pipeline.douban.resources import OVERRIDE, PERSON_TAGS
 from douban_pipeline.douban.services import Services
 
 RESULTS = {"written": "已写入", "shown": "仅预览", "refused": "未通过核对", "failed": "调用失败", "skipped": "跳过"}
@@ -22,6 +22,7 @@ class RedoConfig(dg.Config):
     dry_run: bool = Field(
         True, description="true 只预览 · true asks the model and only shows its texts; set false to write."
     )
+    override_cms_lock: bool = Field(False, description=OVERRIDE)
     vod_ids: list[int] = Field(default_factory=list, description="影片 · The videos (mac_vod.vod_id).")
 
 
@@ -35,6 +36,7 @@ def rewrite(context: dg.OpExecutionContext, config: RedoConfig, services: dg.Res
         note=config.note,
         run_id=context.run_id,
         dry_run=config.dry_run,
+        override_cms_lock=config.override_cms_lock,
     )
     taken = costs_of(ledger_of(services).of_run(context.run_id))
     context.log.info(f"{len(results)} intros handled, {taken.calls} calls, {taken.cost_usd:.4f} US dollars")

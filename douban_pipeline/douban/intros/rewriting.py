@@ -26,7 +26,7 @@ from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import ChangeState
 from douban_pipeline.douban.store.videos import state_rows
 from douban_pipeline.douban.writes.change_log import ChangeLog
-from douban_pipeline.douban.writes.refusals import subject_refusal
+from douban_pipeline.douban.writes.refusals import OVERRIDE_CMS_LOCK, cms_lock_refusal, subject_refusal
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,14 @@ class RewriteError(ProblemsError):
 
 
 def rewrite_intros(
-    services: Services, vod_ids: Sequence[int], *, reviewer: str, note: str, run_id: str, dry_run: bool
+    services: Services,
+    vod_ids: Sequence[int],
+    *,
+    reviewer: str,
+    note: str,
+    run_id: str,
+    dry_run: bool,
+    override_cms_lock: bool = False,
 ) -> list[RewriteResult]:
     """Have the intros of ``vod_ids`` written anew.
 
@@ -66,16 +73,24 @@ def rewrite_intros(
         note: Why, for the log.
         run_id: The Dagster run.
         dry_run: Ask and show, but write nothing.
+        override_cms_lock: Write to rows, too, that the site locked.
 
     Raises:
         RewriteError: Anything is wrong with the order; it names all problems, and the model was not asked.
     """
-    problems = list(_problems(services, vod_ids, reviewer, dry_run))
+    problems = list(_problems(services, vod_ids, reviewer, dry_run, override_cms_lock))
     if problems:
         raise RewriteError(problems)
     ledger = ledger_of(services)
     order = _RewriteOrder(
-        services, services.change_log(run_id), ledger, Author(services, ledger), reviewer, note, dry_run
+        services,
+        services.change_log(run_id),
+        ledger,
+        Author(services, ledger),
+        reviewer,
+        note,
+        dry_run,
+        override_cms_lock,
     )
     results: list[RewriteResult] = []
     closed = ""
@@ -91,7 +106,9 @@ def rewrite_intros(
     return results
 
 
-def _problems(services: Services, vod_ids: Sequence[int], reviewer: str, dry_run: bool) -> Iterator[str]:
+def _problems(
+    services: Services, vod_ids: Sequence[int], reviewer: str, dry_run: bool, override_cms_lock: bool
+) -> Iterator[str]:
     settings = services.settings
     if not settings.ai_intros:
         yield INTROS_OFF
@@ -114,6 +131,10 @@ def _problems(services: Services, vod_ids: Sequence[int], reviewer: str, dry_run
             yield f"影片 {vod_id}：没有这部影片，请填写真实的 vod_id"
         elif refusal is not None:
             yield f"影片 {vod_id}：{refusal.sentence}"
+        elif not override_cms_lock:
+            locked = cms_lock_refusal(row, respect_vod_lock=settings.respect_vod_lock)
+            if locked is not None:
+                yield f"影片 {vod_id}：{locked.sentence}，{OVERRIDE_CMS_LOCK}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +148,7 @@ class _RewriteOrder:
     reviewer: str
     note: str
     dry_run: bool
+    override_cms_lock: bool
 
     def rewrite(self, vod_id: int) -> RewriteResult:
         row, state = self._read_rows(vod_id)
@@ -173,6 +195,7 @@ class _RewriteOrder:
             reason=self.note.strip()[:200] or "重写简介",
             operator=self.reviewer.strip()[:64],
             automatic=False,
+            override_cms_lock=self.override_cms_lock,
         )
         [outcome] = self.change_log.write([change])
         if outcome.state is ChangeState.APPLIED:

@@ -27,7 +27,7 @@ from douban_pipeline.douban.intros.ledger import IntroLedger, Occasion, violatio
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.sources.errors import SubjectMissing
 from douban_pipeline.douban.store.states import ChangeState, TaskStatus
-from douban_pipeline.douban.store.tasks import DECISION, NOTE, REVIEWER, Task, TaskQueue
+from douban_pipeline.douban.store.tasks import DECISION, NOTE, OVERRIDE_CMS_LOCK, REVIEWER, Task, TaskQueue
 from douban_pipeline.douban.store.videos import note_gone, state_rows
 from douban_pipeline.douban.writes.change_log import ChangeLog
 from douban_pipeline.douban.writes.changes import WriteOutcome
@@ -88,6 +88,7 @@ class IntroTask:
                 # Room is left for what is said of the model.
                 "reason": self.task.payload.get(NOTE, "")[:_MOST_NOTE] or "重写简介",
                 "automatic": False,
+                "override_cms_lock": overrides_cms_lock(self.task),
                 "decision_id": self.task.payload[DECISION],
             }
         return given
@@ -176,7 +177,7 @@ class IntroWriter:
             locked = cms_lock_refusal(row, respect_vod_lock=services.settings.respect_vod_lock)
             if state["intro_locked"] and not is_ordered(task):
                 yield from self._skip(task, row, Refusal.of(Reason.INTRO_LOCKED).sentence)
-            elif locked is not None and not is_ordered(task):
+            elif locked is not None and not overrides_cms_lock(task):
                 yield from self._skip(task, row, locked.sentence, defer=True)
             else:
                 yield IntroTask(task, row, state["vod_douban_id"], undone.get(task.vod_id, {}))
@@ -305,6 +306,11 @@ class IntroWriter:
 def is_ordered(task: Task) -> bool:
     """Return whether a person's decision queued a task."""
     return DECISION in task.payload
+
+
+def overrides_cms_lock(task: Task) -> bool:
+    """Return whether the person who ordered a task means it although the site locked the row."""
+    return bool(task.payload.get(OVERRIDE_CMS_LOCK))
 
 
 def _result(task: Task, row: RowMapping | None, result: str, text: str, **more: Any) -> IntroResult:

@@ -11,7 +11,7 @@ from douban_pipeline.core.ui.launchpad_links import launch_link
 from douban_pipeline.core.ui.presentation import subject_link, table
 from douban_pipeline.dagster_kit.launchpad import location_of, person_job
 from douban_pipeline.douban import links
-from douban_pipeline.douban.resources import PERSON_TAGS
+from douban_pipeline.douban.resources import OVERRIDE, PERSON_TAGS
 from douban_pipeline.douban.review.recording.record import Recording, record
 from douban_pipeline.douban.review.recording.replacement import replacement_rows, replacements
 from douban_pipeline.douban.services import Services
@@ -59,6 +59,7 @@ class DecisionRow(dg.Config):
         description="明知有冲突（片名、年份、类型、地区、导演对不上，或条目已属于另一部影片）仍要如此 · "
         "Mean it although something speaks against the subject.",
     )
+    override_cms_lock: bool = Field(False, description=OVERRIDE)
     verdict_id: int = Field(
         0,
         description="你看到的判定，由审核单填写；此后有了新判定则拒绝。0 为不检查 · "
@@ -224,6 +225,7 @@ _MANUAL = """\
 
 **检查。** `set_id` 和 `replace_and_lock` 的条目先向豆瓣查询，与影片对比；有冲突则拒绝，除非写明
 `accept_conflicts: true`。豆瓣此刻无法查询，或本次核对时间已用完，则先记录，执行时再核对。
+CMS 已锁定的影片（`vod_lock = 1`）不写入：会写 CMS 的决定都拒绝，除非写明 `override_cms_lock: true`；仅检查时也会说明。
 
 **记录。** 有误的行逐条拒绝并说明原因，其余照常记录。只要有一行被拒绝，运行就显示为失败，而“已记录”的都已记录。
 同一部影片可以有几条不矛盾的决定；相互矛盾的行都拒绝；新的决定取代尚未执行的、与之矛盾的旧决定。

@@ -30,6 +30,9 @@ NAMING = frozenset({DecisionAction.set_id, DecisionAction.replace_and_lock})
 _RELEASING = frozenset({DecisionAction.clear_id, DecisionAction.rematch, DecisionAction.unlock_id})
 """Actions after which an earlier choice of a subject no longer holds."""
 
+WRITING = LINKING | {DecisionAction.clear_id, DecisionAction.sync_now, DecisionAction.redo_intro}
+"""Actions that write to the CMS's row, which the CMS's own lock forbids."""
+
 _ON_THE_CURRENT_ID = frozenset({DecisionAction.clear_id, DecisionAction.sync_now, DecisionAction.redo_intro})
 UNLOCKING = frozenset({DecisionAction.unlock_id, DecisionAction.unlock_intro})
 """Actions that undo a lock: over many videos at once only for those who have the right."""
@@ -126,6 +129,7 @@ class Decision:
         days: Days to be ignored, for ``ignore``; 0 for ever.
         lock: Whether the id is locked too.
         accept_conflicts: Whether the reviewer knows what speaks against the subject, and means it.
+        override_cms_lock: Whether it is meant although the site locked the row (``vod_lock = 1``).
         verdict_id: The verdict the reviewer looked at.
         imported: Whether it came in a spreadsheet.
         note: Why; while requested empty where the launch's note says it.
@@ -144,6 +148,7 @@ class Decision:
     days: int = 0
     lock: bool = False
     accept_conflicts: bool = False
+    override_cms_lock: bool = False
     verdict_id: int = 0
     imported: bool = False
     note: str = ""
@@ -171,6 +176,7 @@ class Decision:
             days=row["days"],
             lock=row["lock"],
             accept_conflicts=row["accept_conflicts"],
+            override_cms_lock=row["override_cms_lock"],
             verdict_id=row["verdict_id"] or 0,
             imported=row["imported"],
             note=row["note"],
@@ -230,6 +236,7 @@ class Decision:
             self.accept_conflicts and self.linking,
         )
         same = ":".join([str(self.vod_id), str(self.action), *(str(int(number)) for number in numbers)])
+        same += "!" if self.override_cms_lock and self.action in WRITING else ""
         return same if self.douban_id or not self.rank else f"{same}#{self.rank}"
 
     def contradicts(self, other: Decision) -> bool:

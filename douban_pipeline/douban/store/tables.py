@@ -208,6 +208,8 @@ def own_tables(prefix: str) -> OwnTables:
         Column("accept_conflicts", Boolean, nullable=False, server_default=false()),
         # It came in a spreadsheet.
         Column("imported", Boolean, nullable=False, server_default=false()),
+        # Whether it is meant although the site locked the row.
+        Column("override_cms_lock", Boolean, nullable=False, server_default=false()),
         # What the reviewer looked at: the newest verdict then, and the row as it was recorded.
         Column("verdict_id", BigInteger),
         Column("fingerprint", String(32), nullable=False, server_default=text("''")),

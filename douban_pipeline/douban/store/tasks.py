@@ -44,6 +44,8 @@ OPEN = (TaskStatus.PENDING, TaskStatus.RUNNING)
 DECISION = "decision_id"
 FRESH = "fresh"
 """A sync that was ordered: Douban is asked anew, whatever the archive holds."""
+OVERRIDE_CMS_LOCK = "override_cms_lock"
+"""An order that is meant although the site locked the row."""
 REVIEWER = "reviewer"
 NOTE = "note"
 

@@ -153,6 +153,7 @@ def _decision(event: Event, zone: ZoneInfo, location: str) -> tuple[str, list[st
             ("并锁定", row["lock"]),
             (f"{row['days']} 天", row["days"]),
             ("接受冲突", row["accept_conflicts"]),
+            ("写入 CMS 锁定的行", row["override_cms_lock"]),
         )
         if given
     ]

@@ -12,7 +12,7 @@ from douban_pipeline.core.ui.launchpad_links import launch_link
 from douban_pipeline.core.ui.presentation import escaped
 from douban_pipeline.dagster_kit.launchpad import person_job
 from douban_pipeline.douban import links
-from douban_pipeline.douban.resources import PERSON_TAGS
+from douban_pipeline.douban.resources import OVERRIDE, PERSON_TAGS
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.undo.history import histories
 from douban_pipeline.douban.undo.history_page import history_page
@@ -61,6 +61,7 @@ class RevertConfig(dg.Config):
         description="从此时起写入的 · Written from then on: 2026-11-20 08:00 in the site's zone, or ISO with offset.",
     )
     until: str = Field("", description="此时之前写入的 · Written before then (not at it); same form.")
+    override_cms_lock: bool = Field(False, description=OVERRIDE)
     max_changes: int = Field(
         10_000, description="多于此数则不撤销 · Nothing is reverted where more changes than this are selected."
     )
@@ -70,7 +71,8 @@ def take_back(context: dg.OpExecutionContext, config: RevertConfig, services: dg
     """Revert the selected changes, or show what would happen."""
     services.ready()
     given = config.model_dump()
-    request = RevertRequest(**{name: value for name, value in given.items() if name != "dry_run"})
+    how = ("dry_run", "override_cms_lock")
+    request = RevertRequest(**{name: value for name, value in given.items() if name not in how})
     selection = selection_of(services, request)
     sought = looked_for(selection, services.settings.zone)
     context.log.info(f"looking for: {sought}")
@@ -85,6 +87,7 @@ def take_back(context: dg.OpExecutionContext, config: RevertConfig, services: dg
             operator=operator,
             reason=reason,
             dry_run=config.dry_run,
+            override_cms_lock=config.override_cms_lock,
             most=request.max_changes,
             progress=lambda done, total: context.log.info(f"{done} of {total} changes looked at"),
         )

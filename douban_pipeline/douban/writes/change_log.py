@@ -36,7 +36,13 @@ from douban_pipeline.douban.writes.changes import (
 )
 from douban_pipeline.douban.writes.conditional_update import ConditionalUpdates, ConditionalWrite, still_seen
 from douban_pipeline.douban.writes.intro_changes import INTRO
-from douban_pipeline.douban.writes.refusals import Reason, Refusal, automatic_write_refusal, changed_since_refusal
+from douban_pipeline.douban.writes.refusals import (
+    Reason,
+    Refusal,
+    automatic_write_refusal,
+    changed_since_refusal,
+    cms_lock_refusal,
+)
 
 LOST_AFTER = timedelta(hours=1)
 """A write is done seconds after it was prepared; what is still prepared after this long belongs to nobody."""
@@ -56,7 +62,7 @@ class ChangeLog:
         owner: This run's name, see `owner.owner_name`.
         run_id: The Dagster run, noted with every change.
         rule_version: The rules in force, noted with every change.
-        respect_vod_lock: Whether automatic changes leave rows with ``vod_lock = 1`` alone.
+        respect_vod_lock: Whether rows with ``vod_lock = 1`` are left alone, unless a change overrides that.
         batch_id: Groups the changes of one batch; a new one by default.
     """
 
@@ -81,7 +87,7 @@ class ChangeLog:
         self.run_id = run_id
         self.rule_version = rule_version
         self.respect_vod_lock = respect_vod_lock
-        self._updates = ConditionalUpdates(cms, tables, engine.dialect.name, respect_vod_lock)
+        self._updates = ConditionalUpdates(cms, tables, engine.dialect.name)
         self.batch_id = batch_id or uuid.uuid4().hex[:16]
 
     def write(self, changes: Sequence[Change]) -> list[WriteOutcome]:
@@ -166,6 +172,7 @@ class ChangeLog:
             read={**change.given, **change.old},
             seen=change.seen,
             automatic=change.automatic,
+            respect_vod_lock=self._respects_vod_lock(change),
             restores=change.action == RESTORE,
         )
         try:
@@ -175,6 +182,10 @@ class ChangeLog:
             refusal = Refusal.of(Reason.VALUE_DOES_NOT_FIT, error=error.orig)
             return WriteOutcome(change, change_id, ChangeState.REFUSED, refusal.sentence)
         return WriteOutcome(change, change_id, ChangeState.APPLIED) if written else self._refused(change, change_id)
+
+    def _respects_vod_lock(self, change: Change) -> bool:
+        """Return whether the site's lock of a row forbids a change. One that notes a text as it is may be made."""
+        return self.respect_vod_lock and not change.override_cms_lock and dict(change.new) != dict(change.old)
 
     def _apply_state(self, change: Change, change_id: int) -> WriteOutcome:
         """Return what becomes of a change of our state alone; `_settle` writes it."""
@@ -192,14 +203,17 @@ class ChangeLog:
             row = self.cms.rows(connection, [change.vod_id]).get(change.vod_id)
             state = state_rows(connection, self.tables, [change.vod_id]).get(change.vod_id)
         refusal = changed_since_refusal(row, state, read={**change.given, **change.old}, seen=change.seen)
+        respect_vod_lock = self._respects_vod_lock(change)
         if refusal is None and row is not None and change.automatic:
             refusal = automatic_write_refusal(
                 row,
                 state,
                 change.new,
                 restores=change.action == RESTORE,
-                respect_vod_lock=self.respect_vod_lock,
+                respect_vod_lock=respect_vod_lock,
             )
+        elif refusal is None and row is not None and change.new:
+            refusal = cms_lock_refusal(row, respect_vod_lock=respect_vod_lock)
         refusal = refusal or Refusal.of(Reason.CONDITIONS_CHANGED)
         return WriteOutcome(change, change_id, ChangeState.REFUSED, refusal.sentence)
 

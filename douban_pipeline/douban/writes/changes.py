@@ -33,7 +33,8 @@ class Change:
         state: Columns of our state row as they shall be once the write is applied.
         operator: `PIPELINE`, or the person who decided.
         reason: One sentence for people, in Chinese.
-        automatic: Whether locks forbid it; a person's decision is not automatic. A restore needs the lock.
+        automatic: Whether our locks forbid it; a person's decision is not automatic. A restore needs the lock.
+        override_cms_lock: Whether a person said that it is meant although the site locked the row.
         given: CMS columns on which the write depends though it leaves them alone, as they were read.
         seen: Columns of our state row on which it depends, as they were read: nothing is written once they differ.
         intro_id: The row of the intro that it writes, whose state follows the change's.
@@ -47,6 +48,7 @@ class Change:
     operator: str = PIPELINE
     reason: str = ""
     automatic: bool = True
+    override_cms_lock: bool = False
     given: Mapping[str, Any] = field(default_factory=dict)
     seen: Mapping[str, Any] = field(default_factory=dict)
     score: float | None = None

@@ -30,7 +30,8 @@ class ConditionalWrite:
         new: CMS columns as they shall be; at least one.
         read: CMS columns as they must still be, to the byte.
         seen: Columns of our state row as they must still be.
-        automatic: Whether locks forbid it.
+        automatic: Whether our locks forbid it.
+        respect_vod_lock: Whether the site's own lock of the row forbids it.
         restores: Whether it restores what a lock protects; see `_allowed`.
     """
 
@@ -39,11 +40,12 @@ class ConditionalWrite:
     read: Mapping[str, Any]
     seen: Mapping[str, Any]
     automatic: bool
+    respect_vod_lock: bool
     restores: bool
 
 
 _Compared = tuple[tuple[str, bool], ...]
-_Shape = tuple[tuple[str, ...], _Compared, _Compared, bool, bool]
+_Shape = tuple[tuple[str, ...], _Compared, _Compared, bool, bool, bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +56,11 @@ class ConditionalUpdates:
         cms: The CMS's tables.
         tables: Our tables.
         dialect: Name of the database's dialect.
-        respect_vod_lock: Whether automatic writes leave rows with ``vod_lock = 1`` alone.
     """
 
     cms: Cms
     tables: OwnTables
     dialect: str
-    respect_vod_lock: bool
     _statements: dict[_Shape, Update] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def execute(self, connection: Connection, write: ConditionalWrite) -> bool:
@@ -69,7 +69,8 @@ class ConditionalUpdates:
         Raises:
             DataError: A value does not fit its column.
         """
-        shape = (tuple(write.new), _shape(write.read), _shape(write.seen), write.automatic, write.restores)
+        flags = (write.automatic, write.respect_vod_lock, write.restores)
+        shape = (tuple(write.new), _shape(write.read), _shape(write.seen), *flags)
         statement = self._statements.get(shape)
         if statement is None:
             statement = self._statements[shape] = self._statement(write)
@@ -92,15 +93,8 @@ class ConditionalUpdates:
         conditions = [vod.c.vod_id == vod_id]
         conditions += [still_seen(self.tables, vod_id, seen)] if seen else []
         conditions += [self.cms.equals(name, operand, self.dialect) for name, operand in read.items()]
-        if write.automatic:
-            conditions += _allowed(
-                self.cms,
-                self.tables,
-                vod_id,
-                new,
-                restores=write.restores,
-                respect_vod_lock=self.respect_vod_lock,
-            )
+        conditions += [vod.c.vod_lock == 0] if write.respect_vod_lock else []
+        conditions += _allowed(self.tables, vod_id, new, restores=write.restores) if write.automatic else []
         return update(vod).where(*conditions).values(**new)
 
 
@@ -119,23 +113,15 @@ def _operand(part: str, column: str, value: Any, kind: TypeEngine[Any]) -> BindP
 
 
 def _allowed(
-    cms: Cms,
-    tables: OwnTables,
-    vod_id: int | ColumnElement[int],
-    new: Mapping[str, Any],
-    *,
-    restores: bool,
-    respect_vod_lock: bool,
+    tables: OwnTables, vod_id: int | ColumnElement[int], new: Mapping[str, Any], *, restores: bool
 ) -> list[ColumnElement[bool]]:
     """Return the conditions under which automation may write the columns ``new`` of a video.
 
     Args:
-        cms: The CMS's tables.
         tables: Our tables.
         vod_id: The video, or a placeholder for it.
         new: The columns and their values, or placeholders for them.
         restores: Whether it restores what a lock protects: then the lock must hold, else it must not.
-        respect_vod_lock: Whether rows with ``vod_lock = 1`` are left alone.
     """
     video = tables.video
     forbidden: list[ColumnElement[bool]] = [video.c.douban_review_status == ReviewStatus.IGNORED]
@@ -145,10 +131,7 @@ def _allowed(
         forbidden.append(~kept if restores else locked)
     if SYNOPSIS_COLUMNS & set(new):
         forbidden.append(video.c.intro_locked.is_not(True) if restores else video.c.intro_locked == true())
-    allowed = [~exists().where(and_(video.c.vod_id == vod_id, each)).correlate(None) for each in forbidden]
-    if respect_vod_lock:
-        allowed.append(cms.vod.c.vod_lock == 0)
-    return allowed
+    return [~exists().where(and_(video.c.vod_id == vod_id, each)).correlate(None) for each in forbidden]
 
 
 def still_seen(tables: OwnTables, vod_id: int | ColumnElement[int], seen: Mapping[str, Any]) -> ColumnElement[bool]:

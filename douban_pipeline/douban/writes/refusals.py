@@ -68,6 +68,9 @@ SENTENCES: Mapping[Reason, str] = {
 }
 """What people read for a reason; names in braces are values of `Refusal.of`."""
 
+OVERRIDE_CMS_LOCK = "请先在 CMS 中解锁；确认要写入请加 override_cms_lock: true"
+"""What people may do where the site's lock of a row refuses what they decided."""
+
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
@@ -90,7 +93,7 @@ def unlisted_refusal(row: Mapping[Any, Any] | None) -> Refusal | None:
 
 
 def cms_lock_refusal(row: Mapping[Any, Any], *, respect_vod_lock: bool) -> Refusal | None:
-    """Return why automation leaves a CMS row alone that the site locked, None where it does not."""
+    """Return why a CMS row is left alone that the site locked, None where it is not locked or that is no matter."""
     return Refusal.of(Reason.LOCKED_IN_CMS) if respect_vod_lock and row["vod_lock"] else None
 
 

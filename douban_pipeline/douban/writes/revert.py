@@ -50,12 +50,20 @@ class _RevertOrder:
         operator: The person.
         reason: A sentence.
         decision_id: The decision of which this is a part, if it is.
+        override_cms_lock: Whether rows that the site locked are written, too.
     """
 
     change_log: ChangeLog
     operator: str
     reason: str
     decision_id: int | None
+    override_cms_lock: bool
+
+    def plan(self, row: RowMapping, current: VideoRows) -> RevertStep:
+        """Return what becomes of a change; see `plan_revert`."""
+        respect = self.change_log.respect_vod_lock and not self.override_cms_lock
+        now = self.change_log.clock.now()
+        return plan_revert(row, current, reason=self.reason, now=now, respect_vod_lock=respect)
 
 
 @dataclass(slots=True)
@@ -74,6 +82,7 @@ def revert(
     reason: str,
     dry_run: bool,
     decision_id: int | None = None,
+    override_cms_lock: bool = False,
     most: int | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[RevertedChange]:
@@ -86,6 +95,7 @@ def revert(
         reason: Why, in a sentence.
         dry_run: Say what would happen, and write nothing.
         decision_id: The decision of which this is a part; it is noted with every change.
+        override_cms_lock: Write to rows, too, that the site locked.
         most: How many changes may be selected.
         progress: Called with how many of how many selected changes are done.
 
@@ -98,7 +108,7 @@ def revert(
     """
     with reading(change_log.engine) as connection:
         chosen = select_changes(connection, change_log.tables, selection, most=most)
-    order = _RevertOrder(change_log, operator, reason, decision_id)
+    order = _RevertOrder(change_log, operator, reason, decision_id, override_cms_lock)
     results: list[RevertedChange] = []
     done = 0
     for chunk in _chunks(chosen):
@@ -187,7 +197,7 @@ def _add_intros(
 def _steps(order: _RevertOrder, rows: Sequence[RowMapping], current: VideoRows) -> Iterator[RevertStep]:
     """Yield what becomes of each change if those before it are reverted as planned."""
     for row in rows:
-        step = plan_revert(row, current, reason=order.reason, now=order.change_log.clock.now())
+        step = order.plan(row, current)
         current = current.after(step)
         yield step
 
@@ -209,7 +219,7 @@ def _revert_all(
                 results += [_gone(row) for row in rows]
                 rows.clear()
                 continue
-            step = plan_revert(rows.pop(0), found, reason=order.reason, now=order.change_log.clock.now())
+            step = order.plan(rows.pop(0), found)
             current[vod_id] = found.after(step)
             steps.append(step)
         results += _write(order, steps, current) if not dry_run else [step.result for step in steps]
@@ -247,6 +257,7 @@ def _change(order: _RevertOrder, step: RevertStep) -> Change:
         operator=order.operator,
         reason=order.reason,
         automatic=False,
+        override_cms_lock=order.override_cms_lock,
         decision_id=order.decision_id,
         reverts_change_id=step.result.change_id,
     )

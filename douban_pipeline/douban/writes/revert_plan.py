@@ -10,7 +10,7 @@ from typing import Any
 from douban_pipeline.cms.maccms import in_recycle_bin
 from douban_pipeline.douban.store.states import BY_PEOPLE, ReviewStatus
 from douban_pipeline.douban.writes.changes import PIPELINE, RESTORE, decode
-from douban_pipeline.douban.writes.refusals import SYNOPSIS_COLUMNS
+from douban_pipeline.douban.writes.refusals import OVERRIDE_CMS_LOCK, SYNOPSIS_COLUMNS, cms_lock_refusal
 
 _RHYTHM = frozenset({"douban_last_sync_at", "douban_next_sync_at", "intro_ai_last_at"})
 """State that says when work was done; a revert does not turn back time."""
@@ -81,7 +81,9 @@ class RevertStep:
     writes: bool
 
 
-def plan_revert(row: Mapping[Any, Any], current: VideoRows, *, reason: str, now: datetime) -> RevertStep:
+def plan_revert(
+    row: Mapping[Any, Any], current: VideoRows, *, reason: str, now: datetime, respect_vod_lock: bool = False
+) -> RevertStep:
     """Return what reverting the change ``row`` comes to.
 
     Args:
@@ -89,6 +91,7 @@ def plan_revert(row: Mapping[Any, Any], current: VideoRows, *, reason: str, now:
         current: The current rows of its video.
         reason: Why it is reverted.
         now: The present moment.
+        respect_vod_lock: Whether a row that the site locked is left alone.
     """
     old, new = decode(row["old_values"]), decode(row["new_values"])
     by_machine = row["operator"] == PIPELINE and row["action"] != RESTORE
@@ -110,6 +113,9 @@ def plan_revert(row: Mapping[Any, Any], current: VideoRows, *, reason: str, now:
         writes = not skipped and bool(restored_state or not moved_on)
         skipped = skipped or ([] if writes else list(moved_on))
     why = _skip_reason(skipped, locked, confirmed, current.row, new, old)
+    forbidden = cms_lock_refusal(current.row, respect_vod_lock=respect_vod_lock)
+    if writes and forbidden is not None and not set(written).isdisjoint(restored):
+        writes, skipped, why = False, [*new], f"{forbidden.sentence}，{OVERRIDE_CMS_LOCK}"
     if not writes:
         result = RevertedChange(row["change_id"], row["vod_id"], (), tuple(skipped), why)
         return RevertStep(row, result, {}, {}, {}, {}, writes=False)

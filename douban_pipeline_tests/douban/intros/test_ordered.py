@@ -48,7 +48,7 @@ def test_an_order_is_applied_over_locks_and_whatever_was_tried_lately(room_every
     house = room_everywhere(linked(RIVER, 4, vod_lock=1))
     house.library.set_state(4, **LOCKED)
     assert house.run()["asked"] == 0, "nobody ordered it"
-    decision_id = order(house)
+    decision_id = order(house, override_cms_lock=True)
     assert decided(house) == [4]
     house.clock.advance(minutes=5)
     metadata = house.run()
@@ -66,10 +66,13 @@ def test_an_order_is_applied_over_locks_and_whatever_was_tried_lately(room_every
     assert house.failed_guards() == {}
     # Another order is another text, and taking it back says so of the decision.
     house.clock.advance(minutes=5)
-    order(house)
+    order(house, override_cms_lock=True)
     assert house.run()["asked"] == 1
     log = house.library.change_log("undo")
-    revert(log, ChangeSelection((house.changes()[-1]["change_id"],)), operator="王", reason="不好", dry_run=False)
+    selection = ChangeSelection((house.changes()[-1]["change_id"],))
+    [left] = revert(log, selection, operator="王", reason="不好", dry_run=False)
+    assert left.reason.startswith("影片已在 CMS 中锁定（vod_lock）")
+    revert(log, selection, operator="王", reason="不好", dry_run=False, override_cms_lock=True)
     assert decisions(house.library, "state") == ["applied", "reverted"]
     assert content_text(house.content(4)) == intro["intro_text"]
 

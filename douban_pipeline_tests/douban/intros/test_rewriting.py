@@ -86,7 +86,9 @@ def test_the_guard_holds_for_people_too(room):
 
 def test_a_row_that_the_cms_locked_is_written_on_a_persons_word(room):
     house = room(linked(RIVER, 4, vod_lock=1))
-    assert metadata_of(house.redo(4))["written"] == 1
+    refused = house.redo(4)
+    assert "影片已在 CMS 中锁定（vod_lock）" in Run(refused).failure
+    assert metadata_of(house.redo(4, override_cms_lock=True))["written"] == 1
 
 
 def test_an_unhealthy_source_ends_it_and_says_so(room):

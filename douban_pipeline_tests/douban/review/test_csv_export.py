@@ -112,7 +112,7 @@ def test_what_a_line_shows():
         "",
         "",
     ]
-    assert row[13:] == ["", "", "", "", "", "", "", "", "77"], "nothing is filled in beforehand"
+    assert row[13:] == [*[""] * 9, "77"], "nothing is filled in beforehand"
 
 
 def test_no_more_candidates_than_there_are_columns():

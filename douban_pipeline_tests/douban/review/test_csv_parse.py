@@ -142,17 +142,25 @@ def test_a_file_that_is_too_large(monkeypatch):
 @pytest.mark.parametrize(
     "header",
     [
-        "vod_id,action,douban_id,rank,days,lock,accept_conflicts,note,verdict_id",
-        "影片,决定,豆瓣ID,候选序号,天数,锁定,接受冲突,备注,判定ID",
-        " VOD_ID ,决 定,豆瓣 ID,候选 序号,天数,锁定,接受冲突,备注,verdict id",
-        "ｖｏｄ＿ｉｄ,Action,Douban-ID,Rank,Days,Lock,acceptConflicts,Note,VerdictID",
+        "vod_id,action,douban_id,rank,days,lock,accept_conflicts,override_cms_lock,note,verdict_id",
+        "影片,决定,豆瓣ID,候选序号,天数,锁定,接受冲突,写入CMS锁定,备注,判定ID",
+        " VOD_ID ,决 定,豆瓣 ID,候选 序号,天数,锁定,接受冲突,写入CMS 锁定,备注,verdict id",
+        "ｖｏｄ＿ｉｄ,Action,Douban-ID,Rank,Days,Lock,acceptConflicts,OverrideCmsLock,Note,VerdictID",
     ],
 )
 def test_columns_are_known_in_chinese_and_as_the_config_has_them(header):
-    found = parse(f"{header}\n4,choose,,2,,是,1,好,77\n")
+    found = parse(f"{header}\n4,choose,,2,,是,1,是,好,77\n")
     [decision] = found.decisions
     assert decision == Decision(
-        4, DecisionAction.choose, rank=2, lock=True, accept_conflicts=True, note="好", verdict_id=77, where="第 2 行"
+        4,
+        DecisionAction.choose,
+        rank=2,
+        lock=True,
+        accept_conflicts=True,
+        override_cms_lock=True,
+        note="好",
+        verdict_id=77,
+        where="第 2 行",
     )
 
 

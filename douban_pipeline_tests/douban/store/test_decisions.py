@@ -21,6 +21,8 @@ ROW: dict[str, Any] = {
     "lock": True,
     "days": 0,
     "accept_conflicts": False,
+    "override_cms_lock": False,
+    "imported": False,
     "verdict_id": None,
     "fingerprint": "f" * 32,
     "checked_at": None,
@@ -64,6 +66,7 @@ def test_what_means_nothing_for_an_action_makes_no_difference() -> None:
     assert replace(named, days=3, note="x", reviewer="小李", status=DecisionStatus.WAITING).identity == named.identity
     assert replace(named, lock=True).identity != named.identity
     assert replace(named, accept_conflicts=True).identity != named.identity
+    assert replace(named, override_cms_lock=True).identity != named.identity
     ignored = Decision(70, DecisionAction.ignore, days=3, accept_conflicts=True)
     assert ignored.identity == "70:ignore:0:0:3:0"
     assert replace(ignored, days=4).identity != ignored.identity

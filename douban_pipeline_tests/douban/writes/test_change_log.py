@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 
@@ -154,7 +155,9 @@ ID, SYNOPSIS, YEAR = ({"vod_douban_id": 5}, {"vod_content": "<p>新</p>"}, {"vod
     ],
     ids=str,
 )
-def test_locks_hold_against_automation_and_never_against_a_person(library, lock, new, refusal):
+def test_our_locks_hold_against_automation_and_the_cms_s_against_everybody_who_does_not_override_it(
+    library, lock, new, refusal
+):
     (library.set_cms if "vod_lock" in lock else library.set_state)(7, **lock)
     library.set_cms(8, vod_lock=0)
     old = {column: library.row(7)[column] for column in new}
@@ -163,9 +166,11 @@ def test_locks_hold_against_automation_and_never_against_a_person(library, lock,
     current = library.row(7)
     assert {column: current[column] for column in new} == (old if refusal else new)
 
-    [by_hand] = library.change_log().write(
-        [Change(7, "set_id", {c: current[c] for c in new}, new, operator="王", automatic=False)]
-    )
+    change = Change(7, "set_id", {c: current[c] for c in new}, new, operator="王", automatic=False)
+    if "vod_lock" in lock:
+        [by_hand] = library.change_log().write([change])
+        assert (by_hand.state, by_hand.reason) == (ChangeState.REFUSED, refusal)
+    [by_hand] = library.change_log().write([replace(change, override_cms_lock="vod_lock" in lock)])
     assert by_hand.state is ChangeState.APPLIED
     assert {column: library.row(7)[column] for column in new} == new
 

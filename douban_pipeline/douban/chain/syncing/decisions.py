@@ -26,6 +26,7 @@ from douban_pipeline.douban.store.videos import GONE, state_rows
 from douban_pipeline.douban.writes.change_log import ChangeLog
 from douban_pipeline.douban.writes.changes import Change
 from douban_pipeline.douban.writes.intro_changes import current_intros
+from douban_pipeline.douban.writes.refusals import cms_lock_refusal
 from douban_pipeline.douban.writes.revert import WITH_ITS_LINK, ChangeSelection, revert
 
 _REVERTED = "执行之后已被撤销"
@@ -191,6 +192,7 @@ class _DecisionApplier:
             operator=decision.reviewer,
             reason=decision.note or "审核决定",
             automatic=False,
+            override_cms_lock=decision.override_cms_lock,
             decision_id=decision.decision_id,
         )
         [outcome] = self.change_log.write([change])
@@ -220,6 +222,7 @@ class _DecisionApplier:
             reason=WITH_ITS_LINK,
             dry_run=False,
             decision_id=decision.decision_id,
+            override_cms_lock=decision.override_cms_lock,
         )
         return "；".join(f"简介（变更 {item.change_id}）未撤销：{item.reason}" for item in results if item.skipped)
 
@@ -229,6 +232,10 @@ class _DecisionApplier:
         status = DecisionStatus.QUEUED if queued else DecisionStatus.APPLIED
         settled = replace(decision, status=status, reason=note)
         task = task_of(decision) if self.services.settings.works_on(row["type_id"]) else None
+        locked = cms_lock_refusal(row, respect_vod_lock=self.services.settings.respect_vod_lock)
+        if decision.linking and locked is not None:
+            # The fields are automation's, whose write the site's lock would refuse: Douban need not be asked.
+            task = None
 
         def complete(connection: Connection) -> None:
             if not self._still_pending(connection, decision):

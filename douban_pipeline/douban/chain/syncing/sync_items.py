@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import RowMapping
 
 from douban_pipeline.cms.values import readable
-from douban_pipeline.douban.store.tasks import DECISION, FRESH, Task
+from douban_pipeline.douban.store.tasks import DECISION, FRESH, OVERRIDE_CMS_LOCK, Task
 from douban_pipeline.douban.writes.changes import Change
 
 
@@ -69,6 +69,11 @@ class SyncItem:
     def ordered(self) -> bool:
         """Whether a person asked for this very sync, and wants Douban's answer of now."""
         return bool(self.task.payload.get(FRESH))
+
+    @property
+    def override_cms_lock(self) -> bool:
+        """Whether that person meant it although the site locked the row."""
+        return bool(self.task.payload.get(OVERRIDE_CMS_LOCK))
 
 
 @dataclass(frozen=True, slots=True)

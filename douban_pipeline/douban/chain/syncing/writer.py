@@ -232,6 +232,7 @@ class FieldWriter:
             task_id=item.task.task_id,
             verdict_id=verdict["verdict_id"] if verdict is not None else None,
             decision_id=item.decision_id,
+            override_cms_lock=item.override_cms_lock,
             snapshot_id=snapshot_id,
         )
         return PlannedWrite(item, record.douban_id, change, linked)

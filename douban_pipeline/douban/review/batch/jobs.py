@@ -12,7 +12,7 @@ from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.ui.presentation import Markdown, subject_link, table
 from douban_pipeline.dagster_kit.launchpad import person_job
 from douban_pipeline.douban.links import LOCATION
-from douban_pipeline.douban.resources import PERSON_TAGS
+from douban_pipeline.douban.resources import OVERRIDE, PERSON_TAGS
 from douban_pipeline.douban.review.batch.filters import MOST_ROWS, VideoFilter
 from douban_pipeline.douban.review.batch.rules import UNLOCKING, BatchDecision, target_of
 from douban_pipeline.douban.review.batch.selection import (
@@ -66,6 +66,7 @@ class BatchConfig(dg.Config):
     accept_conflicts: bool = Field(
         False, description="明知有冲突仍要如此 · Mean it although something speaks against the subject."
     )
+    override_cms_lock: bool = Field(False, description=OVERRIDE)
     i_am_sure: bool = Field(
         False,
         description="解锁、替换已锁定的 ID 时须写 · Needed to unlock, and to replace locked ids.",
@@ -157,6 +158,7 @@ def _batch(config: BatchConfig) -> BatchDecision:
         config.days,
         config.lock,
         config.accept_conflicts,
+        config.override_cms_lock,
         config.i_am_sure,
     )
 
@@ -244,7 +246,8 @@ _MANUAL = """\
 
 {links}
 
-`action` 及 `douban_id`、`days`、`lock`、`accept_conflicts` 与 `record_decisions` 相同，对选中的每部影片各记录一条。
+`action` 及 `douban_id`、`days`、`lock`、`accept_conflicts`、`override_cms_lock`
+与 `record_decisions` 相同，对选中的每部影片各记录一条。
 
 **字段** · Fields（`statuses` 起是筛选：填写的都要满足；留空或 0 为不限；至少填写一项）
 

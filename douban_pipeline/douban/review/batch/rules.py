@@ -40,11 +40,21 @@ class BatchDecision:
     days: int = 0
     lock: bool = False
     accept_conflicts: bool = False
+    override_cms_lock: bool = False
     i_am_sure: bool = False
 
     def about(self, vod_id: int) -> Decision:
         """Return it as a decision about one video."""
-        return Decision(vod_id, self.action, self.douban_id, self.rank, self.days, self.lock, self.accept_conflicts)
+        return Decision(
+            vod_id,
+            self.action,
+            self.douban_id,
+            self.rank,
+            self.days,
+            self.lock,
+            self.accept_conflicts,
+            self.override_cms_lock,
+        )
 
     @property
     def unlocks(self) -> bool:

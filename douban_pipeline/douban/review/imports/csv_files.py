@@ -180,6 +180,7 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
     "days": ("天数", "days"),
     "lock": ("锁定", "lock"),
     "accept_conflicts": ("接受冲突", "accept_conflicts"),
+    "override_cms_lock": ("写入CMS锁定", "override_cms_lock"),
     "note": ("备注", "note"),
     "verdict_id": ("verdict_id", "判定ID"),
 }
@@ -202,11 +203,11 @@ READING = (
 )
 """Columns that are there to be read; they are not read back."""
 
-_FILLED = ("action", "douban_id", "rank", "days", "lock", "accept_conflicts", "note")
+_FILLED = ("action", "douban_id", "rank", "days", "lock", "accept_conflicts", "override_cms_lock", "note")
 _HEADER = ("vod_id", *READING, *(FIELDS[name][0] for name in _FILLED), "verdict_id")
 _NEEDED = ("vod_id", "action")
 # Whoever fills in one of these meant to decide something.
-_TELLING = ("douban_id", "rank", "days", "lock", "accept_conflicts")
+_TELLING = ("douban_id", "rank", "days", "lock", "accept_conflicts", "override_cms_lock")
 
 _READERS: Mapping[str, Callable[[str], Any]] = {
     "vod_id": whole_number,
@@ -216,6 +217,7 @@ _READERS: Mapping[str, Callable[[str], Any]] = {
     "days": whole_number,
     "lock": yes_or_no,
     "accept_conflicts": yes_or_no,
+    "override_cms_lock": yes_or_no,
     "note": unprotected,
     "verdict_id": whole_number,
 }

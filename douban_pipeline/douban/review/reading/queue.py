@@ -26,6 +26,7 @@ from douban_pipeline.douban.store.states import DecisionAction, DecisionState, R
 from douban_pipeline.douban.store.tables import OwnTables
 from douban_pipeline.douban.store.tasks import FAILURES_FOR_A_PERSON
 from douban_pipeline.douban.store.videos import changed_since
+from douban_pipeline.douban.writes.refusals import cms_lock_refusal
 from douban_pipeline.matching import Kind, parse_title
 
 _LARGEST_GROUP = 12
@@ -180,6 +181,7 @@ class QueueEntry:
         locked: Whether the id is locked.
         intro_locked: Whether the synopsis is.
         stale: Whether the video was changed in the CMS since that verdict.
+        cms_locked: Whether the site locked the row, so that only what overrides that is written.
     """
 
     vod_id: int
@@ -202,6 +204,7 @@ class QueueEntry:
     locked: bool = False
     intro_locked: bool = False
     stale: bool = False
+    cms_locked: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,4 +300,5 @@ def _entry(
         locked=row["douban_id_locked"],
         intro_locked=row["intro_locked"],
         stale=changed_since(judged, row),
+        cms_locked=cms_lock_refusal(row, respect_vod_lock=services.settings.respect_vod_lock) is not None,
     )

@@ -16,6 +16,7 @@ from douban_pipeline.douban.review.reading.queue import QueueEntry, ReviewQueue
 from douban_pipeline.douban.review.reading.sheet import held_by_others, item_label, plain, shown_rating
 from douban_pipeline.douban.review.recording.snapshot import ReviewCandidate, SubjectHolders, holders_of
 from douban_pipeline.douban.services import Services
+from douban_pipeline.douban.store.decisions import WRITING
 from douban_pipeline.douban.store.states import DecisionAction
 
 SHOWN = 16
@@ -100,6 +101,7 @@ def _unbroken(text: str) -> str:
 def links_of(entry: QueueEntry, holders: Mapping[int, SubjectHolders]) -> Iterator[tuple[str, Launchpad]]:
     """Yield the launches that settle a video, each with the text of its link."""
     seen = {"verdict_id": entry.verdict_id} if entry.verdict_id else {}
+    over = "（写入 CMS 锁定）" if entry.cms_locked else ""
     if entry.candidates and not entry.stale:
         best, *others = entry.candidates
         # An id is surer than a rank: it stays what the reviewer saw.
@@ -109,22 +111,27 @@ def links_of(entry: QueueEntry, holders: Mapping[int, SubjectHolders]) -> Iterat
         held = bool(_held(entry, best, holders))
         meant = {"accept_conflicts": True} if held else {}
         text = ("替换" if held else "替换锁定") if replaces else ("确认" if held else "确认首选")
-        yield text + ("并接受冲突" if held else ""), _launch(entry, action, douban_id=best.douban_id, **meant, **seen)
+        yield (
+            text + ("并接受冲突" if held else "") + over,
+            _launch(entry, action, douban_id=best.douban_id, **meant, **seen),
+        )
         if others:
             other = _launch(entry, action, douban_id=others[0].douban_id, **seen)
-            yield "选其他…", replace(other, config=other.config + _comments(entry, holders))
+            yield "选其他…" + over, replace(other, config=other.config + _comments(entry, holders))
     else:
         yield "重新匹配", _launch(entry, DecisionAction.rematch, **seen)
-        yield "指定 ID…", _launch(entry, DecisionAction.set_id, douban_id=0)
+        yield "指定 ID…" + over, _launch(entry, DecisionAction.set_id, douban_id=0)
     yield f"忽略 {IGNORED_DAYS} 天", _launch(entry, DecisionAction.ignore, days=IGNORED_DAYS, **seen)
     if entry.locked:
         yield "解锁", _launch(entry, DecisionAction.unlock_id, **seen)
     elif entry.douban_id:
-        yield "清除", _launch(entry, DecisionAction.clear_id, **seen)
+        yield "清除" + over, _launch(entry, DecisionAction.clear_id, **seen)
 
 
 def _launch(entry: QueueEntry, action: DecisionAction, **given: Any) -> Launchpad:
-    return decide(entry.vod_id, action, dry_run=False, **given)
+    # Refused unless it is meant, like a conflict.
+    meant = {"override_cms_lock": True} if entry.cms_locked and action in WRITING else {}
+    return decide(entry.vod_id, action, dry_run=False, **given, **meant)
 
 
 def _comments(entry: QueueEntry, holders: Mapping[int, SubjectHolders]) -> str:

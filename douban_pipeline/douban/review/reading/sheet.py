@@ -165,6 +165,7 @@ def _card(
         "id": entry.douban_id,
         "locked": entry.locked,
         "introLocked": entry.intro_locked,
+        "cmsLocked": entry.cms_locked,
         "status": word_for(REVIEW_STATUSES, entry.status),
         "reason": plain(entry.reason),
         "verdict": entry.verdict_id,

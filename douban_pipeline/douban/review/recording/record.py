@@ -12,7 +12,7 @@ from sqlalchemy import Connection, select, update
 
 from douban_pipeline.core.database import insert_missing, run_transaction
 from douban_pipeline.core.errors import ProblemsError, SourceError
-from douban_pipeline.douban.decisions.refusals import conflicts_of
+from douban_pipeline.douban.decisions.refusals import conflicts_of, writes_locked_row
 from douban_pipeline.douban.review.recording.examine import (
     CONFIRM_ANYWAY,
     DecisionDraft,
@@ -39,6 +39,7 @@ MOST_LISTED = 50
 """Decisions of which a launch that cannot be recorded at all says what is wrong with them."""
 
 UNCHECKED = "条目尚未核对，执行时先核对"
+OVERRIDDEN = "影片已在 CMS 中锁定（vod_lock），仍将写入（override_cms_lock）"
 REPLACED = "被更新的决定取代"
 _LARGEST = 2**63 - 1
 
@@ -173,7 +174,10 @@ class _Recorder:
             draft.refuse()
         elif draft.open:
             accepted = f"已接受：{conflicts}" if conflicts else ""
-            draft.decision = replace(draft.decision, reason="；".join(filter(None, [accepted, draft.unchecked])))
+            row = self.examination.snapshot.rows[draft.vod_id]
+            locked = writes_locked_row(draft.decision, row, self.services.settings)
+            reasons = [accepted, OVERRIDDEN if locked else "", draft.unchecked]
+            draft.decision = replace(draft.decision, reason="；".join(filter(None, reasons)))
 
     def _check_subject(self, draft: DecisionDraft) -> None:
         douban_id = draft.decision.douban_id
@@ -314,6 +318,7 @@ def _values(draft: DecisionDraft, signature: Signature) -> dict[str, Any]:
         "days": decision.days if abs(decision.days) < 2**31 else 0,
         "accept_conflicts": decision.accept_conflicts,
         "imported": decision.imported,
+        "override_cms_lock": decision.override_cms_lock,
         "verdict_id": None if draft.verdict_id is None else _fitting(draft.verdict_id),
         "fingerprint": decision.fingerprint,
         "checked_at": decision.checked_at,

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 import sqlalchemy as sa
 
+from douban_pipeline.douban.writes.changes import Change
+from douban_pipeline.douban.writes.refusals import OVERRIDE_CMS_LOCK
 from douban_pipeline.douban.writes.revert import ChangeSelection, revert
 from douban_pipeline_tests.douban.chain.syncing.conftest import RIVAL
 from douban_pipeline_tests.harness.fixtures.deciding import NOTE, decide, decisions
@@ -271,13 +274,45 @@ def test_a_dry_run_leaves_decisions_waiting(doubtful):
     run_decisions(doubtful, applied=2)
 
 
-def test_a_person_may_write_a_row_that_the_cms_locked(stage):
+def test_a_row_that_the_cms_locked_is_left_alone_by_people_too(stage):
     scenario = stage([video(4, vod_name="查无此片之谜", vod_lock=1)], FILMS)
     decide(scenario.library, 4, "set_id", RIVER["id"])
-    metadata = run_decisions(scenario, applied=1)
-    assert scenario.cms(4, "vod_douban_id") == (RIVER["id"],)
-    assert metadata["refused"] == 1, "the fields are automation's, which the lock forbids"
-    assert scenario.cms(4, "vod_writer") == ("",)
+    decide(scenario.library, 4, "lock_intro")
+    run_decisions(scenario, applied=1, refused=1)
+    assert decisions(scenario.library, "action", "state", "state_reason") == [
+        ("set_id", "refused", f"影片已在 CMS 中锁定（vod_lock），{OVERRIDE_CMS_LOCK}"),
+        ("lock_intro", "applied", ""),
+    ]
+    assert scenario.cms(4, "vod_douban_id") == (0,)
+
+
+def test_a_person_who_overrides_the_cms_lock_writes_the_id_and_automation_no_field(stage):
+    scenario = stage([video(4, vod_name="查无此片之谜", vod_lock=1)], FILMS)
+    decide(scenario.library, 4, "set_id", RIVER["id"], override_cms_lock=True)
+    run_decisions(scenario, applied=1)
+    assert scenario.cms(4, "vod_douban_id", "vod_writer") == (RIVER["id"], "")
+    assert not [task for task in scenario.library.tasks() if task["task_type"] == "SYNC_DOUBAN"], "it could not write"
+
+
+def test_a_sync_that_overrides_the_cms_lock_writes_the_fields(stage):
+    scenario = stage([row_of(RIVER, 4, vod_douban_id=RIVER["id"])], FILMS)
+    assert scenario.play().success
+    scenario.library.set_cms(4, vod_lock=1, vod_writer="")
+    scenario.clock.advance(minutes=1)
+    decide(scenario.library, 4, "sync_now", RIVER["id"], override_cms_lock=True)
+    scenario.play()
+    assert scenario.cms(4, "vod_writer") != ("",)
+
+
+def test_a_row_that_the_cms_locks_after_the_decision_was_checked_is_not_written(stage):
+    """The write's own condition: nobody looks between the check and the UPDATE."""
+    scenario = stage([video(4, vod_name="查无此片之谜", vod_lock=1)], FILMS)
+    change = Change(4, "set_id", {"vod_douban_id": 0}, {"vod_douban_id": 5}, automatic=False, operator="小王")
+    log = scenario.library.change_log()
+    [outcome] = log.write([change])
+    assert (outcome.state, outcome.reason) == ("refused", "影片已在 CMS 中锁定（vod_lock）")
+    [outcome] = log.write([replace(change, override_cms_lock=True)])
+    assert (outcome.state, scenario.cms(4, "vod_douban_id")) == ("applied", (5,))
 
 
 def test_the_fields_of_a_category_out_of_scope_are_left_alone(doubtful):

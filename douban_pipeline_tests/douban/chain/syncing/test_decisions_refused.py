@@ -7,6 +7,7 @@ import pytest
 from douban_pipeline.douban.decisions.effects import effect_of
 from douban_pipeline.douban.decisions.refusals import INTROS_OFF, decision_refusal
 from douban_pipeline.douban.store.decisions import Decision
+from douban_pipeline.douban.writes.refusals import OVERRIDE_CMS_LOCK
 from douban_pipeline_tests.douban.chain.syncing.conftest import RIVAL
 from douban_pipeline_tests.douban.chain.syncing.test_decisions import run_decisions
 from douban_pipeline_tests.harness.fixtures.deciding import decide, decisions
@@ -55,7 +56,8 @@ REFUSED = [
     ("sync_now", {"vod_douban_id": 0}, {"vod_douban_id": 0}, NO_LINK),
     ("redo_intro", {}, {}, INTROS_OFF),
     # Nothing would come of it.
-    ("sync_now", {}, {"vod_lock": 1}, "影片已在 CMS 中锁定（vod_lock），请先在 CMS 中解锁"),
+    ("sync_now", {}, {"vod_lock": 1}, f"影片已在 CMS 中锁定（vod_lock），{OVERRIDE_CMS_LOCK}"),
+    ("set_id", {}, {"vod_lock": 1}, f"影片已在 CMS 中锁定（vod_lock），{OVERRIDE_CMS_LOCK}"),
 ]
 
 ALLOWED = [

@@ -146,6 +146,7 @@ function cardHead(sheet, card, place, total) {
   if (card.id) flags.push(el("span", "flag bad", "现有 ID ", subjectLink(card.id)));
   if (card.locked) flags.push(el("span", "flag", "ID 已锁定"));
   if (card.introLocked) flags.push(el("span", "flag", "简介已锁定"));
+  if (card.cmsLocked) flags.push(el("span", "flag bad", "CMS 已锁定"));
   if (card.score !== null) flags.push(el("span", "flag", `首选 ${card.score.toFixed(1)} 分，确认线 ${points(sheet.confirm)}`));
   if (card.lead !== null) flags.push(el("span", "flag", `领先次优作品 ${card.lead.toFixed(1)}，至少 ${points(sheet.lead)}`));
   const head = el(
@@ -214,6 +215,7 @@ class Card {
     row.append(button("lock toggle", "l", "锁定", () => this.toggle("lock")));
     row.append(button("accept toggle", "a", "接受冲突", () => this.toggle("accept")));
     row.append(button("intro toggle", "s", this.data.introLocked ? "解锁简介" : "锁定简介", () => this.toggle("intro")));
+    if (this.data.cmsLocked) row.append(button("override toggle", "w", "写入 CMS 锁定", () => this.toggle("override")));
     const search = `https://search.douban.com/movie/subject_search?search_text=${encodeURIComponent(this.data.search)}&cat=1002`;
     row.append(link("", search, "在豆瓣搜索 ↗"));
     return row;
@@ -271,8 +273,8 @@ class Card {
     for (const made of this.element.querySelectorAll("[data-pick]")) {
       made.setAttribute("aria-pressed", String(made.dataset.pick === choice.pick));
     }
-    for (const name of ["lock", "accept", "intro"]) {
-      this.element.querySelector(`button.${name}`).setAttribute("aria-pressed", String(choice[name]));
+    for (const name of ["lock", "accept", "intro", "override"]) {
+      this.element.querySelector(`button.${name}`)?.setAttribute("aria-pressed", String(choice[name]));
     }
     const ignore = this.element.querySelector("button.ignore");
     const ignored = choice.pick === "ignore";

@@ -2,7 +2,7 @@
 /* What was chosen for each card: what it means as a decision, what speaks against it, undoing, and keeping it in the
    browser. A choice names what was pressed; only `decisionOf` knows what that comes to. */
 
-const NOTHING = Object.freeze({ pick: "", typed: "", days: 0, lock: false, accept: false, intro: false });
+const NOTHING = Object.freeze({ pick: "", typed: "", days: 0, lock: false, accept: false, intro: false, override: false });
 const IGNORED_DAYS = [30, 180, 0];
 const KEPT_DAYS = 90;
 const DAY = 86400000;
@@ -25,12 +25,13 @@ function targetOf(card, choice, ids) {
 function decisionOf(card, choice, ids) {
   const verdict = card.verdict ? { verdict_id: card.verdict } : {};
   const lock = choice.lock ? { lock: true } : {};
+  const over = choice.override && card.cmsLocked ? { override_cms_lock: true } : {};
   const plain = (action, more) => ({ vod_id: card.vod, action, ...more, ...verdict });
   switch (choice.pick) {
     case "":
       return choice.lock && card.id && !card.locked ? plain("lock_id") : null;
     case "clear":
-      return plain("clear_id", lock);
+      return plain("clear_id", { ...lock, ...over });
     case "ignore":
       return plain("ignore", { ...(choice.days ? { days: choice.days } : {}), ...lock });
     case "rematch":
@@ -42,7 +43,7 @@ function decisionOf(card, choice, ids) {
   if (!target) return null;
   const accept = choice.accept ? { accept_conflicts: true } : {};
   const seen = card.stale ? {} : verdict; // one that is out of date would be refused
-  const named = (action, more) => ({ vod_id: card.vod, action, douban_id: target, ...more, ...accept, ...seen });
+  const named = (action, more) => ({ vod_id: card.vod, action, douban_id: target, ...more, ...accept, ...over, ...seen });
   if (card.locked && card.id !== target) return named("replace_and_lock");
   const found = !card.stale && card.candidates.some((candidate) => candidate.id === target);
   return named(found ? "choose" : "set_id", lock);
@@ -70,7 +71,8 @@ function wordsOf(card, choice, ids) {
     unlock_id: "解锁 ID",
     lock_id: `锁定现有 ID ${card.id}`,
   }[decision.action];
-  return told + (decision.lock ? "，并锁定 ID" : "") + (decision.accept_conflicts ? "，接受冲突" : "") + (intro ? `；${intro}` : "");
+  const meant = (decision.accept_conflicts ? "，接受冲突" : "") + (decision.override_cms_lock ? "，写入 CMS 锁定的影片" : "");
+  return told + (decision.lock ? "，并锁定 ID" : "") + meant + (intro ? `；${intro}` : "");
 }
 
 /** Returns what a reviewer should know of a choice before launching it; `others` are cards given the same subject. */
@@ -80,9 +82,13 @@ function warningsOf(card, choice, ids, others) {
     if (choice.pick === "id") return [`请填写豆瓣 ID（${ids[0]} 至 ${ids[1]}）或条目网址`];
     return choice.lock ? ["锁定要与一个选择一起用"] : [];
   }
-  if (!decision.douban_id) return [];
-  const candidate = card.candidates.find((each) => each.id === decision.douban_id);
   const told = [];
+  const writes = decision.action === "clear_id" ? card.id : decision.douban_id && decision.douban_id !== card.id;
+  if (card.cmsLocked && writes && !decision.override_cms_lock) {
+    told.push("影片已在 CMS 中锁定：记录时会被拒绝；确认要写入请打开「写入 CMS 锁定」");
+  }
+  if (!decision.douban_id) return told;
+  const candidate = card.candidates.find((each) => each.id === decision.douban_id);
   if (card.stale) told.push("判定之后影片资料已改变：记录时会重新核对此条目");
   if (decision.action === "replace_and_lock") told.push(`ID ${card.id || "为空，"}已锁定：将被替换并锁定新的 ID`);
   if (choice.accept) return told;
@@ -138,8 +144,8 @@ class Choices {
   }
 
   of(card) {
-    const { pick, typed, days, lock, accept, intro } = { ...NOTHING, ...this.made[this.key(card)] };
-    const yes = { lock: lock === true, accept: accept === true, intro: intro === true };
+    const { pick, typed, days, lock, accept, intro, override } = { ...NOTHING, ...this.made[this.key(card)] };
+    const yes = { lock: lock === true, accept: accept === true, intro: intro === true, override: override === true };
     return { pick: String(pick), typed: String(typed), days: Number(days) || 0, ...yes };
   }
 
@@ -154,7 +160,7 @@ class Choices {
 
   put(card, choice) {
     const key = this.key(card);
-    const none = !choice.pick && !choice.lock && !choice.accept && !choice.intro;
+    const none = !choice.pick && !choice.lock && !choice.accept && !choice.intro && !choice.override;
     if (none) delete this.made[key];
     else this.made[key] = { ...choice, at: Date.now() };
     this.save();

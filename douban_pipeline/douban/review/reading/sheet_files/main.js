@@ -156,6 +156,7 @@ const CARD_KEYS = {
   l: (card) => card.toggle("lock"),
   a: (card) => card.toggle("accept"),
   s: (card) => card.toggle("intro"),
+  w: (card) => card.data.cmsLocked && card.toggle("override"),
 };
 
 function press(event) {
