@@ -17,6 +17,7 @@ from sqlalchemy import func, select
 
 from douban_pipeline.core.database import reading
 from douban_pipeline.dagster_kit.runs import set_pool_limits
+from douban_pipeline.demo.feeds import run_feeds
 from douban_pipeline.demo.replay import ReplayServer
 from douban_pipeline.demo.sample import load_subjects
 from douban_pipeline.demo.setup import apply_states, demo_environment, demo_home, make_library, prepare_home
@@ -27,6 +28,7 @@ from douban_pipeline.douban.services import Services, open_services
 from douban_pipeline.douban.settings import Settings, load_settings
 from douban_pipeline.douban.store.states import ChangeState
 from douban_pipeline.douban.store.tables import SHARDS
+from douban_pipeline.feeds.resources import POOL_LIMITS as FEEDS_POOL_LIMITS
 
 
 @dataclass(slots=True)
@@ -61,11 +63,12 @@ def run_demo(project: Path, console: Console) -> bool:
         console.print(f"upstream   {upstream.url} (bundled replay, this machine only)")
         make_library(services)
         with dg.DagsterInstance.get() as instance:
-            set_pool_limits(instance, POOL_LIMITS)
+            set_pool_limits(instance, {**POOL_LIMITS, **FEEDS_POOL_LIMITS})
             done = _run_all(settings, services, instance, console)
-        _print_result(services, done, console)
-        services.close()
-    return not done.failed_runs and all(all(passed) for passed in done.guards.values())
+            _print_result(services, done, console)
+            services.close()
+            followed = run_feeds(home, instance, console)
+    return followed and not done.failed_runs and all(all(passed) for passed in done.guards.values())
 
 
 def _run_all(settings: Settings, services: Services, instance: dg.DagsterInstance, console: Console) -> DemoResult:

@@ -54,6 +54,8 @@ def demo_environment(
         "MIN_DUE_PER_RUN": "1",
         "MAX_DUE_WAIT_MINUTES": "0",
         "DRY_RUN": "false",
+        "FEEDS_DATABASE_URL": f"sqlite:///{home / 'feeds.sqlite'}",
+        "FEEDS_ALLOW_PRIVATE": "true",
     }
     # The replayed model takes any key; a real one in the environment must not reach it.
     outside = {"DAGSTER_HOME": str(home / "dagster"), "OPENROUTER_API_KEY": "demo"}

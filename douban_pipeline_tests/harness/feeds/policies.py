@@ -93,11 +93,11 @@ class Miniflux(IntervalPolicy):
     """miniflux, entry_frequency: a week over the publications a week, from the gaps of the last seven days."""
 
     def interval(self, feed: int, now: float) -> float:
-        """Return from 5 minutes to 24 hours, before scaling."""
+        """Return from 5 minutes to 24 hours, once scaled: the scale is miniflux's factor, which it applies before."""
         recent = [time for time in self.known[feed] if time > now - 7 * DAY]
         gap = (recent[-1] - recent[0]) / (len(recent) - 1) if len(recent) > 1 else 0.0
         weekly = 7 * DAY / gap if gap else 0.0
-        return float(np.clip(7 * DAY / weekly if weekly else DAY, 300, DAY))
+        return float(np.clip(self.scale * 7 * DAY / weekly if weekly else DAY, 300, DAY)) / self.scale
 
 
 class CommaFeed(IntervalPolicy):
