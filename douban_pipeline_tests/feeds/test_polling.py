@@ -8,9 +8,11 @@ import pytest
 from sqlalchemy import select, update
 
 from douban_pipeline.demo.feed_server import ACCOUNT, API, PASSWORD, Channel
-from douban_pipeline.feeds import following
+from douban_pipeline.feeds import following, guards
 from douban_pipeline.feeds.following import SourceRequest
 from douban_pipeline.feeds.polling import Poller
+from douban_pipeline.feeds.reports import page
+from douban_pipeline.feeds.reviewing import drop_old, review
 from douban_pipeline.feeds.services import open_services
 from douban_pipeline.feeds.store.tables import newcomer, snapshot, stats
 from douban_pipeline.feeds.types import PollOutcome
@@ -284,3 +286,29 @@ def test_answers_are_archived_and_clocks_may_be_other_than_the_machine_s(tmp_pat
             [row] = connection.execute(select(snapshot.c.request_key, snapshot.c.status)).all()
         assert row.request_key.startswith("source rss-")
         assert row.status == 200
+
+
+def test_polls_analysis_checks_and_page_work_on_every_engine(any_database_url: str, tmp_path: Path) -> None:
+    given = channels(news=Channel("rss", [*hourly(40), START + 60], "新闻 😀"), site=Channel("maccms", hourly(3)))
+    with stage(tmp_path, given, any_database_url, profile="budget") as at:
+        [news] = at.follow("news")
+        at.follow("site", kind="maccms")
+        at.poll()
+        at.clock.at += 120
+        at.make_due()
+        assert at.poll().new == 1
+        assert [each["delay"] for each in at.polls(news)] == [None, 60]
+        report = review(at.services)
+        assert (report.sources, report.plan is not None) == (2, True)
+        view = page.look(at.services)
+        assert all("新闻 😀" in each["title"] for each in at.entries(news))
+        assert ">news<" in page.page(view, at.services)
+        assert view.figures["hits"] == 3
+        with at.services.engine.connect() as connection:
+            for find in (guards.starved, guards.over_limit, guards.unexplained, guards.odd_hit_rate):
+                assert not [*find(at.services, connection)]
+            assert not guards.doubled_entries(at.services, connection)
+        at.clock.at += 40 * DAY
+        polls, answers = drop_old(at.services)
+        assert polls == 4
+        assert answers >= 2
