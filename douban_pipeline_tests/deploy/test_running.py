@@ -18,6 +18,7 @@ import pytest
 from dagster import DagsterInstance
 
 from douban_pipeline.core.clock import SystemClock
+from douban_pipeline.demo.replay import ReplayServer
 from douban_pipeline_tests.conftest import server_url
 from douban_pipeline_tests.deploy.files import DEPLOY, INSTALLED, environment, unit
 from douban_pipeline_tests.harness.fixtures.library import build_library, fresh_mariadb, video
@@ -43,11 +44,14 @@ class Installation:
         self.home, self.dagster = folder / "douban_pipeline", folder / "dagster"
         for path in (self.home, self.dagster):
             path.mkdir()
+        upstream = closing.enter_context(ReplayServer([]))
         shutil.copyfile(DEPLOY / "dagster.yaml", self.dagster / "dagster.yaml")
         self.environment = {
             **{name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ},
             **environment(),
             "DOUBAN_PIPELINE_DATABASE_URL": library,
+            "DOUBAN_PIPELINE_DOUBAN_URL": upstream.douban_url,
+            "DOUBAN_PIPELINE_SEARCH_URL": upstream.search_url,
             "DOUBAN_PIPELINE_HOME": str(self.home),
             "DAGSTER_HOME": str(self.dagster),
             "DAGSTER_CODE_PORT": str(free_port()),
@@ -119,6 +123,8 @@ def test_the_services_start_as_their_units_say_and_a_check_is_green(installation
         assert check.returncode == 0, check.stdout
         findings = json.loads(check.stdout)["findings"]
         assert {finding["name"]: finding["state"] for finding in findings} == dict.fromkeys(
-            ("settings", "database", "tables", "grants", "clock", "home", "instance", "daemon", "pools"), "ok"
+            ("settings", "database", "tables", "grants", "clock", "home", "douban", "searxng")
+            + ("instance", "daemon", "pools"),
+            "ok",
         )
     assert not any(process.alive for process in running)

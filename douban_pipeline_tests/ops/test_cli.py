@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from douban_pipeline import __version__
+from douban_pipeline.demo.replay import ReplayServer
 from douban_pipeline.demo.setup import demo_environment
 from douban_pipeline.douban.settings import PREFIX, Settings, load_settings, variable
 from douban_pipeline.douban.store import migrations
@@ -92,7 +93,12 @@ def test_only_commands_that_ask_dagster_load_it(tmp_path: Path, sqlite_url: str)
         pass
     calls = [("settings",), ("grants",), ("upgrade",), ("check", "--no-dagster")]
     given = {"DOUBAN_PIPELINE_DATABASE_URL": sqlite_url, "DOUBAN_PIPELINE_HOME": str(tmp_path)}
-    assert loaded_by(*calls, packages=frozenset({"dagster", "opencc"}), cwd=tmp_path, **given) == "opencc"
+    with ReplayServer([]) as upstream:
+        given |= {
+            "DOUBAN_PIPELINE_DOUBAN_URL": upstream.douban_url,
+            "DOUBAN_PIPELINE_SEARCH_URL": upstream.search_url,
+        }
+        assert loaded_by(*calls, packages=frozenset({"dagster", "opencc"}), cwd=tmp_path, **given) == "opencc"
 
 
 def test_the_version_is_printed(tmp_path: Path) -> None:

@@ -268,7 +268,7 @@ def test_a_check_sees_dead_daemons_and_pools_without_limits(sqlite_url, tmp_path
             set_pool_limits(instance, POOL_LIMITS)
         after = findings(call("check", "--json", DAGSTER_HOME=str(tmp_path), **settings))
     assert before["daemon"]["state"] == after["daemon"]["state"] == "fail"
-    assert "SENSOR never" in after["daemon"]["result"]
+    assert "SENSOR never" in after["daemon"]["told"]
     assert (before["pools"]["state"], after["pools"]["state"]) == ("fail", "ok")
     assert before["pools"]["remedy"] == "run `douban-pipeline setup`"
 
