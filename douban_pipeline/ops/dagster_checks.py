@@ -72,7 +72,7 @@ def home_results() -> Iterator[CheckResult]:
         )
         return
     for name in dict.fromkeys(_variables(config)):
-        if not os.environ.get(name):
+        if name not in os.environ:  # an empty password may be meant
             problem = f"{name} is not set, but {path} names it"
             yield CheckResult("instance", "fail", problem, f"put {name} into the environment of every Dagster process")
     for name in ("DAGSTER_CELERY_BROKER", "DAGSTER_CELERY_BACKEND"):

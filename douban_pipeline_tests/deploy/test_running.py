@@ -123,8 +123,19 @@ def test_the_services_start_as_their_units_say_and_a_check_is_green(installation
         assert check.returncode == 0, check.stdout
         findings = json.loads(check.stdout)["findings"]
         assert {finding["name"]: finding["state"] for finding in findings} == dict.fromkeys(
-            ("settings", "database", "tables", "grants", "clock", "home", "douban", "searxng")
-            + ("instance", "daemon", "pools"),
+            [
+                "settings",
+                "database",
+                "tables",
+                "grants",
+                "clock",
+                "home",
+                "douban",
+                "searxng",
+                "instance",
+                "daemon",
+                "pools",
+            ],
             "ok",
         )
     assert not any(process.alive for process in running)

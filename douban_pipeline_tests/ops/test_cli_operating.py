@@ -293,7 +293,7 @@ def dagster_home(tmp_path):
     ("changed", "name", "words"),
     [
         ({"DAGSTER_PG_PORT": "1"}, "instance", ["u@127.0.0.1:1/runs", "refused", "check that PostgreSQL runs"]),
-        ({"DAGSTER_PG_PASSWORD": ""}, "instance", ["DAGSTER_PG_PASSWORD is not set", "dagster.yaml names it"]),
+        ({"DAGSTER_PG_PASSWORD": None}, "instance", ["DAGSTER_PG_PASSWORD is not set", "dagster.yaml names it"]),
         ({"DAGSTER_HOME": "relative"}, "instance", ["DAGSTER_HOME = relative is no absolute path"]),
         ({"DAGSTER_HOME": "/nowhere"}, "instance", ["DAGSTER_HOME = /nowhere is no folder"]),
         ({"DAGSTER_HOME": "broken"}, "instance", ["dagster.yaml cannot be read", "deploy/dagster.yaml"]),
@@ -313,7 +313,8 @@ def test_a_mistake_is_one_line_and_never_a_trace(
     given = {key if key.startswith("DAGSTER") else f"DOUBAN_PIPELINE_{key}": value for key, value in changed.items()}
     plain = {"DOUBAN_PIPELINE_DATABASE_URL": sqlite_url, "DOUBAN_PIPELINE_HOME": str(dagster_home), **asking(upstream)}
     with build_library(sqlite_url, [video(1)]):
-        result = call(command, **{**plain, "DAGSTER_HOME": str(dagster_home), **POSTGRES, **given})
+        variables = {**plain, "DAGSTER_HOME": str(dagster_home), **POSTGRES, **given}
+        result = call(command, **{key: value for key, value in variables.items() if value is not None})
     assert result.status == (1 if command == "check" else 2)
     assert "Traceback" not in result.said
     assert "geheim" not in result.said
