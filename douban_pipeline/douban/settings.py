@@ -25,6 +25,7 @@ from douban_pipeline.douban.setting_values import (
     visit_tiers,
 )
 from douban_pipeline.douban.source_settings import PREFIX, SourceSettings
+from douban_pipeline.matching.profiles import DEFAULT_PROFILE
 from douban_pipeline.matching.scoring import Weights
 
 LLM_SECONDS = 90.0
@@ -47,15 +48,15 @@ class Settings(SourceSettings):
     )
     top_n: int = Field(5, ge=1, le=20, description="Candidates whose details are fetched to judge a video.")
     match_profile: Literal["plan", "calibrated"] = Field(
-        "plan",
-        description="How a candidate is scored: plan adds up points, calibrated the share of what can be compared.",
+        DEFAULT_PROFILE,
+        description="How a candidate is scored: calibrated by the share of what can be compared, plan by the sum.",
     )
     score_weights: Annotated[dict[str, float], NoDecode] = Field(
         default_factory=dict, description="Overrides of the points of score items."
     )
-    confirm_score: float = Field(85.0, ge=0, le=102, description="Score from which a match may be confirmed.")
-    review_score: float = Field(70.0, ge=0, le=102, description="Score from which a match is worth a person's look.")
-    lead_score: float = Field(8.0, ge=0, le=102, description="Least lead over the best other work.")
+    confirm_score: float = Field(85.0, ge=0, le=100, description="Score from which a match may be confirmed.")
+    review_score: float = Field(70.0, ge=0, le=100, description="Score from which a match is worth a person's look.")
+    lead_score: float = Field(8.0, ge=0, le=100, description="Least lead over the best other work.")
     title_floor: float = Field(0.55, ge=0, le=1, description="Title similarity under which a candidate is rejected.")
     year_gap: int = Field(3, ge=2, le=50, description="Years apart from which a candidate is rejected.")
 

@@ -161,6 +161,9 @@ SOURCE_NAMES: Mapping[str, str] = {
 }
 """What is asked over the network; see `upkeep.gates`."""
 
+PROFILES: Mapping[str, str] = {"plan": "plan（逐项相加）", "calibrated": "calibrated（按可比部分的占比）"}
+"""How scores come about; see `matching.profiles`."""
+
 ALERT_KINDS: Mapping[str, str] = {
     "breaker": "数据源熔断",
     "failing": "连续失败",

@@ -259,7 +259,7 @@ def _print_tables(reports: Sequence[EvaluationReport], console: Console) -> None
     for report in reports:
         table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
         table.add_column(f"profile {report.profile.name}", no_wrap=True)
-        for title in ("rows", "coverage", "wrong, 95 %", "in top 5*", "requests"):
+        for title in ("rows", "coverage", "review", "wrong, 95 %", "top 5*", "calls"):
             table.add_column(title, justify="right", no_wrap=True)
         for group in report.glance.groups:
             table.add_row(*_line(group.name, group.measures), style="bold" if group.total else "")
@@ -271,7 +271,7 @@ def _print_tables(reports: Sequence[EvaluationReport], console: Console) -> None
                 f"new {found.added}, gone {found.gone}",
                 highlight=False,
             )
-    console.print("* the truth, of reviews whose candidates hold it", style="dim")
+    console.print("* the truth, of reviews whose candidates hold it; calls: requests a row", style="dim")
 
 
 def _line(name: str, measures: Measures) -> tuple[str, ...]:
@@ -279,6 +279,7 @@ def _line(name: str, measures: Measures) -> tuple[str, ...]:
         name,
         f"{measures.rows:,}",
         _share(measures.linked),
+        _share(measures.reviewed),
         f"{measures.wrong.hits:,} · {between(measures.wrong)}",
         _share(measures.review_shown_of_found),
         "—" if measures.requests.mean is None else f"{measures.requests.mean:.2f}",

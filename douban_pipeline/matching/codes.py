@@ -7,7 +7,7 @@ table here says the same without them.
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 
 class Code(enum.StrEnum):
@@ -56,6 +56,8 @@ class Code(enum.StrEnum):
     NO_CANDIDATES = "NO_CANDIDATES"
     ALL_REJECTED = "ALL_REJECTED"
     SOURCE_DEGRADED = "SOURCE_DEGRADED"
+    # What the store says of a video.
+    ID_LOCKED = "ID_LOCKED"
 
 
 HARD_REJECTS: frozenset[Code] = frozenset(
@@ -63,12 +65,37 @@ HARD_REJECTS: frozenset[Code] = frozenset(
 )
 """Codes that take a candidate out of the running."""
 
+LABELS: Mapping[str, str] = {
+    Code.TITLE_TOO_FAR: "标题冲突",
+    Code.YEAR_GAP: "年份冲突",
+    Code.REGION_CONFLICT: "地区冲突",
+    Code.DIRECTOR_CONFLICT: "导演冲突",
+    Code.KIND_CONFLICT: "类型冲突",
+    Code.LEAD_TOO_SMALL: "多候选接近",
+    Code.ID_LOCKED: "锁定阻止",
+}
+"""The plan's labels: why a candidate that is near was not linked, in one word. Sentences begin with them."""
+
+
+def labels_of(codes: Iterable[str]) -> tuple[str, ...]:
+    """Return the labels among the codes, in their order; most codes have none."""
+    return tuple(LABELS[code] for code in codes if code in LABELS)
+
+
+_CODES_BY_LABEL = {label: code for code, label in LABELS.items()}
+
+
+def code_of(word: str) -> str:
+    """Return the code whose label ``word`` is; any other word as it is."""
+    return str(_CODES_BY_LABEL.get(word.strip(), word))
+
+
 SENTENCES: Mapping[str, str] = {
-    Code.TITLE_TOO_FAR: "片名相差太远",
-    Code.YEAR_GAP: "年份相差过大",
-    Code.KIND_CONFLICT: "类型不一致",
-    Code.REGION_CONFLICT: "地区无交集",
-    Code.DIRECTOR_CONFLICT: "导演无交集",
+    Code.TITLE_TOO_FAR: f"{LABELS[Code.TITLE_TOO_FAR]}：片名相差太远",
+    Code.YEAR_GAP: f"{LABELS[Code.YEAR_GAP]}：年份相差过大",
+    Code.KIND_CONFLICT: f"{LABELS[Code.KIND_CONFLICT]}：一方是电影，一方是剧集",
+    Code.REGION_CONFLICT: f"{LABELS[Code.REGION_CONFLICT]}：地区无交集",
+    Code.DIRECTOR_CONFLICT: f"{LABELS[Code.DIRECTOR_CONFLICT]}：导演无交集",
     Code.SEASON_CONFLICT: "季数不一致",
     Code.SEASON_ONE_SIDED: "只有一方标明季数或部数",
     Code.EDITION_CONFLICT: "版本不一致",
@@ -95,13 +122,14 @@ SENTENCES: Mapping[str, str] = {
     Code.LINKED_ELSEWHERE: "该条目已关联到季数不同的另一部影片",
     Code.PERSON_CHOSE_OTHER: "审核员选定的是另一条目",
     Code.STRATUM_BRAKED: "这一类匹配的准确率低于目标，自动确认已暂停",
-    Code.LEAD_TOO_SMALL: "与次优候选差距不足",
+    Code.LEAD_TOO_SMALL: f"{LABELS[Code.LEAD_TOO_SMALL]}：与次优候选差距不足",
     Code.TWIN_SUBJECTS: "豆瓣有两个条目都相符，可能是同一作品",
     Code.BELOW_CONFIRM: "得分未达自动确认线",
     Code.BELOW_REVIEW: "最高得分低于审核线",
-    Code.CONFLICT: "片名与年份或人员一致，但有冲突",
+    Code.CONFLICT: "除冲突项外相近",
     Code.NO_CANDIDATES: "没有找到候选",
     Code.ALL_REJECTED: "候选全部被排除",
     Code.SOURCE_DEGRADED: "数据来源异常，暂不判断",
+    Code.ID_LOCKED: f"{LABELS[Code.ID_LOCKED]}：豆瓣 ID 已锁定，与候选不同",
 }
 """A sentence for every code."""

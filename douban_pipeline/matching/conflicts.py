@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from douban_pipeline.matching import kinds
-from douban_pipeline.matching.codes import SENTENCES, Code
+from douban_pipeline.matching.codes import LABELS, SENTENCES, Code
 from douban_pipeline.matching.facts import Kind, Subject, Video
 from douban_pipeline.matching.fields import Fields, local_years
 from douban_pipeline.matching.similarity import Numbers, TitleMatch
@@ -14,10 +14,15 @@ from douban_pipeline.matching.title_editions import edition_name
 
 
 class Finding(NamedTuple):
-    """Something that speaks against a candidate: a code and its sentence."""
+    """Something that speaks against a candidate: a code, its sentence, and whether it takes the candidate out."""
 
     code: str
     text: str
+    reject: bool = False
+
+
+KIND_REJECTED_BELOW = 0.75
+"""Title similarity under which a film and a series are two works; above it the gate refuses, and a person looks."""
 
 
 def versus(mine: tuple[str, ...], theirs: tuple[str, ...], most: int) -> str:
@@ -49,16 +54,23 @@ def find(video: Video, subject: Subject, found: Fields, title_floor: float, year
 
 
 def _rejects(video: Video, subject: Subject, found: Fields, title_floor: float, year_gap: int) -> Iterator[Finding]:
-    if found.title.similarity < title_floor:
-        yield Finding(Code.TITLE_TOO_FAR, f"片名相差太远（相似度 {found.title.similarity:.2f}）")
+    alike = found.title.similarity
+    if alike < title_floor:
+        yield _reject(Code.TITLE_TOO_FAR, f"相似度 {alike:.2f}")
     if found.year is not None and found.year.gap >= year_gap:
-        yield Finding(Code.YEAR_GAP, f"年份差 {found.year.gap} 年")
+        yield _reject(Code.YEAR_GAP, f"差 {found.year.gap} 年")
     if found.kind is False:
-        yield Finding(Code.KIND_CONFLICT, f"类型不一致：本地 {_kind(video)} / 豆瓣 {_kind(subject)}")
-    if found.region is False:
-        yield Finding(Code.REGION_CONFLICT, f"地区无交集：{versus(video.regions, subject.regions, 4)}")
+        yield _reject(Code.KIND_CONFLICT, f"本地 {_kind(video)} / 豆瓣 {_kind(subject)}")._replace(
+            reject=alike < KIND_REJECTED_BELOW
+        )
+    if found.region.agree is False:
+        yield _reject(Code.REGION_CONFLICT, versus(video.regions, subject.regions, 4))
     if found.director is False:
-        yield Finding(Code.DIRECTOR_CONFLICT, f"导演无交集：{versus(video.directors, subject.directors, 3)}")
+        yield _reject(Code.DIRECTOR_CONFLICT, versus(video.directors, subject.directors, 3))
+
+
+def _reject(code: Code, values: str) -> Finding:
+    return Finding(code, f"{LABELS[code]}：{values}", reject=True)
 
 
 _KIND_NAMES = {

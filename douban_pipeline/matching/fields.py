@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from douban_pipeline.cms.vocabulary import Regions, compatible, regions_of
+from douban_pipeline.cms.vocabulary_words import ANY
 from douban_pipeline.matching import kinds, people
 from douban_pipeline.matching.facts import Kind, Subject, Video
 from douban_pipeline.matching.similarity import TitleMatch
@@ -27,10 +28,12 @@ class YearGap:
         gap: Whole years, never negative.
         own: Whether it was measured to the subject's own year, not to the year of some release. A re-release
             puts an old film into the year of its remake, so such a gap is no evidence.
+        work: Whole years to the work's own year, which is its first release where it has none.
     """
 
     gap: int
     own: bool
+    work: int
 
 
 def year_gap(local: Sequence[int], year: int | None, release_years: Sequence[int] = ()) -> YearGap | None:
@@ -41,15 +44,11 @@ def year_gap(local: Sequence[int], year: int | None, release_years: Sequence[int
     if not local or (year is None and not release_years):
         return None
     releases = min((abs(a - b) for a in local for b in release_years), default=None)
-    if year is not None:
-        own = min(abs(a - year) for a in local)
-        if own <= 2 or releases is None or own <= releases:
-            return YearGap(own, True)
-    assert releases is not None
     # Without a year field the first release is the best that is known of the work itself.
-    if year is None and (first := min(abs(a - min(release_years)) for a in local)) == releases:
-        return YearGap(first, True)
-    return YearGap(releases, False)
+    work = min(abs(a - (min(release_years) if year is None else year)) for a in local)
+    if releases is None or (year is not None and (work <= 2 or work <= releases)):
+        return YearGap(work, True, work)
+    return YearGap(releases, year is None and work == releases, work)
 
 
 # --- regions ----------------------------------------------------------------------------------------------------------
@@ -60,19 +59,31 @@ def _read_regions(words: tuple[str, ...]) -> Regions:
     return regions_of(words)
 
 
-@lru_cache(maxsize=16384)
-def regions_agree(a: tuple[str, ...], b: tuple[str, ...]) -> tuple[bool | None, bool]:
-    """Compare two lists of region words.
+class RegionMatch(NamedTuple):
+    """What two lists of region words say.
 
-    Returns:
-        True, False or None as :func:`~douban_pipeline.cms.vocabulary.compatible` says, and whether the
-        agreement is firm: of regions named one by one. A group (欧美, 其它) agrees softly and never disagrees
-        with its members.
+    Attributes:
+        agree: True, False or None as :func:`~douban_pipeline.cms.vocabulary.compatible` says.
+        firm: Whether they agree in regions named one by one. A group (欧美, 其它) agrees softly and never disagrees
+            with its members.
+        weak: Whether both sides say something and nothing of it is common, but one names a group (欧美), so that
+            they may be one all the same: too little for an agreement, too much to be called unknown.
     """
+
+    agree: bool | None
+    firm: bool
+    weak: bool
+
+
+@lru_cache(maxsize=16384)
+def compare_regions(a: tuple[str, ...], b: tuple[str, ...]) -> RegionMatch:
+    """Compare two lists of region words."""
     left, right = _read_regions(a), _read_regions(b)
     outcome = compatible(left, right)
     firm = outcome is True and not left.wildcards and not right.wildcards
-    return outcome, firm or (outcome is True and bool(left.codes & right.codes))
+    # 其它 and words that nobody knows name no region: alone they say nothing.
+    weak = outcome is None and all(side.codes or side.wildcards - {ANY} for side in (left, right))
+    return RegionMatch(outcome, firm or (outcome is True and bool(left.codes & right.codes)), weak)
 
 
 # --- lengths ----------------------------------------------------------------------------------------------------------
@@ -86,11 +97,21 @@ FAR_LENGTH = 0.25
 
 @dataclass(frozen=True, slots=True)
 class LengthMatch:
-    """What two lengths say: agree, disagree or unknown, in words for a reviewer."""
+    """What two lengths say.
+
+    Attributes:
+        agree: Whether they agree; None is unknown, or too far to agree and too near to disagree.
+        note: The same in words for a reviewer.
+        far: Whether they are so far apart that it is another work or another cut.
+        minutes: How many minutes they are apart, where it is minutes that were compared.
+        episodes: The local and the subject's number of episodes, where it is these that were compared.
+    """
 
     agree: bool | None
     note: str
     far: bool = False
+    minutes: int | None = None
+    episodes: tuple[int, int] | None = None
 
 
 def compare_lengths(
@@ -104,9 +125,9 @@ def compare_lengths(
     mine, theirs = episodes
     if mine and theirs and max(mine, theirs) > 1:
         if mine == theirs:
-            return LengthMatch(True, f"同为 {mine} 集")
+            return LengthMatch(True, f"同为 {mine} 集", episodes=(mine, theirs))
         far = max(mine, theirs) > 1.5 * min(mine, theirs)
-        return LengthMatch(False, f"集数不同：本地 {mine} / 豆瓣 {theirs}", far)
+        return LengthMatch(False, f"集数不同：本地 {mine} / 豆瓣 {theirs}", far, episodes=(mine, theirs))
     if kind in (Kind.SERIES, Kind.VARIETY) or max(mine or 0, theirs or 0) > 1:
         return LengthMatch(None, "")
     mine, theirs = minutes
@@ -115,9 +136,10 @@ def compare_lengths(
     gap = abs(mine - theirs)
     longer = max(mine, theirs)
     if gap <= max(3, CLOSE_LENGTH * longer):
-        return LengthMatch(True, f"片长相差 {gap} 分钟")
+        return LengthMatch(True, f"片长相差 {gap} 分钟", minutes=gap)
     note = f"片长不同：本地 {mine} 分钟 / 豆瓣 {theirs} 分钟"
-    return LengthMatch(False, note, True) if gap > FAR_LENGTH * longer else LengthMatch(None, note)
+    far = gap > FAR_LENGTH * longer
+    return LengthMatch(False if far else None, note, far, minutes=gap)
 
 
 # --- all fields -------------------------------------------------------------------------------------------------------
@@ -130,9 +152,10 @@ class Fields(NamedTuple):
         title: The names that matched best.
         year: Distance in years.
         kind: Whether the kinds agree.
-        region: Whether the regions agree.
-        region_named: Whether they were named one by one on both sides, not as a group.
+        region: What the regions say.
         director: Whether a director is common.
+        no_director_common: Whether both sides name directors that can be compared, and none is common, whatever
+            excuses it.
         cast: How the lists of actors overlap.
         genres: The video's and the subject's genres, in Douban's words.
         length: What minutes or episodes say.
@@ -141,9 +164,9 @@ class Fields(NamedTuple):
     title: TitleMatch
     year: YearGap | None
     kind: bool | None
-    region: bool | None
-    region_named: bool
+    region: RegionMatch
     director: bool | None
+    no_director_common: bool
     cast: people.Overlap
     genres: tuple[frozenset[str], frozenset[str]]
     length: LengthMatch
@@ -160,15 +183,15 @@ def local_years(video: Video, title: TitleMatch) -> tuple[int, ...]:
 
 def compare_fields(video: Video, subject: Subject, title: TitleMatch, year: YearGap | None) -> Fields:
     """Compare a video with one subject, field by field; names and years are compared already."""
-    region, named = regions_agree(video.regions, subject.regions)
     cast = people.overlap(video.actors, subject.actors)
+    directors = people.overlap(video.directors, subject.directors)
     return Fields(
         title=title,
         year=year,
         kind=kinds.agree(video, subject),
-        region=region,
-        region_named=named,
-        director=_director(video, subject, cast),
+        region=compare_regions(video.regions, subject.regions),
+        director=_director(video, subject, directors, cast),
+        no_director_common=directors.agree is False,
         cast=cast,
         genres=(kinds.read_genres(video.genres), kinds.read_genres(subject.genres)),
         length=compare_lengths(
@@ -179,8 +202,7 @@ def compare_fields(video: Video, subject: Subject, title: TitleMatch, year: Year
     )
 
 
-def _director(video: Video, subject: Subject, cast: people.Overlap) -> bool | None:
-    found = people.overlap(video.directors, subject.directors)
+def _director(video: Video, subject: Subject, found: people.Overlap, cast: people.Overlap) -> bool | None:
     if found.agree is not False:
         return found.agree
     is_film = Kind.FILM in (video.kind, subject.kind)

@@ -29,7 +29,9 @@ class Likeness(enum.IntEnum):
     """Named somewhat like it."""
     GUESS = 3
     """Named otherwise; an alias may be what the search found."""
-    RULED_OUT = 4
+    OTHER_YEAR = 4
+    """Named like it, but years off; people in common would be worth a person's look."""
+    RULED_OUT = 5
     """Not the video's subject, whatever Douban may say of it."""
 
 
@@ -40,7 +42,9 @@ def likeness(video: Video, subject: Subject, thresholds: Thresholds = DEFAULT_TH
     if kinds.agree(video, subject) is False:
         return Likeness.RULED_OUT
     if gap is not None and gap.gap >= thresholds.year_gap:
-        return Likeness.RULED_OUT
+        nobody = not video.directors and not video.actors
+        apart = not title.near_exact or title.numbers is not Numbers.NEITHER
+        return Likeness.RULED_OUT if nobody or apart else Likeness.OTHER_YEAR
     if title.near_exact:
         if title.numbers is Numbers.CONFLICT:
             return Likeness.RULED_OUT

@@ -1,18 +1,22 @@
-"""Profiles: how the points of a comparison become the score that decides.
+"""Profiles: how a comparison becomes the score that decides, and the points that people are shown.
 
-``plan`` takes the literal sum of the points. ``calibrated`` takes the share earned of what could be compared, so
-that a record without people is not punished for what nobody knows; the acceptance gate then asks whether enough
-was compared at all.
+``plan`` takes the plan's sum literally: what is unknown has points too. ``calibrated`` takes the share earned by
+evidence of what could be compared, so that a record without people is not punished for what nobody knows. In both the
+acceptance gate then asks whether enough agrees; a score alone never confirms.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
+from douban_pipeline.matching.plan_points import UNKNOWN_SHARES
 from douban_pipeline.matching.scoring import (
     DEFAULT_THRESHOLDS,
     DEFAULT_WEIGHTS,
+    TIE_BREAK,
     Comparison,
+    Item,
     ItemOutcome,
     Thresholds,
     Weights,
@@ -39,21 +43,56 @@ class Profile:
     weights: Weights = DEFAULT_WEIGHTS
     thresholds: Thresholds = DEFAULT_THRESHOLDS
 
+    @property
+    def most(self) -> float:
+        """The highest score there is."""
+        return self.weights.total if self.name == "plan" else 100.0
+
     def score(self, comparison: Comparison) -> float:
-        """Return the score of a comparison in this profile, 0 to 102 points or 0 to 100 per cent."""
+        """Return the score of a comparison in this profile: the plan's points, or 0 to 100 per cent."""
+        return comparison.score if self.name == "plan" else _share_earned(comparison)
+
+    def score_without(self, comparison: Comparison, item: str) -> float:
+        """Return what the score would be if the field of an item were unknown on one side."""
+        if self.name != "plan":
+            return _share_earned(comparison, without=item)
+        found = comparison.item(item)
+        return round(comparison.score - found.plan + found.weight * UNKNOWN_SHARES[item], 2)
+
+    def points(self, comparison: Comparison) -> float:
+        """Return the points in which the lead of one candidate over another is measured."""
+        return comparison.score if self.name == "plan" else comparison.earned
+
+    def items(self, comparison: Comparison) -> tuple[Item, ...]:
+        """Return the items with this profile's points, which are what people are shown.
+
+        Where the score is the share of what could be compared, the rest has no weight.
+        """
         if self.name == "plan":
-            return comparison.score
-        # A rating is no evidence; a title can always be compared, an almost equal one is not unknown.
-        earned = possible = 0.0
-        for item in comparison.items[:-1]:
-            if item.points or item.outcome is not ItemOutcome.UNKNOWN:
-                earned += item.points
-                possible += item.weight
-        return round(100 * earned / max(ENOUGH, possible), 2)
+            return tuple(item._replace(points=item.plan) for item in comparison.items)
+        return tuple(item if _counts(item) else item._replace(weight=0.0) for item in comparison.items)
+
+
+def _share_earned(comparison: Comparison, without: str = "") -> float:
+    """Return the share earned of what could be compared, in per cent; a rating is no evidence."""
+    earned = possible = 0.0
+    for item in comparison.items:
+        if _counts(item) and item.name not in (TIE_BREAK, without):
+            earned += item.points
+            possible += item.weight
+    return round(100 * earned / max(ENOUGH, possible), 2)
+
+
+def _counts(item: Item) -> bool:
+    """Say whether a field could be compared. A title always can: an almost equal one is not unknown."""
+    return bool(item.points) or item.outcome is not ItemOutcome.UNKNOWN
 
 
 PLAN = Profile()
 """The plan's weights and thresholds, taken literally."""
+
+DEFAULT_PROFILE: Literal["plan", "calibrated"] = "calibrated"
+"""The profile of an installation that has not chosen one: it links several times as many, and no more of them wrong."""
 
 
 def make_profile(

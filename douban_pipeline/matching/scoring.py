@@ -1,22 +1,26 @@
-"""The plan's score of one candidate, item by item, and what speaks against it.
+"""One candidate, item by item: what it earns, by evidence and by the plan, and what speaks against it.
 
-Every item is three-valued: agree, disagree, unknown. Unknown earns nothing and accuses nobody; a conflict needs
-both sides known. The score is the literal sum of the points, so that it can be read off the stored items.
+Every item is three-valued: agree, disagree, unknown. As evidence unknown earns nothing and accuses nobody; a conflict
+needs both sides known. The plan gives points for what is unknown as well (`plan_points`). Which of the two decide is
+the profile's to say.
 """
 
 from __future__ import annotations
 
 import enum
 from dataclasses import dataclass, fields
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 from douban_pipeline.matching import people
 from douban_pipeline.matching.codes import HARD_REJECTS
 from douban_pipeline.matching.conflicts import Finding, find, versus, year_note
 from douban_pipeline.matching.facts import Subject, Video
-from douban_pipeline.matching.fields import Fields, LengthMatch, YearGap, compare_fields, local_years, year_gap
+from douban_pipeline.matching.fields import Fields, YearGap, compare_fields, local_years, year_gap
+from douban_pipeline.matching.plan_points import plan_share
 from douban_pipeline.matching.similarity import TitleMatch, match_titles
+
+TIE_BREAK = "tie_break"
+"""The item that counts between equals only."""
 
 
 class ItemOutcome(enum.StrEnum):
@@ -32,7 +36,10 @@ _OUTCOMES = {None: ItemOutcome.UNKNOWN, True: ItemOutcome.AGREE, False: ItemOutc
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """Most points each item can earn, the plan's by default. ``tie_break`` is for having a rating at all."""
+    """Most points each item can earn, the plan's by default.
+
+    ``tie_break`` is for being rated at all: it orders candidates of equal scores and is part of none.
+    """
 
     title: float = 45.0
     year: float = 15.0
@@ -46,7 +53,7 @@ class Weights:
     @property
     def total(self) -> float:
         """The highest score there is."""
-        return float(sum(getattr(self, item.name) for item in fields(self)))
+        return float(sum(getattr(self, item.name) for item in fields(self) if item.name != TIE_BREAK))
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +81,11 @@ class Item(NamedTuple):
     Attributes:
         name: Field of :class:`Weights`.
         outcome: Agree, disagree or unknown.
-        points: Points earned, 0 to ``weight``.
+        points: Points earned by evidence, 0 to ``weight``.
         weight: Points that could be earned.
         note: What was compared, in Chinese, short.
         fact: Whether an agreement counts as an independent fact beside the title.
+        plan: Points the plan gives, 0 to ``weight``; some for what is unknown as well.
     """
 
     name: str
@@ -86,6 +94,7 @@ class Item(NamedTuple):
     weight: float
     note: str = ""
     fact: bool = False
+    plan: float = 0.0
 
     def to_json(self) -> dict[str, Any]:
         """Return what is stored of the item."""
@@ -108,7 +117,8 @@ class Comparison:
         findings: Rejects and conflicts with their sentences.
         kind: Whether the kinds agree; None is unknown.
         year: Distance in years, None when unknown.
-        score: Sum of the points, rounded to a hundredth as it is stored.
+        score: The plan's sum, rounded to a hundredth as it is stored.
+        earned: The same of what is evidence.
         rejects: Codes of hard rejects.
         conflicts: Codes of softer conflicts.
     """
@@ -119,6 +129,7 @@ class Comparison:
     kind: bool | None
     year: YearGap | None
     score: float
+    earned: float
     rejects: tuple[str, ...]
     conflicts: tuple[str, ...]
 
@@ -126,6 +137,11 @@ class Comparison:
     def facts(self) -> tuple[str, ...]:
         """Names of the independent facts beside the title that agree."""
         return tuple(item.name for item in self.items if item.fact and item.outcome is ItemOutcome.AGREE)
+
+    @property
+    def exclusions(self) -> tuple[Finding, ...]:
+        """What may reject, whether it does here or not: a film and a series of one name are no reject, but a doubt."""
+        return tuple(finding for finding in self.findings if finding.code in HARD_REJECTS)
 
     @property
     def exact_year(self) -> bool:
@@ -149,10 +165,8 @@ class Comparison:
         return self.item(name).outcome is ItemOutcome.AGREE
 
     def to_json(self) -> dict[str, Any]:
-        """Return what is stored of the comparison."""
+        """Return what is stored of the comparison, beside its points."""
         return {
-            "score": self.score,
-            "items": [item.to_json() for item in self.items],
             "title": self.title.to_json(),
             "rejects": list(map(str, self.rejects)),
             "conflicts": list(map(str, self.conflicts)),
@@ -172,64 +186,40 @@ def compare(
     weights: Weights = DEFAULT_WEIGHTS,
     thresholds: Thresholds = DEFAULT_THRESHOLDS,
 ) -> Comparison:
-    """Compare a video with one subject, field by field; one that name and year rule out, by these alone."""
+    """Compare a video with one subject, field by field."""
     title = match_titles(video, subject)
     gap = year_gap(local_years(video, title), subject.year, subject.release_years)
-    if title.similarity < thresholds.title_floor and gap is not None and gap.gap >= thresholds.year_gap:
-        found = Fields(title, gap, *_NOT_COMPARED)
-        items = (
-            _title_item(title, weights.title, thresholds),
-            _year_item(video, subject, found, weights.year, thresholds),
-            *_unknown(weights),
-        )
-        return _comparison(video, subject, found, items, thresholds)
     found = compare_fields(video, subject, title, gap)
-    rating = subject.rating is not None
-    items = (
+    region = versus(video.regions, subject.regions, 4)
+    directors = versus(video.directors, subject.directors, 3)
+    items = [
         _title_item(title, weights.title, thresholds),
         _year_item(video, subject, found, weights.year, thresholds),
-        _simple("region", found.region, weights.region, versus(video.regions, subject.regions, 4), found.region_named),
-        _simple("director", found.director, weights.director, versus(video.directors, subject.directors, 3)),
+        _simple("region", found.region.agree, weights.region, region, found.region.firm),
+        _simple("director", found.director, weights.director, directors),
         _actors_item(video, subject, found.cast, weights.actors),
         _genre_item(found, weights.genre),
         _simple("length", found.length.agree, weights.length, found.length.note),
-        _simple("tie_break", rating or None, weights.tie_break, "有评分" if rating else "", fact=False),
-    )
-    return _comparison(video, subject, found, items, thresholds)
-
-
-_NOT_COMPARED = (
-    None,
-    None,
-    False,
-    None,
-    people.Overlap(0, 0, 0, 0),
-    (frozenset[str](), frozenset[str]()),
-    LengthMatch(None, ""),
-)
-
-
-@lru_cache(maxsize=64)
-def _unknown(weights: Weights) -> tuple[Item, ...]:
-    """Return the items after title and year, of which nothing is known."""
-    names = [item.name for item in fields(Weights)][2:]
-    return tuple(Item(name, ItemOutcome.UNKNOWN, 0.0, getattr(weights, name)) for name in names)
-
-
-def _comparison(
-    video: Video, subject: Subject, found: Fields, items: tuple[Item, ...], thresholds: Thresholds
-) -> Comparison:
+    ]
+    items = [item._replace(plan=item.weight * plan_share(item.name, found)) for item in items]
     findings = tuple(find(video, subject, found, thresholds.title_floor, thresholds.year_gap))
     return Comparison(
-        items=items,
-        title=found.title,
+        items=(*items, _tie_break_item(subject, weights.tie_break)),
+        title=title,
         findings=findings,
         kind=found.kind,
-        year=found.year,
-        score=round(sum(item.points for item in items), 2),
-        rejects=tuple(finding.code for finding in findings if finding.code in HARD_REJECTS),
-        conflicts=tuple(finding.code for finding in findings if finding.code not in HARD_REJECTS),
+        year=gap,
+        score=round(sum(item.plan for item in items), 2),
+        earned=round(sum(item.points for item in items), 2),
+        rejects=tuple(finding.code for finding in findings if finding.reject),
+        conflicts=tuple(finding.code for finding in findings if not finding.reject),
     )
+
+
+def _tie_break_item(subject: Subject, weight: float) -> Item:
+    rated = subject.rating is not None or bool(subject.votes)
+    points = weight if rated else 0.0
+    return Item(TIE_BREAK, _OUTCOMES[rated or None], points, weight, "有评分" if rated else "", plan=points)
 
 
 def _simple(name: str, agree: bool | None, weight: float, note: str, fact: bool = True) -> Item:

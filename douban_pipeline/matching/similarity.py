@@ -37,6 +37,7 @@ class TitleMatch(NamedTuple):
 
     Attributes:
         similarity: 0 to 1; only equal or nearly equal names reach :data:`NEAR_EXACT`.
+        by_title: The same of pairs in which at least one name is a title: the plan compares no alias with an alias.
         local: The video's name of the best pair, as it came.
         subject: The subject's name of the best pair, as it came.
         via_alias: Whether one of the two is an alias, not a title.
@@ -56,6 +57,7 @@ class TitleMatch(NamedTuple):
     """
 
     similarity: float
+    by_title: float
     local: str
     subject: str
     via_alias: bool
@@ -245,8 +247,22 @@ def _said(form: Form, names: TitleForms, numbers: Numbers) -> int | None:
     return own if own is not None else min(names.claimed, default=None)
 
 
+def _with_a_title(left: TitleForms, right: TitleForms) -> float:
+    """Return how alike the names are where at most one of a pair is an alias."""
+    return max(
+        (
+            similarity(mine.text, theirs.text)
+            for mine in left.forms
+            for theirs in right.by_text.values()
+            if not (mine.is_alias and theirs.is_alias)
+        ),
+        default=0.0,
+    )
+
+
 _UNLIKE_NAMES = TitleMatch(
     similarity=0.0,
+    by_title=0.0,
     local="",
     subject="",
     via_alias=False,
@@ -278,6 +294,7 @@ def match_titles(video: Video, subject: Subject) -> TitleMatch:
     ours, others = mine.parsed.base, theirs.parsed.base
     return TitleMatch(
         similarity=value,
+        by_title=_with_a_title(left, right) if mine.is_alias and theirs.is_alias else value,
         local=mine.parsed.raw,
         subject=theirs.parsed.raw,
         via_alias=mine.is_alias or theirs.is_alias,

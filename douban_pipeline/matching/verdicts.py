@@ -14,7 +14,7 @@ from douban_pipeline.matching.acceptance import Case, has_relatives, is_live, re
 from douban_pipeline.matching.codes import SENTENCES, Code
 from douban_pipeline.matching.facts import Subject, Video
 from douban_pipeline.matching.profiles import PLAN, Profile
-from douban_pipeline.matching.scoring import Comparison, ItemOutcome, Thresholds, compare
+from douban_pipeline.matching.scoring import TIE_BREAK, Comparison, Item, ItemOutcome, Thresholds, compare
 from douban_pipeline.matching.similarity import Numbers
 from douban_pipeline.matching.strata import strata_of
 
@@ -30,12 +30,23 @@ class Status(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A subject, its comparison, and its place: 1 is the best; rejected ones come last."""
+    """A subject, its comparison, and its place.
+
+    Attributes:
+        subject: The subject.
+        comparison: What it has in common with the video.
+        rank: 1 is the best; rejected ones come after the others, unless they are near and no other is.
+        score: The profile's.
+        items: What the score is made of, with the profile's points.
+        near: Whether it is rejected, but would be worth a person's look without its conflict.
+    """
 
     subject: Subject
     comparison: Comparison
     rank: int
     score: float
+    items: tuple[Item, ...]
+    near: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """Return what is stored of the candidate."""
@@ -44,8 +55,9 @@ class Candidate:
             "douban_id": self.subject.douban_id,
             "title": self.subject.title,
             "year": self.subject.year,
-            **self.comparison.to_json(),
             "score": self.score,
+            "items": [item.to_json() for item in self.items],
+            **self.comparison.to_json(),
         }
 
 
@@ -98,29 +110,61 @@ class Verdict:
 def rank(video: Video, subjects: Iterable[Subject], profile: Profile = PLAN) -> tuple[Candidate, ...]:
     """Compare a video with every subject, best first; a subject given twice counts once.
 
-    Rejected candidates follow the others. Equal scores are ordered by what speaks against them, by their names, then by
+    Rejected candidates follow the others; those that are near but for a conflict come before all that a person need not
+    see. Equal scores are ordered by being rated and by how many, by what speaks against them, by their names, then by
     id, so that the order never depends on the search engine's.
     """
     unique = {subject.douban_id: subject for subject in reversed(list(subjects))}
     compared = []
     for subject in unique.values():
         comparison = compare(video, subject, profile.weights, profile.thresholds)
-        compared.append((subject, comparison, profile.score(comparison)))
-    compared.sort(
-        key=lambda each: (
-            bool(each[1].rejects),
-            -each[2],
-            -each[1].score,
-            len(each[1].conflicts),
-            -each[1].title.names,
-            -each[1].title.similarity,
-            each[0].douban_id,
+        score, near = profile.score(comparison), is_near(comparison, profile)
+        tier = _WORTH_A_LOOK if score >= profile.thresholds.review else _OTHER
+        if comparison.rejects:
+            tier = _NEAR if near else _REJECTED
+        order = (
+            tier,
+            -score,
+            -profile.points(comparison),
+            -comparison.item(TIE_BREAK).points,
+            -(subject.votes or 0),
+            len(comparison.conflicts),
+            -comparison.title.names,
+            -comparison.title.similarity,
+            subject.douban_id,
         )
-    )
+        compared.append((order, subject, comparison, score, near))
+    compared.sort(key=lambda each: each[0])
     return tuple(
-        Candidate(subject, comparison, place, score)
-        for place, (subject, comparison, score) in enumerate(compared, start=1)
+        Candidate(subject, comparison, place, score, profile.items(comparison), near)
+        for place, (_, subject, comparison, score, near) in enumerate(compared, start=1)
     )
+
+
+_WORTH_A_LOOK, _NEAR, _OTHER, _REJECTED = range(4)
+
+_ITEM_OF: Mapping[str, str] = {
+    Code.YEAR_GAP: "year",
+    Code.REGION_CONFLICT: "region",
+    Code.DIRECTOR_CONFLICT: "director",
+}
+"""The item a reject speaks of; names and kinds have none, or none that could be unknown."""
+
+
+def is_near(comparison: Comparison, profile: Profile) -> bool:
+    """Say whether a rejected candidate is near: worth a person's look, were it not for one conflict.
+
+    That is, its score reaches the review line when the field of its gravest conflict is taken as unknown, and people
+    agree or, under the same name, the year: a name alone is many works', and region or genre distinguish none of these.
+    A candidate of another season or part is never near.
+    """
+    if not comparison.rejects or comparison.title.numbers is Numbers.CONFLICT:
+        return False
+    if not (comparison.people_agree or (comparison.title.near_exact and comparison.agrees("year"))):
+        return False
+    items = {_ITEM_OF[code] for code in comparison.rejects if code in _ITEM_OF}
+    scores = [profile.score(comparison), *(profile.score_without(comparison, item) for item in items)]
+    return max(scores) >= profile.thresholds.review
 
 
 def judge(
@@ -160,9 +204,9 @@ def judge(
     ranked = rank(video, subjects, profile)
     eligible = [candidate for candidate in ranked if not candidate.comparison.rejects]
     best = eligible[0] if eligible else None
-    top = best or (ranked[0] if ranked else None)
+    top = ranked[0] if ranked else None
     score = top.score if top else None
-    lead = _lead(eligible, ranked)
+    lead = _lead(eligible, ranked, profile) if top is best else None
     case: Case | None = None
     strata: tuple[str, ...] = ()
     if top is not None:
@@ -188,10 +232,9 @@ def judge(
         return verdict(Status.REVIEW if codes else Status.CONFIRMED, codes)
     if best is not None and best.score >= thresholds.review:
         return verdict(Status.REVIEW, [Code.BELOW_CONFIRM, *best.comparison.conflicts])
-    clashing = next(filter(_clashing, ranked), None)
-    if clashing is not None:
-        # Exact name and year, or name and people, with a conflict is where local data is often wrong.
-        return verdict(Status.REVIEW, [Code.CONFLICT, *clashing.comparison.rejects])
+    if top is not None and top.near:
+        # A conflict beside much that agrees is where local data is often wrong.
+        return verdict(Status.REVIEW, [Code.CONFLICT, *top.comparison.rejects])
     if not complete:
         # A failed call is not an empty answer.
         return verdict(Status.UNDECIDED, [Code.INCOMPLETE])
@@ -203,19 +246,19 @@ def judge(
     return verdict(Status.NOT_FOUND, [Code.BELOW_REVIEW])
 
 
-def _lead(eligible: Sequence[Candidate], ranked: Sequence[Candidate]) -> float | None:
-    """Plan's points the best is ahead of the best other work, in any profile; None without a rival.
+def _lead(eligible: Sequence[Candidate], ranked: Sequence[Candidate], profile: Profile) -> float | None:
+    """Points the best is ahead of the best other work; None without a rival.
 
-    Other subjects are other works, of the same title or not: seasons, remakes, spin-offs. Rejected ones are ruled
-    out, except those of the exact name and year: that is where a local field may be wrong, not the candidate. A rival
-    of another original title is no rival of one whose original title is the video's.
+    Other subjects are other works, of the same title or not: seasons, remakes, spin-offs. Rejected ones and those of
+    another kind are ruled out, except those of the exact name and year: that is where a local field may be wrong, not
+    the candidate. A rival of another original title is no rival of one whose original title is the video's.
     """
     if not eligible:
         return None
     best = eligible[0].comparison
-    others = [other.comparison for other in (*eligible[1:], *filter(_exact_but_rejected, ranked))]
-    rivals = [other.score for other in others if not rules_out(best, other)]
-    return round(best.score - max(rivals), 2) if rivals else None
+    others = [other.comparison for other in ranked if other is not eligible[0]]
+    rivals = [profile.points(other) for other in others if _rivals(other) and not rules_out(best, other)]
+    return round(profile.points(best) - max(rivals), 2) if rivals else None
 
 
 def _too_close(eligible: Sequence[Candidate], lead: float | None, thresholds: Thresholds) -> tuple[str, ...]:
@@ -233,17 +276,8 @@ def _twins(pair: Sequence[Candidate]) -> bool:
     return same_year and all(each.comparison.people_agree for each in pair)
 
 
-def _exact_but_rejected(candidate: Candidate) -> bool:
-    comparison = candidate.comparison
-    return bool(comparison.rejects) and comparison.title.near_exact and comparison.exact_year
-
-
-def _clashing(candidate: Candidate) -> bool:
-    """Say whether a rejected candidate deserves a person's look all the same."""
-    comparison = candidate.comparison
-    if not comparison.rejects or not comparison.title.near_exact or comparison.title.numbers is Numbers.CONFLICT:
-        return False
-    return _exact_but_rejected(candidate) or comparison.people_agree
+def _rivals(other: Comparison) -> bool:
+    return not other.exclusions or (other.title.near_exact and other.exact_year)
 
 
 _ITEM_NAMES = {
@@ -262,12 +296,10 @@ def _explain(
     if status is Status.UNDECIDED or not ranked:
         return "；".join(SENTENCES[code] for code in codes) + "。"
     shown = ranked[0]
-    if Code.CONFLICT in codes:
-        shown = next(filter(_clashing, ranked))
     comparison = shown.comparison
     head = f"《{shown.subject.title}》" + (f"（{shown.subject.year}）" if shown.subject.year else "")
     head += f"得分 {shown.score:.1f}"
-    if lead is not None and shown is ranked[0]:
+    if lead is not None:
         head += f"，领先 {lead:.1f}"
     if status is Status.CONFIRMED:
         agreed = [

@@ -8,15 +8,16 @@ import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from sqlalchemy import select
 from sqlalchemy.exc import SQLAlchemyError
 
 from douban_pipeline.core.clock import SystemClock
 from douban_pipeline.core.clock_skew import SLIGHT_SKEW, clock_skew, skew_text
-from douban_pipeline.core.database import DatabaseError
+from douban_pipeline.core.database import DatabaseError, reading
 from douban_pipeline.core.errors import SourceError
 from douban_pipeline.core.settings_base import SettingsError
 from douban_pipeline.douban.services import Services, open_services
-from douban_pipeline.douban.settings import load_settings
+from douban_pipeline.douban.settings import load_settings, variable
 from douban_pipeline.douban.store import migrations
 from douban_pipeline.ops.console import plain, silence_beta_warnings
 from douban_pipeline.ops.grants import missing_grants
@@ -95,6 +96,7 @@ def database_results(services: Services) -> Iterator[CheckResult]:
     yield database
     questions: list[tuple[str, Callable[[], CheckResult], str]] = [
         ("tables", lambda: _version(services), "run `douban-pipeline upgrade`"),
+        ("profile", lambda: profile_result(services), "run `douban-pipeline upgrade`"),
         ("grants", lambda: _grants(services), "run what `douban-pipeline grants` prints, as the database's owner"),
         ("clock", lambda: _clock(services), "keep the clocks of all machines in step, with NTP"),
     ]
@@ -128,6 +130,22 @@ def _version(services: Services) -> CheckResult:
     migrations.known(found, prefix)
     message = f"our tables are at version {found}, this release needs {wanted}"
     return CheckResult("tables", "fail", message, "stop Dagster and run `douban-pipeline upgrade`")
+
+
+def profile_result(services: Services) -> CheckResult:
+    """Say which profile scores matches, and whether that is another than the one an installation began with unasked."""
+    name, own = services.settings.match_profile, variable("match_profile")
+    if "match_profile" in services.settings.model_fields_set:
+        return CheckResult("profile", "ok", f"matches are scored by the profile {name}, as {own} says")
+    message = f"matches are scored by the profile {name}, the default: {own} is not set"
+    verdict = services.tables.verdict
+    with reading(services.engine) as connection:
+        first = connection.execute(select(verdict.c.profile).order_by(verdict.c.verdict_id).limit(1)).scalar()
+    if first in (None, name):
+        return CheckResult("profile", "ok", message)
+    message += f"; this library was judged by {first} before, which was the default then"
+    remedy = f"set {own}={first} to go on as before, or {own}={name} to have chosen; rescore_library shows what changes"
+    return CheckResult("profile", "warn", message, remedy)
 
 
 def _grants(services: Services) -> CheckResult:

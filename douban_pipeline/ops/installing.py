@@ -9,7 +9,7 @@ from douban_pipeline.douban.services import open_services
 from douban_pipeline.douban.settings import Settings, load_settings, variable
 from douban_pipeline.douban.store import migrations
 from douban_pipeline.douban.store.tables import own_tables
-from douban_pipeline.ops.checking import cms_result, open_checked
+from douban_pipeline.ops.checking import cms_result, open_checked, profile_result
 from douban_pipeline.ops.console import console, plain, silence_beta_warnings
 from douban_pipeline.ops.grants import grant_statements
 from douban_pipeline.ops.results import CheckResult, print_results
@@ -50,6 +50,7 @@ def set_up() -> None:
         console.print(f"pools      {', '.join(f'{pool} {limit}' for pool, limit in POOL_LIMITS.items())}")
     dry = "[yellow]dry run: nothing is written to the CMS[/yellow]" if services.settings.dry_run else "live"
     console.print(f"mode       {dry}")
+    print_results([profile_result(services)])
     console.print("Next: launch the job initialise_library, then start Dagster (README.md, “Start small”).")
     services.close()
 
@@ -73,6 +74,7 @@ def upgrade(*, dry_run: bool) -> None:
     else:
         before, after = migrations.upgrade(services.engine, prefix)
         console.print(f"our tables version {before or 'none'} → {after}")
+        print_results([profile_result(services)])
     services.close()
 
 

@@ -20,7 +20,7 @@ from douban_pipeline.douban.match_inputs import (
 from douban_pipeline.douban.sources.douban_php import SubjectRecord
 from douban_pipeline.douban.sources.search import Hit
 from douban_pipeline.matching import Kind
-from douban_pipeline.matching.fields import regions_agree
+from douban_pipeline.matching.fields import compare_regions
 
 METADATA = sa.MetaData()
 WIDTHS = {"vod_sub": 255, "vod_director": 12, "vod_actor": 255, "vod_class": 20}
@@ -110,8 +110,8 @@ def test_a_row_is_read_as_it_is_meant(columns, name, expected):
 @pytest.mark.parametrize("word", ["其它", "其他", "海外", "某处"])
 def test_a_region_that_names_none_contradicts_none(word):
     video = facts(vod_area=word)
-    assert regions_agree(video.regions, ("美国",))[0] is not False
-    assert regions_agree(facts(vod_area="日本").regions, ("美国",))[0] is False
+    assert compare_regions(video.regions, ("美国",)).agree is not False
+    assert compare_regions(facts(vod_area="日本").regions, ("美国",)).agree is False
 
 
 @given(st.dictionaries(st.sampled_from(["vod_name", "vod_sub", "vod_actor", "vod_class", "vod_area"]), st.text()))

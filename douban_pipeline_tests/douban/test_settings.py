@@ -20,7 +20,7 @@ from douban_pipeline.douban.settings import RETRY_SECONDS, Settings, load_settin
 from douban_pipeline.douban.sources.douban_php import SOURCE as DOUBAN
 from douban_pipeline.douban.sources.search_providers import PROVIDERS
 from douban_pipeline.douban.wording import SOURCE_NAMES
-from douban_pipeline.matching.profiles import PLAN
+from douban_pipeline.matching.profiles import PLAN, make_profile
 from douban_pipeline.matching.scoring import Thresholds, Weights
 
 P = "DOUBAN_PIPELINE_"
@@ -79,7 +79,7 @@ def test_nothing_needs_to_be_set():
         ("REQUEST_TIMEOUT_SECONDS", "0", "a number above 0 to 120"),
         ("SEARCH_CACHE_DAYS", "31", "a whole number from 7 to 30"),
         ("TOP_N", "0", "a whole number from 1 to 20"),
-        ("CONFIRM_SCORE", "103", "a number from 0 to 102"),
+        ("CONFIRM_SCORE", "101", "a number from 0 to 100"),
         ("TITLE_FLOOR", "1.5", "a number from 0 to 1"),
         ("MATCH_PROFILE", "strict", "plan or calibrated"),
         ("SCORE_WEIGHTS", "director", "item=points pairs"),
@@ -335,11 +335,11 @@ def test_weights_are_overridden_one_by_one(monkeypatch):
 
 
 def test_weights_that_could_never_confirm_are_a_mistake(refusal):
-    message = refusal(SCORE_WEIGHTS="title=10")
+    message = refusal(MATCH_PROFILE="plan", SCORE_WEIGHTS="title=10")
     assert "SCORE_WEIGHTS = 'title=10' is not allowed: points that sum up to DOUBAN_PIPELINE_CONFIRM_SCORE" in message
-    assert "these sum up to 67" in message
+    assert "these sum up to 65" in message
     # A share is what counts in the other profile, whatever the points sum up to.
-    assert load_settings(match_profile="calibrated").weights.total == 67
+    assert load_settings(match_profile="calibrated").weights.total == 65
 
 
 def test_the_profile_in_force_is_made_of_the_settings():
@@ -348,7 +348,8 @@ def test_the_profile_in_force_is_made_of_the_settings():
     )
     assert (profile.name, profile.weights) == ("calibrated", Weights(year=20.0))
     assert profile.thresholds == Thresholds(confirm=90.0, lead=9.0)
-    assert profile_of(load_settings()) == PLAN
+    assert profile_of(load_settings(match_profile="plan")) == PLAN
+    assert profile_of(load_settings()) == make_profile("calibrated"), "the default"
 
 
 def test_a_chain_keeps_its_order_and_knows_public_addresses(monkeypatch):

@@ -55,7 +55,7 @@ def result(row: GoldRow | None = None, verdict: str = "CONFIRMED", best: int | N
         "lead": None,
         "conflicts": (),
         "reasons": () if verdict == "CONFIRMED" else ("BELOW_CONFIRM",),
-        "explanation": "年份差 3 年。",
+        "explanation": "年份冲突：差 3 年。",
         "candidates": tuple((each, score or 0.0) for each in (best, *others) if each is not None),
         "titles": {each: f"条目 {each} (2015)" for each in (best, *others) if each is not None},
         "strata": (),

@@ -287,7 +287,7 @@ def test_from_the_command_line(tmp_path: Path, corpus: Path, gold: list[Path]):
     again = run_cli(*(*arguments, "--against", str(home), "--out", "again", "--least-coverage", "0.9"), cwd=tmp_path)
     assert again.returncode == 1, again.stdout + again.stderr
     assert "regressed 0, improved 0, unchanged 5, new 0, gone 0" in again.stdout
-    assert "not kept: plan: coverage of the headline sources is" in again.stdout
+    assert "not kept: calibrated: coverage of the headline sources is" in again.stdout
 
 
 def test_the_settings_have_their_say_and_gold_files_may_each_have_their_option(
@@ -323,7 +323,7 @@ def test_rows_are_judged_once_more_without_their_truth(tmp_path: Path, corpus: P
     kept, output = reported(request(corpus, gold[:1], tmp_path / "out", limits=EvaluationLimits(most_wrong=0)))
     assert kept, "what happens without the truth is told, not counted among the wrong links"
     line = next(line for line in output.splitlines() if "Truth taken out " in line)
-    assert line.split()[3:7] == ["3", "33.3", "%", "1"]
+    assert line.split()[3:9] == ["3", "33.3", "%", "0", "%", "1"]
     for name in ("report.md", "report.html"):
         text = (tmp_path / "out" / name).read_text(encoding="utf-8")
         assert "Links with the truth taken out (1)" in text, name

@@ -34,9 +34,9 @@ def test_a_prediction_holds_what_is_asked_for_and_no_more():
     stored = json.loads(json.dumps(found.to_json()))
     assert list(stored) == FIELDS
     assert (stored["file"], stored["row"], stored["gid"]) == ("gold.jsonl", 4, "g4")
-    assert (stored["verdict"], stored["douban_id"], stored["score"]) == ("CONFIRMED", "90000101", 90.0)
+    assert (stored["verdict"], stored["douban_id"], stored["score"]) == ("CONFIRMED", "90000101", 92.0)
     assert (stored["conflicts"], stored["reasons"]) == ([], [])
-    assert stored["candidates"][0] == {"douban_id": "90000101", "score": 90.0}
+    assert stored["candidates"][0] == {"douban_id": "90000101", "score": 92.0}
     assert all(set(each) == {"douban_id", "score"} for each in stored["candidates"])
     assert stored["requests"] == 2, "one search and one question about the subject"
 

@@ -80,8 +80,29 @@ def test_family_names_alone_do_not_agree():
     ],
 )
 def test_regions(a, b, outcome, firm):
-    assert fields.regions_agree(a, b) == (outcome, firm)
-    assert fields.regions_agree(b, a) == (outcome, firm)
+    assert fields.compare_regions(a, b)[:2] == (outcome, firm)
+    assert fields.compare_regions(b, a)[:2] == (outcome, firm)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "weak"),
+    [
+        pytest.param("欧美", "美国", True, id="a wide group that covers it"),
+        pytest.param("欧美", "日本", True, id="a wide group that does not"),
+        pytest.param("港台", "大陆", True, id="a narrow group that does not"),
+        pytest.param("欧美", "亚洲", True, id="two groups"),
+        pytest.param("大陆,火星", "美国", True, id="another region and a word nobody knows"),
+        pytest.param("港台", "香港", False, id="a narrow group that covers it agrees"),
+        pytest.param("大陆", "美国", False, id="two regions conflict"),
+        pytest.param("其它", "美国", False, id="other says nothing"),
+        pytest.param("火星", "美国", False, id="a word nobody knows says nothing"),
+        pytest.param("欧美", "", False, id="one side is unknown"),
+    ],
+)
+def test_a_group_of_regions_conflicts_weakly(a, b, weak):
+    left, right = (tuple(filter(None, [words])) for words in (a, b))
+    assert fields.compare_regions(left, right).weak is weak
+    assert fields.compare_regions(right, left).weak is weak
 
 
 @pytest.mark.parametrize(
@@ -149,14 +170,14 @@ def test_what_is_animated(kind, words, animated):
 @pytest.mark.parametrize(
     ("local", "year", "releases", "gap"),
     [
-        ((2010,), 2010, (), fields.YearGap(0, True)),
-        ((2011,), 2010, (), fields.YearGap(1, True)),
-        ((2012,), 2010, (2012,), fields.YearGap(2, True)),
-        ((2011,), 1987, (1987, 2011), fields.YearGap(0, False)),
-        ((2013,), 2010, (2010,), fields.YearGap(3, True)),
-        ((2000,), 1987, (2011,), fields.YearGap(11, False)),
-        ((2010,), None, (2010, 2018), fields.YearGap(0, True)),
-        ((2018,), None, (2010, 2018), fields.YearGap(0, False)),
+        ((2010,), 2010, (), fields.YearGap(0, True, 0)),
+        ((2011,), 2010, (), fields.YearGap(1, True, 1)),
+        ((2012,), 2010, (2012,), fields.YearGap(2, True, 2)),
+        ((2011,), 1987, (1987, 2011), fields.YearGap(0, False, 24)),
+        ((2013,), 2010, (2010,), fields.YearGap(3, True, 3)),
+        ((2000,), 1987, (2011,), fields.YearGap(11, False, 13)),
+        ((2010,), None, (2010, 2018), fields.YearGap(0, True, 0)),
+        ((2018,), None, (2010, 2018), fields.YearGap(0, False, 8)),
         ((), 2010, (), None),
         ((2010,), None, (), None),
     ],

@@ -99,7 +99,7 @@ def test_what_is_ruled_out_is_never_confirmed(match):
     if likeness(video, subject) is not Likeness.RULED_OUT:
         return
     found = compare(video, subject)
-    assert found.rejects or not found.title.near_exact or found.title.numbers == "conflict"
+    assert found.exclusions or not found.title.near_exact or found.title.numbers == "conflict"
 
 
 @given(matches())

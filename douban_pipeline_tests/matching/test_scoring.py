@@ -20,6 +20,7 @@ from douban_pipeline.matching import (
     Weights,
     compare,
 )
+from douban_pipeline.matching.codes import LABELS, code_of, labels_of
 from douban_pipeline.matching.title_editions import DISTINCT_EDITIONS, edition_name
 from douban_pipeline_tests.matching.cases import FILM, FILM_SUBJECT, SERIES, SERIES_SUBJECT
 from douban_pipeline_tests.matching.drawn import SUBJECTS, VIDEOS
@@ -37,14 +38,15 @@ def test_a_perfect_candidate_earns_every_point():
         "length": 5,
         "tie_break": 2,
     }
-    assert found.score == 102 == Weights().total
+    assert found.score == found.earned == 100 == Weights().total, "a rating breaks ties and is part of no score"
     assert found.findings == ()
     assert set(found.facts) == {"year", "region", "director", "actors", "length"}
 
 
-def test_unknown_fields_earn_nothing_and_accuse_nobody():
+def test_unknown_fields_are_no_evidence_and_accuse_nobody():
     found = compare(Video(1, "让子弹飞"), replace(FILM_SUBJECT, rating=None))
-    assert found.score == 45
+    assert found.earned == 45
+    assert found.score == 45 + 8 + 5 + 6 + 4 + 2, "the plan gives points for what is missing"
     assert found.rejects == found.conflicts == ()
     assert {item.outcome for item in found.items} == {ItemOutcome.AGREE, ItemOutcome.UNKNOWN}
 
@@ -69,25 +71,53 @@ def test_a_release_year_saves_from_the_reject_but_is_no_evidence():
 @pytest.mark.parametrize(
     ("video", "subject", "reject", "text"),
     [
-        ({"title": "完全不同的电影"}, {}, Code.TITLE_TOO_FAR, "片名相差太远"),
-        ({"title": ""}, {}, Code.TITLE_TOO_FAR, "片名相差太远"),
-        ({"year": 2013}, {}, Code.YEAR_GAP, "年份差 3 年"),
-        ({"kind": Kind.SERIES}, {}, Code.KIND_CONFLICT, "本地 剧集 / 豆瓣 电影"),
-        ({"kind": Kind.VARIETY}, {}, Code.KIND_CONFLICT, "本地 综艺 / 豆瓣 电影"),
-        (
-            {"kind": Kind.ANIMATION, "episodes": 24, "duration_minutes": None, "genres": ()},
-            {},
-            Code.KIND_CONFLICT,
-            "本地 动画（分集） / 豆瓣 电影",
-        ),
-        ({"regions": ("美国",)}, {}, Code.REGION_CONFLICT, "地区无交集"),
-        ({"directors": ("冯小刚",)}, {}, Code.DIRECTOR_CONFLICT, "本地 冯小刚 / 豆瓣 姜文"),
+        ({"title": "完全不同的电影"}, {}, Code.TITLE_TOO_FAR, "标题冲突：相似度 0.00"),
+        ({"title": ""}, {}, Code.TITLE_TOO_FAR, "标题冲突：相似度 0.00"),
+        ({"year": 2013}, {}, Code.YEAR_GAP, "年份冲突：差 3 年"),
+        ({"title": "让我的子弹飞啊", "kind": Kind.SERIES}, {}, Code.KIND_CONFLICT, "类型冲突：本地 剧集 / 豆瓣 电影"),
+        ({"regions": ("美国",)}, {}, Code.REGION_CONFLICT, "地区冲突：本地 美国 / 豆瓣 中国大陆、中国香港"),
+        ({"directors": ("冯小刚",)}, {}, Code.DIRECTOR_CONFLICT, "导演冲突：本地 冯小刚 / 豆瓣 姜文"),
     ],
 )
 def test_every_hard_reject(video, subject, reject, text):
     found = compare(replace(FILM, aliases=(), **video), replace(FILM_SUBJECT, **subject))
     assert found.rejects == (reject,)
-    assert text in found.to_json()["notes"][reject]
+    assert found.to_json()["notes"][reject] == text
+
+
+@pytest.mark.parametrize(
+    ("title", "similarity", "rejected"),
+    [
+        ("让子弹飞", 1.0, False),
+        # 让子弹 is in it: 2 · 3 / 7 = 0.86 of the letters.
+        ("让子弹", 6 / 7, False),
+        # 2 · 4 / 10 = 0.8.
+        ("让子弹飞起来", 0.8, False),
+        # 2 · 4 / 11 = 0.727, and no piece of it.
+        ("让我的子弹飞啊", 8 / 11, True),
+    ],
+)
+def test_film_and_series_reject_only_where_the_names_are_unlike(title, similarity, rejected):
+    found = compare(replace(FILM, title=title, aliases=(), kind=Kind.SERIES), FILM_SUBJECT)
+    assert found.title.similarity == pytest.approx(similarity)
+    assert (found.rejects, found.conflicts[:1]) == (
+        ((Code.KIND_CONFLICT,), ()) if rejected else ((), (Code.KIND_CONFLICT,))
+    )
+    assert [finding.code for finding in found.exclusions] == [Code.KIND_CONFLICT], "a doubt it is in any case"
+
+
+@pytest.mark.parametrize(
+    ("video", "sentence"),
+    [
+        ({"kind": Kind.VARIETY}, "类型冲突：本地 综艺 / 豆瓣 电影"),
+        (
+            {"kind": Kind.ANIMATION, "episodes": 24, "duration_minutes": None, "genres": ()},
+            "类型冲突：本地 动画（分集） / 豆瓣 电影",
+        ),
+    ],
+)
+def test_kinds_are_said_for_people(video, sentence):
+    assert compare(replace(FILM, **video), FILM_SUBJECT).to_json()["notes"][Code.KIND_CONFLICT] == sentence
 
 
 @pytest.mark.parametrize(
@@ -204,6 +234,7 @@ def test_actors(mine, theirs, points, outcome):
 def test_weights_and_thresholds_can_be_set():
     heavy = Weights(title=10, year=0, region=0, director=0, actors=0, genre=0, length=0, tie_break=0)
     assert compare(FILM, FILM_SUBJECT, heavy).score == 10
+    assert compare(Video(1, "让子弹飞"), FILM_SUBJECT, Weights(year=30)).item("year").plan == 16, "8 of 15"
     strict = Thresholds(year_gap=1)
     assert compare(replace(FILM, year=2011), FILM_SUBJECT, thresholds=strict).rejects == (Code.YEAR_GAP,)
 
@@ -217,7 +248,6 @@ def test_a_comparison_is_stored_as_json():
     stored = json.loads(
         json.dumps(compare(SERIES, replace(SERIES_SUBJECT, title="庆余年 第三季", aliases=())).to_json())
     )
-    assert stored["score"] == round(sum(item["points"] for item in stored["items"]), 2)
     assert stored["conflicts"] == ["SEASON_CONFLICT"]
     assert stored["notes"]["SEASON_CONFLICT"] == "季数不一致：本地第 2 季 / 豆瓣第 3 季"
 
@@ -230,18 +260,36 @@ def test_every_edition_has_a_name_for_people():
     assert edition_name("part-2") == "第 2 部分"
 
 
-def test_every_code_has_a_sentence():
+def test_every_code_has_a_sentence_that_begins_with_its_label():
     assert set(SENTENCES) == set(Code)
+    assert set(LABELS) >= HARD_REJECTS
+    assert sorted(LABELS.values()) == sorted(
+        ["标题冲突", "年份冲突", "地区冲突", "导演冲突", "类型冲突", "多候选接近", "锁定阻止"]
+    )
+    assert all(SENTENCES[code].startswith(f"{label}：") for code, label in LABELS.items())
     assert set(Code) >= HARD_REJECTS
     assert all(any(char > "\u4e00" for char in sentence) for sentence in SENTENCES.values())
 
 
+def test_labels_and_codes_name_each_other():
+    assert labels_of([Code.CONFLICT, Code.YEAR_GAP, Code.LEAD_TOO_SMALL]) == ("年份冲突", "多候选接近")
+    assert [code_of(word) for word in ("年份冲突", " 锁定阻止 ", "YEAR_OFF", "无此标签")] == [
+        "YEAR_GAP",
+        "ID_LOCKED",
+        "YEAR_OFF",
+        "无此标签",
+    ]
+
+
 @given(VIDEOS, SUBJECTS)
-def test_the_score_stays_in_its_range_and_is_the_sum_of_its_items(video, subject):
+def test_the_sums_stay_in_their_range_and_leave_the_rating_out(video, subject):
     found = compare(video, subject)
-    assert 0 <= found.score <= 102
-    assert found.score == round(sum(item.points for item in found.items), 2)
-    assert all(0 <= item.points <= item.weight for item in found.items)
+    *items, rating = found.items
+    assert 0 <= found.score <= 100
+    assert found.score == pytest.approx(sum(item.plan for item in items), abs=0.005)
+    assert found.earned == pytest.approx(sum(item.points for item in items), abs=0.005)
+    assert all(0 <= points <= item.weight for item in found.items for points in (item.points, item.plan))
+    assert (rating.name, rating.points) == ("tie_break", 0 if subject.rating is None else 2)
     assert json.dumps(found.to_json(), ensure_ascii=False)
 
 

@@ -117,7 +117,9 @@ def test_an_upgrade_that_was_cut_off_is_listed_from_where_it_stopped(tmp_path, c
     assert "CREATE TABLE mac_douban_brake" not in result.said
     assert "CREATE TABLE mac_douban_intro" in result.said
     assert migrations.current(engine, "mac_") == "0001"
-    assert call("upgrade", DOUBAN_PIPELINE_DATABASE_URL=url).said.strip() == f"our tables version 0001 → {HEAD}"
+    upgraded, profile = call("upgrade", DOUBAN_PIPELINE_DATABASE_URL=url).said.strip().splitlines()
+    assert upgraded == f"our tables version 0001 → {HEAD}"
+    assert profile.startswith("ok   profile   matches are scored by the profile calibrated, the default")
     again = call("upgrade", "--dry-run", DOUBAN_PIPELINE_DATABASE_URL=url)
     assert "-- nothing to do" in again.said
     engine.dispose()
@@ -242,6 +244,34 @@ def test_a_check_names_what_is_amiss_with_its_remedy(database_url, tmp_path, cal
         library.execute("UPDATE mac_douban_version SET version_num = '9999'")
         new = call("check", "--no-dagster", DOUBAN_PIPELINE_DATABASE_URL=database_url, **home)
         assert "fail tables    our tables are at version 9999, this release knows none after" in new.said
+
+
+def test_a_library_judged_by_the_old_default_is_told_before_another_profile_judges(sqlite_url, tmp_path, call):
+    settings = {"DOUBAN_PIPELINE_DATABASE_URL": sqlite_url, "DOUBAN_PIPELINE_HOME": str(tmp_path)}
+
+    def found(**given: str) -> tuple[str, str]:
+        profile = findings(call("check", "--no-dagster", "--json", **settings, **given))["profile"]
+        return profile["state"], f"{profile['told']} → {profile['remedy']}"
+
+    own = "DOUBAN_PIPELINE_MATCH_PROFILE"
+    with build_library(sqlite_url, [video(1)], clock=SystemClock()) as library:
+        assert found() == ("ok", f"matches are scored by the profile calibrated, the default: {own} is not set → ")
+        judged = {"task_id": 1, "verdict": "REVIEW", "douban_id": 0, "complete": True, "source_healthy": True}
+        judged |= {"explanation": "", "rule_version": "rules-2", "state": "applied", "run_id": "", "fingerprint": ""}
+        row = {"vod_id": 1, "shard": 1, "created_at": library.clock.now(), **judged}
+        library.execute(sa.insert(library.tables.verdict).values({**row, "profile": "plan"}))
+        state, told = found()
+        assert state == "warn"
+        assert "this library was judged by plan before" in told
+        assert f"set {own}=plan to go on as before, or {own}=calibrated to have chosen" in told
+        assert "judged by plan before" in call("upgrade", **settings).said.replace("\n", " ")
+        # Who chose is not asked again, whatever it was.
+        for name in ("plan", "calibrated"):
+            assert found(**{own: name}) == ("ok", f"matches are scored by the profile {name}, as {own} says → ")
+        # The first verdict says what the library began with.
+        library.execute(sa.update(library.tables.verdict).values(profile="calibrated"))
+        library.execute(sa.insert(library.tables.verdict).values({**row, "profile": "plan"}))
+        assert found()[0] == "ok"
 
 
 def test_a_check_goes_on_where_it_can_and_tells_no_secret(tmp_path, call):

@@ -17,7 +17,7 @@ from douban_pipeline.douban.store.tables import OwnTables
 from douban_pipeline.douban.store.videos import changed_since
 from douban_pipeline.douban.wording import ACTIONS
 from douban_pipeline.douban.writes.refusals import OVERRIDE_CMS_LOCK, SENTENCES, Reason, cms_lock_refusal
-from douban_pipeline.matching import HARD_REJECTS, compare
+from douban_pipeline.matching import compare
 
 _CHANGED = "记录决定之后影片资料已改变（片名、别名、年份、地区、导演、主演或分类），请核对后重新决定"
 _OVERRIDING = (DecisionAction.replace_and_lock,)
@@ -153,5 +153,5 @@ def conflicts_of(services: Services, row: Mapping[Any, Any], douban_id: int) -> 
     profile = profile_of(services.settings)
     video = video_facts(row, services.cms, services.categories)
     comparison = compare(video, subject_facts(answer.record), profile.weights, profile.thresholds)
-    conflicts = "；".join(finding.text for finding in comparison.findings if finding.code in HARD_REJECTS)
+    conflicts = "；".join(finding.text for finding in comparison.exclusions)
     return f"与《{answer.record.title}》（{answer.record.year or '年份未知'}）对不上：{conflicts}" if conflicts else ""

@@ -27,10 +27,10 @@ def test_nothing_speaks_against_what_fits(scenario):
 
 def test_all_that_rules_a_subject_out_is_said(scenario):
     conflicts = ask(scenario, FAR["id"])
-    assert conflicts.startswith("与《长河落日记事》（2011）对不上：年份差 10 年；")
-    assert "地区无交集：本地 大陆 / 豆瓣 美国" in conflicts
-    assert "导演无交集：本地 长河导 / 豆瓣 别人" in conflicts
-    assert ask(scenario, TRAM["id"]).startswith("与《午夜电车站台》（2023）对不上：片名相差太远（相似度 0.")
+    assert conflicts.startswith("与《长河落日记事》（2011）对不上：年份冲突：差 10 年；")
+    assert "地区冲突：本地 大陆 / 豆瓣 美国" in conflicts
+    assert "导演冲突：本地 长河导 / 豆瓣 别人" in conflicts
+    assert ask(scenario, TRAM["id"]).startswith("与《午夜电车站台》（2023）对不上：标题冲突：相似度 0.")
 
 
 def test_softer_conflicts_are_a_persons_business(scenario):
@@ -40,7 +40,7 @@ def test_softer_conflicts_are_a_persons_business(scenario):
 
 def test_the_limits_in_force_count(stage):
     scenario = stage([row_of(RIVER, 4, vod_year="2017")], [RIVER])
-    assert ask(scenario, RIVER["id"]) == "与《长河落日记事》（2021）对不上：年份差 4 年"
+    assert ask(scenario, RIVER["id"]) == "与《长河落日记事》（2021）对不上：年份冲突：差 4 年"
     assert ask(scenario.under(year_gap=5), RIVER["id"]) == ""
 
 

@@ -103,7 +103,7 @@ def test_the_good_rows_are_recorded_and_the_run_tells_of_the_others(scenario):
 def test_a_subject_that_does_not_fit_is_refused_unless_it_is_meant(scenario):
     requested = {"vod_id": 5, "action": "set_id", "douban_id": KITE["id"]}
     refused = launch(scenario, requested)
-    assert "条目 90000105 与《纸鸢飞过旧城墙》（2019）对不上：片名相差太远" in refused.failure
+    assert "条目 90000105 与《纸鸢飞过旧城墙》（2019）对不上：标题冲突：相似度" in refused.failure
     assert refused.failure.endswith("请核对；确认无误请加 accept_conflicts: true")
     meant = launch(scenario, {**requested, "accept_conflicts": True})
     assert meant.success

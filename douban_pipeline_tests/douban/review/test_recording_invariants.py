@@ -45,7 +45,7 @@ LAUNCHES = st.lists(st.lists(rows(), min_size=1, max_size=6), min_size=1, max_si
 def test_whatever_is_launched_what_waits_can_all_be_meant(library: Library, launches: list[list[Decision]]) -> None:
     library.execute(sa.delete(library.tables.decision))
     before = library.all_bytes()
-    with asking({C: "与《别的片》对不上：年份差 9 年"}):
+    with asking({C: "与《别的片》对不上：年份冲突：差 9 年"}):
         for requested in launches:
             library.clock.advance(minutes=1)
             known = {row["decision_id"] for row in stored(library)}

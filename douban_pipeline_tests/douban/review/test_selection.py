@@ -213,7 +213,7 @@ LOCKED = {"vod_douban_id": 90_000_777, "douban_id_locked": True}
         ({"verdict": {"score": 84.9}}, "首选得分 84.9 低于 85"),
         ({"verdict": {"lead": 7.9}}, "首选只领先 7.9，低于 8"),
         ({"candidate": {"conflicts": {"YEAR_OFF": "年份差 1 年"}}}, "首选有冲突：年份差 1 年"),
-        ({"candidate": {"rejects": ["YEAR_GAP"]}}, "首选有冲突：年份相差过大"),
+        ({"candidate": {"rejects": ["YEAR_GAP"]}}, "首选有冲突：年份冲突：年份相差过大"),
         ({"candidate": {"fetched": False}}, "首选只见于搜索结果，没有取过详情"),
         ({"candidate": None}, "没有候选"),
         ({"verdict": None, "candidate": None}, "没有候选"),

@@ -108,7 +108,31 @@ def test_both_sides_of_every_field(shared_library):
         "director": ["unknown", 0.0, 12.0],
         "rating": ["", 2.0, 2.0],
     }
-    assert (shown["score"], shown["most"], card["score"], card["lead"]) == (47.0, 74.0, 92.0, 20.0)
+    assert (shown["score"], card["score"], card["lead"]) == (47.0, 92.0, 20.0)
+
+
+def test_the_sheet_says_how_scores_come_about(shared_library):
+    library = shelved(shared_library, [Case(4)])
+    data = sheet(library)
+    assert (data["profile"], data["highest"]) == ("calibrated（按可比部分的占比）", 100)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "candidate", "card", "shown"),
+    [
+        pytest.param(
+            {"reasons": ["CONFLICT", "YEAR_GAP"]}, {"rejects": ["YEAR_GAP"]}, ["年份冲突"], ["年份冲突"], id="year"
+        ),
+        pytest.param({"reasons": ["LEAD_TOO_SMALL", "TWIN_SUBJECTS"]}, {}, ["多候选接近"], [], id="two are near"),
+        pytest.param({"reasons": ["ID_LOCKED"]}, {}, ["锁定阻止"], [], id="locked"),
+        pytest.param({"reasons": ["BELOW_CONFIRM", "YEAR_OFF"]}, {}, [], [], id="no reject"),
+        pytest.param({}, {"rejects": ["REGION_CONFLICT", "DIRECTOR_CONFLICT"]}, [], ["地区冲突", "导演冲突"], id="two"),
+    ],
+)
+def test_what_holds_a_link_back_is_a_mark(shared_library, verdict, candidate, card, shown):
+    library = shelved(shared_library, [Case(4, verdict=verdict, candidate=candidate)])
+    found = only_card(library)
+    assert (found["labels"], found["candidates"][0]["labels"]) == (card, shown)
 
 
 @pytest.mark.parametrize(
@@ -126,7 +150,7 @@ def test_a_conflict_marks_the_row_it_speaks_against(shared_library, code: str, m
     library = shelved(shared_library, [Case(4, candidate=candidate)])
     [shown] = only_card(library)["candidates"]
     assert shown["marks"] == {"title": ["agree", 45.0, 45.0], **marks}
-    assert (shown["conflicts"], shown["rejected"]) == (["对不上"], True)
+    assert shown["conflicts"] == ["对不上"]
 
 
 def test_what_a_reviewer_has_to_know_first(shared_library):
@@ -287,7 +311,7 @@ def test_two_hundred_full_cards_stay_under_two_megabytes(shared_library):
         {"name": name, "outcome": "agree", "points": 12.34, "weight": 45.0, "note": "本地 / 豆瓣" * 9}
         for name in ("title", "year", "region", "director", "actors", "genre", "length", "tie_break")
     ]
-    candidate = {"facts": rich, "points": items, "conflicts": {"YEAR_GAP": "年份差 3 年", "X": "季数不一致" * 4}}
+    candidate = {"facts": rich, "points": items, "conflicts": {"YEAR_GAP": "年份冲突：差 3 年", "X": "季数不一致" * 4}}
     library = shelved(shared_library, [Case(4, CMS, candidate=candidate)])
     data = sheet(library)
     [card] = data["groups"][0]["cards"]

@@ -34,7 +34,7 @@ FREE = 90_000_200
 ANSWERS = {
     90_000_404: SubjectMissing("douban", "no such subject"),
     90_000_500: SourceUnavailable("douban", "HTTP 500"),
-    90_000_777: "与《别的片》（1999）对不上：年份差 22 年；导演无交集：本地 甲 / 豆瓣 乙",
+    90_000_777: "与《别的片》（1999）对不上：年份冲突：差 22 年；导演冲突：本地 甲 / 豆瓣 乙",
 }
 
 
@@ -147,7 +147,7 @@ ABOUT_THE_SUBJECT = [
     (decision_on(4, "set_id", 90_000_404, accept_conflicts=True), "豆瓣没有条目 90000404，请核对 douban_id"),
     (
         decision_on(4, "replace_and_lock", 90_000_777),
-        f"条目 90000777 与《别的片》（1999）对不上：年份差 22 年；导演无交集：本地 甲 / 豆瓣 乙；{CHECK}",
+        f"条目 90000777 与《别的片》（1999）对不上：年份冲突：差 22 年；导演冲突：本地 甲 / 豆瓣 乙；{CHECK}",
     ),
     (decision_on(4, "set_id", D), f"条目 90000104 已关联到影片 7《影片7》；{CHECK}"),
     (decision_on(4, "choose", rank=3), f"条目 90000103 已关联到影片 6《影片6》；{CHECK}"),
@@ -301,10 +301,10 @@ def test_a_subject_is_given_to_one_video_unless_it_is_meant(library):
 
 def test_everything_that_speaks_against_a_subject_is_said_before_it_can_be_accepted(library):
     one = decision_on(4, "set_id", D)
-    with asking({D: "与《雪》（2018）对不上：年份差 3 年"}):
+    with asking({D: "与《雪》（2018）对不上：年份冲突：差 3 年"}):
         refused = only(decide(library, one, dry_run=True)).reason
         accepted = only(decide(library, decision_on(4, "set_id", D, accept_conflicts=True), dry_run=True))
-    both = "条目 90000104 与《雪》（2018）对不上：年份差 3 年；条目 90000104 已关联到影片 7《影片7》"
+    both = "条目 90000104 与《雪》（2018）对不上：年份冲突：差 3 年；条目 90000104 已关联到影片 7《影片7》"
     assert refused == f"{both}；{CHECK}"
     assert (accepted.status, accepted.reason) == ("checked", f"已接受：{both}")
 

@@ -128,6 +128,7 @@ def scored_matches(context: dg.AssetExecutionContext, services: dg.ResourceParam
                 "review": verdicts["REVIEW"],
                 "not_found": verdicts["NOT_FOUND"],
                 "withdrawn": len(withdrawn),
+                "profile": services.settings.match_profile,
                 "closest_confirmed": dg.MetadataValue.md(table([_confirmed(item) for item in confirmed])),
                 "most_doubtful": dg.MetadataValue.md(table([_doubtful(item) for item in doubtful])),
             }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import timedelta
@@ -36,7 +37,8 @@ from douban_pipeline.matching.profiles import PLAN, Profile
 from douban_pipeline.matching.similarity import match_titles
 
 MOST_GUESSES = 1
-"""Subjects asked about although they are not named like the video: their other names may be."""
+"""Subjects asked about although they are not named like the video, since their other names may be; and as many that
+are, but years off, since their people may be the video's."""
 
 SHOWN = 5
 """Candidates a reviewer is shown at least, if the search found as many; beyond these only those named alike."""
@@ -140,7 +142,7 @@ class _Progress:
         asked: Ids Douban was asked about, also those it does not have.
         namesakes: How many described subjects are named like the video.
         indexed: Whether an index of titles named one that is; it names all at once.
-        guesses: How many subjects were asked about although they are not named like it.
+        tried: How many subjects were asked about, by likeness.
         settled: The described subject whose people agree with the video's.
     """
 
@@ -160,7 +162,7 @@ class _Progress:
     asked: set[int] = field(default_factory=set)
     namesakes: int = 0
     indexed: bool = False
-    guesses: int = 0
+    tried: Counter[Likeness] = field(default_factory=Counter)
     settled: Subject | None = None
 
     def likeness(self, subject: Subject) -> Likeness:
@@ -203,7 +205,7 @@ class _Progress:
         facts = subject_facts(answer.record, hit.kind)
         self.facts.append(facts)
         self.namesakes += self.likeness(facts) is Likeness.NAMESAKE
-        self.guesses += worth is Likeness.GUESS
+        self.tried[worth] += 1
         if self.settled is None and ends_search(self.video, facts):
             self.settled = facts
 
@@ -313,8 +315,8 @@ class CandidateFinder:
         for worth, hit in progress.worth_asking():
             if len(progress.subjects) >= self.top_n or (progress.namesakes and worth is not Likeness.NAMESAKE):
                 return
-            if worth is Likeness.GUESS and progress.guesses >= MOST_GUESSES:
-                return
+            if worth >= Likeness.GUESS and progress.tried[worth] >= MOST_GUESSES:
+                continue
             settled = progress.settled
             if settled is not None and not may_match_too(progress.video, settled, glimpsed_facts(hit)):
                 continue

@@ -17,13 +17,11 @@ from douban_pipeline.douban.sources.douban_php import SOURCE as DOUBAN
 from douban_pipeline.douban.sources.douban_php import parse_subject
 from douban_pipeline.douban.store.states import ReviewStatus, TaskType
 from douban_pipeline.douban.writes.refusals import Refusal, match_refusal, recheck_refusal
-from douban_pipeline.matching import HARD_REJECTS, Status, Verdict
+from douban_pipeline.matching import Code, Status, Verdict
+from douban_pipeline.matching.codes import LABELS
 
-LOCK_LABEL = "锁定阻止"
+LOCK_LABEL = LABELS[Code.ID_LOCKED]
 """The plan's label for a doubt that is not acted on because the id is locked."""
-
-ID_LOCKED = "ID_LOCKED"
-"""Its code among the reasons of a verdict."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +63,7 @@ class CurrentLink:
         this = next((each for each in verdict.candidates if each.subject.douban_id == self.douban_id), None)
         if this is None or not this.subject.fetched:
             return "已不存在"
-        against = [each.text for each in this.comparison.findings if each.code in HARD_REJECTS]
+        against = [each.text for each in this.comparison.exclusions]
         if against:
             return "" if self.accepted else f"与影片不符（{'、'.join(against)}）"
         return "" if self.locked or self.chosen else "按现在的规则不再确认"
@@ -80,7 +78,7 @@ def search_refusal(
 
 def reasons_of(verdict: Verdict, explanation: str) -> list[str]:
     """Return the codes of a verdict, with the one of a lock where that is what keeps it from being acted on."""
-    return [*verdict.codes, *([ID_LOCKED] if explanation.startswith(LOCK_LABEL) else [])]
+    return [*verdict.codes, *([str(Code.ID_LOCKED)] if explanation.startswith(LOCK_LABEL) else [])]
 
 
 def respect_current_id(verdict: Verdict, current: int) -> tuple[str, str]:

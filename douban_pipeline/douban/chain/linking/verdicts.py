@@ -195,7 +195,7 @@ class VerdictWriter:
             verdict.score,
             verdict.lead,
             explanation,
-            " ".join(f"{item.name} {item.points:g}" for item in best.comparison.items) if best else "",
+            " ".join(f"{item.name} {item.points:g}" for item in best.items) if best else "",
             len(verdict.candidates),
         )
 
@@ -285,7 +285,7 @@ class VerdictWriter:
                 "title": candidate.subject.title[:255],
                 "year": candidate.subject.year,
                 "score": candidate.score,
-                "points": [item.to_json() for item in candidate.comparison.items],
+                "points": [item.to_json() for item in candidate.items],
                 "rejects": list(candidate.comparison.rejects),
                 "conflicts": {finding.code: finding.text for finding in candidate.comparison.findings},
                 "facts": asdict(candidate.subject),

@@ -44,8 +44,8 @@ def subject_doubt(services: Services, item: SyncItem, record: SubjectRecord) -> 
     video = video_facts(item.row, services.cms, services.categories)
     profile = profile_of(services.settings)
     comparison = compare(video, subject_facts(record), profile.weights, profile.thresholds)
-    if not comparison.rejects:
+    if not comparison.exclusions:
         return None
-    conflicts = "；".join(finding.text for finding in comparison.findings if finding.code in comparison.rejects)
+    conflicts = "；".join(finding.text for finding in comparison.exclusions)
     known = f"{LOCK_LABEL}：锁定的豆瓣 ID" if locked else "已有豆瓣 ID"
     return f"{known} {record.douban_id}（{record.title}）与影片不符：{conflicts}"

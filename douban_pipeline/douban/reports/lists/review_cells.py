@@ -9,19 +9,15 @@ from douban_pipeline.cms.values import readable
 from douban_pipeline.douban import links
 from douban_pipeline.douban.review.recording.snapshot import ReviewCandidate
 from douban_pipeline.matching import Code
+from douban_pipeline.matching.codes import LABELS
 
 _LABELS: Mapping[str, str] = {
-    Code.TITLE_TOO_FAR: "标题冲突",
+    **LABELS,
     Code.TITLE_NOT_EXACT: "相似度低",
-    Code.YEAR_GAP: "年份冲突",
-    Code.YEAR_OFF: "年份冲突",
-    Code.REGION_CONFLICT: "地区冲突",
-    Code.DIRECTOR_CONFLICT: "导演冲突",
-    Code.KIND_CONFLICT: "类型冲突",
-    Code.MEDIUM_CONFLICT: "类型冲突",
+    Code.YEAR_OFF: LABELS[Code.YEAR_GAP],
+    Code.MEDIUM_CONFLICT: LABELS[Code.KIND_CONFLICT],
     Code.SEASON_CONFLICT: "季数冲突",
-    Code.LEAD_TOO_SMALL: "多候选接近",
-    Code.TWIN_SUBJECTS: "多候选接近",
+    Code.TWIN_SUBJECTS: LABELS[Code.LEAD_TOO_SMALL],
     Code.RIVALS_UNSEEN: "候选不完整",
     Code.INCOMPLETE: "候选不完整",
     Code.BELOW_CONFIRM: "得分不足",
@@ -32,8 +28,8 @@ _LABELS: Mapping[str, str] = {
 
 def labels_of(codes: Iterable[str], *, locked: bool = False) -> tuple[str, ...]:
     """Return the labels of what stands against a link, each once."""
-    found = dict.fromkeys(_LABELS[code] for code in codes if code in _LABELS)
-    return (*found, *(("锁定阻止",) if locked else ()))
+    against = [*codes, *([Code.ID_LOCKED] if locked else [])]
+    return tuple(dict.fromkeys(_LABELS[code] for code in against if code in _LABELS))
 
 
 def subject_lines(candidate: ReviewCandidate) -> str:

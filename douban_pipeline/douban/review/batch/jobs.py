@@ -33,6 +33,7 @@ from douban_pipeline.douban.review.recording.record import record
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import DecisionAction, ReviewStatus
 from douban_pipeline.douban.wording import ACTIONS, ID_SOURCES
+from douban_pipeline.matching.codes import code_of
 
 _SHOWN = 500
 _EVERY = 100
@@ -85,7 +86,8 @@ class BatchConfig(dg.Config):
     max_score: float = Field(0.0, description="最新判定的最高得分 · Largest score of the newest verdict; 0 for any.")
     with_codes: list[str] = Field(
         default_factory=list,
-        description="最新判定的原因和首选候选的冲突，如 `YEAR_OFF`：须都有 · All of these reasons or conflicts.",
+        description="最新判定的原因和首选候选的冲突，如 `YEAR_OFF`、`年份冲突`：须都有 · "
+        "All of these reasons or conflicts, by code or label.",
     )
     without_codes: list[str] = Field(
         default_factory=list, description="同上：须都没有 · None of these reasons or conflicts."
@@ -178,8 +180,8 @@ def _filter(config: BatchConfig, now: datetime) -> VideoFilter:
         statuses=tuple(config.statuses),
         min_score=config.min_score,
         max_score=config.max_score,
-        with_codes=tuple(config.with_codes),
-        without_codes=tuple(config.without_codes),
+        with_codes=tuple(map(code_of, config.with_codes)),
+        without_codes=tuple(map(code_of, config.without_codes)),
         type_ids=tuple(config.type_ids),
         min_year=config.min_year,
         max_year=config.max_year,

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, func, or_, select
+from sqlalchemy import Connection, Row, RowMapping, func, or_, select
 
 from douban_pipeline.cms.maccms import live_condition
 from douban_pipeline.cms.numbers import moment_of
@@ -28,6 +28,7 @@ from douban_pipeline.douban.store.tasks import FAILURES_FOR_A_PERSON
 from douban_pipeline.douban.store.videos import changed_since
 from douban_pipeline.douban.writes.refusals import cms_lock_refusal
 from douban_pipeline.matching import Kind, parse_title
+from douban_pipeline.matching.codes import labels_of
 
 _LARGEST_GROUP = 12
 """Members of a franchise that one look takes in; further ones form a group of their own."""
@@ -182,6 +183,7 @@ class QueueEntry:
         intro_locked: Whether the synopsis is.
         stale: Whether the video was changed in the CMS since that verdict.
         cms_locked: Whether the site locked the row, so that only what overrides that is written.
+        labels: What held that verdict's link back, in a word each (年份冲突, 多候选接近), where there is one.
     """
 
     vod_id: int
@@ -205,6 +207,7 @@ class QueueEntry:
     intro_locked: bool = False
     stale: bool = False
     cms_locked: bool = False
+    labels: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,18 +267,23 @@ def _details(
             .where(vod.c.vod_id.in_(vod_ids))
         )
         rows = {row["vod_id"]: row for row in connection.execute(query).mappings()}
-        prints = select(verdict.c.verdict_id, verdict.c.fingerprint).where(verdict.c.verdict_id.in_(verdict_ids))
-        judged = {row.verdict_id: row.fingerprint for row in connection.execute(prints)}
+        known = select(verdict.c.verdict_id, verdict.c.fingerprint, verdict.c.reasons)
+        known = known.where(verdict.c.verdict_id.in_(verdict_ids))
+        judged = {row.verdict_id: row for row in connection.execute(known)}
         choice = newest_candidates(services.tables, connection, vod_ids, candidates)
         for place in chunk:
             if place.vod_id in rows:
-                row, known = rows[place.vod_id], judged.get(place.verdict_id, "")
-                found[place.vod_id] = _entry(services, place, row, choice.get(place.vod_id, []), known)
+                row, verdict_row = rows[place.vod_id], judged.get(place.verdict_id)
+                found[place.vod_id] = _entry(services, place, row, choice.get(place.vod_id, []), verdict_row)
     return found
 
 
 def _entry(
-    services: Services, place: QueuePlace, row: RowMapping, candidates: Sequence[ReviewCandidate], judged: str
+    services: Services,
+    place: QueuePlace,
+    row: RowMapping,
+    candidates: Sequence[ReviewCandidate],
+    judged: Row[Any] | None,
 ) -> QueueEntry:
     category = services.categories.get(row["type_id"])
     return QueueEntry(
@@ -299,6 +307,7 @@ def _entry(
         candidates=tuple(each for each in candidates if each.verdict_id == place.verdict_id),
         locked=row["douban_id_locked"],
         intro_locked=row["intro_locked"],
-        stale=changed_since(judged, row),
+        stale=judged is not None and changed_since(judged.fingerprint, row),
+        labels=labels_of(judged.reasons or ()) if judged is not None else (),
         cms_locked=cms_lock_refusal(row, respect_vod_lock=services.settings.respect_vod_lock) is not None,
     )

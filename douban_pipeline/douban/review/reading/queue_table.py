@@ -18,6 +18,7 @@ from douban_pipeline.douban.review.recording.snapshot import ReviewCandidate, Su
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.decisions import WRITING
 from douban_pipeline.douban.store.states import DecisionAction
+from douban_pipeline.matching.scoring import TIE_BREAK
 
 SHOWN = 16
 """Videos in Dagster's UI, whose dialog opens scrolled to its end: the first should be in sight. More on the sheet."""
@@ -161,6 +162,10 @@ def _candidate(
         "片名": f"{candidate.title}（{candidate.year or '?'}）",
         "豆瓣评分": shown_rating(candidate.facts),
         "得分": candidate.score,
-        "各项": " ".join(f"{item_label(name)} {points:g}" for name, points in candidate.points.items() if points > 0),
+        "各项": " ".join(
+            f"{item_label(name)} {points:g}"
+            for name, points in candidate.points.items()
+            if points > 0 and name != TIE_BREAK
+        ),
         "冲突": "；".join(filter(None, (_held(entry, candidate, holders), *candidate.conflicts.values()))),
     }

@@ -21,7 +21,7 @@ from markupsafe import Markup
 from douban_pipeline.core.ui.launchpad_links import MOST_CHARACTERS, Launchpad
 from douban_pipeline.core.ui.presentation import local_time
 from douban_pipeline.core.ui.templates import render
-from douban_pipeline.douban.match_inputs import subject_facts
+from douban_pipeline.douban.match_inputs import profile_of, subject_facts
 from douban_pipeline.douban.review.reading.queue import QueueEntry, ReviewQueue
 from douban_pipeline.douban.review.recording.replacement import archived, compared
 from douban_pipeline.douban.review.recording.snapshot import (
@@ -34,8 +34,9 @@ from douban_pipeline.douban.review.recording.snapshot import (
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.sources.subject_urls import SMALLEST_ID
 from douban_pipeline.douban.store.states import ReviewStatus
-from douban_pipeline.douban.wording import REVIEW_STATUSES, word_for
+from douban_pipeline.douban.wording import PROFILES, REVIEW_STATUSES, word_for
 from douban_pipeline.matching import Code, Kind, clean_title
+from douban_pipeline.matching.codes import labels_of
 
 LABELS: Mapping[str, str] = {
     "title": "片名",
@@ -80,6 +81,7 @@ _MOST_LETTERS = 200
 def sheet_of(services: Services, queue: ReviewQueue) -> dict[str, Any]:
     """Return all that the sheet shows of ``queue``, ready for JSON."""
     settings, now = services.settings, services.clock.now()
+    profile = profile_of(settings)
     subjects = {candidate.douban_id for entry in queue.first for candidate in entry.candidates}
     holders = holders_of(services, subjects)
     with_id = {entry.vod_id: entry for entry in queue.first if entry.douban_id}
@@ -89,9 +91,11 @@ def sheet_of(services: Services, queue: ReviewQueue) -> dict[str, Any]:
     return {
         # Of this library, whoever makes the sheet and when: choices wait in the browser until they are launched.
         "id": hashlib.sha256(f"{settings.shown_library_url} {settings.table_prefix}".encode()).hexdigest()[:16],
+        "profile": word_for(PROFILES, profile.name),
         "made": f"{local_time(now, settings.zone)}（{settings.site_timezone}）",
         "waiting": queue.length,
         "decided": queue.decided,
+        "highest": profile.most,
         "confirm": settings.confirm_score,
         "lead": settings.lead_score,
         "launch": settings.ui_url.rstrip("/") + Launchpad("record_decisions", "").path(services.location),
@@ -168,6 +172,7 @@ def _card(
         "cmsLocked": entry.cms_locked,
         "status": word_for(REVIEW_STATUSES, entry.status),
         "reason": plain(entry.reason),
+        "labels": list(entry.labels),
         "verdict": entry.verdict_id,
         "stale": entry.stale,
         "score": entry.score,
@@ -235,9 +240,8 @@ def _candidate(candidate: ReviewCandidate) -> dict[str, Any]:
         "title": plain(candidate.title),
         "year": candidate.year,
         "score": candidate.score,
-        "most": sum(item.get("weight", 0) for item in candidate.items),
         "fetched": candidate.fetched,
-        "rejected": bool(candidate.rejects),
+        "labels": list(labels_of(candidate.rejects)),
         "conflicts": [plain(text) for text in candidate.conflicts.values()],
         "marks": _marks(candidate),
         "facts": _subject_rows(candidate.title, facts),
@@ -281,7 +285,7 @@ def _marks(candidate: ReviewCandidate) -> dict[str, list[Any]]:
     marks: dict[str, list[Any]] = {}
     for item in candidate.items:
         row = _ITEM_ROWS.get(item["name"], item["name"])
-        # To have a rating at all earns a point or two; it agrees with nothing.
+        # To have a rating at all orders equals; it agrees with nothing and is part of no score.
         outcome = "" if row == "rating" else item.get("outcome", "")
         marks[row] = [outcome, item["points"], item.get("weight", 0)]
     for code in candidate.conflicts:

@@ -330,7 +330,8 @@ def test_a_chain_asks_an_index_of_titles_for_nothing_else():
 @pytest.mark.parametrize("video", [THIN, KNOWN, Video(7, TITLE, year=2021, aliases=("长河",))])
 def test_what_an_index_of_titles_names_is_all_there_is_also_in_a_chain(video):
     web, index = Web(), Engine([hit(1), hit(2, year=2022)])
-    found = finder(Chain([web, index]), Douban(record(1))).find(video)
+    sure = make_profile("calibrated")
+    found = finder(Chain([web, index]), Douban(record(1, year=2021)), profile=sure).find(video)
     assert (len(web.asked), len(index.asked)) == (1, 1), "the web is not asked once more"
     assert ids(found) == ([1, 2], [])
 
@@ -352,7 +353,7 @@ def test_nothing_is_concluded_when_the_rest_of_a_chain_found_nothing():
     [
         pytest.param([hit(1, "毫不相干")], [], id="named otherwise"),
         pytest.param([hit(1, year=1980)], [], id="of another time"),
-        pytest.param([hit(1)], [record(1)], id="named alike, and nothing else is known"),
+        pytest.param([hit(1)], [record(1, year=1980)], id="of another time, as it turns out"),
     ],
 )
 def test_nothing_is_concluded_when_what_the_rest_of_a_chain_found_does_not_fit(hits, records):

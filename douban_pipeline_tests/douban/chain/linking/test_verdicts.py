@@ -39,8 +39,9 @@ def test_a_confirmed_verdict_holds_everything_it_was_reached_by(stage):
     assert (verdict["verdict"], verdict["douban_id"], verdict["state"]) == ("CONFIRMED", 90_000_101, "pending")
     assert (verdict["rule_version"], verdict["run_id"], verdict["shard"]) == (RULE_VERSION, run.run_id, 4)
     assert (verdict["complete"], verdict["source_healthy"]) == (True, True)
-    assert (verdict["rejects"], verdict["reasons"], verdict["score"]) == ([], [], 97.0)
-    assert (verdict["profile"], verdict["strata"], verdict["crowded"]) == ("plan", ["same_title_rivals", "rich"], False)
+    assert (verdict["rejects"], verdict["reasons"], verdict["score"]) == ([], [], 100.0)
+    assert (verdict["profile"], verdict["crowded"]) == ("calibrated", False)
+    assert verdict["strata"] == ["same_title_rivals", "rich"]
     assert "长河落日记事" in verdict["explanation"]
     known = verdict["facts"]
     assert (known["title"], known["year"], known["kind"], known["regions"]) == ("长河落日记事", 2021, "film", ["大陆"])
@@ -55,7 +56,9 @@ def test_a_confirmed_verdict_holds_everything_it_was_reached_by(stage):
         assert candidate["verdict_id"] == verdict["verdict_id"]
         points = {item["name"]: item for item in candidate["points"]}
         assert list(points) == ["title", "year", "region", "director", "actors", "genre", "length", "tie_break"]
-        assert round(sum(item["points"] for item in points.values()), 2) == candidate["score"]
+        counted = [item for name, item in points.items() if name != "tie_break" and item["weight"]]
+        share = sum(item["points"] for item in counted) / max(60, sum(item["weight"] for item in counted))
+        assert candidate["score"] == pytest.approx(100 * share, abs=0.01), "it can be read off the stored points"
         assert all(0 <= item["points"] <= item["weight"] for item in points.values())
         facts = candidate["facts"]
         assert facts["fetched"] is candidate["fetched"]
@@ -75,15 +78,15 @@ def test_a_confirmed_verdict_holds_everything_it_was_reached_by(stage):
 
 
 def test_what_speaks_against_a_candidate_is_stored(stage):
-    row = row_of(RIVER, 4, vod_director="", vod_actor="")
+    row = row_of(RIVER, 4, vod_director="", vod_actor="", vod_year="2020")
     scenario = stage([row], [RIVER, REMAKE])
     judged(scenario)
     [verdict] = scenario.verdicts()
-    assert (verdict["verdict"], verdict["reasons"]) == ("REVIEW", ["BELOW_CONFIRM"])
+    assert (verdict["verdict"], verdict["reasons"]) == ("REVIEW", ["YEAR_UNCONFIRMED"])
     best, old = scenario.candidates()
-    assert (best["douban_id"], best["rejects"], best["conflicts"]) == (90_000_101, [], {})
+    assert (best["douban_id"], best["rejects"], best["conflicts"]) == (90_000_101, [], {"YEAR_OFF": "年份差 1 年"})
     assert (old["douban_id"], old["rejects"]) == (90_000_202, ["YEAR_GAP"])
-    assert old["conflicts"]["YEAR_GAP"] == "年份差 22 年"
+    assert old["conflicts"]["YEAR_GAP"] == "年份冲突：差 21 年"
 
 
 @pytest.mark.parametrize(("name", "verdict"), [("长河落日记事 第二季", "REVIEW"), ("长河落日记事 HD中字", "CONFIRMED")])
@@ -109,15 +112,27 @@ def test_in_a_braked_stratum_a_person_decides(stage):
 
 def test_the_profile_of_the_settings_decides(stage):
     thin = row_of(RIVER, 4, vod_director="", vod_actor="", vod_class="", vod_area="")
-    plan = stage([thin], FILMS)
+    plan = stage([thin], FILMS, match_profile="plan")
     judged(plan)
-    calibrated = stage([thin], FILMS, match_profile="calibrated")
+    calibrated = stage([thin], FILMS)
     judged(calibrated)
     found = [telling(scenario.verdicts(), "verdict", "profile", "score")[0] for scenario in (plan, calibrated)]
-    assert found == [("NOT_FOUND", "plan", 62.0), ("CONFIRMED", "calibrated", 100.0)]
-    [candidate] = calibrated.candidates()
-    assert candidate["score"] == 100.0
-    assert sum(item["points"] for item in candidate["points"]) == 62.0, "the plan's points stay legible"
+    assert found == [("REVIEW", "plan", 77.0), ("CONFIRMED", "calibrated", 100.0)]
+    [literal], [share] = plan.candidates(), calibrated.candidates()
+    assert {item["name"]: item["points"] for item in literal["points"] if item["name"] != "tie_break"} == {
+        "title": 45.0,
+        "year": 15.0,
+        "region": 5.0,
+        "director": 6.0,
+        "actors": 4.0,
+        "genre": 2.0,
+        "length": 0.0,
+    }
+    assert {item["name"]: item["points"] for item in share["points"] if item["weight"]} == {
+        "title": 45.0,
+        "year": 15.0,
+        "tie_break": 2.0,
+    }
 
 
 def test_a_confirmed_verdict_waits_for_the_writing_step(stage):

@@ -327,7 +327,7 @@ def test_the_fields_of_a_category_out_of_scope_are_left_alone(doubtful):
 def test_every_action_on_the_cms_s_real_tables(stage, mariadb_library):
     films = dict(zip(range(4, 16), [*FILMS, *FILMS], strict=False))
     rows = [row_of(films[vod_id], vod_id, vod_douban_id=films[vod_id]["id"]) for vod_id in range(6, 16)]
-    rows += [row_of(films[4], 4, vod_director="", vod_actor=""), row_of(films[5], 5, vod_director="", vod_actor="")]
+    rows += [row_of(films[vod_id], vod_id, vod_director="", vod_actor="", vod_year="") for vod_id in (4, 5)]
     scenario = stage(rows, FILMS, on=mariadb_library)
     assert scenario.play().success
     scenario.clock.advance(minutes=1)

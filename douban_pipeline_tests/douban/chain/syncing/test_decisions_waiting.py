@@ -13,7 +13,7 @@ from douban_pipeline_tests.douban.chain.syncing.test_decisions import run_decisi
 from douban_pipeline_tests.harness.fixtures.deciding import decide, decisions
 from douban_pipeline_tests.harness.fixtures.scenario import RIVER, TRAM, WHALE
 
-CONFLICT = "与《午夜电车站台》（2023）对不上：片名相差太远"
+CONFLICT = "与《午夜电车站台》（2023）对不上：标题冲突：相似度"
 MISSING = 90_000_999
 
 

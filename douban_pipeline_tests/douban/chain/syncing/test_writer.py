@@ -89,7 +89,7 @@ def test_the_constant_id_of_public_converters_is_found_out(stage):
     state = scenario.library.state(4)
     assert state["douban_review_status"] == "REVIEW"
     assert state["douban_review_reason"].startswith(
-        f"已有豆瓣 ID {CONSTANT_WRONG_ID}（某部毫不相干的电视剧）与影片不符：片名相差太远"
+        f"已有豆瓣 ID {CONSTANT_WRONG_ID}（某部毫不相干的电视剧）与影片不符：标题冲突：相似度"
     )
     assert [change["vod_id"] for change in scenario.library.log()] == [5]
     # Candidates are looked for at once, for a person to choose from.

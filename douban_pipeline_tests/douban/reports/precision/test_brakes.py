@@ -241,13 +241,13 @@ def test_a_check_shows_it_before(scenario):
 
 
 def test_a_score_of_another_profile_means_nothing(scenario):
-    scenario.plant_verdict(4, LINKED, profile="calibrated")
+    scenario.plant_verdict(4, LINKED, profile="plan")
     before = scenario.library.all_bytes()
     assert scenario.check().failed_guards == {"confirmed_reach_thresholds"}
     assert scenario.write_alone().success
     assert scenario.verdicts()[0]["state_reason"] == "判定所用的评分方案已不是现行方案"
     assert scenario.library.all_bytes() == before
-    assert scenario.under(match_profile="calibrated").check().failed_guards == set()
+    assert scenario.under(match_profile="plan").check().failed_guards == set()
 
 
 def test_the_chain_leaves_a_braked_stratum_to_people_until_it_is_lifted(scenario):

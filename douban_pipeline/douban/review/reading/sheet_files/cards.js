@@ -49,12 +49,12 @@ function candidateHead(sheet, card, candidate, pick) {
   const rank = candidate.rank;
   const choose = button("choose", rank <= 9 ? String(rank) : "", `选候选 ${rank}`, () => pick(`c${rank}`));
   choose.dataset.pick = `c${rank}`;
-  const share = candidate.most ? Math.max(0, Math.min(1, candidate.score / candidate.most)) : 0;
+  const share = Math.max(0, Math.min(1, candidate.score / sheet.highest));
   const bar = el("span", "bar", el("i", candidate.score >= sheet.confirm ? "high" : ""));
   bar.firstChild.style.width = `${share * 100}%`;
   const flags = [];
   if (candidate.id === card.id) flags.push(el("span", "flag", "现有 ID"));
-  if (candidate.rejected) flags.push(el("span", "flag bad", "有硬性冲突"));
+  for (const label of candidate.labels) flags.push(el("span", "flag bad", label));
   if (!candidate.fetched) flags.push(el("span", "flag", "仅见于搜索结果，资料未查看"));
   if (candidate.holders) {
     const named = candidate.held.map(([vod, title]) => `${vod}《${title}》`).join("、");
@@ -67,7 +67,7 @@ function candidateHead(sheet, card, candidate, pick) {
     choose,
     el("strong", "", candidate.title || "（无片名）"),
     el("span", "sub", candidate.year ? `${candidate.year} · ` : "", subjectLink(candidate.id)),
-    el("span", "total", el("b", "", candidate.score.toFixed(1)), candidate.most ? ` / ${points(candidate.most)} 分` : " 分", bar),
+    el("span", "total", el("b", "", candidate.score.toFixed(1)), ` / ${points(sheet.highest)} 分`, bar),
     ...flags,
   );
 }
@@ -96,7 +96,9 @@ function candidateCell(card, candidate, row) {
     cell.append(mark);
   }
   cell.append(list.length ? words(list, card.facts[row]) : el("span", "none", "—"));
-  if (most && (list.length || earned)) cell.append(el("span", "points", `${points(earned)}/${points(most)}`));
+  const equals = row === "rating" && earned;
+  if (equals) cell.append(el("span", "points", `同分时 +${points(earned)}`));
+  else if (most && (list.length || earned)) cell.append(el("span", "points", `${points(earned)}/${points(most)}`));
   return cell;
 }
 
@@ -142,7 +144,7 @@ function comparison(sheet, card, pick) {
 function cardHead(sheet, card, place, total) {
   const facts = [card.year, card.category, `影片 ${card.vod}`, `热度 ${number(card.hits)}`];
   if (card.updated) facts.push(`更新于 ${card.updated}`);
-  const flags = [el("span", "flag", card.status)];
+  const flags = [el("span", "flag", card.status), ...card.labels.map((label) => el("span", "flag bad", label))];
   if (card.id) flags.push(el("span", "flag bad", "现有 ID ", subjectLink(card.id)));
   if (card.locked) flags.push(el("span", "flag", "ID 已锁定"));
   if (card.introLocked) flags.push(el("span", "flag", "简介已锁定"));

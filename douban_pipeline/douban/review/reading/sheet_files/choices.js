@@ -92,7 +92,7 @@ function warningsOf(card, choice, ids, others) {
   if (card.stale) told.push("判定之后影片资料已改变：记录时会重新核对此条目");
   if (decision.action === "replace_and_lock") told.push(`ID ${card.id || "为空，"}已锁定：将被替换并锁定新的 ID`);
   if (choice.accept) return told;
-  const rejected = candidate && candidate.rejected;
+  const rejected = candidate && candidate.labels.length;
   if (rejected && decision.action === "choose") told.push("此条目与影片有硬性冲突，请再核对");
   const against = [];
   if (rejected && decision.action !== "choose") against.push("与影片有硬性冲突");

@@ -34,7 +34,7 @@ function tell() {
 }
 
 function build() {
-  byId("made").textContent = `${sheet.made} 生成`;
+  byId("made").textContent = `${sheet.made} 生成，评分方案：${sheet.profile}`;
   const left = sheet.waiting - total;
   byId("told").textContent =
     `共 ${number(sheet.waiting)} 部影片待审核，本页列出最要紧的 ${number(total)} 部` +
