@@ -8,7 +8,7 @@ import dagster as dg
 from pydantic import Field
 
 from douban_pipeline.core.ui.launchpad_links import launch_link
-from douban_pipeline.core.ui.presentation import subject_link, table
+from douban_pipeline.core.ui.presentation import escaped, subject_link, table
 from douban_pipeline.dagster_kit.launchpad import location_of, person_job
 from douban_pipeline.douban import links
 from douban_pipeline.douban.resources import OVERRIDE, PERSON_TAGS
@@ -162,7 +162,8 @@ def report_recording(
         more: Further metadata of the job.
 
     Raises:
-        Failure: Some rows were refused. The good ones are recorded by then, and the failure says so.
+        Failure: Rows were refused, and none could be recorded. Where only some were refused the run succeeds, warns in
+            its log, and shows the refusals before anything else.
     """
     refused = list(refusals) or [item.sentence for item in recording.of(DecisionStatus.REFUSED)]
     good = recording.of(DecisionStatus.CHECKED if dry_run else DecisionStatus.RECORDED)
@@ -185,14 +186,19 @@ def report_recording(
         f"{len(good)} decisions {'could be recorded' if dry_run else 'recorded'}, {len(refused)} refused, "
         f"{known} known, {unchecked} unchecked"
     )
-    if refused:
-        said = f"仅检查：{len(good)} 条可以记录" if dry_run else f"已记录 {len(good)} 条"
-        lines = [f"- {sentence}" for sentence in refused[:_IN_MESSAGE]]
-        if len(refused) > len(lines):
-            lines.append(f"- …… 其余 {len(refused) - len(lines)} 条见表 decisions")
-        description = "\n".join([f"{said}，拒绝 {len(refused)} 条", *lines])
+    if not refused:
+        context.add_output_metadata(metadata)
+        return
+    said = f"仅检查：{len(good)} 条可以记录" if dry_run else f"已记录 {len(good)} 条"
+    lines = [f"- {sentence}" for sentence in refused[:_IN_MESSAGE]]
+    if len(refused) > len(lines):
+        lines.append(f"- …… 其余 {len(refused) - len(lines)} 条见表 decisions")
+    description = "\n".join([f"{said}，拒绝 {len(refused)} 条", *lines])
+    if not good and not known:
         raise dg.Failure(description, metadata=metadata, allow_retries=False)
-    context.add_output_metadata(metadata)
+    context.log.warning(description)
+    shown = "\n".join([f"{said}，拒绝 {len(refused)} 条", "", *(f"- {escaped(line[2:])}" for line in lines)])
+    context.add_output_metadata({"refusals": dg.MetadataValue.md(shown), **metadata})
 
 
 _MANUAL = """\
@@ -227,7 +233,8 @@ _MANUAL = """\
 `accept_conflicts: true`。豆瓣此刻无法查询，或本次核对时间已用完，则先记录，执行时再核对。
 CMS 已锁定的影片（`vod_lock = 1`）不写入：会写 CMS 的决定都拒绝，除非写明 `override_cms_lock: true`；仅检查时也会说明。
 
-**记录。** 有误的行逐条拒绝并说明原因，其余照常记录。只要有一行被拒绝，运行就显示为失败，而“已记录”的都已记录。
+**记录。** 有误的行逐条拒绝并说明原因，其余照常记录。只有一条也没能记录时运行才显示为失败；部分被拒绝时运行成功，
+日志中有警告，拒绝的原因（`refusals`）列在结果最前面。
 同一部影片可以有几条不矛盾的决定；相互矛盾的行都拒绝；新的决定取代尚未执行的、与之矛盾的旧决定。
 重复记录同一决定无害，运行中断后再次启动即可。
 

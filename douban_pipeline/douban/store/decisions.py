@@ -150,8 +150,8 @@ class Decision:
     accept_conflicts: bool = False
     override_cms_lock: bool = False
     verdict_id: int = 0
-    imported: bool = False
     note: str = ""
+    imported: bool = False
     where: str = ""
     title: str = ""
     fingerprint: str = ""

@@ -78,8 +78,8 @@ def test_sound_ones_are_recorded_though_others_are_not(scenario):
     linked = {"vod_douban_id": 90_000_500}
     shelf(scenario, *(Case(vod_id, *([linked, linked] if vod_id % 2 else [])) for vod_id in range(4, 9)))
     run = launch(scenario, action="lock_id", **REVIEW)
-    assert not run.success
-    first, *sentences = run.failure.splitlines()
+    assert run.success
+    first, _, *sentences = run.output["refusals"].splitlines()
     assert "已记录 2 条，拒绝 3 条" in first
     assert [re.search(r"影片 (\d+)", sentence)[1] for sentence in sorted(sentences)] == ["4", "6", "8"]
     assert sorted(telling(scenario.decisions(), "vod_id", "state")) == [
@@ -200,9 +200,9 @@ def test_a_few_hundred_with_some_bad_ones(stage, mariadb_library):
     table = scenario.library.tables.candidate
     scenario.library.execute(table.update().where(table.c.vod_id.in_([100, 200])).values(douban_id=90_000_999))
     run = launch(scenario, action="confirm_top1", max_rows=260, **REVIEW)
-    assert not run.success
-    assert "已记录 258 条，拒绝 2 条" in run.failure.splitlines()[0]
-    assert set(re.findall(r"（影片 (\d+)《", run.failure)) == {"100", "200"}
+    assert run.success
+    assert "已记录 258 条，拒绝 2 条" in run.output["refusals"].splitlines()[0]
+    assert set(re.findall(r"（影片 (\d+)《", run.output["refusals"])) == {"100", "200"}
     states = telling(scenario.decisions(), "state")
     assert (states.count(("pending",)), states.count(("refused",))) == (258, 2)
     reported = [entry.user_message for entry in scenario.instance.all_logs(run.run_id)]

@@ -132,7 +132,7 @@ def test_refused_lines_are_reported_in_the_order_of_the_file_and_the_others_are_
         "5,忽略,,短剧\n"  # 7: good
     )
     run = launch(scenario, text=text)
-    first, *reported = run.failure.splitlines()
+    first, _, *reported = run.output["refusals"].splitlines()
     assert first.endswith("已记录 2 条，拒绝 4 条")
     assert [re.match(r"- 第 (\d) 行", line)[1] for line in reported] == ["2", "4", "5", "6"]
     assert sorted(telling(scenario.decisions(), "vod_id", "action", "note", "state")) == [
@@ -141,15 +141,14 @@ def test_refused_lines_are_reported_in_the_order_of_the_file_and_the_others_are_
         (6, "confirm_top1", "本周", "refused"),
         (404, "ignore", "本周", "refused"),
     ]
-    [event] = [event for event in run.result.all_events if event.is_step_failure]
-    table = event.step_failure_data.user_failure_data.metadata["refused_lines"].value
+    table = run.output["refused_lines"]
     assert [line.split("|")[1].strip() for line in table.splitlines()[2:]] == ["2", "4", "5", "6"]
 
 
 def test_a_dry_run_records_nothing_and_tells_the_same(shelf):
     scenario = shelf(Case(4), Case(5))
     run = launch(scenario, text="vod_id,决定\n4,确认首选候选\n5,删除\n", dry_run=True)
-    assert run.failure.splitlines()[0].endswith("仅检查：1 条可以记录，拒绝 1 条")
+    assert run.output["refusals"].splitlines()[0] == "仅检查：1 条可以记录，拒绝 1 条"
     assert scenario.decisions() == []
 
 
@@ -160,7 +159,7 @@ def test_a_thousand_lines_on_a_server(stage, mariadb_library, tmp_path):
     lines = "".join(f"{vod_id},{'忽略' if vod_id % 100 else '忽咯'},{vod_id % 7}\n" for vod_id in range(1, 1001))
     put(scenario, "large.csv", ("vod_id,决定,天数\n" + lines).encode("gb18030"))
     run = launch(scenario, file="large.csv")
-    assert run.failure.splitlines()[0].endswith("已记录 990 条，拒绝 10 条")
+    assert run.output["refusals"].splitlines()[0] == "已记录 990 条，拒绝 10 条"
     assert len(scenario.decisions()) == 990
 
 
@@ -200,9 +199,10 @@ def test_what_was_typed_stays_text(shelf):
     name = "<script>alert(1)</script>[x](javascript:alert(2))"
     for text in (f"vod_id,决定,备注\n4,{name},\n", f"vod_id,决定,备注\n4,{name},\n4,忽略,\n", f"{name},a\n1,2\n"):
         run = launch(scenario, text=text)
-        [event] = [event for event in run.result.all_events if event.is_step_failure]
-        metadata = event.step_failure_data.user_failure_data.metadata
-        shown = "".join(value.value for value in metadata.values() if isinstance(value.value, str))
+        failed = [event for event in run.result.all_events if event.is_step_failure]
+        found = failed[0].step_failure_data.user_failure_data.metadata if failed else {}
+        values = [value.value for value in found.values()] if failed else run.output.values()
+        shown = "".join(value for value in values if isinstance(value, str))
         assert "script" in shown
         assert "<script" not in shown
         assert not re.search(r"(?<!\\)\]\(javascript", shown)

@@ -5,6 +5,7 @@ The rules by which rows are refused are `test_validation`'s, what is written dow
 
 from __future__ import annotations
 
+import logging
 import re
 from types import SimpleNamespace
 from urllib.parse import unquote
@@ -74,16 +75,19 @@ def test_the_good_rows_are_recorded_and_the_run_tells_of_the_others(scenario):
         {"vod_id": 6, "action": "rematch"},
         {"vod_id": 5, "action": "replace_and_lock", "douban_id": KITE["id"]},
     )
-    assert not run.success, "somebody has to look at it again"
-    assert run.failure.splitlines()[0].endswith("已记录 2 条，拒绝 3 条")
-    assert run.failure.split("\n- ")[1:3] == [
+    assert run.success, "what could be recorded is"
+    assert next(iter(run.output)) == "refusals", "first of all"
+    logged = scenario.instance.all_logs(run.run_id)
+    [warning] = [entry.user_message for entry in logged if entry.level == logging.WARNING]
+    assert warning.splitlines()[0] == run.output["refusals"].splitlines()[0] == "已记录 2 条，拒绝 3 条"
+    assert warning.split("\n- ")[1:3] == [
         "decisions 第 1 条（影片 404）：没有这部影片，请把示例换成真实的 vod_id",
         "decisions 第 3 条（影片 5《蓝鲸与灯塔守望者》）：没有候选条目，请改用 set_id；"
         "与 decisions 第 5 条（替换豆瓣 ID 并锁定）矛盾，请只留下一条",
     ]
-    metadata = failure_metadata(run)
+    metadata = run.output
     assert (metadata["recorded"], metadata["refused"]) == (2, 3)
-    assert list(metadata) == ["decisions", "undo", "batch", "recorded", "refused", "dry_run"], "zeros say nothing"
+    assert list(metadata)[1:] == ["decisions", "undo", "batch", "recorded", "refused", "dry_run"], "zeros say nothing"
     assert metadata["dry_run"] is False
     results = [line.split("|")[7].strip() for line in metadata["decisions"].splitlines()[2:]]
     assert results == ["拒绝", "拒绝", "拒绝", "已记录", "已记录"]
@@ -169,7 +173,8 @@ def test_a_dry_run_checks_and_shows_without_recording(scenario):
     top = next(row["douban_id"] for row in scenario.candidates(4) if row["rank"] == 1)
     assert f"[{top}](https://movie.douban.com/subject/{top}/)" in run.output["decisions"]
     mixed = launch(scenario, {"vod_id": 6, "action": "rematch"}, {"vod_id": 404, "action": "ignore"}, dry_run=True)
-    assert "仅检查：1 条可以记录，拒绝 1 条" in mixed.failure
+    assert mixed.success
+    assert "仅检查：1 条可以记录，拒绝 1 条" in mixed.output["refusals"]
     assert (scenario.decisions(), scenario.library.states()) == ([], before)
 
 
