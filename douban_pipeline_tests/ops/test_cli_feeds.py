@@ -1,0 +1,64 @@
+"""The commands ``feeds …`` from a terminal: following, polling, asking why, OPML, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from douban_pipeline.demo.feed_server import Channel, FeedServer
+from douban_pipeline.ops.cli import app
+from douban_pipeline_tests.feeds.stage import START, hourly
+
+Call = Callable[..., Result]
+
+
+@pytest.fixture
+def server() -> Iterator[FeedServer]:
+    with FeedServer(lambda: START, {"news": Channel("rss", hourly(2), "新闻")}) as opened:
+        yield opened
+
+
+@pytest.fixture
+def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Call:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("DAGSTER_HOME", raising=False)
+    monkeypatch.setenv("DOUBAN_PIPELINE_HOME", str(tmp_path))
+    monkeypatch.setenv("DOUBAN_PIPELINE_FEEDS_ALLOW_PRIVATE", "true")
+    return lambda *words: CliRunner().invoke(app, ["feeds", *words], env={"COLUMNS": "200"})
+
+
+def test_a_newcomer_follows_polls_and_asks_why(call: Call, server: FeedServer, tmp_path: Path) -> None:
+    url = server.url("news")
+    assert "would be added" in call("add", url, "--dry-run").output
+    assert "added" in call("add", url, "--cadence", "P3").output
+    assert "1 sources polled (1 hit), 2 new entries" in call("poll", url).output
+    [row] = json.loads(call("list", "--json").output)
+    assert (row["title"], row["hit_count"], row["why"]["cadence"]) == ("新闻", 1, "P3")
+    said = call("why", "新闻").output
+    assert "手动节奏" in said
+    assert "hit" in said
+    exported = call("export", str(tmp_path / "out.opml"))
+    assert exported.exit_code == 0
+    assert "known already" in call("import", str(tmp_path / "out.opml")).output
+    assert url in call("export").output
+    assert "1 sources" in call("list").output
+
+
+def test_what_cannot_be_done_is_said(call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    assert "没有" in str(call("why", "nobody").exception)
+    assert "cannot be read" in str(call("import", "nowhere.opml").exception)
+    assert "needs no grants" in str(call("grants").exception)
+    monkeypatch.setenv("DOUBAN_PIPELINE_FEEDS_ALLOW_PRIVATE", "false")
+    assert "内网" in str(call("add", "http://10.0.0.1/feed").exception)
+
+
+def test_the_tables_are_set_up_and_their_grants_told(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "version none → 0001" in call("setup").output
+    monkeypatch.setenv("DOUBAN_PIPELINE_FEEDS_DATABASE_URL", "mysql+pymysql://u:p@127.0.0.1/site")
+    said = call("grants", "--user", "pipe").output
+    assert "GRANT ALL ON `site`.`source_stats` TO 'pipe'@'127.0.0.1';" in said
+    assert "`site`.`feed_version`" in said
