@@ -56,10 +56,18 @@ class FollowReport:
     known: list[Source] = field(default_factory=list)
 
 
-def follow(services: FeedsServices, requests: Sequence[SourceRequest], *, dry_run: bool) -> FollowReport:
+def follow(
+    services: FeedsServices, requests: Sequence[SourceRequest], *, dry_run: bool, keep_known: bool = False
+) -> FollowReport:
     """Add sources, or edit those whose addresses are followed already; all of them or none.
 
     New ones are due first within the hour, spread by their ids, a few of them within half a minute.
+
+    Args:
+        services: What it works with.
+        requests: The sources.
+        dry_run: Whether nothing is stored.
+        keep_known: Whether those that are followed already stay as they are.
 
     Raises:
         ProblemsError: Some cannot be followed; a sentence for each.
@@ -82,7 +90,7 @@ def follow(services: FeedsServices, requests: Sequence[SourceRequest], *, dry_ru
     now = services.now()
 
     def store(connection: Connection) -> FollowReport:
-        report = _compare(connection, wanted)
+        report = _compare(connection, wanted, keep_known=keep_known)
         if not dry_run:
             few = len(report.added) <= _FEW
             due_at = stagger([each.source_id for each in report.added], now, _FEW_SPREAD if few else _SPREAD)
@@ -106,7 +114,8 @@ def import_opml(services: FeedsServices, text: str, *, dry_run: bool) -> FollowR
     outlines = read_opml(text)
     if not outlines:
         raise ProblemsError(["OPML 里没有订阅源（outline 的 xmlUrl）"])
-    return follow(services, [SourceRequest(url=each.url, title=each.title) for each in outlines], dry_run=dry_run)
+    requests = [SourceRequest(url=each.url, title=each.title) for each in outlines]
+    return follow(services, requests, dry_run=dry_run, keep_known=True)
 
 
 def set_paused(
@@ -207,7 +216,7 @@ def _source(services: FeedsServices, request: SourceRequest) -> Source:
     )
 
 
-def _compare(connection: Connection, wanted: Mapping[str, Source]) -> FollowReport:
+def _compare(connection: Connection, wanted: Mapping[str, Source], *, keep_known: bool) -> FollowReport:
     report = FollowReport()
     by_hash = {sources.address_hash(each): each for each in wanted.values()}
     known: dict[str, Source] = {}
@@ -217,6 +226,9 @@ def _compare(connection: Connection, wanted: Mapping[str, Source]) -> FollowRepo
         before = known.get(hashed)
         if before is None or before.kind is not each.kind:
             report.added.append(each)
+            continue
+        if keep_known:
+            report.known.append(before)
             continue
         after = replace(
             before,
