@@ -125,6 +125,7 @@ def test_the_services_start_as_their_units_say_and_a_check_is_green(installation
         assert {finding["name"]: finding["state"] for finding in findings} == dict.fromkeys(
             [
                 "settings",
+                "profile",
                 "database",
                 "tables",
                 "grants",
