@@ -89,6 +89,7 @@ def test_nothing_hangs_over_the_edge(page: Page, library: Library, tmp_path: Pat
         assert page.evaluate("document.documentElement.scrollWidth") == width, open_dialog
         page.keyboard.press("Escape")
     # Every candidate can be reached by swiping.
+    card(page, 4).scroll_into_view_if_needed()  # a card is filled when it comes near
     scroll = card(page, 4).locator(".scroll")
     last = scroll.locator("th.candidate").last
     last.scroll_into_view_if_needed()
