@@ -30,6 +30,7 @@ from douban_pipeline.douban.store.tasks import (
     NewTask,
     TaskQueue,
 )
+from douban_pipeline.douban.store.videos import REMATCH_ASKED
 from douban_pipeline.douban.writes.refusals import SYNOPSIS_COLUMNS
 
 
@@ -99,7 +100,7 @@ def _state_after(decision: Decision, row: Mapping[Any, Any], state: Mapping[Any,
         case DecisionAction.rematch:
             return {
                 "douban_review_status": _status_to_rematch(row, state),
-                "douban_review_reason": "审核员要求重新匹配",
+                "douban_review_reason": REMATCH_ASKED,
                 "douban_ignore_until": None,
                 "douban_next_sync_at": now,
             }

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, select, update
+from sqlalchemy import ColumnElement, Connection, RowMapping, and_, column, exists, select, table, update
 
 from douban_pipeline.cms.maccms import MATCH_COLUMNS
 from douban_pipeline.douban.store.states import VerdictState
@@ -70,3 +70,19 @@ class Breach:
     def shard(self) -> int:
         """The video's shard."""
         return shard_of(self.vod_id)
+
+
+REMATCH_ASKED = "审核员要求重新匹配"
+"""Why a video is matched anew at a person's word, even one that the CMS locks."""
+
+
+def cms_locked(tables: OwnTables, prefix: str) -> ColumnElement[bool]:
+    """Return the condition that the site locked a video's row, found by its key, and nobody asked for a rematch.
+
+    Args:
+        tables: Our tables; the condition is about `OwnTables.video`.
+        prefix: That of the CMS's tables.
+    """
+    video, vod = tables.video, table(f"{prefix}vod", column("vod_id"), column("vod_lock"))
+    locked = exists().where(vod.c.vod_id == video.c.vod_id, vod.c.vod_lock == 1)
+    return and_(video.c.douban_review_reason != REMATCH_ASKED, locked)

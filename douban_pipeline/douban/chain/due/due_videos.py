@@ -35,7 +35,7 @@ from douban_pipeline.douban.settings import Settings
 from douban_pipeline.douban.store.states import DecisionState, ReviewStatus, TaskStage, TaskType
 from douban_pipeline.douban.store.tables import OwnTables
 from douban_pipeline.douban.store.tasks import OPEN, ORDERED_PRIORITY, NewTask, TaskQueue
-from douban_pipeline.douban.store.videos import refuse_pending
+from douban_pipeline.douban.store.videos import cms_locked, refuse_pending
 
 _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 """Before every visit; a condition that a visit is later leaves out videos without one."""
@@ -44,6 +44,9 @@ _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 MOST_COUNTED = 1000
 """How far the videos are counted that a shard has left; beyond that it is enough to know that there are more."""
 
+
+LOCKED_VISIT = timedelta(days=1)
+"""How long a video that the CMS locks is left alone before anybody looks whether it is still locked."""
 
 _OUT_OF_SCOPE = "分类不在处理范围内"
 
@@ -193,6 +196,7 @@ class DueVideos:
         report = DueReport()
         self._wake_ignored(shards)
         self._defer_waiting(shards)
+        self._defer_locked(shards)
         for shard in sorted(shards):
             videos, left = self._select(shard, scope, limit)
             tasks = [_task_for(video) for video in videos]
@@ -255,6 +259,7 @@ class DueVideos:
                 *self._wanted(scope, now),
                 video.c.douban_review_status != ReviewStatus.IGNORED,
                 ~self.decision_pending(),
+                ~self._locked(),
                 # A backfill does not try earlier what is to be tried again after a failure.
                 ~exists().where(*self._waits(now)),
             )
@@ -341,6 +346,24 @@ class DueVideos:
         )
         for rows in chunks(waiting):
             run_statement(self.engine, defer, rows)
+
+    def _defer_locked(self, shards: Collection[int]) -> None:
+        """Look again in a day at due videos whose row is locked; one that the CMS saves is taken in at once."""
+        video, now = self.tables.video, self.clock.now()
+        query = select(video.c.vod_id).where(
+            video.c.shard.in_(shards),
+            video.c.douban_next_sync_at <= now,
+            self._locked(),
+            ~self.decision_pending(),
+        )
+        with reading(self.engine) as connection:
+            locked = list(connection.execute(query).scalars())
+        for vod_ids in chunks(locked):
+            later = update(video).where(video.c.vod_id.in_(vod_ids), video.c.douban_next_sync_at <= now)
+            run_statement(self.engine, later.values(douban_next_sync_at=now + LOCKED_VISIT))
+
+    def _locked(self) -> ColumnElement[bool]:
+        return cms_locked(self.tables, self.settings.table_prefix) if self.settings.respect_vod_lock else false()
 
     def _waits(self, now: datetime) -> tuple[ColumnElement[bool], ...]:
         """Return the conditions that a task keeps a video waiting; an intro to be written delays nothing else."""

@@ -182,17 +182,29 @@ def test_a_row_that_is_locked_in_the_cms_is_left_alone(stage):
     scenario = stage(rows, FILMS)
     before = scenario.library.row(4), scenario.library.row(5)
     run = scenario.play()
-    found = run.metadata("synced_fields")
-    assert (run.success, found["refused"], found["written"]) == (True, 2, 1)
+    assert (run.success, run.metadata("synced_fields")["written"]) == (True, 1)
     assert (scenario.library.row(4), scenario.library.row(5)) == before
-    refused = [change for change in scenario.library.log() if change["state"] == "refused"]
-    assert {change["state_reason"] for change in refused} == {"影片已在 CMS 中锁定（vod_lock）"}
-    assert telling(scenario.verdicts(4), "state") == [("refused",)]
+    assert {task["vod_id"] for task in scenario.library.tasks()} == {6}, "nothing was asked for the other two"
     scenario.clock.advance(hours=2)
-    # A lock lasts: nobody asks again before the next regular visit.
     assert scenario.play().metadata("due_videos")["due"] == 0
-    scenario.clock.advance(days=100)
-    assert scenario.under(respect_vod_lock=False).play().metadata("synced_fields")["written"] >= 2
+    # Unlocked, without a word of the CMS about it: looked at within a day.
+    scenario.library.set_cms(4, vod_lock=0)
+    scenario.clock.advance(days=1)
+    assert scenario.play().success
+    assert scenario.cms(4, "vod_douban_id") == (90_000_101,)
+    # A person may have candidates of a locked row searched.
+    scenario.library.set_cms(6, vod_lock=1)
+    decide(scenario.library, 6, "rematch")
+    scenario.play()
+    scenario.clock.advance(minutes=1)
+    scenario.play()
+    matches = [task["vod_id"] for task in scenario.library.tasks() if task["task_type"] == "MATCH_DOUBAN_ID"]
+    assert matches.count(6) == 2
+
+
+def test_a_site_may_have_locked_rows_written(stage):
+    scenario = stage([row_of(RIVER, 4, vod_lock=1), linked(WHALE, 5, vod_lock=1)], FILMS)
+    assert scenario.under(respect_vod_lock=False).play().metadata("synced_fields")["written"] == 2
     assert scenario.cms(4, "vod_douban_id") == (90_000_101,)
 
 
