@@ -139,7 +139,8 @@ def run_dev(directory: Path) -> Iterator[DagsterUi]:
         process = subprocess.Popen(
             [sys.executable, "-m", "douban_pipeline", "dev", "--port", str(port)],
             cwd=directory,
-            env=inherited | {"PYTHONUNBUFFERED": "1"},
+            # The plan's profile leaves more of the sample to people than the default.
+            env=inherited | {"PYTHONUNBUFFERED": "1", f"{PREFIX}MATCH_PROFILE": "plan"},
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,

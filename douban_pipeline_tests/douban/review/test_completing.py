@@ -19,7 +19,10 @@ UNKNOWN = 90_000_999
 @pytest.fixture
 def waiting(stage) -> Scenario:
     """A video in review: of its candidates one was asked about, three were only named by the search."""
-    scenario = stage([row_of(WHALE, 4)], FILMS)
+    return in_review(stage([row_of(WHALE, 4)], FILMS))
+
+
+def in_review(scenario: Scenario) -> Scenario:
     verdict(scenario.library, 4, (FETCHED, 80.0), (SECOND, 75.0), (THIRD, 70.0), (UNKNOWN, 60.0))
     later = scenario.clock.now() + timedelta(days=3)
     scenario.library.set_state(4, douban_review_status="REVIEW", douban_next_sync_at=later)
@@ -52,6 +55,16 @@ def test_what_was_only_named_is_asked_about_and_compared(waiting: Scenario) -> N
     assert second.score > 80
     assert candidates[2].rejects, "what speaks against it is said too"
     assert {query: waiting.library.query(query) for query in judged} == before, "what was judged stays as it was"
+
+
+def test_score_and_points_are_those_of_the_profile_in_force(stage) -> None:
+    row = {**row_of(WHALE, 4), "vod_director": "", "vod_area": ""}
+    second = {
+        profile: cards(in_review(stage([row], FILMS, match_profile=profile)))[0][1] for profile in ("plan", "calibrated")
+    }
+    assert (second["plan"].points["director"], second["plan"].points["region"]) == (6.0, 5.0), "unknown has points"
+    assert second["plan"].score == sum(second["plan"].points.values()) - second["plan"].points["tie_break"]
+    assert (second["calibrated"].points["director"], second["calibrated"].points["region"]) == (0.0, 0.0)
 
 
 def test_the_next_queue_asks_for_nothing(waiting: Scenario) -> None:

@@ -107,13 +107,13 @@ def _all_of(
             continue
         subject = subject_facts(record)
         comparison = compare(video, subject, profile.weights, profile.thresholds)
-        items = tuple(item.to_json() for item in comparison.items)
+        items = tuple(item.to_json() for item in profile.items(comparison))
         found.append(
             replace(
                 candidate,
                 title=subject.title,
                 year=subject.year,
-                score=comparison.score,
+                score=profile.score(comparison),
                 points={item["name"]: item["points"] for item in items},
                 items=items,
                 conflicts={finding.code: finding.text for finding in comparison.findings},
