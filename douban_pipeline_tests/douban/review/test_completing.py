@@ -60,7 +60,8 @@ def test_what_was_only_named_is_asked_about_and_compared(waiting: Scenario) -> N
 def test_score_and_points_are_those_of_the_profile_in_force(stage) -> None:
     row = {**row_of(WHALE, 4), "vod_director": "", "vod_area": ""}
     second = {
-        profile: cards(in_review(stage([row], FILMS, match_profile=profile)))[0][1] for profile in ("plan", "calibrated")
+        profile: cards(in_review(stage([row], FILMS, match_profile=profile)))[0][1]
+        for profile in ("plan", "calibrated")
     }
     assert (second["plan"].points["director"], second["plan"].points["region"]) == (6.0, 5.0), "unknown has points"
     assert second["plan"].score == sum(second["plan"].points.values()) - second["plan"].points["tie_break"]

@@ -87,7 +87,7 @@ def test_a_whole_life(scenario):
         "## 影片 4 长河落日记事",
         "- CMS 豆瓣 ID：[90000101](https://movie.douban.com/subject/90000101/)",
         "- 状态：已确认",
-        "（来源：自动匹配）",
+        "（来源：联网搜索匹配）",
         "- 豆瓣 ID 锁定：否",
         "- 简介锁定：否",
         "- vod_year：2021",

@@ -46,12 +46,17 @@ def write(library: Library, *changes: Change, run_id: str = "run", batch_id: str
 
 
 def take_back(
-    library: Library, *change_ids: int, dry_run: bool = False, log: Any = None, **selection: Any
+    library: Library,
+    *change_ids: int,
+    dry_run: bool = False,
+    log: Any = None,
+    override_cms_lock: bool = False,
+    **selection: Any,
 ) -> list[RevertedChange]:
     """Take changes back, in the batch ``undo`` unless ``log`` is another."""
     chosen = ChangeSelection(change_ids=change_ids, **selection)
     log = log or library.change_log("undo", batch_id="undo")
-    return revert(log, chosen, operator="王", reason="认错了", dry_run=dry_run)
+    return revert(log, chosen, operator="王", reason="认错了", dry_run=dry_run, override_cms_lock=override_cms_lock)
 
 
 def altered(change: Change, **fields: Any) -> Change:

@@ -48,6 +48,24 @@ def test_a_change_is_taken_back_to_the_byte(library):
     }
 
 
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_a_row_that_the_site_locked_is_reverted_only_if_a_person_says_so(library, dry_run):
+    before = library.all_bytes()
+    [change_id] = write(library, changed(library))
+    library.set_cms(7, vod_lock=1)
+    locked = library.all_bytes()
+
+    [left] = take_back(library, change_id, dry_run=dry_run)
+    assert (left.restored, sorted(left.skipped)) == ((), sorted(FIELDS))
+    assert left.reason == "影片已在 CMS 中锁定（vod_lock），请先在 CMS 中解锁；确认要写入请加 override_cms_lock: true"
+    assert library.all_bytes() == locked
+
+    [undone] = take_back(library, change_id, dry_run=dry_run, override_cms_lock=True)
+    assert (sorted(undone.restored), undone.reason) == (sorted(FIELDS), "")
+    library.set_cms(7, vod_lock=0)
+    assert (library.all_bytes() == before) is not dry_run
+
+
 def test_a_persons_link_goes_back_to_just_what_was(library):
     library.set_state(7, douban_review_status="REVIEW", douban_review_reason="两个候选太接近")
     before = library.state(7)
