@@ -19,10 +19,10 @@ import stamina
 from douban_pipeline.core.archive import Archive
 from douban_pipeline.core.clock import Clock
 from douban_pipeline.core.deadline import Deadline
-from douban_pipeline.core.errors import NotFound, SourceError, SourceThrottled, SourceUnavailable, SourceWall
+from douban_pipeline.core.errors import NotFound, SourceError, SourceThrottled, SourceUnavailable
 from douban_pipeline.core.gate import Gate
 from douban_pipeline.core.gate_rules import THROTTLE_JITTER
-from douban_pipeline.core.http_answers import Admit, FetchedAnswer, HttpExchange, HttpRequest, Refuse, retry_after
+from douban_pipeline.core.http_answers import Admit, FetchedAnswer, HttpExchange, HttpRequest, Refuse, refuse_status
 from douban_pipeline.core.payload import DEFAULT_RULES, AnswerRules
 
 T = TypeVar("T")
@@ -316,11 +316,11 @@ class Fetcher:
                 snapshot_id = self._archive.put(self.source, request.key, status, body, request.parser_version)
             if request.read is not None:
                 value = request.read(answer)
-                self._refuse_status(status, headers, body, request.hints)
+                refuse_status(answer, self.source, self._rules, request.hints, fetched_at)
                 return FetchedAnswer(value, snapshot_id, fetched_at, from_cache=False)
             if request.refuse is not None:
                 request.refuse(status, headers, body)
-            self._refuse_status(status, headers, body, request.hints)
+            refuse_status(answer, self.source, self._rules, request.hints, fetched_at)
             value = request.parse(body)
             if request.tokens_of is not None:
                 slot.tokens_used = request.tokens_of(value)
@@ -395,21 +395,6 @@ class Fetcher:
                 admit(url, str(peer[0]) if peer else "")
 
         return trace
-
-    def _refuse_status(self, status: int, headers: httpx.Headers, body: bytes, hints: Mapping[int, str]) -> None:
-        hint = f"; {hints[status]}" if status in hints else ""
-        if status in self._rules.wall_statuses:
-            raise SourceWall(self.source, f"HTTP {status}{hint}")
-        wait = retry_after(headers.get("retry-after", ""), self._clock.now())
-        if status == 429:
-            raise SourceThrottled(self.source, f"HTTP 429{hint}", wait, retryable=wait is not None)
-        if 200 <= status < 300:
-            return
-        self._rules.refuse_wall(self.source, body[:200_000].decode("utf-8", "replace"))
-        if status >= 500 and wait:
-            raise SourceThrottled(self.source, f"HTTP {status}{hint}", wait, retryable=True)
-        if not self._rules.is_read(status):
-            raise SourceUnavailable(self.source, f"HTTP {status}{hint}", retryable=status >= 500)
 
 
 def _nothing(_body: bytes) -> Any:

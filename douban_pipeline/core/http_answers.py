@@ -11,6 +11,9 @@ from typing import Generic, TypeVar
 
 import httpx
 
+from douban_pipeline.core.errors import SourceThrottled, SourceUnavailable, SourceWall
+from douban_pipeline.core.payload import AnswerRules
+
 T = TypeVar("T")
 Refuse = Callable[[int, httpx.Headers, bytes], None]
 """Raises the `SourceError` that status, headers and body of an answer mean; returns if the general rules apply."""
@@ -85,3 +88,36 @@ def retry_after(value: str, now: datetime) -> float | None:
         moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
         return max((moment - now).total_seconds(), 0.0)
     return None
+
+
+def refuse_status(
+    answer: HttpExchange, source: str, rules: AnswerRules, hints: Mapping[int, str], now: datetime
+) -> None:
+    """Return if the status of an answer lets its body be read.
+
+    Args:
+        answer: What came.
+        source: Who answered.
+        rules: What statuses and pages of that source mean.
+        hints: What to do about single statuses, for the error's message.
+        now: The present moment (UTC).
+
+    Raises:
+        SourceWall: The source takes us for a robot, or wants a login.
+        SourceThrottled: It asks to wait.
+        SourceUnavailable: Any other status that is not read.
+    """
+    status = answer.status
+    hint = f"; {hints[status]}" if status in hints else ""
+    if status in rules.wall_statuses:
+        raise SourceWall(source, f"HTTP {status}{hint}")
+    wait = retry_after(answer.headers.get("retry-after", ""), now)
+    if status == 429:
+        raise SourceThrottled(source, f"HTTP 429{hint}", wait, retryable=wait is not None)
+    if 200 <= status < 300:
+        return
+    rules.refuse_wall(source, answer.body[:200_000].decode("utf-8", "replace"))
+    if status >= 500 and wait:
+        raise SourceThrottled(source, f"HTTP {status}{hint}", wait, retryable=True)
+    if not rules.is_read(status):
+        raise SourceUnavailable(source, f"HTTP {status}{hint}", retryable=status >= 500)
