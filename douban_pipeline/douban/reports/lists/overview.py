@@ -7,7 +7,7 @@ from pathlib import Path
 
 from douban_pipeline.core.ui.templates import Card
 from douban_pipeline.douban.reports.lists.catalogue import LISTS, OVERVIEW
-from douban_pipeline.douban.reports.lists.statistics import CONFLICT_DAYS, Statistics, statistics
+from douban_pipeline.douban.reports.lists.statistics import UNWRITTEN_DAYS, Statistics, statistics
 from douban_pipeline.douban.reports.pages.report_page import Cell, Chapter, LinkCell, PageFrame, ReportPage, sheet
 from douban_pipeline.douban.services import Services
 
@@ -35,13 +35,13 @@ def overview_page(services: Services, found: Statistics) -> ReportPage:
         "intros": found.locked_intros,
         "tasks": found.open_tasks,
         "decisions": found.decisions,
-        "log": found.conflicts,
+        "log": found.unwritten,
     }
     meant = {
         "intros": "已锁定",
         "tasks": "未完成",
         "decisions": "等待执行",
-        "log": f"{CONFLICT_DAYS} 天内未写入",
+        "log": f"{UNWRITTEN_DAYS} 天内未写入",
     }
     lists: list[Mapping[str, Cell]] = [
         {
@@ -66,12 +66,13 @@ def overview_page(services: Services, found: Statistics) -> ReportPage:
             Card("无豆瓣 ID", f"{found.without_id:,}", _share(found.without_id, found.total)),
             Card("待核查", f"{found.in_review:,}", "等待人工"),
             Card("豆瓣 ID 重复", f"{found.shared:,}", "与他片共用一个 ID"),
-            Card("冲突", f"{found.conflicts:,}", f"{CONFLICT_DAYS} 天内未写入的变更", _bad(found.conflicts)),
+            Card("冲突", f"{found.conflicts:,}", "待核查中有冲突项的影片"),
             Card("已锁定 ID", f"{found.locked_ids:,}", f"已锁定简介 {found.locked_intros:,}"),
             Card("今天到期", f"{found.due_today:,}", f"其中已到期 {found.due_now:,}"),
             Card("今天完成", f"{found.done_today:,}", f"队列中 {found.open_tasks:,}"),
             Card("今天失败", f"{found.failed_today:,}", "已放弃的任务", _bad(found.failed_today)),
             Card("待执行的决定", f"{found.decisions:,}", "由下次运行执行"),
+            Card("未写入的变更", f"{found.unwritten:,}", f"{UNWRITTEN_DAYS} 天内被拒绝或不一致", _bad(found.unwritten)),
         ],
         chapters=[Chapter("lists", "列表", lists), Chapter("reports", "报告", reports)],
     )

@@ -1,6 +1,6 @@
 """The numbers on top of everything: how many videos there are of each sort, what is due today, and what was done.
 
-Each is one query answered from an index alone, so that they can be counted every two minutes.
+Each is one query by an index, most of them from the index alone, so that they can be counted every two minutes.
 """
 
 from __future__ import annotations
@@ -14,8 +14,11 @@ from douban_pipeline.core.clock import day_of, midnight
 from douban_pipeline.core.database import reading
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import ChangeState, DecisionState, ReviewStatus, TaskStatus
+from douban_pipeline.matching.codes import LABELS
 
-CONFLICT_DAYS = 7
+UNWRITTEN_DAYS = 7
+_CONFLICTS = tuple(label for label in LABELS.values() if label.endswith("冲突"))
+"""What reasons of videos in review begin their sentences with, where two known facts contradict each other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +32,8 @@ class Statistics:
         in_review: That wait for a person.
         ignored: That are left alone.
         shared: That carry an id which others carry too.
-        conflicts: Writes of `CONFLICT_DAYS` days that were refused or found something else in the CMS.
+        conflicts: Of those that wait for a person, with a conflict of title, year, region, director or kind.
+        unwritten: Writes of `UNWRITTEN_DAYS` days that were refused or found something else in the CMS.
         locked_ids: With a locked id.
         locked_intros: With a locked synopsis.
         due_now: Whose visit is due.
@@ -47,6 +51,7 @@ class Statistics:
     ignored: int
     shared: int
     conflicts: int
+    unwritten: int
     locked_ids: int
     locked_intros: int
     due_now: int
@@ -84,8 +89,13 @@ def statistics(services: Services) -> Statistics:
             ignored=statuses.get(ReviewStatus.IGNORED, 0),
             shared=_shared(services, connection),
             conflicts=count(
+                video.c.douban_review_status == ReviewStatus.REVIEW,
+                video.c.douban_next_sync_at.is_not(None),
+                or_(*(video.c.douban_review_reason.contains(f"{label}：", autoescape=True) for label in _CONFLICTS)),
+            ),
+            unwritten=count(
                 log.c.state.in_((ChangeState.CONFLICT, ChangeState.REFUSED)),
-                log.c.prepared_at >= now - timedelta(days=CONFLICT_DAYS),
+                log.c.prepared_at >= now - timedelta(days=UNWRITTEN_DAYS),
             ),
             locked_ids=count(video.c.douban_id_locked == true()),
             locked_intros=count(video.c.intro_locked == true()),

@@ -30,6 +30,9 @@ def busy(library: Library) -> Library:
     linked(library, 2, SHARED)
     linked(library, 3, SHARED + 1, intro_locked=True)
     library.set_state(4, douban_review_status="REVIEW", douban_next_sync_at=now - timedelta(hours=1))
+    library.set_state(8, douban_review_status="REVIEW", douban_review_reason="得分 81.7；年份冲突：差 3 年。")
+    library.set_state(9, douban_review_status="CONFIRMED", douban_review_reason="年份冲突：差 3 年。")
+    library.set_state(10, douban_review_status="REVIEW", douban_review_reason="得分 75.0；除冲突项外相近。")
     library.set_state(5, douban_review_status="IGNORED", douban_next_sync_at=now + timedelta(hours=11, minutes=59))
     library.set_state(6, douban_next_sync_at=now + timedelta(hours=12))
     library.set_state(7, douban_next_sync_at=None)
@@ -48,10 +51,11 @@ def test_every_number_is_counted_on_its_own(busy: Library) -> None:
         "total": 9,
         "with_id": 3,
         "without_id": 6,
-        "in_review": 1,
+        "in_review": 3,
         "ignored": 1,
         "shared": 2,
         "conflicts": 1,
+        "unwritten": 1,
         "locked_ids": 1,
         "locked_intros": 1,
         "due_now": 1,
@@ -90,7 +94,7 @@ def test_the_sensor_writes_the_page_and_launches_nothing(busy: Library) -> None:
         context = dg.build_sensor_context(instance=instance, resources={"services": busy.services})
         told = overview_sensor(context)
         assert isinstance(told, dg.SkipReason)
-        assert "9 videos, 6 without an id, 1 in review" in (told.skip_message or "")
+        assert "9 videos, 6 without an id, 3 in review" in (told.skip_message or "")
         assert not instance.get_run_records()
     page = (busy.settings.home / "reports" / "index.html").read_text("utf-8")
     assert f'http-equiv="refresh" content="{RENEWED_SECONDS}"' in page
