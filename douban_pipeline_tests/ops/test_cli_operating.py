@@ -344,7 +344,9 @@ def test_a_mistake_is_one_line_and_never_a_trace(
     plain = {"DOUBAN_PIPELINE_DATABASE_URL": sqlite_url, "DOUBAN_PIPELINE_HOME": str(dagster_home), **asking(upstream)}
     with build_library(sqlite_url, [video(1)]):
         variables = {**plain, "DAGSTER_HOME": str(dagster_home), **POSTGRES, **given}
-        result = call(command, **{key: value for key, value in variables.items() if value is not None})
+        # Dagster tries its database for ten seconds; `setup` ends before it does.
+        options = ["--no-dagster"] if command == "check" and name != "instance" else []
+        result = call(command, *options, **{key: value for key, value in variables.items() if value is not None})
     assert result.status == (1 if command == "check" else 2)
     assert "Traceback" not in result.said
     assert "geheim" not in result.said
