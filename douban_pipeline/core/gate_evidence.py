@@ -65,7 +65,7 @@ class FindingEvidence:
         recent: The last `RECENT_ANSWERS` answers, oldest first: when each came, to the second, and whether it was
             empty.
         usual: Share of empty answers in the past, from 0 to 1.
-        answers: How many answers that rests on.
+        answers: How many answers that is based on.
         trusted_until: Before this no number of empty answers means anything.
         doubted: Whether the source is in doubt.
         why: Why, in Chinese.

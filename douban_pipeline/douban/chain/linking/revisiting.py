@@ -56,7 +56,7 @@ def revisit(services: Services, window: DoubtWindow, *, sources: Collection[str]
     Args:
         services: Database and clock.
         window: When it was judged; an open one ends now.
-        sources: Only what rests on an answer of one of these searches.
+        sources: Only verdicts based on an answer of one of these searches.
         dry_run: Change nothing.
     """
     now = services.clock.now()
@@ -75,7 +75,7 @@ def revisit(services: Services, window: DoubtWindow, *, sources: Collection[str]
 def _not_found(
     connection: Connection, services: Services, window: DoubtWindow, end: datetime, sources: Collection[str]
 ) -> list[tuple[int, datetime]]:
-    """Return the videos whose newest verdict is of the window, says that nothing was found, and rests on a source."""
+    """Return the videos whose newest verdict is of the window, says that nothing was found, and used a source."""
     verdict, video, snapshot = services.tables.verdict, services.tables.video, services.tables.snapshot
     query = (
         select(verdict.c.verdict_id, verdict.c.vod_id, verdict.c.created_at, verdict.c.snapshots)

@@ -52,7 +52,7 @@ class NamedList:
         name: As it is called on the command line.
         page: What it shows.
         rows: Where its rows are.
-        read: Returns the rows of some keys in full, by key; one that is gone meanwhile is left out.
+        read: Returns the rows of some keys in full, by key; one that was deleted since is left out.
         most: The page holds at most so many rows, the newest; None for all. The command line reads all of them.
     """
 

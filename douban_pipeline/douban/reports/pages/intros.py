@@ -83,14 +83,14 @@ def calls(services: Services, connection: Connection) -> tuple[dict[str, GuardRe
     return _refusals(table[["vod_id", "violations"]].explode("violations").dropna()), days
 
 
-def _refusals(told: DataFrame) -> dict[str, GuardRefusals]:
+def _refusals(refused: DataFrame) -> dict[str, GuardRefusals]:
     """Return the violations by kind; of each the newest sentence as an example."""
-    told = told.assign(
-        code=[each["code"] for each in told["violations"]], text=[each["text"] for each in told["violations"]]
+    refused = refused.assign(
+        code=[each["code"] for each in refused["violations"]], text=[each["text"] for each in refused["violations"]]
     )
     return {
         str(code): GuardRefusals(len(rows), set(rows["vod_id"].tolist()), rows["text"].iloc[-1])
-        for code, rows in told.groupby("code", sort=False)
+        for code, rows in refused.groupby("code", sort=False)
     }
 
 
