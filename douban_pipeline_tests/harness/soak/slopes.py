@@ -10,6 +10,9 @@ from statistics import median
 
 WARM_UP = 1 / 3
 """Share of a process's life that is not judged: modules are loaded, pools and caches fill."""
+WARM_UP_MINUTES = 12.0
+"""And at least so much of it: daemon and code server that hold +4 and +32 MB/h after 20 minutes showed +77 and +117
+after nine."""
 LEAST_MINUTES = 8.0
 """A stretch shorter than this is told but not judged: a few MB of noise would be a steep slope."""
 _BUCKETS = 60
@@ -87,7 +90,8 @@ def growth_of(points: Sequence[Point], limit: Limit, *, least_minutes: float = L
 def _settled(points: Sequence[Point]) -> list[Point]:
     if not points:
         return []
-    begins = points[0][0] + WARM_UP * (points[-1][0] - points[0][0])
+    life = points[-1][0] - points[0][0]
+    begins = points[0][0] + max(WARM_UP * life, WARM_UP_MINUTES * 60)
     return [point for point in points if point[0] >= begins]
 
 
