@@ -19,9 +19,9 @@ from douban_pipeline.core.webhook import Message
 from douban_pipeline.dagster_kit.launchpad import PERSON_TAGS
 from douban_pipeline.dagster_kit.runs import JobRuns, failing_guard, partitions_of_run
 from douban_pipeline.douban.chain.due.demand import Demand, Pace, choose_shards
-from douban_pipeline.douban.chain.due.due_videos import DueVideos
 from douban_pipeline.douban.chain.due.intake import Intake
 from douban_pipeline.douban.chain.due.jobs import take_in_changes
+from douban_pipeline.douban.chain.due.shard_work import ShardWork
 from douban_pipeline.douban.checks import CHAIN_GUARDS
 from douban_pipeline.douban.jobs import SYNC_TAGS, chain_job, chain_runs_under_way, paused_shards
 from douban_pipeline.douban.links import run_path
@@ -75,7 +75,7 @@ def due_videos_sensor(
             f"the guard {key.name} of {key.asset_key.to_user_string()} failed and would stop every run: the next one "
             f"is tried at {local_time(until, services.settings.zone)}; a run launched by hand does not wait"
         )
-    due = DueVideos(services.engine, services.tables, services.settings, services.clock).overview()
+    due = ShardWork(services.engine, services.tables, services.settings, services.clock).overview()
     waits_until = datetime.fromisoformat(context.cursor) if context.cursor else now
     reason = _quiet_reason(services.settings, now, waits_until)
     if reason:

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from douban_pipeline.douban.chain.due.due_videos import DueVideos
+from douban_pipeline.douban.chain.due.shard_work import ShardWork
 from douban_pipeline.douban.review.recording.record import record
 from douban_pipeline.douban.store.decisions import Decision
 from douban_pipeline.douban.store.states import DecisionAction as Do
@@ -237,7 +237,7 @@ def _play_until_quiet(scenario: Scenario, *, reported: frozenset[str] = frozense
     services = scenario.services
     for _ in range(10):
         scenario.clock.advance(minutes=2)
-        if not DueVideos(services.engine, services.tables, services.settings, services.clock).overview():
+        if not ShardWork(services.engine, services.tables, services.settings, services.clock).overview():
             return
         assert scenario.play().failed_guards == reported
     raise AssertionError("there is always something to do")

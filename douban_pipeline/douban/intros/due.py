@@ -10,7 +10,7 @@ from functools import partial
 from sqlalchemy import ColumnElement, exists, or_, select
 
 from douban_pipeline.core.database import reading, run_transaction
-from douban_pipeline.douban.chain.due.due_videos import DueVideos
+from douban_pipeline.douban.chain.due.conditions import decision_pending, in_scope
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import ReviewStatus, TaskStage, TaskType
 from douban_pipeline.douban.store.tasks import OPEN, NewTask, TaskQueue
@@ -41,7 +41,6 @@ class DueIntros:
         open task for it.
         """
         video = self.tables.video
-        due = DueVideos(self.engine, self.tables, self.services.settings, self.services.clock)
         query = (
             select(video.c.vod_id, video.c.shard, video.c.douban_last_sync_at)
             .where(
@@ -52,9 +51,9 @@ class DueIntros:
                 # Not due for any visit: deleted from the CMS.
                 video.c.douban_next_sync_at.is_not(None),
                 video.c.intro_locked.is_(False),
-                *due.in_scope(),
+                *in_scope(self.tables, self.services.settings),
                 *self._not_tried_lately(),
-                ~due.decision_pending(),
+                ~decision_pending(self.tables),
                 ~self._queued(),
             )
             .order_by(video.c.douban_last_sync_at.desc(), video.c.vod_id)

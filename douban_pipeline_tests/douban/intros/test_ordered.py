@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from douban_pipeline.cms.values import content_text
-from douban_pipeline.douban.chain.due.due_videos import DueVideos
+from douban_pipeline.douban.chain.due.shard_work import ShardWork
 from douban_pipeline.douban.chain.syncing.decisions import apply_decisions
 from douban_pipeline.douban.intros.ledger import IntroLedger
 from douban_pipeline.douban.intros.writer import IntroWriter
@@ -37,7 +37,7 @@ def order(house, vod_id=4, status=DecisionStatus.QUEUED, **columns):
 def decided(house):
     """Return the shards that the sensor would launch a run for, for a decision's sake."""
     services = house.library.services
-    overview = DueVideos(services.engine, services.tables, services.settings, services.clock).overview()
+    overview = ShardWork(services.engine, services.tables, services.settings, services.clock).overview()
     return [shard.shard for shard in overview if shard.decided]
 
 

@@ -16,7 +16,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.errors import GateUnreadable
 from douban_pipeline.dagster_kit.runs import UNDER_WAY
-from douban_pipeline.douban.chain.due.due_videos import DueVideos
+from douban_pipeline.douban.chain.due.shard_work import ShardWork
 from douban_pipeline.douban.jobs import CHAIN, shard_range_tags
 from douban_pipeline.douban.partitions import SHARDS_PER_RUN
 from douban_pipeline.douban.services import Services
@@ -154,7 +154,7 @@ class Operator:
     def waiting(self) -> Waiting:
         """Return what is to be done now."""
         services = self._services
-        shards = DueVideos(services.engine, services.tables, services.settings, services.clock).overview()
+        shards = ShardWork(services.engine, services.tables, services.settings, services.clock).overview()
         task, now = services.tables.task, services.clock.now()
         pending = (task.c.status == TaskStatus.PENDING) & (task.c.run_after <= now)
         query = select(func.count()).select_from(task).where(pending | (task.c.status == TaskStatus.RUNNING))

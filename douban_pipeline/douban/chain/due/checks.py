@@ -8,7 +8,7 @@ from sqlalchemy import Connection, and_, func, not_, select
 
 from douban_pipeline.dagster_kit.guard_checks import Guard, guard_checks
 from douban_pipeline.douban.chain.due.assets import due_videos
-from douban_pipeline.douban.chain.due.due_videos import DueVideos
+from douban_pipeline.douban.chain.due.conditions import in_scope
 from douban_pipeline.douban.partitions import BREACHES
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import ReviewStatus
@@ -19,11 +19,10 @@ from douban_pipeline.douban.store.videos import Breach
 def excluded_types(services: Services, connection: Connection) -> Iterator[Breach]:
     """Find open tasks of videos whose category is not to be worked on, or that are ignored."""
     task, video = services.tables.task, services.tables.video
-    due = DueVideos(services.engine, services.tables, services.settings, services.clock)
-    in_scope = due.in_scope()
+    wanted = in_scope(services.tables, services.settings)
     wrong = video.c.douban_review_status == ReviewStatus.IGNORED
-    if in_scope:
-        wrong = wrong | not_(and_(*in_scope))
+    if wanted:
+        wrong = wrong | not_(and_(*wanted))
     query = (
         select(task.c.vod_id, video.c.type_id)
         .join(video, video.c.vod_id == task.c.vod_id)

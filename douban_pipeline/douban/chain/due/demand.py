@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from random import Random
 
-from douban_pipeline.douban.chain.due.due_videos import ShardDue
+from douban_pipeline.douban.chain.due.shard_work import ShardDue
 
 
 @dataclass(frozen=True, slots=True)

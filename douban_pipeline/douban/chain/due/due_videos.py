@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -31,15 +31,12 @@ from sqlalchemy import (
 
 from douban_pipeline.core.clock import Clock
 from douban_pipeline.core.database import chunks, reading, run_statement, run_transaction
+from douban_pipeline.douban.chain.due.conditions import decision_pending, in_scope
 from douban_pipeline.douban.settings import Settings
-from douban_pipeline.douban.store.states import DecisionState, ReviewStatus, TaskStage, TaskType
+from douban_pipeline.douban.store.states import ReviewStatus, TaskStage, TaskType
 from douban_pipeline.douban.store.tables import OwnTables
-from douban_pipeline.douban.store.tasks import OPEN, ORDERED_PRIORITY, NewTask, TaskQueue
+from douban_pipeline.douban.store.tasks import OPEN, NewTask, TaskQueue
 from douban_pipeline.douban.store.videos import cms_locked, refuse_pending
-
-_LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
-"""Before every visit; a condition that a visit is later leaves out videos without one."""
-
 
 MOST_COUNTED = 1000
 """How far the videos are counted that a shard has left; beyond that it is enough to know that there are more."""
@@ -62,24 +59,6 @@ class Scope(enum.Enum):
 
     everything = "everything"
     """All of them: a backfill that re-does the library."""
-
-
-@dataclass(frozen=True, slots=True)
-class ShardDue:
-    """A shard with work.
-
-    Attributes:
-        shard: Which.
-        lately: Videos that came due within the last `max_due_wait_minutes`; whoever has waited longer is worth a run
-            whatever their number, so they are never counted.
-        oldest: Since when the longest waiting is due.
-        decided: Whether a person's decision waits.
-    """
-
-    shard: int
-    lately: int
-    oldest: datetime
-    decided: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,82 +91,6 @@ class DueVideos:
         self.settings = settings
         self.clock = clock
 
-    def in_scope(self) -> list[ColumnElement[bool]]:
-        """Return the conditions that a video's category is to be worked on."""
-        type_id = self.tables.video.c.type_id
-        conditions: list[ColumnElement[bool]] = []
-        if self.settings.included_type_ids:
-            conditions.append(type_id.in_(self.settings.included_type_ids))
-        if self.settings.excluded_type_ids:
-            conditions.append(type_id.not_in(self.settings.excluded_type_ids))
-        return conditions
-
-    def overview(self) -> list[ShardDue]:
-        """Return the shards with work, a person's decisions first, then who waits longest; five indexed queries.
-
-        What they read does not grow with the library or with a backlog: the first due video of each shard and
-        category, and what came due lately. A decision that waits for a source counts from its time on; so does a task
-        that a decision queued.
-        """
-        now = self.clock.now()
-        with reading(self.engine) as connection:
-            oldest: dict[int, datetime] = {}
-            for shard, type_id, since in connection.execute(self.first_due(now)):
-                if self.settings.works_on(type_id):
-                    oldest[shard] = min(since, oldest.get(shard, since))
-            lately = dict(connection.execute(self.came_due_lately(now)).tuples().all()) if oldest else {}
-            found = {shard: ShardDue(shard, lately.get(shard, 0), since) for shard, since in oldest.items()}
-            # In a dry run decisions wait: nothing is written.
-            for decided in () if self.settings.dry_run else self._decided():
-                for shard, since in connection.execute(decided):
-                    due = found.get(shard, ShardDue(shard, 0, since))
-                    found[shard] = ShardDue(shard, due.lately, min(due.oldest, since), decided=True)
-        return sorted(found.values(), key=lambda due: (not due.decided, due.oldest, due.shard))
-
-    def first_due(self, now: datetime) -> Select[tuple[int, int, datetime]]:
-        """Return the query for the first due visit of each shard and category: as many steps in the index as those."""
-        video = self.tables.video
-        visit = video.c.douban_next_sync_at
-        return (
-            select(video.c.shard, video.c.type_id, func.min(visit))
-            .where(visit > _LONG_AGO, visit <= now)
-            .group_by(video.c.shard, video.c.type_id)
-        )
-
-    def came_due_lately(self, now: datetime) -> Select[tuple[int, int]]:
-        """Return the query for how many videos of each shard came due within `max_due_wait_minutes`."""
-        video = self.tables.video
-        visit = video.c.douban_next_sync_at
-        since = now - timedelta(minutes=self.settings.max_due_wait_minutes)
-        query = select(video.c.shard, func.count()).where(visit > since, visit <= now, *self.in_scope())
-        return query.group_by(video.c.shard)
-
-    def _decided(self) -> tuple[Select[tuple[int, datetime]], ...]:
-        """Return the queries for shards with decisions to apply, tasks that apply one, and ordered rechecks."""
-        decision, task, now = self.tables.decision, self.tables.task, self.clock.now()
-        decided = select(decision.c.shard, func.min(decision.c.created_at)).group_by(decision.c.shard)
-        pending = decided.where(
-            decision.c.state == DecisionState.PENDING, or_(decision.c.run_after.is_(None), decision.c.run_after <= now)
-        )
-        ordered = decided.join(task, task.c.task_id == decision.c.task_id).where(
-            decision.c.state == DecisionState.QUEUED,
-            task.c.status.in_(OPEN),
-            task.c.run_after <= now,
-            or_(task.c.lease_until.is_(None), task.c.lease_until < now),
-        )
-        rechecks = (
-            select(task.c.shard, func.min(task.c.run_after))
-            .where(
-                task.c.status.in_(OPEN),
-                task.c.run_after <= now,
-                task.c.priority >= ORDERED_PRIORITY,
-                task.c.task_type == TaskType.RECHECK,
-                or_(task.c.lease_until.is_(None), task.c.lease_until < now),
-            )
-            .group_by(task.c.shard)
-        )
-        return pending, ordered, rechecks
-
     def take(self, queue: TaskQueue, shards: Collection[int], *, scope: Scope, limit: int, run_id: str) -> DueReport:
         """Put up to ``limit`` videos a shard into the queue, without duplicates, who waits longest first.
 
@@ -208,13 +111,13 @@ class DueVideos:
     def drop_out_of_scope(self, queue: TaskQueue) -> int:
         """Close open tasks of categories that are no longer worked on; return how many."""
         task, video = self.tables.task, self.tables.video
-        in_scope = self.in_scope()
-        if not in_scope:
+        wanted = in_scope(self.tables, self.settings)
+        if not wanted:
             return 0
         query = (
             select(task.c.task_id, task.c.vod_id)
             .join(video, video.c.vod_id == task.c.vod_id)
-            .where(task.c.status.in_(OPEN), not_(and_(*in_scope)))
+            .where(task.c.status.in_(OPEN), not_(and_(*wanted)))
         )
         with reading(self.engine) as connection:
             strays = connection.execute(query).tuples().all()
@@ -258,7 +161,7 @@ class DueVideos:
                 video.c.shard == shard,
                 *self._wanted(scope, now),
                 video.c.douban_review_status != ReviewStatus.IGNORED,
-                ~self.decision_pending(),
+                ~decision_pending(self.tables),
                 ~self._locked(),
                 # A backfill does not try earlier what is to be tried again after a failure.
                 ~exists().where(*self._waits(now)),
@@ -266,8 +169,8 @@ class DueVideos:
             .order_by(order, video.c.vod_id)
             .limit(limit)
         )
-        if scope is not Scope.due or not self.in_scope():
-            return base.where(*self.in_scope())
+        if scope is not Scope.due or not in_scope(self.tables, self.settings):
+            return base.where(*in_scope(self.tables, self.settings))
         # Those of other categories stay due for ever, before all others: each category is asked apart, by its index.
         present = select(video.c.type_id).where(video.c.shard == shard).distinct()
         wanted = [type_id for type_id in connection.execute(present).scalars() if self.settings.works_on(type_id)]
@@ -284,7 +187,7 @@ class DueVideos:
         up row by row for a number that only shows how much there is.
         """
         video = self.tables.video
-        wanted = (video.c.shard == shard, *self._wanted(scope, now), *self.in_scope())
+        wanted = (video.c.shard == shard, *self._wanted(scope, now), *in_scope(self.tables, self.settings))
         return select(func.count()).select_from(select(video.c.vod_id).where(*wanted).limit(MOST_COUNTED).subquery())
 
     def _wanted(self, scope: Scope, now: datetime) -> Sequence[ColumnElement[bool]]:
@@ -317,7 +220,7 @@ class DueVideos:
             )
             defer = (
                 update(video)
-                .where(*these, ~self.decision_pending())
+                .where(*these, ~decision_pending(self.tables))
                 .values(douban_next_sync_at=video.c.douban_ignore_until)
             )
             run_transaction(self.engine, partial(_execute_all, statements=(wake, defer)))
@@ -354,7 +257,7 @@ class DueVideos:
             video.c.shard.in_(shards),
             video.c.douban_next_sync_at <= now,
             self._locked(),
-            ~self.decision_pending(),
+            ~decision_pending(self.tables),
         )
         with reading(self.engine) as connection:
             locked = list(connection.execute(query).scalars())
@@ -374,11 +277,6 @@ class DueVideos:
             task.c.run_after > now,
             task.c.task_type != TaskType.AI_INTRO,
         )
-
-    def decision_pending(self) -> ColumnElement[bool]:
-        """Return the condition that a person's decision about a video waits."""
-        video, decision = self.tables.video, self.tables.decision
-        return exists().where(and_(decision.c.vod_id == video.c.vod_id, decision.c.state == DecisionState.PENDING))
 
 
 def _execute_all(connection: Connection, statements: Sequence[Update]) -> None:

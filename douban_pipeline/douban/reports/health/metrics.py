@@ -24,7 +24,7 @@ from douban_pipeline.cms.values import readable
 from douban_pipeline.core.clock import day_of, midnight
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.gate import GateStatus
-from douban_pipeline.douban.chain.due.due_videos import DueVideos
+from douban_pipeline.douban.chain.due.conditions import in_scope
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import IntroState, ReviewStatus, TaskStatus, TaskType
 from douban_pipeline.douban.store.tables import OwnTables
@@ -297,8 +297,8 @@ def verdict_days(connection: Connection, services: Services) -> list[VerdictDay]
 
 
 def _due(services: Services) -> list[ColumnElement[bool]]:
-    due = DueVideos(services.engine, services.tables, services.settings, services.clock)
-    return [services.tables.video.c.douban_next_sync_at <= services.clock.now(), *due.in_scope()]
+    due = services.tables.video.c.douban_next_sync_at <= services.clock.now()
+    return [due, *in_scope(services.tables, services.settings)]
 
 
 def oldest_due(connection: Connection, services: Services) -> OldestDue | None:

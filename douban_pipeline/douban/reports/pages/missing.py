@@ -16,7 +16,7 @@ from sqlalchemy import Connection, select
 from douban_pipeline.cms.numbers import moment_of, year_of
 from douban_pipeline.cms.values import readable
 from douban_pipeline.core.database import chunks, reading
-from douban_pipeline.douban.chain.due.due_videos import DueVideos
+from douban_pipeline.douban.chain.due.conditions import in_scope
 from douban_pipeline.douban.reports.pages.lookup import newest_verdicts
 from douban_pipeline.douban.review.reading.ordering import value_of
 from douban_pipeline.douban.services import Services
@@ -97,12 +97,11 @@ def missing_ids(services: Services, *, most: int) -> MissingIds:
 def _waiting(services: Services, connection: Connection) -> Sequence[tuple[int, str, datetime | None]]:
     """Return id, status and last look of every live video in scope that has no id."""
     video = services.tables.video
-    due = DueVideos(services.engine, services.tables, services.settings, services.clock)
     query = select(video.c.vod_id, video.c.douban_review_status, video.c.douban_last_sync_at).where(
         video.c.douban_review_status.in_(_SEARCHED),
         video.c.douban_next_sync_at.is_not(None),
         video.c.vod_douban_id == 0,
-        *due.in_scope(),
+        *in_scope(services.tables, services.settings),
     )
     return [(row[0], row[1], row[2]) for row in connection.execute(query)]
 

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
 
 from douban_pipeline.core.errors import SourceError
-from douban_pipeline.douban.chain.due.due_videos import DueVideos
+from douban_pipeline.douban.chain.due.shard_work import ShardWork
 from douban_pipeline.douban.match_inputs import profile_of, subject_facts
 from douban_pipeline.douban.review.reading.queue import QueueEntry, ReviewQueue
 from douban_pipeline.douban.review.recording.snapshot import ReviewCandidate
@@ -41,7 +41,7 @@ class _Asking:
         self.services = services
         self.done = CompletedCandidates()
         self.until = services.clock.now() + _MOST_TIME
-        waiting = DueVideos(services.engine, services.tables, services.settings, services.clock).overview()
+        waiting = ShardWork(services.engine, services.tables, services.settings, services.clock).overview()
         self.most = most // _BUSY_SHARE if waiting else most
         self.found: dict[int, SubjectRecord | None] = {}
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from douban_pipeline.douban.chain.due.demand import Demand, choose_shards
-from douban_pipeline.douban.chain.due.due_videos import ShardDue
+from douban_pipeline.douban.chain.due.shard_work import ShardDue
 from douban_pipeline_tests.harness.fixtures.clocks import START
 
 DEMAND = Demand(min_due=10, max_wait=timedelta(minutes=10), max_runs=2)

@@ -10,7 +10,8 @@ import pytest
 import sqlalchemy as sa
 
 from douban_pipeline.core.database import reading
-from douban_pipeline.douban.chain.due.due_videos import DueVideo, DueVideos, Scope, ShardDue
+from douban_pipeline.douban.chain.due.due_videos import DueVideo, DueVideos, Scope
+from douban_pipeline.douban.chain.due.shard_work import ShardDue, ShardWork
 from douban_pipeline.douban.store.states import TaskStage, TaskStatus, TaskType
 from douban_pipeline.douban.store.tables import SHARDS
 from douban_pipeline.douban.store.tasks import NewTask
@@ -28,6 +29,10 @@ def library(shared_library):
 
 def due_of(library):
     return DueVideos(library.engine, library.tables, library.settings, library.clock)
+
+
+def work_of(library):
+    return ShardWork(library.engine, library.tables, library.settings, library.clock)
 
 
 FIRST_SHARDS = range(8)
@@ -82,7 +87,7 @@ def test_the_overview_counts_by_shard_who_waits_longest_first(library):
         {"vod_id": 4, "douban_next_sync_at": START + timedelta(seconds=1)},
         {"vod_id": 5, "douban_next_sync_at": None},
     )
-    assert due_of(library).overview() == [
+    assert work_of(library).overview() == [
         ShardDue(2, 0, START - 3 * HOUR),
         ShardDue(1, 1, START - 2 * HOUR),
         ShardDue(3, 1, START),
@@ -141,7 +146,7 @@ def test_a_limit_is_a_shards_and_who_waits_longest_comes_first(library):
 def test_only_categories_in_scope_are_seen_and_taken(shared_library, options, expected):
     library = shared_library.renewed(**options)
     library.add_states({"vod_id": 1, "type_id": 6}, {"vod_id": 2, "type_id": 24}, {"vod_id": 3, "type_id": 13})
-    assert sorted(due.shard for due in due_of(library).overview()) == expected
+    assert sorted(due.shard for due in work_of(library).overview()) == expected
     for scope in Scope:
         assert taken(library, scope=scope) == expected
 
@@ -178,7 +183,7 @@ def test_a_pending_decision_comes_before_automation(library):
 
 
 def decided(library):
-    return [(due.shard, due.oldest) for due in due_of(library).overview() if due.decided]
+    return [(due.shard, due.oldest) for due in work_of(library).overview() if due.decided]
 
 
 def test_a_decision_that_waits_for_its_source_launches_nothing_before_its_time(library):
@@ -250,7 +255,7 @@ def test_an_intro_that_waits_delays_nothing_else(library):
     with library.engine.begin() as connection:
         for task in library.tasks():
             queue.requeue(connection, task["task_id"], START + HOUR, "预算已用完", failed=False)
-    assert [(due.shard, due.oldest) for due in due_of(library).overview()] == [(1, START - HOUR), (2, START - HOUR)]
+    assert [(due.shard, due.oldest) for due in work_of(library).overview()] == [(1, START - HOUR), (2, START - HOUR)]
     assert [(video.vod_id, video.task_type) for video in take(library).taken] == [
         (1, TaskType.MATCH_DOUBAN_ID),
         (2, TaskType.SYNC_DOUBAN),
@@ -265,9 +270,9 @@ def test_a_video_that_came_due_while_its_task_waits_is_deferred_with_it(library)
     queue = library.leasing()
     with library.engine.begin() as connection:
         queue.requeue(connection, library.tasks()[0]["task_id"], START + HOUR, "HTTP 500", failed=True)
-    assert due_of(library).overview() != []
+    assert work_of(library).overview() != []
     assert taken(library) == []
-    assert due_of(library).overview() == []
+    assert work_of(library).overview() == []
     assert library.state(1)["douban_next_sync_at"] == START + HOUR
 
 
@@ -287,7 +292,7 @@ def test_an_ignored_video_is_not_visited_until_its_time_is_over(library):
     assert {states[n]["douban_review_status"] for n in (3, 4, 5)} == {"IGNORED"}
     assert [task["task_type"] for task in library.tasks()] == ["MATCH_DOUBAN_ID", "SYNC_DOUBAN"]
     # What is paused must not look due for ever, or the sensor would start a run for it every time it looks.
-    assert {due.shard for due in due_of(library).overview()} == {1, 2}
+    assert {due.shard for due in work_of(library).overview()} == {1, 2}
     for scope in Scope:
         assert not {3, 4, 5} & set(taken(library, scope=scope))
     library.clock.advance(hours=1)
@@ -361,7 +366,7 @@ def large(request, shared_library):
 def test_nothing_is_found_by_reading_the_whole_library(large):
     due = due_of(large)
     with statements(large.engine) as sent:
-        assert len(due.overview()) > 20
+        assert len(work_of(large).overview()) > 20
         found = [take(large, shards=[shard]).taken for shard in (1, 7, 14)]
         assert any(found)
         due.drop_out_of_scope(large.queue())

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from douban_pipeline.douban.chain.due.due_videos import DueVideos
+from douban_pipeline.douban.chain.due.shard_work import ShardWork
 from douban_pipeline.douban.writes.change_log import ChangeLog
 from douban_pipeline_tests.douban.chain.syncing.conftest import RIVAL
 from douban_pipeline_tests.douban.chain.syncing.test_decisions import run_decisions
@@ -20,13 +20,13 @@ MISSING = 90_000_999
 def due(scenario):
     """Return the shards that the sensor would launch a run for, for a decision's sake."""
     services = scenario.services
-    overview = DueVideos(services.engine, services.tables, services.settings, services.clock).overview()
+    overview = ShardWork(services.engine, services.tables, services.settings, services.clock).overview()
     return [shard.shard for shard in overview if shard.decided]
 
 
 def any_due(scenario):
     services = scenario.services
-    return DueVideos(services.engine, services.tables, services.settings, services.clock).overview() != []
+    return ShardWork(services.engine, services.tables, services.settings, services.clock).overview() != []
 
 
 @pytest.mark.parametrize("action", ["set_id", "replace_and_lock"])

@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 import sqlalchemy as sa
 
-from douban_pipeline.douban.chain.due.due_videos import DueVideos
+from douban_pipeline.douban.chain.due.shard_work import ShardWork
 from douban_pipeline.douban.writes.revert import ChangeSelection, revert
 from douban_pipeline_tests.douban.chain.syncing.test_decisions import changes_of, run_decisions
 from douban_pipeline_tests.harness.fixtures.deciding import decide, decisions
@@ -27,7 +27,7 @@ def synced(stage):
 def decided(scenario):
     """Return the shards that the sensor would launch a run for, for a decision's sake."""
     services = scenario.services
-    overview = DueVideos(services.engine, services.tables, services.settings, services.clock).overview()
+    overview = ShardWork(services.engine, services.tables, services.settings, services.clock).overview()
     return [shard.shard for shard in overview if shard.decided]
 
 

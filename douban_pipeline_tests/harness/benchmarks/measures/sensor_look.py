@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from douban_pipeline.douban.chain.due.due_videos import DueVideos
 from douban_pipeline.douban.chain.due.intake import Intake
+from douban_pipeline.douban.chain.due.shard_work import ShardWork
 from douban_pipeline.douban.services import Services
 from douban_pipeline_tests.harness.benchmarks.bare import bare_cursor
 from douban_pipeline_tests.harness.benchmarks.clocks import when_due
@@ -56,7 +56,7 @@ def _looks(world: World, look: Callable[[], object]) -> Samples:
 def _due_look(services: Services) -> None:
     services.ready()
     services.gate.status()
-    DueVideos(services.engine, services.tables, services.settings, services.clock).overview()
+    ShardWork(services.engine, services.tables, services.settings, services.clock).overview()
 
 
 def _intake_look(services: Services) -> None:

@@ -1,0 +1,113 @@
+"""Which shards have work: what the due sensor looks at. A few indexed queries, whatever the library's size."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from sqlalchemy import Engine, Select, func, or_, select
+
+from douban_pipeline.core.clock import Clock
+from douban_pipeline.core.database import reading
+from douban_pipeline.douban.chain.due.conditions import in_scope
+from douban_pipeline.douban.settings import Settings
+from douban_pipeline.douban.store.states import DecisionState, TaskType
+from douban_pipeline.douban.store.tables import OwnTables
+from douban_pipeline.douban.store.tasks import OPEN, ORDERED_PRIORITY
+
+_LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
+"""Before every visit; a condition that a visit is later leaves out videos without one."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShardDue:
+    """A shard with work.
+
+    Attributes:
+        shard: Which.
+        lately: Videos that came due within the last `max_due_wait_minutes`; whoever has waited longer is worth a run
+            whatever their number, so they are never counted.
+        oldest: Since when the longest waiting is due.
+        decided: Whether a person's decision waits.
+    """
+
+    shard: int
+    lately: int
+    oldest: datetime
+    decided: bool = False
+
+
+class ShardWork:
+    """The shards with work, as our tables know them."""
+
+    def __init__(self, engine: Engine, tables: OwnTables, settings: Settings, clock: Clock) -> None:
+        self.engine = engine
+        self.tables = tables
+        self.settings = settings
+        self.clock = clock
+
+    def overview(self) -> list[ShardDue]:
+        """Return the shards with work, a person's decisions first, then who waits longest; five indexed queries.
+
+        What they read does not grow with the library or with a backlog: the first due video of each shard and
+        category, and what came due lately. A decision that waits for a source counts from its time on; so does a task
+        that a decision queued.
+        """
+        now = self.clock.now()
+        with reading(self.engine) as connection:
+            oldest: dict[int, datetime] = {}
+            for shard, type_id, since in connection.execute(self.first_due(now)):
+                if self.settings.works_on(type_id):
+                    oldest[shard] = min(since, oldest.get(shard, since))
+            lately = dict(connection.execute(self.came_due_lately(now)).tuples().all()) if oldest else {}
+            found = {shard: ShardDue(shard, lately.get(shard, 0), since) for shard, since in oldest.items()}
+            # In a dry run decisions wait: nothing is written.
+            for decided in () if self.settings.dry_run else self._decided():
+                for shard, since in connection.execute(decided):
+                    due = found.get(shard, ShardDue(shard, 0, since))
+                    found[shard] = ShardDue(shard, due.lately, min(due.oldest, since), decided=True)
+        return sorted(found.values(), key=lambda due: (not due.decided, due.oldest, due.shard))
+
+    def first_due(self, now: datetime) -> Select[tuple[int, int, datetime]]:
+        """Return the query for the first due visit of each shard and category: as many steps in the index as those."""
+        video = self.tables.video
+        visit = video.c.douban_next_sync_at
+        return (
+            select(video.c.shard, video.c.type_id, func.min(visit))
+            .where(visit > _LONG_AGO, visit <= now)
+            .group_by(video.c.shard, video.c.type_id)
+        )
+
+    def came_due_lately(self, now: datetime) -> Select[tuple[int, int]]:
+        """Return the query for how many videos of each shard came due within `max_due_wait_minutes`."""
+        video = self.tables.video
+        visit = video.c.douban_next_sync_at
+        since = now - timedelta(minutes=self.settings.max_due_wait_minutes)
+        lately = (visit > since, visit <= now, *in_scope(self.tables, self.settings))
+        return select(video.c.shard, func.count()).where(*lately).group_by(video.c.shard)
+
+    def _decided(self) -> tuple[Select[tuple[int, datetime]], ...]:
+        """Return the queries for shards with decisions to apply, tasks that apply one, and ordered rechecks."""
+        decision, task, now = self.tables.decision, self.tables.task, self.clock.now()
+        decided = select(decision.c.shard, func.min(decision.c.created_at)).group_by(decision.c.shard)
+        pending = decided.where(
+            decision.c.state == DecisionState.PENDING, or_(decision.c.run_after.is_(None), decision.c.run_after <= now)
+        )
+        ordered = decided.join(task, task.c.task_id == decision.c.task_id).where(
+            decision.c.state == DecisionState.QUEUED,
+            task.c.status.in_(OPEN),
+            task.c.run_after <= now,
+            or_(task.c.lease_until.is_(None), task.c.lease_until < now),
+        )
+        rechecks = (
+            select(task.c.shard, func.min(task.c.run_after))
+            .where(
+                task.c.status.in_(OPEN),
+                task.c.run_after <= now,
+                task.c.priority >= ORDERED_PRIORITY,
+                task.c.task_type == TaskType.RECHECK,
+                or_(task.c.lease_until.is_(None), task.c.lease_until < now),
+            )
+            .group_by(task.c.shard)
+        )
+        return pending, ordered, rechecks
