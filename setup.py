@@ -65,6 +65,7 @@ setup(
         "douban_pipeline.douban.reports.pages": ["*.html.j2"],
         "douban_pipeline.douban.review.reading": ["sheet_files/*"],
         "douban_pipeline.douban.store.migrations": ["*.mako"],
+        "douban_pipeline.digest.store.migrations": ["*.mako"],
         "douban_pipeline.evaluation": ["*.html.j2"],
         "douban_pipeline.feeds": ["*.json"],
         "douban_pipeline.feeds.reports": ["*.html.j2"],

@@ -23,6 +23,8 @@ from packaging.utils import canonicalize_name
 
 from douban_pipeline import __version__
 from douban_pipeline.demo.sample import load_videos
+from douban_pipeline.digest.settings import PREFIX as DIGEST_PREFIX
+from douban_pipeline.digest.settings import DigestSettings
 from douban_pipeline.douban.definitions import build_defs
 from douban_pipeline.douban.setting_values import DEFAULT_FIELD_POLICIES
 from douban_pipeline.douban.settings import PREFIX, Settings, variable
@@ -335,6 +337,8 @@ def documented_settings() -> list[tuple[str, Any]]:
     """The settings of all systems by variable, each where it belongs."""
     feeds = [(FeedsSettings.variable(name), field) for name, field in FeedsSettings.model_fields.items()]
     own = [(name, field) for name, field in feeds if name.startswith(FEEDS_PREFIX)]
+    digest = [(DigestSettings.variable(name), field) for name, field in DigestSettings.model_fields.items()]
+    own += [(name, field) for name, field in digest if name.startswith(DIGEST_PREFIX)]
     return [*((variable(name), field) for name, field in Settings.model_fields.items()), *own]
 
 

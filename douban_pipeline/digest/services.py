@@ -1,0 +1,102 @@
+"""What a run of the digest system works with, put together once from the settings. Knows nothing of Dagster."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta, tzinfo
+from typing import Self
+
+from sqlalchemy import Table
+
+from douban_pipeline.core.clock import Clock, SystemClock
+from douban_pipeline.core.database import DatabaseError, open_engine
+from douban_pipeline.core.platform import Platform, SourceLimits
+from douban_pipeline.core.settings_base import BASE_PREFIX
+from douban_pipeline.core.ui.report_files import ReportFolder
+from douban_pipeline.core.werss import SOURCE as WERSS
+from douban_pipeline.digest.settings import DigestSettings
+from douban_pipeline.digest.store.migrations import TREE
+from douban_pipeline.digest.store.tables import gate, snapshot
+
+LOCATION = "__repository__@digest"
+"""Repository and code location as `workspace.yaml` names them; where a run names another one, that is taken."""
+MODEL = "digest_model"
+"""Name of the language model at the gate and in the archive."""
+
+
+@dataclass(frozen=True)
+class DigestServices(Platform):
+    """The platform with the digest's sources, as one process uses it; see `open_services`."""
+
+    settings: DigestSettings
+    location: str = LOCATION
+    """Repository and code location of the run, as links into Dagster's UI address them."""
+
+    @property
+    def archive_table(self) -> Table:
+        """The table of every raw answer."""
+        return snapshot
+
+    @property
+    def gate_table(self) -> Table:
+        """The table of the sources' pacing and breakers."""
+        return gate
+
+    @property
+    def longest_call(self) -> timedelta:
+        """The longest that a call of any source may take."""
+        return timedelta(seconds=max(self.settings.deepseek_timeout_seconds, self.settings.werss_timeout_seconds))
+
+    @property
+    def zone(self) -> tzinfo:
+        """The time zone in whose days quotas and slots are counted."""
+        return self.settings.zone
+
+    def source_limits(self) -> Mapping[str, SourceLimits]:
+        """Return what WeRSS and the model may be asked."""
+        settings = self.settings
+        return {
+            WERSS: SourceLimits(settings.werss_requests_per_minute, 2),
+            MODEL: SourceLimits(
+                settings.deepseek_requests_per_minute,
+                settings.worker_concurrency,
+                tokens_per_day=settings.deepseek_tokens_per_day or None,
+            ),
+        }
+
+    @property
+    def reports(self) -> ReportFolder:
+        """The folder of the reports."""
+        return ReportFolder(self.settings.home.absolute() / "reports", self.settings.reports_url, f"{BASE_PREFIX}HOME")
+
+    def now(self) -> datetime:
+        """Return the present moment."""
+        return self.clock.now()
+
+    def ready(self) -> Self:
+        """Return self if the database is set up for this release; a file in HOME is set up by itself.
+
+        Raises:
+            DatabaseError: The tables are missing or of another version; the message says what to run.
+        """
+        found = TREE.current(self.engine)
+        if found == TREE.head:
+            return self
+        if found is None and self.engine.dialect.name == "sqlite":
+            TREE.upgrade(self.engine)
+            return self
+        what = "do not exist yet" if found is None else f"are at version {found}, this release needs {TREE.head}"
+        raise DatabaseError(f"the digest's tables {what}: run `douban-pipeline digest setup`")
+
+
+def open_services(settings: DigestSettings, clock: Clock | None = None, location: str = LOCATION) -> DigestServices:
+    """Return the services for ``settings``; nothing is connected until it is used.
+
+    Args:
+        settings: From the environment.
+        clock: The system's, if not given.
+        location: Repository and code location of the run, for links into Dagster's UI.
+    """
+    engine = open_engine(settings.tables_url, setting=settings.database_setting)
+    return DigestServices(engine=engine, clock=clock or SystemClock(), settings=settings, location=location)

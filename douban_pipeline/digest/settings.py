@@ -1,0 +1,227 @@
+"""Every setting of the digest system; where they are read: `core.settings_base`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
+from zoneinfo import ZoneInfo
+
+from pydantic import Field, SecretStr, field_validator
+from pydantic_settings import NoDecode, SettingsConfigDict
+
+from douban_pipeline.core.database import DatabaseError, parse_url
+from douban_pipeline.core.settings_base import (
+    BASE_PREFIX,
+    SystemSettings,
+    http_address,
+    refuse_unknown,
+    split_list,
+    split_pairs,
+    time_zone,
+)
+
+PREFIX = f"{BASE_PREFIX}DIGEST_"
+CHANNELS = ("wecom", "dingtalk", "feishu", "serverchan", "bark", "telegram", "ntfy", "email", "webhook")
+_SLOT = re.compile(r"([01][0-9]|2[0-3]):[0-5][0-9]")
+
+
+class DigestSettings(SystemSettings):
+    """All settings of the system; those with a variable of another prefix are shared with the other systems."""
+
+    model_config = SettingsConfigDict(env_prefix=PREFIX)
+    allowed: ClassVar[Mapping[str, str]] = {
+        "site_timezone": "a time zone such as Asia/Shanghai",
+        "database_url": "mysql+pymysql://…, postgresql+psycopg2://… or sqlite:///FILE",
+        "schedule_slots": "times of the day such as 07:00, ascending; the last one is the report's",
+        "werss_url": "an http:// or https:// address",
+        "deepseek_url": "the http:// or https:// address of chat completions",
+        "deepseek_thinking": "enabled, disabled or unsent",
+        "public_url": "an http:// or https:// address",
+        "channels": f"names of {', '.join(CHANNELS)}",
+    }
+
+    home: Path = Field(
+        Path(".douban_pipeline"), validation_alias=f"{BASE_PREFIX}HOME", description="Folder for local files."
+    )
+    site_timezone: str = Field(
+        "Asia/Shanghai", validation_alias=f"{BASE_PREFIX}SITE_TIMEZONE", description="Time zone of slots and days."
+    )
+    library_url: SecretStr = Field(
+        SecretStr(""), validation_alias=f"{BASE_PREFIX}DATABASE_URL", description="SQLAlchemy URL of the CMS database."
+    )
+    feeds_url: SecretStr = Field(
+        SecretStr(""),
+        validation_alias=f"{BASE_PREFIX}FEEDS_DATABASE_URL",
+        description="SQLAlchemy URL of the feeds' tables.",
+    )
+    reports_url: str = Field(
+        "", validation_alias=f"{BASE_PREFIX}REPORTS_URL", description="Address of the folder reports in HOME."
+    )
+    alert_webhook_url: SecretStr = Field(
+        SecretStr(""), validation_alias=f"{BASE_PREFIX}ALERT_WEBHOOK_URL", description="Address that alerts go to."
+    )
+    alert_webhook_kind: Literal["wecom", "dingtalk", "feishu", "generic"] = Field(
+        "generic", validation_alias=f"{BASE_PREFIX}ALERT_WEBHOOK_KIND", description="Form of the alerts."
+    )
+    alert_webhook_secret: SecretStr = Field(
+        SecretStr(""),
+        validation_alias=f"{BASE_PREFIX}ALERT_WEBHOOK_SECRET",
+        description="Signing secret of the webhook.",
+    )
+
+    database_url: SecretStr = Field(
+        SecretStr(""),
+        description="SQLAlchemy URL of the digest's tables; empty means the CMS's database, or a file in HOME.",
+    )
+    schedule_slots: Annotated[tuple[str, ...], NoDecode] = Field(
+        ("07:00", "12:00", "14:00", "18:00", "22:00"),
+        description="Times of the slots in SITE_TIMEZONE; the last one is the report's.",
+    )
+    window_days: int = Field(3, ge=1, le=14, description="Days back from a slot whose articles it takes in.")
+    catch_up_days: int = Field(
+        14, ge=1, le=60, description="Most days back where an account was not read for longer than WINDOW_DAYS."
+    )
+    push_score_threshold: int = Field(60, ge=0, le=100, description="Score from which an analysis is a finding.")
+    max_articles_per_slot: int = Field(50, ge=1, le=1000, description="Articles that one slot analyses, newest first.")
+    slot_minutes: int = Field(
+        20, ge=1, le=25, description="Minutes after which a slot begins no further call of the model."
+    )
+    lease_seconds: int = Field(300, ge=30, le=3600, description="How long a slot stays a silent run's.")
+    max_slot_attempts: int = Field(
+        3, ge=1, le=20, description="Slots in which an article whose analysis fails is tried."
+    )
+    retries_per_slot: int = Field(
+        10, ge=0, le=1000, description="Articles that failed before which one slot tries again."
+    )
+    worker_concurrency: int = Field(2, ge=1, le=32, description="Calls of the model under way at once, all processes.")
+    rubric_folder: str = Field(
+        "", description="Folder of subject.md and rubric.md; empty means digest in HOME, then those that are built in."
+    )
+    feed_sources: Annotated[tuple[str, ...], NoDecode] = Field(
+        (), description="Ids of sources of the system feeds whose entries are digested too; * for all of them."
+    )
+    werss_url: str = Field("", description="Address of WeRSS.")
+    werss_prefix: str = Field("/api/v1/wx", description="Path under which WeRSS serves its API.")
+    werss_username: str = Field("", description="Account at WeRSS.")
+    werss_password: SecretStr = Field(SecretStr(""), description="Its password.")
+    werss_access_key: SecretStr = Field(
+        SecretStr(""), description="KEY:SECRET of WeRSS 1.4.9 and later, in place of account and password."
+    )
+    werss_accounts: Annotated[tuple[str, ...], NoDecode] = Field(
+        (), description="Ids of the public accounts to digest; empty means all that WeRSS follows."
+    )
+    werss_requests_per_minute: int = Field(120, ge=1, le=60_000, description="Requests a minute that WeRSS gets.")
+    werss_timeout_seconds: float = Field(20.0, gt=0, le=120, description="Wall-clock limit of a request to WeRSS.")
+    stale_hours: int = Field(36, ge=1, le=720, description="Hours without a sync after which an account is stale.")
+    deepseek_url: str = Field(
+        "https://api.deepseek.com/chat/completions", description="Address of chat completions as OpenAI has them."
+    )
+    deepseek_api_key: SecretStr = Field(SecretStr(""), description="Key of the model's service.")
+    deepseek_model: str = Field("deepseek-reasoner", min_length=1, description="The model, by the name used here.")
+    deepseek_wire_models: Annotated[dict[str, str], NoDecode] = Field(
+        {"deepseek-reasoner": "deepseek-flash"},
+        description="What the service calls a model today; a model without an entry is sent by its name.",
+    )
+    deepseek_thinking: Literal["enabled", "disabled", "unsent"] = Field(
+        "enabled", description="Whether the model is told to think; unsent says nothing, for other services."
+    )
+    deepseek_temperature: float = Field(0.2, ge=0, le=2, description="Temperature; ignored by models that think.")
+    deepseek_max_tokens: int = Field(
+        8000, ge=200, le=200_000, description="Most tokens of an answer, thoughts counted."
+    )
+    deepseek_max_retries: int = Field(3, ge=0, le=3, description="Calls after the first one of an article that failed.")
+    deepseek_content_truncate_chars: int = Field(
+        16_000, ge=500, le=200_000, description="Characters of an article that the model is given."
+    )
+    deepseek_timeout_seconds: float = Field(
+        300.0, gt=0, le=1200, description="Wall-clock limit of a call of the model."
+    )
+    deepseek_requests_per_minute: int = Field(60, ge=1, le=60_000, description="Calls of the model a minute.")
+    deepseek_tokens_per_day: int = Field(0, ge=0, description="Tokens of the model a day; 0 means no limit.")
+    public_url: str = Field("", description="Address under which people reach the pages, for links in messages.")
+    channels: Annotated[tuple[str, ...], NoDecode] = Field((), description="Channels that messages go to.")
+    remember_me_days: int = Field(30, ge=1, le=365, description="Days that a browser which gave the token stays known.")
+
+    @field_validator("schedule_slots", "feed_sources", "werss_accounts", "channels", mode="before")
+    @classmethod
+    def _items(cls, value: Any) -> Any:
+        return split_list(value)
+
+    @field_validator("deepseek_wire_models", mode="before")
+    @classmethod
+    def _pairs(cls, value: Any) -> Any:
+        return split_pairs(value)
+
+    @field_validator("schedule_slots")
+    @classmethod
+    def _slots(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        if not value or list(value) != sorted(set(value)) or not all(_SLOT.fullmatch(slot) for slot in value):
+            raise ValueError("no ascending list of times")
+        return value
+
+    @field_validator("channels")
+    @classmethod
+    def _known_channels(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        refuse_unknown("channels", value, CHANNELS)
+        return value
+
+    @field_validator("site_timezone")
+    @classmethod
+    def _zone(cls, value: str) -> str:
+        return time_zone(value)
+
+    @field_validator("werss_url", "deepseek_url", "public_url")
+    @classmethod
+    def _address(cls, value: str) -> str:
+        return http_address(value) if value else value
+
+    @field_validator("database_url")
+    @classmethod
+    def _database(cls, value: SecretStr) -> SecretStr:
+        if value.get_secret_value():
+            try:
+                parse_url(value.get_secret_value(), setting=f"{PREFIX}DATABASE_URL")
+            except DatabaseError as error:
+                raise ValueError(str(error)) from None
+        return value
+
+    @property
+    def zone(self) -> ZoneInfo:
+        """The site's time zone."""
+        return ZoneInfo(self.site_timezone)
+
+    @property
+    def report_slot(self) -> str:
+        """The slot that ends the day with its report."""
+        return self.schedule_slots[-1]
+
+    @property
+    def window(self) -> timedelta:
+        """How far back a slot looks."""
+        return timedelta(days=self.window_days)
+
+    @property
+    def tables_url(self) -> str:
+        """Where the digest's tables are: the URL given, the CMS's database, or a file in HOME."""
+        given = self.database_url.get_secret_value() or self.library_url.get_secret_value()
+        return given or f"sqlite:///{self.home / 'digest.sqlite'}"
+
+    @property
+    def database_setting(self) -> str:
+        """The variable that says where the digest's tables are."""
+        uses_library = not self.database_url.get_secret_value() and self.library_url.get_secret_value()
+        return f"{BASE_PREFIX}DATABASE_URL" if uses_library else f"{PREFIX}DATABASE_URL"
+
+    @property
+    def feeds_tables_url(self) -> str:
+        """Where the tables of the system feeds are, by its own rule."""
+        given = self.feeds_url.get_secret_value() or self.library_url.get_secret_value()
+        return given or f"sqlite:///{self.home / 'feeds.sqlite'}"
+
+
+def load_settings(**overrides: Any) -> DigestSettings:
+    """Return the settings in force; see `SystemSettings.load`."""
+    return DigestSettings.load(**overrides)
