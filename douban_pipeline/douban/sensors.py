@@ -14,8 +14,8 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from douban_pipeline.core.database import DatabaseError
 from douban_pipeline.core.gate import GateStatus
+from douban_pipeline.core.messages.types import Message
 from douban_pipeline.core.ui.presentation import local_time
-from douban_pipeline.core.webhook import Message
 from douban_pipeline.dagster_kit.launchpad import PERSON_TAGS
 from douban_pipeline.dagster_kit.runs import JobRuns, failing_guard, partitions_of_run
 from douban_pipeline.douban.chain.due.demand import Demand, Pace, choose_shards

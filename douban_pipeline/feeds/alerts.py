@@ -5,7 +5,8 @@ from __future__ import annotations
 from sqlalchemy import Connection, select
 
 from douban_pipeline.core.database import reading, run_transaction
-from douban_pipeline.core.webhook import Message, WebhookError, post_alert
+from douban_pipeline.core.messages.alerts import post_alert
+from douban_pipeline.core.messages.types import DeliveryError, Message
 from douban_pipeline.feeds.failures import UNAUTHORISED
 from douban_pipeline.feeds.services import FeedsServices
 from douban_pipeline.feeds.store import polls
@@ -60,6 +61,6 @@ def _send(services: FeedsServices, sentences: list[str]) -> bool:
     secret = settings.alert_webhook_secret.get_secret_value()
     try:
         post_alert(settings.alert_webhook_kind, url, secret, message, now=services.clock.now())
-    except WebhookError:
+    except DeliveryError:
         return False
     return True

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy.exc import OperationalError
 
 from douban_pipeline.core.clock import SystemClock
-from douban_pipeline.core.webhook import WebhookError
+from douban_pipeline.core.messages.types import DeliveryError
 from douban_pipeline.dagster_kit.launchpad import PERSON_TAGS, problems_failure
 from douban_pipeline.douban.partitions import partition_key
 from douban_pipeline.douban.reports.health.alerts import open_alerts
@@ -297,7 +297,7 @@ def test_without_the_database_people_are_alerted_all_the_same(
     assert all(b"s3cret-pass" not in posted.body for posted in robot.posted)
 
 
-@pytest.mark.parametrize(("webhook", "error"), [(False, OperationalError), (True, WebhookError)])
+@pytest.mark.parametrize(("webhook", "error"), [(False, OperationalError), (True, DeliveryError)])
 def test_without_the_database_and_the_webhook_the_tick_fails(
     instance: dg.DagsterInstance, job: dg.JobDefinition, robot: Robot, webhook: bool, error: type[Exception]
 ) -> None:

@@ -17,8 +17,9 @@ from pydantic import SecretStr
 from sqlalchemy import Connection, Row, select, update
 
 from douban_pipeline.core.database import insert_missing, reading, run_statement, run_transaction
+from douban_pipeline.core.messages.alerts import post_alert
+from douban_pipeline.core.messages.types import DeliveryError, Message
 from douban_pipeline.core.ui.presentation import local_time
-from douban_pipeline.core.webhook import Message, WebhookError, post_alert
 from douban_pipeline.douban.reports.health.causes import RUN, Cause
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.settings import Settings
@@ -120,7 +121,7 @@ def send_waiting(services: Services, *, most: int) -> Sending:
     for alert in sorted(waiting, key=lambda alert: bool(alert.send_error))[:most]:
         try:
             send(services, _message(services.settings, alert))
-        except WebhookError as error:
+        except DeliveryError as error:
             failed += 1
             _mark(services, alert, None, str(error))
             if not error.reached:
@@ -135,7 +136,7 @@ def send(services: Services, message: Message) -> None:
     """Send a message to the webhook of the settings, which must be set.
 
     Raises:
-        WebhookError: It was not taken.
+        DeliveryError: It was not taken.
     """
     settings = services.settings
     post_alert(

@@ -13,7 +13,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from douban_pipeline.core.webhook import MOST_BYTES, Message, WebhookError, post_alert
+from douban_pipeline.core.messages.alerts import MOST_BYTES, post_alert
+from douban_pipeline.core.messages.types import DeliveryError, Message
 from douban_pipeline_tests.harness.fixtures.clocks import START
 from douban_pipeline_tests.harness.fixtures.robot import Posted, Robot
 
@@ -118,7 +119,7 @@ def test_a_message_that_was_not_taken_is_an_error(
     robot: Robot, form: str, status: int, answer: object, said: str
 ) -> None:
     robot.status, robot.answer = status, answer
-    with pytest.raises(WebhookError, match=said) as caught:
+    with pytest.raises(DeliveryError, match=said) as caught:
         post(robot, form, SECRET)
     assert caught.value.reached
     assert len(robot.posted) == 1, "it is not tried again here"
@@ -132,14 +133,14 @@ def test_the_old_success_of_feishu_is_one(robot: Robot) -> None:
 @pytest.mark.parametrize("form", FORMS)
 def test_a_redirect_is_not_followed(robot: Robot, form: str) -> None:
     robot.status, robot.headers = 307, {"Location": "/elsewhere"}
-    with pytest.raises(WebhookError, match="HTTP 307"):
+    with pytest.raises(DeliveryError, match="HTTP 307"):
         post(robot, form)
     assert [posted.path for posted in robot.posted] == ["/robot/send"]
 
 
 def test_a_robot_that_does_not_end_its_answer_is_given_up(robot: Robot) -> None:
     robot.hang = True
-    with pytest.raises(WebhookError) as caught:
+    with pytest.raises(DeliveryError) as caught:
         post(robot, "wecom", deadline=0.2)
     assert not caught.value.reached
 
@@ -151,7 +152,7 @@ def test_no_error_and_no_log_holds_the_address_or_the_secret(robot: Robot, caplo
         robot.answer = {"errcode": 1, "errmsg": f"bad key 0123456789-key {SECRET}", "code": 1}
         robot.status = 200 if form != "generic" else 403
         for url in (robot.url, *urls):
-            with pytest.raises(WebhookError) as caught:
+            with pytest.raises(DeliveryError) as caught:
                 post_alert(form, url, SECRET, TOLD, now=START)
             written = "".join(traceback.format_exception(caught.value)) + repr(caught.value)
             assert "0123456789" not in written

@@ -1,0 +1,95 @@
+"""Channels of the platforms that take a POST."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from douban_pipeline.core.messages.delivery import DEADLINE_SECONDS, post
+from douban_pipeline.core.messages.platforms import Platform, Robot
+from douban_pipeline.core.messages.splitting import cut, plain, split
+from douban_pipeline.core.messages.types import Message, Part
+
+_MOST_TITLE = 100
+_MOST_PARTS = 99
+_MOST_SHOWN = 500
+_LEAST_SECRET = 6
+
+
+@dataclass(frozen=True, slots=True)
+class RobotChannel:
+    """A channel of a platform that takes a POST.
+
+    Attributes:
+        name: What it is called.
+        platform: Which platform.
+        robot: Where it is reached.
+        deadline: Seconds a call may take in all.
+    """
+
+    name: str
+    platform: Platform
+    robot: Robot = field(repr=False)
+    deadline: float = DEADLINE_SECONDS
+
+    @property
+    def kind(self) -> str:
+        """Name of the platform."""
+        return self.platform.name
+
+    @property
+    def per_minute(self) -> int:
+        """Messages a minute that the platform takes."""
+        return self.platform.per_minute
+
+    def parts(self, message: Message) -> Sequence[Part]:
+        """Return the pieces of ``message``; more than 99 are cut off."""
+        whole = self._bare(message)
+        text = plain(message.text)
+        if self._fits(replace(whole, text=text)):
+            return [replace(whole, text=text)]
+        marked = replace(whole, title=f"{whole.title} ({_MOST_PARTS}/{_MOST_PARTS})")
+        # A platform that doubles line breaks needs more room for a text than its letters: half of it always suffices.
+        pieces = split(text, self._room(marked), self.platform.width)
+        if not all(self._fits(replace(marked, text=piece)) for piece in pieces):
+            pieces = split(text, self._room(marked) // 2, self.platform.width)
+        pieces = pieces[:_MOST_PARTS]
+        count = len(pieces)
+        return [
+            Part(message, f"{whole.title} ({number}/{count})", piece, number, count)
+            for number, piece in enumerate(pieces, 1)
+        ]
+
+    def single_part(self, message: Message, most: int) -> Part:
+        """Return ``message`` as one piece whose text is cut where the whole would be longer than ``most``."""
+        whole = self._bare(message)
+        room = min(most, self.platform.most) - self.platform.width(self.platform.counted(replace(whole, text="字")))
+        return replace(whole, text=cut(plain(message.text), room + self.platform.width("字"), self.platform.width))
+
+    def send(self, part: Part, *, now: datetime) -> str:
+        """Send one piece; see `Channel.send`."""
+        answer = post(self.platform.request(self.robot, part, now), self.deadline)
+        return self._redacted(self.platform.judge(answer))
+
+    def _bare(self, message: Message) -> Part:
+        return Part(message, " ".join(plain(message.title).split())[:_MOST_TITLE], "")
+
+    def _fits(self, part: Part) -> bool:
+        return self.platform.width(self.platform.counted(part)) <= self.platform.most
+
+    def _room(self, part: Part) -> int:
+        # A letter of text, so that the line breaks around one are counted too.
+        return self.platform.most - self.platform.width(self.platform.counted(replace(part, text="x"))) + 1
+
+    def _redacted(self, text: str) -> str:
+        parts = urlsplit(self.robot.url)
+        secrets = {self.robot.secret, parts.password or "", parts.path.strip("/")}
+        secrets |= {value for _, value in parse_qsl(parts.query)}
+        secrets |= {unquote(segment) for segment in parts.path.split("/")}
+        secrets |= {segment.removeprefix("bot") for segment in parts.path.split("/")}
+        for secret in sorted(secrets, key=len, reverse=True):
+            if len(secret) >= _LEAST_SECRET:
+                text = text.replace(secret, "***")
+        return text[:_MOST_SHOWN]
