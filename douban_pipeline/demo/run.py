@@ -26,6 +26,7 @@ from douban_pipeline.douban.jobs import CHAIN, POOL_LIMITS, SYNC_TAGS, shard_ran
 from douban_pipeline.douban.partitions import SHARDS_PER_RUN, partition_key
 from douban_pipeline.douban.services import Services, open_services
 from douban_pipeline.douban.settings import Settings, load_settings
+from douban_pipeline.douban.store.shown_status import shown_status_column
 from douban_pipeline.douban.store.states import ChangeState
 from douban_pipeline.douban.store.tables import SHARDS
 from douban_pipeline.feeds.resources import POOL_LIMITS as FEEDS_POOL_LIMITS
@@ -170,15 +171,16 @@ def _print_result(services: Services, done: DemoResult, console: Console) -> Non
 
 def _library_table(services: Services) -> Table:
     video = services.tables.video
+    status = shown_status_column(video)
     table = Table("status", "videos", "locked id", "with Douban id", title="The library now", title_justify="left")
     query = (
         select(
-            video.c.douban_review_status,
+            status,
             func.count(),
             func.count().filter(video.c.douban_id_locked),
             func.count().filter(video.c.vod_douban_id > 0),
         )
-        .group_by(video.c.douban_review_status)
+        .group_by(status)
         .order_by(func.count().desc())
     )
     with reading(services.engine) as connection:

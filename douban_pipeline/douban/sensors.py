@@ -145,7 +145,8 @@ def overview_sensor(services: dg.ResourceParam[Services]) -> dg.SkipReason:
         return dg.SkipReason(refusal)
     found = write_overview(services)
     return dg.SkipReason(
-        f"written: {found.total} videos, {found.without_id} without an id, {found.in_review} in review, "
+        f"written: {found.total} videos, {found.without_id} without an id, {found.unchecked} unchecked, "
+        f"{found.not_found} not found, {found.in_review} in review, "
         f"{found.due_today} due today, {found.done_today} done, {found.failed_today} failed"
     )
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from douban_pipeline.douban.store.shown_status import ShownStatus
 from douban_pipeline.douban.store.states import (
     ChangeState,
     DecisionAction,
     DecisionState,
     IdSource,
     IntroState,
-    ReviewStatus,
     TaskStage,
     TaskStatus,
     TaskType,
@@ -60,11 +60,15 @@ DECISION_STATES: Mapping[str, str] = {
     DecisionState.REVERTED: "已撤销",
 }
 REVIEW_STATUSES: Mapping[str, str] = {
-    ReviewStatus.NOT_FOUND: "未找到",
-    ReviewStatus.REVIEW: "待审核",
-    ReviewStatus.CONFIRMED: "已确认",
-    ReviewStatus.IGNORED: "已忽略",
+    ShownStatus.UNCHECKED: "未检查",
+    ShownStatus.NOT_FOUND: "未找到",
+    ShownStatus.REVIEW: "待审核",
+    ShownStatus.CONFIRMED: "已确认",
+    ShownStatus.IGNORED: "已忽略",
 }
+NEVER_SEARCHED = "尚未查找"
+"""The reason of a video that has none yet."""
+
 VERDICTS: Mapping[str, str] = {
     "CONFIRMED": "自动确认",
     "REVIEW": "待审核",

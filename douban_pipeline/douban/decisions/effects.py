@@ -30,7 +30,7 @@ from douban_pipeline.douban.store.tasks import (
     NewTask,
     TaskQueue,
 )
-from douban_pipeline.douban.store.videos import REMATCH_ASKED
+from douban_pipeline.douban.store.videos import CLEARED_BY_PERSON, REMATCH_ASKED
 from douban_pipeline.douban.writes.refusals import SYNOPSIS_COLUMNS
 
 
@@ -85,7 +85,7 @@ def _state_after(decision: Decision, row: Mapping[Any, Any], state: Mapping[Any,
                 "douban_id_source": "",
                 "douban_id_confidence": None,
                 "douban_review_status": ReviewStatus.NOT_FOUND,
-                "douban_review_reason": "豆瓣 ID 已由审核员清除",
+                "douban_review_reason": CLEARED_BY_PERSON,
                 "douban_ignore_until": None,
                 "douban_next_sync_at": now,
             }

@@ -75,6 +75,17 @@ class Breach:
 REMATCH_ASKED = "审核员要求重新匹配"
 """Why a video is matched anew at a person's word, even one that the CMS locks."""
 
+CLEARED_BY_PERSON = "豆瓣 ID 已由审核员清除"
+CLEARED_IN_CMS = "豆瓣 ID 在 CMS 中被清空"
+NO_LONGER_IGNORED = "忽略期已过"
+SEARCH_DOUBTED = "此前搜索的空结果不可信，重新查找"
+"""A search that found nothing is known to have found nothing at all."""
+
+OPENED_AGAIN = frozenset(
+    {"", GONE, REMATCH_ASKED, CLEARED_BY_PERSON, CLEARED_IN_CMS, NO_LONGER_IGNORED, SEARCH_DOUBTED}
+)
+"""Reasons of videos without a subject that are no outcome of a search: it is still to come."""
+
 
 def cms_locked(tables: OwnTables, prefix: str) -> ColumnElement[bool]:
     """Return the condition that the site locked a video's row, found by its key, and nobody asked for a rematch.

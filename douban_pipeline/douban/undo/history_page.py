@@ -13,6 +13,7 @@ from douban_pipeline.core.ui.launchpad_links import launch_link
 from douban_pipeline.core.ui.presentation import Markdown, escaped, local_time, subject_link
 from douban_pipeline.douban import links
 from douban_pipeline.douban.store.decisions import LINKING
+from douban_pipeline.douban.store.shown_status import shown_status
 from douban_pipeline.douban.store.states import ChangeState, DecisionAction
 from douban_pipeline.douban.undo.history import Event, History
 from douban_pipeline.douban.undo.shown_values import EMPTY, described_changes, shown
@@ -94,7 +95,7 @@ def _now(history: History, zone: ZoneInfo, location: str) -> Iterator[str]:
 
 def _state_facts(state: Mapping[Any, Any], zone: ZoneInfo) -> Iterator[tuple[str, str]]:
     reason = f"（{state['douban_review_reason']}）" if state["douban_review_reason"] else ""
-    yield "状态", escaped(word_for(REVIEW_STATUSES, state["douban_review_status"]) + reason)
+    yield "状态", escaped(word_for(REVIEW_STATUSES, shown_status(state)) + reason)
     if state["douban_ignore_until"] is not None:
         yield "忽略至", local_time(state["douban_ignore_until"], zone)
     source = word_for(ID_SOURCES, state["douban_id_source"])

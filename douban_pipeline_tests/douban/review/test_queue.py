@@ -58,7 +58,7 @@ def shown(library, most: int = 100) -> list[list[int]]:
 def test_doubtful_ids_that_visitors_see_come_before_what_only_waits(scenario):
     queue = review_queue_of(scenario.services, most=10)
     assert [entry.vod_id for entry in queue.first] == [6, 5, 4, 7]
-    assert (queue.length, queue.by_status) == (4, {"NOT_FOUND": 1, "REVIEW": 3})
+    assert (queue.length, queue.by_status) == (4, {"UNCHECKED": 1, "REVIEW": 3})
     short = review_queue_of(scenario.services, most=2)
     assert ([entry.vod_id for entry in short.first], short.length) == ([6, 5], 4)
 
@@ -192,7 +192,7 @@ def report(scenario, config=None):
 
 def test_what_the_report_shows(scenario):
     found = report(scenario).metadata("review_queue")
-    counted = ("waiting", "status_review", "status_not_found", "decided", "shown")
+    counted = ("waiting", "status_review", "status_unchecked", "decided", "shown")
     assert [found[name] for name in counted] == [4, 3, 1, 0, 4]
     assert list(found)[:3] == ["most_pressing", "sheet", "csv"], "what people click"
     first = [line.split("|")[1].strip() for line in found["most_pressing"].splitlines()[2:]]

@@ -13,13 +13,20 @@ from douban_pipeline.douban.review.batch.filters import VideoFilter
 from douban_pipeline.douban.review.batch.rules import BatchDecision
 from douban_pipeline.douban.review.batch.selection import SelectionError, decisions_of, select_videos
 from douban_pipeline.douban.store.decisions import Decision
-from douban_pipeline.douban.store.states import DecisionAction, ReviewStatus
+from douban_pipeline.douban.store.shown_status import ShownStatus
+from douban_pipeline.douban.store.states import DecisionAction
 from douban_pipeline_tests.douban.review.shelves import Case, decision_of, shelved
+from douban_pipeline_tests.harness.fixtures.clocks import START
 from douban_pipeline_tests.harness.fixtures.library import Library, days_ago, video
 
 IGNORE = BatchDecision(DecisionAction.ignore)
 CONFIRM = BatchDecision(DecisionAction.confirm_top1)
-REVIEW = VideoFilter(statuses=(ReviewStatus.REVIEW,))
+NOT_FOUND = {
+    "douban_review_status": "NOT_FOUND",
+    "douban_review_reason": "没有搜到候选",
+    "douban_last_sync_at": START,
+}
+REVIEW = VideoFilter(statuses=(ShownStatus.REVIEW,))
 
 
 def taken(library, asked, bulk=IGNORE):
@@ -35,14 +42,14 @@ def left_out(library, asked, bulk=IGNORE):
 
 @pytest.fixture
 def library(shared_library):
-    """Videos 1 to 9 that differ in what a filter asks for."""
+    """Videos that differ in what a filter asks for."""
     return shelved(
         shared_library,
         [
             Case(1, {"vod_year": "2021", "vod_hits": 10}, {}, {"score": 90.0}),
             Case(2, {"vod_year": "2022(中国大陆)", "vod_hits": 9}, {}, {"score": 80.0, "reasons": ["BELOW_CONFIRM"]}),
             Case(3, {"vod_year": "", "vod_hits": 8}, {}, None, None),
-            Case(4, {"vod_hits": 7}, {"douban_review_status": "NOT_FOUND"}, {"score": None, "lead": None}, None),
+            Case(4, {"vod_hits": 7}, NOT_FOUND, {"score": None, "lead": None}, None),
             Case(
                 5, {"vod_hits": 6}, {"douban_review_status": "CONFIRMED", "vod_douban_id": 90_000_500}, {"score": 95.0}
             ),
@@ -50,6 +57,7 @@ def library(shared_library):
             Case(7, {"type_id": 13, "vod_hits": 4}, {}, {"score": 88.0}, {"conflicts": {"YEAR_OFF": "年份差 1 年"}}),
             Case(8, {"vod_hits": 3}, {"douban_review_status": "IGNORED", "douban_next_sync_at": None}, {"score": 91.0}),
             Case(9, {"vod_hits": 2}, {}, {"score": 40.0}, {"rejects": ["YEAR_GAP"], "conflicts": {}}),
+            Case(10, {"vod_hits": 1, "vod_year": ""}, {"douban_review_status": "NOT_FOUND"}, None),
         ],
     )
 
@@ -57,18 +65,20 @@ def library(shared_library):
 @pytest.mark.parametrize(
     ("asked", "expected"),
     [
-        ({"statuses": (ReviewStatus.REVIEW,)}, {1, 2, 3, 7, 9}),
-        ({"statuses": (ReviewStatus.NOT_FOUND, ReviewStatus.CONFIRMED)}, {4, 5, 6}),
-        ({"statuses": (ReviewStatus.IGNORED,)}, {8}),
+        ({"statuses": (ShownStatus.REVIEW,)}, {1, 2, 3, 7, 9}),
+        ({"statuses": (ShownStatus.NOT_FOUND, ShownStatus.CONFIRMED)}, {4, 5, 6}),
+        ({"statuses": (ShownStatus.UNCHECKED,)}, {10}),
+        ({"statuses": (ShownStatus.UNCHECKED, ShownStatus.NOT_FOUND)}, {4, 10}),
+        ({"statuses": (ShownStatus.IGNORED,)}, {8}),
         ({"min_score": 88.0}, {1, 5, 7}),
         ({"max_score": 80.0}, {2, 9}),
         ({"min_score": 80.0, "max_score": 90.0}, {1, 2, 7}),
         ({"with_codes": ("BELOW_CONFIRM",)}, {2}),
         ({"with_codes": ("TWIN_SUBJECTS", "YEAR_OFF")}, {7}),
         ({"with_codes": ("YEAR_GAP",)}, {9}),
-        ({"statuses": (ReviewStatus.REVIEW,), "without_codes": ("TWIN_SUBJECTS",)}, {2, 3}),
+        ({"statuses": (ShownStatus.REVIEW,), "without_codes": ("TWIN_SUBJECTS",)}, {2, 3}),
         ({"type_ids": (13,)}, {7}),
-        ({"type_ids": (6, 13)}, {1, 2, 3, 4, 5, 6, 7, 9}),
+        ({"type_ids": (6, 13)}, {1, 2, 3, 4, 5, 6, 7, 9, 10}),
         ({"min_year": 2022}, {2, 4, 5, 6, 7, 9}),
         ({"max_year": 2022}, {1, 2}),
         ({"min_year": 2021, "max_year": 2021}, {1}),
@@ -77,8 +87,8 @@ def library(shared_library):
         ({"vod_ids": (9, 1, 1)}, {1, 9}),
         ({"vod_ids": (9, 1), "min_score": 50.0}, {1}),
         ({"vod_ids": (8, 1)}, {1}),
-        ({"vod_ids": (8, 1), "statuses": (ReviewStatus.IGNORED,)}, {8}),
-        ({"type_ids": (6,), "statuses": (ReviewStatus.REVIEW,), "max_year": 2022, "min_score": 85.0}, {1}),
+        ({"vod_ids": (8, 1), "statuses": (ShownStatus.IGNORED,)}, {8}),
+        ({"type_ids": (6,), "statuses": (ShownStatus.REVIEW,), "max_year": 2022, "min_score": 85.0}, {1}),
     ],
     ids=str,
 )
@@ -131,7 +141,7 @@ def test_the_most_pressing_come_first_and_the_others_are_counted(library):
     assert sorted(order) != order, "not simply by id"
     found = select_videos(library.services, VideoFilter(type_ids=(6, 13), max_rows=3), IGNORE)
     assert [pick.vod_id for pick in found.videos] == order[:3]
-    assert (found.matched_in_all, found.beyond, found.left_out_in_all) == (8, 5, 0)
+    assert (found.matched_in_all, found.beyond, found.left_out_in_all) == (9, 6, 0)
 
 
 # --- what is wrong with a filter --------------------------------------------------------------------------------------

@@ -33,10 +33,11 @@ from douban_pipeline.core.clock import Clock
 from douban_pipeline.core.database import chunks, reading, run_statement, run_transaction
 from douban_pipeline.douban.chain.due.conditions import decision_pending, in_scope
 from douban_pipeline.douban.settings import Settings
+from douban_pipeline.douban.store.shown_status import shown_status
 from douban_pipeline.douban.store.states import ReviewStatus, TaskStage, TaskType
 from douban_pipeline.douban.store.tables import OwnTables
 from douban_pipeline.douban.store.tasks import OPEN, NewTask, TaskQueue
-from douban_pipeline.douban.store.videos import cms_locked, refuse_pending
+from douban_pipeline.douban.store.videos import NO_LONGER_IGNORED, cms_locked, refuse_pending
 
 MOST_COUNTED = 1000
 """How far the videos are counted that a shard has left; beyond that it is enough to know that there are more."""
@@ -141,7 +142,7 @@ class DueVideos:
                 shard,
                 _task_type(row),
                 row["douban_next_sync_at"],
-                row["douban_review_status"],
+                shown_status(row),
                 self.settings.tiers.tier(row["vod_time"], None, now).priority,
             )
             for row in rows
@@ -216,7 +217,7 @@ class DueVideos:
             wake = (
                 update(video)
                 .where(*these, video.c.douban_ignore_until <= now)
-                .values(douban_review_status=awake, douban_review_reason="忽略期已过", douban_ignore_until=None)
+                .values(douban_review_status=awake, douban_review_reason=NO_LONGER_IGNORED, douban_ignore_until=None)
             )
             defer = (
                 update(video)

@@ -26,7 +26,7 @@ from douban_pipeline.douban.store.decisions import chosen_subjects
 from douban_pipeline.douban.store.states import BY_PEOPLE, IdSource, ReviewStatus
 from douban_pipeline.douban.store.tables import OwnTables
 from douban_pipeline.douban.store.tasks import shard_of
-from douban_pipeline.douban.store.videos import GONE, fingerprint, state_rows
+from douban_pipeline.douban.store.videos import CLEARED_IN_CMS, GONE, fingerprint, state_rows
 from douban_pipeline.matching.text import simplify
 
 if TYPE_CHECKING:
@@ -340,7 +340,7 @@ def _id_changed(douban_id: int, state: RowMapping, chosen: int | None, now: date
         return {"douban_review_reason": reason} if state["douban_review_reason"] != reason else {}
     source: str = IdSource.CMS if douban_id else ""
     status = ReviewStatus.CONFIRMED if douban_id else ReviewStatus.NOT_FOUND
-    reason = "豆瓣 ID 在 CMS 中被修改" if douban_id else "豆瓣 ID 在 CMS 中被清空"
+    reason = "豆瓣 ID 在 CMS 中被修改" if douban_id else CLEARED_IN_CMS
     if chosen is not None and chosen == douban_id:
         source, reason = IdSource.PERSON, "豆瓣 ID 在 CMS 中改回审核员选定的条目"
     elif chosen is not None or state["douban_id_source"] in BY_PEOPLE:

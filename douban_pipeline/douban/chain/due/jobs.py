@@ -71,9 +71,10 @@ def initialise(context: dg.OpExecutionContext, config: InitialiseConfig, service
 def initialise_library() -> None:
     """Set the pipeline up beside a CMS: our tables, and a state row for every video.
 
-    Videos without a Douban id start as NOT_FOUND, those with one as CONFIRMED (of source `cms`: the id is checked
-    against its subject before anything is written). Nothing in the CMS's own tables is changed. Safe to repeat:
-    known videos keep their state, and an upgraded release brings its tables up to date.
+    Videos without a Douban id start as NOT_FOUND, shown as 未检查 until they are searched for; those with one as
+    CONFIRMED (of source `cms`: the id is checked against its subject before anything is written). Nothing in the CMS's
+    own tables is changed. Safe to repeat: known videos keep their state, and an upgraded release brings its tables up
+    to date.
     """
     initialise()
 

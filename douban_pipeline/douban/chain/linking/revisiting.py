@@ -7,13 +7,14 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import Connection, Table, func, select, update
+from sqlalchemy import Connection, Table, case, func, select, update
 
 from douban_pipeline.core.database import chunks, reading, run_statement
 from douban_pipeline.core.gate_evidence import DoubtWindow
 from douban_pipeline.core.gate_rules import GateState
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import ReviewStatus
+from douban_pipeline.douban.store.videos import OPENED_AGAIN, SEARCH_DOUBTED
 
 SOONEST = timedelta(minutes=5)
 LONGEST = timedelta(hours=12)
@@ -65,10 +66,19 @@ def revisit(services: Services, window: DoubtWindow, *, sources: Collection[str]
     span = min(LONGEST, timedelta(minutes=max(len(judged), 1)))
     missed = [FalseMiss(vod_id, at, now + SOONEST + span * _spread(vod_id)) for vod_id, at in judged]
     video = services.tables.video
+    reason, visit = video.c.douban_review_reason, video.c.douban_next_sync_at
     for item in () if dry_run else missed:
-        sooner = (video.c.vod_id == item.vod_id, video.c.douban_review_status == ReviewStatus.NOT_FOUND)
-        later = video.c.douban_next_sync_at > item.visit_at
-        run_statement(services.engine, update(video).where(*sooner, later).values(douban_next_sync_at=item.visit_at))
+        open_still = (video.c.vod_id == item.vod_id, video.c.douban_review_status == ReviewStatus.NOT_FOUND)
+        again = (
+            update(video)
+            .where(*open_still)
+            .values(
+                # What made it open again since the verdict says more.
+                douban_review_reason=case((reason.in_(sorted(OPENED_AGAIN)), reason), else_=SEARCH_DOUBTED),
+                douban_next_sync_at=case((visit > item.visit_at, item.visit_at), else_=visit),
+            )
+        )
+        run_statement(services.engine, again)
     return missed
 
 

@@ -13,6 +13,7 @@ from douban_pipeline.douban.reports.health.causes import GUARD, MEASURED, RUN, c
 from douban_pipeline.douban.reports.health.metrics import Health, measure, total
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.settings import Settings
+from douban_pipeline.douban.store.shown_status import ShownStatus
 from douban_pipeline.douban.upkeep.gates import gate_row
 
 MOST_SENT = 5
@@ -107,6 +108,8 @@ def _numbers(health: Health) -> dict[str, int | float]:
     numbers: dict[str, int | float | None] = {
         "due": health.due,
         "oldest_due_hours": round((health.at - oldest.since).total_seconds() / _SECONDS_PER_HOUR, 2) if oldest else 0.0,
+        "unchecked": health.statuses[ShownStatus.UNCHECKED],
+        "not_found": health.statuses[ShownStatus.NOT_FOUND],
         "in_review": health.in_review,
         "open_tasks": sum(item.count for item in health.open_tasks),
         "succeeded_last_hour": hour.succeeded,

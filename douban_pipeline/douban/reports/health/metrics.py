@@ -26,7 +26,8 @@ from douban_pipeline.core.database import reading
 from douban_pipeline.core.gate import GateStatus
 from douban_pipeline.douban.chain.due.conditions import in_scope
 from douban_pipeline.douban.services import Services
-from douban_pipeline.douban.store.states import IntroState, ReviewStatus, TaskStatus, TaskType
+from douban_pipeline.douban.store.shown_status import ShownStatus, status_counts
+from douban_pipeline.douban.store.states import IntroState, TaskStatus, TaskType
 from douban_pipeline.douban.store.tables import OwnTables
 from douban_pipeline.douban.store.tasks import OPEN
 
@@ -151,7 +152,7 @@ class Health:
         at: When (UTC).
         due: Videos in scope whose next visit has come.
         oldest_due: The one that waits longest.
-        in_review: Videos that wait for a person.
+        statuses: Live videos by status, as people read it.
         open_tasks: The queue, by type and status.
         closed_tasks: The last 24 hours, by type and status.
         last_hour: How its tasks ended, by type.
@@ -164,7 +165,7 @@ class Health:
     at: datetime
     due: int
     oldest_due: OldestDue | None
-    in_review: int
+    statuses: Mapping[ShownStatus, int]
     open_tasks: Sequence[OpenTasks]
     closed_tasks: Sequence[ClosedTasks]
     last_hour: Mapping[str, TaskOutcomes]
@@ -172,6 +173,11 @@ class Health:
     gates: Sequence[GateStatus]
     verdict_days: Sequence[VerdictDay]
     spending: IntroBudget
+
+    @property
+    def in_review(self) -> int:
+        """Videos that wait for a person."""
+        return self.statuses[ShownStatus.REVIEW]
 
 
 def measure(services: Services) -> Health:
@@ -188,7 +194,7 @@ def measure(services: Services) -> Health:
             at=now,
             due=due_count(connection, services),
             oldest_due=oldest_due(connection, services),
-            in_review=_in_review(connection, services.tables),
+            statuses=status_counts(connection, services.tables),
             open_tasks=open_tasks(connection, services),
             closed_tasks=closed,
             last_hour=outcomes_since(connection, services, now - HOUR),
@@ -310,12 +316,6 @@ def oldest_due(connection: Connection, services: Services) -> OldestDue | None:
         return None
     row = services.cms.rows(connection, [oldest.vod_id]).get(oldest.vod_id)
     return OldestDue(oldest.vod_id, readable(row["vod_name"]) if row else "", oldest.douban_next_sync_at)
-
-
-def _in_review(connection: Connection, tables: OwnTables) -> int:
-    video = tables.video
-    waiting = (video.c.douban_review_status == ReviewStatus.REVIEW, video.c.douban_next_sync_at.is_not(None))
-    return int(connection.execute(select(func.count()).select_from(video).where(*waiting)).scalar_one())
 
 
 def _closed(connection: Connection, tables: OwnTables, now: datetime) -> list[ClosedTasks]:

@@ -18,6 +18,7 @@ from douban_pipeline.douban.resources import PERSON_TAGS
 from douban_pipeline.douban.review.jobs import DRY_RUN, NOTHING_RECORDED, REVIEWER, dry_run_notice, report_recording
 from douban_pipeline.douban.review.recording.record import record
 from douban_pipeline.douban.services import Services
+from douban_pipeline.douban.store.shown_status import ShownStatus
 
 _SHOWN = 500
 
@@ -30,8 +31,9 @@ class MatchNowConfig(dg.Config):
     vod_ids: list[int] = Field(default_factory=list, description="只这些影片 · These videos alone; else the filters.")
     type_ids: list[int] = Field(default_factory=list, description="类别 · Categories.")
     since_days: int = Field(0, ge=0, description="CMS 在这些天之内更新过 · Changed within so many days; 0 for any.")
-    statuses: list[str] = Field(
-        default_factory=list, description="NOT_FOUND 未找到、REVIEW 待审核 · Of these statuses; none for both."
+    statuses: list[ShownStatus] = Field(
+        default_factory=list,
+        description="UNCHECKED 未检查、NOT_FOUND 未找到、REVIEW 待审核 · Of these statuses; none for all.",
     )
     text: str = Field("", description="片名或原因里的文字 · Text in the title or the reason.")
     most: int = Field(200, description=f"最多多少部（1 至 {MOST}），新的在前 · At most so many, the newest first.")

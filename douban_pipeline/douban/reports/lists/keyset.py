@@ -65,7 +65,7 @@ class ListRows:
         conditions: What makes a row one of the list.
         sorts: What it can be ordered by, by name; the first is its own order, the largest first.
         time: The column that "since" looks at.
-        source: The column that "source" looks at, if it has one.
+        source: What "source" looks at, if it has one.
         texts: Columns in which a text is looked for.
         numbers: Columns that a text of digits alone may be.
         category: The column of the category.
@@ -79,7 +79,7 @@ class ListRows:
     sorts: Mapping[str, Orderable]
     time: Column[Any]
     category: Column[Any]
-    source: Column[Any] | None = None
+    source: Orderable | None = None
     texts: Sequence[Column[Any]] = ()
     numbers: Sequence[Column[Any]] = field(default=())
 

@@ -64,6 +64,8 @@ def overview_page(services: Services, found: Statistics) -> ReportPage:
             Card("影片总数", f"{found.total:,}", f"其中已忽略 {found.ignored:,}"),
             Card("有豆瓣 ID", f"{found.with_id:,}", _share(found.with_id, found.total)),
             Card("无豆瓣 ID", f"{found.without_id:,}", _share(found.without_id, found.total)),
+            Card("未检查", f"{found.unchecked:,}", "还没有查找，或要重新查找"),
+            Card("未找到", f"{found.not_found:,}", "查找过，没有合适的条目"),
             Card("待核查", f"{found.in_review:,}", "等待人工"),
             Card("豆瓣 ID 重复", f"{found.shared:,}", "与他片共用一个 ID"),
             Card("冲突", f"{found.conflicts:,}", "待核查中有冲突项的影片"),

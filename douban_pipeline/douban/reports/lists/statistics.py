@@ -13,6 +13,7 @@ from sqlalchemy import ColumnElement, Connection, func, or_, select, true
 from douban_pipeline.core.clock import day_of, midnight
 from douban_pipeline.core.database import reading
 from douban_pipeline.douban.services import Services
+from douban_pipeline.douban.store.shown_status import ShownStatus, status_counts
 from douban_pipeline.douban.store.states import ChangeState, DecisionState, ReviewStatus, TaskStatus
 from douban_pipeline.matching.codes import LABELS
 
@@ -29,6 +30,8 @@ class Statistics:
         total: Videos on the site.
         with_id: Of them, with an id in the CMS.
         without_id: Without one.
+        unchecked: That no search has looked for yet, or must look for again.
+        not_found: That a search found no subject for.
         in_review: That wait for a person.
         ignored: That are left alone.
         shared: That carry an id which others carry too.
@@ -47,6 +50,8 @@ class Statistics:
     total: int
     with_id: int
     without_id: int
+    unchecked: int
+    not_found: int
     in_review: int
     ignored: int
     shared: int
@@ -77,7 +82,7 @@ def statistics(services: Services) -> Statistics:
         def count(*conditions: ColumnElement[bool]) -> int:
             return int(connection.execute(select(func.count()).where(*conditions)).scalar_one())
 
-        statuses = _statuses(services, connection)
+        statuses = status_counts(connection, services.tables)
         with_id = count(video.c.vod_douban_id > 0)
         total = sum(statuses.values())
         finished = _finished(services, connection, start)
@@ -85,8 +90,10 @@ def statistics(services: Services) -> Statistics:
             total=total,
             with_id=with_id,
             without_id=max(total - with_id, 0),
-            in_review=statuses.get(ReviewStatus.REVIEW, 0),
-            ignored=statuses.get(ReviewStatus.IGNORED, 0),
+            unchecked=statuses[ShownStatus.UNCHECKED],
+            not_found=statuses[ShownStatus.NOT_FOUND],
+            in_review=statuses[ShownStatus.REVIEW],
+            ignored=statuses[ShownStatus.IGNORED],
             shared=_shared(services, connection),
             conflicts=count(
                 video.c.douban_review_status == ReviewStatus.REVIEW,
@@ -106,17 +113,6 @@ def statistics(services: Services) -> Statistics:
             open_tasks=count(or_(task.c.status == TaskStatus.PENDING, task.c.status == TaskStatus.RUNNING)),
             decisions=_decisions(services, connection),
         )
-
-
-def _statuses(services: Services, connection: Connection) -> dict[str, int]:
-    video = services.tables.video
-    # A video that the CMS has no more has no next visit.
-    query = (
-        select(video.c.douban_review_status, func.count())
-        .where(video.c.douban_next_sync_at.is_not(None))
-        .group_by(video.c.douban_review_status)
-    )
-    return dict(connection.execute(query).tuples().all())
 
 
 def _shared(services: Services, connection: Connection) -> int:

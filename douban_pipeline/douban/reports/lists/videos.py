@@ -18,9 +18,10 @@ from douban_pipeline.douban.reports.lists.review_cells import review_cells
 from douban_pipeline.douban.reports.pages.locked import lock_origins
 from douban_pipeline.douban.review.recording.snapshot import newest_candidates, newest_verdicts
 from douban_pipeline.douban.services import Services
+from douban_pipeline.douban.store.shown_status import shown_status, shown_status_column
 from douban_pipeline.douban.store.states import DecisionAction, ReviewStatus
 from douban_pipeline.douban.store.tasks import FAILURES_FOR_A_PERSON
-from douban_pipeline.douban.wording import ID_SOURCES, OPERATORS, REVIEW_STATUSES, word_for
+from douban_pipeline.douban.wording import ID_SOURCES, NEVER_SEARCHED, OPERATORS, REVIEW_STATUSES, word_for
 
 TEXT, LABEL, NUMBER, TIME = ColumnKind.TEXT, ColumnKind.LABEL, ColumnKind.NUMBER, ColumnKind.TIME
 
@@ -40,7 +41,7 @@ def video_rows(
     conditions: Sequence[ColumnElement[bool]],
     sorts: Mapping[str, Orderable],
     time: Column[Any],
-    source: Column[Any],
+    source: Orderable,
 ) -> ListRows:
     """Return where a list of videos is: in our state table, joined with the CMS's where that is needed."""
     video, vod = services.tables.video, services.cms.vod
@@ -201,8 +202,8 @@ def missing_list(services: Services) -> NamedList:
             found[vod_id] = {
                 **cells,
                 **review_cells(row, None, candidates.get(vod_id, ())),
-                "status": word_for(REVIEW_STATUSES, row["douban_review_status"]),
-                "reason": row["douban_review_reason"] or "尚未查找",
+                "status": word_for(REVIEW_STATUSES, shown_status(row)),
+                "reason": row["douban_review_reason"] or NEVER_SEARCHED,
                 "looked_at": row["douban_last_sync_at"],
                 "next": row["douban_next_sync_at"],
                 "links": (("search", links.searched(cells["video"])), ("set", vod_id), ("ignore", vod_id)),
@@ -212,7 +213,7 @@ def missing_list(services: Services) -> NamedList:
     page = ListPage(
         "list_missing",
         "无豆瓣 ID",
-        "未找到条目、或有候选但尚未确认的影片；已忽略的不列出。",
+        "还没有查找过（未检查）、查找过而没有（未找到）、或有候选但尚未确认的影片；已忽略的不列出。",
         columns,
         key="vod_id",
         time="updated",
@@ -232,7 +233,7 @@ def missing_list(services: Services) -> NamedList:
         ],
         {"updated": video.c.vod_time},
         video.c.vod_time,
-        video.c.douban_review_status,
+        shown_status_column(video),
     )
     return NamedList("missing", page, rows, read)
 

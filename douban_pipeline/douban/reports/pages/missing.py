@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -20,6 +20,7 @@ from douban_pipeline.douban.chain.due.conditions import in_scope
 from douban_pipeline.douban.reports.pages.lookup import newest_verdicts
 from douban_pipeline.douban.review.reading.ordering import value_of
 from douban_pipeline.douban.services import Services
+from douban_pipeline.douban.store.shown_status import ShownStatus, shown_status, shown_status_column
 from douban_pipeline.douban.store.states import ReviewStatus
 
 _SEARCHED = (ReviewStatus.NOT_FOUND, ReviewStatus.REVIEW)
@@ -54,7 +55,7 @@ class MissingVideo:
     year: int | None
     hits: int
     updated: datetime | None
-    status: str
+    status: ShownStatus
     reason: str
     looked_at: datetime | None
     visit: datetime | None
@@ -63,10 +64,9 @@ class MissingVideo:
 
 @dataclass(frozen=True, slots=True)
 class MissingIds:
-    """All of them by status, those nobody looked at yet, and the first in their order."""
+    """All of them by status as people read it, and the first in their order."""
 
-    by_status: dict[str, int]
-    unseen: int
+    by_status: Mapping[ShownStatus, int]
     first: tuple[MissingVideo, ...]
 
     @property
@@ -77,33 +77,31 @@ class MissingIds:
 
 def missing_ids(services: Services, *, most: int) -> MissingIds:
     """Return the videos without a confirmed id, the ``most`` valuable in full."""
-    by_status: Counter[str] = Counter()
-    unseen = 0
+    by_status: Counter[ShownStatus] = Counter()
     with reading(services.engine) as connection:
         waiting = _waiting(services, connection)
     vod_ids = []
-    for vod_id, status, looked_at in waiting:
+    for vod_id, status in waiting:
         by_status[status] += 1
-        unseen += looked_at is None
         vod_ids.append(vod_id)
     del waiting
     first = heapq.nsmallest(most, _places(services, sorted(vod_ids)))
     with reading(services.engine) as connection:
         details = _details(services, connection, [vod_id for _, vod_id in first])
     found = tuple(details[vod_id] for _, vod_id in first if vod_id in details)
-    return MissingIds(dict(sorted(by_status.items())), unseen, found)
+    return MissingIds(dict(sorted(by_status.items())), found)
 
 
-def _waiting(services: Services, connection: Connection) -> Sequence[tuple[int, str, datetime | None]]:
-    """Return id, status and last look of every live video in scope that has no id."""
+def _waiting(services: Services, connection: Connection) -> Sequence[tuple[int, ShownStatus]]:
+    """Return id and status of every live video in scope that has no id."""
     video = services.tables.video
-    query = select(video.c.vod_id, video.c.douban_review_status, video.c.douban_last_sync_at).where(
+    query = select(video.c.vod_id, shown_status_column(video)).where(
         video.c.douban_review_status.in_(_SEARCHED),
         video.c.douban_next_sync_at.is_not(None),
         video.c.vod_douban_id == 0,
         *in_scope(services.tables, services.settings),
     )
-    return [(row[0], row[1], row[2]) for row in connection.execute(query)]
+    return [(vod_id, ShownStatus(status)) for vod_id, status in connection.execute(query)]
 
 
 def _places(services: Services, vod_ids: Sequence[int]) -> Iterator[tuple[float, int]]:
@@ -135,7 +133,7 @@ def _details(services: Services, connection: Connection, vod_ids: Sequence[int])
                 year_of(row.vod_year),
                 row.vod_hits,
                 moment_of(row.vod_time),
-                row.douban_review_status,
+                shown_status(row._mapping),
                 row.douban_review_reason,
                 row.douban_last_sync_at,
                 row.douban_next_sync_at,

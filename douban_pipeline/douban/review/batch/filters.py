@@ -12,7 +12,7 @@ from sqlalchemy import Connection, select
 from douban_pipeline.core.database import chunks
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.sources.subject_urls import SMALLEST_ID
-from douban_pipeline.douban.store.states import ReviewStatus
+from douban_pipeline.douban.store.shown_status import ShownStatus
 from douban_pipeline.douban.store.tables import OwnTables
 from douban_pipeline.douban.wording import ID_SOURCES
 from douban_pipeline.matching import Code
@@ -29,7 +29,7 @@ class VideoFilter:
     """What the videos have in common; all that is set must hold, and what is left empty does not restrict.
 
     Attributes:
-        statuses: Any of these review statuses. Without one, ignored videos are left out.
+        statuses: Any of these statuses. Without one, ignored videos are left out.
         min_score: Least score of the newest verdict; 0 for any.
         max_score: Largest; 0 for any.
         with_codes: Each of these is among the reasons of the newest verdict or what speaks against its best candidate.
@@ -50,7 +50,7 @@ class VideoFilter:
         max_rows: At most so many, the most pressing.
     """
 
-    statuses: tuple[ReviewStatus, ...] = ()
+    statuses: tuple[ShownStatus, ...] = ()
     min_score: float = 0.0
     max_score: float = 0.0
     with_codes: tuple[str, ...] = ()

@@ -31,8 +31,9 @@ from douban_pipeline.douban.review.jobs import (
 )
 from douban_pipeline.douban.review.recording.record import record
 from douban_pipeline.douban.services import Services
-from douban_pipeline.douban.store.states import DecisionAction, ReviewStatus
-from douban_pipeline.douban.wording import ACTIONS, ID_SOURCES
+from douban_pipeline.douban.store.shown_status import ShownStatus
+from douban_pipeline.douban.store.states import DecisionAction
+from douban_pipeline.douban.wording import ACTIONS, ID_SOURCES, REVIEW_STATUSES
 from douban_pipeline.matching.codes import code_of
 
 _SHOWN = 500
@@ -77,10 +78,10 @@ class BatchConfig(dg.Config):
         description=f"最多选多少部（1 至 {MOST_ROWS}），按审核队列的顺序取前面的 · "
         f"At most so many videos, 1 to {MOST_ROWS}; the most pressing.",
     )
-    statuses: list[ReviewStatus] = Field(
+    statuses: list[ShownStatus] = Field(
         default_factory=list,
-        description="状态：`REVIEW` 待审核，`NOT_FOUND` 未找到，`CONFIRMED` 已确认，`IGNORED` 已忽略；"
-        f"不写则不含已忽略的 · Any of: {', '.join(ReviewStatus)}.",
+        description=f"状态：{'，'.join(f'`{status}` {word}' for status, word in REVIEW_STATUSES.items())}；"
+        "不写则不含已忽略的 · Any of these statuses; without any, all but ignored ones.",
     )
     min_score: float = Field(0.0, description="最新判定的最低得分 · Least score of the newest verdict; 0 for any.")
     max_score: float = Field(0.0, description="最新判定的最高得分 · Largest score of the newest verdict; 0 for any.")
@@ -277,7 +278,7 @@ _EXAMPLES = {
         "note": "高分无冲突",
         "dry_run": False,
         "action": DecisionAction.confirm_top1,
-        "statuses": [ReviewStatus.REVIEW],
+        "statuses": [ShownStatus.REVIEW],
         "min_score": 90,
     },
     "一个类别里没有找到的影片，半年内不再处理": {
@@ -287,7 +288,7 @@ _EXAMPLES = {
         "action": DecisionAction.ignore,
         "days": 180,
         "type_ids": [36],
-        "statuses": [ReviewStatus.NOT_FOUND],
+        "statuses": [ShownStatus.NOT_FOUND],
     },
     "一组重复影片只留一部，其余清除 ID": {
         "reviewer": "小王",

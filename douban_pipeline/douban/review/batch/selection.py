@@ -24,7 +24,7 @@ from douban_pipeline.douban.review.recording.rules import faults
 from douban_pipeline.douban.review.recording.snapshot import newest_verdicts, read_pending
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.decisions import FROM_CANDIDATES, Decision, chosen_subjects
-from douban_pipeline.douban.store.states import ReviewStatus
+from douban_pipeline.douban.store.shown_status import ShownStatus, shown_status, status_condition
 from douban_pipeline.douban.store.tables import OwnTables
 from douban_pipeline.douban.store.tasks import FAILURES_FOR_A_PERSON
 from douban_pipeline.douban.store.videos import changed_since
@@ -32,7 +32,10 @@ from douban_pipeline.douban.writes.change_log import undone_values
 from douban_pipeline.douban.writes.refusals import unlisted_refusal
 from douban_pipeline.matching import SENTENCES
 
-_STATE = "vod_id vod_douban_id douban_review_status douban_id_locked intro_locked douban_sync_fail_count"
+_STATE = (
+    "vod_id vod_douban_id douban_review_status douban_review_reason douban_last_sync_at douban_id_locked intro_locked "
+    "douban_sync_fail_count"
+)
 _CANDIDATE = "vod_id douban_id title year score rejects conflicts fetched"
 
 
@@ -41,7 +44,7 @@ class MatchingVideo:
     """A video that meets a filter.
 
     Attributes:
-        status: Its review status.
+        status: Its status as people read it.
         score: Of its newest verdict; None without one, or without candidates.
         before: The smaller, the sooner a reviewer looks at it.
         gone: Why nobody sees it on the site, empty if people do.
@@ -49,7 +52,7 @@ class MatchingVideo:
     """
 
     title: str
-    status: str
+    status: ShownStatus
     score: float | None
     before: tuple[float, ...]
     gone: str
@@ -107,14 +110,14 @@ def _matching_video(
     chosen: int,
     reverted: Collection[int],
 ) -> MatchingVideo:
-    vod_id, status = state["vod_id"], state["douban_review_status"]
+    vod_id, status = state["vod_id"], shown_status(state)
     lead = verdict["lead"] if verdict else None
     value = value_of(row["vod_hits"], moment_of(row["vod_time"]), services.clock.now()) if row else 0.0
     doubt = doubt_of(
         _score(verdict),
         lead,
         lines_of(services.settings),
-        in_cms=status == ReviewStatus.REVIEW and state["vod_douban_id"] > 0,
+        in_cms=status == ShownStatus.REVIEW and state["vod_douban_id"] > 0,
         failing=state["douban_sync_fail_count"] >= FAILURES_FOR_A_PERSON,
     )
     judged = verdict["fingerprint"] if verdict else ""
@@ -204,7 +207,7 @@ class SelectedVideo:
 
     vod_id: int
     title: str
-    status: str
+    status: ShownStatus
     douban_id: int
     score: float | None
     verdict_id: int
@@ -300,7 +303,7 @@ def _ids(tables: OwnTables, connection: Connection, asked: VideoFilter) -> list[
     video = tables.video
     conditions: list[ColumnElement[bool]] = []
     if asked.statuses:
-        conditions.append(video.c.douban_review_status.in_(asked.statuses))
+        conditions.append(status_condition(video, asked.statuses))
     if asked.type_ids:
         conditions.append(video.c.type_id.in_(asked.type_ids))
     if asked.duplicates_of:
@@ -359,7 +362,7 @@ class _Sorted:
     def sort_in(self, looked: MatchingVideo, asked: VideoFilter, batch: BatchDecision, services: Services) -> None:
         """Put a video where it belongs. One that is gone or ignored is listed only where it was named."""
         video = looked.video
-        ignored = looked.status == ReviewStatus.IGNORED and ReviewStatus.IGNORED not in asked.statuses
+        ignored = looked.status == ShownStatus.IGNORED and ShownStatus.IGNORED not in asked.statuses
         refusal = looked.gone or (_IGNORED if ignored else None)
         if refusal and not asked.named:
             return

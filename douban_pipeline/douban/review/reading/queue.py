@@ -22,6 +22,7 @@ from douban_pipeline.douban.review.reading.ordering import doubt_of, lines_of, v
 from douban_pipeline.douban.review.recording.snapshot import ReviewCandidate, newest_candidates
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.decisions import Aspect, aspect_of
+from douban_pipeline.douban.store.shown_status import ShownStatus, shown_status
 from douban_pipeline.douban.store.states import DecisionAction, DecisionState, ReviewStatus
 from douban_pipeline.douban.store.tables import OwnTables
 from douban_pipeline.douban.store.tasks import FAILURES_FOR_A_PERSON
@@ -73,7 +74,7 @@ def places_of(services: Services, connection: Connection) -> tuple[list[QueuePla
         title = parse_title(readable(row["vod_name"]))
         if row["type_id"] not in kinds:
             kinds[row["type_id"]] = kind_of_category(services.categories, row["type_id"])
-        status = row["douban_review_status"]
+        status = shown_status(row)
         places.append(
             QueuePlace(
                 row["vod_id"],
@@ -86,7 +87,7 @@ def places_of(services: Services, connection: Connection) -> tuple[list[QueuePla
                     score,
                     lead,
                     lines,
-                    in_cms=status == ReviewStatus.REVIEW and row["vod_douban_id"] > 0,
+                    in_cms=status == ShownStatus.REVIEW and row["vod_douban_id"] > 0,
                     failing=row["douban_sync_fail_count"] >= FAILURES_FOR_A_PERSON,
                 ),
                 title.base,
@@ -103,7 +104,8 @@ def _waiting(services: Services, connection: Connection) -> list[RowMapping]:
     newest = select(func.max(verdict.c.verdict_id)).where(verdict.c.vod_id == video.c.vod_id).scalar_subquery()
     query = (
         select(vod.c.vod_id, vod.c.vod_name, vod.c.type_id, vod.c.vod_hits, vod.c.vod_time)
-        .add_columns(video.c.vod_douban_id, video.c.douban_review_status, video.c.douban_sync_fail_count)
+        .add_columns(video.c.vod_douban_id, video.c.douban_review_status, video.c.douban_review_reason)
+        .add_columns(video.c.douban_last_sync_at, video.c.douban_sync_fail_count)
         .add_columns(newest.label("verdict_id"))
         .join(video, video.c.vod_id == vod.c.vod_id)
         .where(
@@ -169,7 +171,7 @@ class QueueEntry:
         title: As people read it, like year and category.
         updated: When the CMS last changed it.
         douban_id: The id in the CMS, 0 for none.
-        status: One of `ReviewStatus`.
+        status: One of `ShownStatus`.
         reason: Why it waits, in Chinese.
         verdict_id: Its newest verdict; 0: never judged.
         score: Of the best candidate of that verdict.

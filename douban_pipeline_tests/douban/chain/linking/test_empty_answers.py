@@ -15,6 +15,7 @@ from douban_pipeline.douban.reports.health.alerts import open_alerts, settle
 from douban_pipeline.douban.reports.health.causes import MEASURED, current_causes
 from douban_pipeline.douban.reports.health.metrics import measure
 from douban_pipeline.douban.sources.known_titles import FAMOUS, KnownTitles
+from douban_pipeline.douban.store.shown_status import shown_status
 from douban_pipeline.douban.store.tables import SHARDS
 from douban_pipeline_tests.harness.fixtures.scenario import Scenario, row_of, subject
 
@@ -205,8 +206,10 @@ def test_a_person_has_any_window_visited_again(stage: Stage) -> None:
         assert (refused.success, words in str(refused.failure)) == (False, True)
     assert scenario.launch("revisit_not_found", {"visit_again": {"config": config}}).success
     assert visits(scenario, ids) == before, "a dry run by default"
+    assert {shown_status(scenario.library.state(vod_id)) for vod_id in ids} == {"NOT_FOUND"}
     assert scenario.launch("revisit_not_found", {"visit_again": {"config": {**config, "dry_run": False}}}).success
     assert max(visits(scenario, ids)) <= timedelta(hours=12)
+    assert {shown_status(scenario.library.state(vod_id)) for vod_id in ids} == {"UNCHECKED"}
     assert scenario.services.gate.doubts("searxng", began + timedelta(minutes=1))
     scenario.clock.advance(hours=1)
     scenario.play()

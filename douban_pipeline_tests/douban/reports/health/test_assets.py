@@ -93,6 +93,8 @@ def test_everything_is_shown_pictures_first(library: Library, instance: dg.Dagst
     assert numbers == {
         "due": 6,
         "oldest_due_hours": 0.0,
+        "unchecked": 8,
+        "not_found": 0,
         "in_review": 0,
         "open_tasks": 2,
         "succeeded_last_hour": 6,

@@ -60,6 +60,9 @@ def populated(library: Library, monkeypatch: pytest.MonkeyPatch) -> Library:
         verdict(library, vod_id, (SHARED, 71.0 + vod_id), (OTHER, 60.0))
     library.set_state(8, intro_ai_fail_count=2, intro_ai_last_fail_at=now, intro_ai_last_fail_reason=HOSTILE)
     library.set_state(9, intro_locked=True, intro_ai_source="model/x", intro_ai_last_at=now)
+    searched = {"douban_last_sync_at": now, "douban_review_reason": HOSTILE}
+    for vod_id in (11, 12):
+        library.set_state(vod_id, **searched)
     for vod_id in (5, 8, 21):
         task(library, vod_id, "SYNC_DOUBAN", "sync", "PENDING", last_error=HOSTILE)
         change(library, vod_id, "sync", reason=HOSTILE, operator=HOSTILE[:60])
@@ -120,6 +123,13 @@ def test_filters_restrict_and_add_up(populated: Library) -> None:
     early = keys_of(populated, "missing", ListFilter(until=START - timedelta(days=2, hours=1)))
     assert sorted([*recent, *early]) == list(EXPECTED["missing"])
     assert keys_of(populated, "missing", ListFilter(sources=["REVIEW"])) == keys_of(populated, "review")
+    assert sorted(keys_of(populated, "missing", ListFilter(sources=["NOT_FOUND"]))) == [11, 12]
+    unchecked = keys_of(populated, "missing", ListFilter(sources=["UNCHECKED"]))
+    assert sorted(unchecked) == [8, 9, 10, *range(13, COUNT + 1)]
+    assert len(keys_of(populated, "missing", ListFilter(sources=["UNCHECKED", "NOT_FOUND"]))) == COUNT - 7
+    wanted = LISTS["missing"](populated.services)
+    statuses = {row["vod_id"]: row["status"] for row in rows_of(populated.services, wanted, ListFilter())}
+    assert (statuses[5], statuses[11], statuses[13]) == ("待审核", "未找到", "未检查")
     assert keys_of(populated, "locked", ListFilter(sources=["person"])) == []
     assert keys_of(populated, "missing", ListFilter(text="12")) == [12]
     assert keys_of(populated, "missing", ListFilter(text=f"{HOSTILE}2", categories=[6])) != []

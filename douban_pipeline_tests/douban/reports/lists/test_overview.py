@@ -21,10 +21,10 @@ SHARED = 90_000_101
 
 @pytest.fixture
 def busy(library: Library) -> Library:
-    """Ten videos; 04:00 UTC is noon on the site, so that its day began twelve hours ago."""
-    library = library.renewed([video(n) for n in range(1, 11)], **library.options)
+    """Eleven videos; 04:00 UTC is noon on the site, so that its day began twelve hours ago."""
+    library = library.renewed([video(n) for n in range(1, 12)], **library.options)
     now = library.clock.now()
-    for vod_id in range(1, 11):
+    for vod_id in range(1, 12):
         library.set_state(vod_id, douban_next_sync_at=now + timedelta(days=3))
     linked(library, 1, SHARED, douban_id_locked=True)
     linked(library, 2, SHARED)
@@ -35,6 +35,7 @@ def busy(library: Library) -> Library:
     library.set_state(10, douban_review_status="REVIEW", douban_review_reason="得分 75.0；除冲突项外相近。")
     library.set_state(5, douban_review_status="IGNORED", douban_next_sync_at=now + timedelta(hours=11, minutes=59))
     library.set_state(6, douban_next_sync_at=now + timedelta(hours=12))
+    library.set_state(6, douban_last_sync_at=now, douban_review_reason="没有搜到候选")
     library.set_state(7, douban_next_sync_at=None)
     task(library, 1, "SYNC_DOUBAN", "sync", "SUCCESS", finished_at=now - timedelta(hours=11))
     task(library, 2, "SYNC_DOUBAN", "sync", "SUCCESS", finished_at=now - timedelta(hours=13))
@@ -48,9 +49,11 @@ def busy(library: Library) -> Library:
 
 def test_every_number_is_counted_on_its_own(busy: Library) -> None:
     assert statistics(busy.services).counts() == {
-        "total": 9,
+        "total": 10,
         "with_id": 3,
-        "without_id": 6,
+        "without_id": 7,
+        "unchecked": 1,
+        "not_found": 1,
         "in_review": 3,
         "ignored": 1,
         "shared": 2,
@@ -94,13 +97,14 @@ def test_the_sensor_writes_the_page_and_launches_nothing(busy: Library) -> None:
         context = dg.build_sensor_context(instance=instance, resources={"services": busy.services})
         told = overview_sensor(context)
         assert isinstance(told, dg.SkipReason)
-        assert "9 videos, 6 without an id, 3 in review" in (told.skip_message or "")
+        assert "10 videos, 7 without an id, 1 unchecked, 1 not found, 3 in review" in (told.skip_message or "")
         assert not instance.get_run_records()
     page = (busy.settings.home / "reports" / "index.html").read_text("utf-8")
     assert f'http-equiv="refresh" content="{RENEWED_SECONDS}"' in page
     for make in LISTS.values():
         assert f'href="{make(busy.services).page.file}"' in page
-    assert re.search(r"无豆瓣 ID</span><b>6</b>", page)
+    assert re.search(r"无豆瓣 ID</span><b>7</b>", page)
+    assert re.search(r"未检查</span><b>1</b>.*未找到</span><b>1</b>", page, re.DOTALL)
 
 
 def test_it_is_never_older_than_five_minutes() -> None:

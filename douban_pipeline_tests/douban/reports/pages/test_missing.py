@@ -54,20 +54,22 @@ def test_the_most_watched_and_newest_come_first_as_the_formula_says(library):
 
 
 def test_what_is_reported_each(library):
-    library = library.renewed([video(1, vod_name="甲 &amp; 乙", vod_year="2021-2022", vod_hits=77), video(2)])
+    library = library.renewed([video(1, vod_name="甲 &amp; 乙", vod_year="2021-2022", vod_hits=77), video(2), video(3)])
     moment = START - timedelta(days=2)
     library.set_state(1, douban_review_status="REVIEW", douban_review_reason="得分 77.0", douban_last_sync_at=moment)
+    library.set_state(3, douban_review_reason="没有搜到候选", douban_last_sync_at=moment)
     verdict(library, 1, (90_000_109, 40.0))
     verdict(library, 1, (90_000_101, 77.0), (90_000_102, 60.0))
     missing = missing_ids(library.services, most=10)
-    [first, second] = missing.first
+    [first, second, _] = missing.first
     assert (first.title, first.year, first.hits, first.reason) == ("甲 & 乙", 2021, 77, "得分 77.0")
     assert (first.looked_at, first.best) == (moment, MissingVideoCandidate(90_000_101, "条目90000101", 2020, 77.0))
     assert (second.looked_at, second.best) == (None, None)
-    assert (missing.by_status, missing.unseen) == ({"NOT_FOUND": 1, "REVIEW": 1}, 1)
+    assert missing.by_status == {"UNCHECKED": 1, "NOT_FOUND": 1, "REVIEW": 1}
     report = missing_report(missing)
-    assert dict(report.counts) == {"missing": 2, "not_found": 1, "in_review": 1, "never_looked_at": 1}
-    [row, other] = rows_of(report.chapters, "most_valuable")
+    assert dict(report.counts) == {"missing": 3, "unchecked": 1, "not_found": 1, "in_review": 1}
+    [row, other, sought] = rows_of(report.chapters, "most_valuable")
+    assert (other["状态"], sought["状态"], sought["原因"]) == ("未检查", "未找到", "没有搜到候选")
     assert (row["影片"], row["状态"], row["原因"]) == ("1 甲 & 乙（2021）", "待审核", "得分 77.0")
     assert (other["原因"], other["最佳候选"]) == ("尚未查找", None)
 
@@ -108,4 +110,4 @@ def test_a_linked_library_misses_nothing(library):
     library = library.renewed([video(1)])
     linked(library, 1, 90_000_101)
     missing = missing_ids(library.services, most=10)
-    assert (missing.count, missing.unseen, missing.first) == (0, 0, ())
+    assert (missing.count, missing.first) == (0, ())
