@@ -23,16 +23,14 @@ from packaging.utils import canonicalize_name
 
 from douban_pipeline import __version__
 from douban_pipeline.demo.sample import load_videos
-from douban_pipeline.digest.settings import PREFIX as DIGEST_PREFIX
-from douban_pipeline.digest.settings import DigestSettings
 from douban_pipeline.douban.definitions import build_defs
 from douban_pipeline.douban.setting_values import DEFAULT_FIELD_POLICIES
 from douban_pipeline.douban.settings import PREFIX, Settings, variable
 from douban_pipeline.douban.store.tables import own_tables
 from douban_pipeline.feeds.definitions import build_defs as build_feeds
-from douban_pipeline.feeds.settings import PREFIX as FEEDS_PREFIX
 from douban_pipeline.feeds.settings import FeedsSettings
 from douban_pipeline.ops.cli import app
+from douban_pipeline.ops.systems.registry import MODULES, system_named
 from douban_pipeline_tests.conftest import NOT_QUICK, QUICK, SERVERS, TESTS, is_quick
 from douban_pipeline_tests.harness.fixtures.library import GivenSettings
 
@@ -335,11 +333,11 @@ def test_the_settings_table_is_complete_and_true(path: str):
 
 def documented_settings() -> list[tuple[str, Any]]:
     """The settings of all systems by variable, each where it belongs."""
-    feeds = [(FeedsSettings.variable(name), field) for name, field in FeedsSettings.model_fields.items()]
-    own = [(name, field) for name, field in feeds if name.startswith(FEEDS_PREFIX)]
-    digest = [(DigestSettings.variable(name), field) for name, field in DigestSettings.model_fields.items()]
-    own += [(name, field) for name, field in digest if name.startswith(DIGEST_PREFIX)]
-    return [*((variable(name), field) for name, field in Settings.model_fields.items()), *own]
+    found = {variable(name): field for name, field in Settings.model_fields.items()}
+    for system in map(system_named, MODULES):  # some settings are Douban's and theirs alike
+        for name, field in system.settings.model_fields.items():
+            found.setdefault(system.settings.variable(name), field)
+    return list(found.items())
 
 
 def _shown(value: Any) -> str:

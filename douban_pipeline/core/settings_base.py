@@ -21,8 +21,10 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 ENV_FILE = ".env"
 
 BASE_PREFIX = "DOUBAN_PIPELINE_"
-SYSTEM_PREFIXES = tuple(f"{BASE_PREFIX}{system}_" for system in ("FEEDS", "DIGEST", "TMDB", "COMMENTS"))
-"""Prefixes of systems beside Douban's, whose own is the base: what begins with one is that system's alone."""
+SYSTEMS = ("feeds", "digest", "tmdb", "comments")
+"""Systems beside Douban's."""
+SYSTEM_PREFIXES = tuple(f"{BASE_PREFIX}{system.upper()}_" for system in SYSTEMS)
+"""Their prefixes; Douban's own is the base: what begins with one of these is that system's alone."""
 
 
 class SettingsError(Exception):

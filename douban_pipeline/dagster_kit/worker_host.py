@@ -2,28 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
+from douban_pipeline.core.clock import Clock
 from douban_pipeline.core.clock_skew import LARGEST_SKEW, SLIGHT_SKEW, clock_skew, skew_text
 from douban_pipeline.core.database import DatabaseError
-from douban_pipeline.core.platform import Platform
 
 
 class WorkerHostError(Exception):
     """A host must not work beside others; the message says why and what to do."""
 
 
-def check_worker_host(platform: Platform) -> list[str]:
+def check_worker_host(engine: Engine, clock: Clock, ready: Callable[[], object]) -> list[str]:
     """Return what is not as it should be on this host, but bearable.
+
+    Args:
+        engine: Of a system's tables.
+        clock: This host's.
+        ready: Raises `DatabaseError` if the tables are not those of this release.
 
     Raises:
         WorkerHostError: It must not work as it is.
     """
-    if platform.engine.dialect.name == "sqlite":
-        raise WorkerHostError("the library is an SQLite file, which other hosts cannot reach: set a MariaDB or MySQL")
+    if engine.dialect.name == "sqlite":
+        shown = engine.url.render_as_string(hide_password=True)
+        raise WorkerHostError(f"{shown} is an SQLite file, which other hosts cannot reach: set a database on a server")
     try:
-        platform.ready()
-        skew = clock_skew(platform.engine, platform.clock)
+        ready()
+        skew = clock_skew(engine, clock)
     except (DatabaseError, SQLAlchemyError) as error:
         raise WorkerHostError(str(error)) from error
     if abs(skew) >= LARGEST_SKEW:

@@ -6,7 +6,7 @@ import dataclasses
 import math
 from typing import Any, Literal
 
-from douban_pipeline.core.settings_base import http_address, refuse_unknown, split_list, split_pairs
+from douban_pipeline.core.settings_base import SYSTEMS, http_address, refuse_unknown, split_list, split_pairs
 from douban_pipeline.matching.profiles import PROFILES
 from douban_pipeline.matching.scoring import Weights
 
@@ -74,6 +74,7 @@ _RANGE = "two numbers of minutes separated by a comma, the smaller first, e.g. 1
 ALLOWED = {
     "database_url": "an SQLAlchemy URL: mysql+pymysql://user:password@host:3306/database?charset=utf8mb4, or sqlite:///file",
     "table_prefix": "letters, digits and underscores, at most 20; the CMS's is usually mac_",
+    "systems": f"names separated by commas, of douban, {', '.join(SYSTEMS)}",
     "site_timezone": "an IANA time zone such as Asia/Shanghai",
     "search_provider": f"{', '.join(SEARCH_PROVIDERS)} or {CHAIN}",
     "search_chain": "providers in the order asked, separated by commas, each perhaps with its address, e.g. "
@@ -102,6 +103,15 @@ ALLOWED = {
     "field_policies": "column=policy pairs separated by commas; policy is never, fill or overwrite; columns: "
     + ", ".join(DEFAULT_FIELD_POLICIES),
 }
+
+
+def systems(value: Any) -> tuple[str, ...]:
+    """Read the names of systems, each once."""
+    names = tuple(dict.fromkeys(split_list(value)))
+    refuse_unknown("system", names, ("douban", *SYSTEMS))
+    if not names:
+        raise ValueError("no system is named")
+    return names
 
 
 def category_ids(value: Any) -> Any:

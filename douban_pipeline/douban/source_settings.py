@@ -24,6 +24,7 @@ from douban_pipeline.douban.setting_values import (
     minutes,
     range_of_minutes,
     search_chain,
+    systems,
 )
 
 PREFIX = "DOUBAN_PIPELINE_"
@@ -40,6 +41,9 @@ class SourceSettings(SystemSettings):
     allowed = ALLOWED
 
     home: Path = Field(Path(".douban_pipeline"), description="Folder for the demo library and other local files.")
+    systems: Annotated[tuple[str, ...], NoDecode] = Field(
+        ("douban",), description="Systems installed here, which setup, check, upgrade, grants and backup serve."
+    )
     database_url: SecretStr = Field(
         SecretStr(""), description="SQLAlchemy URL of the CMS database; empty means the embedded SQLite demo."
     )
@@ -114,6 +118,11 @@ class SourceSettings(SystemSettings):
     intro_other_minutes: Annotated[tuple[float, ...], NoDecode] = Field(
         (30.0, 120.0), description="Least and most minutes an intro waits after any other failure."
     )
+
+    @field_validator("systems", mode="before")
+    @classmethod
+    def _systems(cls, value: Any) -> Any:
+        return systems(value)
 
     @field_validator("back_off_minutes", mode="before")
     @classmethod

@@ -151,7 +151,7 @@ class FeedsServices(Platform):
             TREE.upgrade(self.engine)
             return self
         what = "do not exist yet" if found is None else f"are at version {found}, this release needs {TREE.head}"
-        raise DatabaseError(f"the feeds' tables {what}: run `douban-pipeline feeds setup`")
+        raise DatabaseError(f"the feeds' tables {what}: run `douban-pipeline setup --system feeds`")
 
 
 def open_services(settings: FeedsSettings, clock: Clock | None = None, location: str = LOCATION) -> FeedsServices:

@@ -13,5 +13,6 @@ runs are counted, limited and pruned apart from theirs. To add one:
    added in ``dagster.yaml``: each location may have five runs under way. Where more than four locations are installed,
    ``max_concurrent_runs`` grows by five a location, so that none can starve another.
 5. Its sensors count runs by `dagster_kit.runs.JobRuns`, and a job of its own prunes its history by
-   `dagster_kit.run_history`. The limits of its pools are set by ``douban-pipeline setup``.
+   `dagster_kit.run_history`. The limits of its pools are set by ``douban-pipeline setup``,
+   to which `ops.systems` names it.
 """

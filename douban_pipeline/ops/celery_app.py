@@ -8,18 +8,6 @@ from __future__ import annotations
 import os
 
 from douban_pipeline.dagster_kit.celery_app import build_app
-from douban_pipeline.dagster_kit.worker_host import check_worker_host
-from douban_pipeline.douban.services import open_services
-from douban_pipeline.douban.settings import load_settings
+from douban_pipeline.ops.worker_hosts import check_host, locations
 
-
-def check_host() -> list[str]:
-    """Return what is not as it should be on this host; raise `WorkerHostError` if it must not work."""
-    services = open_services(load_settings())
-    try:
-        return check_worker_host(services)
-    finally:
-        services.close()
-
-
-app = build_app(os.environ.get("DAGSTER_HOME", ""), check_host=check_host, preload=["douban_pipeline.definitions"])
+app = build_app(os.environ.get("DAGSTER_HOME", ""), check_host=check_host, preload=locations())

@@ -5,41 +5,47 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from sqlalchemy import select
+from sqlalchemy import Engine, select
 from sqlalchemy.exc import SQLAlchemyError
 
-from douban_pipeline.core.clock import SystemClock
+from douban_pipeline.core.clock import Clock, SystemClock
 from douban_pipeline.core.clock_skew import SLIGHT_SKEW, clock_skew, skew_text
 from douban_pipeline.core.database import DatabaseError, reading
 from douban_pipeline.core.errors import SourceError
+from douban_pipeline.core.migrations import MigrationTree
 from douban_pipeline.core.settings_base import SettingsError
 from douban_pipeline.douban.services import Services, open_services
 from douban_pipeline.douban.settings import load_settings, variable
 from douban_pipeline.douban.store import migrations
 from douban_pipeline.ops.console import plain, silence_beta_warnings
-from douban_pipeline.ops.grants import missing_grants
+from douban_pipeline.ops.grants import missing_grants, missing_table_grants
 from douban_pipeline.ops.results import CheckResult, State, print_results
 from douban_pipeline.ops.source_checks import asked_results, reached_results
+from douban_pipeline.ops.systems import registry
+from douban_pipeline.ops.systems.registry import System
 
 LOW_DISK_MB, FULL_DISK_MB = 2_000, 200
 """Free space under which HOME is low, and under which it counts as full; 10⁶ bytes."""
 _NAMED = 4
+_MEND = "mend the variable, in the environment or in .env"
 
 
-def check(*, dagster: bool, sources: bool, as_json: bool) -> bool:
-    """Check everything the pipeline needs, print it, and return whether nothing failed.
+def check(names: Sequence[str] | None, *, dagster: bool, sources: bool, as_json: bool) -> bool:
+    """Check everything the systems need, print it, and return whether nothing failed.
 
     Nothing is changed, but for what every request leaves behind: a place at the gate, and an archived answer.
 
     Args:
+        names: Systems; those of ``DOUBAN_PIPELINE_SYSTEMS`` by default.
         dagster: Look at Dagster's instance too.
         sources: Ask each source once.
         as_json: Print JSON.
     """
-    results = list(_results(dagster=dagster, sources=sources))
+    results = list(_results(names, dagster=dagster, sources=sources))
     passed = all(result.state != "fail" for result in results)
     if as_json:
         plain(json.dumps({"ok": passed, "findings": [result.to_json() for result in results]}, ensure_ascii=False))
@@ -48,35 +54,87 @@ def check(*, dagster: bool, sources: bool, as_json: bool) -> bool:
     return passed
 
 
-def _results(*, dagster: bool, sources: bool) -> Iterator[CheckResult]:
-    opened = open_checked()
-    if isinstance(opened, list):
-        yield from opened
-    else:
-        mode = "dry run: nothing is written to the CMS" if opened.settings.dry_run else "live"
-        yield CheckResult("settings", "ok", mode)
-        results = list(database_results(opened))
-        yield from results
-        ready = all(result.state != "fail" for result in results if result.name in ("database", "tables"))
-        yield from asked_results(opened) if sources and ready else reached_results(opened)
-        opened.close()
+def _results(names: Sequence[str] | None, *, dagster: bool, sources: bool) -> Iterator[CheckResult]:
+    try:
+        with_douban, others = registry.chosen(names)
+    except SettingsError:  # Douban's, which are explained below
+        with_douban, others = True, ()
+    if with_douban:
+        yield from _douban_results(sources=sources)
+    for system in others:
+        yield from system_results(system)
     if dagster:
         # Dagster and our code location take longer to load than everything else: a monitor may do without.
         silence_beta_warnings()
         from douban_pipeline.ops.dagster_checks import dagster_results
 
-        yield from dagster_results(SystemClock().now())
+        yield from dagster_results(SystemClock().now(), with_douban=with_douban, others=others)
+
+
+def _douban_results(*, sources: bool) -> Iterator[CheckResult]:
+    opened = open_checked()
+    if isinstance(opened, list):
+        yield from opened
+        return
+    mode = "dry run: nothing is written to the CMS" if opened.settings.dry_run else "live"
+    yield CheckResult("settings", "ok", mode)
+    results = list(database_results(opened))
+    yield from results
+    ready = all(result.state != "fail" for result in results if result.name in ("database", "tables"))
+    yield from asked_results(opened) if sources and ready else reached_results(opened)
+    opened.close()
+
+
+def system_results(system: System) -> Iterator[CheckResult]:
+    """Look at the settings, the database and what else a system beside Douban's needs; its name is before each answer.
+
+    The first failure of the database ends the questions to it.
+    """
+    for result in _questions(system):
+        yield replace(result, name=f"{system.name}.{result.name}")
+
+
+def _questions(system: System) -> Iterator[CheckResult]:
+    option = f" --system {system.name}"
+    try:
+        with registry.installed(system) as there:
+            yield CheckResult("settings", "ok", f"tables in {there.shown_url}")
+            engine, tree = there.engine, there.tree
+            own = tree.metadata.sorted_tables
+            questions: list[tuple[str, Callable[[], CheckResult], str]] = [
+                ("tables", lambda: tables_result(engine, tree, option), "check the address and that the server runs"),
+                (
+                    "grants",
+                    lambda: grants_result(engine, lambda: missing_table_grants(engine, own), option),
+                    f"run what `douban-pipeline grants{option}` prints, as the database's owner",
+                ),
+                ("clock", lambda: clock_result(engine, SystemClock()), "keep the clocks of all machines in step"),
+            ]
+            for name, question, advice in questions:
+                result = look(name, question, advice)
+                yield result
+                if result.state == "fail":
+                    return
+            yield from system.checks(there.settings, engine)
+    except SettingsError as error:
+        yield from settings_results(error)
+    except DatabaseError as error:
+        yield CheckResult("database", "fail", error.problem, error.remedy or _MEND)
+
+
+def settings_results(error: SettingsError) -> list[CheckResult]:
+    """Return what is wrong with settings, a result a mistake."""
+    return [CheckResult("settings", "fail", problem, _MEND) for problem in error.problems]
 
 
 def open_checked() -> Services | list[CheckResult]:
     """Return the services as the settings have them, or what is wrong with the settings, a result each."""
-    remedy = "mend the variable, in the environment or in .env"
     try:
         return open_services(load_settings())
     except SettingsError as error:
-        return [CheckResult("settings", "fail", problem, remedy) for problem in error.problems]
+        return settings_results(error)
     except DatabaseError as error:
-        return [CheckResult("database", "fail", error.problem, error.remedy or remedy)]
+        return [CheckResult("database", "fail", error.problem, error.remedy or _MEND)]
 
 
 def look(name: str, question: Callable[[], CheckResult], remedy: str) -> CheckResult:
@@ -98,7 +156,11 @@ def database_results(services: Services) -> Iterator[CheckResult]:
         ("tables", lambda: _version(services), "run `douban-pipeline upgrade`"),
         ("profile", lambda: profile_result(services), "run `douban-pipeline upgrade`"),
         ("grants", lambda: _grants(services), "run what `douban-pipeline grants` prints, as the database's owner"),
-        ("clock", lambda: _clock(services), "keep the clocks of all machines in step, with NTP"),
+        (
+            "clock",
+            lambda: clock_result(services.engine, services.clock),
+            "keep the clocks of all machines in step, with NTP",
+        ),
     ]
     for name, question, remedy in questions if database.state != "fail" else ():
         result = look(name, question, remedy)
@@ -121,15 +183,28 @@ def _cms(services: Services) -> CheckResult:
 
 
 def _version(services: Services) -> CheckResult:
-    prefix = services.settings.table_prefix
-    found, wanted = migrations.current(services.engine, prefix), migrations.head(prefix)
-    if found == wanted:
+    return tables_result(services.engine, migrations.tree_of(services.settings.table_prefix))
+
+
+def tables_result(engine: Engine, tree: MigrationTree, option: str = "") -> CheckResult:
+    """Say whether a system's tables are there and of this release.
+
+    Args:
+        engine: Their database.
+        tree: Their migrations.
+        option: What the commands of the remedies need to serve the system, such as `` --system feeds``.
+
+    Raises:
+        DatabaseError: They are a newer release's.
+    """
+    found = tree.current(engine)
+    if found == tree.head:
         return CheckResult("tables", "ok", f"our tables are at version {found}")
     if found is None:
-        return CheckResult("tables", "fail", "our tables do not exist", "run `douban-pipeline setup`")
-    migrations.known(found, prefix)
-    message = f"our tables are at version {found}, this release needs {wanted}"
-    return CheckResult("tables", "fail", message, "stop Dagster and run `douban-pipeline upgrade`")
+        return CheckResult("tables", "fail", "our tables do not exist", f"run `douban-pipeline setup{option}`")
+    tree.known(found)
+    message = f"our tables are at version {found}, this release needs {tree.head}"
+    return CheckResult("tables", "fail", message, f"stop Dagster and run `douban-pipeline upgrade{option}`")
 
 
 def profile_result(services: Services) -> CheckResult:
@@ -149,20 +224,29 @@ def profile_result(services: Services) -> CheckResult:
 
 
 def _grants(services: Services) -> CheckResult:
-    if services.engine.dialect.name == "sqlite":
+    return grants_result(
+        services.engine, lambda: missing_grants(services.engine, services.settings, services.tables, services.cms)
+    )
+
+
+def grants_result(engine: Engine, missing_rights: Callable[[], list[str]], option: str = "") -> CheckResult:
+    """Say what the account lacks; ``option`` as in `tables_result`."""
+    if engine.dialect.name == "sqlite":
         return CheckResult("grants", "ok", "SQLite knows no accounts")
-    missing = missing_grants(services.engine, services.settings, services.tables, services.cms)
+    missing = missing_rights()
     if not missing:
         return CheckResult("grants", "ok", "this account may do what it needs")
     more = f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
     message = f"this account lacks {', '.join(missing[:_NAMED])}{more}"
-    return CheckResult("grants", "fail", message, "run what `douban-pipeline grants` prints, as the database's owner")
+    remedy = f"run what `douban-pipeline grants{option}` prints, as the database's owner"
+    return CheckResult("grants", "fail", message, remedy)
 
 
-def _clock(services: Services) -> CheckResult:
-    if services.engine.dialect.name == "sqlite":
+def clock_result(engine: Engine, clock: Clock) -> CheckResult:
+    """Hold the database's clock against this machine's."""
+    if engine.dialect.name == "sqlite":
         return CheckResult("clock", "ok", "SQLite has no clock of its own")
-    skew = clock_skew(services.engine, services.clock)
+    skew = clock_skew(engine, clock)
     if abs(skew) >= SLIGHT_SKEW:
         message = f"this machine's clock is {skew_text(skew)}"
         return CheckResult("clock", "warn", message, "keep the clocks of all machines in step, with NTP")

@@ -35,15 +35,20 @@ def options(
     """Options before a command."""
 
 
+_Systems = Annotated[
+    list[str] | None,
+    typer.Option("--system", help="douban, feeds …; may be repeated. Default: DOUBAN_PIPELINE_SYSTEMS."),
+]
+
 # --- an installation --------------------------------------------------------------------------------------------------
 
 
 @app.command("setup")
-def set_up() -> None:
-    """Check the settings and the CMS's database, create or upgrade our tables, set Dagster's pool limits."""
+def set_up(system: _Systems = None) -> None:
+    """Check the settings and the databases, create or upgrade our tables, set Dagster's pool limits."""
     from douban_pipeline.ops import installing
 
-    installing.set_up()
+    installing.set_up(system)
 
 
 @app.command()
@@ -51,33 +56,36 @@ def check(
     dagster: Annotated[bool, typer.Option(help="Look at Dagster's instance too.")] = True,
     sources: Annotated[bool, typer.Option("--sources", help="Ask each source once, and show what came.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for monitors.")] = False,
+    system: _Systems = None,
 ) -> None:
     """Check that everything the pipeline needs is there; exit with 1 if something fails. It changes nothing."""
     from douban_pipeline.ops import checking
 
-    if not checking.check(dagster=dagster, sources=sources, as_json=as_json):
+    if not checking.check(system, dagster=dagster, sources=sources, as_json=as_json):
         raise typer.Exit(1)
 
 
 @app.command()
 def upgrade(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the SQL instead; change nothing.")] = False,
+    system: _Systems = None,
 ) -> None:
     """Bring our tables up to this release. Stop Dagster before, and take a backup."""
     from douban_pipeline.ops import installing
 
-    installing.upgrade(dry_run=dry_run)
+    installing.upgrade(system, dry_run=dry_run)
 
 
 @app.command()
 def grants(
     user: Annotated[str, typer.Option(help="Name of the pipeline's account.")] = "douban",
     host: Annotated[str, typer.Option(help="Host that it comes from, as the server sees it.")] = "127.0.0.1",
+    system: _Systems = None,
 ) -> None:
     """Print what the pipeline's account must be allowed, and no more, as SQL for the database's owner."""
     from douban_pipeline.ops import installing
 
-    installing.print_grants(user, host)
+    installing.print_grants(system, user, host)
 
 
 @app.command()
@@ -111,11 +119,11 @@ def restore(
 
 
 @app.command("settings")
-def show_settings() -> None:
+def show_settings(system: _Systems = None) -> None:
     """Show every setting: its variable, its value (never a secret) and what it means."""
     from douban_pipeline.ops import installing
 
-    installing.show_settings()
+    installing.show_settings(system)
 
 
 # --- lists ------------------------------------------------------------------------------------------------------------
@@ -190,25 +198,6 @@ def dev(
 feeds = typer.Typer(help="Followed sources: what is polled, when, and why.", no_args_is_help=True)
 app.add_typer(feeds, name="feeds")
 _DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would happen; change nothing.")]
-
-
-@feeds.command("setup")
-def feeds_set_up() -> None:
-    """Create or upgrade the feeds' tables, and set the limits of their Dagster pools."""
-    from douban_pipeline.ops import following
-
-    following.set_up()
-
-
-@feeds.command("grants")
-def feeds_grants(
-    user: Annotated[str, typer.Option(help="Name of the pipeline's account.")] = "douban",
-    host: Annotated[str, typer.Option(help="Host that it comes from, as the server sees it.")] = "127.0.0.1",
-) -> None:
-    """Print what the account needs for the feeds' tables on MariaDB or MySQL, as SQL for the database's owner."""
-    from douban_pipeline.ops import following
-
-    following.print_grants(user, host)
 
 
 @feeds.command("list")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -17,6 +17,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from douban_pipeline.douban.jobs import POOL_LIMITS
 from douban_pipeline.ops.results import CheckResult
 from douban_pipeline.ops.source_checks import reached
+from douban_pipeline.ops.systems.registry import System
 
 HEARTBEAT_SECONDS = 120
 """Age from which a heartbeat is stale; a daemon that lives sends one every 30 s."""
@@ -24,15 +25,18 @@ _MOST_SHOWN = 300
 _SERVER = ("USERNAME", "HOST", "PORT", "DB")
 
 
-def dagster_results(now: datetime) -> Iterator[CheckResult]:
-    """Look at the instance in ``DAGSTER_HOME``; nothing of it is changed."""
+def dagster_results(now: datetime, *, with_douban: bool, others: Iterable[System]) -> Iterator[CheckResult]:
+    """Look at the instance in ``DAGSTER_HOME``, and whether it limits the pools of the systems; nothing is changed."""
+    wanted = dict(POOL_LIMITS) if with_douban else {}
+    for system in others:
+        wanted |= system.pool_limits()
     problems = list(home_results())
     yield from problems
     if any(result.state == "fail" for result in problems):
         return
     try:
         with retries_unlogged(), dg.DagsterInstance.get() as instance:
-            results = [_instance(instance), _daemons(instance, now), _pools(instance)]
+            results = [_instance(instance), _daemons(instance, now), _pools(instance, wanted)]
     except Exception as error:  # noqa: BLE001 (each of Dagster's storages raises errors of its own)
         yield unopened(error)
         return
@@ -146,9 +150,9 @@ def _daemons(instance: dg.DagsterInstance, now: datetime) -> CheckResult:
     return CheckResult("daemon", "ok", f"{len(ages)} daemons, heartbeats of the last {HEARTBEAT_SECONDS} s")
 
 
-def _pools(instance: dg.DagsterInstance) -> CheckResult:
+def _pools(instance: dg.DagsterInstance, wanted: Mapping[str, int]) -> CheckResult:
     limits = {pool.name: pool.limit for pool in instance.event_log_storage.get_pool_limits() if not pool.from_default}
-    missing = [pool for pool in POOL_LIMITS if pool not in limits]
+    missing = [pool for pool in wanted if pool not in limits]
     if missing:
         return CheckResult("pools", "fail", f"no limit is set for {', '.join(missing)}", "run `douban-pipeline setup`")
-    return CheckResult("pools", "ok", ", ".join(f"{pool} {limits[pool]}" for pool in POOL_LIMITS))
+    return CheckResult("pools", "ok", ", ".join(f"{pool} {limits[pool]}" for pool in wanted))

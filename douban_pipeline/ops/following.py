@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from rich.table import Table
-from sqlalchemy import make_url
 
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.errors import ProblemsError
@@ -21,9 +19,7 @@ from douban_pipeline.feeds.polling import Poller
 from douban_pipeline.feeds.services import FeedsServices, open_services
 from douban_pipeline.feeds.settings import load_settings
 from douban_pipeline.feeds.store import polls, sources, stats
-from douban_pipeline.feeds.store.migrations import TREE
-from douban_pipeline.ops.console import console, plain, silence_beta_warnings
-from douban_pipeline.ops.grants import table_grants
+from douban_pipeline.ops.console import console, plain
 
 _LAST_POLLS = 10
 
@@ -35,40 +31,6 @@ def _opened() -> Iterator[FeedsServices]:
         yield services.ready()
     finally:
         services.close()
-
-
-def set_up() -> None:
-    """Create or upgrade the feeds' tables, and set pool limits where there is a Dagster instance."""
-    services = open_services(load_settings())
-    before, after = TREE.upgrade(services.engine)
-    shown = services.engine.url.render_as_string(hide_password=True)
-    console.print(f"feeds' tables in {shown}: version {before or 'none'} → {after}", highlight=False, soft_wrap=True)
-    services.close()
-    if "DAGSTER_HOME" not in os.environ:
-        console.print("DAGSTER_HOME is not set: the limits of Dagster's pools are left as they are")
-        return
-    silence_beta_warnings()
-    from dagster import DagsterInstance
-
-    from douban_pipeline.dagster_kit.runs import set_pool_limits
-    from douban_pipeline.feeds.resources import POOL_LIMITS
-
-    with DagsterInstance.get() as instance:
-        set_pool_limits(instance, POOL_LIMITS)
-    console.print(f"pools {', '.join(f'{pool} {limit}' for pool, limit in POOL_LIMITS.items())}")
-
-
-def print_grants(user: str, host: str) -> None:
-    """Print the rights on the feeds' tables as SQL."""
-    settings = load_settings()
-    url = make_url(settings.tables_url)
-    if url.get_backend_name() not in ("mysql", "mariadb"):
-        raise ProblemsError(
-            [f"{settings.database_setting} names {url.get_backend_name()}, which needs no grants of ours"]
-        )
-    names = (*sorted(TREE.metadata.tables), TREE.version_table)
-    for statement in table_grants(names, database=url.database or "", user=user, host=host):
-        plain(statement)
 
 
 def list_sources(*, due: bool, as_json: bool) -> None:

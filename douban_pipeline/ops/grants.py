@@ -16,6 +16,8 @@ from douban_pipeline.douban.store.tables import OwnTables
 from douban_pipeline.douban.writes.refusals import SYNOPSIS_COLUMNS
 
 _DENIED = (1044, 1142, 1143)
+_INSUFFICIENT_PRIVILEGE = "42501"
+"""PostgreSQL's, which names no numbers."""
 
 
 def written_columns(settings: Settings) -> list[str]:
@@ -63,8 +65,13 @@ def missing_grants(engine: Engine, settings: Settings, tables: OwnTables, cms: C
         (f"UPDATE ({column}) ON {cms.vod.name}", update(cms.vod).values({column: cms.vod.c[column]}))
         for column in written_columns(settings)
     ]
-    for table in tables.metadata.sorted_tables:
-        wanted += [(f"{verb} ON {table.name}", statement) for verb, statement in _writes(table)]
+    missing = [right for right, statement in wanted if not _allowed(engine, statement)]
+    return [*missing, *missing_table_grants(engine, tables.metadata.sorted_tables)]
+
+
+def missing_table_grants(engine: Engine, tables: Iterable[Table]) -> list[str]:
+    """Return which writes to ``tables`` this account may not do, each as ``INSERT ON feed_entry``."""
+    wanted = [(f"{verb} ON {table.name}", statement) for table in tables for verb, statement in _writes(table)]
     return [right for right, statement in wanted if not _allowed(engine, statement)]
 
 
@@ -84,7 +91,8 @@ def _allowed(engine: Engine, statement: UpdateBase) -> bool:
         with reading(engine) as connection:
             connection.exec_driver_sql(f"EXPLAIN {compiled}")
     except (OperationalError, ProgrammingError) as error:
-        if error.orig is not None and error.orig.args and error.orig.args[0] in _DENIED:
+        arguments = error.orig.args if error.orig is not None else ()
+        if (arguments and arguments[0] in _DENIED) or getattr(error.orig, "pgcode", "") == _INSUFFICIENT_PRIVILEGE:
             return False
         raise
     return True

@@ -1,26 +1,46 @@
-"""Setting up an installation: our tables, the account's grants, Dagster's pools, and the settings in force."""
+"""Setting up an installation: our tables, the account's grants, Dagster's pools, and the settings in force.
+
+Every command serves Douban's system, or the others that are named, or those that ``DOUBAN_PIPELINE_SYSTEMS`` names.
+"""
+
+from collections.abc import Sequence
 
 import typer
 from pydantic import SecretStr
 from rich.table import Column, Table
 from sqlalchemy import make_url
+from sqlalchemy.exc import ArgumentError
 
+from douban_pipeline.core.settings_base import SettingsError
 from douban_pipeline.douban.services import open_services
-from douban_pipeline.douban.settings import Settings, load_settings, variable
+from douban_pipeline.douban.settings import load_settings
 from douban_pipeline.douban.store import migrations
 from douban_pipeline.douban.store.tables import own_tables
-from douban_pipeline.ops.checking import cms_result, open_checked, profile_result
+from douban_pipeline.ops.checking import cms_result, open_checked, profile_result, settings_results
 from douban_pipeline.ops.console import console, plain, silence_beta_warnings
 from douban_pipeline.ops.grants import grant_statements
 from douban_pipeline.ops.results import CheckResult, print_results
+from douban_pipeline.ops.systems import operating, registry
 
 
-def set_up() -> None:
-    """Check the settings and the CMS's database, create or upgrade our tables, set Dagster's pool limits.
+def set_up(names: Sequence[str] | None) -> None:
+    """Check settings and databases, create or upgrade our tables, set Dagster's pool limits.
 
     Raises:
         typer.Exit: Something is amiss, with status 2; what it is was printed, a line each.
     """
+    try:
+        with_douban, others = registry.chosen(names)
+    except SettingsError as error:
+        _stop_at(settings_results(error))
+        raise
+    if with_douban:
+        _set_up_douban()
+    for system in others:
+        operating.set_up(system)
+
+
+def _set_up_douban() -> None:
     # Dagster takes longer to load than everything else here, and none of the other commands here needs it.
     silence_beta_warnings()
     from dagster import DagsterInstance
@@ -63,8 +83,16 @@ def _stop_at(results: list[CheckResult]) -> None:
         raise typer.Exit(2)
 
 
-def upgrade(*, dry_run: bool) -> None:
+def upgrade(names: Sequence[str] | None, *, dry_run: bool) -> None:
     """Bring our tables up to this release, or print the SQL that would."""
+    with_douban, others = registry.chosen(names)
+    if with_douban:
+        _upgrade_douban(dry_run=dry_run)
+    for system in others:
+        operating.upgrade(system, dry_run=dry_run)
+
+
+def _upgrade_douban(*, dry_run: bool) -> None:
     services = open_services(load_settings())
     prefix = services.settings.table_prefix
     if dry_run:
@@ -78,27 +106,38 @@ def upgrade(*, dry_run: bool) -> None:
     services.close()
 
 
-def print_grants(user: str, host: str) -> None:
+def print_grants(names: Sequence[str] | None, user: str, host: str) -> None:
     """Print what an account must be allowed, and no more, as SQL for the database's owner."""
-    settings = load_settings()
-    if not settings.database_url.get_secret_value():
-        raise typer.BadParameter("DOUBAN_PIPELINE_DATABASE_URL is not set: it names the database to grant rights in")
-    database = make_url(settings.library_url).database or ""
-    tables = own_tables(settings.table_prefix)
-    for statement in grant_statements(settings, tables, database=database, user=user, host=host):
-        plain(statement)
+    with_douban, others = registry.chosen(names)
+    if with_douban:
+        settings = load_settings()
+        if not settings.database_url.get_secret_value():
+            raise typer.BadParameter(
+                "DOUBAN_PIPELINE_DATABASE_URL is not set: it names the database to grant rights in"
+            )
+        database = make_url(settings.library_url).database or ""
+        tables = own_tables(settings.table_prefix)
+        for statement in grant_statements(settings, tables, database=database, user=user, host=host):
+            plain(statement)
+    for system in others:
+        for line in operating.grants(system, user, host):
+            plain(line)
 
 
-def show_settings() -> None:
+def show_settings(names: Sequence[str] | None) -> None:
     """Show every setting: its variable, its value (never a secret) and what it means."""
-    settings = load_settings()
+    with_douban, others = registry.chosen(names)
     # A variable that is cut off cannot be copied.
     table = Table(
         Column("variable", no_wrap=True), Column("value", overflow="fold"), Column("meaning", overflow="fold")
     )
-    for name, definition in Settings.model_fields.items():
-        value = settings.shown_library_url if name == "database_url" else _shown(getattr(settings, name))
-        table.add_row(variable(name), value, definition.description or "")
+    shown: set[str] = set()
+    for settings in (*([load_settings()] if with_douban else []), *(system.settings.load() for system in others)):
+        for name, definition in type(settings).model_fields.items():
+            given = settings.variable(name)
+            if given not in shown:  # some are shared
+                table.add_row(given, _shown(getattr(settings, name)), definition.description or "")
+            shown.add(given)
     console.print(table)
 
 
@@ -108,7 +147,19 @@ def _shown(value: object) -> str:
     if isinstance(value, tuple):
         return ", ".join(str(item) for item in value) or "—"
     if isinstance(value, SecretStr):
-        return "set" if value.get_secret_value() else "—"
+        return _shown_secret(value.get_secret_value())
     if isinstance(value, dict):
         return ", ".join(f"{name}={policy}" for name, policy in value.items()) or "—"
     return str(value)
+
+
+def _shown_secret(secret: str) -> str:
+    """Return a database's address without its password; of any other secret only whether it is set."""
+    try:
+        url = make_url(secret) if secret else None
+    except ArgumentError:
+        return "set"
+    if url is None:
+        return "—"
+    known = url.get_backend_name() in ("mysql", "mariadb", "postgresql", "sqlite")
+    return url.render_as_string(hide_password=True) if known else "set"

@@ -7,7 +7,7 @@ import os
 import threading
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -37,6 +37,7 @@ from douban_pipeline.douban.services import Services, open_services
 from douban_pipeline.douban.settings import PREFIX, load_settings
 from douban_pipeline.douban.store import migrations
 from douban_pipeline.douban.store.states import TaskStatus
+from douban_pipeline.ops.worker_hosts import check_host, locations
 from douban_pipeline_tests.conftest import missing
 from douban_pipeline_tests.harness.rig.celery_workers import PROJECT, REDIS, CeleryWorkers, broker_url
 from douban_pipeline_tests.harness.rig.processes import RigError
@@ -235,21 +236,25 @@ SHARDS, PER_RUN = 8, 2
 
 @pytest.mark.mariadb
 def test_a_host_with_another_clock_or_release_is_refused(library: Services) -> None:
-    assert check_worker_host(library) == []
-    [warning] = check_worker_host(replace(library, clock=Ahead(2)))
+    assert check_worker_host(library.engine, library.clock, library.ready) == []
+    [warning] = check_worker_host(library.engine, Ahead(2), library.ready)
     assert "2.0 s ahead" in warning
     with pytest.raises(WorkerHostError, match="behind the database's"):
-        check_worker_host(replace(library, clock=Ahead(-30)))
+        check_worker_host(library.engine, Ahead(-30), library.ready)
     with library.engine.begin() as connection:
         connection.exec_driver_sql("UPDATE mac_douban_version SET version_num = '0001'")
     with pytest.raises(WorkerHostError, match="this release needs"):
-        check_worker_host(library)
+        check_worker_host(library.engine, library.clock, library.ready)
 
 
 def test_a_library_that_other_hosts_cannot_reach_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(PREFIX + "HOME", str(tmp_path))
     with pytest.raises(WorkerHostError, match="SQLite"):
-        check_worker_host(open_services(load_settings()))
+        check_host()
+    monkeypatch.setenv(PREFIX + "SYSTEMS", "feeds")
+    assert locations() == ["douban_pipeline.locations.feeds"]
+    with pytest.raises(WorkerHostError, match=r"feeds\.sqlite"):
+        check_host()
 
 
 # --- two workers

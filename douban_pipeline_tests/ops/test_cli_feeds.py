@@ -51,14 +51,5 @@ def test_a_newcomer_follows_polls_and_asks_why(call: Call, server: FeedServer, t
 def test_what_cannot_be_done_is_said(call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert "没有" in str(call("why", "nobody").exception)
     assert "cannot be read" in str(call("import", "nowhere.opml").exception)
-    assert "needs no grants" in str(call("grants").exception)
     monkeypatch.setenv("DOUBAN_PIPELINE_FEEDS_ALLOW_PRIVATE", "false")
     assert "内网" in str(call("add", "http://10.0.0.1/feed").exception)
-
-
-def test_the_tables_are_set_up_and_their_grants_told(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "version none → 0001" in call("setup").output
-    monkeypatch.setenv("DOUBAN_PIPELINE_FEEDS_DATABASE_URL", "mysql+pymysql://u:p@127.0.0.1/site")
-    said = call("grants", "--user", "pipe").output
-    assert "GRANT ALL ON `site`.`source_stats` TO 'pipe'@'127.0.0.1';" in said
-    assert "`site`.`feed_version`" in said

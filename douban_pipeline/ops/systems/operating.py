@@ -1,0 +1,53 @@
+"""Setting up, upgrading and granting for any system of the registry."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from douban_pipeline.ops.console import console, plain, silence_beta_warnings
+from douban_pipeline.ops.grants import table_grants
+from douban_pipeline.ops.systems.registry import System, installed
+
+MYSQL = ("mysql", "mariadb")
+
+
+def set_up(system: System) -> None:
+    """Create or upgrade a system's tables, and set the limits of its pools where there is a Dagster instance."""
+    upgrade(system, dry_run=False)
+    if "DAGSTER_HOME" not in os.environ:
+        console.print("DAGSTER_HOME is not set: the limits of Dagster's pools are left as they are")
+        return
+    silence_beta_warnings()
+    from dagster import DagsterInstance
+
+    from douban_pipeline.dagster_kit.runs import set_pool_limits
+
+    limits = system.pool_limits()
+    with DagsterInstance.get() as instance:
+        set_pool_limits(instance, limits)
+    plain(f"{system.name:<10} pools {', '.join(f'{pool} {limit}' for pool, limit in limits.items())}")
+
+
+def upgrade(system: System, *, dry_run: bool) -> None:
+    """Bring a system's tables up to this release, or print the SQL that would."""
+    with installed(system) as there:
+        if dry_run:
+            plan = there.tree.plan(there.engine)
+            plain(f"-- {there.name}: tables in {there.shown_url}: version {plan.before or 'none'} → {plan.after}")
+            plain(plan.sql or "-- nothing to do")
+            return
+        before, after = there.tree.upgrade(there.engine)
+        plain(f"{there.name:<10} tables in {there.shown_url}: version {before or 'none'} → {after}")
+
+
+def grants(system: System, user: str, host: str) -> Iterator[str]:
+    """Yield what an account needs for a system's tables, as SQL; a comment where there is nothing to grant."""
+    with installed(system) as there:
+        url, backend = there.engine.url, there.engine.url.get_backend_name()
+        if backend not in MYSQL:
+            what = "its account owns the database" if backend == "postgresql" else "a file knows no accounts"
+            yield f"-- {there.name}: {there.shown_url} needs no grants of ours: {what}"
+            return
+        names = (*sorted(there.tree.metadata.tables), there.tree.version_table)
+        yield from table_grants(names, database=url.database or "", user=user, host=host)

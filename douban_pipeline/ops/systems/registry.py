@@ -1,0 +1,153 @@
+"""What a system beside Douban's offers to the commands of operators, and which systems there are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from sqlalchemy import Connection, Engine
+
+from douban_pipeline.core.database import DatabaseError, open_engine
+from douban_pipeline.core.errors import ProblemsError
+from douban_pipeline.core.migrations import MigrationTree
+from douban_pipeline.core.settings_base import SystemSettings
+from douban_pipeline.ops.results import CheckResult
+
+DOUBAN = "douban"
+"""The core system, which the commands serve by themselves."""
+
+MODULES = {
+    "feeds": "douban_pipeline.ops.systems.feeds",
+    "digest": "douban_pipeline.ops.systems.digest",
+}
+"""Where each system's ``SYSTEM`` is; imported only when a command serves it."""
+
+
+def tables_place(settings: Any) -> tuple[str, str]:
+    """Return where a system's tables are, and the variable that says so, from settings that have both as properties."""
+    return settings.tables_url, settings.database_setting
+
+
+def no_checks(_settings: Any, _engine: Engine) -> Iterator[CheckResult]:
+    """Yield nothing: of a system that needs nothing but its database."""
+    return iter(())
+
+
+def no_owners(_connection: Connection) -> Iterable[str]:
+    """Return nothing: of a system in which nothing is leased."""
+    return ()
+
+
+@dataclass(frozen=True)
+class System:
+    """What one system offers.
+
+    Attributes:
+        name: As in ``DOUBAN_PIPELINE_SYSTEMS``, in the tag ``system`` of its runs and in `MODULES`.
+        settings: Its settings class.
+        tree: Its migrations, whose metadata names every table that is its own: what ``setup`` makes, ``upgrade``
+            changes, ``grants`` names, ``backup`` saves and ``restore`` replaces.
+        pool_limits: Returns the limits of its Dagster pools; called only where Dagster is loaded anyway.
+        location: Module that Dagster loads for it, which worker hosts load before their first run; empty for none.
+        database: Returns, from its settings, the SQLAlchemy URL of its tables and the variable that says so.
+        checks: Yields what ``check`` looks at beside settings, database, tables, grants and clock, which are looked
+            at for every system. It is called only where these are well, and changes nothing.
+        leased_by: Returns who holds leases in its tables now: a restore is refused while somebody does.
+    """
+
+    name: str
+    settings: type[SystemSettings]
+    tree: MigrationTree
+    pool_limits: Callable[[], Mapping[str, int]] = dict
+    location: str = ""
+    database: Callable[[Any], tuple[str, str]] = tables_place
+    checks: Callable[[Any, Engine], Iterator[CheckResult]] = no_checks
+    leased_by: Callable[[Connection], Iterable[str]] = no_owners
+
+
+@dataclass(frozen=True)
+class Installed:
+    """A system with its settings in force and its database; nothing is connected until it is used."""
+
+    system: System
+    settings: SystemSettings
+    engine: Engine
+
+    @property
+    def name(self) -> str:
+        """The system's name."""
+        return self.system.name
+
+    @property
+    def tree(self) -> MigrationTree:
+        """The system's migrations."""
+        return self.system.tree
+
+    def ready(self) -> None:
+        """Return if the tables are there and of this release.
+
+        Raises:
+            DatabaseError: They are not; the message says what to run.
+        """
+        found = self.tree.current(self.engine)
+        if found != self.tree.head:
+            what = "do not exist yet" if found is None else f"are at version {found}, not {self.tree.head}"
+            command = "setup" if found is None else "upgrade"
+            raise DatabaseError(
+                f"the tables of {self.name} in {self.shown_url} {what}: "
+                f"run `douban-pipeline {command} --system {self.name}`"
+            )
+
+    @property
+    def shown_url(self) -> str:
+        """Where its tables are, without the password."""
+        return self.engine.url.render_as_string(hide_password=True)
+
+
+def system_named(name: str) -> System:
+    """Return a system by its name.
+
+    Raises:
+        ProblemsError: There is none of that name.
+    """
+    if name not in MODULES:
+        raise ProblemsError([f"there is no system {name!r}; systems: {', '.join((DOUBAN, *MODULES))}"])
+    system = import_module(MODULES[name]).SYSTEM
+    assert isinstance(system, System)
+    return system
+
+
+def chosen(given: Sequence[str] | None) -> tuple[bool, tuple[System, ...]]:
+    """Return whether Douban's system is meant, and which others.
+
+    Args:
+        given: Names; without any, what ``DOUBAN_PIPELINE_SYSTEMS`` says.
+
+    Raises:
+        ProblemsError: There is no such system.
+        SettingsError: A setting of Douban's system, which holds that variable, is wrong.
+    """
+    from douban_pipeline.douban.settings import load_settings
+
+    names = tuple(dict.fromkeys(given or load_settings().systems))
+    return DOUBAN in names, tuple(system_named(name) for name in names if name != DOUBAN)
+
+
+@contextmanager
+def installed(system: System) -> Iterator[Installed]:
+    """Give a system with its settings and its database.
+
+    Raises:
+        SettingsError: One of its settings is wrong.
+        DatabaseError: Its URL names no database that can be used.
+    """
+    settings = system.settings.load()
+    url, variable = system.database(settings)
+    engine = open_engine(url, setting=variable)
+    try:
+        yield Installed(system, settings, engine)
+    finally:
+        engine.dispose()
