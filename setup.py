@@ -25,6 +25,7 @@ RUNTIME = [
     "rich>=13,<16",  # tables and progress in the terminal
     "jinja2>=3.1,<4",  # HTML pages, everything escaped
     "feedparser>=6.0.11,<7",  # RSS and Atom as they come, in every encoding and state
+    "selectolax>=0.3.21,<1",  # articles' HTML as text
     "tabulate>=0.9,<1",  # Markdown tables, shown in Dagster's UI
     "pyyaml>=6,<7",  # configs of launchpads in links
     "tzdata",  # time zones on machines without a zone database
@@ -65,6 +66,7 @@ setup(
         "douban_pipeline.douban.reports.pages": ["*.html.j2"],
         "douban_pipeline.douban.review.reading": ["sheet_files/*"],
         "douban_pipeline.douban.store.migrations": ["*.mako"],
+        "douban_pipeline.digest": ["defaults/*.md"],
         "douban_pipeline.digest.store.migrations": ["*.mako"],
         "douban_pipeline.evaluation": ["*.html.j2"],
         "douban_pipeline.feeds": ["*.json"],

@@ -13,8 +13,17 @@ import stamina
 from sqlalchemy import Connection, Engine, Executable, Table, create_engine, event, make_url
 from sqlalchemy.dialects import mysql, postgresql, sqlite
 from sqlalchemy.engine import URL
-from sqlalchemy.exc import ArgumentError, DBAPIError, InvalidatePoolError, NoSuchModuleError
+from sqlalchemy.exc import (
+    ArgumentError,
+    DBAPIError,
+    InterfaceError,
+    InvalidatePoolError,
+    NoSuchModuleError,
+    OperationalError,
+)
 from sqlalchemy.pool import ConnectionPoolEntry, PoolResetState
+
+from douban_pipeline.core.clock import Clock
 
 LOCK_WAIT_SECONDS = 30
 """How long a statement waits for a locked row or table before it fails with a clear error."""
@@ -39,6 +48,10 @@ _IN_TRANSACTION = 1
 
 _MYSQL_LOST = frozenset({1205, 1213})
 """Lock wait timeout, deadlock."""
+_MYSQL_CUT = frozenset({1053, 1077, 1927, 2002, 2003, 2006, 2013, 2014, 2055})
+"""Server shutting down, connection killed, cannot connect, gone away, lost during query."""
+PATIENCE_SECONDS = 120.0
+"""How long `run_patiently` waits for a server that restarts."""
 _POSTGRESQL_LOST = frozenset({"40001", "40P01", "55P03"})
 """Serialization failure, deadlock, lock wait timeout."""
 _SQLITE_LOST = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
@@ -219,6 +232,46 @@ def run_transaction(engine: Engine, work: Callable[[Connection], _Result]) -> _R
         with attempt, engine.begin() as connection:
             return work(connection)
     raise AssertionError("the last attempt returns or raises")
+
+
+def run_patiently(
+    engine: Engine, work: Callable[[Connection], _Result], clock: Clock, *, seconds: float = PATIENCE_SECONDS
+) -> _Result:
+    """Run ``work`` as `run_transaction` does, and again where the connection was cut or the server is not there.
+
+    For what must not be lost to a restart of the database. A cut at COMMIT leaves open whether it was committed, so
+    ``work`` must be safe to do twice: rows with unique keys, updates with a condition.
+
+    Args:
+        engine: The database.
+        work: As in `run_transaction`.
+        clock: What waits between the attempts.
+        seconds: How long to wait for the server in all.
+
+    Raises:
+        DBAPIError: The server did not come back in time, or a statement failed for another reason.
+    """
+    waited, pause = 0.0, 0.5
+    while True:
+        try:
+            return run_transaction(engine, work)
+        except DBAPIError as error:
+            if not is_cut(error) or waited >= seconds:
+                raise
+        clock.sleep(pause)
+        waited, pause = waited + pause, min(2 * pause, 5.0)
+
+
+def is_cut(error: DBAPIError) -> bool:
+    """Return whether a statement failed because the connection was cut, or none could be made."""
+    if error.connection_invalidated:
+        return True
+    original = error.orig
+    if isinstance(original, sqlite3.Error) or original is None:
+        return False
+    if getattr(original, "pgcode", "") is None:  # psycopg2 without an answer of the server
+        return isinstance(error, OperationalError | InterfaceError)
+    return bool(original.args) and original.args[0] in _MYSQL_CUT
 
 
 def run_statement(engine: Engine, statement: Executable, parameters: _Parameters | None = None) -> int:

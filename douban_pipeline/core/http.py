@@ -218,7 +218,15 @@ class Fetcher:
             )
         )
 
-    def log_in(self, url: str, form: Mapping[str, str], read: Callable[[HttpExchange], T], *, key: str) -> T:
+    def log_in(
+        self,
+        url: str,
+        form: Mapping[str, str],
+        read: Callable[[HttpExchange], T],
+        *,
+        key: str,
+        headers: Mapping[str, str] | None = None,
+    ) -> T:
         """Send a form by POST whose answer holds a secret: it is read, and never archived.
 
         Args:
@@ -226,6 +234,7 @@ class Fetcher:
             form: Fields and values.
             read: As in `exchange`.
             key: As in `get`.
+            headers: As in `exchange`.
 
         Raises:
             SourceError: Of the kind that fits; see `core.errors`.
@@ -233,7 +242,9 @@ class Fetcher:
         content = urlencode(form).encode()
         kind = "application/x-www-form-urlencoded"
         address = self._address(url, {})
-        asked = HttpRequest("POST", address, content, key, "", _nothing, {}, content_type=kind, secret=True, read=read)
+        asked = HttpRequest(
+            "POST", address, content, key, "", _nothing, {}, headers=headers, content_type=kind, secret=True, read=read
+        )
         return self._send(asked).value
 
     def cached(self, key: str, max_age: timedelta | None, parse: Callable[[bytes], T]) -> FetchedAnswer[T] | None:

@@ -10,7 +10,8 @@ from __future__ import annotations
 import json
 import logging
 import math
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -31,6 +32,8 @@ SOURCE = "openrouter"
 """Name of the source at the gate and in the archive."""
 
 _LONGEST_REASON = 200
+_REJECTED = frozenset({400, 404, 413, 422})
+_FENCE = re.compile(r"```[A-Za-z]*\s*(?P<json>.*?)\s*```", re.DOTALL)
 _QUOTE = 12
 """Characters in a row that make a message of an error a quotation of what was asked."""
 _TYPES: dict[str, type | tuple[type, ...]] = {
@@ -81,6 +84,10 @@ class ModelRefused(ModelAnswerUnusable):
     healthy: ClassVar[bool | None] = True
 
 
+class ModelRejected(SourceUnavailable):
+    """The service will not take the request as it is (400, 404, 413, 422): the same one fails again."""
+
+
 @dataclass(frozen=True, slots=True)
 class ModelAnswer:
     """A usable answer: the JSON object the model wrote, and what the call took."""
@@ -96,20 +103,28 @@ class Reader:
     Attributes:
         schema: What the content must look like.
         prompt: The question's text, which no error may quote.
+        source: Who is asked, as the gate and errors name it.
+        fences: Whether the JSON may stand in a Markdown fence, as services without schemas put it at times.
+        problem_of: Returns what is wrong with the content beside the schema, ``""`` for nothing.
     """
 
     schema: Mapping[str, Any]
     prompt: str
+    source: str = SOURCE
+    fences: bool = False
+    problem_of: Callable[[dict[str, Any]], str] | None = None
 
     def refuse(self, status: int, headers: httpx.Headers, body: bytes) -> None:
         """Raise the exception for an HTTP error that carries OpenRouter's own error object."""
         if 200 <= status < 300:
             return
         try:
-            answer = read_json(SOURCE, body)
+            answer = read_json(self.source, body)
         except SourceError:
-            return  # a page of some proxy: the general rules know those
+            answer = None  # a page of some proxy: the general rules know those
         error = answer.get("error") if isinstance(answer, dict) else None
+        if not isinstance(error, dict) and status in _REJECTED:
+            raise ModelRejected(self.source, f"HTTP {status}")
         if isinstance(error, dict):
             wait = headers.get("retry-after", "").strip()
             if status == 429 and wait and not _is_seconds(wait):
@@ -118,17 +133,17 @@ class Reader:
 
     def parse(self, body: bytes) -> ModelAnswer:
         """Read an answer with status 200, which may be an error in disguise."""
-        answer = read_json(SOURCE, body)
+        answer = read_json(self.source, body)
         if not isinstance(answer, dict):
-            raise SourceUnavailable(SOURCE, "an answer that is no object")
-        usage = _usage(answer)
+            raise SourceUnavailable(self.source, "an answer that is no object")
+        usage = _usage(answer, priced=self.source == SOURCE)
         choices = answer.get("choices")
         choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
         error = answer.get("error") or choice.get("error")
         if error or choice.get("finish_reason") == "error":
             raise self._error_in_answer(error if isinstance(error, dict) else {}, usage)
         if not choice:
-            raise ModelAnswerUnusable(SOURCE, "an answer without choices", usage)
+            raise ModelAnswerUnusable(self.source, "an answer without choices", usage)
         return ModelAnswer(self._content(choice, usage), usage)
 
     def _content(self, choice: Mapping[str, Any], usage: ModelUsage) -> dict[str, Any]:
@@ -136,29 +151,31 @@ class Reader:
         said: Mapping[str, Any] = message if isinstance(message, dict) else {}
         finish = choice.get("finish_reason")
         if finish == "content_filter" or said.get("refusal"):
-            raise ModelRefused(SOURCE, "the model refused to write", usage)
+            raise ModelRefused(self.source, "the model refused to write", usage)
         if finish == "length":
-            raise ModelAnswerUnusable(SOURCE, "the answer was cut off at its longest length", usage)
+            raise ModelAnswerUnusable(self.source, "the answer was cut off at its longest length", usage)
         if finish not in ("stop", None):
-            raise ModelAnswerUnusable(SOURCE, f"the answer ended with {finish!s:.40}", usage)
+            raise ModelAnswerUnusable(self.source, f"the answer ended with {finish!s:.40}", usage)
         text = said.get("content")
         if not isinstance(text, str) or not text.strip():
-            raise ModelAnswerUnusable(SOURCE, "an answer without content", usage)
+            raise ModelAnswerUnusable(self.source, "an answer without content", usage)
         try:
-            content = strict_json(text)
+            content = strict_json(_FENCE.sub(r"\g<json>", text.strip()) if self.fences else text)
         except (ValueError, RecursionError):
             # Nor a ```json fence: with a strict schema it is the sign of a provider that ignores the schema.
-            raise ModelAnswerUnusable(SOURCE, "the answer's content is no strict JSON", usage) from None
+            raise ModelAnswerUnusable(self.source, "the answer's content is no strict JSON", usage) from None
         if problem := misfit(content, self.schema):
-            raise ModelAnswerUnusable(SOURCE, problem, usage)
+            raise ModelAnswerUnusable(self.source, problem, usage)
+        if self.problem_of is not None and (problem := self.problem_of(content)):
+            raise ModelAnswerUnusable(self.source, problem, usage)
         return dict(content)
 
     def _error_in_answer(self, error: Mapping[str, Any], usage: ModelUsage) -> SourceError:
         found = self._error(as_int(error.get("code")), error, None)
         if isinstance(found, ModelRefused):
-            return ModelRefused(SOURCE, found.reason, usage)
+            return ModelRefused(self.source, found.reason, usage)
         # Money was spent whatever went wrong: a retry inside the fetcher would hide it from the ledger.
-        return ModelAnswerUnusable(SOURCE, found.reason, usage) if usage.cost_usd else found
+        return ModelAnswerUnusable(self.source, found.reason, usage) if usage.cost_usd else found
 
     def _error(self, code: int | None, error: Mapping[str, Any], wait: float | None) -> SourceError:
         details = error.get("metadata")
@@ -166,18 +183,20 @@ class Reader:
         limit, cause = str(metadata.get("limit_source") or ""), metadata.get("reason")
         reason = self._reason(code, error, metadata)
         if code == 401:
-            return SourceWall(SOURCE, reason)
+            return SourceWall(self.source, reason)
         if "weight_exceeds_budget" in (limit, cause):
-            return SourceUnavailable(SOURCE, reason)
+            return SourceUnavailable(self.source, reason)
         if limit == "openrouter_in_flight_budget":
-            return SourceThrottled(SOURCE, reason, wait, retryable=wait is not None)
+            return SourceThrottled(self.source, reason, wait, retryable=wait is not None)
         if code == 402 or (code == 403 and limit):
-            return SourceUnpaid(SOURCE, reason)
+            return SourceUnpaid(self.source, reason)
         if code == 403 and metadata.keys() & {"reasons", "flagged_input", "patterns"}:
-            return ModelRefused(SOURCE, reason, ModelUsage())
+            return ModelRefused(self.source, reason, ModelUsage())
         if code == 429 or (code == 503 and wait is not None):
-            return SourceThrottled(SOURCE, reason, wait, retryable=wait is not None)
-        return SourceUnavailable(SOURCE, reason, retryable=code is not None and (code == 408 or code >= 500))
+            return SourceThrottled(self.source, reason, wait, retryable=wait is not None)
+        if code in _REJECTED:
+            return ModelRejected(self.source, reason)
+        return SourceUnavailable(self.source, reason, retryable=code is not None and (code == 408 or code >= 500))
 
     def _reason(self, code: int | None, error: Mapping[str, Any], metadata: Mapping[str, Any]) -> str:
         """Say what happened in one short line that quotes neither the question nor a key."""
@@ -223,7 +242,7 @@ def misfit(content: Any, schema: Mapping[str, Any]) -> str:
     return ""
 
 
-def _usage(answer: Mapping[str, Any]) -> ModelUsage:
+def _usage(answer: Mapping[str, Any], *, priced: bool) -> ModelUsage:
     found = answer.get("usage")
     usage: Mapping[str, Any] = found if isinstance(found, dict) else {}
     cost = usage.get("cost")
@@ -235,7 +254,7 @@ def _usage(answer: Mapping[str, Any]) -> ModelUsage:
         prompt_tokens=max(as_int(usage.get("prompt_tokens")) or 0, 0),
         completion_tokens=max(as_int(usage.get("completion_tokens")) or 0, 0),
     )
-    if result.tokens and not known:
+    if priced and result.tokens and not known:
         logger.warning("%s: an answer of %s does not say what it cost; it is counted as free", SOURCE, result.model)
     return result
 

@@ -8,11 +8,9 @@ is the last.
 
 from __future__ import annotations
 
-import base64
 import json
-import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -21,6 +19,7 @@ from douban_pipeline.core.errors import NotFound, SourceError, SourceUnavailable
 from douban_pipeline.core.http import Fetcher
 from douban_pipeline.core.http_answers import HttpExchange
 from douban_pipeline.core.payload import AnswerRules, as_int
+from douban_pipeline.core.werss_login import MemorySessions, SessionStore, WeRssLogin, WeRssSession, expiry_of
 
 SOURCE = "werss"
 RULES = AnswerRules(wall_statuses=frozenset(), wall_words=("captcha",))
@@ -28,20 +27,11 @@ RULES = AnswerRules(wall_statuses=frozenset(), wall_words=("captcha",))
 PARSER_VERSION = "werss-1"
 PAGE = 50
 MOST_PAGES = 10
+_ACCOUNTS_PAGE = 100
 _OVERLAP = 1
 _WRONG_PASSWORD, _NO_ARTICLE, _NO_ACCOUNT = 40101, 40401, 50001
-_RENEWED_AT = 0.2
-"""Share of a token's life that is left when it is renewed."""
 _MILLISECONDS = 100_000_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class WeRssLogin:
-    """How to log in: account and password, or ``KEY:SECRET`` of an access key (1.4.9 and later)."""
-
-    username: str = ""
-    password: str = ""
-    access_key: str = ""
+_REFUSED = "WeRSS 拒绝登录：用户名或密码错误（或已被锁定）。请核对账号；WeRSS 错五次即锁定，须重启 WeRSS 才能解除"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +56,6 @@ class WeRssAccount:
     synced_at: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class _Token:
-    value: str
-    begins: float
-    ends: float
-
-
 class WeRss:
     """Reads accounts and articles. Safe to share between threads; it logs in once, when it is first needed.
 
@@ -82,15 +65,24 @@ class WeRss:
         prefix: Path of its API, ``/api/v1/wx``.
         login: How to log in.
         clock: What a token's age is taken from.
+        sessions: Where the token is kept; in this process alone, if not given.
     """
 
-    def __init__(self, fetcher: Fetcher, url: str, prefix: str, login: WeRssLogin, clock: Clock) -> None:
+    def __init__(
+        self,
+        fetcher: Fetcher,
+        url: str,
+        prefix: str,
+        login: WeRssLogin,
+        clock: Clock,
+        sessions: SessionStore | None = None,
+    ) -> None:
         self._fetcher = fetcher
         self._base = f"{url.rstrip('/')}/{prefix.strip('/')}"
         self._login = login
         self._clock = clock
-        self._token: _Token | None = None
-        self._lock = threading.Lock()
+        self._sessions = sessions or MemorySessions()
+        self._own_token = ""
 
     def articles(self, account_id: str, since: int, most: int = PAGE * MOST_PAGES) -> list[WeRssArticle]:
         """Return an account's articles, newest first; pages end with one that is wholly older than ``since``.
@@ -114,6 +106,38 @@ class WeRss:
             # A new article moves all others by one while pages are read.
             offset += PAGE - _OVERLAP
         return list(found.values())[:most]
+
+    def article_html(self, article_id: str) -> str | None:
+        """Return an article's body as HTML, as this release of WeRSS gives it; None where it has none yet.
+
+        Raises:
+            NotFound: WeRSS does not know the article, or its publisher deleted it.
+            SourceError: WeRSS did not answer, or with another error.
+        """
+        found = self._get(f"/articles/{quote(article_id, safe='')}", {}, f"article {article_id}")
+        content = found.get("content")
+        return content if isinstance(content, str) else None
+
+    def accounts(self) -> list[WeRssAccount]:
+        """Return every account that WeRSS follows; when each was synced is known to `account` alone.
+
+        Raises:
+            SourceError: WeRSS did not answer, or with an error.
+        """
+        found: dict[str, WeRssAccount] = {}
+        for page_number in range(MOST_PAGES):
+            offset = page_number * (_ACCOUNTS_PAGE - _OVERLAP)
+            page = self._get("/mps", {"limit": _ACCOUNTS_PAGE, "offset": offset}, f"accounts {offset}")
+            rows = page.get("list")
+            if not isinstance(rows, list):
+                raise SourceUnavailable(SOURCE, "an answer without a list of accounts")
+            for row in rows:
+                if isinstance(row, dict) and row.get("id"):
+                    account_id = str(row["id"])
+                    found.setdefault(account_id, WeRssAccount(account_id, str(row.get("mp_name") or ""), None))
+            if len(rows) < _ACCOUNTS_PAGE:
+                break
+        return list(found.values())
 
     def account(self, account_id: str) -> WeRssAccount:
         """Return one account.
@@ -143,24 +167,53 @@ class WeRss:
         """Return the value of the header Authorization, logging in where there is no good token yet."""
         if self._login.access_key:
             return f"AK-SK {self._login.access_key}"
-        with self._lock:
+        with self._sessions.held():
             now = self._clock.now().timestamp()
-            token = self._token
-            old = token is None or now >= token.ends - _RENEWED_AT * (token.ends - token.begins)
-            if old or (token is not None and refused == f"Bearer {token.value}"):
-                token = self._token = self._log_in(now)
-            assert token is not None
-            return f"Bearer {token.value}"
+            session = self._sessions.read()
+            if refused:
+                session = replace(session, ends=0.0) if refused == f"Bearer {session.token}" else session
+                if refused == f"Bearer {self._own_token}":
+                    raise SourceUnavailable(SOURCE, "WeRSS refuses a token that it has just given (HTTP 401)")
+            if not session.is_good(now) or session.is_old(now):
+                session = self._renewed(session, now) or self._logged_in(session, now)
+                self._sessions.write(session)
+            return f"Bearer {session.token}"
 
-    def _log_in(self, now: float) -> _Token:
+    def _renewed(self, session: WeRssSession, now: float) -> WeRssSession | None:
+        """Return the session with a new token for one that still holds; None where that did not work."""
+        if not session.is_good(now):
+            return None
+        headers = {"Authorization": f"Bearer {session.token}"}
+        try:
+            data = self._fetcher.log_in(f"{self._base}/auth/refresh", {}, _read, key="refresh", headers=headers)
+            return _session(data, now)
+        except SourceError:
+            return None
+
+    def _logged_in(self, session: WeRssSession, now: float) -> WeRssSession:
+        due = session.next_login(self._login)
+        if due is None or due > now:
+            again = "不再自动重试" if due is None else f"{(due - now) / 3600:.1f} 小时后再试一次"
+            raise SourceWall(SOURCE, f"{_REFUSED}。已被拒绝 {session.refused} 次，{again}")
         form = {"username": self._login.username, "password": self._login.password}
-        data = self._fetcher.log_in(f"{self._base}/auth/login", form, _read, key="login")
-        value = data.get("access_token")
-        if not isinstance(value, str) or not value:
-            raise SourceUnavailable(SOURCE, "a login without a token")
-        life = as_int(data.get("expires_in"))
-        ends = now + life if life and life > 0 else _expiry(value) or now + 3600
-        return _Token(value, now, max(ends, now + 60))
+        try:
+            data = self._fetcher.log_in(f"{self._base}/auth/login", form, _read, key="login")
+        except SourceWall:
+            known = session.refused if session.refused_login == self._login.fingerprint else 0
+            self._sessions.write(WeRssSession(refused=known + 1, refused_at=now, refused_login=self._login.fingerprint))
+            raise
+        found = _session(data, now)
+        self._own_token = found.token
+        return found
+
+
+def _session(data: Mapping[str, Any], now: float) -> WeRssSession:
+    token = data.get("access_token")
+    if not isinstance(token, str) or not token:
+        raise SourceUnavailable(SOURCE, "a login without a token")
+    life = as_int(data.get("expires_in"))
+    ends = now + life if life and life > 0 else expiry_of(token) or now + 3600
+    return WeRssSession(token, now, max(ends, now + 60))
 
 
 class _Unauthorised(SourceError):  # noqa: N818 (as the other kinds of `SourceError`)
@@ -183,15 +236,12 @@ def _read(answer: HttpExchange) -> dict[str, Any]:
         raise SourceUnavailable(SOURCE, f"HTTP {answer.status} with an answer that is no JSON") from None
     if not isinstance(found, dict):
         raise SourceUnavailable(
-            SOURCE, "null in place of an answer: the path of the API is wrong (DOUBAN_PIPELINE_FEEDS_WERSS_PREFIX)"
+            SOURCE, "null in place of an answer: the path of the API is wrong (the setting WERSS_PREFIX)"
         )
     detail = found.get("detail")
     code = as_int(detail.get("code")) if isinstance(detail, dict) else None
     if code == _WRONG_PASSWORD:
-        raise SourceWall(
-            SOURCE,
-            "WeRSS 拒绝登录：用户名或密码错误（或已被锁定）。请核对账号；WeRSS 错五次即锁定，须重启 WeRSS 才能解除",
-        )
+        raise SourceWall(SOURCE, _REFUSED)
     if answer.status == 401:
         raise _Unauthorised(SOURCE, "HTTP 401")
     if code in (_NO_ARTICLE, _NO_ACCOUNT):
@@ -230,15 +280,3 @@ def seconds_of(value: object) -> int | None:
     if moment is None or moment <= 0:
         return None
     return moment // 1000 if moment > _MILLISECONDS else moment
-
-
-def _expiry(token: str) -> float | None:
-    """Return when a JWT says that it ends."""
-    parts = token.split(".")
-    if len(parts) != 3:
-        return None
-    try:
-        claims = json.loads(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
-        return float(claims["exp"])
-    except (ValueError, KeyError, TypeError):
-        return None

@@ -5,16 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
+from functools import cached_property
+from pathlib import Path
 from typing import Self
 
-from sqlalchemy import Table
+from sqlalchemy import Engine, Table
 
 from douban_pipeline.core.clock import Clock, SystemClock
 from douban_pipeline.core.database import DatabaseError, open_engine
+from douban_pipeline.core.errors import SourceWall
+from douban_pipeline.core.llm import LanguageModel, ObjectForm
 from douban_pipeline.core.platform import Platform, SourceLimits
 from douban_pipeline.core.settings_base import BASE_PREFIX
 from douban_pipeline.core.ui.report_files import ReportFolder
+from douban_pipeline.core.werss import RULES as WERSS_RULES
 from douban_pipeline.core.werss import SOURCE as WERSS
+from douban_pipeline.core.werss import WeRss
+from douban_pipeline.core.werss_login import FileSessions, WeRssLogin
+from douban_pipeline.digest.rubrics import Rubric, read_rubric
 from douban_pipeline.digest.settings import DigestSettings
 from douban_pipeline.digest.store.migrations import TREE
 from douban_pipeline.digest.store.tables import gate, snapshot
@@ -73,6 +81,76 @@ class DigestServices(Platform):
     def now(self) -> datetime:
         """Return the present moment."""
         return self.clock.now()
+
+    @cached_property
+    def werss(self) -> WeRss:
+        """WeRSS, at the address of the settings.
+
+        Raises:
+            SourceWall: No address is set.
+        """
+        settings = self.settings
+        if not settings.werss_url:
+            raise SourceWall(WERSS, "没有设置 DOUBAN_PIPELINE_DIGEST_WERSS_URL")
+        fetcher = self.fetcher(WERSS, seconds=settings.werss_timeout_seconds, attempts=2, rules=WERSS_RULES)
+        access = settings.werss_access_key.get_secret_value()
+        login = WeRssLogin(settings.werss_username, settings.werss_password.get_secret_value(), access)
+        return WeRss(fetcher, settings.werss_url, settings.werss_prefix, login, self.clock, self.werss_sessions)
+
+    @property
+    def werss_sessions(self) -> FileSessions:
+        """Where the token of WeRSS is kept, for all processes."""
+        return FileSessions(self.settings.home, self.settings.werss_url, self.settings.werss_username)
+
+    @cached_property
+    def model(self) -> LanguageModel:
+        """The language model that analyses; every call is one try."""
+        settings = self.settings
+        key = settings.deepseek_api_key.get_secret_value()
+        fetcher = self.fetcher(
+            MODEL,
+            seconds=settings.deepseek_timeout_seconds,
+            attempts=1,
+            headers={"Authorization": f"Bearer {key}"} if key else None,
+        )
+        thinking = "" if settings.deepseek_thinking == "unsent" else settings.deepseek_thinking
+        return LanguageModel(
+            fetcher,
+            settings.deepseek_url,
+            model=self.wire_model,
+            max_tokens=settings.deepseek_max_tokens,
+            form=ObjectForm(settings.deepseek_temperature, thinking),
+        )
+
+    @property
+    def wire_model(self) -> str:
+        """What the service calls the model today."""
+        return self.settings.deepseek_wire_models.get(self.settings.deepseek_model, self.settings.deepseek_model)
+
+    @property
+    def rubric_folder(self) -> Path:
+        """Where the operator's files are."""
+        given = self.settings.rubric_folder
+        return Path(given) if given else self.settings.home / "digest"
+
+    @cached_property
+    def rubric(self) -> Rubric:
+        """What articles are judged for, and how.
+
+        Raises:
+            RubricError: A file of the operator cannot be used.
+        """
+        return read_rubric(self.rubric_folder)
+
+    @cached_property
+    def feeds_engine(self) -> Engine:
+        """The database of the system feeds, for reading; the digest's own where they are the same."""
+        url = self.settings.feeds_tables_url
+        if url == self.settings.tables_url:
+            return self.engine
+        engine = open_engine(url, setting="DOUBAN_PIPELINE_FEEDS_DATABASE_URL")
+        self._opened.callback(engine.dispose)
+        return engine
 
     def ready(self) -> Self:
         """Return self if the database is set up for this release; a file in HOME is set up by itself.

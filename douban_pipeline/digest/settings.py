@@ -113,7 +113,7 @@ class DigestSettings(SystemSettings):
     werss_accounts: Annotated[tuple[str, ...], NoDecode] = Field(
         (), description="Ids of the public accounts to digest; empty means all that WeRSS follows."
     )
-    werss_requests_per_minute: int = Field(120, ge=1, le=60_000, description="Requests a minute that WeRSS gets.")
+    werss_requests_per_minute: int = Field(6000, ge=1, le=60_000, description="Requests a minute that WeRSS gets.")
     werss_timeout_seconds: float = Field(20.0, gt=0, le=120, description="Wall-clock limit of a request to WeRSS.")
     stale_hours: int = Field(36, ge=1, le=720, description="Hours without a sync after which an account is stale.")
     deepseek_url: str = Field(
@@ -139,7 +139,7 @@ class DigestSettings(SystemSettings):
     deepseek_timeout_seconds: float = Field(
         300.0, gt=0, le=1200, description="Wall-clock limit of a call of the model."
     )
-    deepseek_requests_per_minute: int = Field(60, ge=1, le=60_000, description="Calls of the model a minute.")
+    deepseek_requests_per_minute: int = Field(600, ge=1, le=60_000, description="Calls of the model a minute.")
     deepseek_tokens_per_day: int = Field(0, ge=0, description="Tokens of the model a day; 0 means no limit.")
     public_url: str = Field("", description="Address under which people reach the pages, for links in messages.")
     channels: Annotated[tuple[str, ...], NoDecode] = Field((), description="Channels that messages go to.")

@@ -20,7 +20,8 @@ from douban_pipeline.core.settings_base import BASE_PREFIX
 from douban_pipeline.core.ui.report_files import ReportFolder
 from douban_pipeline.core.werss import RULES as WERSS_RULES
 from douban_pipeline.core.werss import SOURCE as WERSS
-from douban_pipeline.core.werss import WeRss, WeRssLogin
+from douban_pipeline.core.werss import WeRss
+from douban_pipeline.core.werss_login import FileSessions, WeRssLogin
 from douban_pipeline.feeds.clients.addresses import admission
 from douban_pipeline.feeds.clients.fetching import (
     RULES,
@@ -136,7 +137,8 @@ class FeedsServices(Platform):
         fetcher = self.fetcher(WERSS, seconds=settings.request_timeout_seconds, attempts=1, rules=WERSS_RULES)
         access = settings.werss_access_key.get_secret_value()
         login = WeRssLogin(settings.werss_username, settings.werss_password.get_secret_value(), access)
-        return WeRss(fetcher, settings.werss_url, settings.werss_prefix, login, self.clock)
+        sessions = FileSessions(settings.home, settings.werss_url, settings.werss_username)
+        return WeRss(fetcher, settings.werss_url, settings.werss_prefix, login, self.clock, sessions)
 
     def ready(self) -> Self:
         """Return self if the database is set up for this release; a file in HOME is set up by itself.

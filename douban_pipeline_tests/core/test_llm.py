@@ -29,8 +29,10 @@ from douban_pipeline.core.llm import (
     ModelAnswerUnusable,
     ModelRefused,
     ModelUsage,
+    ObjectForm,
     headers,
 )
+from douban_pipeline.core.llm_answers import ModelRejected
 from douban_pipeline.demo.faults import INVENTIONS, MODEL_FAULTS
 from douban_pipeline.demo.replay import ReplayServer
 from douban_pipeline_tests.harness.fixtures.clocks import FakeClock
@@ -156,7 +158,7 @@ def test_the_key_and_the_question_stay_out_of_archive_gate_and_errors(
     echoing = error(401, message=f"Incorrect API key provided: {KEY}")
     flagged = error(403, message="flagged", reasons=["violence"], flagged_input=PROMPT)
     found = [failure(house, source, say) for say in (quoting, flagged, echoing)]
-    assert [type(one) for one in found] == [SourceUnavailable, ModelRefused, SourceWall]
+    assert [type(one) for one in found] == [ModelRejected, ModelRefused, SourceWall]
     written = repr([(str(one), repr(one), repr(one.args)) for one in found]) + caplog.text
     for secret in (KEY, PROMPT, PROMPT[:20]):
         assert secret not in written
@@ -217,7 +219,7 @@ def test_an_archived_answer_that_cannot_be_used_is_passed_over(house: House, sou
 @pytest.mark.parametrize(
     ("say", "kind", "calls"),
     [
-        (error(400), SourceUnavailable, 1),
+        (error(400), ModelRejected, 1),
         (error(401), SourceWall, 1),
         (error(402), SourceUnpaid, 1),
         (error(402, limit_source="openrouter_credits"), SourceUnpaid, 1),
@@ -233,9 +235,9 @@ def test_an_archived_answer_that_cannot_be_used_is_passed_over(house: House, sou
         (error(403, limit_source="openrouter_key_limit"), SourceUnpaid, 1),
         (error(403, limit_source="openrouter_workspace_budget"), SourceUnpaid, 1),
         (Say("<html>403 Forbidden</html>", status=403), SourceWall, 1),
-        (error(404), SourceUnavailable, 1),
+        (error(404), ModelRejected, 1),
         (error(408), SourceUnavailable, 3),
-        (error(413), SourceUnavailable, 1),
+        (error(413), ModelRejected, 1),
         (error(429), SourceThrottled, 1),
         (error(429, wait="7200"), SourceThrottled, 1),
         (Say(status=429), SourceThrottled, 1),
@@ -256,7 +258,7 @@ def test_an_archived_answer_that_cannot_be_used_is_passed_over(house: House, sou
         (error(429, status=200), SourceThrottled, 1),
         (error("429", status=200), SourceThrottled, 1),
         (error(502, status=200), SourceUnavailable, 3),
-        (error(400, status=200), SourceUnavailable, 1),
+        (error(400, status=200), ModelRejected, 1),
         (error("internal", status=200), SourceUnavailable, 1),
         (Say({"error": "oops"}), SourceUnavailable, 1),
         (answer(usage={}, choice={"error": {"code": 502, "message": "x"}}, finish="error"), SourceUnavailable, 3),
@@ -440,7 +442,7 @@ def test_the_stand_in_answers_the_same_client(shared: House) -> None:
         ("budget_spent", SourceUnpaid),
         ("request_timeout", SourceUnavailable),
         ("no_provider", SourceUnavailable),
-        ("rejected", SourceUnavailable),
+        ("rejected", ModelRejected),
         ("cut_off", ModelAnswerUnusable),
         ("refused", ModelRefused),
     ],
@@ -457,3 +459,21 @@ def test_every_fault_of_the_stand_in_is_understood(shared: House, fault: str, ki
 def test_no_fault_of_the_model_is_left_out() -> None:
     (mark,) = test_every_fault_of_the_stand_in_is_understood.pytestmark  # type: ignore[attr-defined]
     assert set(MODEL_FAULTS) <= {fault for fault, _ in mark.args[1]}
+
+
+def test_a_service_without_schemas_is_asked_for_an_object_and_may_fence_it(house: House, source: Source) -> None:
+    said = answer('```json\n{"intro": "一段"}\n```', usage={"prompt_tokens": 5, "completion_tokens": 7})
+    source.says(said, answer(" \n "), answer('{"intro": "x"}'), error(422))
+    form = ObjectForm(temperature=0.1, thinking="enabled")
+    asked = LanguageModel(house.fetcher(SOURCE, attempts=1), source.url, model="deepseek-flash", form=form)
+    assert complete(asked).content == {"intro": "一段"}
+    sent = json.loads(source.bodies[0])
+    assert sent["response_format"] == {"type": "json_object"}
+    assert (sent["thinking"], sent["temperature"]) == ({"type": "enabled"}, 0.1)
+    assert "provider" not in sent
+    with pytest.raises(ModelAnswerUnusable, match="without content"):
+        complete(asked)
+    with pytest.raises(ModelAnswerUnusable, match="too short"):
+        asked.complete(MESSAGES, SCHEMA, name="intro", key="k", problem_of=lambda content: "too short")
+    with pytest.raises(ModelRejected):
+        complete(asked)

@@ -6,6 +6,7 @@ import base64
 import json
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -13,7 +14,8 @@ import pytest
 
 from douban_pipeline.core.errors import NotFound, SourceError, SourceUnavailable, SourceWall
 from douban_pipeline.core.http_answers import FetchedAnswer, HttpExchange
-from douban_pipeline.core.werss import WeRss, WeRssLogin, seconds_of
+from douban_pipeline.core.werss import WeRss, seconds_of
+from douban_pipeline.core.werss_login import FileSessions, WeRssLogin
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 LOGIN = WeRssLogin("demo", "geheim")
@@ -25,7 +27,7 @@ class Script:
     def __init__(self, answer: Callable[[str, dict[str, str]], tuple[int, Any]], life: int | None = 259_200) -> None:
         self.answer = answer
         self.life = life
-        self.logins = 0
+        self.logins = self.renewals = 0
         self.urls: list[str] = []
         self.login_answer: tuple[int, Any] | None = None
 
@@ -35,10 +37,15 @@ class Script:
         content = body if isinstance(body, bytes) else json.dumps(body).encode()
         return FetchedAnswer(read(HttpExchange(status, httpx.Headers(), content)), 1, NOW, False)
 
-    def log_in(self, url: str, form: dict[str, str], read: Any, **_: Any) -> Any:
-        self.logins += 1
-        assert form == {"username": "demo", "password": "geheim"}
-        token: dict[str, Any] = {"access_token": f"token-{self.logins}", "token_type": "bearer"}
+    def log_in(self, url: str, form: dict[str, str], read: Any, **options: Any) -> Any:
+        if url.endswith("/auth/refresh"):
+            assert not form
+            assert options["headers"]["Authorization"].startswith("Bearer ")
+            self.renewals += 1
+        else:
+            self.logins += 1
+            assert form == {"username": "demo", "password": "geheim"}
+        token: dict[str, Any] = {"access_token": f"token-{self.logins + self.renewals}", "token_type": "bearer"}
         if self.life is not None:
             token["expires_in"] = self.life
         status, body = self.login_answer or (200, {"code": 0, "message": "success", "data": token})
@@ -102,11 +109,13 @@ def test_a_token_is_kept_renewed_before_it_ends_and_once_when_it_is_refused() ->
     assert script.logins == 1
     clock.sleep(801)
     client.articles("a", 0)
-    assert script.logins == 2
-    refused |= {"token-2", "token-4"}
+    assert (script.logins, script.renewals) == (1, 1)
+    refused |= {"token-2"}
+    with pytest.raises(SourceError):  # token-3 is refused at once: no third login
+        client.articles("a", 0)
     with pytest.raises(SourceError):
         client.articles("a", 0)
-    assert script.logins == 3
+    assert (script.logins, script.renewals) == (2, 1)
 
 
 def test_a_wrong_password_is_a_wall_with_what_to_do_and_is_not_tried_twice() -> None:
@@ -166,7 +175,51 @@ def test_a_token_without_a_life_ends_when_it_says_itself() -> None:
     client.articles("a", 0)
     clock.sleep(90)
     client.articles("a", 0)
-    assert script.logins == 2
+    assert (script.logins, script.renewals) == (1, 1)
+
+
+def test_processes_share_a_token_and_a_refusal_in_a_file_for_its_owner_alone(tmp_path: Path) -> None:
+    clock, script = StillClock(), Script(lambda url, headers: page())
+
+    def client() -> WeRss:
+        sessions = FileSessions(tmp_path, "http://werss.example/", "demo")
+        return WeRss(script, "http://werss.example/", "/api", LOGIN, clock, sessions)  # type: ignore[arg-type]
+
+    client().articles("a", 0)
+    client().articles("a", 0)
+    assert script.logins == 1
+    [kept] = tmp_path.glob("*.json")
+    assert kept.stat().st_mode & 0o777 == 0o600
+    assert "geheim" not in kept.read_text(encoding="utf-8")
+    clock.sleep(300_000)  # over: only a login helps, and the password was changed
+    script.login_answer = (202, {"detail": {"code": 40101, "message": "用户名或密码错误", "data": None}})
+    for _ in range(4):
+        for _ in range(5):
+            with pytest.raises(SourceWall, match="拒绝登录"):
+                client().articles("a", 0)
+        clock.sleep(7 * 3600)
+    assert script.logins == 1 + 3
+    FileSessions(tmp_path, "http://werss.example/", "demo").forget()
+    script.login_answer = None
+    client().articles("a", 0)
+    assert script.logins == 5
+
+
+@pytest.mark.parametrize("content", ["<p>x</p>", "", None])
+def test_a_body_is_what_the_detail_holds(content: str | None) -> None:
+    script = Script(lambda url, headers: (200, {"code": 0, "data": {"id": "a-1", "content": content}}))
+    assert opened(script).article_html("a-1") == content
+    script.answer = lambda url, headers: (404, {"detail": {"code": 40401, "message": "文章不存在", "data": None}})
+    with pytest.raises(NotFound):
+        opened(script).article_html("a-1")
+
+
+def test_accounts_come_by_pages() -> None:
+    def answer(url: str, headers: dict[str, str]) -> tuple[int, Any]:
+        offset = int(httpx.URL(url).params["offset"])
+        return page(*({"id": f"m{number}", "mp_name": "号"} for number in range(offset, min(offset + 100, 150))))
+
+    assert len(opened(Script(answer)).accounts()) == 150
 
 
 def test_times_are_seconds_or_none() -> None:

@@ -78,7 +78,7 @@ slot_run = Table(
 account = Table(
     "digest_account",
     metadata,
-    Column("account_id", String(100), primary_key=True),
+    Column("mp_id", String(100), primary_key=True),
     # werss, or feed for a source of the system feeds.
     Column("kind", String(16), nullable=False),
     _words("name", 300),

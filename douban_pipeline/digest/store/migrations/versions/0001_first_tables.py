@@ -42,7 +42,7 @@ def upgrade() -> None:
     add_index("slot_run", "ix_digest_slot_run_state", "status", "run_date")
     create_table(
         "digest_account",
-        sa.Column("account_id", sa.String(100), primary_key=True),
+        sa.Column("mp_id", sa.String(100), primary_key=True),
         sa.Column("kind", sa.String(16), nullable=False),
         sa.Column("name", sa.String(300), nullable=False, server_default=EMPTY),
         sa.Column("synced_at", UtcDateTime),

@@ -1,0 +1,248 @@
+"""Analyses of articles: some calls of the model under way at once, until the slot's time is up; each result once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from random import Random
+
+from sqlalchemy import Connection
+
+from douban_pipeline.core.database import reading, run_patiently, run_transaction
+from douban_pipeline.digest.answers import AnalysisAnswer
+from douban_pipeline.digest.asking import Answered, Asker, CallsEnded, NoAnswer
+from douban_pipeline.digest.prompts import ANALYSIS_SCHEMA, Prompt, analysis_prompt
+from douban_pipeline.digest.services import DigestServices
+from douban_pipeline.digest.store import analyses, items
+from douban_pipeline.digest.store.analyses import AnalysisRecord
+from douban_pipeline.digest.suspicions import suspicions_of
+from douban_pipeline.digest.types import WaitingArticle
+
+MODEL_SAYS = "模型报告正文含有指令"
+_ROUND_SECONDS = 20.0
+"""How often a slot's lease is renewed while calls are under way."""
+
+
+@dataclass
+class AnalysisReport:
+    """What analysing came to.
+
+    Attributes:
+        wanted: Articles that were chosen.
+        analysed: Articles with a result.
+        failed: Articles that all tries failed for.
+        left: Articles that nobody asked about; they wait for the next slot.
+        stored: Numbers of the analyses.
+        suspicious: How many of them hold instructions to the model.
+        calls: Calls of the model.
+        throttled: How many of them were throttled.
+        tokens: Tokens asked and answered.
+        ended: Why no further call was made; empty where all were.
+        alert: Whether people have to do something about that.
+        problems: Why articles failed, and how many.
+    """
+
+    wanted: int = 0
+    analysed: int = 0
+    failed: int = 0
+    left: int = 0
+    stored: list[int] = field(default_factory=list)
+    suspicious: int = 0
+    calls: int = 0
+    throttled: int = 0
+    tokens: int = 0
+    ended: str = ""
+    alert: bool = False
+    problems: Counter[str] = field(default_factory=Counter)
+
+    def counters(self) -> dict[str, int | str]:
+        """Return what is kept of it with the slot."""
+        return {
+            "analyses_wanted": self.wanted,
+            "analysed": self.analysed,
+            "failed": self.failed,
+            "left": self.left,
+            "suspicious": self.suspicious,
+            "calls": self.calls,
+            "throttled": self.throttled,
+            "tokens": self.tokens,
+            "calls_ended": self.ended,
+        }
+
+
+@dataclass
+class Analyser:
+    """Analyses articles for one slot.
+
+    Attributes:
+        services: What it works with.
+        run_id: The slot whose analyses they are.
+        owner: Who claims them.
+        deadline: After this moment no call is begun.
+        renew: Called now and then while it works; raises where the slot is lost.
+    """
+
+    services: DigestServices
+    run_id: int
+    owner: str
+    deadline: datetime
+    renew: Callable[[], None] = lambda: None
+    _extended: datetime | None = None
+
+    def run(self) -> AnalysisReport:
+        """Analyse what waits, as much as a slot may."""
+        services, settings = self.services, self.services.settings
+        rubric = services.rubric
+        lease = timedelta(seconds=settings.lease_seconds)
+
+        def claim(connection: Connection) -> list[WaitingArticle]:
+            return items.claim_waiting(
+                connection,
+                most=settings.max_articles_per_slot,
+                most_failed=settings.retries_per_slot,
+                owner=self.owner,
+                now=services.now(),
+                lease=lease,
+            )
+
+        waiting = run_patiently(services.engine, claim, services.clock)
+        prompts = {
+            each.content_item_id: analysis_prompt(rubric, each, settings.deepseek_content_truncate_chars)
+            for each in waiting
+        }
+        return self._work(waiting, prompts)
+
+    def again(self, ids: Sequence[int]) -> AnalysisReport:
+        """Analyse articles anew, though there are results; these are replaced, and keep slot and number."""
+        services = self.services
+        with reading(services.engine) as connection:
+            chosen = items.chosen(connection, ids)
+        most = services.settings.deepseek_content_truncate_chars
+        prompts = {each.content_item_id: analysis_prompt(services.rubric, each, most) for each in chosen}
+        return self._work(chosen, prompts, replace=True)
+
+    def _work(
+        self, waiting: Sequence[WaitingArticle], prompts: dict[int, Prompt], *, replace: bool = False
+    ) -> AnalysisReport:
+        report = AnalysisReport(wanted=len(waiting))
+        asker = Asker(self.services, self.deadline, Random(), fresh=replace)
+        to_ask = list(reversed(waiting))
+        under_way: dict[Future[Answered], tuple[WaitingArticle, datetime]] = {}
+        workers = self.services.settings.worker_concurrency
+        try:
+            with ThreadPoolExecutor(workers, thread_name_prefix="analyse") as pool:
+                while under_way or (to_ask and not report.ended):
+                    while to_ask and len(under_way) < workers and not report.ended:
+                        article = to_ask.pop()
+                        asked = (prompts[article.content_item_id], ANALYSIS_SCHEMA)
+                        name = f"analysis {article.content_item_id}"
+                        future = pool.submit(asker.ask, "analysis", asked[0], asked[1], name)
+                        under_way[future] = (article, self.services.now())
+                    done, _ = wait(under_way, timeout=_ROUND_SECONDS, return_when=FIRST_COMPLETED)
+                    for future in done:
+                        article, begun = under_way.pop(future)
+                        self._take(future, article, prompts[article.content_item_id], begun, report, replace=replace)
+                    self._keep([*to_ask, *(each for each, _ in under_way.values())])
+        finally:
+            left = [each.content_item_id for each in to_ask]
+            if left and not replace:
+                run_patiently(
+                    self.services.engine,
+                    lambda connection: items.release(connection, left, self.owner, self.services.now()),
+                    self.services.clock,
+                )
+        report.left += len(to_ask)
+        return report
+
+    def _keep(self, kept: Sequence[WaitingArticle]) -> None:
+        self.renew()
+        lease = timedelta(seconds=self.services.settings.lease_seconds)
+        ids = [each.content_item_id for each in kept]
+        now = self.services.now()
+        if not ids or (self._extended is not None and now < self._extended + lease / 3):
+            return
+        until = now + lease
+        self._extended = now
+        run_transaction(
+            self.services.engine, lambda connection: items.extend_claims(connection, ids, self.owner, until)
+        )
+
+    def _take(
+        self,
+        future: Future[Answered],
+        article: WaitingArticle,
+        prompt: Prompt,
+        begun: datetime,
+        report: AnalysisReport,
+        *,
+        replace: bool,
+    ) -> None:
+        services = self.services
+        try:
+            answered = future.result()
+        except CallsEnded as error:
+            report.ended = report.ended or error.reason
+            report.alert = report.alert or error.alert
+            report.left += 1
+            if not replace:
+                self._patiently(
+                    lambda connection: items.release(connection, [article.content_item_id], self.owner, services.now())
+                )
+            return
+        except NoAnswer as error:
+            reason = error.reason
+            report.failed += 1
+            report.calls += error.calls
+            report.throttled += error.throttled
+            report.problems[reason] += 1
+            if not replace:
+                most = services.settings.max_slot_attempts
+                self._patiently(
+                    lambda connection: items.note_failure(
+                        connection, article.content_item_id, self.owner, reason, most, services.now()
+                    )
+                )
+            return
+        record = self._record(answered, article, prompt, begun)
+        stored = run_patiently(
+            services.engine,
+            lambda connection: analyses.store(connection, record, services.now(), replace=replace),
+            services.clock,
+        )
+        report.analysed += 1
+        report.suspicious += bool(record.suspicions)
+        report.calls += answered.calls
+        report.throttled += answered.throttled
+        report.tokens += record.prompt_tokens + record.completion_tokens
+        if stored is not None:
+            report.stored.append(stored)
+
+    def _patiently(self, work: Callable[[Connection], None]) -> None:
+        run_patiently(self.services.engine, work, self.services.clock)
+
+    def _record(self, answered: Answered, article: WaitingArticle, prompt: Prompt, begun: datetime) -> AnalysisRecord:
+        completion = answered.completion
+        answer = AnalysisAnswer.model_validate(completion.content)
+        found = suspicions_of(article.title, article.description, article.text)
+        if answer.instructions_found:
+            found.append(MODEL_SAYS)
+        settings = self.services.settings
+        return AnalysisRecord(
+            content_item_id=article.content_item_id,
+            run_id=self.run_id,
+            answer=answer,
+            suspicions=found,
+            truncated=prompt.truncated,
+            model=settings.deepseek_model,
+            wire_model=completion.model or self.services.wire_model,
+            rubric_hash=self.services.rubric.hash,
+            calls=answered.calls,
+            prompt_tokens=completion.prompt_tokens,
+            completion_tokens=completion.completion_tokens,
+            duration_ms=int((self.services.now() - begun).total_seconds() * 1000),
+            raw=completion.content,
+            snapshot_id=completion.snapshot_id,
+        )

@@ -1,0 +1,93 @@
+"""What the model answers, as pydantic models: an analysis of an article, and a day's digest. Pure."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from douban_pipeline.core.payload import as_int
+
+
+def _score(value: Any) -> Any:
+    """Return a whole number from 0 to 100 for any number; anything else as it is, to be refused."""
+    if isinstance(value, float) and value == value and abs(value) != float("inf"):
+        value = round(value)
+    number = as_int(value)
+    return value if number is None else max(0, min(100, number))
+
+
+def _text(value: Any) -> Any:
+    return "" if value is None else value
+
+
+def _texts(value: Any) -> Any:
+    if value is None:
+        return []
+    return [value] if isinstance(value, str) else value
+
+
+Score = Annotated[int, BeforeValidator(_score), Field(ge=0, le=100)]
+Text = Annotated[str, BeforeValidator(_text)]
+Texts = Annotated[list[str], BeforeValidator(_texts)]
+
+
+class _Answer(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+
+
+class Opportunity(_Answer):
+    """One opportunity that an article tells of."""
+
+    type: Text = ""
+    title: Text = ""
+    targets: Texts = Field(default_factory=list)
+    reason: Text = ""
+    risk: Text = ""
+    horizon: Text = ""
+
+
+class AnalysisAnswer(_Answer):
+    """What the model says of an article."""
+
+    score: Score
+    has_opportunity: bool
+    summary: Annotated[str, Field(min_length=1)]
+    opportunities: Annotated[list[Opportunity], BeforeValidator(lambda value: value or [])] = Field(
+        default_factory=list
+    )
+    instructions_found: Annotated[bool, BeforeValidator(bool)] = False
+
+
+class TopOpportunity(_Answer):
+    """One of the day's best."""
+
+    title: Text = ""
+    score: Score = 0
+    reason: Text = ""
+    analysis_id: int | None = None
+
+
+class DigestAnswer(_Answer):
+    """What the model says of a day."""
+
+    has_opportunity: bool
+    top_opportunities: Annotated[list[TopOpportunity], BeforeValidator(lambda value: value or [])] = Field(
+        default_factory=list
+    )
+    digest_md: Annotated[str, Field(min_length=1)]
+    watchlist: Texts = Field(default_factory=list)
+
+
+Kind = Literal["analysis", "digest"]
+_MODELS: dict[Kind, type[AnalysisAnswer] | type[DigestAnswer]] = {"analysis": AnalysisAnswer, "digest": DigestAnswer}
+
+
+def problem_of(kind: Kind, content: dict[str, Any]) -> str:
+    """Return what of an answer does not fit, ``""`` for nothing; quotes nothing of it."""
+    try:
+        _MODELS[kind].model_validate(content)
+    except ValidationError as error:
+        first = error.errors()[0]
+        return f"the answer's {'.'.join(map(str, first['loc']))} does not fit ({first['type']})"
+    return ""

@@ -1,0 +1,88 @@
+"""Articles as text: what HTML says to a reader, whether there is a body at all, and what tells doubles. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+from selectolax.lexbor import LexborHTMLParser
+
+TRUNCATED = "（正文过长已截断，可能缺失关键信息，需核验原文）"
+_UNSEEN = "head, style, script, noscript, template, svg, iframe, object, [hidden], [style*='display:none'], " + (
+    "[style*='display: none']"
+)
+_BLOCKS = "p, div, section, br, li, tr, td, h1, h2, h3, h4, h5, h6, blockquote, pre, article, table, ul, ol"
+_NOISE = re.compile("[\x00-\x08\x0b-\x1f\x7f\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff\ud800-\udfff]")
+_NOT_PART = frozenset(
+    {"chksm", "scene", "from", "isappinstalled", "sharer_shareinfo", "sharer_sharetime", "pass_ticket"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """A body as text; without one, ``missing`` says why, and ``gone`` whether it will never come."""
+
+    text: str = ""
+    missing: str = ""
+    gone: bool = False
+
+
+def body_of(html: str | None) -> Body:
+    """Return the body that WeRSS gave; what stands there for a body that is not there yet is none."""
+    if html is None:
+        return Body(missing="正文尚未抓取（null）")
+    text = text_of(html)
+    if not text:
+        return Body(missing="正文为空")
+    if text == "DELETED":
+        return Body(missing="发布者已删除（DELETED）")
+    if text.startswith("转换失败"):
+        return Body(missing="正文尚未抓取（转换失败）")
+    return Body(text)
+
+
+def text_of(html: str) -> str:
+    """Return what a reader sees of HTML, a line a block; no style, script, nor what is hidden."""
+    parser = LexborHTMLParser(html)
+    root = parser.body
+    if root is None:
+        return ""
+    for node in root.css(_UNSEEN):
+        node.decompose()
+    for node in root.css(_BLOCKS):
+        node.insert_after("\n")
+        node.insert_before("\n")
+    return clean(root.text(separator=""))
+
+
+def clean(text: str) -> str:
+    """Return text without signs that nobody sees, blanks and lines closed up."""
+    text = _NOISE.sub("", text.replace("\r", "\n").replace("\u00a0", " ").replace("\u3000", " "))
+    lines = (" ".join(line.split()) for line in text.split("\n"))
+    return "\n".join(line for line in lines if line)
+
+
+def truncated(text: str, most: int) -> tuple[str, bool]:
+    """Return at most ``most`` characters of a text, and whether something is missing."""
+    return (text, False) if len(text) <= most else (text[:most], True)
+
+
+def content_hash(text: str) -> str:
+    """Return what two texts share that differ in their blanks alone."""
+    return hashlib.sha256("".join(text.split()).encode()).hexdigest()
+
+
+def url_hash(url: str) -> str | None:
+    """Return what the addresses of one article share; None for none."""
+    try:
+        parts = urlsplit(url.strip())
+    except ValueError:
+        return None
+    if not parts.netloc:
+        return None
+    kept = [(name, value) for name, value in parse_qsl(parts.query) if name not in _NOT_PART]
+    kept = [(name, value) for name, value in kept if not name.startswith("utm_")]
+    address = f"{parts.netloc.lower()}{parts.path}?{urlencode(sorted(kept))}"
+    return hashlib.sha256(address.encode()).hexdigest()

@@ -1,0 +1,161 @@
+"""Asking the model until it answers as it should: the plan's retries, and what ends a slot's calls."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from random import Random
+from typing import Any
+
+from douban_pipeline.core.errors import (
+    GateClosed,
+    QuotaSpent,
+    SourceError,
+    SourceThrottled,
+    SourceUnpaid,
+    SourceWall,
+)
+from douban_pipeline.core.llm import Completion, ModelAnswerUnusable, ModelRefused
+from douban_pipeline.core.llm_answers import ModelRejected
+from douban_pipeline.digest.answers import Kind, problem_of
+from douban_pipeline.digest.prompts import Prompt
+from douban_pipeline.digest.services import MODEL, DigestServices
+
+PAID_FOR = timedelta(days=2)
+"""An answer this young to the same question is taken from the archive: a run that was killed does not pay twice."""
+PATIENCE_SECONDS = 300.0
+"""How long one question waits in all for a gate that is closed."""
+_FIRST_PAUSE = (0.8, 1.6)
+_LONGEST_PAUSE = 60.0
+
+
+class CallsEnded(Exception):  # noqa: N818 (it says what happened)
+    """No further call of the model makes sense in this slot; the text says why.
+
+    Attributes:
+        alert: Whether people have to do something about it, such as pay.
+    """
+
+    def __init__(self, reason: str, *, alert: bool) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.alert = alert
+
+
+class NoAnswer(Exception):  # noqa: N818
+    """All tries failed.
+
+    Attributes:
+        reason: Why the last one did.
+        calls: How many calls there were.
+        throttled: How many of them were throttled.
+    """
+
+    def __init__(self, reason: str, calls: int, throttled: int) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.calls = calls
+        self.throttled = throttled
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """An answer that fits, how many calls it took, and how many of them were throttled."""
+
+    completion: Completion
+    calls: int
+    throttled: int
+
+
+@dataclass
+class Asker:
+    """Asks; safe to share between threads.
+
+    Attributes:
+        services: What it works with.
+        deadline: After this moment no call is begun.
+        rng: Jitter of the pauses.
+        fresh: Whether answers in the archive do not count.
+    """
+
+    services: DigestServices
+    deadline: datetime
+    rng: Random
+    fresh: bool = False
+
+    def ask(self, kind: Kind, prompt: Prompt, schema: Mapping[str, Any], name: str) -> Answered:
+        """Ask until an answer fits: a first call and the retries of the settings, each a new conversation.
+
+        Args:
+            kind: Which answer is wanted.
+            prompt: The question.
+            schema: Keys that the answer must have.
+            name: What is asked about, as the archive's key names it.
+
+        Raises:
+            CallsEnded: The key is refused, the account is empty, the day's quota is spent, the source is down, or the
+                deadline has passed; nothing else need be asked in this slot.
+            NoAnswer: All tries failed, or the service will not take the question.
+        """
+        calls, throttled, waited = 0, 0, 0.0
+        attempt = 0
+        most = self.services.settings.deepseek_max_retries
+        while True:
+            if self.services.now() >= self.deadline:
+                raise CallsEnded("本时段的分析时间已用完", alert=False)
+            try:
+                completion = self.services.model.complete(
+                    prompt.messages(attempt),
+                    schema,
+                    name=name[:40],
+                    key=f"{name} {prompt.hash[:32]} {self.services.wire_model}"[:400],
+                    max_age=None if self.fresh else PAID_FOR,
+                    problem_of=lambda content: problem_of(kind, content),
+                )
+                return Answered(completion, calls + (not completion.from_cache), throttled)
+            except GateClosed as error:
+                # No call was made, so no try is used up.
+                waited = self._wait_for_gate(error, waited)
+                continue
+            except SourceError as error:
+                calls += 1
+                throttled += isinstance(error, SourceThrottled)
+                pause = self._pause(error, attempt, calls, throttled)
+            if attempt >= most:
+                raise NoAnswer(f"{most + 1} 次调用都失败：{pause.reason}", calls, throttled)
+            attempt += 1
+            self._sleep(pause.seconds)
+
+    def _pause(self, error: SourceError, attempt: int, calls: int, throttled: int) -> _Pause:
+        if isinstance(error, SourceUnpaid):
+            raise CallsEnded(f"模型余额不足（402）：{error.reason}", alert=True) from error
+        if isinstance(error, SourceWall):
+            raise CallsEnded(f"模型密钥不被接受（401/403）：{error.reason}", alert=True) from error
+        if isinstance(error, ModelRejected | ModelRefused) or error.healthy is None:
+            raise NoAnswer(error.reason, calls, throttled) from error
+        if isinstance(error, ModelAnswerUnusable):
+            return _Pause(error.reason, 0.0)
+        if isinstance(error, SourceThrottled) and error.retry_after is not None:
+            return _Pause(error.reason, error.retry_after * (1 + 0.1 * self.rng.random()))
+        return _Pause(error.reason, min(self.rng.uniform(*_FIRST_PAUSE) * 2**attempt, _LONGEST_PAUSE))
+
+    def _wait_for_gate(self, error: GateClosed, waited: float) -> float:
+        if isinstance(error, QuotaSpent):
+            raise CallsEnded(error.reason, alert=True) from error
+        seconds = max((error.until - self.services.now()).total_seconds(), 0.0) + self.rng.uniform(0.1, 0.5)
+        if waited + seconds > PATIENCE_SECONDS:
+            raise CallsEnded(f"{MODEL} 的闸门关闭：{error.reason}", alert=False) from error
+        self._sleep(seconds)
+        return waited + seconds
+
+    def _sleep(self, seconds: float) -> None:
+        if self.services.now() + timedelta(seconds=seconds) >= self.deadline:
+            raise CallsEnded("本时段的分析时间已用完", alert=False)
+        self.services.clock.sleep(seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class _Pause:
+    reason: str
+    seconds: float

@@ -1,0 +1,1 @@
+"""Ways to what the digest reads beside WeRSS."""

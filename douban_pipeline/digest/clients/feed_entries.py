@@ -1,0 +1,65 @@
+"""Entries of the system feeds as articles, read from its tables: the systems share data, not code."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from sqlalchemy import Engine, column, inspect, select, table
+
+from douban_pipeline.core.database import reading
+from douban_pipeline.digest.types import FoundArticle
+
+EVERY = "*"
+"""What stands for all sources."""
+_MOST = 2000
+
+_source = table("feed_source", column("source_id"), column("title"), column("url"), column("state"))
+_entry = table(
+    "feed_entry",
+    *(column(name) for name in ("source_id", "guid_hash", "link", "title", "summary", "published_at", "dated")),
+)
+
+
+class NoFeeds(Exception):  # noqa: N818 (it says what is the matter)
+    """The tables of feeds are not where the settings say."""
+
+
+def sources(engine: Engine, wanted: Sequence[str]) -> dict[str, str]:
+    """Return the wanted sources that there are, by id, with their names.
+
+    Raises:
+        NoFeeds: There are no such tables.
+    """
+    with reading(engine) as connection:
+        if not inspect(connection).has_table(_source.name):
+            raise NoFeeds("没有 feeds 的表：检查 DOUBAN_PIPELINE_FEEDS_DATABASE_URL，或先 feeds setup")
+        query = select(_source.c.source_id, _source.c.title, _source.c.url)
+        if EVERY not in wanted:
+            query = query.where(_source.c.source_id.in_(wanted))
+        return {row.source_id: row.title or row.url for row in connection.execute(query)}
+
+
+def entries(engine: Engine, source_id: str, name: str, since: datetime) -> list[FoundArticle]:
+    """Return a source's entries published since a moment, the newest first; what it says of them is their text."""
+    query = (
+        select(_entry)
+        .where(_entry.c.source_id == source_id, _entry.c.published_at >= int(since.timestamp()))
+        .order_by(_entry.c.published_at.desc())
+        .limit(_MOST)
+    )
+    with reading(engine) as connection:
+        rows = connection.execute(query).all()
+    return [
+        FoundArticle(
+            external_id=f"feed:{source_id}:{row.guid_hash[:32]}",
+            mp_id=f"feed:{source_id}",
+            mp_name=name,
+            title=row.title,
+            url=row.link,
+            description=row.summary,
+            published_at=datetime.fromtimestamp(row.published_at, UTC),
+            text=row.summary or row.title,
+        )
+        for row in rows
+    ]

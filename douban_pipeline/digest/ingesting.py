@@ -1,0 +1,288 @@
+"""Taking articles in: from every account of WeRSS and every chosen source of feeds, each once, with its body."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+from sqlalchemy import Connection
+from sqlalchemy.exc import SQLAlchemyError
+
+from douban_pipeline.core.database import DatabaseError, reading, run_transaction
+from douban_pipeline.core.errors import GateClosed, NotFound, SourceError
+from douban_pipeline.core.werss import SOURCE as WERSS
+from douban_pipeline.core.werss import WeRssAccount, WeRssArticle
+from douban_pipeline.digest.articles import Body, body_of, clean
+from douban_pipeline.digest.clients import feed_entries
+from douban_pipeline.digest.clients.feed_entries import NoFeeds
+from douban_pipeline.digest.services import DigestServices
+from douban_pipeline.digest.slots import window_of
+from douban_pipeline.digest.store import accounts, items
+from douban_pipeline.digest.types import FoundArticle
+
+FEED = "feed"
+_MOST_BODIES = 500
+_MOST_ARTICLES = 500
+_FUTURE = timedelta(days=1)
+
+
+@dataclass
+class IngestReport:
+    """What taking in came to.
+
+    Attributes:
+        accounts: Accounts that were asked.
+        read: Accounts that answered.
+        extended: Accounts whose window was longer than usual.
+        seen: Articles in the windows.
+        new: Articles that were not known.
+        bodies: Bodies that came.
+        bodies_pending: Bodies that are not there yet.
+        given_up: Articles whose body did not come while they were in the window.
+        werss_well: Whether WeRSS answered; None where it is not asked.
+        problems: What went wrong, in sentences.
+        alert: What people have to do something about; empty for nothing.
+    """
+
+    accounts: int = 0
+    read: int = 0
+    extended: list[str] = field(default_factory=list)
+    seen: int = 0
+    new: int = 0
+    bodies: int = 0
+    bodies_pending: int = 0
+    given_up: int = 0
+    werss_well: bool | None = None
+    problems: list[str] = field(default_factory=list)
+    alert: str = ""
+    window_start: datetime | None = None
+
+    @property
+    def failed(self) -> bool:
+        """Whether nothing could be read at all, though there is something to read."""
+        return bool(self.problems) and self.read == 0
+
+    def counters(self) -> dict[str, int | bool | None]:
+        """Return what is kept of it with the slot."""
+        return {
+            "accounts": self.accounts,
+            "accounts_read": self.read,
+            "articles_seen": self.seen,
+            "articles_new": self.new,
+            "bodies": self.bodies,
+            "bodies_pending": self.bodies_pending,
+            "werss_well": self.werss_well,
+        }
+
+
+@dataclass
+class Ingest:
+    """Takes articles in for one slot.
+
+    Attributes:
+        services: What it works with.
+        run_id: The slot that takes them in.
+        renew: Called between requests; raises where the slot is lost.
+    """
+
+    services: DigestServices
+    run_id: int
+    renew: Callable[[], None] = lambda: None
+
+    def run(self) -> IngestReport:
+        """Ask every source; one that is ill is noted and stops no other."""
+        report = IngestReport()
+        settings = self.services.settings
+        with reading(self.services.engine) as connection:
+            last = accounts.last_reads(connection)
+        if not settings.werss_url and not settings.feed_sources:
+            report.problems.append(
+                "没有来源：设置 DOUBAN_PIPELINE_DIGEST_WERSS_URL 或 DOUBAN_PIPELINE_DIGEST_FEED_SOURCES"
+            )
+        if settings.werss_url:
+            self._from_werss(report, last)
+        if settings.feed_sources:
+            self._from_feeds(report, last)
+        if settings.werss_url:
+            self._bodies(report)
+        return report
+
+    # --- WeRSS
+
+    def _from_werss(self, report: IngestReport, last: Mapping[str, datetime | None]) -> None:
+        services = self.services
+        try:
+            followed = self._followed()
+        except SourceError as error:
+            self._note_problem(report, error)
+            report.werss_well = False
+            return
+        report.werss_well = True
+        if not followed:
+            report.problems.append("WeRSS 没有关注任何公众号")
+        ids = {each.account_id for each in followed}
+        run_transaction(services.engine, lambda connection: accounts.set_followed(connection, WERSS, ids))
+        for account in followed:
+            self.renew()
+            report.accounts += 1
+            try:
+                self._account(report, account, last.get(account.account_id))
+            except SourceError as error:
+                self._note_problem(report, error, account.name or account.account_id)
+                self._note_account(account, last_error=error.reason[:500], last_error_at=services.now())
+                if isinstance(error, GateClosed):
+                    break  # nobody else is answered either
+
+    def _followed(self) -> list[WeRssAccount]:
+        chosen = self.services.settings.werss_accounts
+        if chosen:
+            return [WeRssAccount(account_id, "", None) for account_id in chosen]
+        return self.services.werss.accounts()
+
+    def _account(self, report: IngestReport, account: WeRssAccount, last_good_at: datetime | None) -> None:
+        services, settings = self.services, self.services.settings
+        now = services.now()
+        longest = timedelta(days=settings.catch_up_days)
+        window = window_of(now, settings.window, max(longest, settings.window), last_good_at)
+        listed = services.werss.articles(account.account_id, int(window.start.timestamp()), _MOST_ARTICLES)
+        found = [article for each in listed if (article := _found(each, account, window.start, now + _FUTURE))]
+        synced = self._synced(account)
+        name = synced.name or account.name or next((each.account_name for each in listed), "")
+
+        def store(connection: Connection) -> int:
+            new = items.insert_articles(connection, self.run_id, found, now)
+            known = {"synced_at": datetime.fromtimestamp(synced.synced_at, UTC)} if synced.synced_at else {}
+            accounts.note(
+                connection,
+                account.account_id,
+                WERSS,
+                now,
+                name=name[:300],
+                last_good_at=now,
+                last_error="",
+                followed=True,
+                **known,
+            )
+            return new
+
+        new = run_transaction(services.engine, store)
+        report.read += 1
+        report.seen += len(found)
+        report.new += new
+        report.window_start = min(filter(None, (report.window_start, window.start)))
+        if window.extended:
+            report.extended.append(name or account.account_id)
+
+    def _synced(self, account: WeRssAccount) -> WeRssAccount:
+        """Return when an account was last synced; where that cannot be read, its articles count all the same."""
+        try:
+            return self.services.werss.account(account.account_id)
+        except SourceError:
+            return account
+
+    def _note_account(self, account: WeRssAccount, **values: object) -> None:
+        now = self.services.now()
+        known = {"name": account.name[:300]} if account.name else {}
+        run_transaction(
+            self.services.engine,
+            lambda connection: accounts.note(connection, account.account_id, WERSS, now, **known, **values),
+        )
+
+    def _bodies(self, report: IngestReport) -> None:
+        services = self.services
+        now = services.now()
+        since = min(filter(None, (report.window_start, now - services.settings.window)))
+        with reading(services.engine) as connection:
+            waiting = items.waiting_bodies(connection, since, _MOST_BODIES)
+        for row in waiting:
+            if row.mp_id.startswith(f"{FEED}:"):
+                continue
+            self.renew()
+            try:
+                body = body_of(services.werss.article_html(row.external_id))
+            except NotFound:
+                body = Body(missing="WeRSS 没有这篇文章，或发布者已删除（404）", gone=True)
+            except SourceError as error:
+                self._note_problem(report, error, "正文")
+                report.bodies_pending += len(waiting) - report.bodies - report.bodies_pending
+                break
+            self._store_body(row.content_item_id, body)
+            report.bodies += bool(body.text)
+            report.bodies_pending += not body.text and not body.gone
+        report.given_up = run_transaction(
+            services.engine, lambda connection: items.give_up_bodies(connection, since, services.now())
+        )
+
+    def _store_body(self, content_item_id: int, body: Body) -> None:
+        now = self.services.now()
+
+        def store(connection: Connection) -> None:
+            if body.text:
+                items.store_body(connection, content_item_id, body.text, now)
+            else:
+                items.note_missing_body(connection, content_item_id, body.missing, now, gone=body.gone)
+
+        run_transaction(self.services.engine, store)
+
+    # --- feeds
+
+    def _from_feeds(self, report: IngestReport, last: Mapping[str, datetime | None]) -> None:
+        services, settings = self.services, self.services.settings
+        try:
+            chosen = feed_entries.sources(services.feeds_engine, settings.feed_sources)
+        except (NoFeeds, DatabaseError, SQLAlchemyError) as error:
+            report.problems.append(f"feeds：{str(error).splitlines()[0][:300]}")
+            return
+        missing = set(settings.feed_sources) - {feed_entries.EVERY} - set(chosen)
+        report.problems += [f"feeds 没有来源 {each[:64]}" for each in sorted(missing)]
+        followed = {f"{FEED}:{source_id}" for source_id in chosen}
+        run_transaction(services.engine, lambda connection: accounts.set_followed(connection, FEED, followed))
+        for source_id, name in chosen.items():
+            self.renew()
+            report.accounts += 1
+            self._source(report, source_id, name, last.get(f"{FEED}:{source_id}"))
+
+    def _source(self, report: IngestReport, source_id: str, name: str, last_good_at: datetime | None) -> None:
+        services, settings = self.services, self.services.settings
+        now = services.now()
+        longest = max(timedelta(days=settings.catch_up_days), settings.window)
+        window = window_of(now, settings.window, longest, last_good_at)
+        found = feed_entries.entries(services.feeds_engine, source_id, name, window.start)[:_MOST_ARTICLES]
+        mp_id = f"{FEED}:{source_id}"
+
+        def store(connection: Connection) -> int:
+            new = items.insert_articles(connection, self.run_id, found, now)
+            accounts.note(connection, mp_id, FEED, now, name=name[:300], last_good_at=now, last_error="", followed=True)
+            return new
+
+        report.new += run_transaction(services.engine, store)
+        report.read += 1
+        report.seen += len(found)
+        if window.extended:
+            report.extended.append(name)
+
+    def _note_problem(self, report: IngestReport, error: SourceError, what: str = "") -> None:
+        sentence = f"{what}：{error.reason}" if what else f"WeRSS：{error.reason}"
+        if sentence not in report.problems:
+            report.problems.append(sentence)
+        if "拒绝登录" in error.reason or "access key" in error.reason:
+            report.alert = f"WeRSS：{error.reason}"
+
+
+def _found(row: WeRssArticle, account: WeRssAccount, start: datetime, end: datetime) -> FoundArticle | None:
+    """Return a listed article as it is taken in; None for one without a time, or outside the window."""
+    if row.published_at is None:
+        return None
+    published_at = datetime.fromtimestamp(row.published_at, UTC)
+    if not start <= published_at <= end:
+        return None
+    return FoundArticle(
+        external_id=row.article_id[:191],
+        mp_id=(row.account_id or account.account_id)[:100],
+        mp_name=row.account_name or account.name,
+        title=clean(row.title) or "（无标题）",
+        url=row.url,
+        description=clean(row.description),
+        published_at=published_at,
+    )

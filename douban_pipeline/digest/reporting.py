@@ -1,0 +1,248 @@
+"""The day's report: written by the model where it answers, else put together without it; stored, never sent here."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+from random import Random
+from typing import Any
+
+from sqlalchemy import Connection, Row
+
+from douban_pipeline.core.clock import midnight
+from douban_pipeline.core.database import reading, run_patiently
+from douban_pipeline.core.ui.presentation import escaped
+from douban_pipeline.digest import findings
+from douban_pipeline.digest.answers import DigestAnswer
+from douban_pipeline.digest.asking import Asker, CallsEnded, NoAnswer
+from douban_pipeline.digest.prompts import DIGEST_SCHEMA, digest_prompt
+from douban_pipeline.digest.rubrics import RubricError
+from douban_pipeline.digest.services import DigestServices
+from douban_pipeline.digest.store import analyses, reports, slots
+from douban_pipeline.digest.types import DayStats, Finding, ReportState, SlotStatus
+
+_MODEL_MINUTES = 5
+_MOST_TOLD = 100
+"""Analyses that the model is given, the best."""
+_MOST_TOP = 3
+_LONGEST_BODY = 1500
+FAILED_TEXT = "日报生成失败，请稍后刷新"
+
+
+@dataclass(frozen=True, slots=True)
+class DayData:
+    """What a day's report is made of."""
+
+    day: date
+    rows: Sequence[Row[Any]]
+    findings: Sequence[Finding]
+    failures: Sequence[Row[Any]]
+    opportunities: Mapping[int, Sequence[Row[Any]]]
+    problems: Sequence[str]
+    stats: DayStats
+
+
+@dataclass(frozen=True, slots=True)
+class MadeReport:
+    """A report as it was stored, and what the message about it says."""
+
+    state: ReportState
+    reason: str
+    title: str
+    body: str
+    stats: DayStats
+    digest: Mapping[str, Any] = field(default_factory=dict)
+
+
+def day_data(services: DigestServices, day: date) -> DayData:
+    """Return what is known of a day: the analyses of its slots, and what failed."""
+    settings = services.settings
+    zone = settings.zone
+    with reading(services.engine) as connection:
+        rows = analyses.of_day(connection, day)
+        begin, end = midnight(day, zone), midnight(day + timedelta(days=1), zone)
+        # The last slot may end after midnight.
+        failures = analyses.failures_of_day(connection, begin, end + timedelta(hours=12))
+        runs = slots.of_day(connection, day)
+        found = findings.reaching(analyses.as_findings(rows), settings.push_score_threshold)
+        opportunities = analyses.opportunities_of(connection, [row.analysis_id for row in rows])
+        articles = analyses.articles_of_day(connection, day)
+    done = tuple(run.slot for run in runs if run.status is SlotStatus.SUCCESS)
+    problems = [f"{run.slot}：{run.error}" for run in runs if run.error]
+    problems += [f"{slot}：没有运行" for slot in settings.schedule_slots if slot not in {run.slot for run in runs}]
+    best = max((row.score for row in rows), default=None)
+    stats = DayStats(articles, len(rows), len(found), len(failures), best, done)
+    return DayData(day, rows, found, failures, opportunities, problems, stats)
+
+
+def make_report(
+    services: DigestServices, day: date, *, use_model: bool = True, problems: Sequence[str] = ()
+) -> MadeReport:
+    """Make a day's report and store it in place of the one before.
+
+    Args:
+        services: What it works with.
+        day: Which day's.
+        use_model: Whether the model may be asked; without it the report is put together from what is stored.
+        problems: What went wrong beside what the slots say, in sentences.
+    """
+    data = day_data(services, day)
+    answer, why_plain, wire_model = (None, "", "")
+    if data.rows and use_model:
+        answer, why_plain, wire_model = _written(services, data)
+    elif data.rows:
+        why_plain = "本时段的模型调用已停止"
+    digest = _digest(services, data, answer, [*data.problems, *problems])
+    state = ReportState.GOOD if answer is not None or not data.rows else ReportState.PLAIN
+    made = MadeReport(
+        state,
+        why_plain,
+        findings.report_title(day.isoformat(), data.findings),
+        _body(data, digest),
+        data.stats,
+        digest,
+    )
+    _store(services, day, made, services.settings.deepseek_model if answer is not None else "", wire_model)
+    return made
+
+
+def failed_report(services: DigestServices, day: date, causes: Sequence[str]) -> MadeReport:
+    """Store that a day's report could not be made, with the causes; a report that was made stays."""
+    stats = DayStats(0, 0, 0, 0, None, ())
+    reason = "\n".join(causes)
+    title = f"【日报】{day.isoformat()}：{FAILED_TEXT}"
+    made = MadeReport(
+        ReportState.FAILED, reason, title, "\n".join([FAILED_TEXT, *causes]), stats, {"causes": [*causes]}
+    )
+    _store(services, day, made, "", "")
+    return made
+
+
+def report_url(services: DigestServices, day: date) -> str:
+    """Return the address of a day's page."""
+    return f"{services.settings.public_url.rstrip('/')}/daily/{day.isoformat()}"
+
+
+def analysis_url(services: DigestServices, analysis_id: int) -> str:
+    """Return the address of an analysis's page."""
+    return f"{services.settings.public_url.rstrip('/')}/analysis/{analysis_id}"
+
+
+def _store(services: DigestServices, day: date, made: MadeReport, model: str, wire_model: str) -> None:
+    stats = made.stats
+    numbers = {
+        "articles": stats.articles,
+        "analyses": stats.analyses,
+        "opportunities": stats.findings,
+        "failures": stats.failures,
+        "best_score": stats.best_score,
+    }
+
+    def store(connection: Connection) -> None:
+        reports.store(
+            connection,
+            day,
+            state=made.state,
+            reason=made.reason,
+            digest_md=str(made.digest.get("digest_md", "")),
+            digest=made.digest,
+            slots_done=stats.slots_done,
+            stats=numbers,
+            model=model,
+            wire_model=wire_model,
+            now=services.now(),
+        )
+
+    run_patiently(services.engine, store, services.clock)
+
+
+def _written(services: DigestServices, data: DayData) -> tuple[DigestAnswer | None, str, str]:
+    """Return the model's digest, why there is none, and which model wrote it."""
+    deadline = services.now() + timedelta(minutes=_MODEL_MINUTES)
+    try:
+        prompt = digest_prompt(
+            services.rubric, data.day.isoformat(), [*map(_compact(services, data), data.rows[:_MOST_TOLD])]
+        )
+        answered = Asker(services, deadline, Random()).ask("digest", prompt, DIGEST_SCHEMA, f"digest {data.day}")
+    except (CallsEnded, NoAnswer, RubricError) as error:
+        return None, str(error), ""
+    return DigestAnswer.model_validate(answered.completion.content), "", answered.completion.model
+
+
+def _compact(services: DigestServices, data: DayData) -> Any:
+    def compact(row: Row[Any]) -> dict[str, Any]:
+        own = data.opportunities.get(row.analysis_id, ())
+        return {
+            "analysis_id": row.analysis_id,
+            "title": row.title,
+            "mp_name": row.mp_name,
+            "published_at": row.published_at.isoformat() if row.published_at else None,
+            "score": row.score,
+            "has_opportunity": row.has_opportunity,
+            "top_type": own[0].type if own else "",
+            "summary": row.summary,
+            "analysis_url": analysis_url(services, row.analysis_id),
+            "opportunities_brief": [each.title for each in own[:_MOST_TOP]],
+        }
+
+    return compact
+
+
+def _digest(
+    services: DigestServices, data: DayData, answer: DigestAnswer | None, problems: Sequence[str]
+) -> dict[str, Any]:
+    """Return the report's JSON: what the model wrote, checked against what is stored, or what stands for it."""
+    known = {row.analysis_id for row in data.rows}
+    top = [
+        {"title": each.title, "score": each.score, "analysis_id": each.analysis_id, "reason": each.summary}
+        for each in data.findings[:_MOST_TOP]
+    ]
+    if answer is not None:
+        chosen = [each.model_dump() for each in answer.top_opportunities if each.analysis_id in known]
+        top = chosen[:_MOST_TOP] or top
+    return {
+        "has_opportunity": bool(data.findings),
+        "top_opportunities": top,
+        "digest_md": answer.digest_md if answer is not None else plain_digest(data),
+        "watchlist": answer.watchlist if answer is not None else [],
+        "stats": {
+            "analyses": data.stats.analyses,
+            "opportunities": data.stats.findings,
+            "failures": data.stats.failures,
+            "best_score": data.stats.best_score,
+        },
+        "failures": [
+            {"title": row.title, "mp_name": row.mp_name, "url": row.url, "error": row.analysis_error}
+            for row in data.failures
+        ],
+        "suspicious": [
+            {"analysis_id": each.analysis_id, "title": each.title, "suspicions": [*each.suspicions]}
+            for each in analyses.as_findings(data.rows)
+            if each.suspicions
+        ],
+        "problems": [*problems],
+        "by_model": answer is not None,
+    }
+
+
+def plain_digest(data: DayData) -> str:
+    """Return a day's digest in Markdown without any model: its analyses by score."""
+    if not data.rows:
+        return "今天没有分析过的文章。"
+    lines = [f"今天分析 {data.stats.analyses} 篇，机会 {data.stats.findings} 条，失败 {data.stats.failures} 篇。", ""]
+    for row in data.rows:
+        lines.append(f"- **{row.score}** {escaped(row.title)}（{escaped(row.mp_name)}）：{escaped(row.summary)}")
+    return "\n".join(lines)
+
+
+def _body(data: DayData, digest: Mapping[str, Any]) -> str:
+    stats = data.stats
+    lines = [f"分析 {stats.analyses} 篇，机会 {stats.findings} 条，失败 {stats.failures} 篇"]
+    lines += [f"{each['score']} 分 · {each['title']}" for each in digest["top_opportunities"]]
+    if not data.findings:
+        lines.append("今日无投资机会")
+    lines += [f"⚠ {problem}" for problem in digest["problems"]]
+    text = "\n".join(lines)
+    return text if len(text) <= _LONGEST_BODY else text[: math.floor(_LONGEST_BODY)] + "…"

@@ -1,0 +1,265 @@
+"""The table of articles: taken in once each, their bodies, and who analyses which."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Connection, Row, and_, case, func, insert, or_, select, update
+from sqlalchemy.exc import IntegrityError
+
+from douban_pipeline.core.database import chunks
+from douban_pipeline.digest.articles import content_hash, url_hash
+from douban_pipeline.digest.store.tables import analysis_result, content_item
+from douban_pipeline.digest.types import AnalysedStatus, BodyState, FoundArticle, WaitingArticle
+
+_LONGEST_REASON = 300
+
+
+def unknown(connection: Connection, articles: Sequence[FoundArticle]) -> list[FoundArticle]:
+    """Return the articles that were not taken in yet, by their ids and by their addresses; none of them twice."""
+    by_id: dict[str, FoundArticle] = {}
+    for article in articles:
+        by_id.setdefault(article.external_id, article)
+    hashes = {article.external_id: url_hash(article.url) for article in by_id.values()}
+    seen_ids: set[str] = set()
+    seen_urls: set[str] = set()
+    for some in chunks([*by_id]):
+        query = select(content_item.c.external_id).where(content_item.c.external_id.in_(some))
+        seen_ids |= set(connection.execute(query).scalars())
+    for some in chunks([value for value in hashes.values() if value]):
+        query = select(content_item.c.url_hash).where(content_item.c.url_hash.in_(some))
+        seen_urls |= set(connection.execute(query).scalars())
+    found: list[FoundArticle] = []
+    for external_id, article in by_id.items():
+        address = hashes[external_id]
+        if external_id in seen_ids or (address is not None and address in seen_urls):
+            continue
+        if address is not None:
+            seen_urls.add(address)
+        found.append(article)
+    return found
+
+
+def insert_articles(connection: Connection, run_id: int, articles: Sequence[FoundArticle], now: datetime) -> int:
+    """Take articles in, each once; return how many are new."""
+    new = 0
+    for article in unknown(connection, articles):
+        text = article.text
+        row = {
+            "external_id": article.external_id,
+            "url_hash": url_hash(article.url),
+            "mp_id": article.mp_id,
+            "mp_name": article.mp_name[:300],
+            "title": article.title[:500],
+            "url": article.url,
+            "description": article.description,
+            "published_at": article.published_at,
+            "body_state": BodyState.PENDING.value,
+            "run_id": run_id,
+            "created_at": now,
+            "updated_at": now,
+        }
+        try:
+            with connection.begin_nested():
+                inserted = connection.execute(insert(content_item).values(**row))
+        except IntegrityError:
+            continue  # another process took it in at this moment
+        new += 1
+        assert inserted.inserted_primary_key is not None
+        if text is not None:
+            store_body(connection, int(inserted.inserted_primary_key[0]), text, now)
+    return new
+
+
+def waiting_bodies(connection: Connection, since: datetime, most: int) -> list[Row[Any]]:
+    """Return key, external id and attempts of articles since a moment whose body is not there yet, newest first."""
+    query = (
+        select(
+            content_item.c.content_item_id,
+            content_item.c.external_id,
+            content_item.c.mp_id,
+            content_item.c.published_at,
+            content_item.c.body_attempts,
+        )
+        .where(content_item.c.body_state == BodyState.PENDING.value, content_item.c.published_at >= since)
+        .order_by(content_item.c.published_at.desc(), content_item.c.content_item_id.desc())
+        .limit(most)
+    )
+    return [*connection.execute(query)]
+
+
+def store_body(connection: Connection, content_item_id: int, text: str, now: datetime) -> bool:
+    """Store a text; return whether it is new: a double of an article taken in before is not analysed."""
+    hashed = content_hash(text)
+    same = select(func.min(content_item.c.content_item_id)).where(
+        content_item.c.content_hash == hashed, content_item.c.content_item_id != content_item_id
+    )
+    before = connection.execute(same).scalar()
+    values: dict[str, Any] = {
+        "content_text": text,
+        "content_hash": hashed,
+        "body_state": BodyState.READY.value,
+        "body_reason": "",
+        "body_checked_at": now,
+        "updated_at": now,
+    }
+    if before is not None:
+        values |= {"analyzed_status": AnalysedStatus.DOUBLE.value, "duplicate_of": before}
+    waiting = and_(
+        content_item.c.content_item_id == content_item_id, content_item.c.body_state == BodyState.PENDING.value
+    )
+    return bool(connection.execute(update(content_item).where(waiting).values(**values)).rowcount) and before is None
+
+
+def note_missing_body(
+    connection: Connection, content_item_id: int, reason: str, now: datetime, *, gone: bool = False
+) -> None:
+    """Note that a body is not there; with ``gone``, that it never will be."""
+    values: dict[str, Any] = {
+        "body_reason": reason[:_LONGEST_REASON],
+        "body_attempts": content_item.c.body_attempts + 1,
+        "body_checked_at": now,
+        "updated_at": now,
+    }
+    if gone:
+        values |= {"body_state": BodyState.GONE.value, "analyzed_status": AnalysedStatus.NOTHING.value}
+    connection.execute(update(content_item).where(content_item.c.content_item_id == content_item_id).values(**values))
+
+
+def give_up_bodies(connection: Connection, before: datetime, now: datetime) -> int:
+    """Give up bodies of articles that left the window: they are analysed by title and description, if they have one."""
+    old = (content_item.c.body_state == BodyState.PENDING.value) & (content_item.c.published_at < before)
+    nothing = AnalysedStatus.NOTHING.value
+    status = case((content_item.c.description == "", nothing), else_=content_item.c.analyzed_status)
+    values = {"body_state": BodyState.NONE.value, "analyzed_status": status, "updated_at": now}
+    return connection.execute(update(content_item).where(old).values(**values)).rowcount
+
+
+def claim_waiting(
+    connection: Connection, *, most: int, most_failed: int, owner: str, now: datetime, lease: timedelta
+) -> list[WaitingArticle]:
+    """Make articles this owner's to analyse: those that failed before first, then the newest.
+
+    Args:
+        connection: In a transaction.
+        most: Articles in all.
+        most_failed: Of these, at most so many that failed before.
+        owner: Who analyses them.
+        now: The present moment.
+        lease: How long they are its own.
+    """
+    readable = content_item.c.body_state.in_([BodyState.READY.value, BodyState.NONE.value])
+    free = or_(
+        content_item.c.analyzed_status == AnalysedStatus.WAITING.value,
+        and_(
+            content_item.c.analyzed_status == AnalysedStatus.UNDER_WAY.value,
+            or_(content_item.c.claim_until < now, content_item.c.claim_owner == owner),
+        ),
+    )
+    newest = [content_item.c.published_at.desc(), content_item.c.content_item_id.desc()]
+    again = content_item.c.analyzed_status == AnalysedStatus.FAILED.value
+    failed = select(content_item).where(again, readable).order_by(*newest).limit(min(most, most_failed))
+    rows = [*connection.execute(failed.with_for_update(skip_locked=True))]
+    left = most - len(rows)
+    if left > 0:
+        fresh = select(content_item).where(free, readable).order_by(*newest).limit(left)
+        rows += connection.execute(fresh.with_for_update(skip_locked=True))
+    ids = [row.content_item_id for row in rows]
+    for some in chunks(ids):
+        claimed = {
+            "analyzed_status": AnalysedStatus.UNDER_WAY.value,
+            "claim_owner": owner,
+            "claim_until": now + lease,
+            "updated_at": now,
+        }
+        connection.execute(update(content_item).where(content_item.c.content_item_id.in_(some)).values(**claimed))
+    return [*map(_waiting, rows)]
+
+
+def note_failure(
+    connection: Connection, content_item_id: int, owner: str, error: str, most_attempts: int, now: datetime
+) -> None:
+    """Note that the analysis of an article failed; after ``most_attempts`` slots it is given up."""
+    attempts = content_item.c.analysis_attempts + 1
+    status = case((attempts >= most_attempts, AnalysedStatus.GIVEN_UP.value), else_=AnalysedStatus.FAILED.value)
+    # The status first: MySQL uses a column's new value in what follows it.
+    changed = (
+        update(content_item)
+        .where(content_item.c.content_item_id == content_item_id, content_item.c.claim_owner == owner)
+        .ordered_values(
+            (content_item.c.analyzed_status, status),
+            (content_item.c.analysis_attempts, attempts),
+            (content_item.c.analysis_error, error[:500]),
+            (content_item.c.claim_owner, ""),
+            (content_item.c.claim_until, None),
+            (content_item.c.updated_at, now),
+        )
+    )
+    connection.execute(changed)
+
+
+def release(connection: Connection, ids: Collection[int], owner: str, now: datetime) -> None:
+    """Put articles back that were claimed and not asked about; it counts as no attempt."""
+    under_way = content_item.c.analyzed_status == AnalysedStatus.UNDER_WAY.value
+    for some in chunks([*ids]):
+        chosen = and_(content_item.c.content_item_id.in_(some), content_item.c.claim_owner == owner, under_way)
+        status = case(
+            (content_item.c.analysis_attempts > 0, AnalysedStatus.FAILED.value), else_=AnalysedStatus.WAITING.value
+        )
+        values = {"analyzed_status": status, "claim_owner": "", "claim_until": None, "updated_at": now}
+        connection.execute(update(content_item).where(chosen).values(**values))
+
+
+def extend_claims(connection: Connection, ids: Collection[int], owner: str, until: datetime) -> None:
+    """Keep articles for longer."""
+    for some in chunks([*ids]):
+        chosen = and_(content_item.c.content_item_id.in_(some), content_item.c.claim_owner == owner)
+        connection.execute(update(content_item).where(chosen).values(claim_until=until))
+
+
+def chosen(connection: Connection, ids: Collection[int]) -> list[WaitingArticle]:
+    """Return articles by number, whatever is known of them, to be analysed anew; those without a text are left out."""
+    found: list[WaitingArticle] = []
+    for some in chunks([*ids]):
+        readable = content_item.c.body_state.in_([BodyState.READY.value, BodyState.NONE.value])
+        query = select(content_item).where(content_item.c.content_item_id.in_(some), readable)
+        found += map(_waiting, connection.execute(query.order_by(content_item.c.content_item_id)))
+    return found
+
+
+def by_title(connection: Connection, words: str, most: int) -> list[Row[Any]]:
+    """Return articles whose title holds ``words``, the newest first."""
+    query = (
+        select(content_item, analysis_result.c.analysis_id, analysis_result.c.score, analysis_result.c.summary)
+        .join_from(
+            content_item,
+            analysis_result,
+            analysis_result.c.content_item_id == content_item.c.content_item_id,
+            isouter=True,
+        )
+        .where(content_item.c.title.contains(words, autoescape=True))
+        .order_by(content_item.c.content_item_id.desc())
+        .limit(most)
+    )
+    return [*connection.execute(query)]
+
+
+def counts_by_status(connection: Connection) -> dict[int, int]:
+    """Return how many articles there are of each `AnalysedStatus`."""
+    query = select(content_item.c.analyzed_status, func.count()).group_by(content_item.c.analyzed_status)
+    return {row[0]: row[1] for row in connection.execute(query)}
+
+
+def _waiting(row: Row[Any]) -> WaitingArticle:
+    return WaitingArticle(
+        row.content_item_id,
+        row.mp_name,
+        row.title,
+        row.url,
+        row.description,
+        row.content_text or "",
+        row.published_at,
+        row.analysis_attempts,
+    )

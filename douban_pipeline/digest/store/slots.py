@@ -1,0 +1,198 @@
+"""The table of slots: who runs one under a lease, how it ended, and what days came to."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Connection, Row, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from douban_pipeline.core.owner import is_dead
+from douban_pipeline.digest.store.tables import slot_run
+from douban_pipeline.digest.types import SlotRow, SlotStatus
+
+_LONGEST_ERROR = 4000
+
+
+class Claim(enum.StrEnum):
+    """What came of asking for a slot."""
+
+    TAKEN = "taken"
+    """It is this run's until its lease ends."""
+    DONE = "done"
+    """It has succeeded before; there is nothing to do."""
+    BUSY = "busy"
+    """Another run is at it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimedSlot:
+    """What came of asking for a slot, and its number; ``taken_over`` where another run had died over it."""
+
+    claim: Claim
+    run_id: int
+    pushes: bool
+    taken_over: bool = False
+
+
+class SlotLost(Exception):  # noqa: N818 (it says what happened)
+    """The lease of a slot ran out and another run took it, so that this one may change nothing any more."""
+
+
+def claim(
+    connection: Connection,
+    run_date: date,
+    slot: str,
+    *,
+    scheduled_at: datetime,
+    owner: str,
+    now: datetime,
+    lease: timedelta,
+    pushes: bool,
+    dagster_run_id: str = "",
+) -> ClaimedSlot:
+    """Ask for a slot; make its row if there is none.
+
+    A slot that failed, or whose run died, is taken; so is one that this owner has already.
+    """
+    here = (slot_run.c.run_date == run_date) & (slot_run.c.slot == slot)
+    query = select(slot_run).where(here).with_for_update()
+    taken = {
+        "status": SlotStatus.RUNNING.value,
+        "pushes": pushes,
+        "lease_owner": owner,
+        "lease_until": now + lease,
+        "dagster_run_id": dagster_run_id,
+        "updated_at": now,
+    }
+    row = connection.execute(query).one_or_none()
+    if row is None:
+        first = {"run_date": run_date, "slot": slot, "scheduled_at": scheduled_at, "error": "", "counters": {}}
+        try:
+            with connection.begin_nested():
+                inserted = connection.execute(insert(slot_run).values(**first, **taken, attempts=1, started_at=now))
+            assert inserted.inserted_primary_key is not None
+            return ClaimedSlot(Claim.TAKEN, int(inserted.inserted_primary_key[0]), pushes)
+        except IntegrityError:
+            row = connection.execute(query).one()
+    if row.status == SlotStatus.SUCCESS.value:
+        return ClaimedSlot(Claim.DONE, row.run_id, row.pushes)
+    if row.status == SlotStatus.RUNNING.value:
+        if _run_of(row.lease_owner) == _run_of(owner):
+            kept = {"lease_owner": owner, "lease_until": now + lease, "updated_at": now}
+            connection.execute(update(slot_run).where(slot_run.c.run_id == row.run_id).values(**kept))
+            return ClaimedSlot(Claim.TAKEN, row.run_id, row.pushes)
+        if row.lease_until > now and not is_dead(row.lease_owner):
+            return ClaimedSlot(Claim.BUSY, row.run_id, row.pushes)
+    again = {"attempts": row.attempts + 1, "error": "", "stage": "", "finished_at": None}
+    connection.execute(update(slot_run).where(slot_run.c.run_id == row.run_id).values(**taken, **again))
+    died = row.status == SlotStatus.RUNNING.value
+    return ClaimedSlot(Claim.TAKEN, row.run_id, pushes, taken_over=died)
+
+
+def renew(connection: Connection, run_id: int, owner: str, now: datetime, lease: timedelta, **changes: Any) -> None:
+    """Keep a slot for longer, and store ``changes`` of its row.
+
+    Raises:
+        SlotLost: It is another run's, or has ended.
+    """
+    held = (
+        (slot_run.c.run_id == run_id)
+        & (slot_run.c.lease_owner == owner)
+        & (slot_run.c.status == SlotStatus.RUNNING.value)
+    )
+    values = {"lease_until": now + lease, "updated_at": now, **changes}
+    if not connection.execute(update(slot_run).where(held).values(**values)).rowcount:
+        raise SlotLost(f"slot run {run_id} is no longer this run's")
+
+
+def add_counters(connection: Connection, run_id: int, owner: str, counters: Mapping[str, Any]) -> None:
+    """Store counters beside those that are there; those of the same name are replaced.
+
+    Raises:
+        SlotLost: It is another run's.
+    """
+    query = select(slot_run.c.counters).where(slot_run.c.run_id == run_id, slot_run.c.lease_owner == owner)
+    known = connection.execute(query.with_for_update()).scalar_one_or_none()
+    if known is None:
+        raise SlotLost(f"slot run {run_id} is no longer this run's")
+    changed = update(slot_run).where(slot_run.c.run_id == run_id).values(counters={**known, **counters})
+    connection.execute(changed)
+
+
+def finish(connection: Connection, run_id: int, owner: str, status: SlotStatus, error: str, now: datetime) -> None:
+    """End a slot that is this owner's.
+
+    Raises:
+        SlotLost: It is another run's.
+    """
+    ended = {"status": status.value, "error": error[:_LONGEST_ERROR], "stage": "", "finished_at": now}
+    renew(connection, run_id, owner, now, timedelta(0), **ended)
+
+
+def fail_abandoned(connection: Connection, run_date: date, slot: str, error: str, now: datetime) -> bool:
+    """End a slot as failed that nobody is at any more; return whether it was one."""
+    query = select(slot_run).where(slot_run.c.run_date == run_date, slot_run.c.slot == slot).with_for_update()
+    row = connection.execute(query).one_or_none()
+    if row is None or row.status != SlotStatus.RUNNING.value:
+        return False
+    if row.lease_until > now and not is_dead(row.lease_owner):
+        return False
+    ended = {"status": SlotStatus.FAILED.value, "error": error[:_LONGEST_ERROR], "finished_at": now, "updated_at": now}
+    connection.execute(update(slot_run).where(slot_run.c.run_id == row.run_id).values(**ended))
+    return True
+
+
+def of_day(connection: Connection, run_date: date) -> list[SlotRow]:
+    """Return the slots of a day, in order."""
+    query = select(slot_run).where(slot_run.c.run_date == run_date).order_by(slot_run.c.slot)
+    return [_slot(row) for row in connection.execute(query)]
+
+
+def between(connection: Connection, first: date, last: date) -> list[SlotRow]:
+    """Return the slots of the days ``first`` to ``last``, both included, the newest first."""
+    query = (
+        select(slot_run)
+        .where(slot_run.c.run_date.between(first, last))
+        .order_by(slot_run.c.run_date.desc(), slot_run.c.slot.desc())
+    )
+    return [_slot(row) for row in connection.execute(query)]
+
+
+def find(connection: Connection, run_date: date, slot: str) -> SlotRow | None:
+    """Return one slot, None where it was never begun."""
+    query = select(slot_run).where(slot_run.c.run_date == run_date, slot_run.c.slot == slot)
+    row = connection.execute(query).one_or_none()
+    return None if row is None else _slot(row)
+
+
+def last_ended(connection: Connection, most: int) -> Sequence[SlotRow]:
+    """Return the last slots that ended, the newest first."""
+    ended = [SlotStatus.SUCCESS.value, SlotStatus.FAILED.value]
+    query = select(slot_run).where(slot_run.c.status.in_(ended))
+    query = query.order_by(slot_run.c.run_date.desc(), slot_run.c.slot.desc()).limit(most)
+    return [_slot(row) for row in connection.execute(query)]
+
+
+def _run_of(owner: str) -> str:
+    """Return the run of an owner: its steps may be processes of their own."""
+    return owner.rpartition("@")[0]
+
+
+def _slot(row: Row[Any]) -> SlotRow:
+    return SlotRow(
+        row.run_id,
+        row.run_date,
+        row.slot,
+        SlotStatus(row.status),
+        row.pushes,
+        row.error,
+        row.scheduled_at,
+        row.started_at,
+        row.finished_at,
+        row.counters or {},
+    )
