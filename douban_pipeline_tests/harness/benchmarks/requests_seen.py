@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from douban_pipeline.demo.answers import HttpAnswer
@@ -35,9 +35,11 @@ class TimedReplay(ReplayServer):
 
     Attributes:
         seen: The requests, in the order they were answered.
+        delay: Returns after how many seconds a target is answered; at once without it.
     """
 
     seen: list[Request]
+    delay: Callable[[str], float] | None = None
     _seen_lock: threading.Lock
 
     def start(self) -> TimedReplay:
@@ -50,6 +52,8 @@ class TimedReplay(ReplayServer):
         """Return the answer to one request, and remember it."""
         began = time.time()
         answer = super().respond(method, target, body, authorization)
+        if self.delay is not None:
+            time.sleep(self.delay(target))
         with self._seen_lock:
             self.seen.append(Request(target.partition("?")[0], target, began, time.time()))
         return answer

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -74,8 +74,8 @@ def quiet_stack(
             stack.daemon.stop()
 
 
-def stop_instigators(stack: DagsterStack) -> None:
-    """Switch off every sensor and schedule that runs, as people do in the UI."""
+def stop_instigators(stack: DagsterStack, but: Collection[str] = ()) -> None:
+    """Switch off every sensor and schedule that runs, as people do in the UI; those named in ``but`` go on."""
     selector = {"repositoryLocationName": LOCATION, "repositoryName": REPOSITORY}
     found = stack.ask(_INSTIGATORS, {"selector": selector})["repositoryOrError"]
     for kind, state, mutation in (
@@ -83,5 +83,5 @@ def stop_instigators(stack: DagsterStack) -> None:
         ("schedules", "scheduleState", _STOP_SCHEDULE),
     ):
         for item in found[kind]:
-            if item[state]["status"] == "RUNNING":
+            if item[state]["status"] == "RUNNING" and item["name"] not in but:
                 stack.ask(mutation, {"id": item[state]["id"]})
