@@ -1,7 +1,11 @@
-"""When work comes up again: how often a video is visited, by its age, and how long a failure waits. Pure functions."""
+"""When work comes up again, and how much of it is under way at once. Pure functions.
+
+How often a video is visited, by its age; how long a failure waits; how many requests and videos a rate needs at once.
+"""
 
 from __future__ import annotations
 
+import math
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,6 +16,26 @@ from douban_pipeline.cms.numbers import year_of
 
 JITTER = 0.1
 """Share of the interval by which visits are spread, so that what came in together does not come due together."""
+
+SLOW_ANSWER = 1.5
+"""Seconds that an answer may take without costing its source's allowance anything."""
+
+MOST_AT_ONCE = 32
+"""Requests under way at once of a source whose concurrency is derived: each is a thread in some run."""
+
+
+def requests_at_once(per_minute: float, *, least: int = 1) -> int:
+    """Return how many requests have to be under way at once to make ``per_minute`` of `SLOW_ANSWER` each."""
+    return min(max(math.ceil(per_minute / 60 * SLOW_ANSWER), least), MOST_AT_ONCE)
+
+
+def videos_at_once(search: int, douban: int) -> int:
+    """Return how many videos a run has in work at once for so many requests at once to both sources.
+
+    A video waits at one source or the other, so those that may be under way at one are not enough: while they wait for
+    Douban nobody would search. Two more are in line when a turn comes.
+    """
+    return search + douban + 2
 
 
 @dataclass(frozen=True, slots=True)

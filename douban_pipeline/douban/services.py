@@ -98,10 +98,10 @@ class Services(Platform):
         """Return the limits of Douban and the searches; the language model's are set when it is first used."""
         settings, quotas = self.settings, self.settings.daily_quotas
         limits = {
-            source: SourceLimits(settings.search_requests_per_minute, settings.search_concurrency, quotas.get(source))
+            source: SourceLimits(settings.search_requests_per_minute, settings.search_at_once, quotas.get(source))
             for source in settings.search_urls
         }
-        requests, concurrency = settings.douban_requests_per_minute, settings.douban_concurrency
+        requests, concurrency = settings.douban_requests_per_minute, settings.douban_at_once
         return {**limits, DOUBAN: SourceLimits(requests, concurrency, quotas.get(DOUBAN))}
 
     @property

@@ -14,7 +14,7 @@ from sqlalchemy import make_url
 
 from douban_pipeline.core.database import DatabaseError, parse_url
 from douban_pipeline.core.settings_base import SystemSettings, http_address, is_loopback, split_list, time_zone
-from douban_pipeline.douban.pacing import BackOff
+from douban_pipeline.douban.pacing import BackOff, requests_at_once, videos_at_once
 from douban_pipeline.douban.setting_values import (
     ALLOWED,
     CHAIN,
@@ -55,7 +55,9 @@ class SourceSettings(SystemSettings):
         "http://127.0.0.1:8790/douban.php", description="Address of douban.php, called as URL?id=SUBJECT."
     )
     douban_requests_per_minute: int = Field(30, ge=1, le=60_000, description="Requests a minute, all processes.")
-    douban_concurrency: int = Field(2, ge=1, le=5, description="Requests under way at once, all processes.")
+    douban_concurrency: int = Field(
+        0, ge=0, le=64, description="Requests under way at once, all processes; 0: as many as the rate needs."
+    )
     search_provider: Literal["searxng", "douban_suggest", "bocha", "chain"] = Field(
         "searxng", description="Who finds candidates: searxng, douban_suggest, bocha, or chain, which asks several."
     )
@@ -68,9 +70,14 @@ class SourceSettings(SystemSettings):
         SecretStr(""), validation_alias="BOCHA_API_KEY", description="Key of the search provider bocha."
     )
     search_requests_per_minute: int = Field(20, ge=1, le=60_000, description="Requests a minute, all processes.")
-    search_concurrency: int = Field(1, ge=1, le=3, description="Requests under way at once, all processes.")
+    search_concurrency: int = Field(
+        0, ge=0, le=64, description="Requests under way at once, all processes; 0: as many as the rate needs."
+    )
     empty_answers_in_row: int = Field(
         10, ge=3, le=1000, description="Searches in a row that find nothing, after which a known title is asked for."
+    )
+    videos_at_once: int = Field(
+        0, ge=0, le=128, description="Videos a run has in work at once; 0: as many as the sources' rates need."
     )
     request_timeout_seconds: float = Field(20.0, gt=0, le=120, description="Wall-clock limit of one request.")
     back_off_minutes: Annotated[tuple[float, ...], NoDecode] = Field(
@@ -216,6 +223,21 @@ class SourceSettings(SystemSettings):
             return self.search_chain
         own = self.search_url if self.search_url != DEMO_SEARCH_URL else SEARCH_PROVIDERS[self.search_provider]
         return {self.search_provider: own}
+
+    @property
+    def douban_at_once(self) -> int:
+        """Requests to Douban that may be under way at once, over all processes."""
+        return self.douban_concurrency or requests_at_once(self.douban_requests_per_minute, least=2)
+
+    @property
+    def search_at_once(self) -> int:
+        """Requests to a search that may be under way at once, over all processes."""
+        return self.search_concurrency or requests_at_once(self.search_requests_per_minute)
+
+    @property
+    def videos_in_work(self) -> int:
+        """Videos that a run has in work at once."""
+        return self.videos_at_once or videos_at_once(self.search_at_once, self.douban_at_once)
 
     @property
     def miss_cache_age(self) -> timedelta:

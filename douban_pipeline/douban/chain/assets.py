@@ -1,12 +1,17 @@
 """What every asset of the chain has in common: its partitions and group, how a run of it begins, its tables."""
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import dagster as dg
+from dagster._core.storage.tags import BACKFILL_ID_TAG
 
 from douban_pipeline.core.ui.presentation import MOST_ROWS, table
 from douban_pipeline.dagster_kit.runs import is_automatic
+from douban_pipeline.douban.chain.backfill import backfill_line
+from douban_pipeline.douban.chain.due.due_videos import Scope
 from douban_pipeline.douban.chain.session import Session, open_session
 from douban_pipeline.douban.partitions import shard_backfill, shard_numbers, shards
 from douban_pipeline.douban.services import Services
@@ -34,8 +39,26 @@ def chain_asset(
 def begin_step(context: dg.AssetExecutionContext, services: Services) -> Session:
     """Begin a step of the chain for the shards of its run; raises as `open_session` does."""
     shards_of_run = shard_numbers(context.partition_keys)
-    automatic = is_automatic(context.run)
-    return open_session(services, context.run.run_id, shards_of_run, context.log, automatic=automatic)
+    return open_session(
+        services,
+        context.run.run_id,
+        shards_of_run,
+        context.log,
+        automatic=is_automatic(context.run),
+        further=_backfill_followed(context, services),
+    )
+
+
+def _backfill_followed(context: dg.AssetExecutionContext, services: Services) -> Callable[[], str] | None:
+    """Return what says how far the backfill is that a run belongs to; None for a run of none."""
+    backfill_id = context.run.tags.get(BACKFILL_ID_TAG)
+    backfill = context.instance.get_backfill(backfill_id) if backfill_id else None
+    if backfill is None:
+        return None
+    ops: Any = context.run.run_config.get("ops") or {}
+    config = (ops.get("due_videos") or {}).get("config") or {}
+    scope = Scope[config.get("scope", Scope.due.name)]
+    return partial(backfill_line, services, scope, datetime.fromtimestamp(backfill.backfill_timestamp, UTC))
 
 
 def tables_with_rows(

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
 from threading import Lock
 from typing import Any, TypeVar
 from zoneinfo import ZoneInfo
@@ -20,7 +21,7 @@ from zoneinfo import ZoneInfo
 from sqlalchemy import Connection, select, update
 
 from douban_pipeline.core.archive import ArchiveError
-from douban_pipeline.core.database import run_transaction
+from douban_pipeline.core.database import chunks, run_transaction
 from douban_pipeline.core.errors import (
     GateClosed,
     GateUnreadable,
@@ -30,6 +31,7 @@ from douban_pipeline.core.errors import (
     SourceWall,
 )
 from douban_pipeline.core.ui.presentation import local_time
+from douban_pipeline.douban.chain.progress import Progress
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.sources.search import SearchIncomplete
 from douban_pipeline.douban.store.states import ReviewStatus
@@ -44,6 +46,9 @@ SOURCE_DOWN = (ArchiveError, GateClosed, GateUnreadable, SourceThrottled, Source
 
 RETRY_AFTER = timedelta(minutes=5)
 """When to try again if a source that is down does not say."""
+
+_RENEWALS = 5
+"""A run gives so many signs of life within the time of a lease."""
 
 
 def retry_time(error: SourceError, now: datetime) -> datetime:
@@ -87,6 +92,7 @@ class Attempts:
         failed: Tasks requeued after a failure of their own.
         left: Tasks for which the run had no time.
         lost: Tasks whose lease ran out, so that another run has them; they count as nothing else.
+        progress: What follows how far the calls are; None where nobody does.
     """
 
     services: Services
@@ -96,14 +102,20 @@ class Attempts:
     failed: list[RequeuedTask] = field(default_factory=list)
     left: int = 0
     lost: int = 0
+    progress: Progress | None = None
     _source_down: SourceError | None = None
     _unsettled: list[_FailedCall] = field(default_factory=list)
+    _too_late: list[Task] = field(default_factory=list)
     _lock: Lock = field(default_factory=Lock)
 
     def counts(self) -> dict[str, int]:
         """Return how many tasks went back into the queue, by reason, for the run's metadata."""
         counts = {"deferred": len(self.deferred), "failed": len(self.failed), "left_for_later": self.left}
         return counts | ({"lease_lost": self.lost} if self.lost else {})
+
+    def pace(self) -> dict[str, float]:
+        """Return videos a minute and the share of its allowance that each source used, for the run's metadata."""
+        return self.progress.metadata() if self.progress is not None else {}
 
     def requeued(self, zone: ZoneInfo) -> list[dict[str, Any]]:
         """Return a row for each task that failed or was deferred, with times in ``zone``."""
@@ -122,10 +134,17 @@ class Attempts:
         """Yield each task with what ``call`` returned for it, as they come in; failed ones are requeued."""
         with ThreadPoolExecutor(max_workers=workers, thread_name_prefix="source") as pool:
             futures: dict[Future[T | None], Task] = {pool.submit(self._attempt, task, call): task for task in tasks}
+            renewed = self.services.clock.now()
+            if self.progress is not None:
+                self.progress.begin(len(tasks))
             try:
-                for done, future in enumerate(as_completed(futures), start=1):
-                    if done % 20 == 0:
+                for future in as_completed(futures):
+                    now = self.services.clock.now()
+                    if now - renewed >= self.queue.lease_time / _RENEWALS:
                         self.queue.renew()
+                        renewed = now
+                    if self.progress is not None:
+                        self.progress.note(now)
                     result = future.result()
                     if result is not None:
                         yield futures[future], result
@@ -138,15 +157,9 @@ class Attempts:
         if self._source_down is not None:
             self.requeue(task, self._source_down)
             return None
-        now = self.services.clock.now()
-        if now >= self.deadline:
+        if self.services.clock.now() >= self.deadline:
             with self._lock:
-                ours = run_transaction(
-                    self.services.engine,
-                    lambda connection: self.queue.requeue(connection, task.task_id, now, "", failed=False),
-                )
-                self.left += ours
-                self.lost += not ours
+                self._too_late.append(task)
             return None
         try:
             return call(task)
@@ -172,9 +185,15 @@ class Attempts:
                 self._unsettled.append(_FailedCall(task, error, self.services.clock.now()))
 
     def settle(self) -> None:
-        """Return the tasks whose calls failed: deferred where the source was unhealthy, else as failed."""
+        """Return the tasks that were not begun, and those whose calls failed: as deferred where the source was ill."""
         with self._lock:
             unsettled, self._unsettled = self._unsettled, []
+            too_late, self._too_late = self._too_late, []
+        for some in chunks([task.task_id for task in too_late]):
+            give_up = partial(self.queue.give_up, task_ids=some, run_after=self.services.clock.now())
+            ours = run_transaction(self.services.engine, give_up)
+            self.left += ours
+            self.lost += len(some) - ours
         for call in unsettled:
             if self._was_unhealthy(call):
                 self._defer(call.task, call.error)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 from douban_pipeline.douban.chain.attempts import Attempts
+from douban_pipeline.douban.chain.progress import Progress
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import TaskStage
 from douban_pipeline.douban.store.tasks import Task, TaskQueue
@@ -30,6 +31,7 @@ class Session:
         started: When the step began (UTC).
         reconciled: Changes that dead runs left half done, settled by `open_session`.
         ordered_only: Whether it does only what people ordered: it was launched by itself outside the active hours.
+        further: Returns a line for the log about more than this run, such as its backfill; None where there is none.
     """
 
     services: Services
@@ -41,6 +43,7 @@ class Session:
     started: datetime
     reconciled: Sequence[ReconciledChange]
     ordered_only: bool = False
+    further: Callable[[], str] | None = None
 
     @property
     def deadline(self) -> datetime:
@@ -57,9 +60,26 @@ class Session:
         limit = self.limit if limit is None else limit
         return self.queue.lease(self.shards, stage, limit=limit, ordered_only=self.ordered_only)
 
-    def attempts(self) -> Attempts:
-        """Return a record of calls to outside sources that ends with this step's time."""
-        return Attempts(self.services, self.queue, self.deadline)
+    def attempts(self, what: str) -> Attempts:
+        """Return a record of calls to outside sources that ends with this step's time.
+
+        Args:
+            what: What the calls are made for, for the log.
+        """
+        return Attempts(self.services, self.queue, self.deadline, progress=self.progress(what))
+
+    def progress(self, what: str) -> Progress:
+        """Return what follows this step's work, named ``what`` in the log."""
+        services = self.services
+        return Progress(
+            what,
+            self.log,
+            services.settings.zone,
+            services.gate.status,
+            services.clock.now,
+            self.deadline,
+            self.further,
+        )
 
     def metadata(self, metadata: Mapping[str, Any]) -> dict[str, Any]:
         """Return ``metadata``, how many changes were reconciled if any, and the seconds the step took."""
@@ -70,7 +90,13 @@ class Session:
 
 
 def open_session(
-    services: Services, run_id: str, shards: Sequence[int], log: logging.Logger, *, automatic: bool = False
+    services: Services,
+    run_id: str,
+    shards: Sequence[int],
+    log: logging.Logger,
+    *,
+    automatic: bool = False,
+    further: Callable[[], str] | None = None,
 ) -> Session:
     """Begin a step: check that the database is ready, free the tasks of dead runs, reconcile their changes.
 
@@ -80,6 +106,7 @@ def open_session(
         shards: The shards it works on.
         log: Where the run's messages go.
         automatic: Whether no person launched the run; then it keeps to the active hours.
+        further: Returns a line for the log about more than this run.
 
     Raises:
         DatabaseError: The database is not set up; the message says what to run.
@@ -96,4 +123,4 @@ def open_session(
     ordered_only = automatic and not services.settings.works_at(now)
     if ordered_only:
         log.info("outside the active hours: only what people ordered is done (DOUBAN_PIPELINE_ACTIVE_HOURS)")
-    return Session(services, run_id, shards, log, queue, change_log, now, reconciled, ordered_only)
+    return Session(services, run_id, shards, log, queue, change_log, now, reconciled, ordered_only, further)

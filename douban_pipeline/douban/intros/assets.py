@@ -74,13 +74,9 @@ def _written(session: Session, due: DueIntros, ledger: IntroLedger) -> dict[str,
     elif not session.ordered_only:
         due.take(session.queue, session.shards, limit=limit, run_id=session.run_id)
     tasks = session.lease(TaskStage.INTRO, limit=limit * len(session.shards))
-    attempts = IntroAttempts(services, session.queue, session.deadline)
+    attempts = IntroAttempts(services, session.queue, session.deadline, progress=session.progress("intros"))
     writer = IntroWriter(services, session.queue, session.change_log, attempts)
-    results: list[IntroResult] = []
-    for result in writer.write(tasks):
-        results.append(result)
-        if len(results) % 10 == 0:
-            log.info(f"{len(results)} of {len(tasks)} intros handled")
+    results: list[IntroResult] = list(writer.write(tasks))
     kinds = Counter(result.result for result in results)
     taken = costs_of(ledger.of_run(session.run_id))
     log.info(f"{counted('intros handled', kinds)}, {taken.cost_usd:.4f} US dollars")
@@ -100,6 +96,7 @@ def _written(session: Session, due: DueIntros, ledger: IntroLedger) -> dict[str,
         "texts": dg.MetadataValue.md(table([_shown(result) for result in sorted(results, key=_refused_first)])),
         **_money(ledger, services),
         **attempts.counts(),
+        **attempts.pace(),
         **tables_with_rows({"put_back": attempts.requeued(services.settings.zone)}),
     }
 

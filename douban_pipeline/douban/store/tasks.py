@@ -344,6 +344,18 @@ class TaskQueue:
         ours = (self.task.c.task_id == task_id, self.task.c.lease_owner == self.owner)
         return bool(connection.execute(update(self.task).where(*ours).values(**values)).rowcount)
 
+    def give_up(self, connection: Connection, task_ids: Collection[int], run_after: datetime) -> int:
+        """Return untouched tasks of this run to the queue, as many as a statement may name; return how many were ours.
+
+        Args:
+            connection: A transaction.
+            task_ids: The tasks.
+            run_after: No run leases them before this.
+        """
+        ours = (self.task.c.task_id.in_(task_ids), self.task.c.lease_owner == self.owner)
+        free = {"status": TaskStatus.PENDING, "run_after": run_after, "lease_owner": None, "lease_until": None}
+        return connection.execute(update(self.task).where(*ours).values(**free, last_error="")).rowcount
+
     def holds(self, connection: Connection, task_id: int) -> bool:
         """Return whether a task is still this run's, and keep it so for as long as the transaction lasts."""
         task = self.task

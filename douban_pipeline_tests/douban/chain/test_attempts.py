@@ -5,9 +5,11 @@ from __future__ import annotations
 import logging
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from datetime import timedelta
 
 import pytest
+from sqlalchemy import event
 
 from douban_pipeline.core.errors import GateClosed, GateUnreadable, SourceThrottled, SourceUnavailable, SourceWall
 from douban_pipeline.douban.chain.attempts import RETRY_AFTER, Attempts, RequeuedTask
@@ -241,6 +243,36 @@ def test_leases_are_renewed_while_the_work_lasts(library):
 
     run(attempts_of(library, seconds=1000), tasks, call)
     assert min(task["lease_until"] for task in library.tasks()) > max(before)
+
+
+def test_what_is_left_goes_back_by_a_few_statements_and_leases_are_not_renewed_again_and_again(library):
+    tasks = leased(library, *range(1, 301))
+    statements = []
+    attempts = attempts_of(library, seconds=-1)
+    with counted_updates(library, statements):
+        assert run(attempts, tasks, lambda task: task.vod_id) == {}
+    assert (attempts.left, len(statements)) == (300, 1), "one statement for all of them"
+
+    statements.clear()
+    tasks = again(library)
+    with counted_updates(library, statements):
+        assert len(run(attempts_of(library), tasks, lambda task: task.vod_id)) == 300
+    assert statements == [], "a lease of minutes needs no sign of life every twenty videos"
+
+
+@contextmanager
+def counted_updates(library, statements):
+    """Collect the UPDATE statements of the block."""
+
+    def note(_connection, _cursor, statement, *_rest):
+        if statement.startswith("UPDATE"):
+            statements.append(statement)
+
+    event.listen(library.engine, "before_cursor_execute", note)
+    try:
+        yield
+    finally:
+        event.remove(library.engine, "before_cursor_execute", note)
 
 
 def test_who_stops_listening_stops_the_calls(library, monkeypatch):

@@ -30,7 +30,7 @@ from douban_pipeline_tests.harness.fixtures.scenario import (
 
 RIVAL = subject(90_000_203, "长河落日记事", 2021, directors=["别人"], actors=["子", "丑", "寅"])
 POOR = {"vod_director": "", "vod_actor": "", "vod_class": ""}
-ONE_CALL_AT_A_TIME = {"search_concurrency": 1, "douban_concurrency": 1}
+ONE_CALL_AT_A_TIME = {"videos_at_once": 1}
 
 
 @pytest.fixture

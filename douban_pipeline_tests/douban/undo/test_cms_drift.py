@@ -12,7 +12,7 @@ from douban_pipeline_tests.harness.fixtures.scenario import FILMS, RIVER, WHALE,
 CHECK = "cms_keeps_what_was_written"
 
 
-ALONE = {"search_concurrency": 1, "douban_concurrency": 1}
+ALONE = {"videos_at_once": 1}
 """One call at a time: what waits for another's moves the clock."""
 
 

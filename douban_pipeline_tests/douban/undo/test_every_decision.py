@@ -7,7 +7,7 @@ import pytest
 from douban_pipeline.douban.store.states import DecisionAction
 from douban_pipeline_tests.harness.fixtures.scenario import FILMS, RIVER, WHALE, row_of
 
-ALONE = {"search_concurrency": 1, "douban_concurrency": 1}
+ALONE = {"videos_at_once": 1}
 RHYTHM = {"douban_last_sync_at", "douban_next_sync_at", "intro_ai_last_at"}
 
 LINKED, DOUBTED = 4, 5

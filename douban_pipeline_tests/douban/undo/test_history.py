@@ -18,7 +18,7 @@ from douban_pipeline_tests.harness.fixtures.scenario import CLOCKS, FILMS, RIVER
 EVIL = "<script>|*_`[x](http://e.org)"
 
 
-ALONE = {"search_concurrency": 1, "douban_concurrency": 1}
+ALONE = {"videos_at_once": 1}
 """One call at a time: what waits for another's moves the clock."""
 
 

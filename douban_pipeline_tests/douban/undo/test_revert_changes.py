@@ -26,7 +26,7 @@ from douban_pipeline_tests.harness.fixtures.scenario import (
     telling,
 )
 
-ALONE = {"search_concurrency": 1, "douban_concurrency": 1}
+ALONE = {"videos_at_once": 1}
 """One call at a time: what waits for another's moves the clock."""
 
 

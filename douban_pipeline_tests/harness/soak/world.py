@@ -125,9 +125,9 @@ class World(Part):
     def limits(self) -> dict[str, tuple[float, int]]:
         """Requests a minute and at once that each source is allowed, by the name of its gate."""
         settings = self.settings
-        search = settings.search_requests_per_minute, settings.search_concurrency
+        search = settings.search_requests_per_minute, settings.search_at_once
         return {
-            DOUBAN: (settings.douban_requests_per_minute, settings.douban_concurrency),
+            DOUBAN: (settings.douban_requests_per_minute, settings.douban_at_once),
             **dict.fromkeys(settings.search_urls, search),
             LLM: (settings.llm_requests_per_minute, settings.llm_concurrency),
         }

@@ -48,7 +48,7 @@ def search_candidates(context: dg.AssetExecutionContext, services: dg.ResourcePa
         subject_age=settings.subject_cache_age,
         profile=profile_of(settings),
     )
-    attempts = session.attempts()
+    attempts = session.attempts("search")
     wanted: list[Task] = []
     for task in tasks:
         refusal = search_refusal(task.task_type, rows.get(task.vod_id), states.get(task.vod_id))
@@ -63,8 +63,7 @@ def search_candidates(context: dg.AssetExecutionContext, services: dg.ResourcePa
         current = states[task.vod_id]["vod_douban_id"] if task.task_type is TaskType.RECHECK else 0
         return finder.find(videos[task.vod_id], patience=PATIENCE - task.attempts, current=current)
 
-    workers = max(settings.search_concurrency, settings.douban_concurrency)
-    for task, result in attempts.run(wanted, find, workers=workers):
+    for task, result in attempts.run(wanted, find, workers=settings.videos_in_work):
         advance = partial(
             session.queue.advance, task=task, stage=TaskStage.SCORE, payload={**task.payload, **result.to_payload()}
         )
@@ -72,8 +71,6 @@ def search_candidates(context: dg.AssetExecutionContext, services: dg.ResourcePa
             attempts.lost += 1
             continue
         found[task.vod_id] = result
-        if len(found) % 25 == 0:
-            context.log.info(f"{len(found)} of {len(wanted)} videos searched")
     rows_shown = [
         {
             "vod_id": vod_id,
@@ -94,6 +91,7 @@ def search_candidates(context: dg.AssetExecutionContext, services: dg.ResourcePa
                 "requests_per_video": round(requests / len(found), 2) if found else 0.0,
                 "most_requests": dg.MetadataValue.md(table(rows_shown)),
                 **attempts.counts(),
+                **attempts.pace(),
                 **tables_with_rows({"put_back": attempts.requeued(services.settings.zone)}),
             }
         )

@@ -47,13 +47,9 @@ def synced_fields(context: dg.AssetExecutionContext, services: dg.ResourceParam[
         )
         waiting = sum(decision.pending for decision in handled)
     tasks = session.lease(TaskStage.SYNC)
-    attempts = session.attempts()
+    attempts = session.attempts("sync")
     writer = FieldWriter(services, session.queue, session.change_log, attempts)
-    results: list[SyncResult] = []
-    for result in writer.sync(tasks):
-        results.append(result)
-        if len(results) % 25 == 0:
-            context.log.info(f"{len(results)} of {len(tasks)} videos handled")
+    results: list[SyncResult] = list(writer.sync(tasks))
     decided = final_decisions(services, handled, tasks)
     statuses = Counter(decision.status for decision in decided)
     kinds = Counter(result.result for result in results)
@@ -86,6 +82,7 @@ def synced_fields(context: dg.AssetExecutionContext, services: dg.ResourceParam[
                     table([_shown(result) for result in sorted(results, key=_telling)])
                 ),
                 **attempts.counts(),
+                **attempts.pace(),
                 **tables_with_rows({"put_back": attempts.requeued(services.settings.zone)}),
             }
         )

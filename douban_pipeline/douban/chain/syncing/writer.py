@@ -81,7 +81,7 @@ class FieldWriter:
                 yield item
             elif item is not None:
                 by_task[item.task.task_id] = item
-        workers = self.services.settings.douban_concurrency
+        workers = min(self.services.settings.douban_at_once + 2, self.services.settings.videos_in_work)
         ready = [item.task for item in by_task.values()]
         planned: list[PlannedWrite] = []
         for task, answer in self.attempts.run(ready, self._answer_for(by_task), workers=workers):

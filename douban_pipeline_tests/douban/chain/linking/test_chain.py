@@ -25,7 +25,7 @@ def chained(stage):
         urls = {name: getattr(scenario.upstream, f"{place}_url") for name, place in ENDPOINTS.items()}
         chain = {name: urls[name] for name in providers}
         # One call after the other, so that what is counted does not rest on who came first.
-        alone = {"search_concurrency": 1, "douban_concurrency": 1}
+        alone = {"videos_at_once": 1}
         return scenario.under(search_provider="chain", search_chain=chain, bocha_api_key=KEY, **alone, **options)
 
     return play

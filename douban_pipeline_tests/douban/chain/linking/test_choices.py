@@ -26,7 +26,7 @@ def chose(scenario, vod_id, douban_id, action="set_id"):
 @pytest.fixture
 def blanked(stage):
     """A person chose another film for a video than its facts say; then the CMS's own form blanked the id."""
-    scenario = stage([row_of(RIVER, 4)], FILMS, search_concurrency=1, douban_concurrency=1)
+    scenario = stage([row_of(RIVER, 4)], FILMS, videos_at_once=1)
     scenario.library.set_state(4, douban_next_sync_at=scenario.clock.now() + timedelta(days=1))
     chose(scenario, 4, TRAM["id"])
     scenario.library.set_state(4, vod_douban_id=TRAM["id"], douban_id_source="person", douban_review_status="CONFIRMED")

@@ -118,7 +118,7 @@ def test_what_was_judged_before_it_was_noticed_is_visited_again_within_a_day(sta
 
 
 def test_videos_that_are_truly_nowhere_are_not_found_at_the_cost_of_a_known_title(stage: Stage) -> None:
-    scenario = at_home(stage, search_concurrency=1)
+    scenario = at_home(stage, videos_at_once=1)
     asked = scenario.upstream.requests.count("search")
     nobodys = [subject(91_000_000 + number, f"{name}无人知晓之物", 1960 + number) for number, name in enumerate(NAMES)]
     ids = add(scenario, nobodys)

@@ -51,8 +51,7 @@ def set_stage(stage: Stage, endpoint: str, **options: Any) -> Scenario:
         search_url=getattr(scenario.upstream, f"{place}_url"),
         bocha_api_key="sk-test",
         # One call after the other: on a clock that does not wait, a queue at the gate only keeps the database busy.
-        search_concurrency=1,
-        douban_concurrency=1,
+        videos_at_once=1,
         **options,
     )
 

@@ -82,7 +82,7 @@ def test_the_breaker_lets_work_go_on_by_itself(stage):
 
 
 def test_a_source_says_when_to_come_back(stage):
-    scenario = stage(VIDEOS, FILMS, search_concurrency=1, douban_concurrency=1)
+    scenario = stage(VIDEOS, FILMS, videos_at_once=1)
     scenario.upstream.faults.add("search", "throttled", retry_after=1800)
     started = scenario.clock.now()
     run = scenario.run()
@@ -102,7 +102,7 @@ def test_a_source_says_when_to_come_back(stage):
 
 
 def test_a_short_pause_is_waited_out_in_the_run(stage):
-    scenario = stage(VIDEOS, FILMS, search_concurrency=1, douban_concurrency=1)
+    scenario = stage(VIDEOS, FILMS, videos_at_once=1)
     scenario.upstream.faults.add("search", "throttled", retry_after=5, times=1)
     scenario.upstream.faults.add("douban", "server_error", times=2)
     assert scenario.play().metadata("synced_fields")["written"] == 3
@@ -126,7 +126,7 @@ def test_what_waits_for_a_closed_gate_goes_on_once_it_is_opened(stage):
 def test_a_chain_goes_on_without_a_closed_provider_but_never_finds_nothing(stage, fault, written, deferred):
     scenario = stage(VIDEOS, FILMS)
     urls = {"searxng": scenario.upstream.search_url, "douban_suggest": scenario.upstream.suggest_url}
-    scenario = scenario.under(search_provider="chain", search_chain=urls, search_concurrency=1, douban_concurrency=1)
+    scenario = scenario.under(search_provider="chain", search_chain=urls, videos_at_once=1)
     opens = scenario.clock.now() + timedelta(minutes=45)
     scenario.services.gate.open("searxng", opens, "验证码")
     if fault:
@@ -147,7 +147,7 @@ def asking_two_web_searches(stage):
     scenario = stage([row_of(RIVER, 4, vod_director="", vod_actor="", vod_duration="118")], FILMS)
     urls = {"searxng": scenario.upstream.search_url, "bocha": scenario.upstream.bocha_url}
     chain = {"search_provider": "chain", "search_chain": urls, "bocha_api_key": "key"}
-    return scenario.under(**chain, confirm_score=80, search_concurrency=1, douban_concurrency=1)
+    return scenario.under(**chain, confirm_score=80, videos_at_once=1)
 
 
 @pytest.mark.parametrize("fault", ["", "captcha", "closed"])

@@ -16,7 +16,7 @@ def doubtful(stage: Callable[..., Scenario]) -> Scenario:
     """Video 4 waits for a person: two subjects carry its name. Video 5 is linked by the CMS."""
     poor = {"vod_director": "", "vod_actor": "", "vod_class": ""}
     rows = [row_of(RIVER, 4, **poor), row_of(WHALE, 5, vod_douban_id=WHALE["id"])]
-    scenario = stage(rows, [RIVER, RIVAL, WHALE, TRAM], search_concurrency=1, douban_concurrency=1)
+    scenario = stage(rows, [RIVER, RIVAL, WHALE, TRAM], videos_at_once=1)
     assert scenario.play().success
     assert scenario.library.state(4)["douban_review_status"] == "REVIEW"
     scenario.clock.advance(seconds=30)

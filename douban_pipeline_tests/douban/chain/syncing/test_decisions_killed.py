@@ -63,7 +63,7 @@ ACTIONS = [
 
 
 def a_linked_video(stage, server=None):
-    scenario = stage([row_of(WHALE, 5, vod_douban_id=WHALE["id"])], FILMS, on=server, douban_concurrency=1)
+    scenario = stage([row_of(WHALE, 5, vod_douban_id=WHALE["id"])], FILMS, on=server, videos_at_once=1)
     assert scenario.play().success
     scenario.clock.advance(minutes=1)
     return scenario

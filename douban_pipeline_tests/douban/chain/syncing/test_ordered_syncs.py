@@ -18,7 +18,7 @@ from douban_pipeline_tests.harness.fixtures.scenario import FILMS, RIVER, WHALE,
 @pytest.fixture
 def synced(stage):
     """Video 5 is linked and was synced a moment ago."""
-    scenario = stage([row_of(WHALE, 5, vod_douban_id=WHALE["id"])], FILMS, douban_concurrency=1)
+    scenario = stage([row_of(WHALE, 5, vod_douban_id=WHALE["id"])], FILMS, videos_at_once=1)
     assert scenario.play().success
     scenario.clock.advance(minutes=1)
     return scenario

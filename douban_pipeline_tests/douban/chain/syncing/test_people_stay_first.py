@@ -62,7 +62,7 @@ def test_a_verdict_that_comes_after_a_decision_settles_nothing(doubtful, monkeyp
 
 @pytest.fixture
 def linked(stage):
-    scenario = stage([row_of(WHALE, 5, vod_douban_id=WHALE["id"])], FILMS, search_concurrency=1, douban_concurrency=1)
+    scenario = stage([row_of(WHALE, 5, vod_douban_id=WHALE["id"])], FILMS, videos_at_once=1)
     assert scenario.play(steps=STEPS[:1]).success
     return scenario
 
@@ -156,7 +156,7 @@ def test_work_that_a_decision_closed_does_not_come_back(linked):
 
 
 def test_an_id_that_a_person_cleared_is_not_synced_when_it_comes_back(stage):
-    scenario = stage([row_of(WHALE, 5, vod_douban_id=WHALE["id"])], FILMS, search_concurrency=1, douban_concurrency=1)
+    scenario = stage([row_of(WHALE, 5, vod_douban_id=WHALE["id"])], FILMS, videos_at_once=1)
     decide(scenario.library, 5, "clear_id")
     assert scenario.play().success
     # The source that the site collects from hands the same id in again.
@@ -180,7 +180,7 @@ def test_an_id_that_a_person_cleared_is_not_synced_when_it_comes_back(stage):
 
 @pytest.mark.parametrize("action", ["lock_id", "clear_id", "sync_now"])
 def test_a_decision_about_the_id_of_then_is_about_no_other(stage, action):
-    scenario = stage([row_of(WHALE, 5, vod_douban_id=WHALE["id"])], FILMS, search_concurrency=1, douban_concurrency=1)
+    scenario = stage([row_of(WHALE, 5, vod_douban_id=WHALE["id"])], FILMS, videos_at_once=1)
     assert scenario.play().success
     scenario.clock.advance(minutes=5)
     signed = {"reviewer": "小王", "note": "", "run_id": "launch", "dry_run": False}

@@ -1,0 +1,122 @@
+"""A line every half a minute says how far a run and a whole backfill are; what fails there stops no work."""
+
+from __future__ import annotations
+
+import logging
+from datetime import timedelta
+from functools import partial
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from douban_pipeline.core.database import run_transaction
+from douban_pipeline.core.errors import GateUnreadable
+from douban_pipeline.douban.chain.attempts import Attempts
+from douban_pipeline.douban.chain.backfill import backfill_line
+from douban_pipeline.douban.chain.due.due_videos import Scope
+from douban_pipeline.douban.chain.progress import HowFar, Progress
+from douban_pipeline.douban.store.states import TaskStage, TaskStatus, TaskType
+from douban_pipeline.douban.store.tables import SHARDS
+from douban_pipeline.douban.store.tasks import NewTask
+from douban_pipeline_tests.harness.fixtures.clocks import START
+
+SHANGHAI = ZoneInfo("Asia/Shanghai")
+LOG = logging.getLogger("test.progress")
+MINUTE = timedelta(minutes=1)
+
+
+@pytest.fixture
+def library(shared_library):
+    return shared_library.renewed()
+
+
+@pytest.mark.parametrize(
+    ("far", "deadline", "line"),
+    [
+        (
+            HowFar(120, 280, 5 * MINUTE, START, {"searxng": 0.962, "douban": 0.7}),
+            START + 60 * MINUTE,
+            "search: 120 done, 280 left; 24.0 a minute; allowance used: douban 70%, searxng 96%; "
+            "ends about 2026-03-01\u00a012:11 (Asia/Shanghai)",
+        ),
+        (
+            HowFar(120, 280, 5 * MINUTE, START),
+            START + 5 * MINUTE,
+            "search: 120 done, 280 left; 24.0 a minute; "
+            "ends 2026-03-01\u00a012:05 (Asia/Shanghai), when about 160 stay for the next runs",
+        ),
+        (HowFar(0, 7, 5 * MINUTE, START), None, "search: 0 done, 7 left; 0.0 a minute; no end in sight yet"),
+        (HowFar(7, 0, MINUTE, START), None, "search: 7 done, 0 left; 7.0 a minute"),
+    ],
+)
+def test_the_line_says_done_left_rate_allowance_and_when_it_ends(far, deadline, line):
+    assert far.line("search", SHANGHAI, deadline=deadline) == line
+
+
+def attempts_of(library, further=None, gates=None):
+    services = library.services
+    deadline = library.clock.now() + 60 * MINUTE
+    gates = gates or services.gate.status
+    progress = Progress("search", LOG, SHANGHAI, gates, library.clock.now, deadline, further)
+    return Attempts(services, library.queue(), deadline, progress=progress)
+
+
+def work(library, attempts, count, seconds):
+    library.add_states(*({"vod_id": vod_id} for vod_id in range(1, count + 1)))
+    queue = library.queue()
+    library.enqueue(queue, [NewTask(n, TaskType.MATCH_DOUBAN_ID, TaskStage.SEARCH) for n in range(1, count + 1)])
+    tasks = queue.lease(range(SHARDS), TaskStage.SEARCH, limit=count)
+
+    def call(task):
+        library.clock.advance(seconds=seconds)
+        with library.services.gate.slot("douban"):
+            return task.vod_id
+
+    return list(attempts.run(tasks, call, workers=1))
+
+
+def test_a_run_says_every_half_a_minute_how_far_it_is_and_its_metadata_at_the_end(library, caplog):
+    attempts = attempts_of(library, further=lambda: "whole backfill: more")
+    with caplog.at_level(logging.INFO, LOG.name):
+        work(library, attempts, 20, seconds=6)
+    lines = [record.getMessage() for record in caplog.records]
+    # Futures may be looked at after the clock went on, so the number of lines is bounded, not fixed.
+    assert 2 <= len(lines) <= 8
+    assert all(line == "whole backfill: more" for line in lines[1::2])
+    assert "10.0 a minute; allowance used: douban 33%" in lines[0]
+    found = attempts.pace()
+    assert found["videos_per_minute"] == pytest.approx(10, abs=0.5)
+    assert found["allowance_used_douban"] == pytest.approx(33, abs=3)
+
+
+def test_gates_that_cannot_be_read_stop_nobody(library, caplog):
+    def unreadable():
+        raise GateUnreadable("gate", "broken")
+
+    with caplog.at_level(logging.WARNING, LOG.name):
+        assert len(work(library, attempts_of(library, gates=unreadable), 3, seconds=20)) == 3
+    assert "the allowance used is not known" in caplog.text
+
+
+@pytest.mark.parametrize(("scope", "left"), [(Scope.due, 2), (Scope.unmatched, 3), (Scope.everything, 4)])
+def test_a_backfill_is_followed_over_all_shards_and_runs(library, scope, left):
+    began = library.clock.now()
+    library.clock.advance(seconds=240)
+    now = library.clock.now()
+    later, before, since = now + 60 * MINUTE, began - 60 * MINUTE, began + MINUTE
+    for vod_id, visit, last, status in (
+        (1, before, None, "NOT_FOUND"),
+        (2, before, before, "NOT_FOUND"),
+        (3, later, before, "REVIEW"),
+        (4, later, before, "CONFIRMED"),
+        (5, later, since, "NOT_FOUND"),
+        (6, later, before, "IGNORED"),
+    ):
+        visits = {"douban_next_sync_at": visit, "douban_last_sync_at": last}
+        library.add_states({"vod_id": vod_id, "douban_review_status": status, **visits})
+    queue = library.queue()
+    library.enqueue(queue, [NewTask(n, TaskType.MATCH_DOUBAN_ID, TaskStage.SEARCH) for n in (5, 6)])
+    for task in queue.lease(range(SHARDS), TaskStage.SEARCH, limit=2):
+        run_transaction(library.engine, partial(queue.finish, task_id=task.task_id, status=TaskStatus.SUCCESS))
+    line = backfill_line(library.services, scope, began)
+    assert line.startswith(f"whole backfill: 2 done, {left} left; 0.5 a minute; ends about 2026-03-01")
