@@ -133,8 +133,9 @@ def update_source_stats(
     if stats["check_count"] % _ANALYSED_EVERY == 0 or (hit and stats["check_count"] <= _FIRST_CHECKS):
         values |= analyse(conn, source_id, stats["source_type"], moment, tz)
     elif hit:
-        [newest] = store.distinct_publications(conn, source_id, 1) or [{"published_at": 0}]
-        values["last_article_at"] = max(stats["last_article_at"] or 0, min(newest["published_at"], moment))
+        values["last_article_at"] = max(
+            stats["last_article_at"] or 0, min(store.newest_publication(conn, source_id), moment)
+        )
     if error_message:
         values |= _after_failure({**stats, **values}, error_message, raw_error, moment, floor)
     else:

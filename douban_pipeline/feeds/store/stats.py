@@ -50,6 +50,7 @@ _PUBLICATIONS = (
     .order_by(entry.c.published_at.desc())
     .limit(bindparam("most"))
 )
+_NEWEST = select(func.max(entry.c.published_at)).where(entry.c.source_id == bindparam("of"))
 _MANUAL = select(source.c.manual_cadence).where(source.c.source_id == bindparam("of"))
 
 
@@ -71,44 +72,58 @@ def distinct_publications(connection: Connection, source_id: str, limit: int) ->
     return [dict(row._mapping) for row in found]
 
 
+def newest_publication(connection: Connection, source_id: str) -> int:
+    """Return when a source published last; 0 if it never did."""
+    return int(connection.execute(_NEWEST, {"of": source_id}).scalar() or 0)
+
+
 def count_check(connection: Connection, source_id: str, source_type: str, *, hit: bool, failed: bool, now: int) -> None:
     """Count one check of a source in one statement, making its row if there is none.
 
     A failure adds to the failures in a row, a success ends them.
     """
-    failures = {"hit": int(hit), "failed": int(failed)}
-    given = {"source_id": source_id, "source_type": source_type, "moment": now, **failures}
-    connection.execute(_count_statement(connection.dialect.name), given)
+    given = {"moment": now, "hit": int(hit), "failed": int(failed)}
+    if connection.execute(_COUNT, {"of": source_id, **given}).rowcount:
+        return
+    # Its first check: another one that comes at the same time finds the row, and counts.
+    new = {"source_id": source_id, "source_type": source_type}
+    connection.execute(_first_count(connection.dialect.name), {**new, **given})
+
+
+_moment, _hit = bindparam("moment", type_=BigInteger), bindparam("hit", type_=Integer)
+_failed = bindparam("failed", type_=Integer)
+_COUNTED = {
+    "check_count": stats.c.check_count + 1,
+    "hit_count": stats.c.hit_count + _hit,
+    "fail_count": (stats.c.fail_count + 1) * _failed,
+    "last_check_at": _moment,
+    "updated_at": _moment,
+}
+_COUNT = update(stats).where(_one).values(_COUNTED)
 
 
 @cache
-def _count_statement(dialect: str) -> Executable:
-    """Return the statement that counts a check, in the words of a database."""
-    moment, hit = bindparam("moment", type_=BigInteger), bindparam("hit", type_=Integer)
-    failed = bindparam("failed", type_=Integer)
+def _first_count(dialect: str) -> Executable:
+    """Return the statement that makes a row with its first check, in the words of a database.
+
+    SQLAlchemy puts such a statement together anew at every call, for longer than all the others of a poll take.
+    """
     new = {
         "source_id": bindparam("source_id"),
         "source_type": bindparam("source_type"),
         "frequency_type": "daily",
         "cadence": "P2",
         "check_count": 1,
-        "hit_count": hit,
-        "fail_count": failed,
-        "last_check_at": moment,
-        "created_at": moment,
-        "updated_at": moment,
-    }
-    changed = {
-        "check_count": stats.c.check_count + 1,
-        "hit_count": stats.c.hit_count + hit,
-        "fail_count": (stats.c.fail_count + 1) * failed,
-        "last_check_at": moment,
-        "updated_at": moment,
+        "hit_count": _hit,
+        "fail_count": _failed,
+        "last_check_at": _moment,
+        "created_at": _moment,
+        "updated_at": _moment,
     }
     if dialect in ("mysql", "mariadb"):
-        return mysql.insert(stats).values(new).on_duplicate_key_update(changed)
+        return mysql.insert(stats).values(new).on_duplicate_key_update(_COUNTED)
     own = postgresql if dialect == "postgresql" else sqlite
-    return own.insert(stats).values(new).on_conflict_do_update(index_elements=["source_id"], set_=changed)
+    return own.insert(stats).values(new).on_conflict_do_update(index_elements=["source_id"], set_=_COUNTED)
 
 
 def write_stats(connection: Connection, source_id: str, values: Mapping[str, Any]) -> None:
