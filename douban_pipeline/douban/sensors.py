@@ -21,6 +21,7 @@ from douban_pipeline.dagster_kit.runs import JobRuns, failing_guard, partitions_
 from douban_pipeline.douban.chain.due.demand import Demand, Pace, choose_shards
 from douban_pipeline.douban.chain.due.intake import Intake
 from douban_pipeline.douban.chain.due.jobs import take_in_changes
+from douban_pipeline.douban.chain.due.newcomers import Newcomers
 from douban_pipeline.douban.chain.due.shard_work import ShardWork
 from douban_pipeline.douban.checks import CHAIN_GUARDS
 from douban_pipeline.douban.jobs import SYNC_TAGS, chain_job, chain_runs_under_way, paused_shards
@@ -122,7 +123,10 @@ def _quiet_reason(settings: Settings, now: datetime, waits_until: datetime) -> s
 def intake_sensor(
     context: dg.SensorEvaluationContext, services: dg.ResourceParam[Services]
 ) -> dg.RunRequest | dg.SkipReason:
-    """Launches `take_in_changes` when the CMS has rows that are new or whose `vod_time` changed."""
+    """Launches `take_in_changes` when the CMS has rows that are new or whose `vod_time` changed.
+
+    Also when a resource site that the feeds follow added or changed a video whose title the library has.
+    """
     refusal = _setup_refusal(services)
     if refusal:
         return dg.SkipReason(refusal)
@@ -132,7 +136,13 @@ def intake_sensor(
     if not intake.has_begun():
         return dg.SkipReason("the library was not taken in yet: launch the job initialise_library")
     if not intake.waiting():
-        return dg.SkipReason("no new or changed rows in the CMS")
+        try:
+            told_of = Newcomers(services).any_in_library()
+        except (DatabaseError, SQLAlchemyError) as error:
+            reason = str(getattr(error, "orig", None) or error)
+            return dg.SkipReason(f"no new or changed rows in the CMS; the feeds' newcomers cannot be read: {reason}")
+        if not told_of:
+            return dg.SkipReason("no new or changed rows in the CMS")
     window = int(services.clock.now().timestamp()) // INTAKE_INTERVAL_SECONDS
     return dg.RunRequest(run_key=f"intake:{window}")
 

@@ -47,6 +47,14 @@ class SourceSettings(SystemSettings):
     database_url: SecretStr = Field(
         SecretStr(""), description="SQLAlchemy URL of the CMS database; empty means the embedded SQLite demo."
     )
+    feeds_url: SecretStr = Field(
+        SecretStr(""),
+        validation_alias=f"{PREFIX}FEEDS_DATABASE_URL",
+        description="SQLAlchemy URL of the feeds' tables; empty means the CMS's database, or a file in HOME.",
+    )
+    newcomers: bool = Field(
+        True, description="Look at once at videos of titles that the feeds' resource sites added or changed."
+    )
     table_prefix: str = Field("mac_", pattern=r"^[A-Za-z0-9_]{0,20}$", description="Prefix of the CMS's tables.")
 
     site_timezone: str = Field("Asia/Shanghai", description="Time zone in which people read times.")
@@ -205,6 +213,12 @@ class SourceSettings(SystemSettings):
     def library_url(self) -> str:
         """The database's URL with its password; for opening it, never for showing."""
         return self.database_url.get_secret_value() or f"sqlite:///{self.home.absolute() / 'demo' / 'library.sqlite'}"
+
+    @property
+    def feeds_tables_url(self) -> str:
+        """Where the feeds' tables are, by the rule of the system feeds; with its password."""
+        given = self.feeds_url.get_secret_value() or self.database_url.get_secret_value()
+        return given or f"sqlite:///{self.home / 'feeds.sqlite'}"
 
     @property
     def shown_library_url(self) -> str:

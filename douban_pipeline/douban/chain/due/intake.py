@@ -146,12 +146,15 @@ class Intake:
         """Take in rows that are new or whose `vod_time` changed, the oldest first, at most about ``limit``."""
         report = IntakeReport()
         for query_ids in (self._changed_ids, self._new_ids):
-            ids = query_ids(limit)
-            for start in range(0, len(ids), _BATCH):
-                with reading(self.engine) as connection:
-                    rows = list(self.cms.rows(connection, ids[start : start + _BATCH]).values())
-                self._take_in(rows, report)
+            self.look_at(query_ids(limit), report)
         return report
+
+    def look_at(self, vod_ids: Sequence[int], report: IntakeReport) -> None:
+        """Take in these rows of the CMS, whatever `vod_time` says, and add what was found to ``report``."""
+        for start in range(0, len(vod_ids), _BATCH):
+            with reading(self.engine) as connection:
+                rows = list(self.cms.rows(connection, vod_ids[start : start + _BATCH]).values())
+            self._take_in(rows, report)
 
     def _changed_ids(self, limit: int) -> list[int]:
         vod, video = self.cms.vod, self.video

@@ -1,15 +1,21 @@
 """Jobs that keep the state table in step with the CMS. Jobs that take in videos belong here."""
 
+from datetime import UTC, datetime
+
 import dagster as dg
 from pydantic import Field
+from sqlalchemy.exc import SQLAlchemyError
 
-from douban_pipeline.core.ui.presentation import table
+from douban_pipeline.core.database import DatabaseError
+from douban_pipeline.core.ui.presentation import local_time, table
 from douban_pipeline.douban.chain.due.intake import Intake, IntakeReport
+from douban_pipeline.douban.chain.due.newcomers import Newcomers
 from douban_pipeline.douban.resources import tags_of
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store import migrations
 
 INTAKE_TAGS = tags_of("intake")
+_SHOWN = 50
 
 
 class InitialiseConfig(dg.Config):
@@ -81,18 +87,52 @@ def initialise_library() -> None:
 
 @dg.op
 def take_in(context: dg.OpExecutionContext, services: dg.ResourceParam[Services]) -> None:
-    """Take in new rows, and rows whose `vod_time` changed."""
+    """Take in new rows, rows whose `vod_time` changed, and those of titles that resource sites added or changed."""
     services.ready()
     if _too_early(context, services):
         return
-    report = Intake.of(services).changes()
+    intake = Intake.of(services)
+    report = intake.changes()
     context.log.info(f"{report.new} new, {report.changed} changed")
-    context.add_output_metadata(_metadata(report))
+    context.add_output_metadata({**_metadata(report), **_take_newcomers(context, services, intake)})
+
+
+def _take_newcomers(context: dg.OpExecutionContext, services: Services, intake: Intake) -> dict[str, dg.MetadataValue]:
+    """Take the newcomers and return what shows of them; the library's own changes do not depend on the feeds."""
+    try:
+        report = Newcomers(services).take(intake)
+    except (DatabaseError, SQLAlchemyError) as error:
+        reason = str(getattr(error, "orig", None) or error)
+        context.log.warning(f"the feeds' newcomers could not be read: {reason}")
+        return {"newcomers_problem": dg.MetadataValue.text(reason)}
+    zone = services.settings.zone
+    rows = [
+        {
+            "title": each.name,
+            "at the resource site": "changed" if each.changed else "new",
+            "seen": local_time(datetime.fromtimestamp(each.seen_at, UTC), zone),
+            "videos": ", ".join(map(str, vod_ids)),
+        }
+        for each, vod_ids in report.taken[:_SHOWN]
+    ]
+    shown = {"newcomers": dg.MetadataValue.md(table(rows))} if rows else {}
+    return {
+        "newcomers_taken": dg.MetadataValue.int(len(report.taken)),
+        "newcomers_changed_rows": dg.MetadataValue.int(report.intake.new + report.intake.changed),
+        "newcomers_searched_again": dg.MetadataValue.int(report.searched_again),
+        "newcomers_waiting": dg.MetadataValue.int(report.waiting),
+        "newcomers_given_up": dg.MetadataValue.int(report.given_up),
+        **shown,
+    }
 
 
 @dg.job(tags=INTAKE_TAGS)
 def take_in_changes() -> None:
-    """Take in what is new or changed in the CMS since the last time. Launched by the sensor `intake_sensor`."""
+    """Take in what is new or changed in the CMS since the last time. Launched by the sensor `intake_sensor`.
+
+    Where the system feeds follows resource sites, the rows of titles that they added or changed are looked at too
+    (`DOUBAN_PIPELINE_NEWCOMERS`).
+    """
     take_in()
 
 

@@ -1,0 +1,196 @@
+"""What the feeds' resource sites added or changed, and the library's rows of those titles.
+
+The system feeds leaves word of videos in `feed_newcomer`; that table is all that is known of it here. The CMS's own
+collector brings videos into the library. What the word is good for: intake looks at the rows of that title at once,
+whatever their `vod_time` says, and a video whose subject no search has found is searched for again when a resource
+site newly has it. Word of a title that the library does not have waits for the collector, for a week.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from sqlalchemy import BigInteger, Boolean, Engine, String, bindparam, column, inspect, select, table, update
+
+from douban_pipeline.core.database import chunks, open_engine, parse_url, reading, run_statement
+from douban_pipeline.douban.chain.due.intake import Intake, IntakeReport
+from douban_pipeline.douban.services import Services
+from douban_pipeline.douban.settings import variable
+from douban_pipeline.douban.store.states import ReviewStatus
+
+DAYS = 7
+"""How long a newcomer waits for the collector."""
+MOST = 2000
+"""Newcomers that one run looks at, the newest first."""
+_DAY = 86_400
+
+newcomer = table(
+    "feed_newcomer",
+    column("newcomer_id", BigInteger),
+    column("source_id", String),
+    column("name", String),
+    column("changed", Boolean),
+    column("seen_at", BigInteger),
+    column("taken_at", BigInteger),
+)
+"""The columns that are read of the feeds' table, and `taken_at`, which is written; moments are unix seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Newcomer:
+    """A video that a resource site added or changed."""
+
+    newcomer_id: int
+    name: str
+    changed: bool
+    seen_at: int
+
+
+@dataclass(slots=True)
+class NewcomerReport:
+    """What became of the newcomers.
+
+    Attributes:
+        taken: Those whose title the library has, with its rows.
+        searched_again: Videos without a subject whose visit was moved to now.
+        waiting: Titles that the library does not have yet.
+        given_up: Those that waited for a week.
+        intake: What intake found in the rows.
+    """
+
+    taken: list[tuple[Newcomer, tuple[int, ...]]] = field(default_factory=list)
+    searched_again: int = 0
+    waiting: int = 0
+    given_up: int = 0
+    intake: IntakeReport = field(default_factory=IntakeReport)
+
+
+class Newcomers:
+    """The newcomers beside the library of ``services``."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._cms = services.cms
+        self._now = int(services.clock.now().timestamp())
+
+    def any_in_library(self) -> bool:
+        """Return whether a newcomer waits whose title the library has."""
+        with self._engine() as engine:
+            found = self._waiting(engine) if engine is not None else []
+        return bool(self._rows_of(found))
+
+    def take(self, intake: Intake) -> NewcomerReport:
+        """Look at the library's rows of all that wait.
+
+        Raises:
+            DatabaseError: The feeds' database cannot be used.
+            SQLAlchemyError: It does not answer.
+        """
+        report = NewcomerReport()
+        with self._engine() as engine:
+            if engine is None:
+                return report
+            waiting = self._waiting(engine)
+            rows = self._rows_of(waiting)
+            intake.look_at(sorted({vod_id for ids in rows.values() for vod_id in ids}), report.intake)
+            done: list[Newcomer] = []
+            for each in waiting:
+                if each.newcomer_id in rows:
+                    report.taken.append((each, rows[each.newcomer_id]))
+                    done.append(each)
+                elif each.seen_at < self._now - DAYS * _DAY:
+                    report.given_up += 1
+                    done.append(each)
+                else:
+                    report.waiting += 1
+            report.searched_again = self._search_again(
+                sorted({vod_id for each, ids in report.taken if not each.changed for vod_id in ids})
+            )
+            self._note_taken(engine, done)
+        return report
+
+    @contextmanager
+    def _engine(self) -> Iterator[Engine | None]:
+        """Give the database of the feeds' tables; None where they are not, or newcomers are switched off."""
+        settings, services = self._services.settings, self._services
+        if not settings.newcomers:
+            yield None
+            return
+        url = settings.feeds_tables_url
+        if url == settings.library_url:
+            with reading(services.engine) as connection:
+                there = inspect(connection).has_table(newcomer.name)
+            yield services.engine if there else None
+            return
+        place = parse_url(url, setting=variable("feeds_url"))
+        if place.get_backend_name() == "sqlite" and not Path(place.database or "").is_file():
+            yield None  # opening it would make it
+            return
+        engine = open_engine(url, setting=variable("feeds_url"))
+        try:
+            with reading(engine) as connection:
+                there = inspect(connection).has_table(newcomer.name)
+            yield engine if there else None
+        finally:
+            engine.dispose()
+
+    def _waiting(self, engine: Engine) -> list[Newcomer]:
+        columns = (newcomer.c.newcomer_id, newcomer.c.name, newcomer.c.changed, newcomer.c.seen_at)
+        query = select(*columns).where(newcomer.c.taken_at.is_(None))
+        with reading(engine) as connection:
+            found = connection.execute(query.order_by(newcomer.c.newcomer_id.desc()).limit(MOST)).all()
+        return [Newcomer(row.newcomer_id, row.name, bool(row.changed), row.seen_at) for row in found]
+
+    def _rows_of(self, waiting: Sequence[Newcomer]) -> dict[int, tuple[int, ...]]:
+        """Return the ids of the library's rows of each newcomer's title, for those that have any."""
+        vod = self._cms.vod
+        by_name: dict[str, list[int]] = {}
+        # The CMS's columns hold no character above U+FFFF, and comparing them with one would read the whole table.
+        names = sorted({each.name for each in waiting if each.name and max(each.name) <= "\uffff"})
+        with reading(self._services.engine) as connection:
+            for some in chunks(names):
+                for vod_id, name in connection.execute(
+                    select(vod.c.vod_id, vod.c.vod_name).where(vod.c.vod_name.in_(some))
+                ):
+                    by_name.setdefault(_same(name), []).append(vod_id)
+        return {
+            each.newcomer_id: tuple(sorted(by_name[_same(each.name)]))
+            for each in waiting
+            if _same(each.name) in by_name and each.name
+        }
+
+    def _search_again(self, vod_ids: Sequence[int]) -> int:
+        """Move the visits of those videos to now whose subject was not found, unless a failure has them wait."""
+        video, now = self._services.tables.video, self._services.clock.now()
+        moved = 0
+        for some in chunks(vod_ids):
+            statement = (
+                update(video)
+                .where(
+                    video.c.vod_id.in_(some),
+                    video.c.douban_review_status == ReviewStatus.NOT_FOUND,
+                    video.c.douban_sync_fail_count == 0,
+                    video.c.douban_next_sync_at > now,
+                )
+                .values(douban_next_sync_at=now)
+            )
+            moved += run_statement(self._services.engine, statement)
+        return moved
+
+    def _note_taken(self, engine: Engine, done: Sequence[Newcomer]) -> None:
+        # One that changed again since it was read is told of anew.
+        statement = (
+            update(newcomer)
+            .where(newcomer.c.newcomer_id == bindparam("key"), newcomer.c.seen_at == bindparam("seen"))
+            .values(taken_at=self._now)
+        )
+        for some in chunks(done):
+            given = [{"key": each.newcomer_id, "seen": each.seen_at} for each in some]
+            run_statement(engine, statement, given)
+
+
+def _same(name: str) -> str:
+    return name.strip().casefold()
