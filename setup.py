@@ -26,6 +26,7 @@ RUNTIME = [
     "jinja2>=3.1,<4",  # HTML pages, everything escaped
     "feedparser>=6.0.11,<7",  # RSS and Atom as they come, in every encoding and state
     "selectolax>=0.3.21,<1",  # articles' HTML as text
+    "markdown-it-py>=3,<5",  # Markdown that a model wrote, without HTML, links and pictures
     "tabulate>=0.9,<1",  # Markdown tables, shown in Dagster's UI
     "pyyaml>=6,<7",  # configs of launchpads in links
     "tzdata",  # time zones on machines without a zone database
@@ -67,6 +68,7 @@ setup(
         "douban_pipeline.douban.review.reading": ["sheet_files/*"],
         "douban_pipeline.douban.store.migrations": ["*.mako"],
         "douban_pipeline.digest": ["defaults/*.md"],
+        "douban_pipeline.digest.pages": ["*.html.j2", "search.js"],
         "douban_pipeline.digest.store.migrations": ["*.mako"],
         "douban_pipeline.evaluation": ["*.html.j2"],
         "douban_pipeline.feeds": ["*.json"],

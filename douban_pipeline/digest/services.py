@@ -15,6 +15,8 @@ from douban_pipeline.core.clock import Clock, SystemClock
 from douban_pipeline.core.database import DatabaseError, open_engine
 from douban_pipeline.core.errors import SourceWall
 from douban_pipeline.core.llm import LanguageModel, ObjectForm
+from douban_pipeline.core.messages.channels import read_channels
+from douban_pipeline.core.messages.types import Channel
 from douban_pipeline.core.platform import Platform, SourceLimits
 from douban_pipeline.core.settings_base import BASE_PREFIX
 from douban_pipeline.core.ui.report_files import ReportFolder
@@ -77,6 +79,12 @@ class DigestServices(Platform):
     def reports(self) -> ReportFolder:
         """The folder of the reports."""
         return ReportFolder(self.settings.home.absolute() / "reports", self.settings.reports_url, f"{BASE_PREFIX}HOME")
+
+    @cached_property
+    def push_channels(self) -> Mapping[str, Channel]:
+        """The channels that messages go to, by name."""
+        settings = self.settings
+        return read_channels(settings.push_channels.get_secret_value(), seconds=settings.push_timeout_seconds)
 
     def now(self) -> datetime:
         """Return the present moment."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from datetime import timedelta
+from datetime import time, timedelta
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 from zoneinfo import ZoneInfo
@@ -13,18 +13,17 @@ from pydantic import Field, SecretStr, field_validator
 from pydantic_settings import NoDecode, SettingsConfigDict
 
 from douban_pipeline.core.database import DatabaseError, parse_url
+from douban_pipeline.core.messages.channels import KINDS, read_channels
 from douban_pipeline.core.settings_base import (
     BASE_PREFIX,
     SystemSettings,
     http_address,
-    refuse_unknown,
     split_list,
     split_pairs,
     time_zone,
 )
 
 PREFIX = f"{BASE_PREFIX}DIGEST_"
-CHANNELS = ("wecom", "dingtalk", "feishu", "serverchan", "bark", "telegram", "ntfy", "email", "webhook")
 _SLOT = re.compile(r"([01][0-9]|2[0-3]):[0-5][0-9]")
 
 
@@ -40,7 +39,9 @@ class DigestSettings(SystemSettings):
         "deepseek_url": "the http:// or https:// address of chat completions",
         "deepseek_thinking": "enabled, disabled or unsent",
         "public_url": "an http:// or https:// address",
-        "channels": f"names of {', '.join(CHANNELS)}",
+        "push_channels": "[NAME=]KIND+ADDRESS[#SECRET], several parted by blanks, "
+        f"with a kind of {', '.join(KINDS)}; see the manual",
+        "quiet_hours": "two times with a dash between them, such as 23:00-07:00",
     }
 
     home: Path = Field(
@@ -142,10 +143,13 @@ class DigestSettings(SystemSettings):
     deepseek_requests_per_minute: int = Field(600, ge=1, le=60_000, description="Calls of the model a minute.")
     deepseek_tokens_per_day: int = Field(0, ge=0, description="Tokens of the model a day; 0 means no limit.")
     public_url: str = Field("", description="Address under which people reach the pages, for links in messages.")
-    channels: Annotated[tuple[str, ...], NoDecode] = Field((), description="Channels that messages go to.")
-    remember_me_days: int = Field(30, ge=1, le=365, description="Days that a browser which gave the token stays known.")
+    push_channels: SecretStr = Field(
+        SecretStr(""), description="Channels that messages go to, each [NAME=]KIND+ADDRESS[#SECRET], parted by blanks."
+    )
+    push_timeout_seconds: float = Field(10.0, gt=0, le=60, description="Wall-clock limit of sending one message.")
+    quiet_hours: str = Field("", description="Hours in which findings wait, such as 23:00-07:00; never the report.")
 
-    @field_validator("schedule_slots", "feed_sources", "werss_accounts", "channels", mode="before")
+    @field_validator("schedule_slots", "feed_sources", "werss_accounts", mode="before")
     @classmethod
     def _items(cls, value: Any) -> Any:
         return split_list(value)
@@ -162,10 +166,16 @@ class DigestSettings(SystemSettings):
             raise ValueError("no ascending list of times")
         return value
 
-    @field_validator("channels")
+    @field_validator("push_channels")
     @classmethod
-    def _known_channels(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        refuse_unknown("channels", value, CHANNELS)
+    def _channels(cls, value: SecretStr) -> SecretStr:
+        read_channels(value.get_secret_value())
+        return value
+
+    @field_validator("quiet_hours")
+    @classmethod
+    def _quiet(cls, value: str) -> str:
+        read_quiet_hours(value)
         return value
 
     @field_validator("site_timezone")
@@ -194,6 +204,16 @@ class DigestSettings(SystemSettings):
         return ZoneInfo(self.site_timezone)
 
     @property
+    def channels(self) -> tuple[str, ...]:
+        """Names of the channels that messages go to."""
+        return tuple(read_channels(self.push_channels.get_secret_value()))
+
+    @property
+    def quiet(self) -> tuple[time, ...]:
+        """Beginning and end of the quiet hours; nothing where there are none."""
+        return read_quiet_hours(self.quiet_hours)
+
+    @property
     def report_slot(self) -> str:
         """The slot that ends the day with its report."""
         return self.schedule_slots[-1]
@@ -220,6 +240,24 @@ class DigestSettings(SystemSettings):
         """Where the tables of the system feeds are, by its own rule."""
         given = self.feeds_url.get_secret_value() or self.library_url.get_secret_value()
         return given or f"sqlite:///{self.home / 'feeds.sqlite'}"
+
+
+def read_quiet_hours(text: str) -> tuple[time, ...]:
+    """Return beginning and end of hours such as ``23:00-07:00``; nothing for an empty text.
+
+    Raises:
+        ValueError: They cannot be read, or begin when they end.
+    """
+    if not text.strip():
+        return ()
+    begin, dash, end = (part.strip() for part in text.partition("-"))
+    try:
+        hours = (time.fromisoformat(begin), time.fromisoformat(end))
+    except ValueError:
+        raise ValueError("not two times with a dash between them") from None
+    if not dash or hours[0] == hours[1]:
+        raise ValueError("not two different times with a dash between them")
+    return hours
 
 
 def load_settings(**overrides: Any) -> DigestSettings:

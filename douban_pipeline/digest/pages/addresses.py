@@ -1,0 +1,47 @@
+"""Where the pages are, as files and for those who follow a link."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+
+from douban_pipeline.core.ui.report_files import ReportFolder
+
+FOLDER = "digest"
+"""The pages' folder among the reports."""
+
+
+def daily_page(report_date: date) -> str:
+    """Return the path of a day's page inside the folder, without its ending."""
+    return f"daily/{report_date.isoformat()}"
+
+
+def analysis_page(analysis_id: int) -> str:
+    """Return the path of an analysis's page inside the folder, without its ending."""
+    return f"analysis/{analysis_id}"
+
+
+@dataclass(frozen=True, slots=True)
+class PageAddresses:
+    """Addresses for messages: those of `douban-pipeline serve`, of a web server for the reports, or the files'.
+
+    Attributes:
+        public_url: Where `serve` is reached; empty where it is not used.
+        reports: The folder of all reports.
+    """
+
+    public_url: str
+    reports: ReportFolder
+
+    def daily(self, report_date: date) -> str:
+        """Return the address of a day's page."""
+        return self._address(daily_page(report_date))
+
+    def analysis(self, analysis_id: int) -> str:
+        """Return the address of an analysis's page."""
+        return self._address(analysis_page(analysis_id))
+
+    def _address(self, page: str) -> str:
+        if self.public_url:
+            return f"{self.public_url.rstrip('/')}/{page}"
+        return self.reports.address(f"{FOLDER}/{page}.html")

@@ -1,0 +1,136 @@
+"""What the pages show, as values: whoever fills them in reads the database, the pages do not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime
+
+
+@dataclass(frozen=True, slots=True)
+class OpportunityView:
+    """One opportunity that an article tells of."""
+
+    type: str = ""
+    title: str = ""
+    targets: Sequence[str] = ()
+    reason: str = ""
+    risk: str = ""
+    horizon: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AnalysisView:
+    """The analysis of an article.
+
+    Attributes:
+        analysis_id: Its id, part of its address.
+        title: The article's title.
+        mp_name: Whose article it is.
+        url: The article's page; only http and https become a link.
+        published_at: When it was published; None where nobody knows.
+        report_date: The day it belongs to.
+        slot: The slot that analysed it.
+        score: 0 to 100.
+        is_finding: Whether the score reaches the threshold.
+        summary: What it says.
+        opportunities: What it tells of.
+        suspicions: Why a person should look at it with care, such as instructions to the model in its text.
+        truncated: Whether the model was not given all of the text.
+        model: Who analysed it.
+    """
+
+    analysis_id: int
+    title: str
+    mp_name: str
+    url: str
+    published_at: datetime | None
+    report_date: date
+    slot: str
+    score: int
+    is_finding: bool
+    summary: str
+    opportunities: Sequence[OpportunityView] = ()
+    suspicions: Sequence[str] = ()
+    truncated: bool = False
+    model: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FailureView:
+    """An article that could not be analysed, and why."""
+
+    title: str
+    mp_name: str
+    url: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class TopView:
+    """One of the day's best, as the report says it; ``analysis_id`` is None where it names none."""
+
+    title: str
+    score: int
+    reason: str
+    analysis_id: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SlotView:
+    """One slot of the day: how it ended, in Chinese, and ``good``, ``bad`` or nothing."""
+
+    slot: str
+    state: str
+    tone: str = ""
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DayView:
+    """A day's report.
+
+    Attributes:
+        report_date: Which day.
+        made_at: When this was put together.
+        failed: Whether the report could not be made; then `causes` says why, and what there is is shown all the same.
+        causes: Why, a sentence each.
+        note: A sentence on how the report was made, such as that the model was not available.
+        digest_md: The report as Markdown; links, pictures and HTML in it are only text.
+        top: The day's best, as the report names them.
+        watchlist: What to watch.
+        analyses: All analyses of the day.
+        failures: Articles that could not be analysed.
+        slots: The day's slots, in order.
+    """
+
+    report_date: date
+    made_at: datetime
+    failed: bool = False
+    causes: Sequence[str] = ()
+    note: str = ""
+    digest_md: str = ""
+    top: Sequence[TopView] = ()
+    watchlist: Sequence[str] = ()
+    analyses: Sequence[AnalysisView] = ()
+    failures: Sequence[FailureView] = ()
+    slots: Sequence[SlotView] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DayEntry:
+    """One day in the index.
+
+    Attributes:
+        report_date: Which day.
+        analyses: How many articles were analysed.
+        findings: How many of them are findings, by id with their titles, the best first.
+        best_score: The best score of the day; None for none.
+        failed: Whether the report could not be made.
+    """
+
+    report_date: date
+    analyses: int
+    findings: Mapping[int, str] = field(default_factory=dict)
+    best_score: int | None = None
+    failed: bool = False

@@ -1,0 +1,72 @@
+"""The pages as files in HOME/reports/digest, each written whole or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+from douban_pipeline.core.ui.report_files import ReportFolder
+from douban_pipeline.digest.pages.addresses import FOLDER, analysis_page, daily_page
+from douban_pipeline.digest.pages.content import AnalysisView, DayEntry, DayView
+from douban_pipeline.digest.pages.rendering import (
+    SEARCH_SCRIPT,
+    render_analysis,
+    render_daily,
+    render_index,
+    search_script,
+)
+
+INDEX_DAYS = 366
+"""Days on the first page of the index; a year's days are on a page of their own too."""
+
+
+def write_pages(reports: ReportFolder, day: DayView, index: Sequence[DayEntry], zone: ZoneInfo) -> Path:
+    """Write the pages of a day and of its analyses, then the index, and return the day's page.
+
+    What is linked is written before what links to it. A page that cannot be written is as it was before, and so are
+    those after it.
+
+    Args:
+        reports: The folder of all reports.
+        day: The day.
+        index: Every day that has a page, in any order.
+        zone: Whose clock the pages show.
+
+    Raises:
+        ReportFileError: The disk is full, or the folder cannot be written.
+    """
+    write_analyses(reports, day.analyses, zone)
+    path = _write(reports, f"{daily_page(day.report_date)}.html", render_daily(day, zone))
+    _write_index(reports, index, day.report_date.year)
+    return path
+
+
+def write_analyses(reports: ReportFolder, analyses: Sequence[AnalysisView], zone: ZoneInfo) -> None:
+    """Write the pages of analyses alone, before a message links to one of them.
+
+    Raises:
+        ReportFileError: As `write_pages`.
+    """
+    for each in analyses:
+        _write(reports, f"{analysis_page(each.analysis_id)}.html", render_analysis(each, zone))
+
+
+def _write_index(reports: ReportFolder, index: Sequence[DayEntry], current: int) -> None:
+    days = sorted(index, key=lambda entry: entry.report_date, reverse=True)
+    years = sorted({entry.report_date.year for entry in days}, reverse=True)
+    _write(reports, SEARCH_SCRIPT, search_script())
+    for year in years:
+        name = f"days-{year}.html"
+        if year == current or not (reports.path / FOLDER / name).exists():
+            of_year = [entry for entry in days if entry.report_date.year == year]
+            _write(reports, name, render_index(of_year, f"{year} 年的日报", years, f"{len(of_year)} 天"))
+    shown = days[:INDEX_DAYS]
+    about = f"最近 {len(shown)} 天，共 {len(days)} 天" if len(days) > len(shown) else f"共 {len(days)} 天"
+    _write(reports, "index.html", render_index(shown, "日报", years, about))
+
+
+def _write(reports: ReportFolder, name: str, content: str) -> Path:
+    folder, _, file = f"{FOLDER}/{name}".rpartition("/")
+    return replace(reports, path=reports.path / folder).write(file, content)

@@ -1,0 +1,315 @@
+"""The outbox, table ``notification_log``: one row is one message on one channel.
+
+A slot writes its rows in the transaction that ends it; senders claim them one by one. Every change of a claimed row
+asks for the claim's token, so that a sender that was given up for dead changes nothing any more.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Row, and_, func, insert, or_, select, update
+from sqlalchemy.exc import IntegrityError
+
+from douban_pipeline.core.messages.types import Message
+from douban_pipeline.core.owner import is_dead, owner_name
+from douban_pipeline.digest.push.rules import (
+    LEASE,
+    MINUTE,
+    WAITING,
+    Outcome,
+    PushState,
+    PushType,
+    after_death,
+    message_id,
+    payload_hash,
+)
+from douban_pipeline.digest.store.tables import notification_log as log
+
+_MOST_TITLE, _MOST_BODY, _MOST_URL, _MOST_ERROR = 300, 15_000, 500, 2000
+"""Letters that the columns hold; MySQL's TEXT has 65,535 bytes, and a letter up to four."""
+
+
+@dataclass(frozen=True, slots=True)
+class Notification:
+    """One row.
+
+    Attributes:
+        parts_sent: How many parts of the message the platform took.
+        parts: How many it has; 0 before the first was sent.
+    """
+
+    id: int
+    msg_uuid: str
+    report_date: date
+    slot: str
+    push_type: PushType
+    channel: str
+    target_url: str
+    title: str
+    body: str
+    state: PushState
+    attempts: int
+    next_attempt_at: datetime | None
+    error: str
+    created_at: datetime
+    sent_at: datetime | None
+    parts_sent: int
+    parts: int
+
+    @property
+    def message(self) -> Message:
+        """What is sent."""
+        cause = f"{self.push_type}:{self.report_date}:{self.slot}"
+        kind = self.push_type.value
+        return Message(self.title, self.body, kind, cause, self.created_at, self.target_url, self.msg_uuid)
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A message that is this sender's until its lease ends: the row as it was claimed, and the token."""
+
+    row: Notification
+    token: str
+
+
+# --- writing --------------------------------------------------------------------------------------------------------
+
+
+def enqueue(
+    connection: Connection,
+    *,
+    report_date: date,
+    slot: str,
+    push_type: str,
+    target_url: str,
+    title: str,
+    body: str,
+    channels: Sequence[str],
+    now: datetime,
+) -> int:
+    """Put a message into the outbox for each of ``channels``, inside the caller's transaction.
+
+    There is one message for each date, slot, type and channel: where there is one already, it stays. Its words are
+    renewed if nobody has tried to send it yet, so that a slot that is run again says what it found last.
+
+    Returns:
+        How many messages are new.
+
+    Raises:
+        ValueError: The type is none of `PushType`, or the address is too long.
+    """
+    push_type = PushType(push_type)
+    if len(target_url) > _MOST_URL:
+        raise ValueError(f"an address of {len(target_url)} letters; {_MOST_URL} are the most")
+    words = {
+        "target_url": target_url,
+        "title": " ".join(title.split())[:_MOST_TITLE],
+        "body": body[:_MOST_BODY],
+        "payload_hash": payload_hash(title, body, target_url),
+        "updated_at": now,
+    }
+    new = 0
+    for channel in dict.fromkeys(channels):
+        place = (
+            (log.c.report_date == report_date)
+            & (log.c.slot == slot)
+            & (log.c.push_type == push_type.value)
+            & (log.c.channel == channel)
+        )
+        given = {
+            **words,
+            "msg_uuid": message_id(report_date, slot, push_type, channel, target_url),
+        }
+        untried = place & (log.c.state == PushState.PENDING.value) & (log.c.attempts == 0)
+        if connection.execute(update(log).where(untried).values(**given)).rowcount:
+            continue
+        if connection.execute(select(log.c.id).where(place)).first() is None:
+            row = {
+                **given,
+                "report_date": report_date,
+                "slot": slot,
+                "push_type": push_type.value,
+                "channel": channel,
+                "state": PushState.PENDING.value,
+                "next_attempt_at": now,
+                "created_at": now,
+            }
+            try:
+                with connection.begin_nested():
+                    connection.execute(insert(log), row)
+            except IntegrityError:
+                continue  # another run of the slot was first
+            new += 1
+    return new
+
+
+def claim(connection: Connection, notification_id: int, run_id: str, now: datetime) -> Claim | None:
+    """Make a message this sender's and count the attempt; return None if it is no longer to be sent, or another's."""
+    token = owner_name(f"{run_id[:40]}#{uuid.uuid4().hex[:12]}")
+    claimed = connection.execute(
+        update(log)
+        .where(log.c.id == notification_id, _due(now))
+        .values(
+            state=PushState.SENDING.value,
+            lease_owner=token,
+            lease_until=now + LEASE,
+            attempts=log.c.attempts + 1,
+            updated_at=now,
+        )
+    )
+    if claimed.rowcount != 1:
+        return None
+    row = connection.execute(select(log).where(log.c.id == notification_id)).one()
+    return Claim(_read(row), token)
+
+
+def renew(connection: Connection, held: Claim, sent: int, count: int, said: str, now: datetime) -> bool:
+    """Note how many parts were taken and lengthen the lease; return whether the message is still this sender's."""
+    response = json.dumps({"sent": sent, "count": count, "said": said}, ensure_ascii=False)
+    values = {"response": response, "lease_until": now + LEASE, "updated_at": now}
+    return connection.execute(update(log).where(_held(held)).values(**values)).rowcount == 1
+
+
+def finish(connection: Connection, held: Claim, outcome: Outcome, now: datetime) -> bool:
+    """Store how an attempt ended; return False, changing nothing, if the message is no longer this sender's."""
+    return connection.execute(update(log).where(_held(held)).values(**_ended(outcome, now))).rowcount == 1
+
+
+def release_abandoned(connection: Connection, now: datetime) -> list[Notification]:
+    """Take messages from senders that died or whose lease has ended; return them as they are now.
+
+    What was taken whole is SENT, whoever died afterwards; else a report is sent again, a finding becomes UNKNOWN.
+    """
+    found: list[Notification] = []
+    for row in connection.execute(select(log).where(log.c.state == PushState.SENDING.value)).all():
+        if row.lease_until is not None and row.lease_until > now and not is_dead(row.lease_owner):
+            continue
+        held = Claim(_read(row), row.lease_owner)
+        taken = held.row.parts and held.row.parts_sent == held.row.parts
+        outcome = Outcome(PushState.SENT, None, "") if taken else after_death(held.row.push_type, now)
+        if finish(connection, held, outcome, now):
+            found.append(held.row)
+    ids = [each.id for each in found]
+    return [_read(row) for row in connection.execute(select(log).where(log.c.id.in_(ids)))] if ids else []
+
+
+def requeue(connection: Connection, ids: Sequence[int], now: datetime) -> list[int]:
+    """Make messages due again as if they were new, but for those that a sender holds; return the ids of those."""
+    changed: list[int] = []
+    for notification_id in ids:
+        where = (log.c.id == notification_id) & (log.c.state != PushState.SENDING.value)
+        values = {
+            "state": PushState.PENDING.value,
+            "attempts": 0,
+            "next_attempt_at": now,
+            "response": None,
+            "error": None,
+            "sent_at": None,
+            "updated_at": now,
+        }
+        if connection.execute(update(log).where(where).values(**values)).rowcount:
+            changed.append(notification_id)
+    return changed
+
+
+def _held(held: Claim) -> ColumnElement[bool]:
+    mine = (log.c.id == held.row.id) & (log.c.lease_owner == held.token)
+    return mine & (log.c.state == PushState.SENDING.value)
+
+
+def _ended(outcome: Outcome, now: datetime) -> dict[str, Any]:
+    return {
+        "state": outcome.state.value,
+        "next_attempt_at": outcome.next_attempt_at,
+        "error": outcome.error[:_MOST_ERROR] or None,
+        "lease_owner": "",
+        "lease_until": None,
+        "updated_at": now,
+        **({"sent_at": now} if outcome.state is PushState.SENT else {}),
+    }
+
+
+# --- reading --------------------------------------------------------------------------------------------------------
+
+
+def _due(now: datetime) -> ColumnElement[bool]:
+    at_its_time = or_(log.c.next_attempt_at.is_(None), log.c.next_attempt_at <= now)
+    return and_(log.c.state.in_([state.value for state in WAITING]), at_its_time)
+
+
+def due(connection: Connection, now: datetime, most: int) -> list[Notification]:
+    """Return messages that are to be sent now: reports first, then alerts, then findings, the oldest first."""
+    query = select(log).where(_due(now)).order_by(log.c.push_type.desc(), log.c.id).limit(most)
+    rows = [_read(row) for row in connection.execute(query)]
+    order = (PushType.REPORT, PushType.ALERT, PushType.FINDING)
+    return sorted(rows, key=lambda row: (order.index(row.push_type), row.id))
+
+
+def waiting(connection: Connection, now: datetime) -> tuple[int, int, datetime | None]:
+    """Return how many messages are due, how many are being sent, and when the next of those that wait is due."""
+    counts = connection.execute(select(func.count()).where(_due(now))).scalar_one()
+    sending = connection.execute(select(func.count()).where(log.c.state == PushState.SENDING.value)).scalar_one()
+    later = select(func.min(log.c.next_attempt_at)).where(log.c.state == PushState.FAILED.value)
+    return int(counts), int(sending), connection.execute(later.where(log.c.next_attempt_at > now)).scalar()
+
+
+def attempts_since(connection: Connection, channel: str, moment: datetime) -> int:
+    """Return how many messages were tried on a channel since a moment."""
+    tried = (log.c.channel == channel) & (log.c.attempts > 0) & (log.c.updated_at > moment)
+    return int(connection.execute(select(func.count()).where(tried)).scalar_one())
+
+
+def attempts_of_minute(connection: Connection, channel: str, now: datetime) -> int:
+    """Return how many messages were tried on a channel within the last minute."""
+    return attempts_since(connection, channel, now - MINUTE)
+
+
+def select_notifications(
+    connection: Connection,
+    *,
+    ids: Sequence[int] = (),
+    report_date: date | None = None,
+    slot: str = "",
+    push_type: str = "",
+    channels: Sequence[str] = (),
+    states: Sequence[str] = (),
+    most: int = 1000,
+) -> list[Notification]:
+    """Return messages, the newest first; what is not given does not narrow them."""
+    query = select(log).order_by(log.c.report_date.desc(), log.c.id.desc()).limit(most)
+    query = query.where(log.c.id.in_(ids)) if ids else query
+    query = query.where(log.c.report_date == report_date) if report_date else query
+    query = query.where(log.c.slot == slot) if slot else query
+    query = query.where(log.c.push_type == push_type) if push_type else query
+    query = query.where(log.c.channel.in_(channels)) if channels else query
+    query = query.where(log.c.state.in_(states)) if states else query
+    return [_read(row) for row in connection.execute(query)]
+
+
+def _read(row: Row[Any]) -> Notification:
+    said = json.loads(row.response) if row.response else {}
+    return Notification(
+        id=row.id,
+        msg_uuid=row.msg_uuid,
+        report_date=row.report_date,
+        slot=row.slot,
+        push_type=PushType(row.push_type),
+        channel=row.channel,
+        target_url=row.target_url,
+        title=row.title,
+        body=row.body,
+        state=PushState(row.state),
+        attempts=row.attempts,
+        next_attempt_at=row.next_attempt_at,
+        error=row.error or "",
+        created_at=row.created_at,
+        sent_at=row.sent_at,
+        parts_sent=int(said.get("sent", 0)),
+        parts=int(said.get("count", 0)),
+    )

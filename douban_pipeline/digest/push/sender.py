@@ -1,0 +1,198 @@
+"""Empties the outbox: claim, send outside of any transaction, store the outcome."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import uuid
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import stamina
+from sqlalchemy import Connection
+from sqlalchemy.exc import InterfaceError, OperationalError
+
+from douban_pipeline.core.database import reading, run_transaction
+from douban_pipeline.core.messages.types import Channel, DeliveryError
+from douban_pipeline.digest.push import outbox
+from douban_pipeline.digest.push.outbox import Claim, Notification
+from douban_pipeline.digest.push.rules import LEASE, Outcome, PushState, after_failure, may_go_out
+from douban_pipeline.digest.services import DigestServices
+from douban_pipeline.digest.settings import PREFIX
+
+logger = logging.getLogger(__name__)
+
+_MOST = 500
+_MOST_CHANNELS = 16
+_Result = TypeVar("_Result")
+
+
+@dataclass(slots=True)
+class PushReport:
+    """What came of one pass.
+
+    Attributes:
+        sent: Messages that were taken.
+        failed: Messages that are tried again.
+        unknown: Findings of which nobody knows whether they arrived, those of dead senders included.
+        dead: Messages that were given up.
+        held: Messages that wait for the end of quiet hours or of a platform's minute.
+        lost: Attempts whose outcome could not be stored, because another sender had taken the message over.
+    """
+
+    sent: list[Notification] = field(default_factory=list)
+    failed: list[Notification] = field(default_factory=list)
+    unknown: list[Notification] = field(default_factory=list)
+    dead: list[Notification] = field(default_factory=list)
+    held: list[Notification] = field(default_factory=list)
+    lost: list[Notification] = field(default_factory=list)
+
+    def counts(self) -> dict[str, int]:
+        """Return how many there are of each."""
+        names = ("sent", "failed", "unknown", "dead", "held", "lost")
+        return {name: len(getattr(self, name)) for name in names}
+
+
+class Sender:
+    """Sends what is due, each channel on a thread of its own: one that hangs keeps no other waiting.
+
+    Args:
+        services: Database, clock and settings.
+        run_id: Whose claims these are, for people.
+    """
+
+    def __init__(self, services: DigestServices, run_id: str = "") -> None:
+        self._services = services
+        self._run_id = run_id or uuid.uuid4().hex[:12]
+        self._report = PushReport()
+        self._lock = threading.Lock()
+
+    def run(self) -> PushReport:
+        """Send what is due once, and return what came of it. Safe to run any number of times at once.
+
+        Raises:
+            OperationalError: The database went away and stayed away. Messages that were being sent are settled by the
+                next pass.
+        """
+        services = self._services
+        now = services.now()
+        for row in run_transaction(services.engine, lambda connection: outbox.release_abandoned(connection, now)):
+            if row.state is PushState.UNKNOWN:
+                logger.warning("message %s (%s, %s): %s", row.id, row.push_type, row.channel, row.error)
+                self._note("unknown", row)
+        with reading(services.engine) as connection:
+            found = outbox.due(connection, now, _MOST)
+        by_channel = self._by_channel(found)
+        with ThreadPoolExecutor(max_workers=_MOST_CHANNELS) as pool:
+            for done in [pool.submit(self._send_all, name, rows) for name, rows in by_channel.items()]:
+                done.result()
+        return self._report
+
+    def preview(self) -> PushReport:
+        """Return what a pass would send (as ``sent``) and hold back; nothing is sent or changed."""
+        services = self._services
+        with reading(services.engine) as connection:
+            rows = self._by_channel(outbox.due(connection, services.now(), _MOST))
+        self._report.sent += [row for each in rows.values() for row in each]
+        return self._report
+
+    def _by_channel(self, rows: Sequence[Notification]) -> Mapping[str, list[Notification]]:
+        settings, now = self._services.settings, self._services.now()
+        found: defaultdict[str, list[Notification]] = defaultdict(list)
+        for row in rows:
+            if may_go_out(row.push_type, now, settings.quiet, settings.zone):
+                found[row.channel].append(row)
+            else:
+                self._note("held", row)
+        return found
+
+    def _send_all(self, name: str, rows: Sequence[Notification]) -> None:
+        channel = self._services.push_channels.get(name)
+        for place, row in enumerate(rows):
+            now = self._services.now()
+            if channel is not None:
+                with reading(self._services.engine) as connection:
+                    tried = outbox.attempts_of_minute(connection, name, now)
+                if tried >= channel.per_minute:
+                    for each in rows[place:]:
+                        self._note("held", each)
+                    return
+            held = self._transaction(lambda connection, row=row: self._claim(connection, row))
+            if held is not None and not self._send(channel, held):
+                return  # nobody answers there: the others wait for the next pass, and keep their attempts
+
+    def _claim(self, connection: Connection, row: Notification) -> Claim | None:
+        return outbox.claim(connection, row.id, self._run_id, self._services.now())
+
+    def _send(self, channel: Channel | None, held: Claim) -> bool:
+        """Send a message and store the outcome; return whether the channel answers."""
+        if channel is None:
+            missing = f"没有名为 {held.row.channel} 的渠道，请检查 {PREFIX}PUSH_CHANNELS"
+            self._settle(held, DeliveryError(missing, reached=True))
+            return True
+        try:
+            if not self._send_parts(channel, held):
+                self._note("lost", held.row)
+                return True
+        except DeliveryError as error:
+            self._settle(held, error)
+            return error.reached
+        self._settle(held, None)
+        return True
+
+    def _send_parts(self, channel: Channel, held: Claim) -> bool:
+        """Send the parts that were not taken yet; return False if another sender took the message over meanwhile."""
+        row, clock = held.row, self._services.clock
+        parts = channel.parts(row.message)
+        begin = row.parts_sent if row.parts == len(parts) else 0
+        for number, part in enumerate(parts[begin:], begin + 1):
+            if number > begin + 1:
+                clock.sleep(60 / channel.per_minute)
+            said = channel.send(part, now=clock.now())
+            kept = self._persist(
+                lambda connection, number=number, said=said: outbox.renew(
+                    connection, held, number, len(parts), said, clock.now()
+                )
+            )
+            if not kept:
+                return False
+        return True
+
+    def _settle(self, held: Claim, error: DeliveryError | None) -> None:
+        row, now = held.row, self._services.now()
+        if error is None:
+            outcome = Outcome(PushState.SENT, None, "")
+        else:
+            outcome = after_failure(
+                row.push_type,
+                row.attempts,
+                str(error),
+                uncertain=error.uncertain,
+                retry_after=error.retry_after,
+                now=now,
+            )
+            logger.warning("message %s (%s, %s): %s", row.id, row.push_type, row.channel, outcome.error)
+        if self._persist(lambda connection: outbox.finish(connection, held, outcome, now)):
+            self._note(outcome.state.value, row)
+        else:
+            self._note("lost", row)
+
+    def _persist(self, work: Callable[[Connection], _Result]) -> _Result:
+        """Store what came of a call that was made, waiting for a database that is restarted for as long as it may."""
+        seconds = 0.9 * LEASE.total_seconds()
+        for attempt in stamina.retry_context(
+            on=(OperationalError, InterfaceError), attempts=None, timeout=seconds, wait_initial=0.2, wait_max=5.0
+        ):
+            with attempt:
+                return self._transaction(work)
+        raise AssertionError("the last attempt returns or raises")
+
+    def _transaction(self, work: Callable[[Connection], _Result]) -> _Result:
+        return run_transaction(self._services.engine, work)
+
+    def _note(self, what: str, row: Notification) -> None:
+        with self._lock:
+            getattr(self._report, what).append(row)
