@@ -20,6 +20,7 @@ from douban_pipeline.digest.asking import Asker, CallsEnded, NoAnswer
 from douban_pipeline.digest.prompts import DIGEST_SCHEMA, digest_prompt
 from douban_pipeline.digest.rubrics import RubricError
 from douban_pipeline.digest.services import DigestServices
+from douban_pipeline.digest.showing import addresses
 from douban_pipeline.digest.store import analyses, reports, slots
 from douban_pipeline.digest.types import DayStats, Finding, ReportState, SlotStatus
 
@@ -120,16 +121,6 @@ def failed_report(services: DigestServices, day: date, causes: Sequence[str]) ->
     return made
 
 
-def report_url(services: DigestServices, day: date) -> str:
-    """Return the address of a day's page."""
-    return f"{services.settings.public_url.rstrip('/')}/daily/{day.isoformat()}"
-
-
-def analysis_url(services: DigestServices, analysis_id: int) -> str:
-    """Return the address of an analysis's page."""
-    return f"{services.settings.public_url.rstrip('/')}/analysis/{analysis_id}"
-
-
 def _store(services: DigestServices, day: date, made: MadeReport, model: str, wire_model: str) -> None:
     stats = made.stats
     numbers = {
@@ -183,7 +174,7 @@ def _compact(services: DigestServices, data: DayData) -> Any:
             "has_opportunity": row.has_opportunity,
             "top_type": own[0].type if own else "",
             "summary": row.summary,
-            "analysis_url": analysis_url(services, row.analysis_id),
+            "analysis_url": addresses(services).analysis(row.analysis_id),
             "opportunities_brief": [each.title for each in own[:_MOST_TOP]],
         }
 

@@ -173,7 +173,7 @@ class DigestServices(Platform):
             TREE.upgrade(self.engine)
             return self
         what = "do not exist yet" if found is None else f"are at version {found}, this release needs {TREE.head}"
-        raise DatabaseError(f"the digest's tables {what}: run `douban-pipeline digest setup`")
+        raise DatabaseError(f"the digest's tables {what}: run `douban-pipeline setup --system digest`")
 
 
 def open_services(settings: DigestSettings, clock: Clock | None = None, location: str = LOCATION) -> DigestServices:

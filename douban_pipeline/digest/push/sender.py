@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TypeVar
 
 import stamina
@@ -120,11 +121,11 @@ class Sender:
                     for each in rows[place:]:
                         self._note("held", each)
                     return
-            held = self._transaction(lambda connection, row=row: self._claim(connection, row))
+            held = self._transaction(partial(self._claim, row))
             if held is not None and not self._send(channel, held):
                 return  # nobody answers there: the others wait for the next pass, and keep their attempts
 
-    def _claim(self, connection: Connection, row: Notification) -> Claim | None:
+    def _claim(self, row: Notification, connection: Connection) -> Claim | None:
         return outbox.claim(connection, row.id, self._run_id, self._services.now())
 
     def _send(self, channel: Channel | None, held: Claim) -> bool:
@@ -152,11 +153,11 @@ class Sender:
             if number > begin + 1:
                 clock.sleep(60 / channel.per_minute)
             said = channel.send(part, now=clock.now())
-            kept = self._persist(
-                lambda connection, number=number, said=said: outbox.renew(
-                    connection, held, number, len(parts), said, clock.now()
-                )
-            )
+
+            def keep(connection: Connection, number: int = number, said: str = said) -> bool:
+                return outbox.renew(connection, held, number, len(parts), said, clock.now())
+
+            kept = self._persist(keep)
             if not kept:
                 return False
         return True

@@ -1,0 +1,162 @@
+"""The assets of the digest: a slot's articles, their analyses, its findings, and the day's report."""
+
+from typing import Any
+
+import dagster as dg
+
+from douban_pipeline.core.ui.presentation import as_image, table
+from douban_pipeline.digest import figures, wording
+from douban_pipeline.digest.resources import SLOT_POOL
+from douban_pipeline.digest.running import EndedSlot, SlotWork, TooEarly
+from douban_pipeline.digest.services import DigestServices
+from douban_pipeline.digest.slots import SlotKey
+from douban_pipeline.digest.store.slots import Claim
+
+GROUP = "digest"
+BACKFILL_TAG = "dagster/backfill"
+ARTICLES, ANALYSES, FINDINGS, REPORT = "slot_articles", "article_analyses", "slot_findings", "daily_report"
+
+
+def _begun(context: dg.AssetExecutionContext, services: DigestServices) -> tuple[SlotWork, dict[str, Any] | None]:
+    """Return a run's slot, and the metadata of a run that has nothing to do.
+
+    Raises:
+        Failure: The slot is not due yet.
+    """
+    services.ready()
+    key = SlotKey.parse(str(context.partition_key))
+    work = SlotWork(services, key, context.run_id, BACKFILL_TAG in context.run.tags)
+    try:
+        claimed = work.begin()
+    except TooEarly as error:
+        raise dg.Failure(str(error), allow_retries=False) from error
+    if refusal := work.push_refusal:
+        context.log.warning(refusal)
+    if claimed.claim is Claim.TAKEN:
+        if claimed.taken_over:
+            context.log.warning("took the slot over from a run that died")
+        return work, None
+    said = wording.CLAIMS[claimed.claim]
+    context.log.info(said)
+    return work, {"nothing_to_do": said, **figures.slot_numbers(services, key)}
+
+
+def _ended(ended: EndedSlot) -> dict[str, Any]:
+    return {
+        "status": ended.status.value,
+        "problems": ended.error or "—",
+        "findings": len(ended.findings),
+        "pushable": ended.pushable,
+        "messages": ended.messages,
+        "not_pushed_because": ended.push_refusal or "—",
+        "best": dg.MetadataValue.md(table(wording.finding_rows(ended.findings))),
+    }
+
+
+def assets_for(partitions: dg.MultiPartitionsDefinition) -> list[dg.AssetsDefinition]:
+    """Return the four assets, over ``partitions``."""
+    options: dict[str, Any] = {"group_name": GROUP, "kinds": {"python"}, "partitions_def": partitions}
+
+    @dg.asset(name=ARTICLES, pool=SLOT_POOL, **options)
+    def slot_articles(
+        context: dg.AssetExecutionContext, services: dg.ResourceParam[DigestServices]
+    ) -> dg.MaterializeResult:
+        """Takes in the articles of the followed accounts, each once, with their bodies.
+
+        From 72 hours back, or from when an account was last read, if that is longer ago (14 days at most). A source
+        that is ill is noted and stops nothing: what follows works with what there is. A slot that succeeded is not
+        run again; one whose run died is taken over.
+        """
+        work, nothing = _begun(context, services)
+        if nothing is not None:
+            return dg.MaterializeResult(metadata=nothing)
+        report = work.ingest()
+        for problem in report.problems:
+            context.log.warning(problem)
+        return dg.MaterializeResult(
+            metadata={
+                **{name: value for name, value in report.counters().items() if value is not None},
+                "extended_windows": ", ".join(report.extended) or "—",
+                "problems": dg.MetadataValue.md("\n".join(f"- {each}" for each in report.problems) or "—"),
+            }
+        )
+
+    @dg.asset(name=ANALYSES, deps=[slot_articles], pool=SLOT_POOL, **options)
+    def article_analyses(
+        context: dg.AssetExecutionContext, services: dg.ResourceParam[DigestServices]
+    ) -> dg.MaterializeResult:
+        """Analyses every article once, some at the same time, for `DOUBAN_PIPELINE_DIGEST_SLOT_MINUTES` at most.
+
+        What failed is tried again in the next slots; what was not asked about waits for them.
+        """
+        work, nothing = _begun(context, services)
+        if nothing is not None:
+            return dg.MaterializeResult(metadata=nothing)
+        report = work.analyse()
+        if report.ended:
+            context.log.warning(report.ended)
+        problems = [{"原因": why, "篇数": count} for why, count in report.problems.most_common()]
+        return dg.MaterializeResult(
+            metadata={
+                **{name: value for name, value in report.counters().items() if isinstance(value, int)},
+                "calls_ended": report.ended or "—",
+                "problems": dg.MetadataValue.md(table(problems)),
+                "model": services.settings.deepseek_model,
+                "wire_model": services.wire_model,
+                "rubric": f"{services.rubric.hash[:12]} ({services.rubric.origin})",
+            }
+        )
+
+    @dg.asset(name=FINDINGS, deps=[article_analyses], **options)
+    def slot_findings(
+        context: dg.AssetExecutionContext, services: dg.ResourceParam[DigestServices]
+    ) -> dg.MaterializeResult:
+        """The analyses of the slot whose score reaches the threshold. Ends the slot, but for the day's last.
+
+        Its status and the message for the outbox are stored in one transaction. An article whose text holds
+        instructions to the model is not pushed by itself.
+        """
+        work, nothing = _begun(context, services)
+        if nothing is not None:
+            return dg.MaterializeResult(metadata=nothing)
+        if work.is_report:
+            found = work.found()
+            shown = dg.MetadataValue.md(table(wording.finding_rows(found)))
+            return dg.MaterializeResult(metadata={"findings": len(found), "best": shown})
+        ended = work.end()
+        return dg.MaterializeResult(metadata=_ended(ended))
+
+    @dg.asset(name=REPORT, deps=[slot_findings], **options)
+    def daily_report(
+        context: dg.AssetExecutionContext, services: dg.ResourceParam[DigestServices]
+    ) -> dg.MaterializeResult:
+        """The day's report, made by its last slot, whatever failed before, and put into the outbox; it ends the slot.
+
+        Written by the model, or put together without it where that does not answer. In the slots before it shows the
+        day so far.
+        """
+        key = SlotKey.parse(str(context.partition_key))
+        plots = figures.plots(services, key.run_date)
+        images = {"plots": dg.MetadataValue.md("\n\n".join(as_image(svg, name) for name, svg in plots.items()) or "—")}
+        numbers = figures.day_numbers(services, key.run_date)
+        if key.slot != services.settings.report_slot:
+            return dg.MaterializeResult(metadata={**numbers, **images})
+        work, nothing = _begun(context, services)
+        if nothing is not None:
+            return dg.MaterializeResult(metadata={**nothing, **numbers, **images})
+        made, ended = work.report()
+        if made.reason:
+            context.log.warning(made.reason)
+        return dg.MaterializeResult(
+            metadata={
+                **figures.day_numbers(services, key.run_date),
+                **images,
+                **_ended(ended),
+                "title": made.title,
+                "report": made.state.value,
+                "written_without_model_because": made.reason or "—",
+                "digest": dg.MetadataValue.md(str(made.digest.get("digest_md", ""))),
+            }
+        )
+
+    return [slot_articles, article_analyses, slot_findings, daily_report]

@@ -1,0 +1,50 @@
+"""Checks of the digest."""
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any
+
+import dagster as dg
+from sqlalchemy import Connection
+
+from douban_pipeline.dagster_kit.guard_checks import BreachTable, Found, Guard, guard_checks
+from douban_pipeline.digest import guards
+from douban_pipeline.digest.guards import DigestBreach
+
+_SHOWN: BreachTable[DigestBreach] = BreachTable(
+    things="problems",
+    partitions="days",
+    partition_of=lambda breach: breach.day or "—",
+    row=lambda breach: {"日期": breach.day, "对象": breach.what, "问题": breach.problem},
+)
+
+Find = Callable[[Any, Connection], Iterable[DigestBreach]]
+
+
+def _warns(find: Find, services: Any, connection: Connection) -> Found[DigestBreach]:
+    """Return what ``find`` finds as a warning: it must not stop the report."""
+    return Found([*find(services, connection)], stops=False)
+
+
+_ARTICLE_GUARDS = [
+    Guard("accounts_synced", "WeRSS synced every followed account lately.", partial(_warns, guards.stale_accounts)),
+    Guard("articles_arrive", "Not two empty slots in a row with WeRSS well.", partial(_warns, guards.empty_slots)),
+]
+_ANALYSIS_GUARDS = [
+    Guard("model_not_throttled", "No 429s in two slots in a row.", partial(_warns, guards.throttled_slots)),
+    Guard("no_instructions", "No article of today speaks to the model.", partial(_warns, guards.suspicious_articles)),
+]
+_REPORT_GUARDS = [
+    Guard("slots_done", "Every slot of today that is due ended well.", partial(_warns, guards.undone_slots)),
+    Guard("report_delivered", "The report of each day reached a channel.", guards.undelivered_reports),
+]
+
+
+def checks_for(assets: Sequence[dg.AssetsDefinition]) -> list[dg.AssetChecksDefinition]:
+    """Return the checks of the four assets."""
+    articles, analyses, _, report = assets
+    return [
+        guard_checks(articles, _ARTICLE_GUARDS, _SHOWN),
+        guard_checks(analyses, _ANALYSIS_GUARDS, _SHOWN),
+        guard_checks(report, _REPORT_GUARDS, _SHOWN),
+    ]

@@ -1,0 +1,40 @@
+"""Joins the digest system into one code location, and decides nothing itself."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import dagster as dg
+
+from douban_pipeline.digest.assets import assets_for
+from douban_pipeline.digest.checks import checks_for
+from douban_pipeline.digest.jobs import jobs
+from douban_pipeline.digest.partitions import partitions_for
+from douban_pipeline.digest.resources import services_resource
+from douban_pipeline.digest.schedules import schedules_for
+from douban_pipeline.digest.sensors import sensors_for
+from douban_pipeline.digest.settings import DigestSettings, load_settings
+
+
+def build_defs(
+    *, settings: DigestSettings | None = None, resource_overrides: Mapping[str, Any] | None = None
+) -> dg.Definitions:
+    """Return the code location.
+
+    Args:
+        settings: The settings in force; read from the environment by default.
+        resource_overrides: Resources to put in place of the real ones, for tests.
+
+    Raises:
+        SettingsError: A setting is wrong; the message names it.
+    """
+    settings = settings or load_settings()
+    assets = assets_for(partitions_for(settings.schedule_slots, settings.site_timezone))
+    return dg.Definitions(
+        assets=assets,
+        asset_checks=checks_for(assets),
+        jobs=jobs,
+        sensors=sensors_for(settings),
+        schedules=schedules_for(settings),
+        resources={"services": services_resource(settings), **(resource_overrides or {})},
+        executor=dg.in_process_executor,
+    )

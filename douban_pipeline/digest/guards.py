@@ -1,0 +1,115 @@
+"""What the checks of the digest ask of the database, as predicates that name what they found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+
+from sqlalchemy import Connection, select
+
+from douban_pipeline.core.ui.presentation import local_time
+from douban_pipeline.core.werss import SOURCE as WERSS
+from douban_pipeline.digest.services import DigestServices
+from douban_pipeline.digest.slots import LATEST_PUSH, SlotKey
+from douban_pipeline.digest.store import accounts, analyses, slots
+from douban_pipeline.digest.store.tables import notification_log
+from douban_pipeline.digest.types import SlotStatus
+
+SLOT_LATE = timedelta(hours=1)
+"""How long after its moment a slot must have ended."""
+REPORT_LATE = timedelta(minutes=45)
+"""How long after its moment the day's report must have been delivered."""
+_DAYS = 2
+_IN_A_ROW = 2
+
+
+@dataclass(frozen=True, slots=True)
+class DigestBreach:
+    """Something that breaks a rule: of which day, which slot or account, and what is wrong with it."""
+
+    day: str
+    what: str
+    problem: str
+
+
+def undone_slots(services: DigestServices, connection: Connection) -> Iterator[DigestBreach]:
+    """Yield today's slots that should have ended well by now and did not."""
+    settings, now = services.settings, services.now()
+    today = now.astimezone(settings.zone).date()
+    known = {row.slot: row for row in slots.of_day(connection, today)}
+    if not known and slots.find(connection, today - timedelta(days=1), settings.report_slot) is None:
+        return  # not yet in use
+    for slot in settings.schedule_slots:
+        if SlotKey(today, slot).scheduled_at(settings.zone) + SLOT_LATE > now:
+            continue
+        row = known.get(slot)
+        if row is None:
+            yield DigestBreach(str(today), slot, "没有运行")
+        elif row.status is not SlotStatus.SUCCESS:
+            yield DigestBreach(str(today), slot, f"{row.status.value}：{row.error or '没有结束'}")
+
+
+def undelivered_reports(services: DigestServices, connection: Connection) -> Iterator[DigestBreach]:
+    """Yield the reports of the last days that reached nobody, though their time has passed."""
+    settings, now = services.settings, services.now()
+    if not settings.channels:
+        return
+    today = now.astimezone(settings.zone).date()
+    log = notification_log
+    for back in range(_DAYS):
+        day = today - timedelta(days=back)
+        due = SlotKey(day, settings.report_slot).scheduled_at(settings.zone)
+        row = slots.find(connection, day, settings.report_slot)
+        if due + REPORT_LATE > now or (row is None and due + LATEST_PUSH < now) or (row is not None and not row.pushes):
+            continue
+        query = select(log.c.channel, log.c.state, log.c.error).where(
+            log.c.report_date == day, log.c.slot == settings.report_slot, log.c.push_type == "report"
+        )
+        sent = connection.execute(query).all()
+        if not sent:
+            yield DigestBreach(str(day), settings.report_slot, "日报没有进入发送队列")
+        elif not any(each.state == "sent" for each in sent):
+            states = "，".join(f"{each.channel} {each.state} {each.error or ''}".strip() for each in sent)
+            yield DigestBreach(str(day), settings.report_slot, f"日报没有送达：{states[:300]}")
+
+
+def stale_accounts(services: DigestServices, connection: Connection) -> Iterator[DigestBreach]:
+    """Yield accounts that WeRSS has not synced for long: its authorisation at WeChat may have died."""
+    settings, now = services.settings, services.now()
+    longest = timedelta(hours=settings.stale_hours)
+    for row in accounts.all_followed(connection):
+        if row.kind != WERSS:
+            continue
+        if row.synced_at is not None and now - row.synced_at > longest:
+            since = local_time(row.synced_at, settings.zone)
+            yield DigestBreach(since, row.name or row.mp_id, f"上次同步 {since}，WeRSS 的微信授权可能已失效")
+        elif row.last_error and (row.last_good_at is None or now - row.last_good_at > longest):
+            yield DigestBreach("", row.name or row.mp_id, f"读取失败：{row.last_error}")
+
+
+def empty_slots(_services: DigestServices, connection: Connection) -> Iterator[DigestBreach]:
+    """Yield the last two slots if both found nothing new though WeRSS answered."""
+    last = slots.last_ended(connection, _IN_A_ROW)
+    if len(last) < _IN_A_ROW:
+        return
+    if all(row.counters.get("werss_well") and not row.counters.get("articles_new") for row in last):
+        for row in last:
+            yield DigestBreach(str(row.run_date), row.slot, "没有新文章，而 WeRSS 正常：可能授权停摆")
+
+
+def throttled_slots(_services: DigestServices, connection: Connection) -> Iterator[DigestBreach]:
+    """Yield the last two slots if the model throttled calls of both."""
+    last = slots.last_ended(connection, _IN_A_ROW)
+    if len(last) == _IN_A_ROW and all(row.counters.get("throttled") for row in last):
+        for row in last:
+            count = row.counters["throttled"]
+            yield DigestBreach(str(row.run_date), row.slot, f"{count} 次 429：调低 WORKER_CONCURRENCY 或每分钟请求数")
+
+
+def suspicious_articles(services: DigestServices, connection: Connection) -> Iterator[DigestBreach]:
+    """Yield today's articles whose texts hold instructions to the model; they are not pushed by themselves."""
+    today = services.now().astimezone(services.settings.zone).date()
+    for row in analyses.of_day(connection, today):
+        if row.suspicions:
+            yield DigestBreach(str(today), row.title, f"{row.score} 分，{'、'.join(row.suspicions)}")

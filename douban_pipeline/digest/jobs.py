@@ -1,0 +1,207 @@
+"""Jobs of the digest: its assets and checks as jobs, the watchdog's, what people launch with a config, and pruning."""
+
+from datetime import date, timedelta
+from typing import Any
+
+import dagster as dg
+from pydantic import Field
+
+from douban_pipeline.core.database import reading
+from douban_pipeline.core.errors import ProblemsError
+from douban_pipeline.core.ui.presentation import table
+from douban_pipeline.dagster_kit.launchpad import person_job
+from douban_pipeline.dagster_kit.run_history import assets_of_location, delete_remains, delete_runs
+from douban_pipeline.dagster_kit.runs import Owner, code_location_of
+from douban_pipeline.digest.assets import ANALYSES, ARTICLES, FINDINGS, REPORT
+from douban_pipeline.digest.reporting import make_report
+from douban_pipeline.digest.resources import PERSON_TAGS, SYSTEM, tags_of
+from douban_pipeline.digest.reworking import analyse_again, articles_to_rework, drop_old
+from douban_pipeline.digest.services import DigestServices
+from douban_pipeline.digest.showing import write_day
+from douban_pipeline.digest.store import items
+from douban_pipeline.digest.watching import ensure_reports
+
+SLOT_TAGS = tags_of("digest_slot")
+
+slot_job = dg.define_asset_job(
+    "run_digest_slot",
+    selection=dg.AssetSelection.assets(ARTICLES, ANALYSES, FINDINGS, REPORT),
+    tags=SLOT_TAGS,
+    description="One slot of one day, from its articles to its message. Launched by the schedule `digest_slots`.",
+)
+
+check_job = dg.define_asset_job(
+    "check_digest",
+    selection=dg.AssetSelection.all_asset_checks(),
+    tags=tags_of("digest_check"),
+    description="Looks whether the day's slots ended well and its report was delivered.",
+)
+
+
+class WatchConfig(dg.Config):
+    """How the watchdog looks."""
+
+    grace_minutes: int = Field(30, ge=0, description="报告时段过后多少分钟还没有日报才补发 · Minutes after the hour.")
+    reason: str = Field("", description="原因，写进日报 · Why, for the report.")
+
+
+@dg.op
+def watch_reports(
+    context: dg.OpExecutionContext, config: WatchConfig, services: dg.ResourceParam[DigestServices]
+) -> None:
+    """Make sure that every report that is due is in the outbox."""
+    services.ready()
+    found = ensure_reports(services, timedelta(minutes=config.grace_minutes), config.reason)
+    for each in found:
+        said = "is there" if each.was_there else f"was missing: {each.messages} messages made"
+        context.log.info(f"the report of {each.day} {said}")
+    made = [each for each in found if not each.was_there]
+    rows = [{"日期": each.day, "标题": each.made.title if each.made else "", "消息": each.messages} for each in made]
+    context.add_output_metadata({"watched": len(found), "made": dg.MetadataValue.md(table(rows))})
+
+
+@dg.job(tags=tags_of("digest_watch"))
+def watch_digest() -> None:
+    """Make the day's report and put it into the outbox, where the slot that should have done so did not."""
+    watch_reports()
+
+
+class ReanalyseConfig(dg.Config):
+    """Which articles are analysed anew."""
+
+    dry_run: bool = Field(True, description="true 只列出 · true only shows what would be analysed; set false to do it.")
+    articles: list[int] = Field(default_factory=list, description="文章编号 · Numbers of articles (content_item_id).")
+    days: list[str] = Field(default_factory=list, description="日期，如 2026-11-20 · All analyses of these days.")
+    only_other_rubric: bool = Field(
+        False, description="true 只重做用别的评分标准分析的 · Only those analysed with another version of the rubric."
+    )
+
+
+def reanalyse(
+    context: dg.OpExecutionContext, config: ReanalyseConfig, services: dg.ResourceParam[DigestServices]
+) -> None:
+    """Analyse articles anew; each result takes the place of the one before."""
+    services.ready()
+    chosen = articles_to_rework(
+        services, config.articles, [_day(each) for each in config.days], only_other_rubric=config.only_other_rubric
+    )
+    with reading(services.engine) as connection:
+        rows = [
+            {"编号": each.content_item_id, "公众号": each.mp_name, "标题": each.title}
+            for each in items.chosen(connection, chosen)
+        ]
+    context.add_output_metadata({"dry_run": config.dry_run, "articles": dg.MetadataValue.md(table(rows, most=100))})
+    if config.dry_run:
+        context.log.info(f"dry run: {len(rows)} articles would be analysed anew")
+        return
+    report = analyse_again(services, chosen)
+    context.log.info(f"{report.analysed} analysed anew, {report.failed} failed, {report.left} left {report.ended}")
+
+
+_REANALYSE = """\
+重新分析文章 · Analyse articles anew, after the rubric or the model changed.
+
+平时一篇文章只分析一次；这里是唯一重做的办法。结果替换原来的（编号不变），不会再次推送。`dry_run: true`（默认）只列出。
+
+示例 · Examples:
+
+{examples}
+
+{links}
+
+**字段** · Fields
+
+{fields}
+"""
+
+reanalyse_articles = person_job(
+    reanalyse,
+    name="reanalyse_articles",
+    manual=_REANALYSE,
+    examples={
+        "几篇文章": {"dry_run": False, "articles": [1, 2]},
+        "一天里用旧标准分析的": {"dry_run": False, "days": ["2026-11-20"], "only_other_rubric": True},
+    },
+    nothing_done="没有重新分析",
+    tags=PERSON_TAGS,
+)
+
+
+class RebuildConfig(dg.Config):
+    """Which day's report is made anew."""
+
+    dry_run: bool = Field(True, description="true 只检查 · true only checks; set false to make it.")
+    day: str = Field("", description="日期，如 2026-11-20 · The day.")
+    use_model: bool = Field(True, description="false 不调用模型 · false puts it together without the model.")
+
+
+def rebuild(context: dg.OpExecutionContext, config: RebuildConfig, services: dg.ResourceParam[DigestServices]) -> None:
+    """Make a day's report anew; nothing is pushed."""
+    services.ready()
+    day = _day(config.day)
+    if config.dry_run:
+        context.log.info(f"dry run: the report of {day} would be made anew")
+        return
+    made = make_report(services, day, use_model=config.use_model)
+    if problem := write_day(services, day):
+        context.log.error(problem)
+    context.log.info(f"{made.title} ({made.state.value}) {made.reason}")
+    shown = dg.MetadataValue.md(str(made.digest.get("digest_md", "")))
+    context.add_output_metadata({"title": made.title, "report": made.state.value, "digest": shown})
+
+
+_REBUILD = """\
+重新生成日报 · Make a day's report anew, for example after articles were analysed anew. Nothing is pushed.
+
+示例 · Example:
+
+{examples}
+
+{link}
+
+**字段** · Fields
+
+{fields}
+"""
+
+rebuild_report = person_job(
+    rebuild,
+    name="rebuild_report",
+    manual=_REBUILD,
+    examples={"": {"dry_run": False, "day": "2026-11-20"}},
+    nothing_done="没有重新生成",
+    tags=PERSON_TAGS,
+)
+
+HISTORY_DAYS = 90
+"""Days that finished runs are kept; slots, analyses and reports stay."""
+
+
+@dg.op
+def prune(context: dg.OpExecutionContext, services: dg.ResourceParam[DigestServices]) -> None:
+    """Clear away raw answers and finished runs past their days."""
+    services.ready()
+    answers = drop_old(services)
+    before = services.now() - timedelta(days=HISTORY_DAYS)
+    owner = Owner(code_location_of(context.run), SYSTEM)
+    runs = delete_runs(context.instance, owner, before=before, keep=[context.run_id])
+    delete_remains(context.instance, owner, before=before, assets=assets_of_location(context))
+    context.log.info(f"{answers} raw answers and {runs} runs deleted")
+    context.add_output_metadata({"answers": answers, "runs": runs})
+
+
+@dg.job(tags=tags_of("digest_prune"))
+def prune_digest() -> None:
+    """Clear away raw answers past 30 days, and finished runs of the location past 90."""
+    prune()
+
+
+def _day(text: str) -> date:
+    try:
+        return date.fromisoformat(text.strip())
+    except ValueError:
+        raise ProblemsError([f"“{text[:30]}” 不是日期，请写成 2026-11-20"]) from None
+
+
+jobs: list[Any] = [slot_job, check_job, watch_digest, reanalyse_articles, rebuild_report, prune_digest]
+"""Every job of the digest but those of its pushes."""

@@ -1,0 +1,59 @@
+"""Articles that a person has analysed anew, and raw answers past their days."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date, timedelta
+
+from sqlalchemy import select
+
+from douban_pipeline.core.database import reading
+from douban_pipeline.core.errors import ProblemsError
+from douban_pipeline.digest.analysing import Analyser, AnalysisReport
+from douban_pipeline.digest.services import DigestServices
+from douban_pipeline.digest.store.tables import analysis_result, content_item, slot_run
+
+MOST_AT_ONCE = 500
+_ANSWER_DAYS = 30
+
+
+def articles_to_rework(
+    services: DigestServices, ids: Sequence[int], days: Sequence[date], *, only_other_rubric: bool
+) -> list[int]:
+    """Return the numbers of the articles that a person names: one by one, or all those analysed by days' slots.
+
+    Raises:
+        ProblemsError: One is not there, none is named, or there are too many at once.
+    """
+    query = select(analysis_result.c.content_item_id).join(slot_run, slot_run.c.run_id == analysis_result.c.run_id)
+    query = query.where(slot_run.c.run_date.in_(days))
+    if only_other_rubric:
+        query = query.where(analysis_result.c.rubric_hash != services.rubric.hash)
+    with reading(services.engine) as connection:
+        known = select(content_item.c.content_item_id).where(content_item.c.content_item_id.in_(ids))
+        there = set(connection.execute(known).scalars()) if ids else set()
+        found = there | (set(connection.execute(query).scalars()) if days else set())
+    problems = [f"没有文章 {each}" for each in sorted(set(ids) - there)]
+    if not ids and not days:
+        problems.append("没有给出文章（articles）或日期（days）")
+    if len(found) > MOST_AT_ONCE:
+        problems.append(f"一次最多 {MOST_AT_ONCE} 篇，这里有 {len(found)} 篇：请分几天做")
+    if problems:
+        raise ProblemsError(problems)
+    return sorted(found)
+
+
+def analyse_again(services: DigestServices, ids: Sequence[int]) -> AnalysisReport:
+    """Analyse articles anew; each result takes the place of the one before, and is pushed by nobody."""
+    deadline = services.now() + timedelta(minutes=services.settings.slot_minutes)
+    return Analyser(services, 0, "again", deadline).again(ids)
+
+
+def drop_old(services: DigestServices) -> int:
+    """Delete raw answers past their days; return how many. Analyses keep what the model said."""
+    before = services.now() - timedelta(days=_ANSWER_DAYS)
+    answers = 0
+    for ids in services.archive.unseen_since(before):
+        for start in range(0, len(ids), 500):
+            answers += services.archive.drop(ids[start : start + 500], before).answers
+    return answers

@@ -1,0 +1,67 @@
+"""What runs by the clock in the digest: its slots, the watchdog and the look after them, and pruning."""
+
+from collections.abc import Iterator
+from datetime import time
+from functools import partial
+from typing import Any
+
+import dagster as dg
+
+from douban_pipeline.digest.guards import REPORT_LATE
+from douban_pipeline.digest.jobs import SLOT_TAGS, check_job, prune_digest, slot_job, watch_digest
+from douban_pipeline.digest.partitions import partition_of
+from douban_pipeline.digest.settings import DigestSettings
+from douban_pipeline.digest.slots import SlotKey
+from douban_pipeline.digest.watching import GRACE
+
+
+def schedules_for(settings: DigestSettings) -> list[dg.ScheduleDefinition]:
+    """Return the schedules, on the clock of the site."""
+    by_clock: Any = partial(
+        dg.ScheduleDefinition,
+        execution_timezone=settings.site_timezone,
+        default_status=dg.DefaultScheduleStatus.RUNNING,
+    )
+
+    @dg.schedule(
+        name="digest_slots",
+        job=slot_job,
+        cron_schedule=[_cron(slot) for slot in settings.schedule_slots],
+        execution_timezone=settings.site_timezone,
+        default_status=dg.DefaultScheduleStatus.RUNNING,
+        description="Launches each slot at its hour.",
+    )
+    def digest_slots(context: dg.ScheduleEvaluationContext) -> Iterator[dg.RunRequest]:
+        moment = context.scheduled_execution_time.astimezone(settings.zone)
+        key = SlotKey(moment.date(), f"{moment:%H:%M}")
+        yield dg.RunRequest(run_key=str(key), partition_key=partition_of(key), tags=SLOT_TAGS)
+
+    report = settings.report_slot
+    return [
+        digest_slots,
+        by_clock(
+            name="digest_watchdog",
+            job=watch_digest,
+            cron_schedule=_cron(report, int(GRACE.total_seconds() / 60)),
+            description="Makes the day's report and puts it into the outbox, where its slot did not.",
+        ),
+        by_clock(
+            name="digest_look",
+            job=check_job,
+            cron_schedule=_cron(report, int(REPORT_LATE.total_seconds() / 60) + 1),
+            description="Looks whether the day's slots ended well and its report was delivered.",
+        ),
+        by_clock(
+            name="nightly_digest_prune",
+            job=prune_digest,
+            cron_schedule="40 4 * * *",
+            description="Clears away raw answers and runs past their days.",
+        ),
+    ]
+
+
+def _cron(slot: str, later: int = 0) -> str:
+    """Return when it is ``later`` minutes past a slot, each day."""
+    at = time.fromisoformat(slot)
+    minutes = (at.hour * 60 + at.minute + later) % (24 * 60)
+    return f"{minutes % 60} {minutes // 60} * * *"

@@ -1,0 +1,35 @@
+"""The sensor that sees to the report when the run of its slot failed."""
+
+import dagster as dg
+
+from douban_pipeline.digest.jobs import slot_job, watch_digest
+from douban_pipeline.digest.settings import DigestSettings
+from douban_pipeline.digest.slots import SlotKey
+
+_LONGEST_REASON = 300
+
+
+def sensors_for(settings: DigestSettings) -> list[dg.SensorDefinition]:
+    """Return the sensors."""
+
+    @dg.run_failure_sensor(
+        name="digest_failure_sensor",
+        monitored_jobs=[slot_job],
+        request_job=watch_digest,
+        minimum_interval_seconds=30,
+        default_status=dg.DefaultSensorStatus.RUNNING,
+        description="Launches `watch_digest` when the run of the report's slot failed.",
+    )
+    def digest_failure_sensor(context: dg.RunFailureSensorContext) -> dg.RunRequest | dg.SkipReason:
+        partition = context.dagster_run.tags.get("dagster/partition", "")
+        try:
+            key = SlotKey.parse(partition)
+        except ValueError:
+            return dg.SkipReason(f"the failed run has no slot: {partition}")
+        if key.slot != settings.report_slot:
+            return dg.SkipReason(f"{key} is not the report's slot; the next slot takes on what it left")
+        reason = f"运行失败：{context.failure_event.message or ''}"[:_LONGEST_REASON]
+        config = {"ops": {"watch_reports": {"config": {"grace_minutes": 0, "reason": reason}}}}
+        return dg.RunRequest(run_key=f"watch:{context.dagster_run.run_id}", run_config=config)
+
+    return [digest_failure_sensor]

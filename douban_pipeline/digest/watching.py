@@ -1,0 +1,88 @@
+"""What makes sure that a day's report arrives, whatever became of the slot that should have made it."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from datetime import date, timedelta
+
+from sqlalchemy import Connection, func, select
+
+from douban_pipeline.core.database import reading, run_patiently
+from douban_pipeline.digest.push.outbox import enqueue
+from douban_pipeline.digest.reporting import MadeReport, failed_report, make_report
+from douban_pipeline.digest.services import DigestServices
+from douban_pipeline.digest.showing import addresses, write_day
+from douban_pipeline.digest.slots import days_to_watch
+from douban_pipeline.digest.store import slots
+from douban_pipeline.digest.store.tables import notification_log
+from douban_pipeline.digest.types import SlotStatus
+
+logger = logging.getLogger(__name__)
+
+GRACE = timedelta(minutes=30)
+"""How long after its hour a day's report must be in the outbox."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ensured:
+    """What was done about a day's report: nothing (``was_there``), or made now; how many messages are new."""
+
+    day: date
+    was_there: bool
+    made: MadeReport | None = None
+    messages: int = 0
+
+
+def ensure_reports(services: DigestServices, grace: timedelta = GRACE, reason: str = "") -> list[Ensured]:
+    """Make sure of every report that should be in the outbox by now; safe to repeat at any time."""
+    settings = services.settings
+    days = days_to_watch(services.now(), settings.report_slot, grace, settings.zone)
+    return [ensure_report(services, day, reason) for day in days]
+
+
+def ensure_report(services: DigestServices, day: date, reason: str = "") -> Ensured:
+    """Make sure that a day's report is in the outbox: the one there is, one made now, or that it failed, and why."""
+    settings = services.settings
+    slot = settings.report_slot
+    if _is_there(services, day):
+        return Ensured(day, was_there=True)
+    cause = reason or f"{slot} 时段没有按时结束"
+    try:
+        made = make_report(services, day, use_model=False, problems=[f"{slot}：{cause}（由看门狗补发）"])
+    except Exception as error:
+        # Whatever it is, people are told that the report failed, and why.
+        logger.exception("the report of %s cannot be made", day)
+        made = failed_report(services, day, [cause, f"{type(error).__name__}: {str(error)[:300]}"])
+
+    if problem := write_day(services, day):
+        logger.error("%s", problem)
+
+    def put_out(connection: Connection) -> int:
+        now = services.now()
+        slots.fail_abandoned(connection, day, slot, cause, now)
+        return enqueue(
+            connection,
+            report_date=day,
+            slot=slot,
+            push_type="report",
+            target_url=addresses(services).daily(day),
+            title=made.title,
+            body=made.body,
+            channels=settings.channels,
+            now=now,
+        )
+
+    return Ensured(day, False, made, run_patiently(services.engine, put_out, services.clock))
+
+
+def _is_there(services: DigestServices, day: date) -> bool:
+    """Return whether a day's report is in the outbox, or its slot ended well where there is no channel."""
+    log = notification_log
+    slot = services.settings.report_slot
+    here = (log.c.report_date == day) & (log.c.slot == slot) & (log.c.push_type == "report")
+    with reading(services.engine) as connection:
+        if services.settings.channels:
+            return bool(connection.execute(select(func.count()).where(here)).scalar_one())
+        run = slots.find(connection, day, slot)
+    return run is not None and run.status is not SlotStatus.RUNNING
