@@ -50,6 +50,8 @@ def demo_environment(
         "LLM_TOKENS_PER_MINUTE": "100000000",
         "LLM_TOKENS_PER_DAY": "100000000",
         "LLM_CONCURRENCY": "4",
+        # The sample's synopses are one short line each.
+        "INTRO_MIN_SOURCE_HAN": "8",
         "EXCLUDED_TYPE_IDS": str(EXCLUDED_TYPE),
         "MIN_DUE_PER_RUN": "1",
         "MAX_DUE_WAIT_MINUTES": "0",

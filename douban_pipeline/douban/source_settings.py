@@ -120,6 +120,12 @@ class SourceSettings(SystemSettings):
     llm_tokens_per_minute: int = Field(60_000, ge=2_000, description="Tokens a minute, asked and answered.")
     llm_tokens_per_day: int = Field(2_000_000, ge=2_000, description="Tokens a day, asked and answered.")
     llm_budget_usd_per_day: float = Field(1.0, ge=0, le=10_000, description="US dollars a day; at 0 nothing is asked.")
+    intro_min_source_han: int = Field(
+        40,
+        ge=1,
+        le=2000,
+        description="Fewest Chinese characters of Douban's synopsis for an intro to be written from it.",
+    )
     intro_min_han: int = Field(120, ge=20, le=2000, description="Fewest Chinese characters of an intro.")
     intro_max_han: int = Field(300, ge=40, le=4000, description="Most Chinese characters of an intro.")
     intro_interval_days: int = Field(30, ge=1, le=3650, description="Days until a video's intro is tried again.")

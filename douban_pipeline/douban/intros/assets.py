@@ -10,7 +10,7 @@ from douban_pipeline.douban.chain.assets import begin_step, chain_asset, tables_
 from douban_pipeline.douban.chain.session import Session
 from douban_pipeline.douban.chain.syncing.assets import synced_fields
 from douban_pipeline.douban.intros.attempts import IntroAttempts
-from douban_pipeline.douban.intros.author import ledger_of
+from douban_pipeline.douban.intros.author import NO_SOURCE, ledger_of
 from douban_pipeline.douban.intros.due import DueIntro, DueIntros
 from douban_pipeline.douban.intros.ledger import IntroLedger, costs_of, violation_texts
 from douban_pipeline.douban.intros.writer import IntroResult, IntroWriter, revert_strayed_intros
@@ -30,10 +30,11 @@ def ai_intros(context: dg.AssetExecutionContext, services: dg.ResourceParam[Serv
     """Has a language model rewrite the synopses of linked videos, and locks what it wrote.
 
     What reviewers ordered comes first, over locks too; then videos synced in this run, then those not tried for
-    `DOUBAN_PIPELINE_INTRO_INTERVAL_DAYS`. The model is given a fact sheet and nothing else; what it answers must pass
-    a guard without a model (length, names, numbers, titles, links, claims, copies), is tried once more if it does not,
-    and is then written to `vod_content` and `vod_blurb` through the change log. An intro whose video has another
-    subject by now is reverted. Every call and its price is in `mac_douban_intro`; the budget of the day
+    `DOUBAN_PIPELINE_INTRO_INTERVAL_DAYS`. The model is given a fact sheet and nothing else, and is not asked where
+    Douban's synopsis is shorter than `DOUBAN_PIPELINE_INTRO_MIN_SOURCE_HAN`: it would invent a plot. What it answers
+    must pass a guard without a model (length, names, numbers, titles, links, claims, copies), is tried once more if
+    not, and is then written to `vod_content` and `vod_blurb` through the change log. An intro whose video has
+    another subject by now is reverted. Every call and its price is in `mac_douban_intro`; the budget of the day
     (`DOUBAN_PIPELINE_LLM_BUDGET_USD_PER_DAY`) ends it.
     Asks nobody unless `DOUBAN_PIPELINE_AI_INTROS=true`; with `DOUBAN_PIPELINE_DRY_RUN=true` nobody is asked either,
     and the table shows which videos are due.
@@ -87,6 +88,7 @@ def _written(session: Session, due: DueIntros, ledger: IntroLedger) -> dict[str,
         "written": kinds["written"],
         "refused_by_guard": kinds["refused"],
         "skipped": kinds["skipped"],
+        "without_source": sum(result.reason.startswith(NO_SOURCE) for result in results),
         "ordered": sum(bool(result.reviewer) for result in results),
         # Last, so that a link which changed while the model wrote is seen too.
         "withdrawn": _withdrawn(session),

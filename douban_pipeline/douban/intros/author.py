@@ -13,7 +13,14 @@ from douban_pipeline.cms.maccms import Cms
 from douban_pipeline.cms.values import blurb, content_html, content_text, storable
 from douban_pipeline.core.errors import QuotaSpent
 from douban_pipeline.core.llm import SOURCE, Completion, ModelAnswerUnusable, ModelUsage
-from douban_pipeline.douban.intros.factguard import LengthLimits, Violation, candidates_for_people, inspect, marks
+from douban_pipeline.douban.intros.factguard import (
+    LengthLimits,
+    Violation,
+    candidates_for_people,
+    count_han,
+    inspect,
+    marks,
+)
 from douban_pipeline.douban.intros.facts import FactSheet, fact_sheet
 from douban_pipeline.douban.intros.ledger import IntroLedger, Occasion
 from douban_pipeline.douban.intros.prompt import PROMPT_VERSION, SCHEMA, SCHEMA_NAME, messages
@@ -51,6 +58,23 @@ class Draft:
     sheet: FactSheet
     model: str
     snapshot_id: int | None
+
+
+NO_SOURCE = "原简介太短，没有可改写的内容"
+"""Begins the reason of every video without an intro for want of a source."""
+
+
+def sheet_refusal(sheet: FactSheet, settings: Settings) -> str:
+    """Return why no intro is written from a fact sheet, in Chinese; "" if one may be.
+
+    A model that is given a title and a cast, and no plot, invents one.
+    """
+    if not sheet.enough:
+        return "资料不足：至少需要片名和类型"
+    length, least = count_han(sheet.synopsis), settings.intro_min_source_han
+    if length < least:
+        return f"{NO_SOURCE}：豆瓣简介共 {length} 个汉字，至少 {least} 个（DOUBAN_PIPELINE_INTRO_MIN_SOURCE_HAN）"
+    return ""
 
 
 def limits_of(settings: Settings) -> LengthLimits:

@@ -18,6 +18,7 @@ from douban_pipeline.douban.intros.author import (
     Draft,
     intro_change,
     ledger_of,
+    sheet_refusal,
 )
 from douban_pipeline.douban.intros.factguard import marks
 from douban_pipeline.douban.intros.facts import FactSheet
@@ -159,8 +160,9 @@ class _RewriteOrder:
         assert state is not None
         title = readable(row["vod_name"])
         sheet = self.author.facts(row, state["vod_douban_id"])
-        if not sheet.enough:
-            return RewriteResult(vod_id, title, "skipped", reason="资料不足：至少需要片名和类型")
+        unwritable = sheet_refusal(sheet, self.services.settings)
+        if unwritable:
+            return RewriteResult(vod_id, title, "skipped", reason=unwritable)
         draft = self._draft(vod_id, sheet, state["vod_douban_id"])
         if draft.violations:
             return RewriteResult(vod_id, title, "refused", draft.text, violation_texts(draft.violations))

@@ -21,6 +21,7 @@ from douban_pipeline.douban.intros.author import (
     Draft,
     intro_change,
     ledger_of,
+    sheet_refusal,
 )
 from douban_pipeline.douban.intros.factguard import Violation, marks
 from douban_pipeline.douban.intros.ledger import IntroLedger, Occasion, violation_texts
@@ -207,8 +208,9 @@ class IntroWriter:
                 return _Nothing(f"豆瓣条目 {work.douban_id} 已不存在")
             except SourceError as error:
                 return _Unasked(error)
-            if not sheet.enough:
-                return _Nothing("资料不足：至少需要片名和类型")
+            refusal = sheet_refusal(sheet, self.services.settings)
+            if refusal:
+                return _Nothing(refusal)
             occasion = Occasion(task.vod_id, work.douban_id, self.change_log.run_id, task.task_id)
             return self.author.write(occasion, sheet, max_age=ARCHIVE_AGE)
 

@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from douban_pipeline.demo.replay import ReplayServer
-from douban_pipeline_tests.douban.intros.room import BARE, Room, room_of
+from douban_pipeline_tests.douban.intros.room import BARE, TOLD, UNTOLD, Room, room_of
 from douban_pipeline_tests.harness.fixtures.library import Library, build_library
 from douban_pipeline_tests.harness.fixtures.scenario import FILMS
 
 
 @pytest.fixture(scope="module")
 def upstream() -> Iterator[ReplayServer]:
-    with ReplayServer([*FILMS, BARE]) as server:
+    with ReplayServer([*FILMS, BARE, TOLD, UNTOLD]) as server:
         yield server
 
 

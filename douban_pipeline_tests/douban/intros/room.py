@@ -30,6 +30,16 @@ KEY = "sk-or-v1-only-for-tests"
 BARE = subject(90_000_120, "无题之夜", genres=[])
 """A film of which too little is known to tell anything."""
 
+UNTOLD = subject(90_000_121, "无言之城", summary="")
+"""A film without a synopsis."""
+
+TOLD = subject(
+    90_000_122,
+    "墙上的故事",
+    summary="小镇上的说书人失去了嗓子，他把没有讲完的故事画在墙上。孩子们循着画找到了他年轻时藏起的信，替他讲完了结局。",
+)
+"""A film with a synopsis of 49 Chinese characters."""
+
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
 

@@ -12,11 +12,14 @@ from douban_pipeline.core.llm import LanguageModel
 from douban_pipeline.douban.intros.ledger import IntroLedger
 from douban_pipeline.douban.intros.prompt import PROMPT_VERSION
 from douban_pipeline.douban.intros.writer import IntroWriter
+from douban_pipeline.douban.reports.pages.intros import intros
+from douban_pipeline.douban.reports.pages.intros_report import intros_report
 from douban_pipeline.douban.store.states import TaskStage, TaskType
 from douban_pipeline.douban.store.tasks import NewTask
 from douban_pipeline.douban.writes.change_log import ChangeLog
 from douban_pipeline.douban.writes.revert import ChangeSelection, revert
-from douban_pipeline_tests.douban.intros.room import BARE, KEY, linked
+from douban_pipeline_tests.douban.intros.room import BARE, KEY, TOLD, UNTOLD, linked
+from douban_pipeline_tests.douban.reports.pages.planting import rows_of
 from douban_pipeline_tests.harness.fixtures.clocks import START
 from douban_pipeline_tests.harness.fixtures.scenario import KITE, RIVER, TRAM, WHALE, telling
 
@@ -74,6 +77,31 @@ def test_an_intro_is_written_with_all_that_explains_it(room_everywhere):
     )
     # It is locked now, and stays as it is.
     assert house.run()["asked"] == 0
+
+
+@pytest.mark.parametrize(("film", "least", "length"), [(UNTOLD, 1, 0), (TOLD, 50, 49)])
+def test_without_a_source_worth_retelling_the_model_is_not_asked(room, film, least, length):
+    house = room(linked(film, 4, vod_content="<p>原有简介</p>"), intro_min_source_han=least)
+    metadata = house.run()
+    assert (metadata["asked"], metadata["written"], metadata["skipped"], metadata["without_source"]) == (0, 0, 1, 1)
+    state, [task] = house.library.state(4), house.library.tasks()
+    assert (house.content(4), house.library.log(), state["intro_locked"]) == ("<p>原有简介</p>", [], False)
+    said = f"原简介太短，没有可改写的内容：豆瓣简介共 {length} 个汉字，至少 {least} 个"
+    assert state["intro_ai_last_fail_reason"].startswith(said)
+    # No failure that anybody has to look at, and not due again before the interval.
+    assert (task["status"], state["intro_ai_fail_count"], house.run()["skipped"]) == ("SKIP", 0, 0)
+    report = intros(house.library.services)
+    assert (report.sourceless_count, report.failed_count) == (1, 0)
+    [row] = rows_of(intros_report(report).chapters, "sourceless")
+    assert row["原因"].startswith(said)
+    # Nor does a person's order make a plot known.
+    assert house.redo(4).success
+    assert (house.calls, house.content(4)) == (0, "<p>原有简介</p>")
+
+
+def test_a_source_that_is_just_long_enough_is_retold(room):
+    house = room(linked(TOLD, 4), intro_min_source_han=49)
+    assert (house.run()["asked"], house.calls) == (1, 1)
 
 
 def test_the_facts_come_from_the_archive_when_the_sync_asked_already(room):

@@ -9,5 +9,6 @@ in ``plain_text``.
 from douban_pipeline.douban.intros.factguard.copies import similarity
 from douban_pipeline.douban.intros.factguard.inspection import LengthLimits, Violation, inspect, marks
 from douban_pipeline.douban.intros.factguard.known_people import candidates_for_people
+from douban_pipeline.douban.intros.factguard.plain_text import count_han
 
-__all__ = ["LengthLimits", "Violation", "candidates_for_people", "inspect", "marks", "similarity"]
+__all__ = ["LengthLimits", "Violation", "candidates_for_people", "count_han", "inspect", "marks", "similarity"]

@@ -12,6 +12,7 @@ from sqlalchemy.sql import ColumnElement
 
 from douban_pipeline.core.clock import day_of, midnight
 from douban_pipeline.core.database import chunks, reading
+from douban_pipeline.douban.intros.author import NO_SOURCE
 from douban_pipeline.douban.intros.due import DueIntros
 from douban_pipeline.douban.reports.pages.lookup import VideoNames, names_of
 from douban_pipeline.douban.services import Services
@@ -115,6 +116,15 @@ class FailedIntro:
 
 
 @dataclass(frozen=True, slots=True)
+class SourcelessIntro:
+    """A video whose synopsis at Douban is too short for an intro: why, and when that was found."""
+
+    vod_id: int
+    reason: str
+    when: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Queued:
     """Open tasks of one status: how many, how many of them may not be taken on yet, and when the first was queued."""
 
@@ -143,6 +153,8 @@ class Intros:
         locked: The newest of both sorts, a person's first.
         failed: The newest failures.
         failed_count: How many there are.
+        sourceless: The newest videos without a source text for an intro, of the last `DAYS` days.
+        sourceless_count: How many there are.
         queued: Open tasks.
         waiting: Videos without a task; None where intros are switched off.
         refusals: By kind of violation, the most frequent first.
@@ -156,6 +168,8 @@ class Intros:
     locked: Sequence[LockedIntro]
     failed: Sequence[FailedIntro]
     failed_count: int
+    sourceless: Sequence[SourcelessIntro]
+    sourceless_count: int
     queued: Sequence[Queued]
     waiting: UnqueuedIntros | None
     refusals: Mapping[str, GuardRefusals]
@@ -176,8 +190,10 @@ def intros(services: Services) -> Intros:
         locked = [*_locked(services, connection, of_people=True), *_locked(services, connection, of_people=False)]
         failing = _failing(services, connection)
         failed = sorted(failing, key=lambda item: (-item.last.timestamp() if item.last else 0.0, item.vod_id))[:MOST]
+        sourceless = _sourceless(services, connection)
         refusals, days = calls(services, connection)
-        names = names_of(services, connection, [item.vod_id for item in locked] + [item.vod_id for item in failed])
+        listed = [item.vod_id for items in (locked, failed, sourceless[:MOST]) for item in items]
+        names = names_of(services, connection, listed)
         return Intros(
             on=on,
             locked_by_model=by_model,
@@ -185,6 +201,8 @@ def intros(services: Services) -> Intros:
             locked=locked,
             failed=failed,
             failed_count=len(failing),
+            sourceless=sourceless[:MOST],
+            sourceless_count=len(sourceless),
             queued=_queued(services, connection),
             waiting=_waiting(services) if on else None,
             refusals=dict(sorted(refusals.items(), key=lambda item: (-item[1].times, item[0]))),
@@ -244,6 +262,20 @@ def _failing(services: Services, connection: Connection) -> list[FailedIntro]:
         ).where(video.c.vod_id.in_(chunk), video.c.intro_ai_fail_count > 0)
         found += [FailedIntro(row[0], row[1], row[2], row[3], until[row[0]]) for row in connection.execute(query)]
     return found
+
+
+def _sourceless(services: Services, connection: Connection) -> list[SourcelessIntro]:
+    """Return the videos whose newest task of the last `DAYS` days ended for want of a source text, the newest first."""
+    task = services.tables.task
+    since = services.clock.now() - timedelta(days=DAYS)
+    query = (
+        select(task.c.vod_id, task.c.last_error, task.c.finished_at)
+        .where(task.c.finished_at >= since, task.c.open_key.is_(None), task.c.task_type == TaskType.AI_INTRO)
+        .order_by(task.c.finished_at, task.c.task_id)
+    )
+    newest = {row[0]: SourcelessIntro(*row) for row in connection.execute(query)}
+    found = [item for item in newest.values() if item.reason.startswith(NO_SOURCE)]
+    return sorted(found, key=lambda item: (-item.when.timestamp(), item.vod_id))
 
 
 def _queued(services: Services, connection: Connection) -> list[Queued]:

@@ -11,6 +11,7 @@ from douban_pipeline.douban.reports.pages.intros import (
     GuardRefusals,
     Intros,
     LockedIntro,
+    SourcelessIntro,
 )
 from douban_pipeline.douban.reports.pages.report_page import (
     Card,
@@ -40,6 +41,7 @@ def intros_report(found: Intros) -> ReportPage:
             "locked_by_model": found.locked_by_model,
             "locked_by_people": found.locked_by_people,
             "failed": found.failed_count,
+            "without_source": found.sourceless_count,
             "waiting": waiting,
             "queued": queued,
             "violations": refused,
@@ -49,6 +51,7 @@ def intros_report(found: Intros) -> ReportPage:
             Card("模型写入并锁定", f"{found.locked_by_model:,}", "部影片"),
             Card("人工锁定", f"{found.locked_by_people:,}", "部影片"),
             Card("失败", f"{found.failed_count:,}", f"最近 {DAYS} 天", "bad" if found.failed_count else "good"),
+            Card("原简介太短", f"{found.sourceless_count:,}", f"最近 {DAYS} 天，未改写"),
             Card("等待生成", f"{waiting + queued:,}", f"其中 {queued:,} 部已排队" if found.on else "未开启"),
             Card("费用", f"${found.usd:,.2f}", f"最近 {DAYS} 天"),
         ],
@@ -59,6 +62,13 @@ def intros_report(found: Intros) -> ReportPage:
                 [_failed(item, found) for item in found.failed],
                 f"最近 {DAYS} 天没有写成、至今仍无简介的影片，最近的在前。",
                 total=found.failed_count,
+            ),
+            Chapter(
+                "sourceless",
+                "没有可改写的原简介",
+                [_sourceless(item, found) for item in found.sourceless],
+                f"最近 {DAYS} 天因豆瓣简介太短而没有改写的影片：没有原文，情节只能编造。原有简介不变。",
+                total=found.sourceless_count,
             ),
             Chapter(
                 "queue", "等待中", list(_waiting(found)), "到期的影片在下次运行时排队，每分片每次不超过设定的数目。"
@@ -103,6 +113,10 @@ def _failed(item: FailedIntro, found: Intros) -> dict[str, Cell]:
         "下次": item.until or "间隔期满后",
         "操作": LinesCell((_rewrite(item.vod_id), decision("锁定现有简介", item.vod_id, DecisionAction.lock_intro))),
     }
+
+
+def _sourceless(item: SourcelessIntro, found: Intros) -> dict[str, Cell]:
+    return {"影片": found.names[item.vod_id], "原因": item.reason, "时间": item.when}
 
 
 def _waiting(found: Intros) -> Iterator[dict[str, Cell]]:
