@@ -2,7 +2,8 @@
 
 Runs are separate processes, so nothing about a source may live in memory: six processes with limiters of their
 own send six times the allowed rate. Each change is one short transaction on one locked row (``SELECT … FOR
-UPDATE``; SQLite's transactions begin IMMEDIATE). Callers queue in order of arrival, so none starves.
+UPDATE``; SQLite's transactions begin IMMEDIATE). Callers queue in order of arrival, so none starves; only what a
+person waits for goes first.
 """
 
 from __future__ import annotations
@@ -155,7 +156,7 @@ class Gate:
             raise _unreadable(source, error) from error
 
     @contextmanager
-    def slot(self, source: str, *, tokens: int = 0, known: bool = False) -> Iterator[Slot]:
+    def slot(self, source: str, *, tokens: int = 0, known: bool = False, urgent: bool = False) -> Iterator[Slot]:
         """Wait for the next slot of ``source``, hold a place during the block, and record how it ends.
 
         A `SourceError` that leaves the block counts against the source as its kind says, and releases the tokens
@@ -166,6 +167,7 @@ class Gate:
             tokens: Estimate of the tokens that it will take, held until `Slot.tokens_used` says better.
             known: Whether the call asks for something that the source is known to have, so that `Slot.found` ends or
                 proves a doubt.
+            urgent: Whether a person waits for the answer: the call goes before all that wait and are not urgent.
 
         Raises:
             GateClosed: The breaker is open, or opened while waiting.
@@ -177,7 +179,7 @@ class Gate:
         if tokens < 0:
             raise ValueError(f"{source}: {tokens} tokens")
         owner = f"{self._process}:{uuid.uuid4().hex}"
-        slot = Slot(source, owner, self._wait(source, owner, tokens, known))
+        slot = Slot(source, owner, self._wait(source, owner, tokens, known=known, urgent=urgent))
         try:
             yield slot
         except SourceError as error:
@@ -269,11 +271,11 @@ class Gate:
         except (SQLAlchemyError, ValueError, KeyError, TypeError) as error:
             raise _unreadable(source, error) from error
 
-    def _wait(self, source: str, owner: str, tokens: int, known: bool) -> datetime:
+    def _wait(self, source: str, owner: str, tokens: int, *, known: bool, urgent: bool) -> datetime:
         def ask(row: GateRow) -> tuple[datetime, Admitted | WaitForTurn | GateRefusal]:
             # The moment is read under the lock: waiting for the lock must not make it stale.
             now = self._clock.now()
-            return now, row.ask(owner, now, self._hold, tokens, known=known)
+            return now, row.ask(owner, now, self._hold, tokens, known=known, urgent=urgent)
 
         try:
             while True:

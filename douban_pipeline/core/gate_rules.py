@@ -57,6 +57,7 @@ class QueuedCall:
         slot_at: The slot that it waits for, or had.
         granted_at: When it was let through; None while it waits.
         tokens: The estimate it was let through with.
+        urgent: Whether a person waits for it: it goes before those who wait and are not.
     """
 
     owner: str
@@ -64,6 +65,7 @@ class QueuedCall:
     slot_at: datetime | None = None
     granted_at: datetime | None = None
     tokens: int = 0
+    urgent: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,9 +130,16 @@ class GateRow:
     empty_limit: int = EMPTY_IN_A_ROW
 
     def ask(
-        self, owner: str, now: datetime, hold: timedelta, tokens: int = 0, *, known: bool = False
+        self,
+        owner: str,
+        now: datetime,
+        hold: timedelta,
+        tokens: int = 0,
+        *,
+        known: bool = False,
+        urgent: bool = False,
     ) -> Admitted | WaitForTurn | GateRefusal:
-        """Bring ``owner`` one step nearer to its call, in order of arrival.
+        """Bring ``owner`` one step nearer to its call, in order of arrival, urgent ones first.
 
         Args:
             owner: Unique token of the call.
@@ -138,6 +147,7 @@ class GateRow:
             hold: After how long the place of a process that died with it is free again.
             tokens: Estimate of what the call will take.
             known: Whether the call asks for something that the source is known to have.
+            urgent: Whether a person waits for the answer.
         """
         self.holders = [holder for holder in self.holders if holder.until > now]
         day = day_of(now, self.zone)
@@ -149,7 +159,7 @@ class GateRow:
             # Its answer decides whether there is any sense in asking; nobody stands in its way.
             self.forget(owner)
             return WaitForTurn(self._seconds_to_look(0, now))
-        holder = self._join(owner, now)
+        holder = self._join(owner, now, urgent=urgent)
         seconds = self._seconds_to_turn(holder, now, tokens)
         if seconds > 0:
             holder.slot_at = None
@@ -316,12 +326,15 @@ class GateRow:
             return f"今日 token 配额不足（已用 {spent} / {most}，本次预计 {tokens}）"
         return ""
 
-    def _join(self, owner: str, now: datetime) -> QueuedCall:
+    def _join(self, owner: str, now: datetime, *, urgent: bool) -> QueuedCall:
         for holder in self.holders:
             if holder.owner == owner:
                 return holder
-        holder = QueuedCall(owner, now + WAITER_LEASE)
-        self.holders.append(holder)
+        holder = QueuedCall(owner, now + WAITER_LEASE, urgent=urgent)
+        # Who has a slot keeps it.
+        waiting = (place for place, other in enumerate(self.holders) if other.slot_at is None and not other.urgent)
+        place = next(waiting, len(self.holders)) if urgent else len(self.holders)
+        self.holders.insert(place, holder)
         return holder
 
     def _seconds_to_turn(self, holder: QueuedCall, now: datetime, tokens: int) -> float:

@@ -115,6 +115,7 @@ def encode(row: GateRow) -> dict[str, object]:
                 "slot_at": holder.slot_at.isoformat() if holder.slot_at else None,
                 "granted_at": holder.granted_at.isoformat() if holder.granted_at else None,
                 "tokens": holder.tokens,
+                **({"urgent": True} if holder.urgent else {}),
             }
             for holder in row.holders
         ],
@@ -171,6 +172,7 @@ def _holder(stored: Any) -> QueuedCall:
         _moment(stored["slot_at"]),
         _moment(stored.get("granted_at")),
         int(stored.get("tokens", 0)),
+        bool(stored.get("urgent", False)),
     )
 
 

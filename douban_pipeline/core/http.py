@@ -129,6 +129,7 @@ class Fetcher:
         hints: Mapping[int, str] | None = None,
         found: Callable[[T], bool] | None = None,
         known: bool = False,
+        urgent: bool = False,
     ) -> FetchedAnswer[T]:
         """Ask the source by GET; redirects are followed.
 
@@ -142,13 +143,16 @@ class Fetcher:
             found: Returns whether the answer found something, for the gate, see `core.gate_evidence`. Without it the
                 answer says nothing of that.
             known: Whether something is asked for that the source is known to have, see `Gate.slot`.
+            urgent: Whether a person waits for the answer, see `Gate.slot`.
 
         Raises:
             SourceError: Of the kind that fits; see `core.errors`.
         """
         address = self._address(url, params)
         return self._send(
-            HttpRequest("GET", address, None, key, parser_version, parse, hints or {}, found=found, known=known)
+            HttpRequest(
+                "GET", address, None, key, parser_version, parse, hints or {}, found=found, known=known, urgent=urgent
+            )
         )
 
     def post(
@@ -318,7 +322,7 @@ class Fetcher:
         return self._rng.uniform(*FIRST_PAUSE) * 2**retries
 
     def _attempt(self, request: HttpRequest[T]) -> FetchedAnswer[T]:
-        with self._gate.slot(self.source, tokens=request.tokens, known=request.known) as slot:
+        with self._gate.slot(self.source, tokens=request.tokens, known=request.known, urgent=request.urgent) as slot:
             answer = self._follow(request)
             status, headers, body = answer.status, answer.headers, answer.body
             fetched_at = self._clock.now()

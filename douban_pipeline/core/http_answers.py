@@ -76,6 +76,7 @@ class HttpRequest(Generic[T]):
     content_type: str = "application/json"
     secret: bool = False
     read: Callable[[HttpExchange], T] | None = None
+    urgent: bool = False
 
 
 def retry_after(value: str, now: datetime) -> float | None:

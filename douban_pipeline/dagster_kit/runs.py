@@ -149,6 +149,17 @@ def paused_partitions(failed: Iterable[tuple[dg.DagsterRun, datetime]], keys: Se
     return {key for key, ends in times.items() if len(ends) > 1 or max(ends) > now - SHORT_PAUSE}
 
 
+def pause_after_failures(ends: Sequence[datetime], now: datetime) -> datetime | None:
+    """Return until when a job that failed is paused, None if it is not; ``ends`` are its failures within `PAUSE`.
+
+    For `SHORT_PAUSE` after one that may have been killed by chance, for `PAUSE` after the second.
+    """
+    if not ends:
+        return None
+    until = max(ends) + (SHORT_PAUSE if len(ends) == 1 else PAUSE)
+    return until if until > now else None
+
+
 def has_recovered(instance: dg.DagsterInstance, job: str, since: datetime) -> bool:
     """Return whether a run of ``job`` succeeded after ``since`` that did what the last one failed to do before.
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import dagster as dg
 
+from douban_pipeline.douban.chain.deciding import assets as deciding_assets
 from douban_pipeline.douban.chain.due import assets as scheduling_assets
 from douban_pipeline.douban.chain.due import jobs as scheduling_jobs
 from douban_pipeline.douban.chain.linking import assets as linking_assets
@@ -13,7 +14,7 @@ from douban_pipeline.douban.chain.syncing import assets as syncing_assets
 from douban_pipeline.douban.checks import checks
 from douban_pipeline.douban.intros import assets as intros_assets
 from douban_pipeline.douban.intros import jobs as intros_jobs
-from douban_pipeline.douban.jobs import chain_job
+from douban_pipeline.douban.jobs import chain_job, decisions_job, ordered_intros_job
 from douban_pipeline.douban.reports import jobs as reports_jobs
 from douban_pipeline.douban.reports.health import assets as health_assets
 from douban_pipeline.douban.reports.lists import assets as lists_assets
@@ -36,6 +37,7 @@ from douban_pipeline.douban.upkeep import assets as sources_assets
 from douban_pipeline.douban.upkeep import jobs as sources_jobs
 
 default_assets = [
+    deciding_assets.applied_decisions,
     scheduling_assets.due_videos,
     linking_assets.search_candidates,
     linking_assets.scored_matches,
@@ -51,6 +53,8 @@ default_assets = [
 ]
 default_jobs: list[Any] = [
     chain_job,
+    decisions_job,
+    ordered_intros_job,
     *reports_jobs.jobs,
     *scheduling_jobs.jobs,
     *linking_jobs.jobs,

@@ -1,22 +1,27 @@
 """The chain as one job, the pools its steps wait in, and the shards its runs are at work on or paused."""
 
+from dataclasses import dataclass
 from datetime import datetime
 
 import dagster as dg
+from dagster._core.storage.tags import BACKFILL_ID_TAG
 
 from douban_pipeline.dagster_kit.runs import PAUSE, JobRuns, partition_range_tags, partitions_of_run, paused_partitions
+from douban_pipeline.douban.chain.deciding.assets import DECISIONS_POOL, applied_decisions
 from douban_pipeline.douban.chain.due.assets import due_videos
 from douban_pipeline.douban.chain.linking.assets import SEARCH_POOL, scored_matches, search_candidates
 from douban_pipeline.douban.chain.syncing.assets import DOUBAN_POOL, synced_fields
-from douban_pipeline.douban.intros.assets import LLM_POOL, ai_intros
+from douban_pipeline.douban.intros.assets import LLM_POOL, ORDERED_INTROS_POOL, ai_intros, ordered_intros
 from douban_pipeline.douban.partitions import partition_key, shard_numbers, shards
 from douban_pipeline.douban.resources import tags_of
 
 CHAIN = "douban_chain"
 CHAIN_ASSETS = (due_videos, search_candidates, scored_matches, synced_fields, ai_intros)
 SYNC_TAGS = tags_of("sync")
+DECISION_TAGS = {"dagster/priority": "20", **tags_of("decisions")}
+"""Of the lane of people's decisions: before all other runs, jobs that people launch included."""
 
-POOL_LIMITS = {SEARCH_POOL: 2, DOUBAN_POOL: 2, LLM_POOL: 2}
+POOL_LIMITS = {SEARCH_POOL: 2, DOUBAN_POOL: 2, LLM_POOL: 2, DECISIONS_POOL: 1, ORDERED_INTROS_POOL: 1}
 """Every pool of the code location: how many runs may be busy with one source at once. The gate paces their requests."""
 
 chain_job = dg.define_asset_job(
@@ -28,15 +33,49 @@ chain_job = dg.define_asset_job(
     "overlapping runs share out the work.",
 )
 
+decisions_job = dg.define_asset_job(
+    "apply_decisions",
+    selection=dg.AssetSelection.assets(applied_decisions),
+    tags=DECISION_TAGS,
+    description="What people decided, applied at once. Launched by the sensor `decisions_sensor`; by hand it does no "
+    "harm.",
+)
+ordered_intros_job = dg.define_asset_job(
+    "write_ordered_intros",
+    selection=dg.AssetSelection.assets(ordered_intros),
+    tags=DECISION_TAGS,
+    description="The intros that people ordered, written at once. Launched by the sensor `decisions_sensor`.",
+)
+LANE_JOBS = {decisions_job.name: applied_decisions.key, ordered_intros_job.name: ordered_intros.key}
+"""The jobs of the lane, with the asset of each."""
+
 
 def shard_range_tags(first: int, last: int) -> dict[str, str]:
     """Return the tags that make one run cover the shards ``first`` to ``last``, both included."""
     return partition_range_tags(partition_key(first), partition_key(last))
 
 
-def chain_runs_under_way(instance: dg.DagsterInstance, location: str | None = None) -> list[list[int]]:
-    """Return the shards of every run of the chain that is queued or at work on some, whoever launched it."""
-    return [covered for run in _chain_runs(instance, location).under_way() if (covered := _shards_of(run))]
+@dataclass(frozen=True, slots=True)
+class ChainRuns:
+    """Runs of the chain that are queued or at work, whoever launched them.
+
+    Attributes:
+        shards: The shards of each that covers some.
+        backfills: How many of these belong to a backfill.
+    """
+
+    shards: list[list[int]]
+    backfills: int
+
+
+def chain_runs_under_way(instance: dg.DagsterInstance, location: str | None = None) -> ChainRuns:
+    """Return the runs of the chain that are queued or at work."""
+    runs = [(run, covered) for run in _chain_runs(instance, location).under_way() if (covered := _shards_of(run))]
+    return ChainRuns([covered for _, covered in runs], sum(_of_backfill(run) for run, _ in runs))
+
+
+def _of_backfill(run: dg.DagsterRun) -> bool:
+    return BACKFILL_ID_TAG in run.tags or run.tags.get("pipeline") == "backfill"
 
 
 def paused_shards(instance: dg.DagsterInstance, now: datetime, location: str | None = None) -> set[int]:

@@ -17,14 +17,23 @@ from douban_pipeline.core.gate import GateStatus
 from douban_pipeline.core.messages.types import Message
 from douban_pipeline.core.ui.presentation import local_time
 from douban_pipeline.dagster_kit.launchpad import PERSON_TAGS
-from douban_pipeline.dagster_kit.runs import JobRuns, failing_guard, partitions_of_run
+from douban_pipeline.dagster_kit.runs import PAUSE, JobRuns, failing_guard, partitions_of_run, pause_after_failures
+from douban_pipeline.douban.chain.deciding.open_orders import open_orders
 from douban_pipeline.douban.chain.due.demand import Demand, Pace, choose_shards
 from douban_pipeline.douban.chain.due.intake import Intake
 from douban_pipeline.douban.chain.due.jobs import take_in_changes
 from douban_pipeline.douban.chain.due.newcomers import Newcomers
 from douban_pipeline.douban.chain.due.shard_work import ShardWork
 from douban_pipeline.douban.checks import CHAIN_GUARDS
-from douban_pipeline.douban.jobs import SYNC_TAGS, chain_job, chain_runs_under_way, paused_shards
+from douban_pipeline.douban.jobs import (
+    LANE_JOBS,
+    SYNC_TAGS,
+    chain_job,
+    chain_runs_under_way,
+    decisions_job,
+    ordered_intros_job,
+    paused_shards,
+)
 from douban_pipeline.douban.links import run_path
 from douban_pipeline.douban.partitions import partition_key, shards
 from douban_pipeline.douban.reports.health.alerts import raise_alert, send, send_waiting, without_secrets
@@ -37,6 +46,8 @@ from douban_pipeline.douban.sources.douban_php import SOURCE as DOUBAN
 
 INTERVAL_SECONDS = 30
 INTAKE_INTERVAL_SECONDS = 60
+DECISIONS_INTERVAL_SECONDS = 10
+"""A person waits. The daemon's own pace, the queue and the start of a process add up to as much again."""
 
 _GUARD_ERROR = "DagsterAssetCheckFailedError"
 _MOST_SENT = 1
@@ -57,7 +68,9 @@ def due_videos_sensor(
     Not while that shard is running, and never more runs than `DOUBAN_PIPELINE_MAX_SYNC_RUNS`. A shard whose run failed
     is paused for a minute, for ten if it fails again; while a guard fails, which would stop every run, one is tried
     every ten minutes. With `DOUBAN_PIPELINE_DUE_INTERVAL_SECONDS` selections keep that distance, and outside
-    `DOUBAN_PIPELINE_ACTIVE_HOURS` there are none: only shards in which a person decided something are run then.
+    `DOUBAN_PIPELINE_ACTIVE_HOURS` there are none: only shards in which a person ordered a recheck are run then. What
+    people decide is not this sensor's: see `decisions_sensor`. Runs of a backfill are not counted.
+
     Correctness depends on the tasks' leases, so a run launched by hand at the same time is harmless.
     """
     refusal = _setup_refusal(services)
@@ -80,16 +93,17 @@ def due_videos_sensor(
     waits_until = datetime.fromisoformat(context.cursor) if context.cursor else now
     reason = _quiet_reason(services.settings, now, waits_until)
     if reason:
-        due = [shard for shard in due if shard.decided]
+        due = [shard for shard in due if shard.ordered]
         if not due:
             return dg.SkipReason(reason)
     location = _location(context)
     under_way = chain_runs_under_way(context.instance, location)
     settings = services.settings
     demand = Demand(settings.min_due_per_run, timedelta(minutes=settings.max_due_wait_minutes), settings.max_sync_runs)
-    running = {shard for covered in under_way for shard in covered}
+    running = {shard for covered in under_way.shards for shard in covered}
+    own = len(under_way.shards) - under_way.backfills
     paused = paused_shards(context.instance, now, location)
-    chosen, idle_reason = choose_shards(due, running, paused, len(under_way), demand, now)
+    chosen, idle_reason = choose_shards(due, running, paused, own, demand, now)
     if not chosen:
         return dg.SkipReason(idle_reason)
     window = int(now.timestamp()) // INTERVAL_SECONDS
@@ -105,11 +119,50 @@ def due_videos_sensor(
     return dg.SensorResult(run_requests=requests, cursor=again.isoformat() if again else None)
 
 
+@dg.sensor(
+    jobs=[decisions_job, ordered_intros_job],
+    minimum_interval_seconds=DECISIONS_INTERVAL_SECONDS,
+    default_status=dg.DefaultSensorStatus.RUNNING,
+)
+def decisions_sensor(
+    context: dg.SensorEvaluationContext, services: dg.ResourceParam[Services]
+) -> dg.SensorResult | dg.SkipReason:
+    """Launches what people ordered within seconds: `apply_decisions`, and `write_ordered_intros` for intros.
+
+    At most one run of each at a time, counting no others: whatever the chain, a backfill or a sweep is at, people do
+    not wait for it. Decisions that wait for a source launch nothing until their time has come. After a run that failed
+    there is a pause of one minute, after a second one of ten.
+    """
+    refusal = _setup_refusal(services)
+    if refusal:
+        return dg.SkipReason(refusal)
+    if services.settings.dry_run:
+        return dg.SkipReason("dry run: decisions wait (DOUBAN_PIPELINE_DRY_RUN)")
+    found = open_orders(services)
+    wanted = {decisions_job.name: found.decisions + found.syncs, ordered_intros_job.name: found.intros}
+    requests, reasons = [], []
+    for job, count in wanted.items():
+        if not count:
+            continue
+        runs = JobRuns(context.instance, _location(context), job, frozenset({LANE_JOBS[job]}))
+        now = services.clock.now()
+        until = pause_after_failures([ended for _, ended in runs.failed_since(now - PAUSE)], now)
+        if runs.under_way():
+            reasons.append(f"a run of {job} is under way")
+        elif until is not None:
+            reasons.append(f"{job} failed and is tried again at {local_time(until, services.settings.zone)}")
+        else:
+            requests.append(dg.RunRequest(job_name=job))
+    if requests:
+        return dg.SensorResult(run_requests=requests)
+    return dg.SkipReason("; ".join(reasons) or "nothing that people ordered can be done now")
+
+
 def _quiet_reason(settings: Settings, now: datetime, waits_until: datetime) -> str:
-    """Return why only what people decided is done at present; empty if due videos may be selected."""
+    """Return why only what people ordered is done at present; empty if due videos may be selected."""
     if not settings.works_at(now):
         hours = ", ".join(str(hour) for hour in sorted(settings.active_hours))
-        return f"outside the active hours ({hours}): only what people decided is done"
+        return f"outside the active hours ({hours}): only what people ordered is done"
     if settings.due_interval_seconds and now < waits_until:
         return f"paced: the next due videos are selected at {local_time(waits_until, settings.zone)}"
     return ""
@@ -283,4 +336,4 @@ def _unstored_message(services: Services, causes: Sequence[Cause]) -> Message:
     return Message(f"{title}（数据库不可用，可能重复提醒）", text, causes[0].kind, name, services.clock.now())
 
 
-sensors = [due_videos_sensor, intake_sensor, overview_sensor, alert_on_run_failure]
+sensors = [due_videos_sensor, decisions_sensor, intake_sensor, overview_sensor, alert_on_run_failure]

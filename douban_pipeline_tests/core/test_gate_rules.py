@@ -55,6 +55,28 @@ def test_places_are_handed_on_in_order_of_arrival() -> None:
     assert gate.ask("b", START, HOLD) == Admitted()
 
 
+def test_what_a_person_waits_for_goes_before_those_that_wait() -> None:
+    gate = row(concurrency=1, interval=timedelta())
+    assert gate.ask("a", START, HOLD) == Admitted()
+    for waiter in "bc":
+        assert isinstance(gate.ask(waiter, START, HOLD), WaitForTurn)
+    for waiter in "xy":
+        assert isinstance(gate.ask(waiter, START, HOLD, urgent=True), WaitForTurn)
+    for first in "axybc":
+        assert gate.ask(first, START, HOLD, urgent=first in "xy") == Admitted(), first
+        gate.leave(first, None, START, Random(0))
+
+
+def test_who_has_a_slot_keeps_it_when_something_urgent_comes() -> None:
+    gate = row(concurrency=3)
+    assert gate.ask("a", START, HOLD) == Admitted()
+    assert gate.ask("b", START, HOLD) == WaitForTurn(2.0)
+    for waiter in "cdef":
+        assert isinstance(gate.ask(waiter, START, HOLD), WaitForTurn)
+    assert isinstance(gate.ask("x", START, HOLD, urgent=True), WaitForTurn)
+    assert [holder.owner for holder in gate.holders] == ["a", "b", "c", "x", "d", "e", "f"]
+
+
 def test_who_has_no_place_yet_looks_again_when_there_may_be_a_slot() -> None:
     gate = row(concurrency=1)
     assert gate.ask("a", START, HOLD) == Admitted()

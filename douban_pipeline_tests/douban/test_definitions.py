@@ -68,6 +68,8 @@ def test_the_assets_and_how_they_hang_together(assets: dict[str, dg.AssetsDefini
         name: {key.to_user_string() for key in asset.keys_by_input_name.values()} for name, asset in assets.items()
     }
     assert upstream == {
+        "applied_decisions": set(),
+        "ordered_intros": set(),
         "due_videos": set(),
         "search_candidates": {"due_videos"},
         "scored_matches": {"search_candidates"},
@@ -180,8 +182,11 @@ def test_every_pool_has_an_explicit_limit(assets: dict[str, dg.AssetsDefinition]
 
 def test_sensors_and_schedules_run_by_default(repository: dg.RepositoryDefinition) -> None:
     sensors = {sensor.name: sensor for sensor in repository.sensor_defs}
-    assert set(sensors) == {"due_videos_sensor", "intake_sensor", "overview_sensor", "alert_on_run_failure"}
+    assert set(sensors) == {
+        *("due_videos_sensor", "decisions_sensor", "intake_sensor", "overview_sensor", "alert_on_run_failure")
+    }
     assert sensors["due_videos_sensor"].minimum_interval_seconds == 30
+    assert sensors["decisions_sensor"].minimum_interval_seconds == 10
     assert all(sensor.default_status is dg.DefaultSensorStatus.RUNNING for sensor in sensors.values())
     schedules = {schedule.name: schedule for schedule in repository.schedule_defs}
     assert set(schedules) == {

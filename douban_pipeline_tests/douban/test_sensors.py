@@ -13,9 +13,10 @@ from sqlalchemy.exc import OperationalError
 from douban_pipeline.douban.chain.linking.ordered import RecheckOrder, order_rechecks
 from douban_pipeline.douban.definitions import build_defs
 from douban_pipeline.douban.jobs import CHAIN, chain_runs_under_way, shard_range_tags
+from douban_pipeline.douban.resources import PERSON_TAGS
 from douban_pipeline.douban.review.recording.record import record
 from douban_pipeline.douban.schedules import schedules_for
-from douban_pipeline.douban.sensors import due_videos_sensor, intake_sensor
+from douban_pipeline.douban.sensors import decisions_sensor, due_videos_sensor, intake_sensor
 from douban_pipeline.douban.services import open_services
 from douban_pipeline.douban.store.decisions import Decision
 from douban_pipeline.douban.store.states import DecisionAction, TaskStage
@@ -95,7 +96,13 @@ def under(library: Library, **options: object) -> Library:
     return changed
 
 
-def test_selections_keep_their_distance_but_for_what_people_decided(
+def order_a_recheck(library: Library) -> None:
+    """Let a person order a recheck of video 7."""
+    library.set_state(7, vod_douban_id=90_000_101, douban_review_status="CONFIRMED")
+    order_rechecks(library.services, RecheckOrder("小王", "读者说不对", vod_ids=[7]), run_id="r", dry_run=False)
+
+
+def test_selections_keep_their_distance_but_for_what_people_ordered(
     library: Library, instance: dg.DagsterInstance
 ) -> None:
     paced = under(library, due_interval_seconds=120, due_jitter_seconds=120)
@@ -112,14 +119,13 @@ def test_selections_keep_their_distance_but_for_what_people_decided(
         paced.clock.advance(seconds=1)
     assert len({datetime.fromisoformat(cursor).microsecond for cursor in cursors}) > 1, "by lot"
     assert tick(due_videos_sensor, paced, instance, cursors) != []
-    wish = Decision(6, DecisionAction.ignore)
-    record(paced.services, [wish], reviewer="小王", note="", run_id="r", dry_run=False)
+    order_a_recheck(paced)
     requests = tick(due_videos_sensor, paced, instance, cursors)
-    assert [request.partition_key for request in requests] == ["06"], "people do not wait"
+    assert [request.partition_key for request in requests] == ["07"], "people do not wait"
     assert cursors[-1] == cursors[-2], "nor do they put off what is due"
 
 
-def test_outside_the_active_hours_only_what_people_decided_is_run(
+def test_outside_the_active_hours_only_what_people_ordered_is_run(
     library: Library, instance: dg.DagsterInstance
 ) -> None:
     local = START.astimezone(library.settings.zone).hour
@@ -129,8 +135,10 @@ def test_outside_the_active_hours_only_what_people_decided_is_run(
     reason = tick(due_videos_sensor, asleep, instance)
     assert isinstance(reason, str)
     assert reason.startswith("outside the active hours (")
+    order_a_recheck(asleep)
+    assert [request.partition_key for request in tick(due_videos_sensor, asleep, instance)] == ["07"]
     record(asleep.services, [Decision(6, DecisionAction.ignore)], reviewer="小王", note="", run_id="r", dry_run=False)
-    assert [request.partition_key for request in tick(due_videos_sensor, asleep, instance)] == ["06"]
+    assert [request.job_name for request in tick(decisions_sensor, asleep, instance)] == ["apply_decisions"]
     asleep.clock.advance(hours=1)
     assert "05" in [request.partition_key for request in tick(due_videos_sensor, asleep, instance)]
 
@@ -147,10 +155,8 @@ def test_the_weekly_backfill_begins_in_an_active_hour(hours: tuple[int, ...], cr
 
 def test_a_recheck_that_a_person_ordered_is_run_at_once(library: Library, instance: dg.DagsterInstance) -> None:
     library.clock.advance(days=-1)
-    library.set_state(7, vod_douban_id=90_000_101, douban_review_status="CONFIRMED")
     assert tick(due_videos_sensor, library, instance) == "nothing is due"
-    order = RecheckOrder("小王", "读者说不对", vod_ids=[7])
-    order_rechecks(library.services, order, run_id="r", dry_run=False)
+    order_a_recheck(library)
     assert [request.partition_key for request in tick(due_videos_sensor, library, instance)] == ["07"]
     # Not while a run has it.
     library.queue().lease([7], TaskStage.SEARCH, limit=1)
@@ -182,7 +188,13 @@ def test_no_more_runs_than_allowed(library: Library, instance: dg.DagsterInstanc
     for shard in ("40", "41"):
         start(instance, {"dagster/partition": shard}, dg.DagsterRunStatus.STARTED)
     assert "2 chain runs are under way" in tick(due_videos_sensor, library, instance)
-    assert sorted(chain_runs_under_way(instance)) == [[40], [41]]
+    assert sorted(chain_runs_under_way(instance).shards) == [[40], [41]]
+
+
+def test_runs_of_backfills_leave_the_sensor_its_own(library: Library, instance: dg.DagsterInstance) -> None:
+    start(instance, {"pipeline": "backfill", **shard_range_tags(8, 15)}, dg.DagsterRunStatus.STARTED)
+    start(instance, {"dagster/backfill": "abcdefgh", **shard_range_tags(16, 23)}, dg.DagsterRunStatus.STARTED)
+    assert [request.partition_key for request in tick(due_videos_sensor, library, instance)] == ["05"]
 
 
 @pytest.mark.parametrize("status", [dg.DagsterRunStatus.STARTED, dg.DagsterRunStatus.FAILURE])
@@ -200,7 +212,7 @@ def test_a_date_range_backfill_of_another_system_neither_stops_nor_pauses_the_ch
     library.clock.advance(seconds=(datetime.now(UTC) - library.clock.now()).total_seconds())
     requests = tick(due_videos_sensor, library, instance)
     assert {request.partition_key for request in requests} >= {"05"}
-    assert chain_runs_under_way(instance) == []
+    assert chain_runs_under_way(instance).shards == []
 
 
 def test_a_failing_guard_is_said_and_when_the_next_run_is_tried(library: Library, instance: dg.DagsterInstance) -> None:
@@ -253,7 +265,7 @@ def test_excluded_categories_launch_nothing(sqlite_url: str, instance: dg.Dagste
         assert tick(due_videos_sensor, library, instance) == "nothing is due"
 
 
-@pytest.mark.parametrize("sensor", [due_videos_sensor, intake_sensor])
+@pytest.mark.parametrize("sensor", [due_videos_sensor, intake_sensor, decisions_sensor])
 def test_before_the_library_is_set_up_the_tick_says_what_to_do(
     sensor: dg.SensorDefinition, sqlite_url: str, instance: dg.DagsterInstance
 ) -> None:
@@ -295,12 +307,39 @@ def test_a_decision_of_a_person_is_worth_a_run_at_once_unless_nothing_is_written
     sqlite_url: str, instance: dg.DagsterInstance, dry_run: bool
 ) -> None:
     with build_library(sqlite_url, [video(7)], dry_run=dry_run) as library:
-        record(
-            library.services, [Decision(7, DecisionAction.ignore)], reviewer="王", note="", run_id="r", dry_run=False
-        )
-        library.set_state(7, douban_next_sync_at=START + timedelta(days=1))
-        found = tick(due_videos_sensor, library, instance)
-    assert found == "nothing is due" if dry_run else [request.partition_key for request in found] == ["07"]
+        assert isinstance(tick(decisions_sensor, library, instance), str)
+        ignore = [Decision(7, DecisionAction.ignore)]
+        record(library.services, ignore, reviewer="王", note="", run_id="r", dry_run=False)
+        found = tick(decisions_sensor, library, instance)
+    if dry_run:
+        assert found == "dry run: decisions wait (DOUBAN_PIPELINE_DRY_RUN)"
+        return
+    [request] = found
+    assert request.job_name == "apply_decisions"
+    job = build_defs(settings=GivenSettings()).get_repository_def().get_job(request.job_name)
+    assert (job.tags["pipeline"], job.tags["dagster/priority"]) == ("decisions", "20")
+    assert int(PERSON_TAGS["dagster/priority"]) < 20
+
+
+def test_the_lane_counts_its_own_runs_only_and_pauses_after_failures(
+    library: Library, instance: dg.DagsterInstance
+) -> None:
+    record(library.services, [Decision(6, DecisionAction.ignore)], reviewer="王", note="", run_id="r", dry_run=False)
+    # Closed gates and whatever the chain is at are no reason to wait.
+    library.services.gate.open("douban", START + timedelta(minutes=45), "验证码页面")
+    for first in range(0, 64, 8):
+        start(instance, {"pipeline": "backfill", **shard_range_tags(first, first + 7)}, dg.DagsterRunStatus.STARTED)
+    assert [request.job_name for request in tick(decisions_sensor, library, instance)] == ["apply_decisions"]
+    job = build_defs(settings=GivenSettings()).get_repository_def().get_job("apply_decisions")
+    run = instance.create_run_for_job(job, status=dg.DagsterRunStatus.STARTED)
+    assert tick(decisions_sensor, library, instance) == "a run of apply_decisions is under way"
+    library.clock.advance(seconds=(datetime.now(UTC) - library.clock.now()).total_seconds())
+    instance.report_run_failed(run)
+    reason = tick(decisions_sensor, library, instance)
+    assert isinstance(reason, str)
+    assert reason.startswith("apply_decisions failed and is tried again at ")
+    library.clock.advance(minutes=2)
+    assert len(tick(decisions_sensor, library, instance)) == 1
 
 
 def schedule(name: str) -> dg.ScheduleDefinition:

@@ -20,19 +20,14 @@ from zoneinfo import ZoneInfo
 
 from sqlalchemy import Connection, select, update
 
-from douban_pipeline.core.archive import ArchiveError
 from douban_pipeline.core.database import chunks, run_transaction
 from douban_pipeline.core.errors import (
-    GateClosed,
-    GateUnreadable,
     SourceError,
-    SourceThrottled,
-    SourceUnpaid,
-    SourceWall,
 )
 from douban_pipeline.core.ui.presentation import local_time
 from douban_pipeline.douban.chain.progress import Progress
 from douban_pipeline.douban.services import Services
+from douban_pipeline.douban.sources.errors import SOURCE_DOWN, retry_time
 from douban_pipeline.douban.sources.search import SearchIncomplete
 from douban_pipeline.douban.store.states import ReviewStatus
 from douban_pipeline.douban.store.tasks import FAILURES_FOR_A_PERSON, Task, TaskQueue
@@ -41,23 +36,8 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-SOURCE_DOWN = (ArchiveError, GateClosed, GateUnreadable, SourceThrottled, SourceUnpaid, SourceWall)
-"""Errors that say that a source cannot be used at present, whichever video was asked about."""
-
-RETRY_AFTER = timedelta(minutes=5)
-"""When to try again if a source that is down does not say."""
-
 _RENEWALS = 5
 """A run gives so many signs of life within the time of a lease."""
-
-
-def retry_time(error: SourceError, now: datetime) -> datetime:
-    """Return when to ask again a source that is down: what it says itself, else `RETRY_AFTER` from ``now``."""
-    if isinstance(error, GateClosed):
-        return max(error.until, now)
-    if isinstance(error, SourceThrottled) and error.retry_after:
-        return now + timedelta(seconds=error.retry_after)
-    return now + RETRY_AFTER
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from typing import Any
 
 from douban_pipeline.douban.chain.attempts import Attempts
 from douban_pipeline.douban.chain.progress import Progress
+from douban_pipeline.douban.decisions.leases import release_dead_decisions
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import TaskStage
 from douban_pipeline.douban.store.tasks import Task, TaskQueue
@@ -56,8 +57,15 @@ class Session:
         return self.services.settings.batch_size * len(self.shards)
 
     def lease(self, stage: TaskStage, *, limit: int | None = None) -> list[Task]:
-        """Lease what this step works on: up to ``limit`` tasks of ``stage``, `Session.limit` if none is given."""
-        limit = self.limit if limit is None else limit
+        """Lease what this step works on.
+
+        Args:
+            stage: Which tasks.
+            limit: How many at most; without one `Session.limit`, or as many as the run queued itself if that is more: a
+                run whose config takes on more videos than the settings do does them, too.
+        """
+        if limit is None:
+            limit = max(self.limit, self.queue.queued_by(self.run_id, self.shards, stage))
         return self.queue.lease(self.shards, stage, limit=limit, ordered_only=self.ordered_only)
 
     def attempts(self, what: str) -> Attempts:
@@ -116,6 +124,7 @@ def open_session(
     dead = queue.release_dead()
     if dead:
         log.warning(f"freed the tasks of {len(dead)} dead runs: {', '.join(dead)}")
+    release_dead_decisions(services)
     reconciled = change_log.reconcile()
     for change in reconciled:
         log.warning(f"change {change.change_id} of video {change.vod_id} was left half done: {change.state}")

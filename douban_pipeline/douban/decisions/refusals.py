@@ -149,7 +149,7 @@ def conflicts_of(services: Services, row: Mapping[Any, Any], douban_id: int) -> 
         SubjectMissing: The source says that there is no such subject.
         SourceError: The source cannot be asked now; nothing may be concluded.
     """
-    answer = services.douban.subject(douban_id, max_age=services.settings.subject_cache_age)
+    answer = services.douban.subject(douban_id, max_age=services.settings.subject_cache_age, urgent=True)
     profile = profile_of(services.settings)
     video = video_facts(row, services.cms, services.categories)
     comparison = compare(video, subject_facts(answer.record), profile.weights, profile.thresholds)

@@ -7,6 +7,7 @@ import dagster as dg
 
 from douban_pipeline.core.ui.presentation import counted, local_time, table
 from douban_pipeline.douban.chain.assets import begin_step, chain_asset, tables_with_rows
+from douban_pipeline.douban.chain.deciding.assets import open_lane
 from douban_pipeline.douban.chain.session import Session
 from douban_pipeline.douban.chain.syncing.assets import synced_fields
 from douban_pipeline.douban.intros.attempts import IntroAttempts
@@ -19,6 +20,7 @@ from douban_pipeline.douban.settings import Settings
 from douban_pipeline.douban.store.states import TaskStage
 
 LLM_POOL = "douban_intros"
+ORDERED_INTROS_POOL = "douban_ordered_intros"
 
 SWITCHED_OFF = "AI 简介未开启"
 _SHOWN = 60
@@ -65,6 +67,23 @@ def ai_intros(context: dg.AssetExecutionContext, services: dg.ResourceParam[Serv
             )
         )
     return dg.MaterializeResult(metadata=session.metadata(_written(session, due, ledger)))
+
+
+@dg.asset(group_name="chain", kinds={"mysql", "python"}, pool=ORDERED_INTROS_POOL)
+def ordered_intros(context: dg.AssetExecutionContext, services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
+    """Writes the intros that people ordered (`redo_intro`), over all shards, whatever else runs.
+
+    As `ai_intros` does, in the lane of people's decisions: launched by `decisions_sensor` within seconds, in a pool of
+    its own. The budget of the day and the model's limits hold for it too.
+    """
+    session = open_lane(context, services)
+    if not services.settings.ai_intros or services.settings.dry_run:
+        return dg.MaterializeResult(
+            metadata=session.metadata(
+                {"switched_off": not services.settings.ai_intros, "dry_run": services.settings.dry_run}
+            )
+        )
+    return dg.MaterializeResult(metadata=session.metadata(_written(session, DueIntros(services), ledger_of(services))))
 
 
 def _written(session: Session, due: DueIntros, ledger: IntroLedger) -> dict[str, Any]:
@@ -150,4 +169,4 @@ def _money(ledger: IntroLedger, services: Services) -> dict[str, float]:
     }
 
 
-assets = [ai_intros]
+assets = [ai_intros, ordered_intros]

@@ -11,7 +11,6 @@ from sqlalchemy import RowMapping
 from douban_pipeline.cms.values import readable
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.errors import ProblemsError, SourceError
-from douban_pipeline.douban.chain.attempts import SOURCE_DOWN
 from douban_pipeline.douban.decisions.refusals import INTROS_OFF
 from douban_pipeline.douban.intros.author import (
     Author,
@@ -24,6 +23,7 @@ from douban_pipeline.douban.intros.factguard import marks
 from douban_pipeline.douban.intros.facts import FactSheet
 from douban_pipeline.douban.intros.ledger import IntroLedger, Occasion, violation_texts
 from douban_pipeline.douban.services import Services
+from douban_pipeline.douban.sources.errors import SOURCE_DOWN
 from douban_pipeline.douban.store.states import ChangeState
 from douban_pipeline.douban.store.videos import state_rows
 from douban_pipeline.douban.writes.change_log import ChangeLog

@@ -40,7 +40,7 @@ def review_queue(
 
     The most valuable and most doubtful come first, seasons of one work together. Settle them with the links of
     `most_pressing`; on the review sheet, one HTML file with all that is known of both sides, whose choices become the
-    config of `record_decisions`; or in the CSV file, which `import_decisions` reads. The next run of the shard applies
+    config of `record_decisions`; or in the CSV file, which `import_decisions` reads. `apply_decisions` applies
     the decisions; until then the videos are left out here.
     """
     services.ready()

@@ -202,7 +202,7 @@ def report_recording(
 
 
 _MANUAL = """\
-记录审核决定 · Record reviewers' decisions; the next run of each video's shard carries them out.
+记录审核决定 · Record reviewers' decisions; `apply_decisions` applies them within a minute.
 
 {link}：
 换成真实的影片，填写 `reviewer`，看过结果再把 `dry_run` 改为 `false`。
@@ -238,7 +238,8 @@ CMS 已锁定的影片（`vod_lock = 1`）不写入：会写 CMS 的决定都拒
 同一部影片可以有几条不矛盾的决定；相互矛盾的行都拒绝；新的决定取代尚未执行的、与之矛盾的旧决定。
 重复记录同一决定无害，运行中断后再次启动即可。
 
-**之后。** 影片立即到期，所在分片的下一次运行先执行人工决定，再做别的。这里不写 CMS。
+**之后。** `apply_decisions` 通常在半分钟内自动执行，回填、扫描等其他运行不会耽误；
+需要向豆瓣查询的，豆瓣可用时执行。这里不写 CMS。
 记录之后影片资料若有改变，关联类的决定不执行，并说明原因。
 
 **撤销。** 结果中的 `undo` 打开填好批次（`batch`）的 `revert_changes`，撤销由此产生的全部写入。

@@ -90,12 +90,13 @@ class DoubanClient:
         self._fetcher = fetcher
         self._url = url
 
-    def subject(self, douban_id: int, *, max_age: timedelta | None) -> SubjectAnswer:
+    def subject(self, douban_id: int, *, max_age: timedelta | None, urgent: bool = False) -> SubjectAnswer:
         """Return one subject.
 
         Args:
             douban_id: Its id, at least 10000.
             max_age: Oldest archived answer to accept instead of a call; None always calls.
+            urgent: Whether a person waits for it: a call goes before all that automation queued at the gate.
 
         Raises:
             ValueError: The id is below 10000.
@@ -108,7 +109,12 @@ class DoubanClient:
         parse = partial(parse_subject, asked_id=douban_id)
         return self.archived(douban_id, max_age=max_age) or _answer(
             self._fetcher.get(
-                self._url, {"id": str(douban_id)}, key=_key(douban_id), parser_version=PARSER_VERSION, parse=parse
+                self._url,
+                {"id": str(douban_id)},
+                key=_key(douban_id),
+                parser_version=PARSER_VERSION,
+                parse=parse,
+                urgent=urgent,
             )
         )
 

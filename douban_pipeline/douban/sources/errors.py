@@ -1,10 +1,36 @@
-"""What a source of Douban's entries can say of the entry asked for, in addition to what any source can say."""
+"""What a source of Douban's entries can say of the one asked for, and when a source that is down is asked again."""
 
 # ruff: noqa: N818 (the names say what happened; all of them are a SourceError)
 
 from __future__ import annotations
 
-from douban_pipeline.core.errors import NotFound, SourceError
+from datetime import datetime, timedelta
+
+from douban_pipeline.core.archive import ArchiveError
+from douban_pipeline.core.errors import (
+    GateClosed,
+    GateUnreadable,
+    NotFound,
+    SourceError,
+    SourceThrottled,
+    SourceUnpaid,
+    SourceWall,
+)
+
+SOURCE_DOWN = (ArchiveError, GateClosed, GateUnreadable, SourceThrottled, SourceUnpaid, SourceWall)
+"""Errors that say that a source cannot be used at present, whichever video was asked about."""
+
+RETRY_AFTER = timedelta(minutes=5)
+"""When to try again if a source that is down does not say."""
+
+
+def retry_time(error: SourceError, now: datetime) -> datetime:
+    """Return when to ask again a source that is down: what it says itself, else `RETRY_AFTER` from ``now``."""
+    if isinstance(error, GateClosed):
+        return max(error.until, now)
+    if isinstance(error, SourceThrottled) and error.retry_after:
+        return now + timedelta(seconds=error.retry_after)
+    return now + RETRY_AFTER
 
 
 class SubjectMismatch(SourceError):

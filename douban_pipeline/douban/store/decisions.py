@@ -99,7 +99,7 @@ class DecisionStatus(enum.StrEnum):
     ALREADY = "already"
     """What it asks for is so already."""
     RECORDED = "recorded"
-    """It waits for the next run of its shard."""
+    """It waits for a run of its lane, or of its shard."""
     WAITING = "waiting"
     """A run could not apply it yet; `Decision.reason` says why, `Decision.run_after` until when."""
     QUEUED = "queued"

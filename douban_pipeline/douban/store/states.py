@@ -121,7 +121,7 @@ class DecisionState(enum.StrEnum):
     """What became of a reviewer's decision."""
 
     PENDING = "pending"
-    """It waits for the next run of its shard."""
+    """It waits for a run of its lane, or of its shard."""
     QUEUED = "queued"
     """A task was queued for it, whose fate it shares."""
     APPLIED = "applied"

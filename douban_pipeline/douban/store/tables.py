@@ -230,6 +230,10 @@ def own_tables(prefix: str) -> OwnTables:
         Column("run_after", UtcDateTime),
         Column("created_at", UtcDateTime, nullable=False),
         Column("settled_at", UtcDateTime),
+        # The run that applies it, or did last; others leave it alone until then.
+        Column("lease_owner", String(160)),
+        Column("lease_until", UtcDateTime),
+        index("decision_lease", "lease_owner"),
         index("decision_pending", "state", "shard"),
         index("decision_video", "vod_id", "decision_id"),
         index("decision_batch", "batch_id"),

@@ -24,6 +24,7 @@ from sqlalchemy import (
     bindparam,
     case,
     exists,
+    func,
     or_,
     select,
     update,
@@ -188,6 +189,20 @@ class TaskQueue:
             leased += run_transaction(self.engine, partial(lease_chunk, task_ids=chunk))
         order = {task_id: position for position, task_id in enumerate(wanted)}
         return sorted(leased, key=lambda item: order[item.task_id])
+
+    def queued_by(self, run_id: str, shards: Collection[int], stage: TaskStage) -> int:
+        """Return how many open tasks of ``stage`` a run queued that can be done now and that no other run holds."""
+        task, now = self.task, self.clock.now()
+        query = select(func.count()).where(
+            task.c.shard.in_(shards),
+            task.c.stage == stage,
+            task.c.status.in_(OPEN),
+            task.c.run_id == run_id,
+            task.c.run_after <= now,
+            self._free_or_ours(now),
+        )
+        with reading(self.engine) as connection:
+            return int(connection.execute(query).scalar_one())
 
     def _free_or_ours(self, now: datetime | BindParameter[datetime]) -> ColumnElement[bool]:
         """Return the condition that no other run holds a task."""

@@ -12,8 +12,8 @@ import pytest
 from sqlalchemy import event
 
 from douban_pipeline.core.errors import GateClosed, GateUnreadable, SourceThrottled, SourceUnavailable, SourceWall
-from douban_pipeline.douban.chain.attempts import RETRY_AFTER, Attempts, RequeuedTask
-from douban_pipeline.douban.sources.errors import SubjectMismatch, SubjectMissing
+from douban_pipeline.douban.chain.attempts import Attempts, RequeuedTask
+from douban_pipeline.douban.sources.errors import RETRY_AFTER, SubjectMismatch, SubjectMissing
 from douban_pipeline.douban.store.states import TaskStage, TaskType
 from douban_pipeline.douban.store.tables import SHARDS
 from douban_pipeline.douban.store.tasks import NewTask

@@ -16,6 +16,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.errors import GateUnreadable
 from douban_pipeline.dagster_kit.runs import UNDER_WAY
+from douban_pipeline.douban.chain.deciding.open_orders import open_orders
 from douban_pipeline.douban.chain.due.shard_work import ShardWork
 from douban_pipeline.douban.jobs import CHAIN, shard_range_tags
 from douban_pipeline.douban.partitions import SHARDS_PER_RUN
@@ -155,12 +156,13 @@ class Operator:
         """Return what is to be done now."""
         services = self._services
         shards = ShardWork(services.engine, services.tables, services.settings, services.clock).overview()
+        ordered = open_orders(services)
         task, now = services.tables.task, services.clock.now()
         pending = (task.c.status == TaskStatus.PENDING) & (task.c.run_after <= now)
         query = select(func.count()).select_from(task).where(pending | (task.c.status == TaskStatus.RUNNING))
         with reading(services.engine) as connection:
             tasks = connection.execute(query).scalar_one()
-        return Waiting(len(shards), tasks, self.under_way())
+        return Waiting(len(shards) + ordered.decisions, tasks, self.under_way())
 
     def rest(self, seconds: float) -> bool:
         """Wait until no run is at work, though some may be queued; return whether that came within ``seconds``."""

@@ -9,6 +9,7 @@ from douban_pipeline.core.ui.presentation import local_time, table
 from douban_pipeline.douban.chain.assets import begin_step, chain_asset
 from douban_pipeline.douban.chain.due.due_videos import DueReport, DueVideos, Scope
 from douban_pipeline.douban.chain.linking.revisiting import revisit_doubted
+from douban_pipeline.douban.decisions.applying import apply_decisions
 from douban_pipeline.douban.services import Services
 
 
@@ -27,7 +28,10 @@ class DueConfig(dg.Config):
 def due_videos(
     context: dg.AssetExecutionContext, config: DueConfig, services: dg.ResourceParam[Services]
 ) -> dg.MaterializeResult:
-    """Puts the videos of a shard that are due into the task queue.
+    """Applies what people decided, then puts the videos of a shard that are due into the task queue.
+
+    Decisions have a lane of their own, `applied_decisions`; a run that meets some applies them before it does anything
+    else, and `synced_fields` reports them.
 
     A video is due when `mac_douban_video.douban_next_sync_at` has come. Without a confirmed subject it gets a
     MATCH_DOUBAN_ID task in `mac_douban_task`, with one a SYNC_DOUBAN task, with a locked one that is in doubt a RECHECK
@@ -36,6 +40,11 @@ def due_videos(
     launched takes none outside `DOUBAN_PIPELINE_ACTIVE_HOURS`. Found by index; makes no request.
     """
     session = begin_step(context, services)
+    decided = 0
+    if not services.settings.dry_run:
+        decided = apply_decisions(
+            services, session.queue, session.change_log, session.shards, deadline=session.deadline
+        )
     due = DueVideos(services.engine, services.tables, services.settings, services.clock)
     dropped = due.drop_out_of_scope(session.queue)
     missed = revisit_doubted(services)
@@ -61,6 +70,7 @@ def due_videos(
         metadata=session.metadata(
             {
                 "due": len(report.taken),
+                **({"decisions_first": decided} if decided else {}),
                 "to_match": kinds["MATCH_DOUBAN_ID"],
                 "to_sync": kinds["SYNC_DOUBAN"],
                 "to_recheck": kinds["RECHECK"],

@@ -47,7 +47,7 @@ def choose_shards(
         due: Shards with due videos, the one that waits longest first.
         running: Shards that a run is at work on.
         paused: Shards that pause after a failed run.
-        runs_under_way: Chain runs queued or started, whoever launched them.
+        runs_under_way: Chain runs queued or started, whoever launched them, but for those of backfills.
         demand: What is worth a run.
         now: The present.
     """
@@ -63,13 +63,14 @@ def choose_shards(
     worth = [
         shard
         for shard in free
-        if shard.decided or shard.lately >= demand.min_due or now - shard.oldest >= demand.max_wait
+        if shard.ordered or shard.lately + shard.tasks >= demand.min_due or now - shard.oldest >= demand.max_wait
     ]
     if worth:
         return [shard.shard for shard in worth[:room]], ""
     if not free:
         return [], f"videos are due in {len(idle)} shard(s), whose last run failed: they pause for some minutes"
+    waiting = sum(shard.lately + shard.tasks for shard in free)
     return [], (
-        f"{sum(shard.lately for shard in free)} videos are due in {len(free)} shard(s): too few for a run until "
+        f"{waiting} videos are due in {len(free)} shard(s): too few for a run until "
         f"one of them has waited {int(demand.max_wait.total_seconds() // 60)} min"
     )

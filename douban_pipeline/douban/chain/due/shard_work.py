@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from sqlalchemy import Engine, Select, func, or_, select
+from sqlalchemy import Engine, Select, and_, case, func, or_, select
 
 from douban_pipeline.core.clock import Clock
 from douban_pipeline.core.database import reading
 from douban_pipeline.douban.chain.due.conditions import in_scope
 from douban_pipeline.douban.settings import Settings
-from douban_pipeline.douban.store.states import DecisionState, TaskType
+from douban_pipeline.douban.store.states import TaskStage, TaskType
 from douban_pipeline.douban.store.tables import OwnTables
 from douban_pipeline.douban.store.tasks import OPEN, ORDERED_PRIORITY
 
@@ -27,14 +27,16 @@ class ShardDue:
         shard: Which.
         lately: Videos that came due within the last `max_due_wait_minutes`; whoever has waited longer is worth a run
             whatever their number, so they are never counted.
-        oldest: Since when the longest waiting is due.
-        decided: Whether a person's decision waits.
+        oldest: Since when the longest waiting is due, or its task could be done.
+        ordered: Whether a recheck waits that a person ordered. Decisions have a lane of their own.
+        tasks: Tasks that could be done now and that no run holds: what a run queued and had no time for.
     """
 
     shard: int
     lately: int
     oldest: datetime
-    decided: bool = False
+    ordered: bool = False
+    tasks: int = 0
 
 
 class ShardWork:
@@ -47,11 +49,10 @@ class ShardWork:
         self.clock = clock
 
     def overview(self) -> list[ShardDue]:
-        """Return the shards with work, a person's decisions first, then who waits longest; five indexed queries.
+        """Return the shards with work, what a person ordered first, then who waits longest; four indexed queries.
 
         What they read does not grow with the library or with a backlog: the first due video of each shard and
-        category, and what came due lately. A decision that waits for a source counts from its time on; so does a task
-        that a decision queued.
+        category, what came due lately, and the open tasks. What waits for a source counts from its time on.
         """
         now = self.clock.now()
         with reading(self.engine) as connection:
@@ -61,12 +62,10 @@ class ShardWork:
                     oldest[shard] = min(since, oldest.get(shard, since))
             lately = dict(connection.execute(self.came_due_lately(now)).tuples().all()) if oldest else {}
             found = {shard: ShardDue(shard, lately.get(shard, 0), since) for shard, since in oldest.items()}
-            # In a dry run decisions wait: nothing is written.
-            for decided in () if self.settings.dry_run else self._decided():
-                for shard, since in connection.execute(decided):
-                    due = found.get(shard, ShardDue(shard, 0, since))
-                    found[shard] = ShardDue(shard, due.lately, min(due.oldest, since), decided=True)
-        return sorted(found.values(), key=lambda due: (not due.decided, due.oldest, due.shard))
+            for shard, tasks, ordered, since in connection.execute(self.free_tasks(now)):
+                due = found.get(shard, ShardDue(shard, 0, since))
+                found[shard] = ShardDue(shard, due.lately, min(due.oldest, since), bool(ordered), tasks)
+        return sorted(found.values(), key=lambda due: (not due.ordered, due.oldest, due.shard))
 
     def first_due(self, now: datetime) -> Select[tuple[int, int, datetime]]:
         """Return the query for the first due visit of each shard and category: as many steps in the index as those."""
@@ -86,28 +85,20 @@ class ShardWork:
         lately = (visit > since, visit <= now, *in_scope(self.tables, self.settings))
         return select(video.c.shard, func.count()).where(*lately).group_by(video.c.shard)
 
-    def _decided(self) -> tuple[Select[tuple[int, datetime]], ...]:
-        """Return the queries for shards with decisions to apply, tasks that apply one, and ordered rechecks."""
-        decision, task, now = self.tables.decision, self.tables.task, self.clock.now()
-        decided = select(decision.c.shard, func.min(decision.c.created_at)).group_by(decision.c.shard)
-        pending = decided.where(
-            decision.c.state == DecisionState.PENDING, or_(decision.c.run_after.is_(None), decision.c.run_after <= now)
-        )
-        ordered = decided.join(task, task.c.task_id == decision.c.task_id).where(
-            decision.c.state == DecisionState.QUEUED,
-            task.c.status.in_(OPEN),
-            task.c.run_after <= now,
-            or_(task.c.lease_until.is_(None), task.c.lease_until < now),
-        )
-        rechecks = (
-            select(task.c.shard, func.min(task.c.run_after))
+    def free_tasks(self, now: datetime) -> Select[tuple[int, int, int, datetime]]:
+        """Return the query for the tasks of each shard that can be done now and that no run holds.
+
+        Intros are left out: they have a budget of the day, and none is worth a run by itself.
+        """
+        task = self.tables.task
+        recheck = and_(task.c.task_type == TaskType.RECHECK, task.c.priority >= ORDERED_PRIORITY)
+        return (
+            select(task.c.shard, func.count(), func.max(case((recheck, 1), else_=0)), func.min(task.c.run_after))
             .where(
                 task.c.status.in_(OPEN),
                 task.c.run_after <= now,
-                task.c.priority >= ORDERED_PRIORITY,
-                task.c.task_type == TaskType.RECHECK,
+                task.c.stage != TaskStage.INTRO,
                 or_(task.c.lease_until.is_(None), task.c.lease_until < now),
             )
             .group_by(task.c.shard)
         )
-        return pending, ordered, rechecks

@@ -10,10 +10,10 @@ from douban_pipeline.core.database import reading
 from douban_pipeline.core.ui.presentation import counted, subject_link, table
 from douban_pipeline.douban.chain.assets import begin_step, chain_asset, tables_with_rows
 from douban_pipeline.douban.chain.linking.assets import scored_matches
-from douban_pipeline.douban.chain.syncing.decisions import apply_decisions, defer_decisions, final_decisions
 from douban_pipeline.douban.chain.syncing.guards import changes_of_run
 from douban_pipeline.douban.chain.syncing.sync_items import SyncResult
 from douban_pipeline.douban.chain.syncing.writer import DRY_RUN_VISIT, FieldWriter
+from douban_pipeline.douban.decisions.applying import apply_decisions, decisions_of_run, defer_decisions
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.decisions import Decision, DecisionStatus
 from douban_pipeline.douban.store.states import TaskStage
@@ -28,30 +28,27 @@ _DECISIONS = 200
 def synced_fields(context: dg.AssetExecutionContext, services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
     """Writes confirmed ids and refreshed fields to the CMS, through the change log only.
 
-    Reviewers' pending decisions come first, each applied or refused with its reason; one whose source cannot be
-    asked waits. Then every confirmed verdict is asked the guards' predicate once more and written; linked videos
-    whose visit has come are refreshed from their subject. Empty answers never overwrite, each column has its policy,
-    locked means locked, and what a person chose is linked to nothing else. Every write is in `mac_douban_log` before
-    it happens and can be reverted by the job `revert_changes`. With `DOUBAN_PIPELINE_DRY_RUN=true` nothing is
-    written and decisions wait: the table shows what would be.
+    What reviewers decided while the run searched and judged comes first, each applied or refused with its reason; one
+    whose source cannot be asked waits. What the run's first step applied is reported here too. Then every confirmed
+    verdict is asked the guards' predicate once more and written; linked videos whose visit has come are refreshed from
+    their subject. Empty answers never overwrite, each column has its policy, locked means locked, and what a person
+    chose is linked to nothing else. Every write is in `mac_douban_log` before it happens and can be reverted by the job
+    `revert_changes`. With `DOUBAN_PIPELINE_DRY_RUN=true` nothing is written and decisions wait: the table shows what
+    would be.
     """
     session = begin_step(context, services)
     dry_run = services.settings.dry_run
-    handled: list[Decision] = []
+    deferred = 0
     if dry_run:
-        waiting = defer_decisions(services, session.shards, services.clock.now() + DRY_RUN_VISIT)
+        deferred = defer_decisions(services, session.shards, services.clock.now() + DRY_RUN_VISIT)
         context.log.warning("dry run: nothing is written to the CMS (DOUBAN_PIPELINE_DRY_RUN)")
     else:
-        handled = apply_decisions(
-            services, session.queue, session.change_log, session.shards, deadline=session.deadline
-        )
-        waiting = sum(decision.pending for decision in handled)
+        apply_decisions(services, session.queue, session.change_log, session.shards, deadline=session.deadline)
     tasks = session.lease(TaskStage.SYNC)
     attempts = session.attempts("sync")
     writer = FieldWriter(services, session.queue, session.change_log, attempts)
     results: list[SyncResult] = list(writer.sync(tasks))
-    decided = final_decisions(services, handled, tasks)
-    statuses = Counter(decision.status for decision in decided)
+    decided = decisions_of_run(services, session.queue, tasks)
     kinds = Counter(result.result for result in results)
     columns = Counter(column for result in results for column in result.columns)
     with reading(services.engine) as connection:
@@ -68,11 +65,7 @@ def synced_fields(context: dg.AssetExecutionContext, services: dg.ResourceParam[
                 "unchanged": kinds["unchanged"],
                 "refused": kinds["refused"],
                 "sent_to_review": kinds["review"],
-                "decisions_applied": statuses[DecisionStatus.APPLIED],
-                "decisions_refused": statuses[DecisionStatus.REFUSED],
-                "decisions_queued": statuses[DecisionStatus.QUEUED],
-                "decisions_waiting": waiting,
-                **_decision_tables(decided),
+                **decision_metadata(decided, deferred),
                 "changes_logged": sum(logged.values()),
                 "batch": session.change_log.batch_id,
                 "columns": dg.MetadataValue.md(
@@ -89,11 +82,23 @@ def synced_fields(context: dg.AssetExecutionContext, services: dg.ResourceParam[
     )
 
 
-def _decision_tables(decided: Sequence[Decision]) -> dict[str, Any]:
-    """Return a table of the decisions that were refused, and one of those that wait, where there are any."""
+def decision_metadata(decided: Sequence[Decision], deferred: int = 0) -> dict[str, Any]:
+    """Return what became of a run's decisions: their numbers, and a table of the refused ones and of those that wait.
+
+    Args:
+        decided: The decisions.
+        deferred: How many more wait, because nothing is written at present.
+    """
+    statuses = Counter(decision.status for decision in decided)
     refused = [_decision(decision) for decision in decided if decision.status is DecisionStatus.REFUSED]
     waiting = [_decision(decision) for decision in decided if decision.pending]
-    return tables_with_rows({"refused_decisions": refused, "waiting_decisions": waiting}, most=_DECISIONS)
+    return {
+        "decisions_applied": statuses[DecisionStatus.APPLIED],
+        "decisions_refused": statuses[DecisionStatus.REFUSED],
+        "decisions_queued": statuses[DecisionStatus.QUEUED],
+        "decisions_waiting": len(waiting) + deferred,
+        **tables_with_rows({"refused_decisions": refused, "waiting_decisions": waiting}, most=_DECISIONS),
+    }
 
 
 def _decision(decision: Decision) -> dict[str, object]:

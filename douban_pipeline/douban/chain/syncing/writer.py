@@ -32,7 +32,7 @@ from douban_pipeline.douban.store.states import (
     TaskType,
     VerdictState,
 )
-from douban_pipeline.douban.store.tasks import Task, TaskQueue
+from douban_pipeline.douban.store.tasks import DECISION, Task, TaskQueue
 from douban_pipeline.douban.store.videos import note_gone, refuse_pending, state_rows
 from douban_pipeline.douban.writes.change_log import ChangeLog
 from douban_pipeline.douban.writes.changes import Change
@@ -178,7 +178,8 @@ class FieldWriter:
             if item.verdict is not None:
                 return self._judged_answer(item.verdict)
             try:
-                return douban.subject(item.state["vod_douban_id"], max_age=None if item.ordered else age)
+                douban_id, fresh = item.state["vod_douban_id"], None if item.ordered else age
+                return douban.subject(douban_id, max_age=fresh, urgent=DECISION in task.payload)
             except SubjectMissing as error:
                 return error
 

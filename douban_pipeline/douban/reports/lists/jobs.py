@@ -175,7 +175,7 @@ _SETTLE = """\
 {links}
 
 每组按 `keeper` 留一部，其余各记录一条 `clear_id`，与在 `record_decisions` 里逐条记录相同：
-先核对、可拒绝、下次运行执行，结果中的 `undo` 一次撤销全部。锁定的不动并列出；
+先核对、可拒绝、随即自动执行，结果中的 `undo` 一次撤销全部。锁定的不动并列出；
 清除后该影片回到“无豆瓣 ID”，不再自动关联同一条目。
 
 `best_match` 匹配最可靠，`earliest_link` 关联最早，`popularity` 播放最多。

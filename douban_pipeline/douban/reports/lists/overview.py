@@ -73,7 +73,7 @@ def overview_page(services: Services, found: Statistics) -> ReportPage:
             Card("今天到期", f"{found.due_today:,}", f"其中已到期 {found.due_now:,}"),
             Card("今天完成", f"{found.done_today:,}", f"队列中 {found.open_tasks:,}"),
             Card("今天失败", f"{found.failed_today:,}", "已放弃的任务", _bad(found.failed_today)),
-            Card("待执行的决定", f"{found.decisions:,}", "由下次运行执行"),
+            Card("待执行的决定", f"{found.decisions:,}", "通常半分钟内执行"),
             Card("未写入的变更", f"{found.unwritten:,}", f"{UNWRITTEN_DAYS} 天内被拒绝或不一致", _bad(found.unwritten)),
         ],
         chapters=[Chapter("lists", "列表", lists), Chapter("reports", "报告", reports)],

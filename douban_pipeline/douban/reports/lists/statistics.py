@@ -44,7 +44,7 @@ class Statistics:
         done_today: Tasks that ended well since midnight.
         failed_today: Tasks that were given up since midnight.
         open_tasks: Tasks in the queue.
-        decisions: Decisions that the next runs apply.
+        decisions: Decisions that are not applied yet.
     """
 
     total: int

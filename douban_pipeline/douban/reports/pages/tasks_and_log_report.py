@@ -59,7 +59,7 @@ def tasks_and_log_report(found: TasksAndLog) -> ReportPage:
         cards=[
             Card("未完成的任务", f"{open_tasks:,}", f"其中 {deferred:,} 个推迟"),
             Card("失败", f"{failed:,}", f"最近 {FAILURE_DAYS} 天", _bad(failed)),
-            Card("待执行的决定", f"{waiting:,}", "由下次运行执行"),
+            Card("待执行的决定", f"{waiting:,}", "通常半分钟内执行"),
             Card("被拒绝的决定", f"{refused:,}", f"最近 {REFUSED_DAYS} 天", _bad(refused)),
             Card("未写入的变更", f"{troubled:,}", f"被拒绝或有冲突，最近 {TROUBLE_DAYS} 天", _bad(troubled)),
             Card("写入的变更", f"{written:,}", f"最近 {DAYS} 天"),

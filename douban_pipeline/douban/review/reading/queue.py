@@ -220,7 +220,7 @@ class ReviewQueue:
         length: All that wait.
         by_status: The same by status.
         groups: What to look at first, the most pressing group first, its members by season or part.
-        decided: Videos that would wait but for a decision that the next run applies.
+        decided: Videos that would wait but for a decision that is still to be applied.
     """
 
     length: int

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -28,6 +29,8 @@ def due(shard, count=10, minutes=1.0):
         ([due(3, 1, 10), due(5, 9, 9.99)], (), (), 0, [3]),
         ([due(3, 1, 600)], (), (), 0, [3]),
         ([due(3), due(5)], (), (3,), 0, [5]),
+        ([replace(due(3, 4), tasks=6), due(5, 9)], (), (), 0, [3]),
+        ([replace(due(3, 0), ordered=True), due(5, 9)], (), (), 0, [3]),
     ],
 )
 def test_shards_worth_a_run_the_most_pressing_first(shards, running, paused, under_way, chosen):

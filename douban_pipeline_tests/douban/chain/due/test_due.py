@@ -10,13 +10,15 @@ import pytest
 import sqlalchemy as sa
 
 from douban_pipeline.core.database import reading
+from douban_pipeline.douban.chain.deciding.open_orders import open_orders
+from douban_pipeline.douban.chain.due.demand import Demand, choose_shards
 from douban_pipeline.douban.chain.due.due_videos import DueVideo, DueVideos, Scope
 from douban_pipeline.douban.chain.due.shard_work import ShardDue, ShardWork
 from douban_pipeline.douban.store.states import TaskStage, TaskStatus, TaskType
 from douban_pipeline.douban.store.tables import SHARDS
-from douban_pipeline.douban.store.tasks import NewTask
+from douban_pipeline.douban.store.tasks import ORDERED_INTRO_PRIORITY, ORDERED_PRIORITY, NewTask
 from douban_pipeline_tests.harness.fixtures.clocks import START
-from douban_pipeline_tests.harness.fixtures.library import days_ago
+from douban_pipeline_tests.harness.fixtures.library import days_ago, dead_owner
 
 MINUTE = timedelta(minutes=1)
 HOUR = timedelta(hours=1)
@@ -104,7 +106,7 @@ def test_what_is_due_gets_the_task_it_needs(library):
     report = take(library, shards=range(SHARDS))
     due = START - HOUR
     assert report.taken == [
-        DueVideo(1, 1, TaskType.MATCH_DOUBAN_ID, due, "NOT_FOUND", 50),
+        DueVideo(1, 1, TaskType.MATCH_DOUBAN_ID, due, "UNCHECKED", 50),
         DueVideo(2, 2, TaskType.SYNC_DOUBAN, due, "CONFIRMED", 10),
         DueVideo(3, 3, TaskType.MATCH_DOUBAN_ID, due, "REVIEW", 50),
     ]
@@ -182,44 +184,72 @@ def test_a_pending_decision_comes_before_automation(library):
     assert taken(library) == [1, 2, 3]
 
 
-def decided(library):
-    return [(due.shard, due.oldest) for due in work_of(library).overview() if due.decided]
+def orders(library):
+    found = open_orders(library.services)
+    return (found.decisions, found.syncs, found.intros)
 
 
 def test_a_decision_that_waits_for_its_source_launches_nothing_before_its_time(library):
     decide(library, 1)
     decide(library, 2)
-    assert decided(library) == [(1, START), (2, START)]
-    library.execute(
-        sa.update(library.tables.decision).where(sa.text("vod_id = 2")).values(run_after=START + timedelta(minutes=5))
-    )
-    assert decided(library) == [(1, START)]
+    assert orders(library) == (2, 0, 0)
+    assert work_of(library).overview() == [], "it has a lane of its own"
+    decision = library.tables.decision
+    library.execute(sa.update(decision).where(sa.text("vod_id = 2")).values(run_after=START + timedelta(minutes=5)))
+    assert orders(library) == (1, 0, 0)
     library.clock.advance(minutes=5)
-    assert decided(library) == [(1, START), (2, START)]
-    library.settings = library.settings.model_copy(update={"dry_run": True})
-    assert decided(library) == []
+    assert orders(library) == (2, 0, 0)
+    # Not while a run has it; what a dead run had is free at once.
+    held = sa.update(decision).where(sa.text("vod_id = 1"))
+    library.execute(held.values(lease_owner="run@elsewhere:1", lease_until=START + HOUR))
+    assert orders(library) == (1, 0, 0)
+    library.execute(held.values(lease_owner=dead_owner("run")))
+    assert orders(library) == (2, 0, 0)
 
 
-def test_a_task_that_applies_a_decision_launches_a_run_when_its_time_has_come(library):
-    queue, decision = library.queue("run"), library.tables.decision
-    library.enqueue(queue, [NewTask(n, TaskType.AI_INTRO, TaskStage.INTRO) for n in (1, 2)])
+@pytest.mark.parametrize(
+    ("stage", "priority", "found"),
+    [
+        (TaskStage.SYNC, ORDERED_PRIORITY, (0, 1, 0)),
+        (TaskStage.INTRO, ORDERED_INTRO_PRIORITY, (0, 0, 1)),
+        (TaskStage.SYNC, 900, (0, 0, 0)),
+        (TaskStage.INTRO, ORDERED_PRIORITY, (0, 0, 0)),
+        (TaskStage.SEARCH, ORDERED_PRIORITY, (0, 0, 0)),
+    ],
+)
+def test_a_task_that_a_person_ordered_is_the_lane_s_when_its_time_has_come(shared_library, stage, priority, found):
+    library = shared_library.renewed(ai_intros=True, openrouter_api_key="k")
+    queue = library.queue("run")
+    library.enqueue(queue, [NewTask(1, TaskType.SYNC_DOUBAN, stage, priority)])
     task_id = library.tasks()[0]["task_id"]
-    decide(library, 1, "queued")
-    library.execute(sa.update(decision).values(task_id=task_id))
-    assert decided(library) == [(1, START)], "not for a task that nobody ordered"
-    queue.lease([1], TaskStage.INTRO, limit=10)
+    assert orders(library) == found
+    queue.lease([1], stage, limit=10)
+    assert orders(library) == (0, 0, 0), "a run is at work on it"
     with library.engine.begin() as connection:
         queue.requeue(connection, task_id, START + HOUR, "预算已用完", failed=False)
-    assert decided(library) == []
+    assert orders(library) == (0, 0, 0)
     library.clock.advance(hours=1)
-    assert decided(library) == [(1, START)]
-    queue.lease([1], TaskStage.INTRO, limit=10)
-    assert decided(library) == [], "a run is at work on it"
-    library.clock.advance(hours=1)
-    assert decided(library) == [(1, START)], "that run has died"
+    assert orders(library) == found
+
+
+def test_open_tasks_that_nobody_holds_are_work(library):
+    """A backfill queued more than its run had time for: the videos are not due, but their tasks wait."""
+    library.add_states(*({"vod_id": n, "douban_next_sync_at": START + 30 * HOUR} for n in (1, 65, 129, 2, 3)))
+    take(library, shards=[1, 2, 3], scope=Scope.everything)
+    assert work_of(library).overview() == [
+        ShardDue(1, 0, START, tasks=3),
+        ShardDue(2, 0, START, tasks=1),
+        ShardDue(3, 0, START, tasks=1),
+    ]
+    queue = library.queue("one")
+    queue.lease([1], TaskStage.SEARCH, limit=2)
+    [task] = queue.lease([2], TaskStage.SEARCH, limit=2)
     with library.engine.begin() as connection:
-        queue.finish(connection, task_id, TaskStatus.SKIP, "算了")
-    assert decided(library) == []
+        queue.requeue(connection, task.task_id, START + HOUR, "429", failed=False)
+    assert work_of(library).overview() == [ShardDue(1, 0, START, tasks=1), ShardDue(3, 0, START, tasks=1)]
+    library.enqueue(queue, [NewTask(4, TaskType.AI_INTRO, TaskStage.INTRO)])
+    assert [due.shard for due in work_of(library).overview()] == [1, 3], "an intro is worth no run by itself"
+    assert choose_shards(work_of(library).overview(), (), (), 0, Demand(1, HOUR, 2), START)[0] == [1, 3]
 
 
 @pytest.mark.parametrize(

@@ -77,7 +77,7 @@ def test_a_run_that_died_between_the_two_is_made_good(scenario, monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("douban_pipeline.douban.chain.syncing.decisions.revert", die)
+        patch.setattr("douban_pipeline.douban.decisions.applying.revert", die)
         with pytest.raises(KeyboardInterrupt):
             decide(scenario, "set_id", douban_id=TRAM["id"])
     assert scenario.cms(4, "vod_douban_id", "vod_content") == (TRAM["id"], "根据条目写的简介")

@@ -6,9 +6,9 @@ import pytest
 import sqlalchemy as sa
 
 from douban_pipeline.core.owner import owner_name
-from douban_pipeline.douban.chain.syncing import decisions as applying
-from douban_pipeline.douban.chain.syncing.subject_checks import SubjectChecks
 from douban_pipeline.douban.chain.syncing.writer import FieldWriter
+from douban_pipeline.douban.decisions import applying
+from douban_pipeline.douban.decisions.subject_checks import SubjectChecks
 from douban_pipeline.douban.store.tasks import TaskQueue
 from douban_pipeline.douban.writes.change_log import ChangeLog
 from douban_pipeline.douban.writes.revert import ChangeSelection, revert
@@ -86,7 +86,8 @@ def die(scenario, monkeypatch, point):
             died = False
         except Killed:
             died = True
-    for table, column in ((scenario.library.tables.task, "lease_owner"), (scenario.library.tables.log, "owner")):
+    tables = scenario.library.tables
+    for table, column in ((tables.task, "lease_owner"), (tables.decision, "lease_owner"), (tables.log, "owner")):
         mine = table.c[column] == owner_name(run_id)
         scenario.library.execute(sa.update(table).where(mine).values({column: dead_owner(run_id)}))
     return died
@@ -147,8 +148,9 @@ def test_what_changed_after_the_write_stops_nobody(linked, monkeypatch):
     assert linked.library.state(5)["douban_id_locked"] is True
 
 
-@pytest.mark.parametrize("halfway", [False, True])
-def test_two_runs_at_once_apply_a_decision_once(linked, monkeypatch, halfway):
+@pytest.mark.parametrize("meanwhile", ["held", "taken over", "taken over, and left"])
+def test_two_runs_at_once_apply_a_decision_once(linked, monkeypatch, meanwhile):
+    """Another run leaves alone what one holds; a run that was silent for too long finds it done, or half done."""
     decision_id = decide(linked.library, 5, "set_id", TRAM["id"])
     real = ChangeLog.write
     turns = iter([True])
@@ -156,14 +158,18 @@ def test_two_runs_at_once_apply_a_decision_once(linked, monkeypatch, halfway):
     def write(self, changes):
         if next(turns, False):
             monkeypatch.setattr(ChangeLog, "write", real)
-            if halfway:
+            if meanwhile != "held":
+                linked.library.execute("UPDATE mac_douban_decision SET lease_until = '2000-01-01 00:00:00.000000'")
+            if meanwhile == "taken over, and left":
                 assert die(linked, monkeypatch, before(applying, "close_in_hand"))
             else:
-                run_decisions(linked, 5, applied=1)
+                run_decisions(linked, 5, applied=int(meanwhile == "taken over"))
         return real(self, changes)
 
     monkeypatch.setattr(ChangeLog, "write", write)
     play(linked.services, [5], ["synced_fields"])
+    linked.clock.advance(minutes=1)
+    linked.play(5, steps=["synced_fields"])
     assert linked.cms(5, "vod_douban_id") == (TRAM["id"],)
     assert decisions(linked.library, "state", "state_reason") == [("applied", "")]
     applied = [change["action"] for change in changes_of(linked, decision_id) if change["state"] == "applied"]

@@ -10,8 +10,8 @@ import sqlalchemy as sa
 from douban_pipeline.core.errors import GateClosed
 from douban_pipeline.douban.chain.attempts import Attempts
 from douban_pipeline.douban.chain.linking import verdicts
-from douban_pipeline.douban.chain.syncing.decisions import apply_decisions
 from douban_pipeline.douban.chain.syncing.writer import FieldWriter
+from douban_pipeline.douban.decisions.applying import apply_decisions
 from douban_pipeline.douban.review.recording.record import record
 from douban_pipeline.douban.store.decisions import Decision
 from douban_pipeline.douban.store.states import DecisionAction, TaskStage

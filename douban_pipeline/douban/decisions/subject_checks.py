@@ -9,10 +9,9 @@ from sqlalchemy import RowMapping, update
 
 from douban_pipeline.core.database import run_statement
 from douban_pipeline.core.errors import SourceError
-from douban_pipeline.douban.chain.attempts import RETRY_AFTER, SOURCE_DOWN, retry_time
 from douban_pipeline.douban.decisions.refusals import conflicts_of
 from douban_pipeline.douban.services import Services
-from douban_pipeline.douban.sources.errors import SubjectMismatch, SubjectMissing
+from douban_pipeline.douban.sources.errors import RETRY_AFTER, SOURCE_DOWN, SubjectMismatch, SubjectMissing, retry_time
 from douban_pipeline.douban.store.decisions import NAMING, Decision
 
 LONGEST_WAIT = timedelta(hours=6)

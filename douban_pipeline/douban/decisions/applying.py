@@ -1,24 +1,26 @@
-"""Applying reviewers' decisions, before anything automatic is written.
+"""Applying reviewers' decisions: in a lane of their own, and first in every run of the chain that meets some.
 
-A run may die between any two steps and another goes on: what a decision wrote is found in the log by its id, intros
-are reverted by what is current, and everything else is one transaction together with the decision's own state.
+Two runs never apply one together (`leases`). A run may die between any two steps and another goes on: what a decision
+wrote is found in the log by its id, intros are reverted by what is current, and everything else is one transaction
+together with the decision's own state.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 
-from sqlalchemy import Connection, RowMapping, Update, select, update
+from sqlalchemy import Connection, RowMapping, Update, func, or_, select, update
 
-from douban_pipeline.core.database import reading, run_statement, run_transaction
-from douban_pipeline.douban.chain.syncing.subject_checks import Deferral, SubjectChecks
+from douban_pipeline.core.database import chunks, reading, run_statement, run_transaction
 from douban_pipeline.douban.decisions.effects import Effect, close_in_hand, effect_of, order, target_of, task_of
+from douban_pipeline.douban.decisions.leases import DecisionLeases, free_decision
 from douban_pipeline.douban.decisions.refusals import decision_refusal, missing_link_refusal
+from douban_pipeline.douban.decisions.subject_checks import Deferral, SubjectChecks
 from douban_pipeline.douban.services import Services
-from douban_pipeline.douban.store.decisions import Aspect, Decision, DecisionStatus
+from douban_pipeline.douban.store.decisions import NAMING, Aspect, Decision, DecisionStatus
 from douban_pipeline.douban.store.states import ChangeState, DecisionAction, DecisionState
 from douban_pipeline.douban.store.tables import OwnTables
 from douban_pipeline.douban.store.tasks import DECISION, Task, TaskQueue
@@ -31,43 +33,72 @@ from douban_pipeline.douban.writes.revert import WITH_ITS_LINK, ChangeSelection,
 
 _REVERTED = "执行之后已被撤销"
 _REPLACED_AFTER = "执行的同时有了更新的决定"
-_RENEW_EVERY = 20
+_MOST_IN_LANE = 5000
+"""Decisions that one run of the lane looks for: more than it can apply before it makes room for newer ones."""
+
+_AT_ONCE = 50
+"""Videos whose decisions are leased together: few, so that overlapping runs share them out."""
 
 
-def pending_decisions(services: Services, shards: Collection[int]) -> list[list[Decision]]:
-    """Return the pending decisions about videos of ``shards``, a list a video, in the order of applying them.
+def waiting_videos(
+    services: Services, shards: Collection[int], *, ready: bool = False, most: int | None = None
+) -> list[int]:
+    """Return the videos of ``shards`` with pending decisions: first those that ask no source, the oldest first.
 
-    The video whose oldest decision is oldest comes first. Of one video the link is decided on first, then its lock,
-    then what depends on the link.
+    Args:
+        services: Database and time.
+        shards: Which shards.
+        ready: Leave out what waits for a source, and what another run holds.
+        most: Look at no more than this many decisions.
     """
-    decision = services.tables.decision
+    decision, now = services.tables.decision, services.clock.now()
     query = (
-        select(decision)
+        select(decision.c.vod_id, decision.c.action, decision.c.checked_at)
         .where(decision.c.state == DecisionState.PENDING, decision.c.shard.in_(shards))
         .order_by(decision.c.decision_id)
+        .limit(most)
     )
-    by_video: dict[int, list[Decision]] = {}
+    if ready:
+        due = or_(decision.c.run_after.is_(None), decision.c.run_after <= now)
+        query = query.where(due, free_decision(services.tables, now))
+    asking: dict[int, bool] = {}
     with reading(services.engine) as connection:
-        for row in connection.execute(query).mappings():
-            by_video.setdefault(row["vod_id"], []).append(Decision.from_row(row))
-    for of_video in by_video.values():
-        of_video.sort(key=lambda decision: (decision.aspect, decision.decision_id))
-    return list(by_video.values())
+        for vod_id, action, checked_at in connection.execute(query):
+            asks = action in NAMING and checked_at is None
+            asking[vod_id] = asks or asking.get(vod_id, False)
+    return sorted(asking, key=lambda vod_id: asking[vod_id])
 
 
 def defer_decisions(services: Services, shards: Collection[int], until: datetime) -> int:
     """Defer the visits of videos of ``shards`` with pending decisions (in a dry run); return how many decisions."""
-    pending = pending_decisions(services, shards)
-    run_statement(services.engine, _visit_later(services.tables, [of_video[0].vod_id for of_video in pending], until))
-    return sum(map(len, pending))
+    waiting = waiting_videos(services, shards)
+    for vod_ids in chunks(waiting):
+        run_statement(services.engine, _visit_later(services.tables, vod_ids, until))
+    return pending_count(services, shards)
+
+
+def pending_count(services: Services, shards: Collection[int]) -> int:
+    """Return how many decisions about videos of ``shards`` are pending."""
+    decision = services.tables.decision
+    query = select(func.count()).where(decision.c.state == DecisionState.PENDING, decision.c.shard.in_(shards))
+    with reading(services.engine) as connection:
+        return int(connection.execute(query).scalar_one())
 
 
 def apply_decisions(
-    services: Services, queue: TaskQueue, change_log: ChangeLog, shards: Collection[int], *, deadline: datetime
-) -> list[Decision]:
-    """Apply the pending decisions about videos of ``shards`` through the change log; return them as they are then.
+    services: Services,
+    queue: TaskQueue,
+    change_log: ChangeLog,
+    shards: Collection[int],
+    *,
+    deadline: datetime,
+    lane: bool = False,
+) -> int:
+    """Apply the pending decisions about videos of ``shards`` through the change log; return how many were looked at.
 
-    What they order (the sync of a new link, a sync, an intro) is queued for this run.
+    Each is applied, refused with its reason, or deferred until its source can be asked. Of one video the link is
+    decided on first, then its lock, then what depends on the link. What they order (the sync of a new link, a sync, an
+    intro) is queued. What another run holds is left to it.
 
     Args:
         services: Database, source and settings.
@@ -75,36 +106,43 @@ def apply_decisions(
         change_log: The log to write through.
         shards: The run's shards.
         deadline: After this no source is asked any more.
+        lane: Whether it is the run whose only work this is: it looks at what is ready alone, and ends at the deadline.
     """
-    applier = _DecisionApplier(services, queue, change_log, SubjectChecks(services, deadline))
-    handled: list[Decision] = []
-    for of_video in pending_decisions(services, shards):
-        for decision in applier.apply(of_video):
-            handled.append(decision)
-            if len(handled) % _RENEW_EVERY == 0:
-                queue.renew()
+    leases = DecisionLeases(services, queue.owner)
+    applier = _DecisionApplier(services, queue, change_log, SubjectChecks(services, deadline), leases)
+    handled = 0
+    try:
+        waiting = waiting_videos(services, shards, ready=lane, most=_MOST_IN_LANE if lane else None)
+        for vod_ids in chunks(waiting, _AT_ONCE):
+            for of_video in leases.lease(vod_ids):
+                if lane and services.clock.now() >= deadline:
+                    return handled
+                for _ in applier.apply(sorted(of_video, key=lambda each: (each.aspect, each.decision_id))):
+                    handled += 1
+                leases.renew()
+            queue.renew()
+    finally:
+        leases.release()
     return handled
 
 
-def final_decisions(services: Services, handled: Iterable[Decision], tasks: Sequence[Task]) -> list[Decision]:
-    """Return the decisions of a run as they are once its tasks are done.
+def decisions_of_run(services: Services, queue: TaskQueue, tasks: Sequence[Task]) -> list[Decision]:
+    """Return the decisions that a run applied, refused or deferred so far, in whichever step, as they are now.
 
     Args:
         services: Database.
-        handled: What `apply_decisions` returned.
+        queue: The run's view of the tasks.
         tasks: The run's tasks. Decisions of earlier runs that queued one of them are returned, too.
     """
-    by_id = {decision.decision_id: decision for decision in handled}
     table = services.tables.decision
     task_ids = [task.task_id for task in tasks if DECISION in task.payload]
-    queued = [decision.decision_id for decision in by_id.values() if decision.status is DecisionStatus.QUEUED]
-    if not (queued or task_ids):
-        return list(by_id.values())
-    query = select(table).where(table.c.decision_id.in_(queued) | table.c.task_id.in_(task_ids))
+    found: dict[int, Decision] = {}
     with reading(services.engine) as connection:
-        for row in connection.execute(query.order_by(table.c.decision_id)).mappings():
-            by_id[row["decision_id"]] = Decision.from_row(row)
-    return list(by_id.values())
+        ours = [table.c.lease_owner == queue.owner, *(table.c.task_id.in_(chunk) for chunk in chunks(task_ids))]
+        for condition in ours:
+            for row in connection.execute(select(table).where(condition)).mappings():
+                found[row["decision_id"]] = Decision.from_row(row)
+    return [found[key] for key in sorted(found)]
 
 
 @dataclass(slots=True)
@@ -115,6 +153,7 @@ class _DecisionApplier:
     queue: TaskQueue
     change_log: ChangeLog
     checks: SubjectChecks
+    leases: DecisionLeases
 
     def apply(self, of_video: Sequence[Decision]) -> Iterator[Decision]:
         """Apply the decisions about one video; what depends on one that must wait waits with it."""
@@ -156,12 +195,13 @@ class _DecisionApplier:
         return self._complete(decision, row, self._revert_intros(decision, row))
 
     def _settled_since(self, decision: Decision) -> Decision | None:
-        """Return a decision as it is now if it is settled since the run began: a newer one may have replaced it."""
+        """Return a decision as it is now if it is no longer this run's: a newer one may have replaced it."""
         table = self.services.tables.decision
         query = select(table).where(table.c.decision_id == decision.decision_id)
         with reading(self.services.engine) as connection:
-            current = Decision.from_row(connection.execute(query).mappings().one())
-        return None if current.pending else current
+            row = connection.execute(query).mappings().one()
+        current = Decision.from_row(row)
+        return None if current.pending and row["lease_owner"] == self.leases.owner else current
 
     def _written(self, connection: Connection, decision: Decision) -> ChangeState | None:
         """Return the state of the change that an earlier run wrote for a decision; None if there is none."""
@@ -238,7 +278,7 @@ class _DecisionApplier:
             task = None
 
         def complete(connection: Connection) -> None:
-            if not self._still_pending(connection, decision):
+            if not self._still_ours(connection, decision):
                 self._mark_applied(connection, decision)
                 return
             close_in_hand(connection, self.services.tables, self.queue, decision)
@@ -262,11 +302,12 @@ class _DecisionApplier:
         queued = decision.status is DecisionStatus.QUEUED
         return (
             update(table)
-            .where(table.c.decision_id == decision.decision_id, table.c.state == DecisionState.PENDING)
+            .where(self.leases.ours(decision.decision_id))
             .values(
                 state=DecisionState(decision.status),
                 state_reason=decision.reason[:500],
                 pending_key=None,
+                lease_until=None,
                 task_id=task_id,
                 settled_at=None if queued else self.services.clock.now(),
             )
@@ -282,18 +323,18 @@ class _DecisionApplier:
                 .values(state=DecisionState.APPLIED, state_reason=_REPLACED_AFTER)
             )
 
-    def _still_pending(self, connection: Connection, decision: Decision) -> bool:
+    def _still_ours(self, connection: Connection, decision: Decision) -> bool:
         table = self.services.tables.decision
-        query = select(table.c.state).where(table.c.decision_id == decision.decision_id).with_for_update()
-        return connection.execute(query).scalar() == DecisionState.PENDING
+        query = select(table.c.decision_id).where(self.leases.ours(decision.decision_id)).with_for_update()
+        return connection.execute(query).first() is not None
 
     def _defer(self, decision: Decision, deferral: Deferral) -> Decision:
         """Defer a decision, and the video's visit with it: it gets no automatic task until then."""
         table = self.services.tables.decision
         defer = (
             update(table)
-            .where(table.c.decision_id == decision.decision_id, table.c.state == DecisionState.PENDING)
-            .values(run_after=deferral.until, state_reason=deferral.reason[:500])
+            .where(self.leases.ours(decision.decision_id))
+            .values(run_after=deferral.until, state_reason=deferral.reason[:500], lease_until=None)
         )
         visit = _visit_later(self.services.tables, [decision.vod_id], deferral.until)
         run_transaction(self.services.engine, partial(_execute, statements=(defer, visit)))

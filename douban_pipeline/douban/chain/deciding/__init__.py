@@ -1,0 +1,1 @@
+"""The lane of people's decisions: applied at once, whatever else runs."""

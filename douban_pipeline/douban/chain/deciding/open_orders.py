@@ -1,0 +1,58 @@
+"""What people ordered and nobody has done yet: what the lane's sensor looks at, by index."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlalchemy import and_, or_, select
+
+from douban_pipeline.core.database import reading
+from douban_pipeline.core.owner import is_dead
+from douban_pipeline.douban.decisions.leases import free_decision
+from douban_pipeline.douban.services import Services
+from douban_pipeline.douban.store.states import DecisionState, TaskStage
+from douban_pipeline.douban.store.tasks import OPEN, ORDERED_INTRO_PRIORITY, ORDERED_PRIORITY
+
+MOST_COUNTED = 100
+"""How far open orders are counted; beyond that it is enough to know that there are more."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenOrders:
+    """How many decisions, ordered syncs and ordered intros can be done now and are nobody's, up to `MOST_COUNTED`."""
+
+    decisions: int
+    syncs: int
+    intros: int
+
+
+def open_orders(services: Services) -> OpenOrders:
+    """Return what people ordered that can be done now; what waits for a source, or is a live run's, is left out."""
+    now = services.clock.now()
+    decision, task = services.tables.decision, services.tables.task
+    pending = and_(
+        decision.c.state == DecisionState.PENDING, or_(decision.c.run_after.is_(None), decision.c.run_after <= now)
+    )
+    free = select(decision.c.decision_id).where(pending, free_decision(services.tables, now)).limit(MOST_COUNTED)
+    held = select(decision.c.lease_owner).where(pending, decision.c.lease_until >= now)
+    ordered = or_(
+        and_(task.c.stage == TaskStage.SYNC, task.c.priority >= ORDERED_PRIORITY),
+        and_(task.c.stage == TaskStage.INTRO, task.c.priority >= ORDERED_INTRO_PRIORITY),
+    )
+    tasks = (
+        select(task.c.stage)
+        .where(
+            task.c.status.in_(OPEN),
+            task.c.run_after <= now,
+            or_(task.c.lease_until.is_(None), task.c.lease_until < now),
+            ordered,
+        )
+        .limit(MOST_COUNTED)
+    )
+    with reading(services.engine) as connection:
+        decisions = len(connection.execute(free).all())
+        # What a dead run held need not wait until its lease has run out.
+        decisions += sum(map(is_dead, connection.execute(held).scalars()))
+        stages = list(connection.execute(tasks).scalars())
+    intros = stages.count(TaskStage.INTRO) if services.settings.ai_intros else 0
+    return OpenOrders(decisions, stages.count(TaskStage.SYNC), intros)
