@@ -37,6 +37,11 @@ CELERY = [
     "redis>=5",  # a broker that Celery can use; for RabbitMQ it brings its own client
 ]
 
+SERVICE = [
+    "fastapi>=0.115,<1",  # the HTTP service: pages for people, later the systems' APIs
+    "uvicorn>=0.30,<1",  # serves it
+]
+
 DEVELOPMENT = [
     "psutil>=5.9,<8",  # memory and open files of processes, in benchmarks and the soak
     "pytest>=8,<10",
@@ -74,8 +79,9 @@ setup(
         "douban_pipeline.feeds": ["*.json"],
         "douban_pipeline.feeds.reports": ["*.html.j2"],
         "douban_pipeline.feeds.store.migrations": ["*.mako"],
+        "douban_pipeline.serve": ["*.html.j2"],
     },
     install_requires=RUNTIME,
-    extras_require={"celery": CELERY, "dev": [*CELERY, *DEVELOPMENT]},
+    extras_require={"celery": CELERY, "service": SERVICE, "dev": [*CELERY, *SERVICE, *DEVELOPMENT]},
     entry_points={"console_scripts": ["douban-pipeline = douban_pipeline.__main__:main"]},
 )

@@ -31,6 +31,7 @@ from douban_pipeline.feeds.definitions import build_defs as build_feeds
 from douban_pipeline.feeds.settings import FeedsSettings
 from douban_pipeline.ops.cli import app
 from douban_pipeline.ops.systems.registry import MODULES, system_named
+from douban_pipeline.serve.settings import ServeSettings
 from douban_pipeline_tests.conftest import NOT_QUICK, QUICK, SERVERS, TESTS, is_quick
 from douban_pipeline_tests.harness.fixtures.library import GivenSettings
 
@@ -155,7 +156,9 @@ def declared() -> list[Requirement]:
         for node in ast.parse(text_of("setup.py")).body
         if isinstance(node, ast.Assign) and isinstance(target := node.targets[0], ast.Name)
     }
-    return [Requirement(line) for line in (*lists["RUNTIME"], *lists["CELERY"], *lists["DEVELOPMENT"])]
+    return [
+        Requirement(line) for line in (*lists["RUNTIME"], *lists["CELERY"], *lists["SERVICE"], *lists["DEVELOPMENT"])
+    ]
 
 
 def pins() -> dict[str, str]:
@@ -337,6 +340,7 @@ def documented_settings() -> list[tuple[str, Any]]:
     for system in map(system_named, MODULES):  # some settings are Douban's and theirs alike
         for name, field in system.settings.model_fields.items():
             found.setdefault(system.settings.variable(name), field)
+    found |= {ServeSettings.variable(name): field for name, field in ServeSettings.model_fields.items()}
     return list(found.items())
 
 

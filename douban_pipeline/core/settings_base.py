@@ -23,8 +23,8 @@ ENV_FILE = ".env"
 BASE_PREFIX = "DOUBAN_PIPELINE_"
 SYSTEMS = ("feeds", "digest", "tmdb", "comments")
 """Systems beside Douban's."""
-SYSTEM_PREFIXES = tuple(f"{BASE_PREFIX}{system.upper()}_" for system in SYSTEMS)
-"""Their prefixes; Douban's own is the base: what begins with one of these is that system's alone."""
+SYSTEM_PREFIXES = tuple(f"{BASE_PREFIX}{system.upper()}_" for system in (*SYSTEMS, "serve"))
+"""Their prefixes and the HTTP service's; Douban's own is the base: what begins with one of these is theirs alone."""
 
 
 class SettingsError(Exception):

@@ -267,6 +267,51 @@ def feeds_poll(
     following.poll(source or [])
 
 
+# --- the digest ------------------------------------------------------------------------------------------------------
+
+digest = typer.Typer(help="The daily digest: what is pushed, and to whom.", no_args_is_help=True)
+app.add_typer(digest, name="digest")
+
+
+@digest.command("push")
+def digest_push(
+    test: Annotated[
+        str | None, typer.Option("--test", metavar="CHANNEL", help="Send a test message to this channel; all for all.")
+    ] = None,
+    dry_run: _DryRun = False,
+) -> None:
+    """Send what is due in the outbox now, without Dagster, or a test message; exit with 1 if one was not taken."""
+    from douban_pipeline.ops import pushing
+
+    good = pushing.test(test) if test is not None else pushing.push(dry_run=dry_run)
+    if not good:
+        raise typer.Exit(1)
+
+
+@digest.command("messages")
+def digest_messages(
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="How many, the newest first.")] = 30,
+) -> None:
+    """Show the messages of the outbox: what arrived, what waits, and why."""
+    from douban_pipeline.ops import pushing
+
+    pushing.show(limit)
+
+
+# --- the service ------------------------------------------------------------------------------------------------------
+
+
+@app.command()
+def serve(
+    host: Annotated[str | None, typer.Option(help="Address to listen on; SERVE_HOST by default.")] = None,
+    port: Annotated[int | None, typer.Option(min=0, max=65_535, help="Port; SERVE_PORT by default.")] = None,
+) -> None:
+    """Offer the pages over HTTP until it is stopped. Any address but loopback needs SERVE_TOKEN."""
+    from douban_pipeline.ops import serving
+
+    serving.serve(host, port)
+
+
 # --- measuring --------------------------------------------------------------------------------------------------------
 
 

@@ -21,6 +21,7 @@ from douban_pipeline.ops.console import console, plain, silence_beta_warnings
 from douban_pipeline.ops.grants import grant_statements
 from douban_pipeline.ops.results import CheckResult, print_results
 from douban_pipeline.ops.systems import operating, registry
+from douban_pipeline.serve.settings import load_settings as load_service
 
 
 def set_up(names: Sequence[str] | None) -> None:
@@ -132,7 +133,11 @@ def show_settings(names: Sequence[str] | None) -> None:
         Column("variable", no_wrap=True), Column("value", overflow="fold"), Column("meaning", overflow="fold")
     )
     shown: set[str] = set()
-    for settings in (*([load_settings()] if with_douban else []), *(system.settings.load() for system in others)):
+    for settings in (
+        *([load_settings()] if with_douban else []),
+        *(system.settings.load() for system in others),
+        load_service(),
+    ):
         for name, definition in type(settings).model_fields.items():
             given = settings.variable(name)
             if given not in shown:  # some are shared

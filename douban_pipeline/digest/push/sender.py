@@ -121,7 +121,7 @@ class Sender:
                     for each in rows[place:]:
                         self._note("held", each)
                     return
-            held = self._transaction(partial(self._claim, row))
+            held = self._transaction(partial(self._claim, row=row))
             if held is not None and not self._send(channel, held):
                 return  # nobody answers there: the others wait for the next pass, and keep their attempts
 
@@ -153,14 +153,13 @@ class Sender:
             if number > begin + 1:
                 clock.sleep(60 / channel.per_minute)
             said = channel.send(part, now=clock.now())
-
-            def keep(connection: Connection, number: int = number, said: str = said) -> bool:
-                return outbox.renew(connection, held, number, len(parts), said, clock.now())
-
-            kept = self._persist(keep)
-            if not kept:
+            noted = partial(self._note_part, held=held, sent=number, count=len(parts), said=said)
+            if not self._persist(noted):
                 return False
         return True
+
+    def _note_part(self, connection: Connection, held: Claim, sent: int, count: int, said: str) -> bool:
+        return outbox.renew(connection, held, sent, count, said, self._services.clock.now())
 
     def _settle(self, held: Claim, error: DeliveryError | None) -> None:
         row, now = held.row, self._services.now()

@@ -1,0 +1,61 @@
+"""The digest's pages over HTTP: the files of HOME/reports/digest, under the addresses that messages name."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+
+from fastapi import APIRouter, HTTPException, Response
+from fastapi.responses import FileResponse, PlainTextResponse
+
+from douban_pipeline.digest.pages.addresses import FOLDER, analysis_page, daily_page
+from douban_pipeline.digest.pages.rendering import SEARCH_SCRIPT
+
+NOT_YET = "页面尚未生成，请稍后刷新"
+
+
+def digest_router(reports: Path) -> APIRouter:
+    """Return the router.
+
+    No name of a file is taken from a request: a day, a number or a year is read from it, and the name is made anew.
+
+    Args:
+        reports: The folder of all reports.
+    """
+    router = APIRouter()
+    root = reports / FOLDER
+
+    def page(name: str) -> Response:
+        path = root / name
+        if not path.is_file() or not path.resolve().is_relative_to(root.resolve()):
+            return PlainTextResponse(NOT_YET, 404)
+        return FileResponse(path)
+
+    @router.get("/")
+    @router.get("/index.html")
+    def index() -> Response:
+        return page("index.html")
+
+    @router.get(f"/{SEARCH_SCRIPT}")
+    def script() -> Response:
+        return page(SEARCH_SCRIPT)
+
+    @router.get("/days-{year:int}.html")
+    def year_page(year: int) -> Response:
+        return page(f"days-{year}.html")
+
+    @router.get("/daily/{day}")
+    def daily(day: str) -> Response:
+        try:
+            return page(f"{daily_page(date.fromisoformat(day.removesuffix('.html')))}.html")
+        except ValueError:
+            raise HTTPException(404) from None
+
+    @router.get("/analysis/{number}")
+    def analysis(number: str) -> Response:
+        number = number.removesuffix(".html")
+        if not (number.isascii() and number.isdecimal() and len(number) < 19):
+            raise HTTPException(404)
+        return page(f"{analysis_page(int(number))}.html")
+
+    return router

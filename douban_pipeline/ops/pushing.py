@@ -1,0 +1,105 @@
+"""The commands ``digest push`` and ``digest messages``: sending from a terminal, and looking at the outbox."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from rich.markup import escape
+from rich.table import Table
+
+from douban_pipeline.core.database import reading
+from douban_pipeline.core.errors import ProblemsError
+from douban_pipeline.core.messages.types import DeliveryError, Message
+from douban_pipeline.core.ui.presentation import local_time
+from douban_pipeline.digest.push.outbox import Notification, select_notifications
+from douban_pipeline.digest.push.sender import Sender
+from douban_pipeline.digest.services import DigestServices, open_services
+from douban_pipeline.digest.settings import PREFIX, load_settings
+from douban_pipeline.ops.console import console
+
+_ALL = "all"
+
+
+@contextmanager
+def _opened() -> Iterator[DigestServices]:
+    services = open_services(load_settings())
+    try:
+        yield services
+    finally:
+        services.close()
+
+
+def push(*, dry_run: bool) -> bool:
+    """Send what is due, or show it; return whether all of it was taken."""
+    with _opened() as services:
+        services.ready()
+        sender = Sender(services, "terminal")
+        if dry_run:
+            report = sender.preview()
+            _print(report.sent, services)
+            console.print(f"{len(report.sent)} would be sent, {len(report.held)} wait for the end of quiet hours")
+            return True
+        report = sender.run()
+        _print([*report.sent, *report.failed, *report.unknown, *report.dead], services)
+        console.print(", ".join(f"{count} {name}" for name, count in report.counts().items()))
+        return not (report.failed or report.unknown or report.dead)
+
+
+def test(channel: str) -> bool:
+    """Send a test message to a channel, or to all of them; return whether all took it. Nothing is stored.
+
+    Raises:
+        ProblemsError: There is no such channel.
+    """
+    with _opened() as services:
+        channels = services.push_channels
+        if channel != _ALL and channel not in channels:
+            known = ", ".join(channels) or "none"
+            raise ProblemsError([f"{PREFIX}PUSH_CHANNELS names no channel {channel!r}; channels: {known}"])
+        now = services.now()
+        message = Message(
+            "【测试】douban_pipeline 推送",
+            f"{local_time(now, services.settings.zone)} 的测试消息。",
+            "test",
+            "test",
+            now,
+        )
+        good = True
+        for name, found in channels.items():
+            if channel not in (name, _ALL):
+                continue
+            try:
+                for part in found.parts(message):
+                    found.send(part, now=services.now())
+                console.print(f"{name} ({found.kind}): taken", highlight=False)
+            except DeliveryError as error:
+                good = False
+                console.print(f"{name} ({found.kind}): [red]{escape(str(error))}[/red]", highlight=False)
+        return good
+
+
+def show(limit: int) -> None:
+    """Show the newest messages."""
+    with _opened() as services:
+        with reading(services.ready().engine) as connection:
+            rows = select_notifications(connection, most=limit)
+        _print(rows, services)
+
+
+def _print(rows: Sequence[Notification], services: DigestServices) -> None:
+    table = Table("id", "day", "slot", "type", "channel", "state", "tries", "sent", "title", "error")
+    for row in rows:
+        table.add_row(
+            str(row.id),
+            row.report_date.isoformat(),
+            row.slot,
+            row.push_type,
+            row.channel,
+            row.state,
+            str(row.attempts),
+            local_time(row.sent_at, services.settings.zone),
+            escape(row.title),
+            escape(row.error),
+        )
+    console.print(table)

@@ -1,0 +1,202 @@
+"""The application: login, cookies, headers and health around the paths of systems."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import timedelta
+from urllib.parse import parse_qs, quote, urlsplit
+
+from fastapi import FastAPI, Request, Response
+from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse
+
+from douban_pipeline.core.clock import Clock, SystemClock
+from douban_pipeline.core.settings_base import is_loopback
+from douban_pipeline.core.ui.templates import render
+from douban_pipeline.serve.access import GuessLimit, Keeper
+from douban_pipeline.serve.mounts import Mount
+from douban_pipeline.serve.settings import ServeSettings
+
+COOKIE = "douban_pipeline"
+_OPEN = ("/healthz", "/login", "/logout")
+_SAFE = ("GET", "HEAD", "OPTIONS")
+_MOST_FORM = 4096
+HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; style-src 'unsafe-inline'; script-src 'self'; img-src 'self' data:; connect-src 'self'; "
+        "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    # Not no-referrer: a form's Origin would be null then, and could not be told from a stranger's.
+    "Referrer-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cache-Control": "private, no-cache",
+}
+"""On every answer that does not set them itself."""
+
+_Next = Callable[[Request], Awaitable[Response]]
+
+
+def create_app(settings: ServeSettings, mounts: Sequence[Mount], clock: Clock | None = None) -> FastAPI:
+    """Return the application.
+
+    Args:
+        settings: The service's.
+        mounts: What it serves.
+        clock: What times are taken from; the system's if not given.
+    """
+    door = _Door(settings, mounts, clock or SystemClock())
+    app = FastAPI(title="douban_pipeline", docs_url=None, redoc_url=None, openapi_url=None)
+    app.middleware("http")(door.guard)
+    app.get("/healthz")(door.health)
+    app.get("/login")(door.show_login)
+    app.post("/login")(door.log_in)
+    app.post("/logout")(door.log_out)
+    for mount in mounts:
+        app.include_router(mount.router, prefix=mount.prefix)
+    return app
+
+
+class _Door:
+    def __init__(self, settings: ServeSettings, mounts: Sequence[Mount], clock: Clock) -> None:
+        self._keeper = Keeper(settings.token.get_secret_value(), timedelta(days=settings.remember_me_days))
+        self._limit = GuessLimit()
+        self._mounts = mounts
+        self._public = tuple(path for mount in mounts for path in mount.public)
+        self._clock = clock
+        self._days = settings.remember_me_days
+
+    async def guard(self, request: Request, call_next: _Next) -> Response:
+        """Let a request through that may, and put the headers on every answer."""
+        response = self._refusal(request) or await call_next(request)
+        for name, value in HEADERS.items():
+            response.headers.setdefault(name, value)
+        if request.url.scheme == "https":
+            response.headers.setdefault("Strict-Transport-Security", "max-age=31536000")
+        return response
+
+    def _refusal(self, request: Request) -> Response | None:
+        path = request.url.path
+        if not self._keeper.asks and not is_loopback(f"http://{request.headers.get('host', '')}"):
+            # Without a login, a page elsewhere could have its own name point here.
+            return _plain("只接受以本机地址（127.0.0.1 或 localhost）访问；要从别处访问，请设置 SERVE_TOKEN", 421)
+        if path.startswith(self._public) if self._public else False:
+            return None
+        bearer = self._has_bearer(request)
+        if request.method not in _SAFE and not bearer and not _same_origin(request):
+            return _plain("请求来自别的网站，已拒绝", 403)
+        if not self._keeper.asks or path in _OPEN or bearer or self._has_cookie(request):
+            return None
+        if request.method == "GET" and "text/html" in request.headers.get("accept", ""):
+            target = f"{path}?{request.url.query}" if request.url.query else path
+            return RedirectResponse(f"/login?next={quote(target, safe='')}", 303)
+        return _plain("需要登录", 401, {"WWW-Authenticate": "Bearer"})
+
+    def _has_bearer(self, request: Request) -> bool:
+        kind, _, given = request.headers.get("authorization", "").partition(" ")
+        if not self._keeper.asks or kind.lower() != "bearer":
+            return False
+        address, now = _address(request), self._clock.now()
+        if self._limit.wait(address, now):
+            return False
+        if self._keeper.knows(given.strip()):
+            return True
+        self._limit.count(address, now)
+        return False
+
+    def _has_cookie(self, request: Request) -> bool:
+        return self._keeper.accepts(request.cookies.get(COOKIE, ""), self._clock.now())
+
+    def health(self) -> JSONResponse:
+        """Say whether the service and its systems are well; anybody may ask, so it names no details."""
+        ill = [mount.name for mount in self._mounts if mount.problem is not None and mount.problem()]
+        systems = {mount.name: "ill" if mount.name in ill else "ok" for mount in self._mounts}
+        return JSONResponse({"status": "ill" if ill else "ok", "systems": systems}, 503 if ill else 200)
+
+    def show_login(self, request: Request) -> Response:
+        """Show the form."""
+        target = _inside(request.query_params.get("next", "/"))
+        if not self._keeper.asks or self._has_cookie(request):
+            return RedirectResponse(target, 303)
+        return self._form(target)
+
+    async def log_in(self, request: Request) -> Response:
+        """Take the form, and give a cookie for the right token."""
+        form = await _read_form(request)
+        if form is None:
+            return _plain("表单过大或无法读取", 400)
+        target = _inside(form.get("next", "/"))
+        address, now = _address(request), self._clock.now()
+        wait = self._limit.wait(address, now)
+        if wait:
+            minutes = -(-wait // 60)
+            return self._form(target, f"尝试次数过多，请 {minutes} 分钟后再试", 429, {"Retry-After": str(wait)})
+        if not self._keeper.knows(form.get("token", "").strip()):
+            self._limit.count(address, now)
+            return self._form(target, "令牌不正确", 403)
+        value, kept = self._keeper.issue(now, remember=form.get("remember") == "yes")
+        response = RedirectResponse(target, 303)
+        secure = request.url.scheme == "https"
+        # Lax, not Strict: who follows a link in a message is known all the same.
+        response.set_cookie(COOKIE, value, max_age=kept, httponly=True, samesite="lax", secure=secure, path="/")
+        return response
+
+    def log_out(self) -> Response:
+        """Have the browser forget the cookie."""
+        response = RedirectResponse("/login", 303)
+        response.delete_cookie(COOKIE, path="/", httponly=True, samesite="lax")
+        return response
+
+    def _form(
+        self, target: str, error: str = "", status: int = 200, headers: dict[str, str] | None = None
+    ) -> HTMLResponse:
+        page = render(
+            __package__,
+            "login.html.j2",
+            title="登录",
+            badge="",
+            about="",
+            lang="zh-Hans",
+            chapters=[{"key": "login", "title": "请输入访问令牌"}],
+            target=target,
+            error=error,
+            days=self._days,
+        )
+        return HTMLResponse(page, status, headers)
+
+
+def _same_origin(request: Request) -> bool:
+    """Return whether a page of ours sent a request, as the browser says."""
+    site = request.headers.get("sec-fetch-site")
+    if site is not None:
+        return site in ("same-origin", "none")
+    origin = request.headers.get("origin")
+    return origin is not None and urlsplit(origin).netloc == request.headers.get("host")
+
+
+def _inside(target: str) -> str:
+    """Return a path of this service: never another site, whatever a link said."""
+    plain = target.startswith("/") and not target.startswith(("//", "/\\")) and target.isprintable()
+    return target if plain else "/"
+
+
+def _address(request: Request) -> str:
+    return request.client.host if request.client is not None else ""
+
+
+async def _read_form(request: Request) -> dict[str, str] | None:
+    """Return the fields of a form; None for one that is too large or none."""
+    content = b""
+    async for chunk in request.stream():
+        content += chunk
+        if len(content) > _MOST_FORM:
+            return None
+    try:
+        return {name: values[0] for name, values in parse_qs(content.decode()).items()}
+    except ValueError:
+        return None
+
+
+def _plain(text: str, status: int, headers: dict[str, str] | None = None) -> Response:
+    return Response(text, status, headers, "text/plain; charset=utf-8")

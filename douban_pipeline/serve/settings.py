@@ -1,0 +1,57 @@
+"""Every setting of the service; where they are read: `core.settings_base`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
+
+from pydantic import Field, SecretStr, field_validator, model_validator
+from pydantic_settings import SettingsConfigDict
+
+from douban_pipeline.core.settings_base import BASE_PREFIX, SystemSettings, is_loopback
+
+PREFIX = f"{BASE_PREFIX}SERVE_"
+LEAST_TOKEN = 16
+
+
+class ServeSettings(SystemSettings):
+    """All settings of the service itself; each system's own say where its pages are."""
+
+    model_config = SettingsConfigDict(env_prefix=PREFIX)
+    allowed: ClassVar[Mapping[str, str]] = {
+        "host": "an address of this machine",
+        "token": f"at least {LEAST_TOKEN} letters, such as `openssl rand -hex 24` prints",
+    }
+
+    host: str = Field(
+        "127.0.0.1", min_length=1, description="Address to listen on; any but loopback needs SERVE_TOKEN."
+    )
+    port: int = Field(8780, ge=0, le=65_535, description="Port to listen on.")
+    token: SecretStr = Field(
+        SecretStr(""), description="What people log in with, and programs send as a bearer; empty asks nobody."
+    )
+    remember_me_days: int = Field(30, ge=1, le=365, description="Days that a browser which asked for it stays known.")
+
+    @field_validator("token")
+    @classmethod
+    def _long_enough(cls, value: SecretStr) -> SecretStr:
+        given = value.get_secret_value()
+        if given and len(given) < LEAST_TOKEN:
+            raise ValueError("too short")
+        return value
+
+    @model_validator(mode="after")
+    def _guarded(self) -> Self:
+        if not self.listens_on_loopback and not self.token.get_secret_value():
+            raise self.mistake("host", self.host, f"an address other than loopback needs {PREFIX}TOKEN")
+        return self
+
+    @property
+    def listens_on_loopback(self) -> bool:
+        """Whether only this machine can reach the service."""
+        return is_loopback(f"http://{f'[{self.host}]' if ':' in self.host else self.host}")
+
+
+def load_settings(**overrides: Any) -> ServeSettings:
+    """Return the settings in force; see `SystemSettings.load`."""
+    return ServeSettings.load(**overrides)
