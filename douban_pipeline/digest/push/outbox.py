@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
@@ -188,7 +188,7 @@ def release_abandoned(connection: Connection, now: datetime) -> list[Notificatio
     """
     found: list[Notification] = []
     for row in connection.execute(select(log).where(log.c.state == PushState.SENDING.value)).all():
-        if row.lease_until is not None and row.lease_until > now and not is_dead(row.lease_owner):
+        if not _is_abandoned(row, now):
             continue
         held = Claim(_read(row), row.lease_owner)
         taken = held.row.parts and held.row.parts_sent == held.row.parts
@@ -197,6 +197,10 @@ def release_abandoned(connection: Connection, now: datetime) -> list[Notificatio
             found.append(held.row)
     ids = [each.id for each in found]
     return [_read(row) for row in connection.execute(select(log).where(log.c.id.in_(ids)))] if ids else []
+
+
+def _is_abandoned(row: Row[Any], now: datetime) -> bool:
+    return row.lease_until is None or row.lease_until <= now or is_dead(row.lease_owner)
 
 
 def requeue(connection: Connection, ids: Sequence[int], now: datetime) -> list[int]:
@@ -251,12 +255,16 @@ def due(connection: Connection, now: datetime, most: int) -> list[Notification]:
     return sorted(rows, key=lambda row: (order.index(row.push_type), row.id))
 
 
-def waiting(connection: Connection, now: datetime) -> tuple[int, int, datetime | None]:
-    """Return how many messages are due, how many are being sent, and when the next of those that wait is due."""
-    counts = connection.execute(select(func.count()).where(_due(now))).scalar_one()
-    sending = connection.execute(select(func.count()).where(log.c.state == PushState.SENDING.value)).scalar_one()
+def waiting(
+    connection: Connection, now: datetime, push_types: Collection[PushType] = tuple(PushType)
+) -> tuple[int, int, datetime | None]:
+    """Return how many messages of some types are due, how many senders left behind, and when the next is retried."""
+    of_type = log.c.push_type.in_([each.value for each in push_types])
+    counts = connection.execute(select(func.count()).where(_due(now), of_type)).scalar_one()
+    sending = select(log.c.lease_until, log.c.lease_owner).where(log.c.state == PushState.SENDING.value)
+    left = sum(_is_abandoned(row, now) for row in connection.execute(sending))
     later = select(func.min(log.c.next_attempt_at)).where(log.c.state == PushState.FAILED.value)
-    return int(counts), int(sending), connection.execute(later.where(log.c.next_attempt_at > now)).scalar()
+    return int(counts), left, connection.execute(later.where(log.c.next_attempt_at > now)).scalar()
 
 
 def attempts_since(connection: Connection, channel: str, moment: datetime) -> int:

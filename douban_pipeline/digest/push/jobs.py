@@ -1,0 +1,171 @@
+"""The job that empties the outbox, and the one by which people send messages again."""
+
+from collections.abc import Sequence
+from datetime import date
+from typing import Any
+
+import dagster as dg
+from pydantic import Field
+
+from douban_pipeline.core.database import reading, run_transaction
+from douban_pipeline.core.errors import ProblemsError
+from douban_pipeline.core.ui.presentation import local_time, table
+from douban_pipeline.dagster_kit.launchpad import person_job
+from douban_pipeline.digest.push import outbox
+from douban_pipeline.digest.push.outbox import Notification
+from douban_pipeline.digest.push.rules import PushState, PushType
+from douban_pipeline.digest.push.sender import Sender
+from douban_pipeline.digest.resources import PERSON_TAGS, tags_of
+from douban_pipeline.digest.services import DigestServices
+
+PUSH_TAGS = {**tags_of("digest_push"), "dagster/priority": "5"}
+"""Messages do not queue behind slots."""
+_MOST_SHOWN = 100
+_STATES = {
+    PushState.PENDING: "待发送",
+    PushState.SENDING: "发送中",
+    PushState.SENT: "已送达",
+    PushState.FAILED: "失败，会再试",
+    PushState.UNKNOWN: "不知是否送达",
+    PushState.DEAD: "已放弃",
+}
+_TYPES = {PushType.FINDING: "机会", PushType.REPORT: "日报", PushType.ALERT: "告警"}
+
+
+class PushConfig(dg.Config):
+    """How the outbox is emptied."""
+
+    dry_run: bool = Field(False, description="true 只列出会发送什么 · true only lists what would be sent.")
+
+
+@dg.op(name="push")
+def push_op(context: dg.OpExecutionContext, config: PushConfig, services: dg.ResourceParam[DigestServices]) -> None:
+    """Send what is due in the outbox, each channel by itself."""
+    services.ready()
+    sender = Sender(services, context.run_id)
+    report = sender.preview() if config.dry_run else sender.run()
+    counts = report.counts()
+    context.log.info(("dry run: " if config.dry_run else "") + ", ".join(f"{n} {what}" for what, n in counts.items()))
+    rows = [*report.sent, *report.failed, *report.unknown, *report.dead, *report.lost]
+    with reading(services.engine) as connection:
+        ids = [row.id for row in rows]
+        shown = outbox.select_notifications(connection, ids=ids, most=_MOST_SHOWN) if ids else []
+    context.add_output_metadata({**counts, "messages": dg.MetadataValue.md(messages_table(shown, services))})
+
+
+@dg.job(tags=PUSH_TAGS)
+def push_notifications() -> None:
+    """Send what is due in the outbox: findings at most once, the report at least once.
+
+    Launched by `push_sensor` as soon as something is due; it depends on no asset, so that nothing upstream silences it.
+    """
+    push_op()
+
+
+def messages_table(rows: Sequence[Notification], services: DigestServices) -> str:
+    """Return messages as a Markdown table for people."""
+    zone = services.settings.zone
+    shown = [
+        {
+            "id": row.id,
+            "日期": row.report_date,
+            "时段": row.slot,
+            "类型": _TYPES[row.push_type],
+            "渠道": row.channel,
+            "状态": _STATES[row.state],
+            "次数": row.attempts,
+            "送达": local_time(row.sent_at, zone),
+            "标题": row.title,
+            "原因": row.error,
+        }
+        for row in rows
+    ]
+    return table(shown, most=_MOST_SHOWN)
+
+
+class ResendConfig(dg.Config):
+    """Which messages are sent again."""
+
+    dry_run: bool = Field(True, description="true 只列出 · true only lists them; set false to send.")
+    ids: list[int] = Field(default_factory=list, description="消息的 id · Ids of messages.")
+    report_date: str = Field("", description="日期，如 2026-11-20，该日全部消息 · All messages of a day.")
+    slot: str = Field("", description="只要这个时段，如 22:00 · Only those of this slot.")
+    push_type: str = Field("", description="只要 finding、report 或 alert · Only those of this type.")
+    channels: list[str] = Field(default_factory=list, description="只要这些渠道 · Only those of these channels.")
+    include_sent: bool = Field(
+        False, description="true 连已送达的也再发一次 · true sends those again, too, that were taken."
+    )
+
+
+def resend(context: dg.OpExecutionContext, config: ResendConfig, services: dg.ResourceParam[DigestServices]) -> None:
+    """Make messages due again."""
+    services.ready()
+    rows = _chosen(config, services)
+    settled = [row for row in rows if row.state is not PushState.SENT or config.include_sent]
+    left = len(rows) - len(settled)
+    if not config.dry_run:
+        ids = [row.id for row in settled]
+        now = services.now()
+        changed = run_transaction(services.engine, lambda connection: outbox.requeue(connection, ids, now))
+        settled = [row for row in settled if row.id in changed]
+    verb = "would be" if config.dry_run else "are"
+    context.log.info(f"{len(settled)} messages {verb} sent again; {left} were taken and are left out")
+    shown = dg.MetadataValue.md(messages_table(settled, services))
+    context.add_output_metadata({"dry_run": config.dry_run, "messages": len(settled), "left_out": left, "rows": shown})
+
+
+def _chosen(config: ResendConfig, services: DigestServices) -> list[Notification]:
+    problems: list[str] = []
+    day: date | None = None
+    if not config.ids and not config.report_date:
+        problems.append("请写明消息的 id（ids）或日期（report_date）")
+    try:
+        day = date.fromisoformat(config.report_date) if config.report_date else None
+    except ValueError:
+        problems.append(f"report_date：“{config.report_date}” 不是日期，请写成 2026-11-20")
+    if config.push_type and config.push_type not in list(PushType):
+        problems.append(f"push_type：没有类型 {config.push_type}，可用 {'、'.join(PushType)}")
+    if problems:
+        raise ProblemsError(problems)
+    with reading(services.engine) as connection:
+        rows = outbox.select_notifications(
+            connection,
+            ids=config.ids,
+            report_date=day,
+            slot=config.slot,
+            push_type=config.push_type,
+            channels=config.channels,
+        )
+    missing = sorted(set(config.ids) - {row.id for row in rows})
+    if missing or not rows:
+        raise ProblemsError([f"没有这样的消息：{', '.join(map(str, missing)) or '条件不符合任何一条'}"])
+    return rows
+
+
+_RESEND = """\
+再次发送消息 · Send messages again that did not arrive, or of which nobody knows.
+
+机会提醒在结果不明时不会自动重发（宁可少发一次），日报会。确认没有收到后，在这里重发；`dry_run: true`（默认）只列出。
+已送达的默认不动，`include_sent: true` 时连它们也再发一次。正在发送的不动。提交后由 `push_sensor` 在一分钟内发出。
+
+示例 · Example:
+
+{examples}
+
+{link}
+
+**字段** · Fields
+
+{fields}
+"""
+
+resend_notifications = person_job(
+    resend,
+    name="resend_notifications",
+    manual=_RESEND,
+    examples={"": {"dry_run": False, "report_date": "2026-11-20", "slot": "22:00", "push_type": "report"}},
+    nothing_done="没有重发任何消息",
+    tags=PERSON_TAGS,
+)
+
+jobs: list[Any] = [push_notifications, resend_notifications]

@@ -1,0 +1,49 @@
+"""The sensor that launches the sending. It makes one indexed query; its skip reasons say why nothing runs."""
+
+import dagster as dg
+
+from douban_pipeline.core.database import DatabaseError, reading
+from douban_pipeline.core.ui.presentation import local_time
+from douban_pipeline.dagster_kit.runs import PAUSE, JobRuns
+from douban_pipeline.digest.push import outbox
+from douban_pipeline.digest.push.jobs import PUSH_TAGS, push_notifications
+from douban_pipeline.digest.push.rules import PushType, may_go_out
+from douban_pipeline.digest.services import DigestServices
+
+INTERVAL_SECONDS = 30
+_MOST_FAILED = 5
+"""Failed runs within ten minutes after which it pauses: a report is not held back by two."""
+
+
+@dg.sensor(
+    job=push_notifications,
+    minimum_interval_seconds=INTERVAL_SECONDS,
+    default_status=dg.DefaultSensorStatus.RUNNING,
+)
+def push_sensor(
+    context: dg.SensorEvaluationContext, services: dg.ResourceParam[DigestServices]
+) -> dg.RunRequest | dg.SkipReason:
+    """Launches `push_notifications` when a message is due, or a sender died; one run at a time."""
+    try:
+        services.ready()
+    except DatabaseError as error:
+        return dg.SkipReason(str(error))
+    now, settings = services.now(), services.settings
+    allowed = [each for each in PushType if may_go_out(each, now, settings.quiet, settings.zone)]
+    with reading(services.engine) as connection:
+        due, abandoned, later = outbox.waiting(connection, now, allowed)
+    if not due and not abandoned:
+        following = f"; the next is tried again at {local_time(later, settings.zone)}" if later else ""
+        return dg.SkipReason(f"no message is due{following}")
+    origin = context.code_location_origin
+    runs = JobRuns(context.instance, origin.location_name if origin else None, push_notifications.name)
+    if runs.under_way():
+        return dg.SkipReason(f"{due} messages are due; a run is under way, and the next tick looks again")
+    if len(runs.failed_since(services.clock.now() - PAUSE)) >= _MOST_FAILED:
+        return dg.SkipReason(f"{due} messages are due, but the last {_MOST_FAILED} runs failed: paused for ten minutes")
+    window = int(now.timestamp()) // INTERVAL_SECONDS
+    # The window in the key: a repeated tick asks for the same run, a later one for a new run.
+    return dg.RunRequest(run_key=f"push:{window}", tags={**PUSH_TAGS, "digest/due": str(due)})
+
+
+sensors = [push_sensor]

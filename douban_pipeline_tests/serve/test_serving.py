@@ -1,0 +1,285 @@
+"""The service over real HTTP: who gets in, what they get, and what they never get."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import httpx
+import pytest
+import uvicorn
+from fastapi import APIRouter
+
+from douban_pipeline.core.ui.report_files import ReportFolder
+from douban_pipeline.digest.api import digest_router
+from douban_pipeline.digest.pages.content import DayEntry
+from douban_pipeline.digest.pages.files import write_pages
+from douban_pipeline.serve.app import COOKIE, HEADERS, create_app
+from douban_pipeline.serve.mounts import Mount
+from douban_pipeline.serve.settings import ServeSettings
+from douban_pipeline_tests.digest.pages.samples import DAY, day
+from douban_pipeline_tests.harness.fixtures.clocks import FakeClock
+
+TOKEN = "a-token-of-this-service-0123456789"
+HTML = {"accept": "text/html"}
+
+
+@contextmanager
+def service(home: Path, token: str = TOKEN, **values: Any) -> Iterator[tuple[str, FakeClock]]:
+    """Yield the address of a service on loopback, and its clock."""
+    extra = APIRouter()
+    extra.get("/hook/ping")(lambda: "pong")
+    extra.post("/act")(lambda: "done")
+    mounts = [
+        Mount("digest", digest_router(home / "reports")),
+        Mount("extra", extra, prefix="/extra", public=["/extra/hook"], problem=lambda: values.get("problem")),
+    ]
+    clock = FakeClock()
+    settings = ServeSettings(_env_file=None, token=token)
+    config = uvicorn.Config(create_app(settings, mounts, clock), log_level="error", lifespan="off", access_log=False)
+    server = uvicorn.Server(config)
+    listener = socket.create_server(("127.0.0.1", 0))
+    thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}", clock
+    finally:
+        server.should_exit = True
+        thread.join(10)
+        listener.close()
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("home")
+    reports = ReportFolder(folder / "reports", "", "DOUBAN_PIPELINE_HOME")
+    write_pages(reports, day(), [DayEntry(DAY, 3, {1: "铜"}, 86)], ZoneInfo("Asia/Shanghai"))
+    (folder / "secret.html").write_text("a secret")
+    (folder / "reports" / "feeds.html").write_text("another report")
+    (folder / "reports" / "digest" / "days-1999.html").symlink_to(folder / "secret.html")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def guarded(home: Path) -> Iterator[str]:
+    with service(home) as (base, _):
+        yield base
+
+
+@pytest.fixture(scope="module")
+def known(guarded: str) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=guarded, headers={"Authorization": f"Bearer {TOKEN}"}) as client:
+        yield client
+
+
+def log_in(client: httpx.Client, token: str = TOKEN, target: str = "/", **more: str) -> httpx.Response:
+    form = {"token": token, "next": target, **more}
+    return client.post("/login", data=form, headers={"Origin": str(client.base_url).rstrip("/")})
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("/", "共 1 天"),
+        ("/index.html", "共 1 天"),
+        ("/daily/2026-11-20", "今日要点"),
+        ("/daily/2026-11-20.html", "今日要点"),
+        ("/analysis/1", "铜供给收紧"),
+        ("/analysis/1.html", "铜供给收紧"),
+        ("/days-2026.html", "2026 年"),
+        ("/search.js", "addEventListener"),
+    ],
+)
+def test_pages_are_served_under_the_addresses_that_messages_name(known: httpx.Client, path: str, said: str) -> None:
+    answer = known.get(path)
+    assert answer.status_code == 200
+    assert said in answer.text
+    for name, value in HEADERS.items():
+        assert answer.headers[name] == value
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/daily/../secret.html",
+        "/daily/..%2f..%2f..%2fsecret.html",
+        "/daily/%2e%2e/%2e%2e/feeds.html",
+        "/../feeds.html",
+        "/feeds.html",
+        "/secret.html",
+        "/analysis/..%2f..%2ffeeds",
+        "/analysis/1%00",
+        "/analysis/-1",
+        "/analysis/" + "9" * 5000,
+        "/daily/2026-11-20%2f..%2f..%2findex",
+        "/days-1999.html",
+        "//etc/passwd",
+        "/docs",
+        "/openapi.json",
+    ],
+)
+def test_nothing_else_is(known: httpx.Client, guarded: str, path: str) -> None:
+    host, _, port = guarded.removeprefix("http://").partition(":")
+    connection = http.client.HTTPConnection(host, int(port), timeout=10)  # it sends a path as it is given
+    connection.request("GET", path, headers={"Authorization": f"Bearer {TOKEN}"})
+    answer = connection.getresponse()
+    body = answer.read().decode()
+    connection.close()
+    assert answer.status in (400, 404), body
+    assert "secret" not in body
+    assert "another report" not in body
+
+
+def test_a_page_that_is_not_there_yet_says_so(known: httpx.Client) -> None:
+    answer = known.get("/daily/2026-11-21")
+    assert (answer.status_code, answer.text) == (404, "页面尚未生成，请稍后刷新")
+
+
+def test_who_is_not_known_is_asked_to_log_in(guarded: str) -> None:
+    with httpx.Client(base_url=guarded) as stranger:
+        asked = stranger.get("/daily/2026-11-20?a=1", headers=HTML)
+        assert (asked.status_code, asked.headers["location"]) == (303, "/login?next=%2Fdaily%2F2026-11-20%3Fa%3D1")
+        refused = stranger.get("/daily/2026-11-20")
+        assert (refused.status_code, refused.headers["www-authenticate"]) == (401, "Bearer")
+        assert stranger.get("/extra/hook/ping").text == '"pong"'
+        assert stranger.get("/healthz").json() == {"status": "ok", "systems": {"digest": "ok", "extra": "ok"}}
+        form = stranger.get("/login?next=/daily/2026-11-20")
+        assert 'value="/daily/2026-11-20"' in form.text
+        assert "30 天内记住我" in form.text
+        assert form.headers["Content-Security-Policy"] == HEADERS["Content-Security-Policy"]
+
+
+def test_a_login_is_remembered_for_thirty_days(home: Path) -> None:
+    with service(home) as (base, clock), httpx.Client(base_url=base) as browser:
+        answer = log_in(browser, target="/daily/2026-11-20", remember="yes")
+        assert (answer.status_code, answer.headers["location"]) == (303, "/daily/2026-11-20")
+        cookie = answer.headers["set-cookie"]
+        assert {"HttpOnly", "Max-Age=2592000", "Path=/", "SameSite=lax"} <= set(cookie.split("; "))
+        assert TOKEN not in cookie
+        assert browser.get("/daily/2026-11-20", headers=HTML).status_code == 200
+        assert browser.get("/login?next=/analysis/1").headers["location"] == "/analysis/1"
+        clock.advance(days=29)
+        assert browser.get("/", headers=HTML).status_code == 200
+        clock.advance(days=2)
+        assert browser.get("/", headers=HTML).status_code == 303
+
+
+def test_logging_out_forgets_the_cookie(guarded: str) -> None:
+    with httpx.Client(base_url=guarded) as browser:
+        log_in(browser)
+        assert COOKIE in browser.cookies
+        assert browser.get("/", headers=HTML).status_code == 200
+        assert browser.post("/logout", headers={"Sec-Fetch-Site": "cross-site"}).status_code == 403
+        assert browser.post("/logout", headers={"Sec-Fetch-Site": "same-origin"}).status_code == 303
+        assert browser.get("/", headers=HTML).status_code == 303
+
+
+def test_behind_tls_the_cookie_is_for_tls_alone(guarded: str) -> None:
+    with httpx.Client(base_url=guarded, headers={"X-Forwarded-Proto": "https"}) as browser:
+        answer = log_in(browser)
+        assert "Secure" in answer.headers["set-cookie"].split("; ")
+        assert "max-age" in answer.headers["strict-transport-security"]
+
+
+def test_wrong_tokens_are_few(home: Path) -> None:
+    with service(home) as (base, clock), httpx.Client(base_url=base) as guesser:
+        for number in range(5):
+            wrong = log_in(guesser, f"a-wrong-token-{number}")
+            assert wrong.status_code == 403
+            assert "令牌不正确" in wrong.text
+            assert "set-cookie" not in wrong.headers
+        refused = log_in(guesser)
+        assert refused.status_code == 429
+        assert int(refused.headers["retry-after"]) > 800
+        # A bearer is a guess too.
+        assert guesser.get("/", headers={"Authorization": f"Bearer {TOKEN}"}).status_code == 401
+        clock.advance(minutes=16)
+        assert log_in(guesser).status_code == 303
+
+
+@pytest.mark.parametrize(
+    "target", ["https://evil.example/", "//evil.example", "/\\evil.example", "javascript:alert(1)"]
+)
+def test_a_login_leads_nowhere_else(guarded: str, target: str) -> None:
+    with httpx.Client(base_url=guarded) as browser:
+        assert log_in(browser, target=target).headers["location"] == "/"
+        assert f'value="{target}"' not in browser.get("/login", params={"next": target}).text
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"Sec-Fetch-Site": "same-origin"}, 200),
+        ({"Sec-Fetch-Site": "cross-site"}, 403),
+        ({"Sec-Fetch-Site": "same-site"}, 403),
+        ({"Origin": "https://evil.example"}, 403),
+        ({"Origin": "null"}, 403),
+        ({}, 403),
+    ],
+)
+def test_no_other_site_acts_through_a_browser_that_is_known(guarded: str, headers: dict[str, str], status: int) -> None:
+    with httpx.Client(base_url=guarded) as browser:
+        assert log_in(browser).status_code == 303
+        assert browser.post("/extra/act", headers=headers).status_code == status
+
+
+def test_a_program_with_the_token_may_act(known: httpx.Client) -> None:
+    assert known.post("/extra/act").status_code == 200
+
+
+def test_a_form_that_is_too_large_is_refused(guarded: str) -> None:
+    with httpx.Client(base_url=guarded) as browser:
+        assert log_in(browser, "x" * 10_000).status_code == 400
+
+
+def test_without_a_token_only_this_machine_by_its_own_name_gets_in(home: Path) -> None:
+    with service(home, token="") as (base, _), httpx.Client(base_url=base) as browser:
+        assert browser.get("/daily/2026-11-20").status_code == 200
+        assert browser.get("/daily/2026-11-20", headers={"Host": "localhost:1"}).status_code == 200
+        assert browser.get("/daily/2026-11-20", headers={"Host": "evil.example"}).status_code == 421
+        assert browser.get("/login").headers["location"] == "/"
+        assert browser.post("/extra/act", headers={"Sec-Fetch-Site": "cross-site"}).status_code == 403
+
+
+def test_a_system_that_is_ill_shows_in_the_health(home: Path) -> None:
+    with service(home, problem="secret details") as (base, _):
+        answer = httpx.get(f"{base}/healthz")
+    assert (answer.status_code, answer.json()["systems"]["extra"]) == (503, "ill")
+    assert "details" not in answer.text
+
+
+def test_the_command_serves_until_it_is_stopped(home: Path, tmp_path: Path) -> None:
+    environment = {
+        **{name: value for name, value in os.environ.items() if not name.startswith("DOUBAN_PIPELINE_")},
+        "DOUBAN_PIPELINE_HOME": str(home),
+        "DOUBAN_PIPELINE_SERVE_TOKEN": TOKEN,
+        "PYTHONUNBUFFERED": "1",
+    }
+    command = [sys.executable, "-m", "douban_pipeline", "serve", "--port", "0"]
+    with subprocess.Popen(command, env=environment, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        base = line.split()[2]
+        try:
+            for _ in range(100):
+                try:
+                    answer = httpx.get(f"{base}daily/2026-11-20", headers={"Authorization": f"Bearer {TOKEN}"})
+                    break
+                except httpx.ConnectError:
+                    time.sleep(0.05)
+            assert answer.status_code == 200
+            assert TOKEN not in line
+        finally:
+            process.send_signal(signal.SIGINT)
+        assert process.wait(15) in (0, 130, -signal.SIGINT)
