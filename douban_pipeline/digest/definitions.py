@@ -9,6 +9,8 @@ from douban_pipeline.digest.assets import assets_for
 from douban_pipeline.digest.checks import checks_for
 from douban_pipeline.digest.jobs import jobs
 from douban_pipeline.digest.partitions import partitions_for
+from douban_pipeline.digest.push.jobs import jobs as push_jobs
+from douban_pipeline.digest.push.sensors import sensors as push_sensors
 from douban_pipeline.digest.resources import services_resource
 from douban_pipeline.digest.schedules import schedules_for
 from douban_pipeline.digest.sensors import sensors_for
@@ -32,8 +34,8 @@ def build_defs(
     return dg.Definitions(
         assets=assets,
         asset_checks=checks_for(assets),
-        jobs=jobs,
-        sensors=sensors_for(settings),
+        jobs=[*jobs, *push_jobs],
+        sensors=[*sensors_for(settings), *push_sensors],
         schedules=schedules_for(settings),
         resources={"services": services_resource(settings), **(resource_overrides or {})},
         executor=dg.in_process_executor,
