@@ -61,7 +61,7 @@ def back_up(engine: Engine, tables: OwnTables, prefix: str, path: Path, now: dat
         header = BackupHeader(prefix, version or "", __version__, now, newest_write(connection, tables))
     # The version last: tables that were read back only in part have none, and nothing runs on them.
     names = [*sorted(present), *([migrations.version_table(prefix)] if version else [])]
-    with options_file(engine.url) as options, _target(path) as target:
+    with options_file(engine.url) as options, whole_file(path) as target:
         command = [program(DUMP), f"--defaults-file={options}", *_OPTIONS, str(engine.url.database), *names]
         with backup_stream(target, header) as packed:
             _copy_output(command, packed)
@@ -81,14 +81,14 @@ def newest_write(connection: Connection, tables: OwnTables) -> datetime | None:
     return connection.execute(select(func.max(tables.log.c.prepared_at))).scalar()
 
 
-def file_in(folder: Path, prefix: str, now: datetime) -> Path:
+def file_in(folder: Path, prefix: str, now: datetime, ending: str = "sql") -> Path:
     """Return the name of a backup of this moment in ``folder``."""
-    return folder / f"douban_pipeline-{prefix}{now:%Y%m%dT%H%M%SZ}.sql.gz"
+    return folder / f"douban_pipeline-{prefix}{now:%Y%m%dT%H%M%SZ}.{ending}.gz"
 
 
-def drop_old(folder: Path, prefix: str, keep: int) -> list[Path]:
+def drop_old(folder: Path, prefix: str, keep: int, ending: str = "sql") -> list[Path]:
     """Remove all but the newest ``keep`` backups that `file_in` named in ``folder``; return what was removed."""
-    form = re.compile(rf"douban_pipeline-{re.escape(prefix)}\d{{8}}T\d{{6}}Z\.sql\.gz")
+    form = re.compile(rf"douban_pipeline-{re.escape(prefix)}\d{{8}}T\d{{6}}Z\.{ending}\.gz")
     old = sorted(path for path in folder.iterdir() if form.fullmatch(path.name))[:-keep]
     for path in old:
         path.unlink()
@@ -96,7 +96,7 @@ def drop_old(folder: Path, prefix: str, keep: int) -> list[Path]:
 
 
 @contextmanager
-def _target(path: Path) -> Iterator[IO[bytes]]:
+def whole_file(path: Path) -> Iterator[IO[bytes]]:
     """Give a file that takes the place of ``path`` if the block ends well, and is removed if not."""
     partial = path.with_name(path.name + PARTIAL)
     try:
@@ -138,6 +138,7 @@ def _copy_output(command: Sequence[str], target: gzip.GzipFile) -> None:
             raise OperatingError(f"{Path(command[0]).name} failed ({status}): {message}")
 
 
+DOUBAN = "douban"
 _FIRST_LINE = b"-- douban_pipeline backup "
 _LAST_LINE = b"-- douban_pipeline end of backup\n"
 _PIECE = 1 << 20
@@ -154,6 +155,7 @@ class BackupHeader:
         release: Of the pipeline that made it.
         taken_at: When it was begun; it holds everything committed until then.
         newest_write: When the newest change in its log was prepared (``None``: there was none), at least.
+        system: Whose tables are in it; those of Douban's are SQL, those of others rows, see `systems.copies`.
     """
 
     prefix: str
@@ -161,6 +163,7 @@ class BackupHeader:
     release: str
     taken_at: datetime
     newest_write: datetime | None
+    system: str = DOUBAN
 
     def line(self) -> bytes:
         """Return it as the first line of a backup."""
@@ -175,7 +178,8 @@ class BackupHeader:
         try:
             fields = json.loads(line.removeprefix(_FIRST_LINE))
             moments = {name: fields[name] and _moment(fields[name]) for name in ("taken_at", "newest_write")}
-            return cls(str(fields["prefix"]), str(fields["version"]), str(fields["release"]), **moments)
+            own = str(fields.get("system", DOUBAN))
+            return cls(str(fields["prefix"]), str(fields["version"]), str(fields["release"]), **moments, system=own)
         except (ValueError, KeyError, TypeError):
             return None
 
@@ -219,6 +223,15 @@ def sql_pieces(path: Path) -> Iterator[bytes]:
     with gzip.open(path, "rb") as packed:
         while piece := packed.read(_PIECE):
             yield piece
+
+
+def lines_of(path: Path) -> Iterator[bytes]:
+    """Yield what is between the first and the last line of a backup, line by line."""
+    with gzip.open(path, "rb") as packed:
+        packed.readline(_LONGEST_LINE)
+        for line in packed:
+            if line != _LAST_LINE:
+                yield line
 
 
 def _iso(value: object) -> object:

@@ -90,13 +90,14 @@ def grants(
 
 @app.command()
 def backup(
-    target: Annotated[Path, typer.Argument(metavar="FILE", help="File to write, or a folder that gets one a call.")],
+    target: Annotated[Path, typer.Argument(metavar="FILE", help="File to write, or a folder that gets one a system.")],
     keep: Annotated[int | None, typer.Option(min=1, help="In a folder: keep only the newest of these backups.")] = None,
+    system: _Systems = None,
 ) -> None:
     """Save our tables, compressed. Runs may go on while it works; an earlier backup is replaced only by a whole one."""
     from douban_pipeline.ops import copies
 
-    copies.save(target, keep=keep)
+    copies.save(system, target, keep=keep)
 
 
 @app.command()
@@ -108,7 +109,7 @@ def restore(
         bool, typer.Option(help="Save what our tables hold now, into the folder backups of HOME, before it is dropped.")
     ] = True,
 ) -> None:
-    """Put a backup in the place of our tables. A dry run unless --no-dry-run is said; stop Dagster before.
+    """Put a backup in the place of its tables. A dry run unless --no-dry-run is said; stop Dagster before.
 
     The CMS's tables are not touched: what was written to them after the backup stays, and the restored log does not
     know it. deploy/README.md, "Restoring", says what that means and what to do.

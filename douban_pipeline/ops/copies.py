@@ -1,7 +1,9 @@
 """The commands ``backup`` and ``restore``: what they check first and what they print."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NoReturn
 
 import typer
 
@@ -13,21 +15,48 @@ from douban_pipeline.ops import backup as backups
 from douban_pipeline.ops.console import plain
 from douban_pipeline.ops.restore import RestorePlan, plan_restore
 from douban_pipeline.ops.restore import restore as restore_from
+from douban_pipeline.ops.systems import registry
+from douban_pipeline.ops.systems.copies import ENDING, plan_system_restore, restore_system, save_system
+from douban_pipeline.ops.systems.registry import System
 
 
-def save(target: Path, *, keep: int | None) -> None:
-    """Save our tables in the file ``target``, or in a new file of the folder ``target``.
+def save(names: Sequence[str] | None, target: Path, *, keep: int | None) -> None:
+    """Save our tables in the file ``target``, or in a new file a system of the folder ``target``.
 
     Args:
-        target: A file, or a folder.
-        keep: In a folder, how many of these backups to keep; ``None`` keeps all.
+        names: Systems; those of ``DOUBAN_PIPELINE_SYSTEMS`` by default.
+        target: A folder, or a file: the first system's, whose name with another's in it is that one's.
+        keep: In a folder, how many of each system's backups to keep; ``None`` keeps all.
     """
-    services = open_services(load_settings())
-    prefix, now = services.settings.table_prefix, SystemClock().now()
+    with_douban, others = registry.chosen(names)
     into = target.is_dir()
     if keep is not None and not into:
         raise typer.BadParameter(f"--keep is for a folder, and {target} is none")
-    path = backups.file_in(target, prefix, now) if into else target
+    now = SystemClock().now()
+    if with_douban:
+        _save_douban(target, now, keep=keep)
+    for number, system in enumerate(others, start=int(with_douban)):
+        file = backups.file_in(target, f"{system.name}-", now, ENDING) if into else _beside(target, system.name, number)
+        with registry.installed(system) as there:
+            header, rows = save_system(there, file, now)
+        size = file.stat().st_size / 1e6
+        plain(f"{file}: {system.name}, {size:.1f} MB, version {header.version}, {rows} rows")
+        for old in backups.drop_old(target, f"{system.name}-", keep, ENDING) if keep is not None else []:
+            plain(f"removed {old}")
+
+
+def _beside(target: Path, name: str, number: int) -> Path:
+    """Return the file of a system: ``target`` itself for the first, its name with the system's for others."""
+    if number == 0:
+        return target
+    stem = target.name.removesuffix(".gz").removesuffix(".sql")
+    return target.with_name(f"{stem}-{name}.{ENDING}.gz")
+
+
+def _save_douban(target: Path, now: datetime, *, keep: int | None) -> None:
+    services = open_services(load_settings())
+    prefix = services.settings.table_prefix
+    path = backups.file_in(target, prefix, now) if target.is_dir() else target
     header = backups.back_up(services.engine, services.tables, prefix, path, now)
     size = path.stat().st_size / 1e6
     plain(f"{path}: {size:.1f} MB, version {header.version}, newest write {_time(header.newest_write)}")
@@ -37,17 +66,51 @@ def save(target: Path, *, keep: int | None) -> None:
 
 
 def restore_copy(path: Path, *, dry_run: bool, replace: bool, keep: bool) -> None:
-    """Put a backup in the place of our tables, or say what that would change.
+    """Put a backup in the place of the tables that it is of, or say what that would change.
 
     Args:
-        path: What `save` wrote.
+        path: What `save` wrote; it says of which system it is.
         dry_run: Print, and change nothing.
-        replace: Drop what our tables hold now.
-        keep: Save what our tables hold now before it is dropped.
+        replace: Drop what the tables hold now.
+        keep: Save what the tables hold now before it is dropped.
 
     Raises:
+        OperatingError: The file is no whole backup of ours, or the restore is refused.
         typer.Exit: A dry run ended: with 1 if the restore would be refused, else with 0.
     """
+    header = backups.verify_backup(path)
+    if header.system == backups.DOUBAN:
+        _restore_douban(path, dry_run=dry_run, replace=replace, keep=keep)
+    else:
+        _restore_system(registry.system_named(header.system), path, dry_run=dry_run, replace=replace, keep=keep)
+
+
+def _restore_system(system: System, path: Path, *, dry_run: bool, replace: bool, keep: bool) -> None:
+    now = SystemClock().now()
+    with registry.installed(system) as there:
+        plan = plan_system_restore(there, path, replace=replace)
+        home: Path = getattr(there.settings, "home", Path())
+        kept = home / "backups" / f"replaced-{system.name}-{now:%Y%m%dT%H%M%S%fZ}.{ENDING}.gz"
+        plain(f"backup     {path}, taken {_time(plan.header.taken_at)} by release {plan.header.release}")
+        plain(f"into       {there.shown_url}, tables of {system.name}")
+        plain(f"version    {plan.version or 'none'} → {plan.header.version}")
+        plain(f"rows now   {sum(plan.rows.values())}")
+        if dry_run:
+            _end_dry_run(plan.refusals)
+        restore_system(there, path, now, replace=replace, keep_in=kept if keep else None)
+        plain(f"restored. What stood before: {kept if kept.exists() else 'nothing, or not kept'}")
+        if plan.header.version != there.tree.head:
+            plain(f"Next: `douban-pipeline upgrade --system {system.name}`: these tables are an earlier release's.")
+
+
+def _end_dry_run(refusals: Sequence[str]) -> NoReturn:
+    for refusal in refusals:
+        plain(f"refused    {refusal}")
+    plain("dry run: nothing was changed" + ("" if refusals else "; --no-dry-run does it"))
+    raise typer.Exit(1 if refusals else 0)
+
+
+def _restore_douban(path: Path, *, dry_run: bool, replace: bool, keep: bool) -> None:
     services = open_services(load_settings())
     settings, now = services.settings, SystemClock().now()
     given = (services.engine, services.tables, settings.table_prefix, path, now)
@@ -58,11 +121,8 @@ def restore_copy(path: Path, *, dry_run: bool, replace: bool, keep: bool) -> Non
     plain(f"version    {plan.tables.version or 'none'} → {plan.header.version or 'none'}")
     _print_what_is_lost(plan)
     if dry_run:
-        for refusal in plan.refusals:
-            plain(f"refused    {refusal}")
-        plain("dry run: nothing was changed" + ("" if plan.refusals else "; --no-dry-run does it"))
         services.close()
-        raise typer.Exit(1 if plan.refusals else 0)
+        _end_dry_run(plan.refusals)
     restore_from(*given, replace=replace, keep_in=kept if keep else None)
     plain(f"restored. What stood before: {kept if kept.exists() else 'nothing, or not kept'}")
     if plan.header.version != migrations.head(settings.table_prefix):

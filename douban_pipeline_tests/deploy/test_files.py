@@ -118,7 +118,7 @@ def test_compose_publishes_on_loopback_only_and_runs_nothing_as_root():
     services = compose()["services"]
     published = [port for service in services.values() for port in service.get("ports", [])]
     assert published == ["127.0.0.1:3000:3000", "127.0.0.1:3001:3001"]
-    for name in ("code", "webserver", "viewer", "daemon", "tools"):
+    for name in ("code", "feeds", "webserver", "viewer", "daemon", "tools"):
         service = services[name]
         assert service["read_only"]
         assert service["cap_drop"] == ["ALL"]
@@ -137,6 +137,9 @@ def test_containers_run_what_the_units_run():
     wanted = unit("code")["Service"]["ExecStart"].removeprefix(f"{INSTALLED}/.venv/bin/")
     wanted = wanted.replace("127.0.0.1", "0.0.0.0").replace("${DAGSTER_CODE_PORT}", "4000")
     assert " ".join(yaml.safe_load(code)) == wanted
+    feeds = unit("feeds")["Service"]["ExecStart"].removeprefix(f"{INSTALLED}/.venv/bin/")
+    feeds = feeds.replace("127.0.0.1", "0.0.0.0").replace("${DAGSTER_FEEDS_PORT}", "4001")
+    assert " ".join(services["feeds"]["command"]) == feeds
 
 
 def test_compose_sets_every_variable_that_the_instance_and_the_workspace_name():

@@ -55,6 +55,7 @@ class Installation:
             "DOUBAN_PIPELINE_HOME": str(self.home),
             "DAGSTER_HOME": str(self.dagster),
             "DAGSTER_CODE_PORT": str(free_port()),
+            "DAGSTER_FEEDS_PORT": str(free_port()),
             "DAGSTER_PG_HOST": storage.host or "127.0.0.1",
             "DAGSTER_PG_PORT": str(storage.port or 5432),
             "DAGSTER_PG_DB": storage.database or "",
@@ -83,14 +84,14 @@ class Installation:
             self.command(line), env=self.environment, cwd=self.home, capture_output=True, text=True, timeout=SECONDS
         )
 
-    def sees_the_location(self) -> bool:
-        """Return whether the UI knows the code location."""
+    def sees_the_locations(self) -> bool:
+        """Return whether the UI knows the code locations."""
         try:
             answer = httpx.post(f"http://127.0.0.1:{self.ui}/graphql", json={"query": QUESTION}, timeout=20)
         except httpx.HTTPError:
             return False
         nodes = answer.json()["data"]["repositoriesOrError"].get("nodes") or []
-        return [node["location"]["name"] for node in nodes] == ["douban_pipeline"]
+        return sorted(node["location"]["name"] for node in nodes) == ["douban_pipeline", "feeds"]
 
 
 @pytest.fixture
@@ -110,11 +111,11 @@ def test_the_services_start_as_their_units_say_and_a_check_is_green(installation
     assert setup.returncode == 0, setup.stdout + setup.stderr
     with ExitStack() as closing:
         running = []
-        for name in ("code", "webserver", "daemon"):
+        for name in ("code", "feeds", "webserver", "daemon"):
             process = installation.start(name)
             closing.callback(process.stop)
             running.append(process)
-        assert wait_for(installation.sees_the_location, seconds=SECONDS), [item.last_words() for item in running]
+        assert wait_for(installation.sees_the_locations, seconds=SECONDS), [item.last_words() for item in running]
 
         with DagsterInstance.from_config(str(installation.dagster)) as instance:
             wanted = set(instance.get_required_daemon_types())
@@ -133,6 +134,11 @@ def test_the_services_start_as_their_units_say_and_a_check_is_green(installation
                 "home",
                 "douban",
                 "searxng",
+                "feeds.settings",
+                "feeds.tables",
+                "feeds.grants",
+                "feeds.clock",
+                "feeds.sources",
                 "instance",
                 "daemon",
                 "pools",

@@ -8,13 +8,19 @@ import pytest
 import sqlalchemy as sa
 from dagster import DagsterInstance
 
+from douban_pipeline.core.archive import Archive
 from douban_pipeline.core.database import open_engine
 from douban_pipeline.core.settings_base import SYSTEMS
+from douban_pipeline.feeds.store import tables
+from douban_pipeline.feeds.store.entries import store_entries
+from douban_pipeline.feeds.types import Entry
 from douban_pipeline.ops.systems.registry import MODULES, system_named
 from douban_pipeline_tests.harness.fixtures.calling import (
     Called,
     caller,  # noqa: F401 (a fixture)
 )
+from douban_pipeline_tests.harness.fixtures.clocks import FakeClock
+from douban_pipeline_tests.harness.fixtures.library import build_library, video
 
 NAMES = tuple(MODULES)
 
@@ -33,7 +39,8 @@ def test_every_system_is_one_that_the_setting_may_name():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_system_is_set_up_checked_and_upgraded_alone(name, database_url, tmp_path, call):
+def test_a_system_is_set_up_checked_and_upgraded_alone(name, any_database_url, tmp_path, call):
+    database_url = any_database_url
     given = {url_setting(name): database_url, "DOUBAN_PIPELINE_HOME": str(tmp_path)}
     asked = ("check", "--system", name, "--no-dagster", "--json")
     before = call(*asked, **given)
@@ -134,3 +141,113 @@ def test_accounts_without_werss_are_told(tmp_path, call):
     assert added.status == 0, added.said
     reported = findings(call("check", "--system", "feeds", "--no-dagster", "--json", **given))
     assert "FEEDS_WERSS_URL is not set" in reported["feeds.werss"]["told"]
+
+
+# --- backup and restore -----------------------------------------------------------------------------------------------
+
+
+def fill(engine: sa.Engine, number: int) -> None:
+    """Put a source with an entry and a raw answer into the feeds' tables, or another one beside them."""
+    now = 1_700_000_000
+    name = f"s{number}"
+    with engine.begin() as connection:
+        row = {
+            "kind": "rss",
+            "url": f"http://e.com/{number}",
+            "url_hash": name,
+            "host": "e.com",
+            "title": "狂飙 😀 \\n'",
+        }
+        more = {"options": {"path": "a.b"}, "created_at": now, "updated_at": now}
+        connection.execute(sa.insert(tables.source), {"source_id": name, **row, **more})
+        connection.execute(sa.insert(tables.stats), {"source_id": name, "mean_gap": 1.5, "why": {"bound": "accrual"}})
+        store_entries(connection, name, [Entry(f"g{number}", "http://e.com/a", "标题", "", now)], now)
+    Archive(engine, tables.snapshot, FakeClock()).put("e.com", name, 200, bytes(range(256)), "t")
+
+
+def content(engine: sa.Engine) -> dict[str, list[str]]:
+    with engine.connect() as connection:
+        every = tables.metadata.sorted_tables
+        return {table.name: sorted(map(repr, connection.execute(sa.select(table)))) for table in every}
+
+
+def test_what_was_saved_comes_back_and_what_was_replaced_is_kept(any_database_url, tmp_path, call):
+    engine = open_engine(any_database_url)
+    given = {url_setting("feeds"): any_database_url, "DOUBAN_PIPELINE_HOME": str(tmp_path)}
+    given["DOUBAN_PIPELINE_SYSTEMS"] = "feeds"
+    assert call("setup", **given).status == 0
+    fill(engine, 1)
+    saved = content(engine)
+    path = tmp_path / "ours.jsonl.gz"
+    saving = call("backup", str(path), **given)
+    assert saving.status == 0, saving.said
+    fill(engine, 2)
+    later = content(engine)
+    refused = call("restore", str(path), **given)
+    assert (refused.status, "say --replace" in refused.said) == (1, True)
+    assert call("restore", str(path), "--no-dry-run", **given).status == 2
+    assert "dry run: nothing was changed; --no-dry-run" in call("restore", str(path), "--replace", **given).said
+    assert content(engine) == later
+
+    doing = call("restore", str(path), "--replace", "--no-dry-run", **given)
+    assert doing.status == 0, doing.said
+    assert content(engine) == saved
+    fill(engine, 3)  # new rows get numbers of their own
+    [kept] = (tmp_path / "backups").iterdir()
+    assert call("restore", str(kept), "--replace", "--no-dry-run", **given).status == 0
+    assert content(engine) == later
+    engine.dispose()
+
+
+@pytest.mark.mariadb
+def test_a_file_in_home_moves_to_a_server(mariadb_url, tmp_path, call):
+    alone = {"DOUBAN_PIPELINE_HOME": str(tmp_path), "DOUBAN_PIPELINE_SYSTEMS": "feeds"}
+    call("setup", **alone)
+    file = open_engine(f"sqlite:///{tmp_path / 'feeds.sqlite'}")
+    fill(file, 1)
+    folder = tmp_path / "backups"
+    folder.mkdir()
+    for _ in range(2):
+        assert call("backup", str(folder), "--keep", "1", **alone).status == 0
+    [path] = folder.iterdir()
+    server = {**alone, url_setting("feeds"): mariadb_url}
+    # Tables that are not there are made, of the backup's version.
+    done = call("restore", str(path), "--no-dry-run", **server)
+    assert done.status == 0, done.said
+    engine = open_engine(mariadb_url)
+    assert content(engine) == content(file)
+    assert call("check", "--no-dagster", **server).status == 0
+    for opened in (engine, file):
+        opened.dispose()
+
+
+def test_nothing_is_restored_while_sources_are_leased_or_from_a_damaged_file(tmp_path, call):
+    given = {"DOUBAN_PIPELINE_HOME": str(tmp_path), "DOUBAN_PIPELINE_SYSTEMS": "feeds"}
+    call("setup", **given)
+    engine = open_engine(f"sqlite:///{tmp_path / 'feeds.sqlite'}")
+    fill(engine, 1)
+    path = tmp_path / "ours.jsonl.gz"
+    call("backup", str(path), **given)
+    with engine.begin() as connection:
+        connection.execute(sa.update(tables.stats).values(lease_token="run", lease_until=2**40))
+    refused = call("restore", str(path), "--replace", "--no-dry-run", **given)
+    assert (refused.status, "1 runs are under way" in refused.said) == (2, True)
+    path.write_bytes(path.read_bytes()[:-30])
+    before = content(engine)
+    damaged = call("restore", str(path), "--replace", "--no-dry-run", **given)
+    assert (damaged.status, "damaged or not whole" in damaged.said) == (2, True)
+    assert content(engine) == before
+    engine.dispose()
+
+
+@pytest.mark.mariadb
+def test_all_systems_are_saved_in_one_call_each_in_its_file(mariadb_url, tmp_path, call):
+    with build_library(mariadb_url, [video(1)]):
+        given = {"DOUBAN_PIPELINE_DATABASE_URL": mariadb_url, "DOUBAN_PIPELINE_HOME": str(tmp_path)}
+        given["DOUBAN_PIPELINE_SYSTEMS"] = "douban,feeds"
+        call("setup", "--system", "feeds", **given)
+        done = call("backup", str(tmp_path / "all.sql.gz"), **given)
+        assert done.status == 0, done.said
+        assert {path.name for path in tmp_path.glob("*.gz")} == {"all.sql.gz", "all-feeds.jsonl.gz"}
+        wrong = call("restore", str(tmp_path / "all-feeds.jsonl.gz"), **given)
+        assert "tables of feeds" in wrong.said

@@ -1,0 +1,198 @@
+"""Backups of the tables of any system of the registry, as rows: from any database, and into any.
+
+The form of a file: gzip; the header of `ops.backup`; a line of JSON a table (``["table", name, columns]``) and a row
+(the values); a last line without which it is not whole.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from alembic import command
+from sqlalchemy import Connection, Engine, Integer, MetaData, Table, delete, func, insert, inspect, select, text
+from sqlalchemy.schema import DropTable
+
+from douban_pipeline import __version__
+from douban_pipeline.core.database import reading
+from douban_pipeline.core.migrations import MigrationTree
+from douban_pipeline.ops.backup import BackupHeader, backup_stream, lines_of, verify_backup, whole_file
+from douban_pipeline.ops.client_programs import OperatingError
+from douban_pipeline.ops.systems.registry import Installed
+
+ENDING = "jsonl"
+_AT_ONCE = 500
+
+
+@dataclass(frozen=True, slots=True)
+class SystemRestore:
+    """A restore as it would be done now; ``refusals`` says why it would not."""
+
+    header: BackupHeader
+    version: str | None
+    rows: dict[str, int]
+    refusals: tuple[str, ...]
+
+
+def save_system(there: Installed, path: Path, now: datetime) -> tuple[BackupHeader, int]:
+    """Write a system's rows of one moment to ``path``, which is replaced only by a whole file; return how many too.
+
+    Raises:
+        OperatingError: There is nothing to save, or the file cannot be written.
+        DatabaseError: The tables are a newer release's.
+    """
+    version = there.tree.known(there.tree.current(there.engine))
+    if version is None:
+        raise OperatingError(f"the tables of {there.name} do not exist: there is nothing to save")
+    header = BackupHeader("", version, __version__, now, None, there.name)
+    count = 0
+    with _one_moment(there.engine) as connection, whole_file(path) as target, backup_stream(target, header) as packed:
+        for table in _present(connection, there.tree):
+            names = [column.name for column in table.columns]
+            packed.write(_line(["table", table.name, names]))
+            for row in connection.execution_options(yield_per=_AT_ONCE).execute(select(table)):
+                packed.write(_line([_packed(value) for value in row]))
+                count += 1
+    return header, count
+
+
+def plan_system_restore(there: Installed, path: Path, *, replace: bool) -> SystemRestore:
+    """Read a backup whole, look at the system's tables, and return what restoring would mean; nothing is changed.
+
+    Raises:
+        OperatingError: The file is no whole backup of ours.
+    """
+    header = verify_backup(path)
+    with reading(there.engine) as connection:
+        present = _present(connection, there.tree)
+        rows = {
+            table.name: int(connection.execute(select(func.count()).select_from(table)).scalar_one())
+            for table in present
+        }
+        leased = list(there.system.leased_by(connection)) if present else []
+    refusals = []
+    if header.version not in there.tree.versions:
+        refusals.append(f"the backup is of version {header.version}: install release {header.release} or a later one")
+    if leased:
+        refusals.append(f"{len(leased)} runs are under way: stop Dagster's daemon, wait until they have ended")
+    held = {name: count for name, count in rows.items() if count}
+    if held and not replace:
+        shown = ", ".join(f"{name} {count}" for name, count in sorted(held.items())[:3])
+        refusals.append(f"the tables hold rows ({shown} …): say --replace to put the backup in their place")
+    return SystemRestore(header, there.tree.current(there.engine), rows, tuple(refusals))
+
+
+def restore_system(
+    there: Installed, path: Path, now: datetime, *, replace: bool, keep_in: Path | None
+) -> SystemRestore:
+    """Put the backup in ``path`` in the place of a system's tables, rows in one transaction.
+
+    Tables of another version are made anew before, empty; if it is cut off there, it can be done again.
+
+    Args:
+        there: The system.
+        path: What `save_system` wrote.
+        now: The present moment.
+        replace: Whether rows may be replaced.
+        keep_in: File that gets a backup of the present rows, if there are any.
+
+    Raises:
+        OperatingError: It is refused, or the present rows cannot be kept.
+    """
+    plan = plan_system_restore(there, path, replace=replace)
+    if plan.refusals:
+        raise OperatingError("not restored: " + "; ".join(plan.refusals))
+    if keep_in is not None and any(plan.rows.values()):
+        keep_in.parent.mkdir(parents=True, exist_ok=True)
+        save_system(there, keep_in, now)
+    if plan.version != plan.header.version:
+        _make_anew(there, plan.header.version)
+    with there.engine.begin() as connection:
+        tables = {table.name: table for table in _present(connection, there.tree)}
+        for table in tables.values():
+            connection.execute(delete(table))
+        _read_back(connection, tables, path)
+        if connection.dialect.name == "postgresql":
+            for table in tables.values():
+                _count_on(connection, table)
+    return plan
+
+
+def _make_anew(there: Installed, version: str) -> None:
+    config = there.tree.config()
+    with there.engine.begin() as connection, there.tree.alone(connection):
+        for table in _present(connection, there.tree):
+            connection.execute(DropTable(table))
+        connection.execute(text(f"DROP TABLE IF EXISTS {there.tree.version_table}"))
+        config.attributes["connection"] = connection
+        command.upgrade(config, version)
+
+
+def _read_back(connection: Connection, tables: dict[str, Table], path: Path) -> None:
+    table: Table | None = None
+    names: list[str] = []
+    rows: list[dict[str, Any]] = []
+
+    def store() -> None:
+        if table is not None and rows:
+            connection.execute(insert(table), rows)
+        rows.clear()
+
+    for line in lines_of(path):
+        given = json.loads(line)
+        if given[:1] == ["table"]:
+            store()
+            table, names = tables[given[1]], given[2]
+        else:
+            rows.append(dict(zip(names, map(_unpacked, given), strict=True)))
+            if len(rows) == _AT_ONCE:
+                store()
+    store()
+
+
+def _count_on(connection: Connection, table: Table) -> None:
+    """Let the numbers of new rows begin behind those that were restored."""
+    for column in table.primary_key.columns:
+        if isinstance(column.type, Integer) and column.server_default is not None:
+            highest = select(func.max(column)).scalar_subquery()
+            sequence = func.pg_get_serial_sequence(table.name, column.name)
+            connection.execute(select(func.setval(sequence, func.coalesce(highest, 1))))
+
+
+def _one_moment(engine: Engine) -> Any:
+    level = {} if engine.dialect.name == "sqlite" else {"isolation_level": "REPEATABLE READ"}
+    return reading(engine.execution_options(**level))
+
+
+def _present(connection: Connection, tree: MigrationTree) -> list[Table]:
+    """Return those of a system's tables that exist, as they are in the database."""
+    names = set(inspect(connection).get_table_names())
+    ours = [table.name for table in tree.metadata.sorted_tables if table.name in names]
+    found = MetaData()
+    return [Table(name, found, autoload_with=connection) for name in ours]
+
+
+def _line(values: list[Any]) -> bytes:
+    return json.dumps(values, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+
+
+def _packed(value: Any) -> Any:
+    if isinstance(value, bytes | memoryview):
+        return {"bytes": base64.b64encode(bytes(value)).decode()}
+    if isinstance(value, datetime):
+        return {"moment": value.isoformat()}
+    return {"number": str(value)} if isinstance(value, Decimal) else value
+
+
+def _unpacked(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    [(kind, given)] = value.items()
+    if kind == "bytes":
+        return base64.b64decode(given)
+    return datetime.fromisoformat(given) if kind == "moment" else Decimal(given)
