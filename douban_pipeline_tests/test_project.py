@@ -32,6 +32,7 @@ from douban_pipeline.feeds.settings import FeedsSettings
 from douban_pipeline.ops.cli import app
 from douban_pipeline.ops.systems.registry import MODULES, system_named
 from douban_pipeline.serve.settings import ServeSettings
+from douban_pipeline.tmdb.settings import TmdbSettings
 from douban_pipeline_tests.conftest import NOT_QUICK, QUICK, SERVERS, TESTS, is_quick
 from douban_pipeline_tests.harness.fixtures.library import GivenSettings
 
@@ -156,9 +157,8 @@ def declared() -> list[Requirement]:
         for node in ast.parse(text_of("setup.py")).body
         if isinstance(node, ast.Assign) and isinstance(target := node.targets[0], ast.Name)
     }
-    return [
-        Requirement(line) for line in (*lists["RUNTIME"], *lists["CELERY"], *lists["SERVICE"], *lists["DEVELOPMENT"])
-    ]
+    names = ("RUNTIME", "CELERY", "SERVICE", "TMDB", "TMDB_EMBEDDED", "DEVELOPMENT")
+    return [Requirement(line) for name in names for line in lists[name]]
 
 
 def pins() -> dict[str, str]:
@@ -337,9 +337,9 @@ def test_the_settings_table_is_complete_and_true(path: str):
 def documented_settings() -> list[tuple[str, Any]]:
     """The settings of all systems by variable, each where it belongs."""
     found = {variable(name): field for name, field in Settings.model_fields.items()}
-    for system in map(system_named, MODULES):  # some settings are Douban's and theirs alike
-        for name, field in system.settings.model_fields.items():
-            found.setdefault(system.settings.variable(name), field)
+    for settings in (*(system_named(name).settings for name in MODULES), TmdbSettings):
+        for name, field in settings.model_fields.items():  # some are Douban's and theirs alike
+            found.setdefault(settings.variable(name), field)
     found |= {ServeSettings.variable(name): field for name, field in ServeSettings.model_fields.items()}
     return list(found.items())
 

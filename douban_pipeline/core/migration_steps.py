@@ -31,15 +31,20 @@ class Shape:
 
     @classmethod
     def read(
-        cls, connection: sa.Connection, owns: Callable[[str], bool], *, without: frozenset[str] = frozenset()
+        cls,
+        connection: sa.Connection,
+        owns: Callable[[str], bool],
+        *,
+        without: frozenset[str] = frozenset(),
+        schema: str | None = None,
     ) -> Shape:
         """Return the shape of the tables whose names one ``owns``, as they are; those ``without`` count as gone."""
         found = sa.inspect(connection)
         shape = cls()
-        for table in {*found.get_table_names()} - without:
+        for table in {*found.get_table_names(schema)} - without:
             if owns(table):
-                shape.columns[table] = {column["name"] for column in found.get_columns(table)}
-                shape.indexes[table] = {str(index["name"]) for index in found.get_indexes(table)}
+                shape.columns[table] = {column["name"] for column in found.get_columns(table, schema)}
+                shape.indexes[table] = {str(index["name"]) for index in found.get_indexes(table, schema)}
         return shape
 
 

@@ -15,7 +15,7 @@ from alembic.config import Config
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Engine, MetaData, Table, column, func, inspect, select, text
 from sqlalchemy import table as sql_table
-from sqlalchemy.schema import DropTable
+from sqlalchemy.schema import CreateSchema, DropTable
 
 from douban_pipeline.core.database import LOCK_WAIT_SECONDS, DatabaseError, reading
 from douban_pipeline.core.migration_steps import Shape
@@ -41,6 +41,7 @@ class MigrationTree:
         owns: Whether a table of that name is one of the system's.
         misplaced: What to do where tables of its names hold rows, but no version is noted.
         attributes: What migrations read from Alembic's config.
+        schema: The PostgreSQL schema that holds the tables and the version; None means the connection's own.
     """
 
     folder: Path
@@ -49,6 +50,7 @@ class MigrationTree:
     owns: Callable[[str], bool]
     misplaced: str
     attributes: tuple[tuple[str, Any], ...] = ()
+    schema: str | None = None
 
     def config(self) -> Config:
         """Return Alembic's configuration."""
@@ -69,6 +71,8 @@ class MigrationTree:
         """
         config = self.config()
         with engine.begin() as connection, self.alone(connection):
+            if self._lacks_schema(connection):
+                connection.execute(CreateSchema(str(self.schema)))
             before = self.known(self._current(connection))
             if before is None:
                 for table in self._interrupted_start(connection):
@@ -88,9 +92,11 @@ class MigrationTree:
         with reading(engine) as connection:
             before = self.known(self._current(connection))
             leftovers = self._interrupted_start(connection) if before is None else []
+            if self._lacks_schema(connection):
+                statements.write(f"{CreateSchema(str(self.schema)).compile(dialect=connection.dialect)};\n\n")
             config.attributes["dialect"] = connection.dialect.name
             gone = frozenset(table.name for table in leftovers)
-            config.attributes["shape"] = Shape.read(connection, self.owns, without=gone)
+            config.attributes["shape"] = Shape.read(connection, self.owns, without=gone, schema=self.schema)
             for table in leftovers:
                 statements.write(f"{DropTable(table).compile(dialect=connection.dialect)};\n\n".lstrip())
         command.upgrade(config, f"{before or 'base'}:head", sql=True)
@@ -154,8 +160,8 @@ class MigrationTree:
 
     def _interrupted_start(self, connection: Connection) -> list[Table]:
         """Return the empty tables that a first upgrade left when it was killed; MySQL cannot roll back DDL."""
-        present = set(inspect(connection).get_table_names())
-        leftovers = [table for table in self.metadata.sorted_tables if table.name in present]
+        present = set(inspect(connection).get_table_names(self.schema))
+        leftovers = [table for table in reversed(self.metadata.sorted_tables) if table.name in present]
         for table in leftovers:
             if connection.execute(select(func.count()).select_from(table)).scalar_one():
                 raise DatabaseError(
@@ -163,10 +169,15 @@ class MigrationTree:
                 )
         return leftovers
 
+    def _lacks_schema(self, connection: Connection) -> bool:
+        # Not left to IF NOT EXISTS, which asks for the right to create one even where it is there.
+        return self.schema is not None and not inspect(connection).has_schema(self.schema)
+
     def _current(self, connection: Connection) -> str | None:
-        if not inspect(connection).has_table(self.version_table):
+        if not inspect(connection).has_table(self.version_table, self.schema):
             return None
-        return connection.execute(select(column("version_num")).select_from(sql_table(self.version_table))).scalar()
+        version = sql_table(self.version_table, schema=self.schema)
+        return connection.execute(select(column("version_num")).select_from(version)).scalar()
 
 
 def run_migrations() -> None:
@@ -178,12 +189,13 @@ def run_migrations() -> None:
         target = {"dialect_name": attributes["dialect"], "literal_binds": True}
         target["dialect_opts"] = {"paramstyle": "named"}  # another one would double each %
     else:
-        attributes["shape"] = Shape.read(attributes["connection"], tree.owns)
+        attributes["shape"] = Shape.read(attributes["connection"], tree.owns, schema=tree.schema)
         target = {"connection": attributes["connection"]}
     context.configure(
         **target,
         target_metadata=tree.metadata,
         version_table=tree.version_table,
+        version_table_schema=tree.schema,
         include_name=lambda name, kind, parents: kind != "table" or tree.owns(name or ""),
         compare_type=True,
     )

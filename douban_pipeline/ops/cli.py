@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from douban_pipeline import __version__
+from douban_pipeline.ops.tmdb_cli import tmdb
 
 app = typer.Typer(
     help="Keeps the metadata of a maccms10 library true to Douban. Its work runs in Dagster.",
@@ -313,6 +314,11 @@ def serve(
     serving.serve(host, port)
 
 
+# --- TMDB: its options stand in a module of their own -----------------------------------------------------------------
+
+app.add_typer(tmdb, name="tmdb")
+
+
 # --- measuring --------------------------------------------------------------------------------------------------------
 
 
@@ -410,7 +416,11 @@ def _line_for(error: Exception) -> str | None:
     if _is_a(error, ("dagster", "DagsterError")):
         short = escape(" ".join(str(error).split())[:400])
         return f"[red]error:[/red] Dagster's instance in DAGSTER_HOME cannot be opened: {short}"
-    if _is_a(error, ("sqlalchemy.exc", "SQLAlchemyError")):
+    if isinstance(error, ModuleNotFoundError) and error.name in ("psycopg", "psycopg_pool", "neo4j"):
+        return "[red]error:[/red] the TMDB system is not installed: pip install 'douban_pipeline\\[tmdb]'"
+    if _is_a(error, ("neo4j.exceptions", "Neo4jError"), ("neo4j.exceptions", "DriverError")):
+        return f"[red]graph error:[/red] {escape(str(error))}"
+    if _is_a(error, ("sqlalchemy.exc", "SQLAlchemyError"), ("psycopg", "Error"), ("psycopg_pool", "PoolTimeout")):
         return f"[red]database error:[/red] {escape(str(error))}"
     return None
 

@@ -1,0 +1,193 @@
+"""The commands ``tmdb …``: setting up, loading recorded answers, syncing the graph, asking it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import timedelta
+from pathlib import Path
+from uuid import UUID
+
+from rich.table import Table
+
+from douban_pipeline.core.clock import SystemClock
+from douban_pipeline.core.errors import ProblemsError
+from douban_pipeline.ops.console import console, plain
+from douban_pipeline.ops.results import CheckResult, print_results
+from douban_pipeline.tmdb.graph import questions
+from douban_pipeline.tmdb.loading import UNREADABLE, Loaded, LoadReport, load
+from douban_pipeline.tmdb.services import open_graph, open_store
+from douban_pipeline.tmdb.settings import load_settings
+from douban_pipeline.tmdb.store import outbox
+from douban_pipeline.tmdb.store.migrations import TREE
+from douban_pipeline.tmdb.syncing import GraphUnavailableError, SyncReport, drain, rebuild_graph
+from douban_pipeline.tmdb.troubleshooting import check_graph, check_store
+
+
+def set_up(*, dry_run: bool, graph: bool) -> None:
+    """Create or upgrade the schema and the graph's constraints, or print the SQL."""
+    settings = load_settings()
+    with open_store(settings) as store:
+        if dry_run:
+            engine = store.engine()
+            plan = TREE.plan(engine)
+            engine.dispose()
+            plain(plan.sql if plan.before != plan.after else f"-- nothing to do: at version {plan.after}")
+            return
+        before, after = store.upgrade()
+        shown = store.url.render_as_string(hide_password=True)
+    console.print(f"schema tmdb in {shown}: version {before or 'none'} → {after}", highlight=False, soft_wrap=True)
+    if graph:
+        with open_graph(settings) as target:
+            target.set_up()
+            console.print(f"graph at {target.uri}: constraints and indexes are there", highlight=False, soft_wrap=True)
+
+
+def check(*, graph: bool, as_json: bool) -> bool:
+    """Print what is well and what is not; return whether nothing fails."""
+    settings = load_settings()
+    with open_store(settings) as store:
+        found = list(check_store(store, settings, SystemClock()))
+    if graph:
+        with open_graph(settings) as target:
+            found += check_graph(target)
+    results = [CheckResult(each.name, each.state, each.message, each.remedy) for each in found]
+    if as_json:
+        plain(json.dumps([result.to_json() for result in results], ensure_ascii=False, indent=1))
+    else:
+        print_results(results)
+    return all(result.state != "fail" for result in results)
+
+
+def load_files(files: Sequence[Path], *, as_json: bool) -> bool:
+    """Load files and print what became of each answer; return whether every line could be read."""
+    report = LoadReport()
+    with open_store(load_settings()) as store:
+        store.ready()
+        for loaded in load(store, files, SystemClock()):
+            report.lines.append(loaded)
+            if not as_json:
+                plain(_line(loaded))
+    if as_json:
+        lines = [loaded.to_json() for loaded in report.lines]
+        entities = [line for line in lines if line["change"] or line["entity_type"]]
+        others = [line for line in lines if not line["change"] and not line["entity_type"]]
+        shown = {"entities": entities, "others": others, "summary": report.summary}
+        plain(json.dumps(shown, ensure_ascii=False, indent=1))
+    else:
+        console.print(", ".join(f"{count} {what}" for what, count in report.summary.items()) or "nothing to load")
+    return report.unreadable == 0
+
+
+def _line(loaded: Loaded) -> str:
+    what = str(loaded.entity) if loaded.entity else loaded.request or loaded.place
+    outcome = loaded.change.value if loaded.change else loaded.meaning
+    note = f"  ({loaded.place}: {loaded.note})" if loaded.meaning == UNREADABLE else f"  ({loaded.note})"
+    return f"{what}: {outcome}{note if loaded.note else ''}"
+
+
+def sync(*, seconds: float | None) -> bool:
+    """Bring what changed into the graph; return whether all of it could be written."""
+    settings = load_settings()
+    with open_store(settings) as store, open_graph(settings) as target:
+        store.ready()
+        target.set_up()
+        try:
+            report = drain(
+                store,
+                target,
+                batch=settings.graph_batch,
+                lease_seconds=settings.outbox_lease_seconds,
+                attempts=settings.outbox_attempts,
+                seconds=seconds,
+            )
+        except GraphUnavailableError as error:
+            raise ProblemsError([f"{error}; nothing is lost, run it again later"]) from error
+        left = store.run(outbox.counts)
+    _print_sync(report)
+    console.print(f"{left.waiting} still queued, {left.dead} put aside")
+    return not report.failed
+
+
+def _print_sync(report: SyncReport) -> None:
+    written = report.written
+    console.print(
+        f"{report.done} entities written: {written.merged} edges new or changed, {written.deleted} deleted, "
+        f"{written.nodes_deleted} nodes without edges deleted"
+    )
+    for key, reason in report.failed.items():
+        plain(f"  {key} could not be written: {reason}")
+
+
+def rebuild(*, dry_run: bool) -> None:
+    """Build the graph anew, or say from how much."""
+    settings = load_settings()
+    with open_store(settings) as store:
+        store.ready()
+        total = sum(found.full for found in store.row_counts().values())
+        if dry_run:
+            console.print(f"would empty the graph and build it from {total} answers; --no-dry-run does it")
+            return
+        with open_graph(settings) as target:
+            done = rebuild_graph(store, target, batch=settings.graph_batch)
+            counts = {name: count for name, count in target.counts().items() if count}
+    console.print(f"built from {done} answers: " + ", ".join(f"{name} {count}" for name, count in counts.items()))
+
+
+def requeue() -> None:
+    """Queue again what was put aside."""
+    with open_store(load_settings()) as store:
+        done = store.ready().run(outbox.requeue_dead)
+    console.print(f"{done} queued again; `douban-pipeline tmdb sync` writes them")
+
+
+def prune(*, dry_run: bool) -> None:
+    """Delete what is kept no longer, or say until when."""
+    settings, now = load_settings(), SystemClock().now()
+    requests, done, raw = (
+        now - timedelta(days=days) for days in (settings.request_days, settings.outbox_days, settings.raw_days)
+    )
+    if dry_run:
+        console.print(
+            f"would delete questions from before {requests:%F}, rows of the outbox done before {done:%F}, "
+            f"and make stubs of answers fetched before {raw:%F}; --no-dry-run does it"
+        )
+        return
+    with open_store(settings) as store:
+        store.ready()
+        console.print(
+            f"{store.delete_requests(requests)} questions and {store.prune_outbox(done)} rows of the outbox deleted, "
+            f"{store.drop_raw(raw)} answers became stubs"
+        )
+
+
+def forget(*, user: str, conversation: UUID | None) -> None:
+    """Delete the questions of a user or a conversation."""
+    if bool(user) == (conversation is not None):
+        raise ProblemsError(["say either --user or --conversation"])
+    with open_store(load_settings()) as store:
+        store.ready()
+        done = store.delete_user(user) if user else store.delete_conversation(conversation or UUID(int=0))
+    console.print(f"{done} questions deleted")
+
+
+def ask(question: str, names: tuple[str, ...], *, most: int, as_json: bool) -> None:
+    """Ask the graph one of the questions, and print the answer."""
+    found = questions.QUESTIONS.get(question)
+    if found is None:
+        raise ProblemsError([f"no question {question!r}; there are {', '.join(questions.QUESTIONS)}"])
+    with open_graph(load_settings()) as target:
+        try:
+            rows = questions.ask(target, found, names, most)
+        except ValueError as error:
+            raise ProblemsError([str(error)]) from error
+    if as_json:
+        plain(json.dumps(rows, ensure_ascii=False, indent=1))
+        return
+    if not rows:
+        console.print("no answer: the graph does not know that, or `douban-pipeline tmdb sync` has not run")
+        return
+    table = Table(*rows[0], title=found.asks.format(**dict(zip(found.names, names, strict=True))), title_justify="left")
+    for row in rows:
+        table.add_row(*(" — ".join(map(str, each)) if isinstance(each, list) else str(each) for each in row.values()))
+    console.print(table)

@@ -1,0 +1,234 @@
+"""What an answer of TMDB means for the store, from its request. Pure.
+
+A request is a path with a query, an answer a status with a body. Paths may begin with the version, a host or neither.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+from douban_pipeline.tmdb.cleaning import id_of, items_of
+from douban_pipeline.tmdb.types import EntityKey, EntityType, PayloadError
+
+API_LANGUAGE = "en-US"
+"""The language of answers to requests that name none."""
+NOT_FOUND = 34
+"""TMDB's status code for what does not exist, or no longer."""
+
+_TYPES = {entity.value: entity for entity in EntityType}
+_IMDB = re.compile(r"(tt|nm)\d+")
+_LISTS = {
+    EntityType.MOVIE: ("popular", "top_rated", "upcoming", "now_playing"),
+    EntityType.TV: ("popular", "top_rated", "airing_today", "on_the_air"),
+    EntityType.PERSON: ("popular",),
+}
+_PARTS = ("credits", "aggregate_credits", "combined_credits", "movie_credits", "tv_credits")
+_RESULTS = {
+    "results": None,
+    "movie_results": EntityType.MOVIE,
+    "tv_results": EntityType.TV,
+    "person_results": EntityType.PERSON,
+}
+
+
+class Meaning(StrEnum):
+    """What is to be done with an answer."""
+
+    ENTITY = "entity"
+    """About one entity: stored, in full where its credits are in it."""
+    GONE = "gone"
+    """The entity does not exist, or no longer."""
+    MENTIONS = "mentions"
+    """Names entities: stubs of those that are not known."""
+    TRANSLATIONS = "translations"
+    """An entity in other languages."""
+    GENRES = "genres"
+    """Names of genres."""
+    UNUSED = "unused"
+    """Known, but nothing of it is stored: pictures, keywords, configuration, lists of changed ids."""
+    UNKNOWN = "unknown"
+    """No request that this release knows."""
+    FAILED = "failed"
+    """No answer to what was asked; nothing follows from it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What was asked: the path without version, and its query."""
+
+    path: str
+    query: Mapping[str, str]
+
+    @property
+    def language(self) -> str:
+        """The language of the answer."""
+        return language_of(self.query.get("language")) or API_LANGUAGE
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """An entity that an answer names, as the item that names it."""
+
+    type: EntityType
+    item: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What one answer says.
+
+    Attributes:
+        meaning: What is to be done with it.
+        entity: What type of entity it is about, of the first four meanings.
+        tmdb_id: Which one; None where the path names it by another id or the answer names many.
+        mentions: Entities that it names.
+        why: What to tell people where nothing is stored.
+    """
+
+    meaning: Meaning
+    entity: EntityType | None = None
+    tmdb_id: int | None = None
+    mentions: Sequence[Mention] = ()
+    why: str = ""
+
+    @property
+    def key(self) -> EntityKey | None:
+        """The entity that the path names."""
+        return EntityKey(self.entity, self.tmdb_id) if self.entity and self.tmdb_id else None
+
+
+def language_of(value: object) -> str | None:
+    """Return a language as ``xx`` or ``xx-YY``; None for anything else."""
+    match = re.fullmatch(r"\s*([A-Za-z]{2})(?:[-_]([A-Za-z]{2}))?\s*", value) if isinstance(value, str) else None
+    if match is None:
+        return None
+    return match[1].lower() + (f"-{match[2].upper()}" if match[2] else "")
+
+
+def request_of(path: str, query: object = None) -> Request:
+    """Return a request from how it was noted: with or without host and version, its query apart or in the path."""
+    parts = urlsplit(path)
+    pairs: dict[str, str] = dict(parse_qsl(parts.query))
+    if isinstance(query, str):
+        pairs |= dict(parse_qsl(query.lstrip("?")))
+    elif isinstance(query, Mapping):
+        for name, value in query.items():
+            pairs[str(name)] = str(value[0] if isinstance(value, list) and value else value)
+    plain = re.sub(r"^/?\d+(?=/)", "", parts.path if parts.netloc or path.startswith("/") else f"/{parts.path}")
+    return Request("/" + plain.strip("/"), pairs)
+
+
+def read_answer(request: Request, status: int, body: object) -> Reading:
+    """Return what an answer means."""
+    words = request.path.strip("/").split("/")
+    entity = _TYPES.get(words[0])
+    tmdb_id = id_of(int(words[1])) if len(words) > 1 and re.fullmatch(r"\d{1,10}", words[1]) else None
+    names_one = entity is not None and len(words) > 1 and (tmdb_id is not None or bool(_IMDB.fullmatch(words[1])))
+    if not 200 <= status < 300 or _is_error(body):
+        return _failure(status, body, entity if names_one and len(words) == 2 else None, tmdb_id)
+    if entity is not None and len(words) == 2 and (names_one or words[1] == "latest"):
+        return _about_one(entity, tmdb_id, body)
+    if names_one and len(words) == 3:
+        assert entity is not None
+        return _part(entity, tmdb_id, words[2], body)
+    if words[0] == "genre" and words[2:] == ["list"]:
+        return Reading(Meaning.GENRES)
+    listed = words[1] if words[0] in ("search", "discover", "trending") and len(words) > 1 else ""
+    if entity is not None and words[1:] and words[1] in _LISTS[entity]:
+        listed = entity.value
+    if listed in ("collection", "keyword", "company"):
+        return Reading(Meaning.UNUSED, why=f"no table of {listed}s")
+    if listed or words[0] == "find":
+        kind = _TYPES.get(listed)
+        return Reading(Meaning.MENTIONS, kind, None, tuple(_mentions(body, kind)))
+    if words[-1] == "changes":
+        return Reading(Meaning.UNUSED, why="which entities changed, not how")
+    if words[0] == "configuration" or words[:2] in (["tv", "episode"], ["tv", "episode_group"]) or "season" in words:
+        return Reading(Meaning.UNUSED, why=f"nothing of {'/'.join(words[:2])} is stored")
+    return Reading(Meaning.UNKNOWN, why=f"no request that is known: {request.path[:80]}")
+
+
+def _is_error(body: object) -> bool:
+    return isinstance(body, Mapping) and body.get("success") is False
+
+
+def _failure(status: int, body: object, entity: EntityType | None, tmdb_id: int | None) -> Reading:
+    code = body.get("status_code") if isinstance(body, Mapping) else None
+    if code == NOT_FOUND and status in (200, 404):
+        if entity is not None:
+            return Reading(Meaning.GONE, entity, tmdb_id, why="TMDB does not have it")
+        return Reading(Meaning.FAILED, why="TMDB does not have what was asked for (34)")
+    said = {7: "the key is not valid", 25: "too many requests", 27: "too many things to append"}.get(code or 0, "")
+    return Reading(Meaning.FAILED, why=f"an error, HTTP {status}" + (f": {said} ({code})" if said else ""))
+
+
+def _about_one(entity: EntityType, tmdb_id: int | None, body: object) -> Reading:
+    found = id_of(body.get("id")) if isinstance(body, Mapping) else None
+    if found is None or (tmdb_id is not None and found != tmdb_id):
+        return Reading(Meaning.FAILED, why=f"not about the {entity.value} that was asked for")
+    return Reading(Meaning.ENTITY, entity, found)
+
+
+def _part(entity: EntityType, tmdb_id: int | None, part: str, body: object) -> Reading:
+    if part in _PARTS:
+        kinds = {"movie_credits": EntityType.MOVIE, "tv_credits": EntityType.TV}
+        kind = None if entity is EntityType.PERSON else EntityType.PERSON
+        people = [Mention(each, item) for each, item in _credited(body, kinds.get(part, kind))]
+        return Reading(Meaning.MENTIONS, entity, tmdb_id, tuple(people))
+    if part == "translations":
+        found = id_of(body.get("id")) if isinstance(body, Mapping) else None
+        if found is None:
+            return Reading(Meaning.FAILED, why="translations without an id")
+        return Reading(Meaning.TRANSLATIONS, entity, found)
+    if part in ("similar", "recommendations"):
+        return Reading(Meaning.MENTIONS, entity, tmdb_id, tuple(_mentions(body, entity)))
+    if part == "tagged_images":
+        media = [item["media"] for item in items_of(body, "results") if isinstance(item.get("media"), dict)]
+        return Reading(Meaning.MENTIONS, entity, tmdb_id, tuple(_each(media, None)))
+    return Reading(Meaning.UNUSED, entity, tmdb_id, why=f"nothing of {entity.value}/…/{part} is stored")
+
+
+def _credited(body: object, kind: EntityType | None) -> Iterator[tuple[EntityType, Mapping[str, Any]]]:
+    for name in ("cast", "crew"):
+        for mention in _each(items_of(body, name), kind):
+            yield mention.type, mention.item
+
+
+def _mentions(body: object, kind: EntityType | None) -> Iterator[Mention]:
+    for name, type_ in _RESULTS.items():
+        yield from _each(items_of(body, name), type_ or kind)
+
+
+def _each(items: Sequence[Mapping[str, Any]], kind: EntityType | None) -> Iterator[Mention]:
+    for item in items:
+        media = item.get("media_type")
+        type_ = kind or (_TYPES.get(media) if isinstance(media, str) else None)
+        if type_ is None or id_of(item.get("id")) is None:
+            continue
+        yield Mention(type_, item)
+        if type_ is EntityType.PERSON:
+            yield from _each(items_of(item, "known_for"), None)
+
+
+def without_appended(request: Request, body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an answer without what the request had appended to it: pictures, say, which others did not ask for."""
+    appended = {name.strip() for name in request.query.get("append_to_response", "").split(",")}
+    return {name: value for name, value in body.items() if name not in appended}
+
+
+def payload_of(payload: Mapping[str, Any]) -> tuple[EntityType, Mapping[str, Any], str | None]:
+    """Return type, answer and language of a payload ``{"type": …, "data": …}`` of the enrichment service.
+
+    Raises:
+        PayloadError: It is none.
+    """
+    kind, data = payload.get("type") or payload.get("media_type"), payload.get("data")
+    entity = _TYPES.get(kind) if isinstance(kind, str) else None
+    if entity is None or not isinstance(data, Mapping):
+        raise PayloadError(f"a payload of type {str(kind)[:40]!r} with {type(data).__name__} as its data")
+    return entity, data, language_of(payload.get("language"))

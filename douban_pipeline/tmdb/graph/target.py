@@ -1,0 +1,331 @@
+"""The graph database: writes batches of entities, each in one transaction. For Neo4j and what speaks Bolt like it.
+
+Of a batch only the difference to what the graph holds is written: edges are read first, those that are stale deleted,
+those that are new or different merged by ``credit_id``. There is one writer at a time: `PostgresTmdbStore.graph_lock`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, LiteralString, Self
+
+from neo4j import GraphDatabase, ManagedTransaction
+from neo4j.exceptions import ConstraintError
+
+from douban_pipeline.tmdb.graph.values import check_edge, check_node
+from douban_pipeline.tmdb.types import CREDITS, Edge, EdgeKey, Label, NodeKey, Property, Relation
+
+ATTEMPTS = 4
+"""How often a batch is written that meets another writer; ArcadeDB calls that a constraint that is broken."""
+ROWS = 2000
+"""Rows that one statement takes."""
+_TITLES = (Label.MOVIE, Label.TV)
+_ALL = {
+    Label.MOVIE: ("title", "original_title", "original_language", "release_date", "overview"),
+    Label.TV: ("name", "original_name", "original_language", "first_air_date", "overview"),
+    Label.PERSON: ("name", "known_for_department"),
+    Label.GENRE: ("name",),
+}
+"""Properties of the graph; what a node does not have is removed from it."""
+_CREDITS = "|".join(relation.value for relation in CREDITS)
+_RETURNED = (
+    "RETURN labels(s) AS s_labels, s.tmdb_id AS s_id, labels(t) AS t_labels, t.tmdb_id AS t_id, "
+    "t.data_state AS state, type(e) AS type, properties(e) AS p"
+)
+"""What is read of an edge between a title ``t`` and a person or genre ``s``."""
+
+
+@dataclass(frozen=True, slots=True)
+class GraphBatch:
+    """What the graph has to hold of some entities.
+
+    Attributes:
+        owners: The entities, with all edges that they claim. A title's claims are all edges there are at it. A person's
+            are those to titles that are not full: of the others the titles know better.
+        full: Nodes that are full, with their properties.
+        stubs: Nodes that are not: other ends of edges, and entities that are gone. They go when no edge is left.
+        known: Other ends that are full; they are told of by themselves.
+    """
+
+    owners: Mapping[NodeKey, Sequence[Edge]] = field(default_factory=dict)
+    full: Mapping[NodeKey, Mapping[str, Property]] = field(default_factory=dict)
+    stubs: Mapping[NodeKey, Mapping[str, Property]] = field(default_factory=dict)
+    known: frozenset[NodeKey] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What a batch changed: edges merged, edges deleted, nodes deleted for want of edges."""
+
+    merged: int = 0
+    deleted: int = 0
+    nodes_deleted: int = 0
+
+    def __add__(self, other: Written) -> Written:
+        """Add up two batches."""
+        return Written(
+            self.merged + other.merged, self.deleted + other.deleted, self.nodes_deleted + other.nodes_deleted
+        )
+
+
+class GraphTarget:
+    """A database behind a Bolt address. Close it, or use it in a ``with``.
+
+    Args:
+        uri: ``bolt://…`` or ``neo4j://…``.
+        user: Account.
+        password: Its password.
+        database: Name of the database there.
+    """
+
+    def __init__(self, uri: str, user: str, password: str, database: str) -> None:
+        self.uri = uri
+        self.database = database
+        self._driver = GraphDatabase.driver(
+            uri, auth=(user, password) if user else None, connection_timeout=10, max_transaction_retry_time=15
+        )
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._driver.close()
+
+    def __enter__(self) -> Self:
+        """Return self."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the connections."""
+        self.close()
+
+    def ask(self, cypher: str, **parameters: Any) -> list[dict[str, Any]]:
+        """Return the rows that a reading statement gives.
+
+        Raises:
+            neo4j.exceptions.Neo4jError: The database refuses the statement.
+            neo4j.exceptions.DriverError: It does not answer.
+        """
+        with self._driver.session(database=self.database, default_access_mode="READ") as session:
+            return session.execute_read(lambda tx: tx.run(_literal(cypher), **parameters).data())
+
+    def server(self) -> str:
+        """Return what the server calls itself.
+
+        Raises:
+            neo4j.exceptions.DriverError: It does not answer.
+        """
+        return str(self._driver.get_server_info().agent)
+
+    def set_up(self) -> None:
+        """Create the constraints and indexes that are missing: keys of nodes, credits of edges, names."""
+        statements = [
+            f"CREATE CONSTRAINT {label.value.lower()}_tmdb_id IF NOT EXISTS "
+            f"FOR (n:{label.value}) REQUIRE n.tmdb_id IS UNIQUE"
+            for label in Label
+        ]
+        statements += [
+            f"CREATE CONSTRAINT {relation.value.lower()}_credit_id IF NOT EXISTS "
+            f"FOR ()-[e:{relation.value}]-() REQUIRE e.credit_id IS UNIQUE"
+            for relation in CREDITS
+        ]
+        for label, name in ((Label.PERSON, "name"), (Label.MOVIE, "title"), (Label.TV, "name")):
+            statements.append(
+                f"CREATE INDEX {label.value.lower()}_{name} IF NOT EXISTS FOR (n:{label.value}) ON (n.{name})"
+            )
+        with self._driver.session(database=self.database) as session:
+            for statement in statements:
+                session.run(_literal(statement)).consume()
+
+    def apply(self, batch: GraphBatch) -> Written:
+        """Write a batch in one transaction; writing it again changes nothing.
+
+        Raises:
+            GraphValueError: It holds what cannot be sent; nothing was written.
+            neo4j.exceptions.Neo4jError: The database refuses it; nothing was written.
+            neo4j.exceptions.DriverError: It does not answer; perhaps nothing was written.
+        """
+        for key, properties in (*batch.full.items(), *batch.stubs.items()):
+            check_node(key, properties)
+        for edges in batch.owners.values():
+            for edge in edges:
+                check_edge(edge)
+        for attempt in range(1, ATTEMPTS + 1):
+            try:
+                with self._driver.session(database=self.database) as session:
+                    return session.execute_write(_write, batch)
+            except ConstraintError:
+                if attempt == ATTEMPTS:
+                    raise
+        raise AssertionError("the last attempt returns or raises")
+
+    def clear(self) -> None:
+        """Delete all nodes and edges of ours, in several transactions."""
+        with self._driver.session(database=self.database) as session:
+            for label in Label:
+                cypher = f"MATCH (n:{label.value}) WITH n LIMIT {ROWS} DETACH DELETE n RETURN count(*) AS done"
+                while session.execute_write(_single, cypher):
+                    pass
+
+    def counts(self) -> dict[str, int]:
+        """Return how many nodes there are of each label, and edges of each type."""
+        found = {}
+        for label in Label:
+            found[label.value] = self.ask(f"MATCH (n:{label.value}) RETURN count(n) AS n")[0]["n"]
+        for relation in Relation:
+            found[relation.value] = self.ask(f"MATCH ()-[e:{relation.value}]->() RETURN count(e) AS n")[0]["n"]
+        return found
+
+    def dump(self) -> tuple[dict[NodeKey, dict[str, Any]], dict[EdgeKey, dict[str, Any]]]:
+        """Return all nodes and edges with their properties: for comparing small graphs."""
+        nodes: dict[NodeKey, dict[str, Any]] = {}
+        edges: dict[EdgeKey, dict[str, Any]] = {}
+        for label in Label:
+            for row in self.ask(f"MATCH (n:{label.value}) RETURN n.tmdb_id AS id, properties(n) AS p"):
+                nodes[NodeKey(label, row["id"])] = row["p"]
+        for pattern in (f"(s:Person)-[e:{_CREDITS}]->(t)", "(t)-[e:BELONGS_TO_GENRE]->(s:Genre)"):
+            for key, properties, _ in _edges(self.ask(f"MATCH {pattern} {_RETURNED}")):
+                edges[key] = properties
+        return nodes, edges
+
+
+def _write(tx: ManagedTransaction, batch: GraphBatch) -> Written:
+    wanted = {edge.key: edge for edges in batch.owners.values() for edge in edges}
+    current = _current(tx, batch.owners)
+    stale = [key for key in current if key not in wanted]
+    new = [edge for key, edge in wanted.items() if current.get(key) != _held(edge.properties)]
+    _delete_edges(tx, stale)
+    _merge_nodes(tx, batch)
+    _merge_edges(tx, new)
+    ends = {end for key in stale for end in (key.start, key.end)} | set(batch.stubs)
+    return Written(len(new), len(stale), _delete_orphans(tx, ends - set(batch.full)))
+
+
+def _current(tx: ManagedTransaction, owners: Iterable[NodeKey]) -> dict[EdgeKey, dict[str, Any]]:
+    """Return the edges that the owners may claim, as they are."""
+    found: dict[EdgeKey, dict[str, Any]] = {}
+    ids: dict[Label, list[int]] = defaultdict(list)
+    for owner in owners:
+        ids[owner.label].append(owner.tmdb_id)
+    for label in _TITLES:
+        if ids[label]:
+            for pattern in (
+                f"(t:{label.value} {{tmdb_id: id}})<-[e:{_CREDITS}]-(s:Person)",
+                f"(t:{label.value} {{tmdb_id: id}})-[e:BELONGS_TO_GENRE]->(s:Genre)",
+            ):
+                rows = tx.run(_literal(f"UNWIND $ids AS id MATCH {pattern} {_RETURNED}"), ids=sorted(ids[label])).data()
+                found |= {key: properties for key, properties, _ in _edges(rows)}
+    if ids[Label.PERSON]:
+        cypher = f"UNWIND $ids AS id MATCH (s:Person {{tmdb_id: id}})-[e:{_CREDITS}]->(t) {_RETURNED}"
+        rows = tx.run(_literal(cypher), ids=sorted(ids[Label.PERSON])).data()
+        found |= {key: properties for key, properties, state in _edges(rows) if state != "full"}
+    return found
+
+
+def _edges(rows: Iterable[Mapping[str, Any]]) -> Iterator[tuple[EdgeKey, dict[str, Any], str | None]]:
+    """Yield edges from rows whose ``t`` is the title and ``s`` the person or genre, with the title's state."""
+    for row in rows:
+        relation, properties = Relation(row["type"]), dict(row["p"])
+        credit_id = properties.pop("credit_id", "")
+        s, t = (NodeKey(_label(row[f"{end}_labels"]), row[f"{end}_id"]) for end in "st")
+        start, end = (t, s) if relation is Relation.BELONGS_TO_GENRE else (s, t)
+        yield EdgeKey(relation, start, end, credit_id), properties, row["state"]
+
+
+def _label(labels: Sequence[str]) -> Label:
+    return next(Label(label) for label in labels if label in {each.value for each in Label})
+
+
+def _delete_edges(tx: ManagedTransaction, keys: Iterable[EdgeKey]) -> None:
+    for (relation, start, end), group in _grouped(keys):
+        named = " {credit_id: r.c}" if relation in CREDITS else ""
+        _run(
+            tx,
+            f"MATCH (s:{start.value} {{tmdb_id: r.s}})-[e:{relation.value}{named}]->(t:{end.value} {{tmdb_id: r.t}}) "
+            "DELETE e",
+            [{"s": key.start.tmdb_id, "t": key.end.tmdb_id, "c": key.credit_id} for key in group],
+        )
+
+
+def _merge_nodes(tx: ManagedTransaction, batch: GraphBatch) -> None:
+    rows: dict[Label, list[dict[str, Any]]] = defaultdict(list)
+    for nodes, state in ((batch.full, "full"), (batch.stubs, "stub")):
+        for key, properties in nodes.items():
+            held: dict[str, Property] = {name: properties.get(name) for name in _ALL[key.label]}
+            if key.label is not Label.GENRE:
+                held["data_state"] = state
+            rows[key.label].append({"id": key.tmdb_id, "p": held})
+    for key in batch.known - set(batch.full):
+        rows[key.label].append({"id": key.tmdb_id, "p": {}})
+    for label, found in sorted(rows.items()):
+        found.sort(key=lambda row: row["id"])
+        _run(tx, f"MERGE (n:{label.value} {{tmdb_id: r.id}}) SET n += r.p", found)
+
+
+def _merge_edges(tx: ManagedTransaction, edges: Iterable[Edge]) -> None:
+    by_key = {edge.key: edge for edge in edges}
+    for (relation, start, end), group in _grouped(by_key):
+        named = " {credit_id: r.c}" if relation in CREDITS else ""
+        _run(
+            tx,
+            f"MATCH (s:{start.value} {{tmdb_id: r.s}}) MATCH (t:{end.value} {{tmdb_id: r.t}}) "
+            f"MERGE (s)-[e:{relation.value}{named}]->(t) SET e += r.p",
+            [
+                {
+                    "s": key.start.tmdb_id,
+                    "t": key.end.tmdb_id,
+                    "c": key.credit_id,
+                    "p": dict(by_key[key].properties),
+                }
+                for key in group
+            ],
+        )
+
+
+def _delete_orphans(tx: ManagedTransaction, keys: Iterable[NodeKey]) -> int:
+    """Delete those nodes that are no full entity and have no edge left."""
+    ids: dict[Label, list[int]] = defaultdict(list)
+    for key in keys:
+        ids[key.label].append(key.tmdb_id)
+    deleted = 0
+    for label, found in sorted(ids.items()):
+        stub = "" if label is Label.GENRE else "n.data_state = 'stub' AND "
+        for piece in _pieces(sorted(found)):
+            cypher = (
+                f"UNWIND $rows AS r MATCH (n:{label.value} {{tmdb_id: r}}) WHERE {stub}NOT (n)--() "
+                "DELETE n RETURN count(*) AS done"
+            )
+            deleted += _single(tx, cypher, rows=list(piece))
+    return deleted
+
+
+def _grouped(keys: Iterable[EdgeKey]) -> Iterator[tuple[tuple[Relation, Label, Label], list[EdgeKey]]]:
+    """Yield keys by relation and labels, in the order of their ends, in which every writer locks them."""
+    groups: dict[tuple[Relation, Label, Label], list[EdgeKey]] = defaultdict(list)
+    for key in sorted(keys, key=lambda key: (key.end.tmdb_id, key.start.tmdb_id, key.credit_id)):
+        groups[key.relation, key.start.label, key.end.label].append(key)
+    yield from sorted(groups.items())
+
+
+def _run(tx: ManagedTransaction, cypher: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    for piece in _pieces(rows):
+        tx.run(_literal(f"UNWIND $rows AS r {cypher}"), rows=list(piece)).consume()
+
+
+def _single(tx: ManagedTransaction, cypher: str, **parameters: Any) -> int:
+    record = tx.run(_literal(cypher), **parameters).single()
+    return int(record["done"]) if record else 0
+
+
+def _pieces(rows: Sequence[Any]) -> Iterator[Sequence[Any]]:
+    for start in range(0, len(rows), ROWS):
+        yield rows[start : start + ROWS]
+
+
+def _held(properties: Mapping[str, Property]) -> dict[str, Property]:
+    return {name: value for name, value in properties.items() if value is not None}
+
+
+def _literal(cypher: str) -> LiteralString:
+    """Mark a statement as ours: it is put together from labels and relations of `types`, never from outside text."""
+    return cypher  # type: ignore[return-value,unused-ignore]

@@ -1,0 +1,247 @@
+"""Taking recorded answers into the store as if TMDB had just given them.
+
+A file holds an exchange a line: JSON with ``path``, ``query``, ``status``, ``body``, perhaps ``method``, ``recorded``.
+It may be packed by gzip or xz. Later lines are later answers, whatever day they were recorded on.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import lzma
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from psycopg import DataError
+
+from douban_pipeline.core.clock import Clock
+from douban_pipeline.core.errors import ProblemsError
+from douban_pipeline.tmdb.answers import Meaning, Reading, Request, read_answer, request_of, without_appended
+from douban_pipeline.tmdb.projection import is_full
+from douban_pipeline.tmdb.store.entities import Answer, Change, EntityWriter, Stored, prepare
+from douban_pipeline.tmdb.store.postgres import PostgresTmdbStore
+from douban_pipeline.tmdb.types import EntityKey, EntityType, PayloadError
+
+BATCH = 50
+"""Lines of a transaction."""
+UNREADABLE = "unreadable"
+_GZIP, _XZ = b"\x1f\x8b", b"\xfd7zXZ"
+"""How packed files begin."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """One recorded request with its answer, and where it stood."""
+
+    place: str
+    request: Request
+    status: int
+    body: Any
+    fetched_at: datetime
+    reading: Reading
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """What became of one line.
+
+    Attributes:
+        place: File and line.
+        request: The path that was asked for.
+        meaning: What the answer was, or `UNREADABLE`.
+        language: The language it was asked for in.
+        entity: The entity that it is about; None where it is about none or several.
+        change: What changed, of an entity.
+        full: Whether it is the entity's base row, from which the graph is built.
+        note: More, in words.
+    """
+
+    place: str
+    request: str
+    meaning: str
+    language: str = ""
+    entity: EntityKey | None = None
+    change: Change | None = None
+    full: bool = False
+    note: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it for ``--json``."""
+        return {
+            "place": self.place,
+            "request": self.request,
+            "meaning": self.meaning,
+            "language": self.language,
+            "entity_type": self.entity.type.value if self.entity else None,
+            "tmdb_id": self.entity.tmdb_id if self.entity else None,
+            "change": self.change.value if self.change else None,
+            "full": self.full,
+            "note": self.note,
+        }
+
+
+@dataclass(slots=True)
+class LoadReport:
+    """What became of all lines."""
+
+    lines: list[Loaded] = field(default_factory=list)
+
+    @property
+    def summary(self) -> dict[str, int]:
+        """Lines by what changed, or by what they were."""
+        found = Counter(
+            f"{each.change.value}{'' if each.full or each.change is Change.GONE else ' (beside the base row)'}"
+            if each.change
+            else each.meaning
+            for each in self.lines
+        )
+        return dict(sorted(found.items()))
+
+    @property
+    def unreadable(self) -> int:
+        """How many lines could not be read."""
+        return sum(each.meaning == UNREADABLE for each in self.lines)
+
+
+def load(store: PostgresTmdbStore, paths: Sequence[Path], clock: Clock) -> Iterator[Loaded]:
+    """Take the files in, and yield what became of each line; what was yielded is committed.
+
+    Raises:
+        ProblemsError: A file cannot be opened, or ends in the middle.
+        psycopg.Error: PostgreSQL does not answer.
+    """
+    batch: list[Exchange] = []
+    for path in paths:
+        for number, line in _lines(path):
+            if not line.strip():
+                continue
+            place = f"{path.name}:{number}"
+            exchange = _read(place, line, clock)
+            if isinstance(exchange, Loaded):
+                yield from _store(store, batch)
+                batch = []
+                yield exchange
+                continue
+            batch.append(exchange)
+            if len(batch) == BATCH:
+                yield from _store(store, batch)
+                batch = []
+    yield from _store(store, batch)
+
+
+def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    try:
+        with path.open("rb") as file:
+            begins = file.peek(6)
+            reader: Iterable[bytes] = file
+            if begins.startswith(_GZIP):
+                reader = gzip.GzipFile(fileobj=file)
+            elif begins.startswith(_XZ):
+                reader = lzma.LZMAFile(file)  # noqa: SIM115 - closed with the file below it
+            yield from enumerate(reader, 1)
+    except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
+        raise ProblemsError([f"{path} cannot be read to its end: {error}"]) from error
+
+
+def _read(place: str, line: bytes, clock: Clock) -> Exchange | Loaded:
+    try:
+        item = json.loads(line)
+        if not isinstance(item, dict) or not isinstance(item.get("path"), str):
+            raise ValueError("no request: it has no path")
+        body = item.get("body")
+        if isinstance(body, str) and body[:1] in "{[":
+            body = json.loads(body)
+        status = int(item.get("status", 200))
+    except (ValueError, TypeError, RecursionError) as error:
+        return Loaded(place, "", UNREADABLE, note=f"{error}"[:200])
+    request = request_of(item["path"], item.get("query"))
+    return Exchange(
+        place, request, status, body, _moment(item.get("recorded"), clock), read_answer(request, status, body)
+    )
+
+
+def _moment(recorded: object, clock: Clock) -> datetime:
+    now = clock.now()
+    try:
+        found = datetime.fromisoformat(recorded) if isinstance(recorded, str) else now
+    except ValueError:
+        return now
+    return min(now, found if found.tzinfo else found.replace(tzinfo=UTC))
+
+
+def _store(store: PostgresTmdbStore, batch: Sequence[Exchange]) -> list[Loaded]:
+    """Store exchanges in one transaction; if one of them cannot be, each in its own."""
+    if not batch:
+        return []
+    try:
+        return store.write(lambda writer: _write(writer, batch))
+    except (PayloadError, DataError) as error:
+        if len(batch) == 1:
+            return [Loaded(batch[0].place, batch[0].request.path, UNREADABLE, note=" ".join(str(error).split())[:200])]
+        return [loaded for exchange in batch for loaded in _store(store, [exchange])]
+
+
+def _write(writer: EntityWriter, batch: Sequence[Exchange]) -> list[Loaded]:
+    found: list[Loaded] = []
+    waiting: list[tuple[Exchange, Answer]] = []
+    for exchange in batch:
+        reading = exchange.reading
+        if reading.meaning is Meaning.ENTITY and reading.entity is not None:
+            raw = exchange.body
+            if not is_full(reading.entity, raw):
+                raw = without_appended(exchange.request, raw)
+            answer = Answer(reading.entity, raw, exchange.request.language, exchange.fetched_at)
+            prepare(answer)
+            waiting.append((exchange, answer))
+            continue
+        found += _write_entities(writer, waiting)
+        waiting = []
+        found.append(_write_other(writer, exchange))
+    return found + _write_entities(writer, waiting)
+
+
+def _write_entities(writer: EntityWriter, waiting: Sequence[tuple[Exchange, Answer]]) -> list[Loaded]:
+    stored = writer.write([answer for _, answer in waiting])
+    return [
+        _loaded(exchange, entity=each.key, change=each.change, full=each.full, note=_beside(each, exchange.request))
+        for (exchange, _), each in zip(waiting, stored, strict=True)
+    ]
+
+
+def _beside(stored: Stored, request: Request) -> str:
+    return "" if stored.full else f"beside the base row, in {request.language}: without credits, or in another language"
+
+
+def _write_other(writer: EntityWriter, exchange: Exchange) -> Loaded:
+    reading, language = exchange.reading, exchange.request.language
+    if reading.meaning is Meaning.GONE:
+        if reading.key is None:
+            return _loaded(exchange, note="TMDB does not know this id of another site")
+        if writer.gone(reading.key):
+            return _loaded(exchange, entity=reading.key, change=Change.GONE, note=reading.why)
+        return _loaded(exchange, entity=reading.key, note=f"{reading.why}, and it is not known here")
+    if reading.meaning is Meaning.MENTIONS:
+        named: dict[EntityType, list[Mapping[str, Any]]] = {}
+        for mention in reading.mentions:
+            named.setdefault(mention.type, []).append(mention.item)
+        new = sum(writer.mention(entity, items, language) for entity, items in sorted(named.items()))
+        return _loaded(exchange, note=f"names {sum(map(len, named.values()))} entities, {new} of them new, as stubs")
+    if reading.meaning is Meaning.TRANSLATIONS and reading.key is not None:
+        changes = Counter(
+            each.change.value for each in writer.translations(reading.key, exchange.body, exchange.fetched_at)
+        )
+        said = ", ".join(f"{count} {change}" for change, count in sorted(changes.items()))
+        return _loaded(exchange, entity=reading.key, note=f"translations: {said or 'none'}")
+    if reading.meaning is Meaning.GENRES:
+        return _loaded(exchange, note=f"{writer.genres(exchange.body, language)} new names of genres")
+    return _loaded(exchange, note=reading.why)
+
+
+def _loaded(exchange: Exchange, **more: Any) -> Loaded:
+    language = exchange.request.language if exchange.reading.meaning is Meaning.ENTITY else ""
+    return Loaded(exchange.place, exchange.request.path, exchange.reading.meaning.value, language, **more)

@@ -1,0 +1,1 @@
+"""The schema ``tmdb`` in PostgreSQL and what reads and writes it."""

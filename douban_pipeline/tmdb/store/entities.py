@@ -1,0 +1,288 @@
+"""Writing answers into the entity tables, within a transaction of the caller's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from psycopg import Connection
+
+from douban_pipeline.tmdb.cleaning import id_of, items_of, text_of
+from douban_pipeline.tmdb.hashing import canonical, graph_hash, text_hash
+from douban_pipeline.tmdb.projection import columns_of, is_full, key_of, project
+from douban_pipeline.tmdb.store.statements import TABLES, EntityTable
+from douban_pipeline.tmdb.types import TYPES, EntityKey, EntityType, Label, Node, PayloadError, Projection
+
+
+class Change(StrEnum):
+    """What storing an answer changed."""
+
+    NEW = "new"
+    """It was not there, or only as a stub."""
+    UNCHANGED = "unchanged"
+    CHANGED = "changed, not in the graph"
+    GRAPH = "changed in the graph"
+    GONE = "gone"
+    """It was there, and TMDB does not have it any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer about one entity, as TMDB gave it.
+
+    Attributes:
+        entity: What it is about.
+        raw: The answer.
+        language: The language it was asked for in.
+        fetched_at: When TMDB gave it (aware).
+    """
+
+    entity: EntityType
+    raw: Mapping[str, Any]
+    language: str
+    fetched_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What became of an answer.
+
+    Attributes:
+        key: The entity.
+        change: What changed.
+        full: Whether it is the entity's base row now; otherwise it is a translation, or too little for the graph.
+    """
+
+    key: EntityKey
+    change: Change
+    full: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    key: EntityKey
+    answer: Answer
+    text: str
+    raw_hash: str
+
+
+@dataclass(slots=True)
+class EntityWriter:
+    """Writes answers; one a transaction.
+
+    Attributes:
+        connection: In the transaction.
+        base: The language of base rows.
+        request_id: The request that the answers belong to, for the outbox.
+    """
+
+    connection: Connection
+    base: str
+    request_id: str | None = None
+    _named: dict[EntityType, dict[int, Mapping[str, Any]]] = field(default_factory=dict)
+
+    def write(self, answers: Sequence[Answer]) -> list[Stored]:
+        """Store answers in their order, and return what became of each.
+
+        Raises:
+            PayloadError: One of them is no answer about an entity; nothing was written.
+        """
+        prepared = [prepare(answer) for answer in answers]
+        found: list[Stored | None] = [None] * len(answers)
+        waiting: dict[EntityKey, int] = {}
+        for place, item in enumerate(prepared):
+            if item.key in waiting:  # the same entity again: what came before goes first
+                self._write_round(prepared, waiting, found)
+            waiting[item.key] = place
+        self._write_round(prepared, waiting, found)
+        return [each for each in found if each is not None]
+
+    def _write_round(
+        self, prepared: Sequence[_Prepared], waiting: dict[EntityKey, int], found: list[Stored | None]
+    ) -> None:
+        for entity in EntityType:
+            places = {place: prepared[place] for key, place in sorted(waiting.items()) if key.type is entity}
+            full = {place: item for place, item in places.items() if is_full(entity, item.answer.raw)}
+            seen = self._touch(TABLES[entity], full.values()) if full else set()
+            for place, item in full.items():
+                if item.key.tmdb_id in seen:
+                    found[place] = Stored(item.key, Change.UNCHANGED, full=True)
+            changed = [(place, item) for place, item in full.items() if found[place] is None]
+            for (place, _), stored in zip(changed, self._store([item for _, item in changed]), strict=True):
+                found[place] = stored
+            for place, item in places.items():
+                if place not in full:
+                    found[place] = self._translate(item)
+        waiting.clear()
+
+    def _touch(self, table: EntityTable, items: Iterable[_Prepared]) -> set[int]:
+        rows = list(items)
+        parameters = {
+            "ids": [item.key.tmdb_id for item in rows],
+            "hashes": [item.raw_hash for item in rows],
+            "languages": [item.answer.language for item in rows],
+            "fetched": [item.answer.fetched_at for item in rows],
+        }
+        return {tmdb_id for (tmdb_id,) in self.connection.execute(table.touch, parameters)}
+
+    def _store(self, items: Sequence[_Prepared]) -> list[Stored]:
+        """Store full answers of one type whose text is not the stored one."""
+        if not items:
+            return []
+        table = TABLES[items[0].key.type]
+        projections = [project(item.key.type, item.answer.raw) for item in items]
+        parameters = [
+            {
+                **self._common(item),
+                **columns_of(item.key.type, item.answer.raw),
+                "graph_hash": graph_hash(projection),
+                "base": self.base,
+                "request_id": self.request_id,
+            }
+            for item, projection in zip(items, projections, strict=True)
+        ]
+        found: list[Stored] = []
+        with self.connection.cursor() as cursor:
+            cursor.executemany(table.upsert, parameters, returning=True)
+            rows = [result.fetchone() for result in cursor.results()]
+        for item, projection, row in zip(items, projections, rows, strict=True):
+            assert row is not None
+            stored, state, before, _, gone_at, queued = row
+            if not stored:
+                found.append(self._translate(item))
+                continue
+            if queued:
+                self._name_others(projection, item.answer.language)
+            if state != "full" or gone_at is not None:
+                change = Change.NEW
+            elif queued:
+                change = Change.GRAPH
+            else:
+                change = Change.UNCHANGED if before == item.raw_hash else Change.CHANGED
+            found.append(Stored(item.key, change, full=True))
+        self._write_named()
+        return found
+
+    @staticmethod
+    def _common(item: _Prepared) -> dict[str, Any]:
+        return {
+            "tmdb_id": item.key.tmdb_id,
+            "language": item.answer.language,
+            "raw": item.text,
+            "raw_hash": item.raw_hash,
+            "fetched_at": item.answer.fetched_at,
+        }
+
+    def _name_others(self, projection: Projection, language: str) -> None:
+        for other in projection.others:
+            if other.key.label is Label.GENRE:
+                self._name_genre(other, language)
+                continue
+            entity = TYPES[other.key.label]
+            self._named.setdefault(entity, {})[other.key.tmdb_id] = {**other.properties, "language": language}
+
+    def _name_genre(self, genre: Node, language: str) -> None:
+        self.connection.execute(
+            """
+            INSERT INTO tmdb.genres AS kept (tmdb_id, name, raw_language) VALUES (%(id)s, %(name)s, %(language)s)
+            ON CONFLICT (tmdb_id) DO UPDATE
+            SET name = EXCLUDED.name, raw_language = EXCLUDED.raw_language, last_seen_at = now()
+            WHERE (kept.raw_language = EXCLUDED.raw_language OR EXCLUDED.raw_language = %(base)s)
+              AND kept.name IS DISTINCT FROM EXCLUDED.name
+            """,
+            {"id": genre.key.tmdb_id, "name": genre.properties["name"], "language": language, "base": self.base},
+        )
+
+    def _write_named(self) -> None:
+        for entity in EntityType:
+            by_language: dict[str, dict[int, Mapping[str, Any]]] = {}
+            for tmdb_id, item in self._named.pop(entity, {}).items():
+                by_language.setdefault(str(item["language"]), {})[tmdb_id] = item
+            for language, items in by_language.items():
+                self._insert_stubs(entity, items, language, listed=False)
+
+    def mention(self, entity: EntityType, items: Iterable[Mapping[str, Any]], language: str) -> int:
+        """Insert stubs of the entities that a list names and that are not known; return how many."""
+        columns = {tmdb_id: columns_of(entity, item) for item in items if (tmdb_id := id_of(item.get("id")))}
+        return self._insert_stubs(entity, columns, language, listed=True)
+
+    def _insert_stubs(
+        self, entity: EntityType, items: Mapping[int, Mapping[str, Any]], language: str, *, listed: bool
+    ) -> int:
+        if not items:
+            return 0
+        table = TABLES[entity]
+        ids = sorted(items)
+        parameters: dict[str, Any] = {"ids": ids, "language": language, "base": self.base}
+        parameters |= {name: [items[tmdb_id].get(name) for tmdb_id in ids] for name in table.columns}
+        rows = self.connection.execute(table.listed_stubs if listed else table.credit_stubs, parameters)
+        return sum(is_new for _, is_new in rows)
+
+    def _translate(self, item: _Prepared) -> Stored:
+        """Keep an answer beside the base row: one in another language, or without the credits."""
+        raw = item.answer.raw
+        self.mention(item.key.type, [{**raw, "id": item.key.tmdb_id}], item.answer.language)
+        return self._write_translation(item.key, raw, self._common(item), is_item=False)
+
+    def _write_translation(
+        self, key: EntityKey, texts: Mapping[str, Any], common: Mapping[str, Any], *, is_item: bool
+    ) -> Stored:
+        table = TABLES[key.type]
+        parameters = {**common, **{name: text_of(texts.get(name)) for name in table.translated}, "item": is_item}
+        row = self.connection.execute(table.translate, parameters).fetchone()
+        assert row is not None
+        before, stored = row
+        if before is None:
+            return Stored(key, Change.NEW, full=False)
+        same = not stored or before == common["raw_hash"]
+        return Stored(key, Change.UNCHANGED if same else Change.CHANGED, full=False)
+
+    def translations(self, key: EntityKey, body: Mapping[str, Any], fetched_at: datetime) -> list[Stored]:
+        """Store the list of an entity's translations; an answer that was given in a language is worth more."""
+        self.mention(key.type, [{"id": key.tmdb_id}], self.base)
+        found = []
+        for item in items_of(body, "translations"):
+            language, region, texts = item.get("iso_639_1"), item.get("iso_3166_1"), item.get("data")
+            if not isinstance(language, str) or not isinstance(texts, dict):
+                continue
+            text = canonical(item)
+            common = {
+                "tmdb_id": key.tmdb_id,
+                "language": f"{language}-{region}" if isinstance(region, str) and region else language,
+                "raw": text,
+                "raw_hash": text_hash(text),
+                "fetched_at": fetched_at,
+            }
+            found.append(self._write_translation(key, texts, common, is_item=True))
+        return found
+
+    def gone(self, key: EntityKey) -> bool:
+        """Note that TMDB does not have an entity any more; return whether it was known and not noted yet."""
+        return bool(self.connection.execute(TABLES[key.type].mark_gone, {"tmdb_id": key.tmdb_id}).fetchone())
+
+    def genres(self, body: object, language: str) -> int:
+        """Store names of genres that are not known; return how many."""
+        new = 0
+        for item in items_of(body, "genres"):
+            if (tmdb_id := id_of(item.get("id"))) is not None:
+                new += self.connection.execute(
+                    "INSERT INTO tmdb.genres (tmdb_id, name, raw_language) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING",
+                    (tmdb_id, text_of(item.get("name")), language),
+                ).rowcount
+        return new
+
+
+def prepare(answer: Answer) -> _Prepared:
+    """Return an answer with its key, canonical text and hash.
+
+    Raises:
+        PayloadError: It is no answer about an entity.
+    """
+    if not isinstance(answer.raw, Mapping):
+        raise PayloadError(f"{type(answer.raw).__name__} in the place of an answer")
+    key = key_of(answer.entity, answer.raw)
+    text = canonical(answer.raw)
+    return _Prepared(key, answer, text, text_hash(text))

@@ -1,0 +1,190 @@
+"""The outbox: which entities the graph has to be told of. A row an entity; claims are leases, acknowledged by version.
+
+A worker that dies keeps its rows until their lease ends. What changes while a worker has it stays queued, because the
+acknowledgement names the version that was claimed.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from psycopg import Connection
+from psycopg.rows import dict_row
+
+from douban_pipeline.tmdb.types import EntityKey, EntityType
+
+BACKOFF_SECONDS = 30.0
+"""Wait after the first failure; each further one doubles it, up to `LONGEST_BACKOFF`."""
+LONGEST_BACKOFF = 3600.0
+_LONGEST_ERROR = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One claimed row.
+
+    Attributes:
+        row_id: Its id.
+        key: Which entity.
+        version: Which of its changes.
+        attempts: How often it was claimed since it changed last, this time included.
+    """
+
+    row_id: str
+    key: EntityKey
+    version: int
+    attempts: int
+
+
+@dataclass(frozen=True, slots=True)
+class OutboxCounts:
+    """How full the outbox is.
+
+    Attributes:
+        waiting: Rows that are still to be done, failed ones among them.
+        failing: Those of them that failed since they changed.
+        dead: Rows put aside after too many failures.
+        oldest: When the oldest of the waiting was queued.
+    """
+
+    waiting: int
+    failing: int
+    dead: int
+    oldest: datetime | None
+
+
+def claim(connection: Connection, worker: str, most: int, lease_seconds: float) -> list[Claim]:
+    """Claim rows that are due, the longest waiting first, for ``lease_seconds``; nobody else gets them meanwhile."""
+    rows = connection.execute(
+        """
+        WITH due AS MATERIALIZED (
+            SELECT id FROM tmdb.neo4j_etl_outbox
+            WHERE processed_at IS NULL AND dead_at IS NULL AND available_at <= now()
+            ORDER BY available_at, enqueued_at
+            LIMIT %(most)s FOR UPDATE SKIP LOCKED
+        )
+        UPDATE tmdb.neo4j_etl_outbox AS row
+        SET locked_at = now(), locked_by = %(worker)s, attempts = attempts + 1, last_attempt_at = now(),
+            available_at = now() + make_interval(secs => %(lease)s)
+        FROM due
+        WHERE row.id = due.id
+        RETURNING row.id, row.entity_type, row.tmdb_id, row.version, row.attempts
+        """,
+        {"worker": worker, "most": most, "lease": lease_seconds},
+    )
+    return [
+        Claim(str(row_id), EntityKey(EntityType(entity), tmdb_id), version, attempts)
+        for row_id, entity, tmdb_id, version, attempts in rows
+    ]
+
+
+def acknowledge(connection: Connection, worker: str, claims: Sequence[Claim]) -> int:
+    """Mark rows as done that did not change since they were claimed, release the others; return how many are done."""
+    parameters = {
+        "ids": [each.row_id for each in claims],
+        "versions": [each.version for each in claims],
+        "worker": worker,
+    }
+    done = connection.execute(
+        """
+        UPDATE tmdb.neo4j_etl_outbox AS row
+        SET processed_at = now(), locked_at = NULL, locked_by = NULL, last_error = NULL
+        FROM unnest(%(ids)s::uuid[], %(versions)s::bigint[]) AS claimed (id, version)
+        WHERE row.id = claimed.id AND row.version = claimed.version AND row.processed_at IS NULL
+        """,
+        parameters,
+    ).rowcount
+    if done < len(claims):
+        connection.execute(
+            """
+            UPDATE tmdb.neo4j_etl_outbox SET locked_at = NULL, locked_by = NULL, available_at = now()
+            WHERE id = ANY(%(ids)s::uuid[]) AND processed_at IS NULL AND locked_by = %(worker)s
+            """,
+            parameters,
+        )
+    return done
+
+
+def fail(connection: Connection, worker: str, failed: Claim, error: str, most_attempts: int) -> bool:
+    """Note why a row could not be done, and when it is tried again; return whether it was put aside for good.
+
+    A row that changed since it was claimed is only released: the change may be what mends it.
+    """
+    wait = min(LONGEST_BACKOFF, BACKOFF_SECONDS * 2 ** (failed.attempts - 1)) * random.uniform(1.0, 1.25)
+    row = connection.execute(
+        """
+        UPDATE tmdb.neo4j_etl_outbox
+        SET locked_at = NULL, locked_by = NULL, last_error = %(error)s,
+            available_at = CASE WHEN version = %(version)s THEN now() + make_interval(secs => %(wait)s) ELSE now() END,
+            dead_at = CASE WHEN version = %(version)s AND attempts >= %(most)s THEN now() END
+        WHERE id = %(id)s AND locked_by = %(worker)s
+        RETURNING dead_at IS NOT NULL
+        """,
+        {
+            "id": failed.row_id,
+            "worker": worker,
+            "version": failed.version,
+            "error": error.replace("\x00", "")[:_LONGEST_ERROR],
+            "wait": wait,
+            "most": most_attempts,
+        },
+    ).fetchone()
+    return bool(row and row[0])
+
+
+def release(connection: Connection, worker: str, claims: Sequence[Claim]) -> None:
+    """Give rows back untried, as if they had not been claimed: the graph is down, or the worker stops."""
+    connection.execute(
+        """
+        UPDATE tmdb.neo4j_etl_outbox
+        SET locked_at = NULL, locked_by = NULL, available_at = now(), attempts = GREATEST(attempts - 1, 0)
+        WHERE id = ANY(%(ids)s::uuid[]) AND locked_by = %(worker)s AND processed_at IS NULL
+        """,
+        {"ids": [each.row_id for each in claims], "worker": worker},
+    )
+
+
+def requeue_dead(connection: Connection, keys: Sequence[EntityKey] = ()) -> int:
+    """Queue rows again that were put aside, all or those of some entities; return how many."""
+    return connection.execute(
+        """
+        UPDATE tmdb.neo4j_etl_outbox
+        SET dead_at = NULL, attempts = 0, available_at = now(), version = version + 1
+        WHERE dead_at IS NOT NULL AND (%(all)s OR (entity_type, tmdb_id) IN (
+            SELECT * FROM unnest(%(types)s::text[], %(ids)s::int[])
+        ))
+        """,
+        {"all": not keys, "types": [key.type.value for key in keys], "ids": [key.tmdb_id for key in keys]},
+    ).rowcount
+
+
+def counts(connection: Connection) -> OutboxCounts:
+    """Return how full the outbox is."""
+    row = connection.execute(
+        """
+        SELECT count(*) FILTER (WHERE dead_at IS NULL), count(*) FILTER (WHERE dead_at IS NULL AND attempts > 0),
+               count(*) FILTER (WHERE dead_at IS NOT NULL), min(enqueued_at) FILTER (WHERE dead_at IS NULL)
+        FROM tmdb.neo4j_etl_outbox WHERE processed_at IS NULL
+        """
+    ).fetchone()
+    assert row is not None
+    return OutboxCounts(*row)
+
+
+def dead(connection: Connection, most: int = 50) -> list[dict[str, Any]]:
+    """Return rows that were put aside, the newest first, with the reason."""
+    with connection.cursor(row_factory=dict_row) as cursor:
+        return cursor.execute(
+            "SELECT entity_type, tmdb_id, action, attempts, last_error, dead_at FROM tmdb.neo4j_etl_outbox "
+            "WHERE dead_at IS NOT NULL ORDER BY dead_at DESC LIMIT %s",
+            (most,),
+        ).fetchall()
+
+
+def prune(connection: Connection, before: datetime) -> int:
+    """Delete rows that were done before a moment; return how many."""
+    return connection.execute("DELETE FROM tmdb.neo4j_etl_outbox WHERE processed_at < %s", (before,)).rowcount

@@ -1,0 +1,352 @@
+"""The store: PostgreSQL's schema ``tmdb`` as the rest of the system uses it. Safe to use from several threads."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any, Self, TypeVar
+from uuid import UUID
+
+from psycopg import Connection
+from psycopg.errors import DeadlockDetected, SerializationFailure, UniqueViolation
+from psycopg.sql import Composed
+from psycopg.types.json import Jsonb
+from psycopg_pool import ConnectionPool
+from sqlalchemy import Engine, make_url
+
+from douban_pipeline.core.database import DatabaseError, open_engine
+from douban_pipeline.tmdb.answers import language_of, payload_of
+from douban_pipeline.tmdb.store import outbox, requests
+from douban_pipeline.tmdb.store.entities import Answer, EntityWriter, Stored, prepare
+from douban_pipeline.tmdb.store.migrations import TREE
+from douban_pipeline.tmdb.store.statements import TABLES
+from douban_pipeline.tmdb.types import EntityKey, EntityType, PayloadError
+
+_Result = TypeVar("_Result")
+_logger = logging.getLogger(__name__)
+
+WAIT_SECONDS = 30.0
+"""How long a caller waits for a connection."""
+ATTEMPTS = 5
+"""How often a transaction is done that loses against another one."""
+_GRAPH_LOCK = 0x746D6462
+"""Key of the advisory lock that whoever writes to the graph holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What the store says of an entity that the graph has to show.
+
+    Attributes:
+        full: Whether it is full and not gone.
+        columns: The columns that a stub shows.
+    """
+
+    full: bool
+    columns: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class RowCounts:
+    """How many rows of a type there are: full, stubs, and of both those that TMDB does not have any more."""
+
+    full: int
+    stubs: int
+    gone: int
+
+
+class PostgresTmdbStore:
+    """Raw answers, requests and the outbox.
+
+    Args:
+        dsn: ``postgresql://…``; SQLAlchemy's forms with a driver are understood.
+        min_size: Connections kept open.
+        max_size: Connections opened at most.
+        language: The base language: what base rows are in as soon as there is an answer in it.
+        create_schema: Create or upgrade the schema at the first use, for development.
+    """
+
+    def __init__(
+        self, dsn: str, min_size: int = 1, max_size: int = 10, language: str = "zh-CN", *, create_schema: bool = False
+    ) -> None:
+        self.url = make_url(dsn)
+        self.language = language
+        self._create_schema = create_schema
+        plain = self.url.set(drivername="postgresql").render_as_string(hide_password=False)
+        options = {"options": "-c timezone=UTC -c lock_timeout=30s", "connect_timeout": 10}
+        self._pool = ConnectionPool(
+            plain, min_size=min_size, max_size=max_size, open=False, timeout=WAIT_SECONDS, kwargs=options, name="tmdb"
+        )
+
+    # --- connections and transactions ---------------------------------------------------------------------------------
+
+    def open(self) -> Self:
+        """Open the pool, and create the schema if that is wanted; safe to repeat."""
+        if self._create_schema:
+            self._create_schema = False
+            self.upgrade()
+        self._pool.open()
+        return self
+
+    def close(self) -> None:
+        """Close all connections; safe to repeat."""
+        self._pool.close()
+
+    def __enter__(self) -> Self:
+        """Open the pool."""
+        return self.open()
+
+    def __exit__(self, *_: object) -> None:
+        """Close it."""
+        self.close()
+
+    @contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        """Yield a connection in a transaction, committed at the end of the block."""
+        with self.open()._pool.connection() as connection:
+            yield connection
+
+    def run(self, work: Callable[[Connection], _Result]) -> _Result:
+        """Run ``work`` in a transaction and return what it returns; again, if it loses against another one.
+
+        Raises:
+            psycopg.Error: It failed for another reason, or too often.
+        """
+        for attempt in range(1, ATTEMPTS + 1):
+            try:
+                with self.transaction() as connection:
+                    return work(connection)
+            except (DeadlockDetected, SerializationFailure, UniqueViolation):
+                if attempt == ATTEMPTS:
+                    raise
+                time.sleep(random.uniform(0.01, 0.05) * attempt)
+        raise AssertionError("the last attempt returns or raises")
+
+    @contextmanager
+    def graph_lock(self) -> Iterator[None]:
+        """Be the only one, of all processes, who writes to the graph; waits for whoever does."""
+        with self.open()._pool.connection() as connection:
+            connection.execute("SET LOCAL lock_timeout = 0")
+            connection.execute("SELECT pg_advisory_xact_lock(%s)", (_GRAPH_LOCK,))
+            yield
+
+    # --- the schema ---------------------------------------------------------------------------------------------------
+
+    def engine(self) -> Engine:
+        """Return an engine for migrations; the caller disposes of it."""
+        return open_engine(self.url.set(drivername="postgresql+psycopg"))
+
+    def upgrade(self) -> tuple[str | None, str]:
+        """Create the schema or bring it up to date; return the version before and after.
+
+        Raises:
+            DatabaseError: It may not, or the schema is another's.
+        """
+        engine = self.engine()
+        try:
+            return TREE.upgrade(engine)
+        finally:
+            engine.dispose()
+
+    def ready(self) -> Self:
+        """Return self if the schema is at this release's version.
+
+        Raises:
+            DatabaseError: It is missing or at another version; the message says what to run.
+        """
+        engine = self.engine()
+        try:
+            found = TREE.current(engine)
+        finally:
+            engine.dispose()
+        if found != TREE.head:
+            what = "does not exist yet" if found is None else f"is at version {found}, this release needs {TREE.head}"
+            raise DatabaseError(f"the schema tmdb {what}: run `douban-pipeline tmdb setup`")
+        return self
+
+    # --- writing ------------------------------------------------------------------------------------------------------
+
+    async def persist_enrichment(
+        self,
+        *,
+        user_id: str,
+        session_id: str,
+        query_text: str,
+        tmdb_endpoint: str,
+        extracted_entities: list[str] | None,
+        disambiguation: list[dict[str, Any]] | None,
+        payloads: list[dict[str, Any]] | None,
+        request_id: str | None = None,
+        conversation_id: UUID | None = None,
+        user_message_id: UUID | None = None,
+        candidates_top3: Any | None = None,
+        multi_results_raw: Any | None = None,
+        discover_results_raw: Any | None = None,
+        role_hint: str | None = None,
+        tmdb_language: str | None = None,
+        duration_ms: float | None = None,
+    ) -> None:
+        """Persist what one user's question brought, in one transaction: the log, the answers, the outbox.
+
+        A payload is ``{"type": "movie", "data": …}``, with ``"language"`` where it is not ``tmdb_language``; one that
+        is no answer about an entity is left out with a warning.
+
+        Raises:
+            psycopg.Error: PostgreSQL did not take it; nothing was written.
+        """
+        request = requests.LoggedRequest(
+            user_id=user_id,
+            session_id=session_id,
+            query_text=query_text,
+            tmdb_endpoint=tmdb_endpoint,
+            extracted_entities=extracted_entities,
+            disambiguation=disambiguation,
+            request_id=request_id,
+            conversation_id=conversation_id,
+            user_message_id=user_message_id,
+            candidates_top3=candidates_top3,
+            multi_results_raw=multi_results_raw,
+            discover_results_raw=discover_results_raw,
+            role_hint=role_hint,
+            tmdb_language=tmdb_language,
+            duration_ms=duration_ms,
+        )
+        answers = list(self._answers_of(payloads or (), tmdb_language))
+
+        def work(connection: Connection) -> None:
+            stored = EntityWriter(connection, self.language, request_id).write(answers)
+            requests.log_request(connection, request, [each.key for each in stored])
+
+        await asyncio.to_thread(self.run, work)
+
+    def _answers_of(self, payloads: Iterable[Mapping[str, Any]], language: str | None) -> Iterator[Answer]:
+        now = datetime.now(UTC)
+        for payload in payloads:
+            try:
+                entity, data, own = payload_of(payload)
+                answer = Answer(entity, data, own or language_of(language) or self.language, now)
+                prepare(answer)
+            except PayloadError as error:
+                _logger.warning("a payload of TMDB is left out: %s", error)
+                continue
+            yield answer
+
+    def persist_payloads(self, answers: Sequence[Answer]) -> list[Stored]:
+        """Persist answers that no user asked for, in one transaction; return what became of each.
+
+        Raises:
+            PayloadError: One is no answer about an entity; nothing was written.
+            psycopg.Error: PostgreSQL did not take it; nothing was written.
+        """
+        return self.write(lambda writer: writer.write(answers))
+
+    def write(self, work: Callable[[EntityWriter], _Result]) -> _Result:
+        """Run ``work`` with a writer, in one transaction, perhaps again; return what it returns."""
+        return self.run(lambda connection: work(EntityWriter(connection, self.language)))
+
+    # --- deleting -----------------------------------------------------------------------------------------------------
+
+    def delete_user(self, user_id: str) -> int:
+        """Delete all that a user asked; return how many questions there were."""
+        return self.run(lambda connection: requests.delete_of_user(connection, user_id))
+
+    def delete_conversation(self, conversation_id: UUID) -> int:
+        """Delete what was asked in a conversation; return how many questions there were."""
+        return self.run(lambda connection: requests.delete_of_conversation(connection, conversation_id))
+
+    def delete_requests(self, before: datetime) -> int:
+        """Delete questions from before a moment, in several transactions; return how many there were."""
+        return self._in_pieces(lambda connection: requests.delete_before(connection, before))
+
+    def prune_outbox(self, before: datetime) -> int:
+        """Delete rows of the outbox that were done before a moment; return how many."""
+        return self.run(lambda connection: outbox.prune(connection, before))
+
+    def drop_raw(self, before: datetime, most: int = 500) -> int:
+        """Make stubs of rows fetched before a moment, and delete translations from before it; return how many rows."""
+        dropped = 0
+        for table in TABLES.values():
+            dropped += self._in_pieces(partial(_changed, query=table.drop_raw, before=before, most=most))
+            self.run(partial(_changed, query=table.drop_translations, before=before))
+        return dropped
+
+    def _in_pieces(self, work: Callable[[Connection], int]) -> int:
+        total = 0
+        while done := self.run(work):
+            total += done
+        return total
+
+    # --- reading ------------------------------------------------------------------------------------------------------
+
+    def shown(self, entity: EntityType, ids: Iterable[int]) -> dict[int, Shown]:
+        """Return what the graph has to show of entities, by id; unknown ones are left out."""
+        table = TABLES[entity]
+        with self.transaction() as connection:
+            rows = connection.execute(table.rows, {"ids": sorted(ids)}).fetchall()
+        return {row[0]: Shown(row[1], dict(zip(table.shown, row[2:], strict=True))) for row in rows}
+
+    def raws(self, entity: EntityType, ids: Iterable[int]) -> dict[int, dict[str, Any]]:
+        """Return the answers of full entities that are not gone, by id."""
+        with self.transaction() as connection:
+            rows = connection.execute(TABLES[entity].raws, {"ids": sorted(ids)}).fetchall()
+        return {tmdb_id: raw for tmdb_id, raw, _ in rows}
+
+    def genre_names(self, ids: Iterable[int]) -> dict[int, str | None]:
+        """Return names of genres by id."""
+        with self.transaction() as connection:
+            rows = connection.execute("SELECT tmdb_id, name FROM tmdb.genres WHERE tmdb_id = ANY(%s)", (sorted(ids),))
+            return dict(rows.fetchall())
+
+    def full_ids(self, entity: EntityType, after: int = 0, most: int = 500) -> list[int]:
+        """Return the ids of full entities above one, in their order."""
+        with self.transaction() as connection:
+            rows = connection.execute(TABLES[entity].page, {"after": after, "most": most}).fetchall()
+        return [tmdb_id for (tmdb_id,) in rows]
+
+    def people_crediting(self, titles: Mapping[EntityType, Iterable[int]]) -> list[int]:
+        """Return full people whose answers name one of these titles; reads every full person."""
+
+        def named(entity: EntityType) -> list[int]:
+            return sorted(titles.get(entity, ()))
+
+        with self.transaction() as connection:
+            rows = connection.execute(
+                """
+                SELECT tmdb_id FROM tmdb.people
+                WHERE data_state = 'full' AND gone_at IS NULL AND (
+                    jsonb_path_exists(raw, '$.combined_credits.*[*] ? (
+                        (@.media_type == "movie" && @.id == $movies[*]) || (@.media_type == "tv" && @.id == $shows[*])
+                    )', %(titles)s, true)
+                    OR jsonb_path_exists(raw, '$.movie_credits.*[*] ? (@.id == $movies[*])', %(titles)s, true)
+                    OR jsonb_path_exists(raw, '$.tv_credits.*[*] ? (@.id == $shows[*])', %(titles)s, true)
+                ) ORDER BY tmdb_id
+                """,
+                {"titles": Jsonb({"movies": named(EntityType.MOVIE), "shows": named(EntityType.TV)})},
+            ).fetchall()
+        return [tmdb_id for (tmdb_id,) in rows]
+
+    def row_counts(self) -> dict[EntityType, RowCounts]:
+        """Return how many rows there are of each type."""
+        found = {}
+        with self.transaction() as connection:
+            for entity, table in TABLES.items():
+                row = connection.execute(table.counts).fetchone()
+                assert row is not None
+                found[entity] = RowCounts(*row)
+        return found
+
+    def is_known(self, key: EntityKey) -> bool:
+        """Return whether there is a row of an entity."""
+        return key.tmdb_id in self.shown(key.type, [key.tmdb_id])
+
+
+def _changed(connection: Connection, query: Composed, **parameters: object) -> int:
+    """Run a statement and return how many rows it changed or gave."""
+    return connection.execute(query, parameters).rowcount

@@ -1,0 +1,156 @@
+"""The log of users' questions: what was asked, which candidates there were, what was chosen; and how it is deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from psycopg import Connection
+from psycopg.types.json import Jsonb
+
+from douban_pipeline.tmdb.cleaning import clean, id_of, number_of, text_of
+from douban_pipeline.tmdb.types import EntityKey, EntityType
+
+_TYPES = {entity.value: entity for entity in EntityType}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoggedRequest:
+    """One question as it is logged; see the columns of ``tmdb.enrichment_requests``."""
+
+    user_id: str
+    session_id: str
+    query_text: str
+    tmdb_endpoint: str
+    extracted_entities: Sequence[str] | None
+    disambiguation: Sequence[Mapping[str, Any]] | None
+    request_id: str | None = None
+    conversation_id: UUID | None = None
+    user_message_id: UUID | None = None
+    candidates_top3: Any | None = None
+    multi_results_raw: Any | None = None
+    discover_results_raw: Any | None = None
+    role_hint: str | None = None
+    tmdb_language: str | None = None
+    duration_ms: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    key: EntityKey
+    selected: bool
+    score: float | None
+
+
+def log_request(connection: Connection, request: LoggedRequest, payloads: Iterable[EntityKey]) -> UUID:
+    """Write a question and the entities it came upon; return its id.
+
+    ``disambiguation`` holds an object an entity that was asked for: either the choice itself (``media_type``,
+    ``tmdb_id``, ``score``), or it with the rest in ``selected`` and ``candidates``.
+    """
+    chosen = [choice for item in request.disambiguation or () if (choice := _selected(item)) is not None]
+    first = _candidate(chosen[0], selected=True) if chosen else None
+    row = connection.execute(
+        """
+        INSERT INTO tmdb.enrichment_requests (
+            request_id, user_id, session_id, conversation_id, user_message_id, query_text, tmdb_endpoint, role_hint,
+            extracted_entities, selected, selected_media_type, selected_tmdb_id, selected_score, candidates_top3,
+            multi_results_raw, discover_results_raw, tmdb_language, duration_ms
+        ) VALUES (
+            %(request_id)s, %(user_id)s, %(session_id)s, %(conversation_id)s, %(user_message_id)s, %(query_text)s,
+            %(tmdb_endpoint)s, %(role_hint)s, %(extracted_entities)s, %(selected)s, %(selected_media_type)s,
+            %(selected_tmdb_id)s, %(selected_score)s, %(candidates_top3)s, %(multi_results_raw)s,
+            %(discover_results_raw)s, %(tmdb_language)s, %(duration_ms)s
+        ) RETURNING id
+        """,
+        {
+            "request_id": clean(request.request_id),
+            "user_id": clean(request.user_id),
+            "session_id": clean(request.session_id),
+            "conversation_id": request.conversation_id,
+            "user_message_id": request.user_message_id,
+            "query_text": clean(request.query_text),
+            "tmdb_endpoint": request.tmdb_endpoint,
+            "role_hint": clean(request.role_hint),
+            "extracted_entities": _json(request.extracted_entities),
+            "selected": _json(chosen[0] if len(chosen) == 1 else chosen or None),
+            "selected_media_type": first.key.type.value if first else None,
+            "selected_tmdb_id": first.key.tmdb_id if first else None,
+            "selected_score": first.score if first else None,
+            "candidates_top3": _json(request.candidates_top3),
+            "multi_results_raw": _json(request.multi_results_raw),
+            "discover_results_raw": _json(request.discover_results_raw),
+            "tmdb_language": request.tmdb_language,
+            "duration_ms": number_of(request.duration_ms),
+        },
+    ).fetchone()
+    assert row is not None
+    _log_entities(connection, row[0], request, payloads)
+    return row[0]
+
+
+def _log_entities(connection: Connection, logged: UUID, request: LoggedRequest, payloads: Iterable[EntityKey]) -> None:
+    found = {key: _Candidate(key, selected=False, score=None) for key in payloads}
+    for item in request.disambiguation or ():
+        for each in item.get("candidates") or ():
+            if (candidate := _candidate(each, selected=False)) is not None:
+                found[candidate.key] = candidate
+    for item in request.disambiguation or ():
+        if (choice := _selected(item)) is not None and (candidate := _candidate(choice, selected=True)) is not None:
+            found[candidate.key] = candidate
+    with connection.cursor() as cursor:
+        cursor.executemany(
+            "INSERT INTO tmdb.enrichment_request_entities "
+            "(enrichment_request_id, entity_type, tmdb_id, selected, score) VALUES (%s, %s, %s, %s, %s)",
+            [(logged, each.key.type.value, each.key.tmdb_id, each.selected, each.score) for each in found.values()],
+        )
+
+
+def _selected(item: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    choice = item.get("selected", item)
+    return choice if isinstance(choice, Mapping) and _candidate(choice, selected=True) is not None else None
+
+
+def _candidate(item: object, *, selected: bool) -> _Candidate | None:
+    if not isinstance(item, Mapping):
+        return None
+    entity = _TYPES.get(text_of(item.get("media_type") or item.get("type")) or "")
+    tmdb_id = id_of(item.get("tmdb_id") or item.get("id"))
+    if entity is None or tmdb_id is None:
+        return None
+    return _Candidate(EntityKey(entity, tmdb_id), selected, number_of(item.get("score")))
+
+
+def _json(value: Any) -> Jsonb | None:
+    return None if value is None else Jsonb(clean(value))
+
+
+def delete_of_user(connection: Connection, user_id: str) -> int:
+    """Delete all that a user asked, and what else names those requests; return how many there were."""
+    return _delete(connection, "user_id = %(value)s", user_id)
+
+
+def delete_of_conversation(connection: Connection, conversation_id: UUID) -> int:
+    """Delete what was asked in a conversation, and what else names those requests; return how many there were."""
+    return _delete(connection, "conversation_id = %(value)s", conversation_id)
+
+
+def delete_before(connection: Connection, before: datetime, most: int = 5000) -> int:
+    """Delete at most ``most`` requests from before a moment; return how many."""
+    condition = "id IN (SELECT id FROM tmdb.enrichment_requests WHERE created_at < %(value)s LIMIT %(most)s)"
+    return _delete(connection, condition, before, most=most)
+
+
+def _delete(connection: Connection, condition: str, value: object, **more: object) -> int:
+    """Delete by one of the conditions above."""
+    rows = connection.execute(
+        f"DELETE FROM tmdb.enrichment_requests WHERE {condition} RETURNING request_id",  # noqa: S608
+        {"value": value, **more},
+    ).fetchall()
+    named = [request_id for (request_id,) in rows if request_id is not None]
+    if named:
+        connection.execute("UPDATE tmdb.neo4j_etl_outbox SET request_id = NULL WHERE request_id = ANY(%s)", (named,))
+    return len(rows)

@@ -1,0 +1,329 @@
+"""SQL of the entity tables, built once a table from its columns; values are always parameters.
+
+What is compared and what is queued for the graph is one statement: between a comparison and a later write another
+writer could store something else, and then nobody would tell the graph.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from psycopg import sql
+
+from douban_pipeline.tmdb.store.tables import SCHEMA
+from douban_pipeline.tmdb.types import EntityType
+
+ENQUEUE = """
+    INSERT INTO tmdb.neo4j_etl_outbox AS pending (entity_type, tmdb_id, raw_hash, graph_hash, action, request_id)
+    {source}
+    ON CONFLICT (entity_type, tmdb_id) DO UPDATE SET
+        raw_hash = EXCLUDED.raw_hash,
+        graph_hash = EXCLUDED.graph_hash,
+        action = EXCLUDED.action,
+        request_id = EXCLUDED.request_id,
+        version = pending.version + 1,
+        enqueued_at = now(),
+        -- While a worker has the row, nobody else gets it: its acknowledgement fails by version and releases the row.
+        available_at = CASE WHEN pending.locked_at IS NOT NULL AND pending.available_at > now()
+                            THEN pending.available_at ELSE now() END,
+        attempts = 0,
+        last_error = NULL,
+        processed_at = NULL,
+        dead_at = NULL
+    RETURNING tmdb_id
+"""
+"""Queues an entity once, however often it changes; ``{source}`` selects the six columns."""
+
+
+@dataclass(frozen=True)
+class EntityTable:
+    """The tables of one type of entity, with the statements on them.
+
+    Attributes:
+        entity: The type.
+        name: Its table.
+        columns: Columns derived from an answer, with their SQL types.
+        shown: Those of them that the graph shows of a stub.
+        translations: The table of its translations.
+        owner: That table's column with the entity's id.
+        translated: Texts of a translation.
+    """
+
+    entity: EntityType
+    name: str
+    columns: dict[str, str]
+    shown: tuple[str, ...]
+    translations: str
+    owner: str
+    translated: tuple[str, ...]
+
+    def _fill(self, text: str, **parts: sql.Composable) -> sql.Composed:
+        return sql.SQL(text).format(
+            table=sql.Identifier(SCHEMA, self.name),
+            entity=sql.Literal(self.entity.value),
+            translations=sql.Identifier(SCHEMA, self.translations),
+            owner=sql.Identifier(self.owner),
+            columns=_names(self.columns),
+            **parts,
+        )
+
+    @cached_property
+    def touch(self) -> sql.Composed:
+        """Note that full rows were seen again as they are; returns the ids of those that were."""
+        return self._fill(
+            """
+            UPDATE {table} AS kept SET last_seen_at = now(), fetched_at = GREATEST(kept.fetched_at, seen.fetched_at)
+            FROM unnest(%(ids)s::int[], %(hashes)s::text[], %(languages)s::text[], %(fetched)s::timestamptz[])
+                AS seen (tmdb_id, raw_hash, raw_language, fetched_at)
+            WHERE kept.tmdb_id = seen.tmdb_id AND kept.raw_hash = seen.raw_hash
+              AND kept.raw_language = seen.raw_language AND kept.gone_at IS NULL
+            RETURNING kept.tmdb_id
+            """
+        )
+
+    @cached_property
+    def upsert(self) -> sql.Composed:
+        """Store a full answer and queue it for the graph if its part there changed.
+
+        Returns one row: whether it was stored (it is not, where the row is in another language), and state, hashes and
+        end of the row before.
+        """
+        return self._fill(
+            """
+            WITH old AS MATERIALIZED (
+                SELECT data_state, raw_hash, graph_hash, gone_at, raw_language, raw, fetched_at
+                FROM {table} WHERE tmdb_id = %(tmdb_id)s FOR UPDATE
+            ), given AS MATERIALIZED (
+                SELECT count(*) AS rows_before FROM old
+            ), kept AS (
+                -- A makeshift in another language gives way to the base language, and stays as a translation.
+                INSERT INTO {translations} ({owner}, language, {texts}, raw, raw_hash, fetched_at)
+                SELECT %(tmdb_id)s, raw_language, {texts_of_raw}, raw, raw_hash, fetched_at FROM old
+                WHERE data_state = 'full' AND raw_language <> %(language)s AND %(language)s = %(base)s
+                ON CONFLICT ({owner}, language) DO UPDATE SET
+                    raw = EXCLUDED.raw, raw_hash = EXCLUDED.raw_hash, fetched_at = EXCLUDED.fetched_at
+            ), stored AS (
+                INSERT INTO {table} AS kept
+                    (tmdb_id, {columns}, raw_language, data_state, raw, raw_hash, graph_hash, fetched_at)
+                SELECT %(tmdb_id)s, {values}, %(language)s, 'full', %(raw)s::jsonb, %(raw_hash)s, %(graph_hash)s,
+                       %(fetched_at)s
+                FROM given
+                ON CONFLICT (tmdb_id) DO UPDATE SET
+                    {assigned}, raw_language = EXCLUDED.raw_language, data_state = 'full', raw = EXCLUDED.raw,
+                    raw_hash = EXCLUDED.raw_hash, graph_hash = EXCLUDED.graph_hash,
+                    fetched_at = EXCLUDED.fetched_at, last_seen_at = now(), gone_at = NULL
+                WHERE kept.data_state = 'stub' OR kept.raw_language = EXCLUDED.raw_language
+                   OR EXCLUDED.raw_language = %(base)s
+                RETURNING tmdb_id
+            ), queued AS ({enqueue})
+            SELECT (SELECT count(*) FROM stored) > 0, (SELECT data_state FROM old), (SELECT raw_hash FROM old),
+                   (SELECT graph_hash FROM old), (SELECT gone_at FROM old), (SELECT count(*) FROM queued) > 0
+            """,
+            values=sql.SQL(", ").join(
+                sql.SQL("{}::{}").format(sql.Placeholder(name), sql.SQL(kind)) for name, kind in self.columns.items()
+            ),
+            assigned=_assigned(self.columns),
+            texts=_names(self.translated),
+            texts_of_raw=sql.SQL(", ").join(sql.SQL("raw->>{}").format(sql.Literal(name)) for name in self.translated),
+            enqueue=sql.SQL(ENQUEUE).format(
+                source=sql.SQL(
+                    """
+                    SELECT {}, %(tmdb_id)s, %(raw_hash)s, %(graph_hash)s, 'upsert', %(request_id)s
+                    FROM stored WHERE NOT EXISTS (
+                        SELECT FROM old WHERE data_state = 'full' AND gone_at IS NULL AND graph_hash = %(graph_hash)s
+                    )
+                    """
+                ).format(sql.Literal(self.entity.value))
+            ),
+        )
+
+    @cached_property
+    def credit_stubs(self) -> sql.Composed:
+        """Insert stubs that a change of the graph names, and take over what it calls those that are known."""
+        return self._stubs(
+            """
+            SET {assigned_shown}, raw_language = EXCLUDED.raw_language, last_seen_at = now()
+            WHERE kept.data_state = 'stub'
+              AND (kept.raw_language = EXCLUDED.raw_language OR EXCLUDED.raw_language = %(base)s)
+              AND ({shown}) IS DISTINCT FROM ({excluded})
+            """
+        )
+
+    @cached_property
+    def listed_stubs(self) -> sql.Composed:
+        """Insert stubs that a list names; of those that are known only when they were seen, and how popular they are.
+
+        What they are called stays: the graph is told of it by changes only.
+        """
+        return self._stubs(
+            "SET last_seen_at = now(), popularity = COALESCE(EXCLUDED.popularity, kept.popularity) "
+            "WHERE kept.data_state = 'stub'"
+        )
+
+    def _stubs(self, update: str) -> sql.Composed:
+        arrays = [
+            sql.SQL("{}::{}[]").format(sql.Placeholder(name), sql.SQL(kind)) for name, kind in self.columns.items()
+        ]
+        return self._fill(
+            """
+            INSERT INTO {table} AS kept (tmdb_id, {columns}, raw_language, data_state)
+            SELECT seen.*, %(language)s, 'stub' FROM unnest(%(ids)s::int[], {arrays}) AS seen ORDER BY 1
+            ON CONFLICT (tmdb_id) DO UPDATE {update}
+            RETURNING tmdb_id, xmax = 0
+            """,
+            arrays=sql.SQL(", ").join(arrays),
+            update=sql.SQL(update).format(
+                assigned_shown=_assigned(self.shown),
+                shown=sql.SQL(", ").join(sql.Identifier("kept", name) for name in self.shown),
+                excluded=sql.SQL(", ").join(sql.SQL("EXCLUDED.{}").format(sql.Identifier(name)) for name in self.shown),
+            ),
+        )
+
+    @cached_property
+    def translate(self) -> sql.Composed:
+        """Store an answer in another language, or an item of the list of translations; the former is worth more.
+
+        Returns one row: the hash before, if there was a row.
+        """
+        return self._fill(
+            """
+            WITH old AS MATERIALIZED (
+                SELECT raw_hash FROM {translations} WHERE {owner} = %(tmdb_id)s AND language = %(language)s FOR UPDATE
+            ), stored AS (
+                INSERT INTO {translations} AS kept ({owner}, language, {texts}, raw, raw_hash, fetched_at)
+                SELECT %(tmdb_id)s, %(language)s, {values}, %(raw)s::jsonb, %(raw_hash)s, %(fetched_at)s
+                FROM (SELECT count(*) FROM old) AS given
+                ON CONFLICT ({owner}, language) DO UPDATE SET
+                    {assigned},
+                    raw = CASE WHEN kept.raw_hash = EXCLUDED.raw_hash THEN kept.raw ELSE EXCLUDED.raw END,
+                    raw_hash = EXCLUDED.raw_hash, fetched_at = EXCLUDED.fetched_at, last_seen_at = now()
+                WHERE NOT %(item)s OR NOT kept.raw ? 'id'
+                RETURNING 1
+            )
+            SELECT (SELECT raw_hash FROM old), (SELECT count(*) FROM stored) > 0
+            """,
+            texts=_names(self.translated),
+            values=sql.SQL(", ").join(sql.Placeholder(name) for name in self.translated),
+            assigned=_assigned(self.translated),
+        )
+
+    @cached_property
+    def mark_gone(self) -> sql.Composed:
+        """Note that an entity does not exist any more, and queue it; returns a row if it was known and not gone yet."""
+        return self._fill(
+            """
+            WITH gone AS (
+                UPDATE {table} SET gone_at = now() WHERE tmdb_id = %(tmdb_id)s AND gone_at IS NULL
+                RETURNING tmdb_id, data_state, raw_hash, graph_hash
+            ), queued AS ({enqueue})
+            SELECT tmdb_id FROM gone
+            """,
+            enqueue=self._queue_deletes("gone", "data_state = 'full'"),
+        )
+
+    @cached_property
+    def drop_raw(self) -> sql.Composed:
+        """Make stubs of some full rows that were fetched before a moment, and queue them; returns their ids."""
+        return self._fill(
+            """
+            WITH old AS MATERIALIZED (
+                SELECT tmdb_id, raw_hash, graph_hash FROM {table}
+                WHERE data_state = 'full' AND fetched_at < %(before)s ORDER BY fetched_at LIMIT %(most)s FOR UPDATE
+            ), dropped AS (
+                UPDATE {table} AS kept SET data_state = 'stub', raw = NULL, raw_hash = NULL, graph_hash = NULL
+                FROM old WHERE kept.tmdb_id = old.tmdb_id RETURNING kept.tmdb_id
+            ), queued AS ({enqueue})
+            SELECT tmdb_id FROM dropped
+            """,
+            enqueue=self._queue_deletes("old", "true"),
+        )
+
+    def _queue_deletes(self, source: str, condition: str) -> sql.Composed:
+        select = sql.SQL("SELECT {}, tmdb_id, raw_hash, graph_hash, 'delete', NULL FROM {} WHERE {}").format(
+            sql.Literal(self.entity.value), sql.Identifier(source), sql.SQL(condition)
+        )
+        return sql.SQL(ENQUEUE).format(source=select)
+
+    @cached_property
+    def rows(self) -> sql.Composed:
+        """Read rows by id: state, whether gone, raw, and the columns that stubs show."""
+        return self._fill(
+            "SELECT tmdb_id, data_state = 'full' AND gone_at IS NULL, {shown} FROM {table} "
+            "WHERE tmdb_id = ANY(%(ids)s)",
+            shown=_names(self.shown),
+        )
+
+    @cached_property
+    def raws(self) -> sql.Composed:
+        """Read the answers of full rows by id."""
+        return self._fill(
+            "SELECT tmdb_id, raw, raw_language FROM {table} WHERE tmdb_id = ANY(%(ids)s) AND data_state = 'full' "
+            "AND gone_at IS NULL"
+        )
+
+    @cached_property
+    def page(self) -> sql.Composed:
+        """Read the ids of full rows after one, in their order."""
+        return self._fill(
+            "SELECT tmdb_id FROM {table} WHERE tmdb_id > %(after)s AND data_state = 'full' AND gone_at IS NULL "
+            "ORDER BY tmdb_id LIMIT %(most)s"
+        )
+
+    @cached_property
+    def counts(self) -> sql.Composed:
+        """Count full rows, stubs and what is gone."""
+        return self._fill(
+            "SELECT count(*) FILTER (WHERE data_state = 'full' AND gone_at IS NULL), "
+            "count(*) FILTER (WHERE data_state = 'stub'), count(*) FILTER (WHERE gone_at IS NOT NULL) FROM {table}"
+        )
+
+    @cached_property
+    def drop_translations(self) -> sql.Composed:
+        """Delete translations that were fetched before a moment."""
+        return self._fill("DELETE FROM {translations} WHERE fetched_at < %(before)s")
+
+
+def _names(columns: dict[str, str] | tuple[str, ...]) -> sql.Composed:
+    return sql.SQL(", ").join(map(sql.Identifier, columns))
+
+
+def _assigned(columns: dict[str, str] | tuple[str, ...]) -> sql.Composed:
+    return sql.SQL(", ").join(sql.SQL("{0} = EXCLUDED.{0}").format(sql.Identifier(name)) for name in columns)
+
+
+def _title_columns(name: str, day: str) -> dict[str, str]:
+    kinds = {name: "text", f"original_{name}": "text", "original_language": "text", day: "date"}
+    return {**kinds, "popularity": "float8", "vote_average": "float8", "vote_count": "int"}
+
+
+TABLES = {
+    EntityType.MOVIE: EntityTable(
+        EntityType.MOVIE,
+        "movies",
+        _title_columns("title", "release_date"),
+        ("title", "release_date"),
+        "movie_translations",
+        "tmdb_movie_id",
+        ("title", "overview"),
+    ),
+    EntityType.PERSON: EntityTable(
+        EntityType.PERSON,
+        "people",
+        {"name": "text", "original_name": "text", "known_for_department": "text", "popularity": "float8"},
+        ("name", "known_for_department"),
+        "person_translations",
+        "tmdb_person_id",
+        ("biography",),
+    ),
+    EntityType.TV: EntityTable(
+        EntityType.TV,
+        "tv_shows",
+        _title_columns("name", "first_air_date"),
+        ("name", "first_air_date"),
+        "tv_translations",
+        "tmdb_tv_id",
+        ("name", "overview"),
+    ),
+}
+"""The tables by type."""

@@ -1,0 +1,215 @@
+"""The tables of the schema ``tmdb`` as this release has them; what a migration must arrive at.
+
+Relations between titles and people have no table: they are the graph's, and can be built anew from ``raw``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    CheckConstraint,
+    Column,
+    Date,
+    DateTime,
+    Double,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    PrimaryKeyConstraint,
+    Table,
+    Text,
+    text,
+)
+from sqlalchemy.dialects.postgresql import JSONB, UUID
+
+SCHEMA = "tmdb"
+metadata = MetaData(schema=SCHEMA)
+
+_NOW = text("now()")
+_STATE = (
+    "(data_state = 'stub' AND raw IS NULL AND raw_hash IS NULL) OR "
+    "(data_state = 'full' AND raw IS NOT NULL AND raw_hash IS NOT NULL)"
+)
+
+
+def _moment(name: str, *, default: bool = True) -> Column[Any]:
+    if default:
+        return Column(name, DateTime(timezone=True), nullable=False, server_default=_NOW)
+    return Column(name, DateTime(timezone=True))
+
+
+def _text(name: str, default: str | None = None) -> Column[Any]:
+    return Column(name, Text) if default is None else Column(name, Text, nullable=False, server_default=default)
+
+
+def _entity_table(name: str, *columns: Column[Any]) -> Table:
+    return Table(
+        name,
+        metadata,
+        Column("tmdb_id", Integer, primary_key=True, autoincrement=False),
+        *columns,
+        _text("raw_language", "zh-CN"),
+        Column("data_state", Text, nullable=False, server_default="full"),
+        Column("raw", JSONB),
+        _text("raw_hash"),
+        _text("graph_hash"),
+        _moment("fetched_at"),
+        _moment("first_seen_at"),
+        _moment("last_seen_at"),
+        _moment("gone_at", default=False),
+        CheckConstraint("data_state IN ('stub','full')", name=f"{name}_data_state_check"),
+        CheckConstraint(_STATE, name=f"ck_tmdb_{name}_state"),
+        Index(f"idx_tmdb_{name}_fetched", "fetched_at", postgresql_where=text("data_state = 'full'")),
+        Index(
+            f"idx_tmdb_{name}_stubs", text("popularity DESC NULLS LAST"), postgresql_where=text("data_state = 'stub'")
+        ),
+    )
+
+
+def _title_columns(name: str, day: str) -> list[Column[Any]]:
+    return [
+        _text(name),
+        _text(f"original_{name}"),
+        _text("original_language"),
+        Column(day, Date),
+        Column("popularity", Double),
+        Column("vote_average", Double),
+        Column("vote_count", Integer),
+    ]
+
+
+movies = _entity_table("movies", *_title_columns("title", "release_date"))
+people = _entity_table(
+    "people", _text("name"), _text("original_name"), _text("known_for_department"), Column("popularity", Double)
+)
+tv_shows = _entity_table("tv_shows", *_title_columns("name", "first_air_date"))
+
+
+def _translations_table(name: str, owner: str, parent: Table, *columns: str) -> Table:
+    return Table(
+        name,
+        metadata,
+        Column(owner, Integer, ForeignKey(parent.c.tmdb_id, ondelete="CASCADE"), nullable=False),
+        Column("language", Text, nullable=False),
+        *map(_text, columns),
+        Column("raw", JSONB),
+        _text("raw_hash"),
+        _moment("fetched_at"),
+        _moment("first_seen_at"),
+        _moment("last_seen_at"),
+        PrimaryKeyConstraint(owner, "language"),
+    )
+
+
+movie_translations = _translations_table("movie_translations", "tmdb_movie_id", movies, "title", "overview")
+person_translations = _translations_table("person_translations", "tmdb_person_id", people, "biography")
+tv_translations = _translations_table("tv_translations", "tmdb_tv_id", tv_shows, "name", "overview")
+
+genres = Table(
+    "genres",
+    metadata,
+    Column("tmdb_id", Integer, primary_key=True, autoincrement=False),
+    _text("name"),
+    _text("raw_language", "zh-CN"),
+    _moment("last_seen_at"),
+)
+
+
+def _id() -> Column[Any]:
+    return Column("id", UUID, primary_key=True, server_default=text("gen_random_uuid()"))
+
+
+_TYPE = "entity_type IN ('movie','person','tv')"
+
+enrichment_requests = Table(
+    "enrichment_requests",
+    metadata,
+    _id(),
+    _text("request_id"),
+    Column("user_id", Text, nullable=False),
+    Column("session_id", Text, nullable=False),
+    Column("conversation_id", UUID),
+    Column("user_message_id", UUID),
+    Column("query_text", Text, nullable=False),
+    _text("tmdb_endpoint", "/search/multi"),
+    _text("role_hint"),
+    Column("extracted_entities", JSONB),
+    Column("selected", JSONB),
+    _text("selected_media_type"),
+    Column("selected_tmdb_id", Integer),
+    Column("selected_score", Double),
+    Column("candidates_top3", JSONB),
+    Column("multi_results_raw", JSONB),
+    Column("discover_results_raw", JSONB),
+    _text("tmdb_language"),
+    Column("duration_ms", Double),
+    _moment("created_at"),
+    Index("idx_tmdb_enrich_req_created", text("created_at DESC")),
+    Index("idx_tmdb_enrich_req_user", "user_id", text("created_at DESC")),
+    Index("idx_tmdb_enrich_req_selected", "selected_media_type", "selected_tmdb_id"),
+    Index("idx_tmdb_enrich_req_endpoint", "tmdb_endpoint", text("created_at DESC")),
+    Index("idx_tmdb_enrich_req_conversation", "conversation_id"),
+)
+
+enrichment_request_entities = Table(
+    "enrichment_request_entities",
+    metadata,
+    Column("enrichment_request_id", UUID, ForeignKey(enrichment_requests.c.id, ondelete="CASCADE"), nullable=False),
+    Column("entity_type", Text, nullable=False),
+    Column("tmdb_id", Integer, nullable=False),
+    Column("selected", Boolean, nullable=False, server_default=text("false")),
+    Column("score", Double),
+    PrimaryKeyConstraint("enrichment_request_id", "entity_type", "tmdb_id"),
+    CheckConstraint(_TYPE, name="enrichment_request_entities_entity_type_check"),
+)
+
+neo4j_etl_outbox = Table(
+    "neo4j_etl_outbox",
+    metadata,
+    _id(),
+    Column("entity_type", Text, nullable=False),
+    Column("tmdb_id", Integer, nullable=False),
+    Column("raw_hash", Text, nullable=False),
+    Column("graph_hash", Text, nullable=False),
+    _text("action", "upsert"),
+    Column("version", BigInteger, nullable=False, server_default=text("1")),
+    _text("request_id"),
+    _moment("enqueued_at"),
+    _moment("available_at"),
+    _moment("locked_at", default=False),
+    _text("locked_by"),
+    Column("attempts", Integer, nullable=False, server_default=text("0")),
+    _moment("last_attempt_at", default=False),
+    _text("last_error"),
+    _moment("processed_at", default=False),
+    _moment("dead_at", default=False),
+    CheckConstraint(_TYPE, name="neo4j_etl_outbox_entity_type_check"),
+    CheckConstraint("action IN ('upsert','delete')", name="neo4j_etl_outbox_action_check"),
+    Index("ux_tmdb_etl_outbox_dedupe", "entity_type", "tmdb_id", unique=True),
+    Index(
+        "idx_tmdb_etl_outbox_pending",
+        "available_at",
+        "enqueued_at",
+        postgresql_where=text("processed_at IS NULL AND dead_at IS NULL"),
+    ),
+    Index("idx_tmdb_etl_outbox_processed", "processed_at", postgresql_where=text("processed_at IS NOT NULL")),
+    Index("idx_tmdb_etl_outbox_request", "request_id", postgresql_where=text("request_id IS NOT NULL")),
+)
+
+vod_link = Table(
+    "vod_link",
+    metadata,
+    Column("vod_id", BigInteger, primary_key=True, autoincrement=False),
+    Column("media_type", Text, nullable=False),
+    Column("tmdb_id", Integer, nullable=False),
+    Column("score", Double),
+    Column("state", Text, nullable=False),
+    _moment("decided_at"),
+    CheckConstraint("media_type IN ('movie','tv')", name="vod_link_media_type_check"),
+    CheckConstraint("state IN ('confirmed','review','rejected')", name="vod_link_state_check"),
+    Index("idx_tmdb_vod_link_title", "media_type", "tmdb_id"),
+)

@@ -1,0 +1,258 @@
+"""From the store to the graph: what is queued, or everything anew.
+
+The graph is a function of the full answers in the store: every edge that a full title names, and those that a full
+person names to titles that are not full. What is queued only says whom to look at; what is written is read when
+it is written. So doing a row twice, late, or by two workers ends in the same graph.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from uuid import uuid4
+
+from neo4j.exceptions import AuthError, DriverError, Neo4jError, ServiceUnavailable, SessionExpired, TransientError
+
+from douban_pipeline.core.database import chunks
+from douban_pipeline.tmdb.graph.target import GraphBatch, GraphTarget, Written
+from douban_pipeline.tmdb.graph.values import GraphValueError
+from douban_pipeline.tmdb.projection import project, stub_properties
+from douban_pipeline.tmdb.store import outbox
+from douban_pipeline.tmdb.store.outbox import Claim
+from douban_pipeline.tmdb.store.postgres import PostgresTmdbStore, Shown
+from douban_pipeline.tmdb.types import (
+    LABELS,
+    TYPES,
+    Edge,
+    EntityKey,
+    EntityType,
+    Label,
+    Node,
+    NodeKey,
+    PayloadError,
+    Projection,
+    Property,
+)
+
+_logger = logging.getLogger(__name__)
+_DOWN = (ServiceUnavailable, SessionExpired, AuthError, TransientError)
+"""Errors that say nothing about what was to be written."""
+
+
+class GraphUnavailableError(Exception):
+    """The graph database does not answer; what was to be written is still queued."""
+
+
+@dataclass(slots=True)
+class SyncReport:
+    """What a drain did.
+
+    Attributes:
+        done: Entities written.
+        changed_meanwhile: Of these, those that changed while they were written, and are queued again.
+        failed: Entities that could not be written, with the reason; they are tried again later.
+        dead: Those of them that were put aside for good.
+        written: Edges and nodes.
+    """
+
+    done: int = 0
+    changed_meanwhile: int = 0
+    failed: dict[EntityKey, str] = field(default_factory=dict)
+    dead: int = 0
+    written: Written = field(default_factory=Written)
+
+
+def build_batch(store: PostgresTmdbStore, keys: Iterable[EntityKey]) -> GraphBatch:
+    """Return what the graph has to hold of entities, from what the store holds now.
+
+    Raises:
+        PayloadError: An answer cannot be projected.
+    """
+    projections, gone = _projections(store, keys)
+    titles = {
+        entity: {key.tmdb_id for key in gone if TYPES.get(key.label) is entity}
+        for entity in (EntityType.MOVIE, EntityType.TV)
+    }
+    if any(titles.values()):  # what full people say of a title counts again, now that it says nothing itself
+        people = [EntityKey(EntityType.PERSON, tmdb_id) for tmdb_id in store.people_crediting(titles)]
+        more, _ = _projections(store, people)
+        projections = {**more, **projections}
+    shown = _shown(store, [*projections.values()], gone)
+    owners: dict[NodeKey, Sequence[Edge]] = dict.fromkeys(gone, ())
+    others: dict[NodeKey, Node] = {}
+    for key, found in projections.items():
+        edges = found.edges
+        if key.label is Label.PERSON:
+            edges = tuple(edge for edge in edges if not _is_full(shown, edge.key.end))
+        owners[key] = edges
+        ends = {edge.key.start for edge in edges} | {edge.key.end for edge in edges}
+        others |= {other.key: other for other in found.others if other.key in ends}
+    names = store.genre_names(key.tmdb_id for key in others if key.label is Label.GENRE)
+    stubs = {
+        key: _stub(key, other.properties, shown, names) for key, other in others.items() if not _is_full(shown, key)
+    }
+    stubs |= {key: _stub(key, {}, shown, names) for key in gone}
+    return GraphBatch(
+        owners,
+        {key: found.node.properties for key, found in projections.items()},
+        {key: properties for key, properties in stubs.items() if key not in projections},
+        frozenset(key for key in others if _is_full(shown, key)),
+    )
+
+
+def _projections(
+    store: PostgresTmdbStore, keys: Iterable[EntityKey]
+) -> tuple[dict[NodeKey, Projection], list[NodeKey]]:
+    """Return the projections of the full ones among the entities, and the nodes of the others."""
+    wanted = sorted(set(keys))
+    found: dict[NodeKey, Projection] = {}
+    gone: list[NodeKey] = []
+    for entity in EntityType:
+        ids = [key.tmdb_id for key in wanted if key.type is entity]
+        raws = store.raws(entity, ids) if ids else {}
+        for tmdb_id in ids:
+            key = NodeKey(LABELS[entity], tmdb_id)
+            if tmdb_id in raws:
+                found[key] = project(entity, raws[tmdb_id])
+            else:
+                gone.append(key)
+    return found, gone
+
+
+def _shown(
+    store: PostgresTmdbStore, projections: Iterable[Projection], gone: Iterable[NodeKey]
+) -> dict[NodeKey, Shown]:
+    ids: dict[EntityType, set[int]] = {entity: set() for entity in EntityType}
+    for key in (*gone, *(other.key for found in projections for other in found.others)):
+        if key.label is not Label.GENRE:
+            ids[TYPES[key.label]].add(key.tmdb_id)
+    return {
+        NodeKey(LABELS[entity], tmdb_id): found
+        for entity, wanted in ids.items()
+        if wanted
+        for tmdb_id, found in store.shown(entity, wanted).items()
+    }
+
+
+def _is_full(shown: dict[NodeKey, Shown], key: NodeKey) -> bool:
+    return key in shown and shown[key].full
+
+
+def _stub(
+    key: NodeKey, said: Mapping[str, Property], shown: dict[NodeKey, Shown], names: dict[int, str | None]
+) -> dict[str, Property]:
+    """Return what is shown of a node that is not full: what the store calls it, else what the credit said."""
+    if key.label is Label.GENRE:
+        return {"name": names[key.tmdb_id]} if key.tmdb_id in names else dict(said)
+    if key in shown:
+        entity = TYPES[key.label]
+        empty = dict.fromkeys(("popularity", "original_title", "original_name"))
+        return stub_properties(entity, {**empty, **shown[key].columns})
+    return dict(said)
+
+
+def drain(
+    store: PostgresTmdbStore,
+    target: GraphTarget,
+    *,
+    batch: int = 50,
+    lease_seconds: float = 300,
+    attempts: int = 8,
+    seconds: float | None = None,
+    on_batch: Callable[[SyncReport], None] | None = None,
+) -> SyncReport:
+    """Bring what is queued into the graph until nothing is due, or time is up.
+
+    Args:
+        store: Where it is queued.
+        target: Where it goes.
+        batch: Entities of one transaction.
+        lease_seconds: How long others leave a claimed row alone.
+        attempts: Failures after which a row is put aside.
+        seconds: After this long no more rows are claimed.
+        on_batch: Called after each batch with what was done so far.
+
+    Raises:
+        GraphUnavailableError: The graph database does not answer; rows that were claimed are given back.
+    """
+    worker = f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:8]}"
+    report = SyncReport()
+    until = None if seconds is None else time.monotonic() + seconds
+    while until is None or time.monotonic() < until:
+        claims = store.run(lambda connection: outbox.claim(connection, worker, batch, lease_seconds))
+        if not claims:
+            break
+        try:
+            _sync(store, target, worker, claims, attempts, report)
+        except _DOWN as error:
+            store.run(partial(outbox.release, worker=worker, claims=claims))
+            raise GraphUnavailableError(f"the graph at {target.uri} does not answer: {error}") from error
+        except KeyboardInterrupt:
+            store.run(partial(outbox.release, worker=worker, claims=claims))
+            raise
+        if on_batch is not None:
+            on_batch(report)
+    return report
+
+
+def _sync(
+    store: PostgresTmdbStore,
+    target: GraphTarget,
+    worker: str,
+    claims: Sequence[Claim],
+    attempts: int,
+    report: SyncReport,
+) -> None:
+    """Write claimed rows in one transaction of the graph; if it cannot be written, each in its own."""
+    try:
+        report.written += apply_entities(store, target, [each.key for each in claims])
+    except _DOWN:
+        raise
+    except (PayloadError, GraphValueError, Neo4jError, DriverError) as error:
+        if len(claims) > 1:
+            for each in claims:
+                _sync(store, target, worker, [each], attempts, report)
+            return
+        [failed] = claims
+        reason = f"{type(error).__name__}: {error}"
+        _logger.warning("%s cannot be written to the graph: %s", failed.key, reason[:300])
+        dead = store.run(lambda connection: outbox.fail(connection, worker, failed, reason, attempts))
+        report.failed[failed.key] = reason
+        report.dead += dead
+        return
+    done = store.run(lambda connection: outbox.acknowledge(connection, worker, claims))
+    report.done += len(claims)
+    report.changed_meanwhile += len(claims) - done
+
+
+def apply_entities(store: PostgresTmdbStore, target: GraphTarget, keys: Sequence[EntityKey]) -> Written:
+    """Make the graph agree with the store about some entities, while nobody else writes to it."""
+    with store.graph_lock():
+        return target.apply(build_batch(store, keys))
+
+
+def rebuild_graph(
+    store: PostgresTmdbStore, target: GraphTarget, *, batch: int = 50, on_batch: Callable[[int], None] | None = None
+) -> int:
+    """Empty the graph and build it from the store's answers alone; return how many entities it was built from.
+
+    What is queued stays queued: writing it once more changes nothing.
+    """
+    target.set_up()
+    target.clear()
+    done = 0
+    for entity in EntityType:
+        after = 0
+        while ids := store.full_ids(entity, after, most=500):
+            for piece in chunks(ids, batch):
+                apply_entities(store, target, [EntityKey(entity, tmdb_id) for tmdb_id in piece])
+                done += len(piece)
+                if on_batch is not None:
+                    on_batch(done)
+            after = ids[-1]
+    return done

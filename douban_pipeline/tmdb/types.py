@@ -1,0 +1,111 @@
+"""Values of the TMDB system: entities, and the nodes and edges that they become. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+Property = str | int | float | bool | None
+"""What a property of a node or an edge may be."""
+
+
+class EntityType(StrEnum):
+    """The kinds of entities that have a table, named as TMDB's paths name them."""
+
+    MOVIE = "movie"
+    PERSON = "person"
+    TV = "tv"
+
+
+class Label(StrEnum):
+    """Labels of nodes; ``tmdb_id`` is unique within one."""
+
+    MOVIE = "Movie"
+    PERSON = "Person"
+    TV = "TVShow"
+    GENRE = "Genre"
+
+
+class Relation(StrEnum):
+    """Types of edges. All but the last lead from a person to a title and are keyed by TMDB's ``credit_id``."""
+
+    ACTED_IN = "ACTED_IN"
+    DIRECTED = "DIRECTED"
+    CREW_MEMBER = "CREW_MEMBER"
+    BELONGS_TO_GENRE = "BELONGS_TO_GENRE"
+
+
+CREDITS = (Relation.ACTED_IN, Relation.DIRECTED, Relation.CREW_MEMBER)
+"""Relations between people and titles."""
+
+LABELS = {EntityType.MOVIE: Label.MOVIE, EntityType.PERSON: Label.PERSON, EntityType.TV: Label.TV}
+TYPES = {label: entity for entity, label in LABELS.items()}
+
+BIGGEST_ID = 2**31 - 1
+"""TMDB's ids are stored as ``int``."""
+
+
+class PayloadError(ValueError):
+    """A body cannot be an answer about an entity; the message says why."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class EntityKey:
+    """Which entity: its type and TMDB's id within the type."""
+
+    type: EntityType
+    tmdb_id: int
+
+    def __str__(self) -> str:
+        """Return it as TMDB's paths have it, e.g. ``movie/603``."""
+        return f"{self.type.value}/{self.tmdb_id}"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class NodeKey:
+    """Which node."""
+
+    label: Label
+    tmdb_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A node with the properties that the graph holds of it; None means that it has no such property."""
+
+    key: NodeKey
+    properties: Mapping[str, Property]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class EdgeKey:
+    """Which edge: relation, both ends and the credit, which is empty for genres."""
+
+    relation: Relation
+    start: NodeKey
+    end: NodeKey
+    credit_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """An edge with its properties besides ``credit_id``."""
+
+    key: EdgeKey
+    properties: Mapping[str, Property] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Projection:
+    """What one full entity says of the graph.
+
+    Attributes:
+        node: The entity's own node.
+        others: The other ends of its edges, with what a credit says of them: enough for a stub.
+        edges: Its edges, each key once.
+    """
+
+    node: Node
+    others: tuple[Node, ...]
+    edges: tuple[Edge, ...]

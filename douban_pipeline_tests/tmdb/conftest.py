@@ -1,0 +1,63 @@
+"""A store on a database of its own and a graph database, both emptied for each test."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from douban_pipeline.tmdb.embedded import GraphAddress, embedded_graph
+from douban_pipeline.tmdb.graph.target import GraphTarget
+from douban_pipeline.tmdb.store.postgres import PostgresTmdbStore
+from douban_pipeline_tests.conftest import new_database
+
+_TABLES = "movies, people, tv_shows, genres, enrichment_requests, neo4j_etl_outbox, vod_link"
+
+
+@pytest.fixture(scope="session")
+def _migrated() -> Iterator[str]:
+    with new_database("postgres") as url, PostgresTmdbStore(url) as store:
+        store.upgrade()
+        yield url
+
+
+@pytest.fixture
+def store_url(_migrated: str) -> str:
+    """The address of a database with the empty schema."""
+    with PostgresTmdbStore(_migrated) as store, store.transaction() as connection:
+        connection.execute(f"TRUNCATE {', '.join(f'tmdb.{name}' for name in _TABLES.split(', '))} CASCADE")
+    return _migrated
+
+
+@pytest.fixture
+def store(store_url: str) -> Iterator[PostgresTmdbStore]:
+    """An empty store."""
+    with PostgresTmdbStore(store_url) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="session")
+def _arcadedb(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GraphAddress]:
+    with embedded_graph(tmp_path_factory.mktemp("graph"), memory_mb=384) as address:
+        yield address
+
+
+@pytest.fixture(params=["arcadedb", *(["neo4j"] if "NEO4J_TEST_URI" in os.environ else [])])
+def graph_address(request: pytest.FixtureRequest) -> GraphAddress:
+    """Where each graph database answers: the wheel's, and the Neo4j at ``NEO4J_TEST_URI``, which is emptied."""
+    if request.param == "arcadedb":
+        found: GraphAddress = request.getfixturevalue("_arcadedb")
+        return found
+    named = {name: os.environ.get(f"NEO4J_TEST_{name.upper()}", "neo4j") for name in ("user", "password", "database")}
+    return GraphAddress(os.environ["NEO4J_TEST_URI"], **named)
+
+
+@pytest.fixture
+def target(graph_address: GraphAddress) -> Iterator[GraphTarget]:
+    """An empty graph with its constraints."""
+    address = graph_address
+    with GraphTarget(address.uri, address.user, address.password, address.database) as opened:
+        opened.set_up()
+        opened.clear()
+        yield opened

@@ -1,0 +1,463 @@
+"""What the store keeps of answers, and what it queues for the graph."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from datetime import timedelta
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from psycopg import Connection
+from psycopg.errors import CheckViolation
+
+from douban_pipeline.tmdb.hashing import graph_hash
+from douban_pipeline.tmdb.projection import project
+from douban_pipeline.tmdb.store import outbox
+from douban_pipeline.tmdb.store.entities import Change, EntityWriter
+from douban_pipeline.tmdb.store.migrations import TREE
+from douban_pipeline.tmdb.store.postgres import PostgresTmdbStore
+from douban_pipeline.tmdb.store.tables import SCHEMA, metadata
+from douban_pipeline.tmdb.types import EntityKey, EntityType, PayloadError
+from douban_pipeline_tests.tmdb.given import NOW, actor, answer, cast, movie, show, title
+
+pytestmark = pytest.mark.postgres
+
+FILM = EntityKey(EntityType.MOVIE, 1)
+
+
+def rows(store: PostgresTmdbStore, query: str, *parameters: object) -> list[tuple[Any, ...]]:
+    with store.transaction() as connection:
+        return connection.execute(query, parameters).fetchall()
+
+
+def put(
+    store: PostgresTmdbStore, *raws: dict[str, Any], entity: str = "movie", language: str = "zh-CN"
+) -> list[Change]:
+    return [stored.change for stored in store.persist_payloads([answer(entity, raw, language) for raw in raws])]
+
+
+def queued(store: PostgresTmdbStore) -> list[tuple[str, int, str, int]]:
+    return rows(
+        store,
+        "SELECT entity_type, tmdb_id, action, version FROM tmdb.neo4j_etl_outbox WHERE processed_at IS NULL "
+        "ORDER BY entity_type, tmdb_id",
+    )
+
+
+# --- the schema -------------------------------------------------------------------------------------------------------
+
+
+def test_the_migrations_arrive_at_the_tables(store: PostgresTmdbStore):
+    engine = store.engine()
+    options = {
+        "include_schemas": True,
+        "include_name": lambda name, kind, _: kind != "schema" or name == SCHEMA,
+        "version_table": TREE.version_table,
+        "version_table_schema": SCHEMA,
+        "compare_server_default": True,
+    }
+    with engine.connect() as connection:
+        assert compare_metadata(MigrationContext.configure(connection, opts=options), metadata) == []
+    assert store.upgrade() == (TREE.head, TREE.head)
+    plan = TREE.plan(engine)
+    assert (plan.before, plan.sql.count("CREATE TABLE")) == (TREE.head, 0)
+    engine.dispose()
+    assert store.ready() is store
+
+
+def test_the_schema_of_an_empty_database_can_be_listed_before_it_is_made(postgres_url: str):
+    with PostgresTmdbStore(postgres_url) as store:
+        engine = store.engine()
+        with engine.begin() as connection:
+            connection.exec_driver_sql("DROP SCHEMA IF EXISTS tmdb CASCADE")
+        plan = TREE.plan(engine)
+        assert plan.before is None
+        assert plan.sql.index("CREATE SCHEMA tmdb") < plan.sql.index("CREATE TABLE tmdb.movies")
+        assert store.upgrade() == (None, TREE.head)
+        with engine.begin() as connection:
+            connection.exec_driver_sql("DROP SCHEMA tmdb CASCADE")
+        engine.dispose()
+
+
+@pytest.mark.parametrize("values", ["'stub', '{}', 'x'", "'full', NULL, NULL", "'other', NULL, NULL"])
+def test_stub_and_full_are_checked_by_the_database(store: PostgresTmdbStore, values: str):
+    with pytest.raises(CheckViolation), store.transaction() as connection:
+        connection.execute(f"INSERT INTO tmdb.movies (tmdb_id, data_state, raw, raw_hash) VALUES (1, {values})")
+
+
+# --- what changed -----------------------------------------------------------------------------------------------------
+
+
+def test_a_change_is_stored_and_only_one_of_the_graph_is_queued(store: PostgresTmdbStore):
+    film = movie(1, cast(2, "a"))
+    assert put(store, film) == [Change.NEW]
+    assert put(store, film) == [Change.UNCHANGED]
+    assert queued(store) == [("movie", 1, "upsert", 1)]
+    assert put(store, {**film, "popularity": 99}) == [Change.CHANGED]
+    assert queued(store) == [("movie", 1, "upsert", 1)]
+    assert rows(store, "SELECT popularity, raw->>'popularity' FROM tmdb.movies WHERE tmdb_id = 1") == [(99.0, "99")]
+    assert put(store, {**film, "title": "B"}) == [Change.GRAPH]
+    assert queued(store) == [("movie", 1, "upsert", 2)]
+    expected = graph_hash(project(EntityType.MOVIE, {**film, "title": "B"}))
+    assert rows(store, "SELECT graph_hash FROM tmdb.neo4j_etl_outbox") == [(expected,)]
+
+
+def test_back_to_what_it_was_is_a_change_and_so_is_every_one_of_a_batch(store: PostgresTmdbStore):
+    first, second = movie(1, title="A"), movie(1, title="B")
+    assert put(store, first, second, first) == [Change.NEW, Change.GRAPH, Change.GRAPH]
+    assert queued(store) == [("movie", 1, "upsert", 3)]
+
+
+def test_two_writers_lose_no_change(store: PostgresTmdbStore):
+    """One stores B and has not committed when the other stores A again: whoever is last, the queue knows of it."""
+    put(store, movie(1, title="A"))
+    claims = store.run(lambda connection: outbox.claim(connection, "w", 9, 60))
+    store.run(lambda connection: outbox.acknowledge(connection, "w", claims))
+    changes: list[Change] = []
+    with store.transaction() as connection:
+        EntityWriter(connection, "zh-CN").write([answer("movie", movie(1, title="B"))])
+        other = threading.Thread(target=lambda: changes.extend(put(store, movie(1, title="A"))))
+        other.start()
+        wait_until_blocked(store)
+    other.join()
+    assert changes == [Change.GRAPH]
+    assert queued(store) == [("movie", 1, "upsert", 3)]
+    assert rows(store, "SELECT title FROM tmdb.movies") == [("A",)]
+
+
+def wait_until_blocked(store: PostgresTmdbStore) -> None:
+    blocked = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    while rows(store, blocked) == [(0,)]:
+        pass
+
+
+def test_credits_make_stubs_that_never_replace_what_is_full(store: PostgresTmdbStore):
+    put(store, actor(2, name="Full"), entity="person")
+    put(store, movie(1, cast(2, "a", name="Other"), cast(3, "b")), show(5, cast(3, "c")))
+    assert rows(store, "SELECT tmdb_id, name, data_state FROM tmdb.people ORDER BY 1") == [
+        (2, "Full", "full"),
+        (3, "Person 3", "stub"),
+    ]
+    put(store, actor(9, title(1, "a"), title(5, "c", "tv"), title(7, "d")), entity="person")
+    assert rows(store, "SELECT tmdb_id, title, data_state FROM tmdb.movies ORDER BY 1") == [
+        (1, "Movie 1", "full"),
+        (5, "Movie 5", "full"),
+        (7, "Movie 7", "stub"),
+    ]
+    assert put(store, movie(7)) == [Change.NEW]
+    assert rows(store, "SELECT data_state FROM tmdb.movies WHERE tmdb_id = 7") == [("full",)]
+
+
+def test_a_stub_is_called_what_the_last_change_of_the_graph_calls_it(store: PostgresTmdbStore):
+    put(store, movie(1, cast(2, "a", name="A")), movie(3, cast(2, "b", name="B")))
+    assert rows(store, "SELECT name FROM tmdb.people") == [("B",)]
+    put(store, movie(1, cast(2, "a", name="A"), popularity=0.1))
+    assert rows(store, "SELECT name FROM tmdb.people") == [("B",)], "the graph was not told of anything"
+    store.write(lambda writer: writer.mention(EntityType.PERSON, [{"id": 2, "name": "C", "popularity": 3}], "zh-CN"))
+    assert rows(store, "SELECT name, popularity FROM tmdb.people") == [("B", 3.0)]
+
+
+def test_what_has_no_credits_is_kept_beside_the_base_row(store: PostgresTmdbStore):
+    short = {"id": 1, "title": "A", "release_date": ""}
+    assert put(store, short) == [Change.NEW]
+    assert put(store, short, {**short, "overview": "…"}) == [Change.UNCHANGED, Change.CHANGED]
+    assert rows(store, "SELECT title, release_date, data_state FROM tmdb.movies") == [("A", None, "stub")]
+    assert queued(store) == []
+    full = movie(1, cast(2, "a"))
+    put(store, full)
+    put(store, short)
+    assert rows(store, "SELECT data_state, raw = %s::jsonb FROM tmdb.movies", '{"id": 1}') == [("full", False)]
+    assert rows(store, "SELECT language FROM tmdb.movie_translations") == [("zh-CN",)]
+
+
+def test_another_language_goes_to_the_translations(store: PostgresTmdbStore):
+    put(store, movie(1, title="喜宴"))
+    assert put(store, movie(1, title="The Wedding Banquet"), language="en-US") == [Change.NEW]
+    assert put(store, movie(1, title="The Wedding Banquet"), language="en-US") == [Change.UNCHANGED]
+    assert rows(store, "SELECT title, raw_language FROM tmdb.movies") == [("喜宴", "zh-CN")]
+    assert rows(store, "SELECT language, title FROM tmdb.movie_translations") == [("en-US", "The Wedding Banquet")]
+    assert queued(store) == [("movie", 1, "upsert", 1)]
+
+
+def test_a_makeshift_in_another_language_gives_way_to_the_base_language(store: PostgresTmdbStore):
+    assert put(store, movie(1, title="The Wedding Banquet"), language="en-US") == [Change.NEW]
+    assert put(store, movie(1, title="喜宴")) == [Change.GRAPH]
+    assert rows(store, "SELECT title, raw_language FROM tmdb.movies") == [("喜宴", "zh-CN")]
+    assert rows(store, "SELECT language, title FROM tmdb.movie_translations") == [("en-US", "The Wedding Banquet")]
+    put(store, movie(1, title="Das Hochzeitsbankett"), language="de-DE")
+    assert rows(store, "SELECT title FROM tmdb.movies") == [("喜宴",)]
+
+
+def test_an_item_of_the_list_of_translations_does_not_replace_an_answer(store: PostgresTmdbStore):
+    put(store, movie(1))
+    put(store, movie(1, title="Given"), language="it-IT")
+    listed = {
+        "id": 1,
+        "translations": [
+            {"iso_639_1": "it", "iso_3166_1": "IT", "data": {"title": "Listed", "overview": ""}},
+            {"iso_639_1": "de", "iso_3166_1": "DE", "data": {"title": "Gelistet"}},
+            {"iso_639_1": None, "data": {}},
+        ],
+    }
+    for changes in ([Change.UNCHANGED, Change.NEW], [Change.UNCHANGED, Change.UNCHANGED]):
+        stored = store.write(lambda writer: writer.translations(FILM, listed, NOW))
+        assert [each.change for each in stored] == changes
+    assert rows(store, "SELECT language, title FROM tmdb.movie_translations ORDER BY 1") == [
+        ("de-DE", "Gelistet"),
+        ("it-IT", "Given"),
+    ]
+
+
+def test_values_that_postgresql_cannot_hold_do_not_stop_an_answer(store: PostgresTmdbStore):
+    odd = movie(1, title="A\x00B", release_date="", overview="\ud800", revenue=2**70, vote_count=2**40)
+    assert put(store, odd) == [Change.NEW]
+    assert put(store, odd) == [Change.UNCHANGED]
+    [(name, day, votes, raw)] = rows(store, "SELECT title, release_date, vote_count, raw FROM tmdb.movies")
+    assert (name, day, votes, raw["title"], raw["revenue"]) == ("AB", None, None, "AB", 2**70)
+
+
+@pytest.mark.parametrize("raw", [{"id": "x"}, {"id": 2**31}, {}, {"id": 1, "x": float("nan")}])
+def test_what_is_no_answer_is_refused_and_nothing_of_its_batch_is_stored(store: PostgresTmdbStore, raw: dict[str, Any]):
+    with pytest.raises(PayloadError):
+        put(store, movie(5), raw)
+    assert rows(store, "SELECT count(*) FROM tmdb.movies") == [(0,)]
+
+
+# --- gone, retention --------------------------------------------------------------------------------------------------
+
+
+def test_what_is_gone_is_marked_and_comes_back(store: PostgresTmdbStore):
+    put(store, movie(1))
+    assert store.write(lambda writer: [writer.gone(FILM), writer.gone(FILM)]) == [True, False]
+    assert queued(store) == [("movie", 1, "delete", 2)]
+    assert put(store, movie(1)) == [Change.NEW]
+    assert queued(store) == [("movie", 1, "upsert", 3)]
+    assert rows(store, "SELECT gone_at FROM tmdb.movies") == [(None,)]
+    assert store.write(lambda writer: writer.gone(EntityKey(EntityType.TV, 1))) is False
+
+
+def test_answers_older_than_the_terms_allow_become_stubs(store: PostgresTmdbStore):
+    put(store, movie(1), movie(2))
+    put(store, movie(1), language="en-US")
+    with store.transaction() as connection:
+        connection.execute("UPDATE tmdb.movies SET fetched_at = %s WHERE tmdb_id = 1", (NOW - timedelta(days=200),))
+        connection.execute("UPDATE tmdb.movie_translations SET fetched_at = %s", (NOW - timedelta(days=200),))
+    assert store.drop_raw(NOW - timedelta(days=180)) == 1
+    assert rows(store, "SELECT tmdb_id, data_state, title FROM tmdb.movies ORDER BY 1") == [
+        (1, "stub", "Movie 1"),
+        (2, "full", "Movie 2"),
+    ]
+    assert rows(store, "SELECT count(*) FROM tmdb.movie_translations") == [(0,)]
+    assert queued(store) == [("movie", 1, "delete", 2), ("movie", 2, "upsert", 1)]
+
+
+# --- a user's question ------------------------------------------------------------------------------------------------
+
+ASKED: dict[str, Any] = {
+    "user_id": "u",
+    "session_id": "s",
+    "query_text": "《喜宴》的导演是谁？'; DROP TABLE tmdb.movies; --\x00",
+    "tmdb_endpoint": "/search/multi",
+    "extracted_entities": ["喜宴"],
+    "disambiguation": [
+        {
+            "selected": {"media_type": "movie", "tmdb_id": 1, "score": 91.5},
+            "candidates": [
+                {"media_type": "movie", "tmdb_id": 1, "score": 91.5},
+                {"media_type": "tv", "id": 8, "score": 3},
+            ],
+        }
+    ],
+    "payloads": [{"type": "movie", "data": movie(1, cast(2, "a"))}, {"type": "person", "data": actor(2)}],
+    "request_id": "r1",
+    "conversation_id": uuid4(),
+    "user_message_id": uuid4(),
+    "candidates_top3": [{"id": 1}],
+    "multi_results_raw": {"page": 1, "results": [], "total_pages": 1},
+    "role_hint": "director",
+    "tmdb_language": "zh-CN",
+    "duration_ms": 12.5,
+}
+
+
+def ask(store: PostgresTmdbStore, **more: Any) -> None:
+    asyncio.run(store.persist_enrichment(**{**ASKED, **more}))
+
+
+def test_a_question_is_persisted_with_all_that_it_brought(store: PostgresTmdbStore):
+    ask(store)
+    [row] = rows(
+        store,
+        "SELECT user_id, session_id, query_text, selected_media_type, selected_tmdb_id, selected_score, selected, "
+        "extracted_entities, multi_results_raw->>'total_pages', discover_results_raw, duration_ms, conversation_id "
+        "FROM tmdb.enrichment_requests",
+    )
+    assert row[2] == ASKED["query_text"].replace("\x00", "")
+    assert row[3:6] == ("movie", 1, 91.5)
+    assert row[6:] == (
+        ASKED["disambiguation"][0]["selected"],
+        ["喜宴"],
+        "1",
+        None,
+        12.5,
+        ASKED["conversation_id"],
+    )
+    entities = "SELECT entity_type, tmdb_id, selected, score FROM tmdb.enrichment_request_entities ORDER BY 1, 2"
+    assert rows(store, entities) == [
+        ("movie", 1, True, 91.5),
+        ("person", 2, False, None),
+        ("tv", 8, False, 3.0),
+    ]
+    assert rows(store, "SELECT entity_type, tmdb_id, request_id FROM tmdb.neo4j_etl_outbox ORDER BY 1") == [
+        ("movie", 1, "r1"),
+        ("person", 2, "r1"),
+    ]
+
+
+def test_a_payload_that_is_none_is_left_out_with_a_warning(store: PostgresTmdbStore, caplog: pytest.LogCaptureFixture):
+    with caplog.at_level(logging.WARNING):
+        ask(store, payloads=[{"type": "movie", "data": {"id": 0}}, {"type": "x"}, *ASKED["payloads"]])
+    assert len(caplog.records) == 2
+    assert rows(store, "SELECT count(*) FROM tmdb.movies WHERE data_state = 'full'") == [(1,)]
+
+
+def test_a_question_is_persisted_whole_or_not_at_all(store: PostgresTmdbStore, monkeypatch: pytest.MonkeyPatch):
+    def fails(*_: object) -> None:
+        raise RuntimeError("killed")
+
+    monkeypatch.setattr("douban_pipeline.tmdb.store.postgres.requests.log_request", fails)
+    with pytest.raises(RuntimeError):
+        ask(store)
+    assert rows(store, "SELECT count(*) FROM tmdb.movies") == [(0,)]
+    assert queued(store) == []
+
+
+@pytest.mark.parametrize("by", ["user", "conversation", "age"])
+def test_deleting_leaves_nothing_that_names_the_request(store: PostgresTmdbStore, by: str):
+    ask(store)
+    ask(store, user_id="other", conversation_id=None, request_id="r2", payloads=[])
+    with store.transaction() as connection:
+        connection.execute("UPDATE tmdb.enrichment_requests SET created_at = %s WHERE user_id = 'u'", (NOW,))
+    if by == "user":
+        assert store.delete_user("u") == 1
+    elif by == "conversation":
+        assert store.delete_conversation(ASKED["conversation_id"]) == 1
+    else:
+        assert store.delete_requests(NOW + timedelta(seconds=1)) == 1
+    assert rows(store, "SELECT user_id FROM tmdb.enrichment_requests") == [("other",)]
+    assert rows(store, "SELECT count(*) FROM tmdb.enrichment_request_entities WHERE tmdb_id = 2") == [(0,)]
+    assert rows(store, "SELECT DISTINCT request_id FROM tmdb.neo4j_etl_outbox") == [(None,)]
+    assert rows(store, "SELECT count(*) FROM tmdb.movies") == [(1,)]
+
+
+# --- the outbox -------------------------------------------------------------------------------------------------------
+
+
+def claim(store: PostgresTmdbStore, worker: str = "w", most: int = 10, lease: float = 60) -> list[outbox.Claim]:
+    return store.run(lambda connection: outbox.claim(connection, worker, most, lease))
+
+
+def acknowledge(store: PostgresTmdbStore, claims: list[outbox.Claim], worker: str = "w") -> int:
+    return store.run(lambda connection: outbox.acknowledge(connection, worker, claims))
+
+
+def make_due(connection: Connection) -> None:
+    connection.execute("UPDATE tmdb.neo4j_etl_outbox SET available_at = now() - interval '1 second'")
+
+
+def test_each_row_is_claimed_by_one_worker_and_done_once(store: PostgresTmdbStore):
+    put(store, *(movie(each) for each in range(1, 6)))
+    first = claim(store, "a", most=3)
+    second = claim(store, "b", most=3)
+    assert len(first) == 3
+    assert len(second) == 2
+    assert not {each.key for each in first} & {each.key for each in second}
+    assert acknowledge(store, first, "a") == 3
+    assert acknowledge(store, first, "a") == 0
+    assert claim(store) == []
+
+
+def test_a_row_of_a_dead_worker_comes_back_after_its_lease(store: PostgresTmdbStore):
+    put(store, movie(1))
+    assert len(claim(store, "dead", lease=-1)) == 1
+    [again] = claim(store, "b")
+    assert again.attempts == 2
+
+
+def test_a_change_while_a_worker_has_the_row_stays_queued_for_after_it(store: PostgresTmdbStore):
+    put(store, movie(1))
+    claims = claim(store)
+    put(store, movie(1, title="B"))
+    assert claim(store, "other") == [], "the first worker may still be writing what it read"
+    assert acknowledge(store, claims) == 0
+    [again] = claim(store, "other")
+    assert again.version == 2
+
+
+def test_a_failure_waits_longer_each_time_and_is_put_aside_in_the_end(store: PostgresTmdbStore):
+    put(store, movie(1))
+    waits = []
+    for attempt in (1, 2, 3):
+        [claimed] = claim(store)
+        dead = store.run(lambda connection, c=claimed: outbox.fail(connection, "w", c, "no\x00pe", 3))
+        assert dead is (attempt == 3)
+        [(wait,)] = rows(store, "SELECT extract(epoch FROM available_at - last_attempt_at) FROM tmdb.neo4j_etl_outbox")
+        waits.append(float(wait))
+        store.run(make_due)
+    assert 29 < waits[0] < 40
+    assert 59 < waits[1] < 80
+    assert claim(store) == []
+    [buried] = store.run(outbox.dead)
+    assert (buried["tmdb_id"], buried["last_error"]) == (1, "nope")
+    assert store.run(lambda connection: outbox.requeue_dead(connection, [EntityKey(EntityType.TV, 1)])) == 0
+    assert store.run(outbox.requeue_dead) == 1
+    assert len(claim(store)) == 1
+
+
+def test_a_new_change_takes_a_row_out_of_the_dead_ones(store: PostgresTmdbStore):
+    put(store, movie(1))
+    [claimed] = claim(store)
+    store.run(lambda connection: outbox.fail(connection, "w", claimed, "no", 1))
+    assert store.run(outbox.counts).dead == 1
+    put(store, movie(1, title="B"))
+    assert store.run(outbox.counts).dead == 0
+    assert len(claim(store)) == 1
+
+
+def test_a_failure_of_what_changed_meanwhile_does_not_count(store: PostgresTmdbStore):
+    put(store, movie(1))
+    [claimed] = claim(store)
+    put(store, movie(1, title="B"))
+    assert store.run(lambda connection: outbox.fail(connection, "w", claimed, "no", 1)) is False
+    [again] = claim(store)
+    assert again.attempts == 1
+
+
+def test_released_rows_are_due_at_once_and_lost_no_attempt(store: PostgresTmdbStore):
+    put(store, movie(1))
+    claims = claim(store)
+    store.run(lambda connection: outbox.release(connection, "w", claims))
+    assert [each.attempts for each in claim(store)] == [1]
+
+
+def test_done_rows_are_pruned_by_age_and_counted(store: PostgresTmdbStore):
+    put(store, movie(1), movie(2))
+    acknowledge(store, claim(store, most=1))
+    counts = store.run(outbox.counts)
+    assert (counts.waiting, counts.failing, counts.dead) == (1, 0, 0)
+    assert store.prune_outbox(NOW + timedelta(days=36500)) == 1
+    assert store.prune_outbox(NOW + timedelta(days=36500)) == 0
+    assert len(queued(store)) == 1
+
+
+def test_people_who_credit_a_title_are_found(store: PostgresTmdbStore):
+    separate = {"movie_credits": {"cast": [title(1, "c")], "crew": []}, "tv_credits": {"cast": [], "crew": []}}
+    put(store, actor(2, title(1, "a")), actor(3, title(1, "b", "tv")), {"id": 4, **separate}, entity="person")
+    assert store.people_crediting({EntityType.MOVIE: [1]}) == [2, 4]
+    assert store.people_crediting({EntityType.TV: [1, 5]}) == [3]
+    assert store.people_crediting({EntityType.MOVIE: [9]}) == []
