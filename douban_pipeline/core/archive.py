@@ -111,12 +111,12 @@ class Archive:
 
     def _put(self, source: str, key: str, status: int, body: bytes, parser_version: str) -> int:
         now = self._clock.now()
-        key_hash = _sha256(key.encode())
+        hashed = key_hash(key)
         sha256 = _sha256(body)
-        known = {"of": source, "hash": key_hash, "content": sha256}
+        known = {"of": source, "hash": hashed, "content": sha256}
         new = {
             "source": source,
-            "key_hash": key_hash,
+            "key_hash": hashed,
             "request_key": key[:500],
             "status": status,
             "sha256": sha256,
@@ -151,7 +151,7 @@ class Archive:
             raise ValueError(f"answers up to {max_age} old asked for, but retention only leaves {LONGEST_CACHE}")
         asked = {
             "of": source,
-            "hash": _sha256(key.encode()),
+            "hash": key_hash(key),
             "since": self._clock.now() - max_age,
             "most": limit,
         }
@@ -252,6 +252,11 @@ class Archive:
         )
         lengths = [row[1] for row in connection.execute(query.with_for_update() if lock else query)]
         return ArchiveSize(len(lengths), sum(lengths))
+
+
+def key_hash(key: str) -> str:
+    """Return what the answers to ``key`` are found by."""
+    return _sha256(key.encode())
 
 
 def _sha256(content: bytes) -> str:

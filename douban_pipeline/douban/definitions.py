@@ -41,6 +41,7 @@ default_assets = [
     scheduling_assets.due_videos,
     linking_assets.search_candidates,
     linking_assets.scored_matches,
+    linking_assets.due_rechecks,
     syncing_assets.synced_fields,
     *intros_assets.assets,
     *reports_assets.assets,

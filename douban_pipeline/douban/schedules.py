@@ -6,6 +6,8 @@ from functools import partial
 import dagster as dg
 
 from douban_pipeline.douban.chain.due.jobs import SweepConfig, sweep_library
+from douban_pipeline.douban.chain.linking.assets import DueRechecksConfig
+from douban_pipeline.douban.chain.linking.jobs import recheck_due_links
 from douban_pipeline.douban.jobs import chain_job, shard_range_tags
 from douban_pipeline.douban.partitions import SHARDS_PER_RUN
 from douban_pipeline.douban.reports.jobs import health_job, reports_job
@@ -47,6 +49,14 @@ def schedules_for(time_zone: str, active_hours: Collection[int] = ()) -> list[dg
         config = dg.RunConfig(ops={"sweep": SweepConfig(part=hour, parts=HOURS)})
         return dg.RunRequest(run_config=config)
 
+    @dg.schedule(
+        job=recheck_due_links, cron_schedule="37 * * * *", execution_timezone=time_zone, default_status=running
+    )
+    def hourly_rechecks(context: dg.ScheduleEvaluationContext) -> dg.RunRequest:
+        """Looks at one twenty-fourth of the shards an hour for links that are to be judged again."""
+        config = DueRechecksConfig(part=context.scheduled_execution_time.hour, parts=HOURS)
+        return dg.RunRequest(run_config=dg.RunConfig(ops={"due_rechecks": config}))
+
     by_clock = partial(dg.ScheduleDefinition, execution_timezone=time_zone, default_status=running)
     nightly_reports = by_clock(
         name="nightly_reports_schedule",
@@ -73,4 +83,12 @@ def schedules_for(time_zone: str, active_hours: Collection[int] = ()) -> list[dg
         run_config=dg.RunConfig(ops={"drop_answers": PruneConfig(dry_run=False)}),
         description="Drops archived answers past their days that nothing refers to.",
     )
-    return [weekly_backfill, hourly_sweep, nightly_reports, nightly_prune, frequent_health, weekly_archive]
+    return [
+        weekly_backfill,
+        hourly_sweep,
+        hourly_rechecks,
+        nightly_reports,
+        nightly_prune,
+        frequent_health,
+        weekly_archive,
+    ]

@@ -67,6 +67,16 @@ class Settings(SourceSettings):
         30, ge=1, le=100_000, description="Decisions of people in a stratum from which its precision is judged at all."
     )
 
+    recheck_percent: float = Field(
+        0.2,
+        ge=0,
+        le=100,
+        description="Percent of the confirmed, unlocked links that are searched for and judged again each day.",
+    )
+    rechecks_per_day: int = Field(
+        5000, ge=0, le=1_000_000, description="Links judged again a day at most, those that need no request among them."
+    )
+
     batch_size: int = Field(50, ge=1, le=2000, description="Videos a shard takes on in one run.")
     run_seconds: int = Field(240, ge=10, le=1500, description="After this long a run takes on no more videos.")
     lease_seconds: int = Field(900, ge=60, le=7200, description="How long a task stays a silent run's.")

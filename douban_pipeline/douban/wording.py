@@ -110,6 +110,13 @@ TASK_STAGES: Mapping[str, str] = {
     TaskStage.SYNC: "写入",
     TaskStage.INTRO: "简介",
 }
+RECHECK_REASONS: Mapping[str, str] = {
+    "facts": "条目资料有变",
+    "rules": "规则已更新",
+    "age": "久未复查",
+}
+"""Why a link is judged again by itself; see `chain.linking.due_rechecks`."""
+
 VIOLATIONS: Mapping[str, str] = {
     "length": "字数不符",
     "address": "网址",

@@ -73,6 +73,7 @@ def test_the_assets_and_how_they_hang_together(assets: dict[str, dg.AssetsDefini
         "due_videos": set(),
         "search_candidates": {"due_videos"},
         "scored_matches": {"search_candidates"},
+        "due_rechecks": set(),
         "synced_fields": {"scored_matches"},
         "ai_intros": {"synced_fields"},
         "source_gates": set(),
@@ -190,7 +191,7 @@ def test_sensors_and_schedules_run_by_default(repository: dg.RepositoryDefinitio
     assert all(sensor.default_status is dg.DefaultSensorStatus.RUNNING for sensor in sensors.values())
     schedules = {schedule.name: schedule for schedule in repository.schedule_defs}
     assert set(schedules) == {
-        *("weekly_backfill", "hourly_sweep", "nightly_reports_schedule", "nightly_prune"),
+        *("weekly_backfill", "hourly_sweep", "hourly_rechecks", "nightly_reports_schedule", "nightly_prune"),
         *("frequent_health", "weekly_archive"),
     }
     for schedule in schedules.values():

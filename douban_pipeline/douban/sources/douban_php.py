@@ -111,7 +111,7 @@ class DoubanClient:
             self._fetcher.get(
                 self._url,
                 {"id": str(douban_id)},
-                key=_key(douban_id),
+                key=subject_key(douban_id),
                 parser_version=PARSER_VERSION,
                 parse=parse,
                 urgent=urgent,
@@ -124,11 +124,11 @@ class DoubanClient:
         Raises:
             SubjectMissing: The source said not long ago that there is no such subject.
         """
-        fetched = self._fetcher.cached(_key(douban_id), max_age, partial(parse_subject, asked_id=douban_id))
+        fetched = self._fetcher.cached(subject_key(douban_id), max_age, partial(parse_subject, asked_id=douban_id))
         return _answer(fetched) if fetched is not None else None
 
 
-def _key(douban_id: int) -> str:
+def subject_key(douban_id: int) -> str:
     return f"subject:{douban_id}"
 
 

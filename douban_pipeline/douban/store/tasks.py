@@ -50,8 +50,17 @@ OVERRIDE_CMS_LOCK = "override_cms_lock"
 REVIEWER = "reviewer"
 NOTE = "note"
 
+RECHECK_REASON = "why"
+"""Why a link is judged again by itself."""
+SEARCHED = "searched"
+"""Whether it has to be searched for."""
+
 ORDERED_PRIORITY = 1000
 """Of work that a person ordered: more than any visit has that is merely due."""
+
+RECHECK_PRIORITY = 900
+"""Of links that are judged again by themselves: under an order and over visits, of which a backlog may hold more than
+runs do in weeks. They are few: an allowance bounds them."""
 
 ORDERED_INTRO_PRIORITY = 2**30
 """Of an intro that a person ordered: more than any has that is merely due, for theirs is a time in minutes."""

@@ -1,20 +1,23 @@
-"""Two steps of the chain: candidates from outside sources, and verdicts on them."""
+"""Two steps of the chain, candidates from outside sources and verdicts on them, and what is judged again by itself."""
 
 from collections import Counter
 from functools import partial
 
 import dagster as dg
+from pydantic import Field
 
 from douban_pipeline.core.database import reading, run_transaction
-from douban_pipeline.core.ui.presentation import counted, subject_link, table
+from douban_pipeline.core.ui.presentation import counted, local_time, subject_link, table
 from douban_pipeline.douban.chain.assets import begin_step, chain_asset, tables_with_rows
 from douban_pipeline.douban.chain.due.assets import due_videos
 from douban_pipeline.douban.chain.linking.candidates import CandidateFinder, FoundCandidates
+from douban_pipeline.douban.chain.linking.due_rechecks import RecheckReason, queue_due_rechecks
 from douban_pipeline.douban.chain.linking.rechecks import search_refusal
 from douban_pipeline.douban.chain.linking.verdicts import VerdictSummary, VerdictWriter, skip_task
 from douban_pipeline.douban.match_inputs import profile_of, video_facts
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import TaskStage, TaskType
+from douban_pipeline.douban.store.tables import SHARDS
 from douban_pipeline.douban.store.tasks import Task
 from douban_pipeline.douban.store.videos import state_rows
 
@@ -104,8 +107,9 @@ def scored_matches(context: dg.AssetExecutionContext, services: dg.ResourceParam
 
     CONFIRMED needs the score, the lead and the acceptance gate; it waits in `mac_douban_verdict` for
     `synced_fields` and for the guards between. REVIEW and NOT_FOUND settle the video's state at once. Every
-    candidate's points and conflicts are in `mac_douban_review_candidate`. Writes nothing to the CMS and makes no
-    request.
+    candidate's points and conflicts are in `mac_douban_review_candidate`. A link that is judged again (RECHECK) stays
+    as it is: what would not be confirmed any more goes to review with both verdicts. Writes nothing to the CMS and
+    makes no request.
     """
     session = begin_step(context, services)
     writer = VerdictWriter(services, session.queue, session.run_id)
@@ -125,6 +129,8 @@ def scored_matches(context: dg.AssetExecutionContext, services: dg.ResourceParam
                 "confirmed": verdicts["CONFIRMED"],
                 "review": verdicts["REVIEW"],
                 "not_found": verdicts["NOT_FOUND"],
+                "rechecked": sum(item.recheck for item in judged),
+                "rechecked_doubtful": sum(item.recheck and item.status == "REVIEW" for item in judged),
                 "withdrawn": len(withdrawn),
                 "profile": services.settings.match_profile,
                 "closest_confirmed": dg.MetadataValue.md(table([_confirmed(item) for item in confirmed])),
@@ -154,3 +160,50 @@ def _doubtful(item: VerdictSummary) -> dict[str, object]:
         "points": item.points,
         "why": item.explanation,
     }
+
+
+class DueRechecksConfig(dg.Config):
+    """Which slice of the library is looked at."""
+
+    part: int = Field(0, ge=0, description="The slice, counted from 0.")
+    parts: int = Field(1, ge=1, le=SHARDS, description="Into how many slices the shards are divided; 1 for all.")
+
+
+@dg.asset(group_name="chain", kinds={"mysql", "python"})
+def due_rechecks(
+    context: dg.AssetExecutionContext, config: DueRechecksConfig, services: dg.ResourceParam[Services]
+) -> dg.MaterializeResult:
+    """Queues confirmed, unlocked links to be judged again (RECHECK), which the next run of their shard does.
+
+    Those whose subject's facts changed, then those that other rules confirmed, both from the archive and without a
+    request where it still holds the answers; then, searched for anew, those judged longest ago:
+    `DOUBAN_PIPELINE_RECHECK_PERCENT` of the links a day, all together at most `DOUBAN_PIPELINE_RECHECKS_PER_DAY`. No
+    link is taken away by itself. A schedule looks at one slice of the shards an hour; what is repeated queues nothing
+    twice.
+    """
+    services.ready()
+    shards = range(config.part, SHARDS, config.parts)
+    report = queue_due_rechecks(services, shards, parts=config.parts, run_id=context.run.run_id)
+    context.log.info(f"{len(report.queued)} of {report.links} links queued, {report.searched} of them to search for")
+    rows = [
+        {
+            "vod_id": item.vod_id,
+            "subject": subject_link(item.douban_id),
+            "why": str(item.reason),
+            "judged": local_time(item.judged_at, services.settings.zone),
+            "requests": "search" if item.found is None else "none",
+        }
+        for item in report.queued
+    ]
+    return dg.MaterializeResult(
+        metadata={
+            "links": report.links,
+            "queued": len(report.queued),
+            **{f"for_{reason}": report.count(reason) for reason in RecheckReason},
+            "to_search": report.searched,
+            "left": sum(report.left.values()),
+            "today": report.today,
+            "allowance": services.settings.rechecks_per_day,
+            "rechecks": dg.MetadataValue.md(table(rows)),
+        }
+    )

@@ -1,9 +1,17 @@
 """Guards between verdicts and writes. The write path asks the same predicate again for every row."""
 
+from datetime import timedelta
+
+import dagster as dg
+from sqlalchemy import func, select
+
+from douban_pipeline.core.database import reading
 from douban_pipeline.dagster_kit.guard_checks import Guard, guard_checks
-from douban_pipeline.douban.chain.linking.assets import scored_matches
+from douban_pipeline.douban.chain.linking.assets import due_rechecks, scored_matches
 from douban_pipeline.douban.chain.linking.guards import breaches
 from douban_pipeline.douban.partitions import BREACHES
+from douban_pipeline.douban.services import Services
+from douban_pipeline.douban.store.states import ReviewStatus, TaskType
 from douban_pipeline.matching import guard
 
 
@@ -11,7 +19,41 @@ def _guard(name: str, description: str, *codes: str) -> Guard:
     return Guard(name, description, breaches, lambda breach: not set(codes).isdisjoint(breach.codes))
 
 
+LOOKED_BACK = timedelta(days=7)
+LEAST_RECHECKED = 20
+"""Links that were judged again, from which on their share in doubt says something."""
+MOST_IN_DOUBT = 0.1
+
+
+@dg.asset_check(
+    asset=due_rechecks,
+    description=f"At most {MOST_IN_DOUBT:.0%} of the links judged again in the last seven days are in doubt now.",
+)
+def rechecked_links_hold(services: dg.ResourceParam[Services]) -> dg.AssetCheckResult:
+    """Warn when much would not be confirmed any more: the rules, or the sources, are not what they were."""
+    services.ready()
+    verdict, task = services.tables.verdict, services.tables.task
+    query = (
+        select(verdict.c.verdict, func.count())
+        .join(task, task.c.task_id == verdict.c.task_id)
+        .where(verdict.c.created_at >= services.clock.now() - LOOKED_BACK, task.c.task_type == TaskType.RECHECK)
+        .group_by(verdict.c.verdict)
+    )
+    with reading(services.engine) as connection:
+        found = dict(connection.execute(query).tuples().all())
+    judged, doubtful = sum(found.values()), found.get(ReviewStatus.REVIEW, 0)
+    passed = judged < LEAST_RECHECKED or doubtful <= MOST_IN_DOUBT * judged
+    said = f"最近七天复查的 {judged} 个关联中有 {doubtful} 个不再确认，已转人工审核：请查看规则或数据源是否有变"
+    return dg.AssetCheckResult(
+        passed=passed,
+        severity=dg.AssetCheckSeverity.WARN,
+        description="" if passed else said,
+        metadata={"rechecked": judged, "in_doubt": doubtful},
+    )
+
+
 checks = [
+    rechecked_links_hold,
     guard_checks(
         scored_matches,
         (
@@ -46,5 +88,5 @@ checks = [
             ),
         ),
         shown=BREACHES,
-    )
+    ),
 ]

@@ -1,13 +1,14 @@
-"""A job with which a person has links judged again: every default is safe."""
+"""Jobs that have links judged again: by a person's order, every default safe, and by themselves."""
 
 import dagster as dg
 from pydantic import Field
 
 from douban_pipeline.core.ui.presentation import subject_link, table
 from douban_pipeline.dagster_kit.launchpad import person_job
+from douban_pipeline.douban.chain.linking.assets import due_rechecks
 from douban_pipeline.douban.chain.linking.ordered import MOST_RECHECKS, RecheckOrder, order_rechecks
 from douban_pipeline.douban.links import LOCATION
-from douban_pipeline.douban.resources import PERSON_TAGS
+from douban_pipeline.douban.resources import PERSON_TAGS, tags_of
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import IdSource
 from douban_pipeline.douban.wording import ID_SOURCES, word_for
@@ -89,4 +90,11 @@ recheck_links = person_job(
     tags=PERSON_TAGS,
 )
 
-jobs = [recheck_links]
+recheck_due_links = dg.define_asset_job(
+    "recheck_due_links",
+    selection=dg.AssetSelection.assets(due_rechecks),
+    tags=tags_of("rechecks"),
+    description="Queues links that are to be judged again: other facts, other rules, long ago. A schedule launches it.",
+)
+
+jobs = [recheck_links, recheck_due_links]

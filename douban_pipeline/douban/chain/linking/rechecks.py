@@ -34,6 +34,8 @@ class CurrentLink:
         chosen: Whether a person chose the subject.
         accepted: Whether that person knew what speaks against it.
         title: The subject's title as it was last known; empty where it never was.
+        unproven: Whether no verdict ever confirmed it and nobody asks now: only evidence questions it.
+        why: Why it is judged again, in words; empty where a person ordered it.
     """
 
     douban_id: int
@@ -41,11 +43,14 @@ class CurrentLink:
     chosen: bool = False
     accepted: bool = False
     title: str = ""
+    unproven: bool = False
+    why: str = ""
 
     def recheck(self, verdict: Verdict) -> tuple[str, str]:
         """Return status and explanation of the link after ``verdict``: CONFIRMED and nothing, or REVIEW and the doubt.
 
-        A link of automation must be confirmed again; so must an id that was in the CMS. What a person locked or chose
+        A link of automation must be confirmed again; so must an id that was in the CMS, if a person asks; else that is
+        questioned if the subject is gone or ruled out, or if another one is confirmed. What a person locked or chose
         is questioned only if the subject is gone, or if something rules it out that the person did not accept.
         """
         if verdict.status is Status.UNDECIDED:
@@ -55,7 +60,8 @@ class CurrentLink:
         doubt = self._doubt(verdict)
         if not doubt:
             return ReviewStatus.CONFIRMED, ""
-        label = f"{LOCK_LABEL}：锁定的豆瓣 ID" if self.locked else "复查：豆瓣 ID"
+        told = f"（{self.why}）" if self.why else ""
+        label = f"{LOCK_LABEL}：锁定的豆瓣 ID" if self.locked else f"复查{told}：豆瓣 ID"
         name = f"（{self.title}）" if self.title else ""
         return ReviewStatus.REVIEW, f"{label} {self.douban_id}{name} {doubt}；{verdict.explanation}"
 
@@ -66,7 +72,12 @@ class CurrentLink:
         against = [each.text for each in this.comparison.exclusions]
         if against:
             return "" if self.accepted else f"与影片不符（{'、'.join(against)}）"
-        return "" if self.locked or self.chosen else "按现在的规则不再确认"
+        if self.locked or self.chosen:
+            return ""
+        if self.unproven:
+            other = verdict.status is Status.CONFIRMED
+            return f"存疑，按现在的规则应为 {verdict.douban_id}" if other else ""
+        return "按现在的规则不再确认"
 
 
 def search_refusal(

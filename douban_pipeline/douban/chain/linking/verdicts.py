@@ -29,10 +29,18 @@ from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.sources.douban_php import parse_subject
 from douban_pipeline.douban.store import brakes
 from douban_pipeline.douban.store.decisions import CurrentChoice, current_choices
-from douban_pipeline.douban.store.states import BY_PEOPLE, ReviewStatus, TaskStage, TaskStatus, TaskType, VerdictState
-from douban_pipeline.douban.store.tasks import Task, TaskQueue
+from douban_pipeline.douban.store.states import (
+    BY_PEOPLE,
+    IdSource,
+    ReviewStatus,
+    TaskStage,
+    TaskStatus,
+    TaskType,
+    VerdictState,
+)
+from douban_pipeline.douban.store.tasks import RECHECK_REASON, Task, TaskQueue
 from douban_pipeline.douban.store.videos import fingerprint, note_gone, state_rows
-from douban_pipeline.douban.wording import SOURCE_NAMES, word_for
+from douban_pipeline.douban.wording import RECHECK_REASONS, SOURCE_NAMES, word_for
 from douban_pipeline.douban.writes.refusals import Reason, Refusal
 from douban_pipeline.matching import RULE_VERSION, Status, Verdict, Video
 
@@ -56,6 +64,7 @@ class VerdictSummary:
     explanation: str
     points: str = ""
     candidates: int = 0
+    recheck: bool = False
 
 
 class VerdictWriter:
@@ -117,7 +126,7 @@ class VerdictWriter:
             )
             current = None
             if task.task_type is TaskType.RECHECK:
-                current = self._current_link(state, choices.get(task.vod_id), finds[task.task_id])
+                current = self._current_link(task, state, choices.get(task.vod_id), finds[task.task_id])
             item = self._judge_one(task, row, state, video, finds[task.task_id], bodies, circumstances, current)
             judged += [item] if item is not None else []
         return judged
@@ -197,6 +206,7 @@ class VerdictWriter:
             explanation,
             " ".join(f"{item.name} {item.points:g}" for item in best.items) if best else "",
             len(verdict.candidates),
+            recheck=current is not None,
         )
 
     def _doubted(self, found: FoundCandidates) -> str:
@@ -333,7 +343,10 @@ class VerdictWriter:
         note = explanation or "复查：关联仍然成立"
         self.queue.finish(connection, task.task_id, TaskStatus.SUCCESS, note)
 
-    def _current_link(self, state: RowMapping, choice: CurrentChoice | None, found: FoundCandidates) -> CurrentLink:
+    def _current_link(
+        self, task: Task, state: RowMapping, choice: CurrentChoice | None, found: FoundCandidates
+    ) -> CurrentLink:
+        reason = task.payload.get(RECHECK_REASON)
         douban_id = state["vod_douban_id"]
         here = choice is not None and choice.douban_id == douban_id
         gone = douban_id not in {each.douban_id for each in found.subjects}
@@ -343,6 +356,8 @@ class VerdictWriter:
             chosen=here or state["douban_id_source"] in BY_PEOPLE,
             accepted=choice is not None and here and choice.accepted,
             title=last_known_title(self.services, douban_id) if gone else "",
+            unproven=reason is not None and state["douban_id_source"] == IdSource.CMS,
+            why=word_for(RECHECK_REASONS, reason) if reason else "",
         )
 
     def quarantine(self) -> list[VerdictBreach]:

@@ -18,6 +18,7 @@ from douban_pipeline.cms.numbers import moment_of
 from douban_pipeline.cms.values import readable
 from douban_pipeline.core.database import chunks, reading
 from douban_pipeline.douban.match_inputs import kind_of_category, video_facts
+from douban_pipeline.douban.review.reading.both_verdicts import BothVerdicts, both_verdicts
 from douban_pipeline.douban.review.reading.ordering import doubt_of, lines_of, value_of
 from douban_pipeline.douban.review.recording.snapshot import ReviewCandidate, newest_candidates
 from douban_pipeline.douban.services import Services
@@ -186,6 +187,7 @@ class QueueEntry:
         stale: Whether the video was changed in the CMS since that verdict.
         cms_locked: Whether the site locked the row, so that only what overrides that is written.
         labels: What held that verdict's link back, in a word each (年份冲突, 多候选接近), where there is one.
+        both: The verdict that confirmed the link and the newest one, where that confirms it no more.
     """
 
     vod_id: int
@@ -210,6 +212,7 @@ class QueueEntry:
     stale: bool = False
     cms_locked: bool = False
     labels: tuple[str, ...] = ()
+    both: BothVerdicts | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,10 +276,13 @@ def _details(
         known = known.where(verdict.c.verdict_id.in_(verdict_ids))
         judged = {row.verdict_id: row for row in connection.execute(known)}
         choice = newest_candidates(services.tables, connection, vod_ids, candidates)
+        linked = {vod_id: row["vod_douban_id"] for vod_id, row in rows.items() if row["vod_douban_id"]}
+        both = both_verdicts(services.tables, connection, linked) if linked else {}
         for place in chunk:
             if place.vod_id in rows:
                 row, verdict_row = rows[place.vod_id], judged.get(place.verdict_id)
-                found[place.vod_id] = _entry(services, place, row, choice.get(place.vod_id, []), verdict_row)
+                chosen = choice.get(place.vod_id, [])
+                found[place.vod_id] = _entry(services, place, row, chosen, verdict_row, both.get(place.vod_id))
     return found
 
 
@@ -286,6 +292,7 @@ def _entry(
     row: RowMapping,
     candidates: Sequence[ReviewCandidate],
     judged: Row[Any] | None,
+    both: BothVerdicts | None,
 ) -> QueueEntry:
     category = services.categories.get(row["type_id"])
     return QueueEntry(
@@ -311,5 +318,6 @@ def _entry(
         intro_locked=row["intro_locked"],
         stale=judged is not None and changed_since(judged.fingerprint, row),
         labels=labels_of(judged.reasons or ()) if judged is not None else (),
+        both=both if place.status == ReviewStatus.REVIEW else None,
         cms_locked=cms_lock_refusal(row, respect_vod_lock=services.settings.respect_vod_lock) is not None,
     )

@@ -52,11 +52,21 @@ def _shown(entry: QueueEntry, holders: Mapping[int, SubjectHolders], location: s
         "首选": _named(best, entry) if best else "",
         "豆瓣评分": _unbroken(shown_rating(best.facts)) if best else "",
         _unbroken("得分 / 领先"): _points(best, entry.lead) if best else "",
-        "原因": _short("；".join(filter(None, (held, _own_words(entry.reason, best))))),
+        "原因": _short("；".join(filter(None, (_then(entry), held, _own_words(entry.reason, best))))),
         "决定": Markdown(
             " · ".join(f"[{_unbroken(text)}]({launch.path(location)})" for text, launch in links_of(entry, holders))
         ),
     }
+
+
+def _then(entry: QueueEntry) -> str:
+    """Say how the score of the current link changed between both verdicts; empty where there are not two."""
+    if entry.both is None:
+        return ""
+    then, now = (
+        "不在候选中" if each.score is None else f"{each.score:.1f}" for each in (entry.both.then, entry.both.now)
+    )
+    return f"现有关联当时 {then}，现在 {now}"
 
 
 def _titled(title: str, year: object) -> str:

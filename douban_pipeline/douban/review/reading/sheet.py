@@ -22,6 +22,7 @@ from douban_pipeline.core.ui.launchpad_links import MOST_CHARACTERS, Launchpad
 from douban_pipeline.core.ui.presentation import local_time
 from douban_pipeline.core.ui.templates import render
 from douban_pipeline.douban.match_inputs import profile_of, subject_facts
+from douban_pipeline.douban.review.reading.both_verdicts import BothVerdicts
 from douban_pipeline.douban.review.reading.queue import QueueEntry, ReviewQueue
 from douban_pipeline.douban.review.recording.replacement import archived, compared
 from douban_pipeline.douban.review.recording.snapshot import (
@@ -178,11 +179,44 @@ def _card(
         "score": entry.score,
         "lead": entry.lead,
         "search": plain(clean_title(entry.title)),
+        "both": _both(entry.both, zone) if entry.both else None,
         "facts": _local(entry),
         "candidates": [
             _candidate(candidate) | _held(entry, candidate.douban_id, holders, titles) for candidate in entry.candidates
         ],
     }
+
+
+def _both(both: BothVerdicts, zone: ZoneInfo) -> dict[str, Any]:
+    """Return the rows of the table that compares both verdicts, and which of them differ."""
+    sides = (both.then, both.now)
+    rows: list[list[str]] = [
+        ["结论", *(word_for(REVIEW_STATUSES, side.status) for side in sides)],
+        ["时间", *(local_time(side.judged_at, zone) for side in sides)],
+        ["规则", *(side.rules for side in sides)],
+        ["得分", *("不在候选中" if side.score is None else f"{side.score:.1f}" for side in sides)],
+        ["领先", *("—" if side.lead is None else f"{side.lead:.1f}" for side in sides)],
+    ]
+    items = [{item["name"]: item for item in side.items} for side in sides]
+    for name in dict.fromkeys(name for side in items for name in side):
+        rows.append([f"{item_label(name)}（分）", *(_points_of(side.get(name)) for side in items)])
+    facts = [_subject_rows(str(side.facts.get("title", "")), side.facts) for side in sides]
+    for name, label in LABELS.items():
+        words = ["、".join(side.get(name, ())) for side in facts]
+        # What changes with every answer decides nothing.
+        if name not in ("rating", "votes") and words[0] != words[1]:
+            rows.append([f"{label}（条目）", *(word or "—" for word in words)])
+    rows.append(["冲突", *("；".join(side.conflicts) or "无" for side in sides)])
+    return {
+        "rows": [[label, plain(then), plain(now), then != now and label != "时间"] for label, then, now in rows],
+        "id": both.then.verdict_id,
+    }
+
+
+def _points_of(item: Mapping[str, Any] | None) -> str:
+    if item is None or item.get("outcome") == "unknown":
+        return "未比较"
+    return f"{item['points']:g}/{item['weight']:g}" if item.get("weight") else f"{item['points']:g}"
 
 
 def _day(moment: datetime | None, zone: ZoneInfo) -> str:

@@ -140,6 +140,23 @@ function comparison(sheet, card, pick) {
   return scroll;
 }
 
+/** Returns the verdict that confirmed a link beside the newest one, row by row. */
+function bothVerdicts(card) {
+  const head = el("tr", "", ...["", "当时的判定", "现在的判定"].map((text) => el("th", "", text)));
+  const rows = card.both.rows.map(([label, then, now, differs]) => {
+    const first = el("th", "", label);
+    first.scope = "row";
+    return el("tr", differs ? "differs" : "", first, el("td", "", then), el("td", "", now));
+  });
+  const caption = el("caption", "", "现有关联当时为何确认、现在为何存疑（关联未改动）");
+  const table = el("table", "both", caption, el("thead", "", head), el("tbody", "", ...rows));
+  const scroll = el("div", "scroll", table);
+  scroll.tabIndex = 0;
+  scroll.setAttribute("role", "region");
+  scroll.setAttribute("aria-label", `《${card.title}》前后两次判定`);
+  return scroll;
+}
+
 /** Returns what is said of a video over its comparison. */
 function cardHead(sheet, card, place, total) {
   const facts = [card.year, card.category, `影片 ${card.vod}`, `热度 ${number(card.hits)}`];
@@ -181,6 +198,7 @@ class Card {
     this.filled = true;
     const pick = (name) => this.pick(name);
     const shown = this.data.candidates.length ? comparison(this.sheet, this.data, pick) : this.localOnly();
+    if (this.data.both) this.element.append(bothVerdicts(this.data));
     this.element.append(shown, this.actions(pick), this.told());
     this.element.classList.add("filled");
     this.show(this.others);
