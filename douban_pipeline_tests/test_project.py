@@ -23,6 +23,8 @@ from packaging.utils import canonicalize_name
 
 from douban_pipeline import __version__
 from douban_pipeline.demo.sample import load_videos
+from douban_pipeline.digest.definitions import build_defs as build_digest
+from douban_pipeline.digest.settings import DigestSettings
 from douban_pipeline.douban.definitions import build_defs
 from douban_pipeline.douban.setting_values import DEFAULT_FIELD_POLICIES
 from douban_pipeline.douban.settings import PREFIX, Settings, variable
@@ -401,9 +403,13 @@ def test_jobs_assets_and_sensors_are_called_as_they_are(manual: str):
     repository = build_defs(settings=GivenSettings()).get_repository_def()
     names = {key.to_user_string() for key in repository.assets_defs_by_key} | set(repository.job_names)
     names |= {sensor.name for sensor in repository.sensor_defs}
-    followed = build_feeds(settings=FeedsSettings(_env_file=None)).get_repository_def()
-    names |= {key.to_user_string() for key in followed.assets_defs_by_key} | set(followed.job_names)
-    names |= {sensor.name for sensor in followed.sensor_defs}
+    for others in (
+        build_feeds(settings=FeedsSettings(_env_file=None)),
+        build_digest(settings=DigestSettings(_env_file=None)),
+    ):
+        location = others.get_repository_def()
+        names |= {key.to_user_string() for key in location.assets_defs_by_key} | set(location.job_names)
+        names |= {sensor.name for sensor in location.sensor_defs}
     named = {code for code in code_in(manual) if code in names}
     assert named >= {
         *("due_videos", "search_candidates", "scored_matches", "synced_fields", "review_queue"),
