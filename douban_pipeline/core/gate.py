@@ -4,6 +4,9 @@ Runs are separate processes, so nothing about a source may live in memory: six p
 own send six times the allowed rate. Each change is one short transaction on one locked row (``SELECT … FOR
 UPDATE``; SQLite's transactions begin IMMEDIATE). Callers queue in order of arrival, so none starves; only what a
 person waits for goes first.
+
+Of the threads of one process only one at a time asks a source's row for its turn, beside those that are urgent: with
+dozens asking, each would wait for the row itself for so long that its turn was over when it came.
 """
 
 from __future__ import annotations
@@ -12,9 +15,11 @@ import logging
 import math
 import os
 import socket
+import threading
 import uuid
+from collections import defaultdict
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from random import Random
@@ -89,6 +94,7 @@ class Gate:
         self._hold = hold
         self._zone = zone
         self._empty_limit = empty_limit
+        self._asking: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
         self._process = f"{socket.gethostname()[:60]}:{os.getpid()}"
         # Built once: every request changes the row twice, and putting a statement together costs more than sending it.
         here = self._table.c.source == bindparam("of")
@@ -179,7 +185,9 @@ class Gate:
         if tokens < 0:
             raise ValueError(f"{source}: {tokens} tokens")
         owner = f"{self._process}:{uuid.uuid4().hex}"
-        slot = Slot(source, owner, self._wait(source, owner, tokens, known=known, urgent=urgent))
+        with nullcontext() if urgent else self._asking[source]:
+            granted_at = self._wait(source, owner, tokens, known=known, urgent=urgent)
+        slot = Slot(source, owner, granted_at)
         try:
             yield slot
         except SourceError as error:

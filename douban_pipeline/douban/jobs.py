@@ -21,8 +21,11 @@ SYNC_TAGS = tags_of("sync")
 DECISION_TAGS = {"dagster/priority": "20", **tags_of("decisions")}
 """Of the lane of people's decisions: before all other runs, jobs that people launch included."""
 
-POOL_LIMITS = {SEARCH_POOL: 2, DOUBAN_POOL: 2, LLM_POOL: 2, DECISIONS_POOL: 1, ORDERED_INTROS_POOL: 1}
-"""Every pool of the code location: how many runs may be busy with one source at once. The gate paces their requests."""
+POOL_LIMITS = {SEARCH_POOL: 3, DOUBAN_POOL: 3, LLM_POOL: 3, DECISIONS_POOL: 1, ORDERED_INTROS_POOL: 1}
+"""Every pool of the code location: how many runs may be busy with one source at once. The gate paces their requests.
+
+Three of the chain: while one begins and another writes, a third still asks.
+"""
 
 chain_job = dg.define_asset_job(
     CHAIN,

@@ -23,6 +23,9 @@ SLOW_ANSWER = 1.5
 MOST_AT_ONCE = 32
 """Requests under way at once of a source whose concurrency is derived: each is a thread in some run."""
 
+RUN_MINUTES = 2
+"""How long a run of the due sensor has work, if it is the only one and its shards have."""
+
 
 def requests_at_once(per_minute: float, *, least: int = 1) -> int:
     """Return how many requests have to be under way at once to make ``per_minute`` of `SLOW_ANSWER` each."""
@@ -36,6 +39,14 @@ def videos_at_once(search: int, douban: int) -> int:
     Douban nobody would search. Two more are in line when a turn comes.
     """
     return search + douban + 2
+
+
+def shards_at_once(per_minute: float, batch_size: int, most: int) -> int:
+    """Return how many shards of ``batch_size`` videos are work for `RUN_MINUTES` at so many requests a minute.
+
+    A run takes seconds to begin and to end, in which it asks nobody: one that is over in no time wastes its allowance.
+    """
+    return min(max(int(per_minute * RUN_MINUTES / batch_size), 1), most)
 
 
 @dataclass(frozen=True, slots=True)

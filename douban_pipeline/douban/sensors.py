@@ -33,9 +33,11 @@ from douban_pipeline.douban.jobs import (
     decisions_job,
     ordered_intros_job,
     paused_shards,
+    shard_range_tags,
 )
 from douban_pipeline.douban.links import run_path
-from douban_pipeline.douban.partitions import partition_key, shards
+from douban_pipeline.douban.pacing import shards_at_once
+from douban_pipeline.douban.partitions import SHARDS_PER_RUN, partition_key, shards
 from douban_pipeline.douban.reports.health.alerts import raise_alert, send, send_waiting, without_secrets
 from douban_pipeline.douban.reports.health.assets import end_recovered_runs
 from douban_pipeline.douban.reports.health.causes import Cause, FailedRun, guard_cause, run_cause
@@ -45,6 +47,8 @@ from douban_pipeline.douban.settings import Settings
 from douban_pipeline.douban.sources.douban_php import SOURCE as DOUBAN
 
 INTERVAL_SECONDS = 30
+QUEUED_RUNS = 1
+"""Runs that wait in Dagster's queue beside those that may be at work: an interval without any would be wasted."""
 INTAKE_INTERVAL_SECONDS = 60
 DECISIONS_INTERVAL_SECONDS = 10
 """A person waits. The daemon's own pace, the queue and the start of a process add up to as much again."""
@@ -65,7 +69,9 @@ def due_videos_sensor(
 ) -> dg.SensorResult | dg.SkipReason:
     """Launches the chain for shards with enough due videos, or with one that has waited long enough.
 
-    Not while that shard is running, and never more runs than `DOUBAN_PIPELINE_MAX_SYNC_RUNS`. A shard whose run failed
+    Not while that shard is running, and never more runs than `DOUBAN_PIPELINE_MAX_SYNC_RUNS` and one that waits in the
+    queue, so that the next begins when one ends. Where sources allow many requests a run covers several neighbouring
+    shards, so that it has work for minutes. A shard whose run failed
     is paused for a minute, for ten if it fails again; while a guard fails, which would stop every run, one is tried
     every ten minutes. With `DOUBAN_PIPELINE_DUE_INTERVAL_SECONDS` selections keep that distance, and outside
     `DOUBAN_PIPELINE_ACTIVE_HOURS` there are none: only shards in which a person ordered a recheck are run then. What
@@ -99,7 +105,13 @@ def due_videos_sensor(
     location = _location(context)
     under_way = chain_runs_under_way(context.instance, location)
     settings = services.settings
-    demand = Demand(settings.min_due_per_run, timedelta(minutes=settings.max_due_wait_minutes), settings.max_sync_runs)
+    rate = max(settings.douban_requests_per_minute, settings.search_requests_per_minute)
+    demand = Demand(
+        settings.min_due_per_run,
+        timedelta(minutes=settings.max_due_wait_minutes),
+        settings.max_sync_runs + QUEUED_RUNS,
+        shards_at_once(rate, settings.batch_size, SHARDS_PER_RUN),
+    )
     running = {shard for covered in under_way.shards for shard in covered}
     own = len(under_way.shards) - under_way.backfills
     paused = paused_shards(context.instance, now, location)
@@ -109,10 +121,8 @@ def due_videos_sensor(
     window = int(now.timestamp()) // INTERVAL_SECONDS
     requests = [
         # The window in the key: a repeated tick asks for the same run, a later one for a new run.
-        dg.RunRequest(
-            run_key=f"{partition_key(shard)}:{window}", partition_key=partition_key(shard), tags=dict(SYNC_TAGS)
-        )
-        for shard in chosen
+        _chain_run(covered, window)
+        for covered in chosen
     ]
     pace = Pace(timedelta(seconds=settings.due_interval_seconds), timedelta(seconds=settings.due_jitter_seconds))
     again = pace.next_selection(now, Random()) if not reason else waits_until
@@ -156,6 +166,15 @@ def decisions_sensor(
     if requests:
         return dg.SensorResult(run_requests=requests)
     return dg.SkipReason("; ".join(reasons) or "nothing that people ordered can be done now")
+
+
+def _chain_run(covered: range, window: int) -> dg.RunRequest:
+    """Return the request of a run over the shards ``covered``."""
+    first, last = covered[0], covered[-1]
+    key = f"{partition_key(first)}:{window}"
+    if first == last:
+        return dg.RunRequest(run_key=key, partition_key=partition_key(first), tags=dict(SYNC_TAGS))
+    return dg.RunRequest(run_key=key, tags={**SYNC_TAGS, **shard_range_tags(first, last)})
 
 
 def _quiet_reason(settings: Settings, now: datetime, waits_until: datetime) -> str:

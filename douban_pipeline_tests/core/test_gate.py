@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise
@@ -386,3 +387,31 @@ def test_a_killed_process_frees_its_place(
 
 def test_a_gate_closed_error_is_a_source_error() -> None:
     assert isinstance(GateClosed("s", "r", START), SourceError)
+
+
+def test_of_one_process_one_thread_at_a_time_asks_for_its_turn(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    house.gate.configure("douban", 6000, 8)
+    wait = Gate._wait
+    asking: list[int] = []
+    most = 0
+
+    def counted(self: Gate, *args: Any, **options: Any) -> datetime:
+        nonlocal most
+        asking.append(threading.get_ident())
+        most = max(most, len(asking))
+        threading.Event().wait(0.001)  # lets the others try
+        try:
+            return wait(self, *args, **options)
+        finally:
+            asking.remove(threading.get_ident())
+
+    monkeypatch.setattr(Gate, "_wait", counted)
+    all_in = threading.Barrier(8, timeout=30)
+
+    def under_way(_number: int) -> None:
+        with house.gate.slot("douban"):
+            all_in.wait()  # who calls keeps nobody from asking
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(under_way, range(8)))
+    assert most == 1

@@ -74,7 +74,7 @@ def test_every_deployment_has_the_same_queue() -> None:
 
 
 def test_a_location_with_a_long_queue_leaves_room_for_the_others(instance: dg.DagsterInstance) -> None:
-    add_runs(instance, 6, OURS, status=dg.DagsterRunStatus.STARTED)
+    add_runs(instance, 8, OURS, status=dg.DagsterRunStatus.STARTED)
     add_runs(instance, 4, OURS)
     add_runs(instance, 2, THEIRS)
     assert Counter(map(code_location_of, let_through(instance))) == {OURS: 2, THEIRS: 2}
@@ -93,10 +93,10 @@ def test_the_limits_of_each_kind_of_run_hold(instance: dg.DagsterInstance) -> No
     assert found == {"sync": 2, "backfill": 1, "intake": 1, "person": 3}
 
 
-def test_each_backfill_has_one_run_at_work_and_none_waits_for_another(instance: dg.DagsterInstance) -> None:
+def test_each_backfill_has_two_runs_at_work_and_none_waits_for_another(instance: dg.DagsterInstance) -> None:
     for location, backfill in ((OURS, "aaaaaaaa"), (THEIRS, "bbbbbbbb")):
         add_runs(instance, 3, location, {"dagster/backfill": backfill})
-    assert Counter(run.tags["dagster/backfill"] for run in let_through(instance)) == {"aaaaaaaa": 1, "bbbbbbbb": 1}
+    assert Counter(run.tags["dagster/backfill"] for run in let_through(instance)) == {"aaaaaaaa": 2, "bbbbbbbb": 2}
 
 
 @pytest.mark.parametrize("instance", [*FILES, VALUES], indirect=True)
@@ -122,13 +122,13 @@ def test_whatever_else_runs_there_is_a_place_for_what_people_decided(instance: d
             )
         at_work += runs
     kinds = Counter(run.tags.get("pipeline", "by hand") for run in at_work)
-    assert kinds == {"sync": 2, "backfill": 1, "intake": 1, "by hand": 2, "reports": 1}
+    assert kinds == {"sync": 2, "backfill": 1, "intake": 1, "by hand": 4, "reports": 1}
     add_runs(instance, 1, OURS, DECISION_TAGS)
     assert [run.tags["pipeline"] for run in let_through(instance)] == ["decisions"]
 
 
 def test_what_people_decided_goes_before_what_people_launch(instance: dg.DagsterInstance) -> None:
-    add_runs(instance, 7, OURS, status=dg.DagsterRunStatus.STARTED)
+    add_runs(instance, 9, OURS, status=dg.DagsterRunStatus.STARTED)
     add_runs(instance, 3, OURS, PERSON_TAGS)
     add_runs(instance, 1, OURS, DECISION_TAGS)
     assert [run.tags["pipeline"] for run in let_through(instance)] == ["decisions"]

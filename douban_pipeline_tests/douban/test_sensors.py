@@ -187,8 +187,21 @@ def test_a_finished_run_does_not_count(library: Library, instance: dg.DagsterIns
 def test_no_more_runs_than_allowed(library: Library, instance: dg.DagsterInstance) -> None:
     for shard in ("40", "41"):
         start(instance, {"dagster/partition": shard}, dg.DagsterRunStatus.STARTED)
-    assert "2 chain runs are under way" in tick(due_videos_sensor, library, instance)
-    assert sorted(chain_runs_under_way(instance).shards) == [[40], [41]]
+    assert len(tick(due_videos_sensor, library, instance)) == 1, "one waits in the queue until one of them ends"
+    start(instance, {"dagster/partition": "42"}, dg.DagsterRunStatus.STARTING)
+    assert "3 chain runs are under way" in tick(due_videos_sensor, library, instance)
+    assert sorted(chain_runs_under_way(instance).shards) == [[40], [41], [42]]
+
+
+def test_where_sources_allow_many_requests_a_run_covers_neighbouring_shards(
+    library: Library, instance: dg.DagsterInstance
+) -> None:
+    library.clock.advance(minutes=10)
+    fast = under(library, search_requests_per_minute=300, douban_requests_per_minute=300)
+    [request] = tick(due_videos_sensor, fast, instance)
+    assert request.partition_key is None
+    covered = {name: value for name, value in request.tags.items() if "range" in name}
+    assert covered == shard_range_tags(5, 7)
 
 
 def test_runs_of_backfills_leave_the_sensor_its_own(library: Library, instance: dg.DagsterInstance) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import math
+from collections import defaultdict, deque
 from datetime import timedelta
 from itertools import count
 from random import Random
@@ -15,7 +16,7 @@ from douban_pipeline.douban.pacing import requests_at_once, videos_at_once
 from douban_pipeline_tests.harness.fixtures.clocks import START
 
 HOLD = timedelta(seconds=50)
-WARM_UP = 20.0
+WARM_UP, ASKING = 20.0, 0.01
 SEARCH, DOUBAN = "search", "douban"
 
 
@@ -34,16 +35,30 @@ def gate(source: str, rate: int, at_once: int) -> GateRow:
     return GateRow(source, START, timedelta(milliseconds=math.ceil(60_000 * SAFETY / rate)), at_once)
 
 
-def granted(rates: dict[str, int], at_once: dict[str, int], in_work: int, until: float) -> dict[str, list[float]]:
-    """Let ``in_work`` videos at a time ask both sources, and return when each call was let through (seconds)."""
+def granted(
+    rates: dict[str, int], at_once: dict[str, int], in_work: int, until: float, *, runs: int = 1
+) -> dict[str, list[float]]:
+    """Let ``runs`` with ``in_work`` videos each ask both sources; return when each call was let through (seconds).
+
+    As in `core.gate`, one caller of a run at a time asks a gate for its turn, and asking takes some milliseconds.
+    """
     rng = Random(1)
     gates = {source: gate(source, rates[source], at_once[source]) for source in rates}
     calls: dict[str, list[float]] = {source: [] for source in rates}
-    agenda: list[tuple[float, int, str]] = [(rng.uniform(0, 1), place, f"{place}:0") for place in range(in_work)]
-    heapq.heapify(agenda)
-    plans = {place: video(rng) for place in range(in_work)}
+    lines: dict[tuple[int, str], deque[int]] = defaultdict(deque)
+    plans = {place: video(rng) for place in range(runs * in_work)}
+    agenda: list[tuple[float, int, str]] = []
+
+    def arrive(at: float, place: int) -> None:
+        line = lines[place % runs, plans[place][0]]
+        line.append(place)
+        if len(line) == 1:
+            heapq.heappush(agenda, (at, place, f"{place}:{next(numbers)}"))
+
     calling: set[str] = set()
     numbers = count(1)
+    for place in plans:
+        arrive(rng.uniform(0, 1), place)
     while agenda[0][0] < until:
         at, place, owner = heapq.heappop(agenda)
         now, source = START + timedelta(seconds=at), plans[place][0]
@@ -51,16 +66,20 @@ def granted(rates: dict[str, int], at_once: dict[str, int], in_work: int, until:
             calling.remove(owner)
             gates[source].leave(owner, None, now, rng)
             plans[place] = plans[place][1:] or video(rng)
-            heapq.heappush(agenda, (at + 0.01, place, f"{place}:{next(numbers)}"))
+            arrive(at + 0.01, place)
             continue
         answer = gates[source].ask(owner, now, HOLD)
         if isinstance(answer, WaitForTurn):
-            heapq.heappush(agenda, (at + answer.seconds + 0.003, place, owner))
+            heapq.heappush(agenda, (at + answer.seconds + ASKING, place, owner))
             continue
         assert isinstance(answer, Admitted)
         calls[source].append(at)
         calling.add(owner)
         heapq.heappush(agenda, (at + latency(rng), place, owner))
+        line = lines[place % runs, source]
+        line.popleft()
+        if line:
+            heapq.heappush(agenda, (at + ASKING, line[0], f"{line[0]}:{next(numbers)}"))
     return calls
 
 
@@ -75,8 +94,8 @@ def test_whoever_limits_the_work_is_used_to_95_percent_and_never_beyond_its_limi
 ) -> None:
     rates = {SEARCH: rate, DOUBAN: rate}
     at_once = {SEARCH: requests_at_once(rate), DOUBAN: requests_at_once(rate, least=2)}
-    in_work = runs * videos_at_once(at_once[SEARCH], at_once[DOUBAN])
-    calls = granted(rates, at_once, in_work, WARM_UP + window)
+    in_work = videos_at_once(at_once[SEARCH], at_once[DOUBAN])
+    calls = granted(rates, at_once, in_work, WARM_UP + window, runs=runs)
     assert max(used(times, rate, window) for times in calls.values()) >= 0.95
     for times in calls.values():
         assert all(later - earlier >= 59.999 for earlier, later in zip(times, times[rate:], strict=False))

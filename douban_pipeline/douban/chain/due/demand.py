@@ -12,11 +12,15 @@ from douban_pipeline.douban.chain.due.shard_work import ShardDue
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """What is worth a run: how many due videos in a shard, or how long one has waited, and how many runs at once."""
+    """What is worth a run: how many due videos in a shard, or how long one has waited, and how many runs at once.
+
+    A run covers up to `shards_per_run` neighbouring shards that are worth one.
+    """
 
     min_due: int
     max_wait: timedelta
     max_runs: int
+    shards_per_run: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +44,8 @@ def choose_shards(
     runs_under_way: int,
     demand: Demand,
     now: datetime,
-) -> tuple[list[int], str]:
-    """Return the shards to run now, the most urgent first, and an empty text; or none, and why.
+) -> tuple[list[range], str]:
+    """Return the shards of each run to launch now, the most urgent first, and an empty text; or none, and why.
 
     Args:
         due: Shards with due videos, the one that waits longest first.
@@ -66,7 +70,7 @@ def choose_shards(
         if shard.ordered or shard.lately + shard.tasks >= demand.min_due or now - shard.oldest >= demand.max_wait
     ]
     if worth:
-        return [shard.shard for shard in worth[:room]], ""
+        return _runs_over([shard.shard for shard in worth], demand.shards_per_run, room), ""
     if not free:
         return [], f"videos are due in {len(idle)} shard(s), whose last run failed: they pause for some minutes"
     waiting = sum(shard.lately + shard.tasks for shard in free)
@@ -74,3 +78,23 @@ def choose_shards(
         f"{waiting} videos are due in {len(free)} shard(s): too few for a run until "
         f"one of them has waited {int(demand.max_wait.total_seconds() // 60)} min"
     )
+
+
+def _runs_over(shards: Sequence[int], per_run: int, most: int) -> list[range]:
+    """Return up to ``most`` runs over neighbouring ones of ``shards``, the first of which are the most urgent."""
+    free = set(shards)
+    runs: list[range] = []
+    for shard in shards:
+        if len(runs) == most:
+            break
+        if shard not in free:
+            continue
+        first = last = shard
+        while last - first + 1 < per_run and (last + 1 in free or first - 1 in free):
+            if last + 1 in free:
+                last += 1
+            else:
+                first -= 1
+        runs.append(range(first, last + 1))
+        free.difference_update(runs[-1])
+    return runs

@@ -9,6 +9,7 @@ import pytest
 
 from douban_pipeline.douban.chain.due.demand import Demand, choose_shards
 from douban_pipeline.douban.chain.due.shard_work import ShardDue
+from douban_pipeline.douban.pacing import shards_at_once
 from douban_pipeline_tests.harness.fixtures.clocks import START
 
 DEMAND = Demand(min_due=10, max_wait=timedelta(minutes=10), max_runs=2)
@@ -34,7 +35,28 @@ def due(shard, count=10, minutes=1.0):
     ],
 )
 def test_shards_worth_a_run_the_most_pressing_first(shards, running, paused, under_way, chosen):
-    assert choose_shards(shards, running, paused, under_way, DEMAND, START) == (chosen, "")
+    runs = [range(shard, shard + 1) for shard in chosen]
+    assert choose_shards(shards, running, paused, under_way, DEMAND, START) == (runs, "")
+
+
+@pytest.mark.parametrize(
+    ("shards", "running", "under_way", "runs"),
+    [
+        ([due(3), due(4), due(5), due(6)], (), 1, [range(3, 6)]),
+        ([due(5), due(3), due(4), due(6), due(7)], (), 0, [range(5, 8), range(3, 5)]),
+        ([due(63), due(62), due(0)], (), 0, [range(62, 64), range(1)]),
+        ([due(3), due(4), due(5)], (4,), 0, [range(3, 4), range(5, 6)]),
+        ([due(3), due(4, 1), due(5)], (), 0, [range(3, 4), range(5, 6)]),
+    ],
+)
+def test_a_run_covers_neighbouring_shards_where_sources_allow_many_requests(shards, running, under_way, runs):
+    wide = replace(DEMAND, shards_per_run=3)
+    assert choose_shards(shards, running, (), under_way, wide, START) == (runs, "")
+
+
+def test_runs_are_as_wide_as_the_rate_needs():
+    assert [shards_at_once(rate, 50, 8) for rate in (20, 30, 60, 300, 600)] == [1, 1, 2, 8, 8]
+    assert shards_at_once(30, 2000, 8) == 1
 
 
 @pytest.mark.parametrize(
