@@ -1,66 +1,167 @@
-"""Telling people of sources that want a login: once each time one begins to, at the alerts' webhook if there is one."""
+"""Telling people of what they have to see to: each cause once for as long as it lasts, at the alerts' webhook.
+
+Causes are found in the database after polls and every hour. Those that people know of are kept in `feed_plan`; one that
+is gone is forgotten, so that the next time is told anew. What cannot be sent is tried again at the next call.
+"""
 
 from __future__ import annotations
 
-from sqlalchemy import Connection, select
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from sqlalchemy import Connection, case, func, select
 
 from douban_pipeline.core.database import reading, run_transaction
 from douban_pipeline.core.messages.alerts import post_alert
 from douban_pipeline.core.messages.types import DeliveryError, Message
-from douban_pipeline.feeds.failures import UNAUTHORISED
+from douban_pipeline.feeds.failures import UNAUTHORISED, canonical_of_status
+from douban_pipeline.feeds.guards import starved
 from douban_pipeline.feeds.services import FeedsServices
 from douban_pipeline.feeds.store import polls
 from douban_pipeline.feeds.store.tables import source, stats
+from douban_pipeline.feeds.types import SourceState
 
 NAME = "alerted"
 ALERTED_FROM = 3
 """Failures in a row from which people are told."""
+LEAST_OF_HOST = 0.5
+"""Share of a host's sources that it must refuse for the host to count as one that banned us."""
+LEAST_OF_ALL, FEWEST = 0.5, 10
+"""Share of all sources that must be without an answer for our own connection to be suspected, and of how many."""
 _MOST_NAMED = 20
+_REFUSALS = (canonical_of_status(429), canonical_of_status(403))
+_SILENT = ("no connection", "no answer in time")
+_TITLES = {
+    "login": "{} 个来源需要登录",
+    "banned": "{} 台主机拒绝我们抓取",
+    "starved": "有来源没有按时抓取",
+    "offline": "多数来源没有应答",
+}
 
 
-def alert_unauthorised(services: FeedsServices) -> list[str]:
-    """Tell people of sources that answered 401 three times in a row and of which they were not told; return sentences.
+@dataclass(frozen=True, slots=True)
+class FeedCause:
+    """Something that people have to see to: its sort, its name, the same while it lasts, and a sentence."""
 
-    A source that answers again is forgotten, so that the next time is told anew. What cannot be sent is tried again.
+    kind: str
+    name: str
+    sentence: str
+
+
+@dataclass(slots=True)
+class FeedAlerts:
+    """What a call found: all causes that last, those told of now, and why the others were not."""
+
+    lasting: list[FeedCause] = field(default_factory=list)
+    told: list[FeedCause] = field(default_factory=list)
+    problem: str = ""
+
+
+def tell_people(services: FeedsServices) -> FeedAlerts:
+    """Tell people of the causes that they were not told of; return what lasts, and what was told.
+
+    Without a webhook the causes only show in Dagster, and count as told.
     """
     with reading(services.engine) as connection:
-        ill = _unauthorised(connection)
-        told = set((polls.read_plan(connection, NAME) or {}).get("sources", []))
-    fresh = {each: name for each, name in ill.items() if each not in told}
-    sentences = [f"来源 {name} 需要登录或凭据已失效（401），每 15 分钟或更久才试一次" for name in fresh.values()]
-    if fresh and not _send(services, sentences):
-        fresh = {}
-    known = sorted((told & set(ill)) | set(fresh))
-    if known != sorted(told):
+        found = FeedAlerts(list(causes(services, connection)))
+        known = set((polls.read_plan(connection, NAME) or {}).get("causes", []))
+    fresh = [each for each in found.lasting if each.name not in known]
+    for kind in _TITLES:
+        of_kind = [each for each in fresh if each.kind == kind]
+        if not of_kind:
+            continue
+        found.problem = _send(services, kind, of_kind)
+        if found.problem:
+            break
+        found.told += of_kind
+    names = sorted({each.name for each in found.lasting} & known | {each.name for each in found.told})
+    if names != sorted(known):
         now = services.now()
-        run_transaction(services.engine, lambda connection: polls.write_plan(connection, NAME, {"sources": known}, now))
-    return sentences
+        run_transaction(services.engine, lambda connection: polls.write_plan(connection, NAME, {"causes": names}, now))
+    return found
 
 
-def _unauthorised(connection: Connection) -> dict[str, str]:
+def causes(services: FeedsServices, connection: Connection) -> Iterator[FeedCause]:
+    """Yield what people have to see to now."""
+    yield from _wants_login(connection)
+    yield from _banned(services, connection)
+    late = [breach.source for breach in starved(services, connection)]
+    if late:
+        shown = "、".join(late[:_MOST_NAMED])
+        yield FeedCause(
+            "starved", "starved", f"{len(late)} 个来源早该抓取：{shown}。看 due_feeds_sensor 和抓取运行是否正常"
+        )
+    yield from _offline(connection)
+
+
+def _wants_login(connection: Connection) -> Iterator[FeedCause]:
     query = (
         select(source.c.source_id, source.c.title, source.c.url)
         .join_from(source, stats, source.c.source_id == stats.c.source_id)
-        .where(stats.c.error_kind == UNAUTHORISED, stats.c.fail_count >= ALERTED_FROM)
+        .where(
+            source.c.state == SourceState.ACTIVE.value,
+            stats.c.error_kind == UNAUTHORISED,
+            stats.c.fail_count >= ALERTED_FROM,
+        )
+        .order_by(source.c.source_id)
     )
-    return {row.source_id: row.title or row.url for row in connection.execute(query)}
+    for row in connection.execute(query):
+        sentence = f"来源 {row.title or row.url} 需要登录或凭据已失效（401），每 15 分钟或更久才试一次"
+        yield FeedCause("login", f"login {row.source_id}", sentence)
 
 
-def _send(services: FeedsServices, sentences: list[str]) -> bool:
+def _banned(services: FeedsServices, connection: Connection) -> Iterator[FeedCause]:
+    """Yield hosts that refuse most of their sources, by 429 or 403."""
+    refuses = case((stats.c.error_kind.in_(_REFUSALS) & (stats.c.backoff_until > services.now()), 1), else_=0)
+    refused = func.sum(refuses).label("refused")
+    query = (
+        select(source.c.host, func.count().label("sources"), refused, func.max(stats.c.backoff_until).label("until"))
+        .join_from(source, stats, source.c.source_id == stats.c.source_id)
+        .where(source.c.state == SourceState.ACTIVE.value)
+        .group_by(source.c.host)
+        .having(refused >= LEAST_OF_HOST * func.count(), refused > 0)
+        .order_by(source.c.host)
+    )
+    for row in connection.execute(query):
+        hours = max(row.until - services.now(), 0) / 3600
+        sentence = (
+            f"主机 {row.host} 拒绝了 {row.sources} 个来源中的 {row.refused} 个（429 或 403），最多还停 {hours:.1f} 小时"
+        )
+        yield FeedCause("banned", f"banned {row.host}", sentence)
+
+
+def _offline(connection: Connection) -> Iterator[FeedCause]:
+    silent = func.sum(case((stats.c.error_kind.in_(_SILENT) & (stats.c.fail_count > 0), 1), else_=0))
+    hosts = func.count(source.c.host.distinct())
+    query = (
+        select(func.count(), silent, hosts)
+        .join_from(source, stats, source.c.source_id == stats.c.source_id)
+        .where(source.c.state == SourceState.ACTIVE.value, stats.c.check_count > 0)
+    )
+    asked, ill, many_hosts = (int(value or 0) for value in connection.execute(query).one())
+    if many_hosts > 1 and asked >= FEWEST and ill >= LEAST_OF_ALL * asked:
+        yield FeedCause(
+            "offline", "offline", f"{asked} 个来源中有 {ill} 个连接不上或不应答：先看本机的网络、DNS 和代理"
+        )
+
+
+def _send(services: FeedsServices, kind: str, fresh: list[FeedCause]) -> str:
+    """Send one message of causes of one kind; return why it was not taken, or nothing."""
     settings = services.settings
     url = settings.alert_webhook_url.get_secret_value()
     if not url:
-        return True
+        return ""
+    more = f"\n……共 {len(fresh)} 项" if len(fresh) > _MOST_NAMED else ""
     message = Message(
-        title=f"{len(sentences)} 个来源需要登录",
-        text="\n".join(sentences[:_MOST_NAMED]),
+        title=_TITLES[kind].format(len(fresh)),
+        text="\n".join(each.sentence for each in fresh[:_MOST_NAMED]) + more,
         kind="feeds",
-        cause="feeds: unauthorised",
+        cause=f"feeds: {kind}",
         at=services.clock.now(),
     )
     secret = settings.alert_webhook_secret.get_secret_value()
     try:
         post_alert(settings.alert_webhook_kind, url, secret, message, now=services.clock.now())
-    except DeliveryError:
-        return False
-    return True
+    except DeliveryError as error:
+        return str(error)
+    return ""

@@ -7,7 +7,7 @@ import dagster as dg
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.ui.presentation import as_image, table
 from douban_pipeline.feeds import wording
-from douban_pipeline.feeds.alerts import alert_unauthorised
+from douban_pipeline.feeds.alerts import tell_people
 from douban_pipeline.feeds.polling import Poller, PollReport
 from douban_pipeline.feeds.reports import page
 from douban_pipeline.feeds.resources import POLL_POOL
@@ -51,9 +51,20 @@ def feed_polls(context: dg.AssetExecutionContext, services: dg.ResourceParam[Fee
     services.ready()
     report = Poller(services, seconds=60 * services.settings.run_minutes).run()
     context.log.info(f"{report.polled} sources polled, {report.new} new entries")
-    for problem in alert_unauthorised(services):
-        context.log.warning(problem)
-    return dg.MaterializeResult(metadata=poll_metadata(report))
+    return dg.MaterializeResult(metadata={**poll_metadata(report), **_alerts(context, services)})
+
+
+def _alerts(context: dg.AssetExecutionContext, services: FeedsServices) -> dict[str, dg.MetadataValue]:
+    """Tell people of what they have to see to, and return what shows of it."""
+    alerts = tell_people(services)
+    for cause in alerts.told:
+        context.log.warning(cause.sentence)
+    if alerts.problem:
+        context.log.warning(f"an alert was not taken, and is sent again after the next polls: {alerts.problem}")
+    if not alerts.lasting:
+        return {}
+    lines = "\n".join(f"- {cause.sentence}" for cause in alerts.lasting[:_SHOWN])
+    return {"alerts": dg.MetadataValue.md(lines)}
 
 
 @dg.asset(group_name="feeds", kinds={"python"}, deps=[feed_polls])
@@ -95,7 +106,8 @@ def feed_cadence(context: dg.AssetExecutionContext, services: dg.ResourceParam[F
     if report.plan is not None:
         metadata["budget_polls_a_day"] = dg.MetadataValue.float(report.plan.polls_per_day)
         metadata["planned_polls_a_day"] = dg.MetadataValue.float(round(report.plan.allocation.polls, 1))
-    return dg.MaterializeResult(metadata=metadata)
+    # Here too: where no poll runs any more, somebody has to say so.
+    return dg.MaterializeResult(metadata={**metadata, **_alerts(context, services)})
 
 
 @dg.asset(group_name="feeds", kinds={"python"}, deps=[feed_cadence])

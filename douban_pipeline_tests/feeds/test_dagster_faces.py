@@ -12,7 +12,6 @@ import pytest
 from sqlalchemy import insert, update
 
 from douban_pipeline.demo.feed_server import Channel
-from douban_pipeline.feeds.alerts import alert_unauthorised
 from douban_pipeline.feeds.checks import checks
 from douban_pipeline.feeds.definitions import build_defs
 from douban_pipeline.feeds.resources import POOL_LIMITS
@@ -152,22 +151,7 @@ def test_checks_find_what_was_planted(at: Stage, instance: dg.DagsterInstance) -
     assert outcome(result) == dict.fromkeys(outcome(result), False) | {"entries_not_doubled": False}
     assert len(outcome(result)) == 5
     assert not result.success  # doubled entries are an error; the others only warn
-
-
-def test_people_are_told_once_of_a_login_that_is_wanted(at: Stage) -> None:
-    at.follow("login")
-    for _ in range(2):
-        at.poll()
-        at.make_due()
-    assert alert_unauthorised(at.services) == []
-    at.poll()
-    [told] = alert_unauthorised(at.services)
-    assert "login" in told
-    assert alert_unauthorised(at.services) == []
-    at.server.channels["login"] = Channel("rss", hourly(2))
-    at.make_due()
-    at.poll()
-    assert alert_unauthorised(at.services) == []
+    assert "早该抓取" in metadata(result, "feed_polls")["alerts"]
 
 
 def test_old_polls_and_answers_go_and_entries_stay(at: Stage, instance: dg.DagsterInstance) -> None:

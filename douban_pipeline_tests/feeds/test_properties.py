@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime
+from inspect import Parameter, signature
 from pathlib import Path
 from random import Random
 from statistics import fmean
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 from sqlalchemy import Connection, Engine, insert, update
 
 from douban_pipeline.core.database import open_engine
+from douban_pipeline.feeds import scheduler
 from douban_pipeline.feeds.cadence import DEFAULT_ZONE
 from douban_pipeline.feeds.scheduler import (
     FREQUENCY_CADENCE_MAP,
@@ -253,3 +255,30 @@ def test_property_12_updated_at_is_the_present_moment(
         assert update_source_stats(connection, str(name), "rss", new, error, now=now)["updated_at"] == now
         connection.execute(update(stats).where(stats.c.source_id == str(name)).values(lease_until=0))
     connection.rollback()
+
+
+SIGNATURES = {
+    "classify_update_frequency": ("entries",),
+    "calculate_publish_time_stats": ("entries",),
+    "calculate_next_check_time": (
+        *("cadence", "frequency_type='daily'", "avg_publish_hour=None"),
+        *("std_publish_hour=None", "last_article_at=0"),
+    ),
+    "calculate_backoff": ("fail_count", "error_message=''"),
+    "get_source_stats": ("conn", "source_id"),
+    "get_recent_entries": ("conn", "source_id", "source_type='rss'", "limit=30"),
+    "update_source_stats": ("conn", "source_id", "source_type='rss'", "has_new_entries=False", "error_message=''"),
+    "get_due_sources": ("conn", "now", "source_type=None", "limit=20"),
+    "get_scheduler_stats": ("conn", "source_type=None"),
+}
+"""The plan's functions with what they may be given by place; ours are keywords alone."""
+
+
+@pytest.mark.parametrize("name", SIGNATURES)
+def test_the_plan_s_functions_take_what_the_plan_says(name: str) -> None:
+    found = signature(getattr(scheduler, name)).parameters.values()
+    by_place = [each for each in found if each.kind is not Parameter.KEYWORD_ONLY]
+    shown = (each.name if each.default is Parameter.empty else f"{each.name}={each.default!r}" for each in by_place)
+    assert tuple(shown) == SIGNATURES[name]
+    assert all(each.default is not Parameter.empty for each in found if each not in by_place)
+    assert name in scheduler.__all__

@@ -12,6 +12,7 @@ from sqlalchemy import Connection, Row, func, select
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.ui.templates import Card, render
 from douban_pipeline.feeds import wording
+from douban_pipeline.feeds.alerts import causes
 from douban_pipeline.feeds.planning import offset_of, read_plan
 from douban_pipeline.feeds.reports import pictures
 from douban_pipeline.feeds.scheduler import get_scheduler_stats, hit_rate
@@ -57,6 +58,7 @@ class FeedsView:
     plots: Mapping[str, str]
     newcomers: int
     budget: str
+    causes: Sequence[str]
 
 
 def look(services: FeedsServices) -> FeedsView:
@@ -71,6 +73,7 @@ def look(services: FeedsServices) -> FeedsView:
         history = polls.cadences_since(connection, now - pictures.CADENCE_DAYS * _DAY)
         waiting = connection.execute(select(func.count()).where(newcomer.c.taken_at.is_(None))).scalar_one()
         plan = read_plan(connection) if services.settings.profile == "budget" else None
+        lasting = [cause.sentence for cause in causes(services, connection)]
     drawn = {
         "抓取": pictures.polls_by_hour(found, now, zone),
         "延迟": pictures.delays(late),
@@ -81,7 +84,7 @@ def look(services: FeedsServices) -> FeedsView:
     if plan is not None:
         budget = f"预算每天 {plan.polls_per_day:,.0f} 次，按计划约 {plan.allocation.polls:,.0f} 次"
     left_out = max(figures["total"] - len(lines), 0)
-    return FeedsView(now, figures, lines, left_out, worst_sources(rows), shown, waiting, budget)
+    return FeedsView(now, figures, lines, left_out, worst_sources(rows), shown, waiting, budget, lasting)
 
 
 def _rows(connection: Connection) -> list[Row[Any]]:
@@ -166,7 +169,8 @@ def page(view: FeedsView, services: FeedsServices) -> str:
     ]
     if view.newcomers:
         cards.append(Card("待入库影片", f"{view.newcomers:,}", "资源站的新片和更新"))
-    chapters = [{"key": "sources", "title": "来源"}]
+    chapters = [{"key": "causes", "title": "需要处理"}] if view.causes else []
+    chapters.append({"key": "sources", "title": "来源"})
     if view.worst:
         chapters.append({"key": "worst", "title": "最该看的"})
     if view.plots:
@@ -185,6 +189,7 @@ def page(view: FeedsView, services: FeedsServices) -> str:
         chapters=chapters,
         lines=view.lines,
         left_out=view.left_out,
+        causes=view.causes,
         worst=view.worst,
         plots=[Markup(svg) for svg in view.plots.values()],  # noqa: S704 (made by core.ui.plots, which escapes)
     )
