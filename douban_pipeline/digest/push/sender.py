@@ -125,7 +125,7 @@ class Sender:
             if held is not None and not self._send(channel, held):
                 return  # nobody answers there: the others wait for the next pass, and keep their attempts
 
-    def _claim(self, row: Notification, connection: Connection) -> Claim | None:
+    def _claim(self, connection: Connection, row: Notification) -> Claim | None:
         return outbox.claim(connection, row.id, self._run_id, self._services.now())
 
     def _send(self, channel: Channel | None, held: Claim) -> bool:
