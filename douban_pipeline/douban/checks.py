@@ -1,6 +1,7 @@
 """Every asset check of the system, and which of them a run of the chain must pass."""
 
 from douban_pipeline.dagster_kit.runs import blocking_checks
+from douban_pipeline.douban.chain.deciding import checks as deciding
 from douban_pipeline.douban.chain.due import checks as due
 from douban_pipeline.douban.chain.linking import checks as linking
 from douban_pipeline.douban.chain.syncing import checks as syncing
@@ -11,6 +12,7 @@ from douban_pipeline.douban.reports.precision import checks as precision
 from douban_pipeline.douban.upkeep import checks as upkeep
 
 checks = [
+    *deciding.checks,
     *due.checks,
     *linking.checks,
     *syncing.checks,

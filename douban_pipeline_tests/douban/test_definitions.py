@@ -21,7 +21,7 @@ from douban_pipeline_tests.conftest import server_url
 from douban_pipeline_tests.harness.fixtures.library import GivenSettings
 
 PROJECT = Path(__file__).resolve().parents[2]
-REPORTS = ("automatic_precision", "source_gates", "pipeline_health", "cms_drift")
+REPORTS = ("automatic_precision", "source_gates", "pipeline_health", "cms_drift", "applied_decisions")
 CHAIN_ASSETS = ["due_videos", "search_candidates", "scored_matches", "synced_fields", "ai_intros"]
 
 
@@ -155,7 +155,10 @@ def test_every_guard_blocks_and_is_unpartitioned(
         "automatic_precision": {"precision_holds"},
         "source_gates": {"gates_closed"},
         "cms_drift": {"cms_keeps_what_was_written"},
-        "pipeline_health": {"backlog_steady", "failures_rare", "work_succeeds", "review_share_usual"},
+        "pipeline_health": {
+            *("backlog_steady", "failures_rare", "work_succeeds", "review_share_usual", "tasks_taken_up")
+        },
+        "applied_decisions": {"decisions_accepted"},
     }
 
 

@@ -139,7 +139,8 @@ def _status_to_rematch(row: Mapping[Any, Any], state: Mapping[Any, Any]) -> Revi
 PEOPLE_FIRST = "审核决定优先"
 """Why work of automation is closed for a decision."""
 
-_REPLACED = "被更新的决定取代"
+REPLACED = "被更新的决定取代"
+"""Why a decision was refused that a newer one contradicts."""
 
 _EVERYTHING = frozenset(TaskType)
 _CONCERNS: Mapping[DecisionAction, frozenset[TaskType]] = {
@@ -171,7 +172,7 @@ def close_in_hand(connection: Connection, tables: OwnTables, queue: TaskQueue, d
         task.c.vod_id == decision.vod_id, task.c.open_key.is_not(None), task.c.task_type.in_(types)
     )
     for task_id, payload in connection.execute(in_hand).all():
-        reason = _REPLACED if (payload or {}).get(DECISION) else PEOPLE_FIRST
+        reason = REPLACED if (payload or {}).get(DECISION) else PEOPLE_FIRST
         queue.cancel(connection, task_id, reason)
     if TaskType.MATCH_DOUBAN_ID in types:
         connection.execute(

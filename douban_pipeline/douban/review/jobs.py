@@ -11,6 +11,7 @@ from douban_pipeline.core.ui.launchpad_links import launch_link
 from douban_pipeline.core.ui.presentation import escaped, subject_link, table
 from douban_pipeline.dagster_kit.launchpad import location_of, person_job
 from douban_pipeline.douban import links
+from douban_pipeline.douban.chain.deciding.checks import refused_at_recording
 from douban_pipeline.douban.resources import OVERRIDE, PERSON_TAGS
 from douban_pipeline.douban.review.recording.record import Recording, record
 from douban_pipeline.douban.review.recording.replacement import replacement_rows, replacements
@@ -163,7 +164,7 @@ def report_recording(
 
     Raises:
         Failure: Rows were refused, and none could be recorded. Where only some were refused the run succeeds, warns in
-            its log, and shows the refusals before anything else.
+            its log and by the check `decisions_accepted`, and shows the refusals before anything else.
     """
     refused = list(refusals) or [item.sentence for item in recording.of(DecisionStatus.REFUSED)]
     good = recording.of(DecisionStatus.CHECKED if dry_run else DecisionStatus.RECORDED)
@@ -197,6 +198,9 @@ def report_recording(
     if not good and not known:
         raise dg.Failure(description, metadata=metadata, allow_retries=False)
     context.log.warning(description)
+    if written:
+        # Dagster takes check results here; its annotation does not say so.
+        context.log_event(refused_at_recording(refused, len(good)))  # type: ignore[arg-type]
     shown = "\n".join([f"{said}，拒绝 {len(refused)} 条", "", *(f"- {escaped(line[2:])}" for line in lines)])
     context.add_output_metadata({"refusals": dg.MetadataValue.md(shown), **metadata})
 
@@ -234,7 +238,7 @@ _MANUAL = """\
 CMS 已锁定的影片（`vod_lock = 1`）不写入：会写 CMS 的决定都拒绝，除非写明 `override_cms_lock: true`；仅检查时也会说明。
 
 **记录。** 有误的行逐条拒绝并说明原因，其余照常记录。只有一条也没能记录时运行才显示为失败；部分被拒绝时运行成功，
-日志中有警告，拒绝的原因（`refusals`）列在结果最前面。
+日志和检查 `decisions_accepted` 给出警告，拒绝的原因（`refusals`）列在结果最前面。
 同一部影片可以有几条不矛盾的决定；相互矛盾的行都拒绝；新的决定取代尚未执行的、与之矛盾的旧决定。
 重复记录同一决定无害，运行中断后再次启动即可。
 

@@ -95,6 +95,12 @@ class Task:
     stage: TaskStage
     attempts: int
     payload: Mapping[str, Any]
+    priority: int = 0
+
+    @property
+    def ordered(self) -> bool:
+        """Whether a person ordered it."""
+        return self.priority >= (ORDERED_INTRO_PRIORITY if self.stage is TaskStage.INTRO else ORDERED_PRIORITY)
 
 
 class TaskQueue:
@@ -413,4 +419,5 @@ def _leased(row: Row[Any]) -> Task:
         TaskStage(row.stage),
         row.attempts,
         row.payload or {},
+        row.priority,
     )

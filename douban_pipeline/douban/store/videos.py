@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, RowMapping, and_, column, exists, select, table, update
@@ -85,6 +86,15 @@ OPENED_AGAIN = frozenset(
     {"", GONE, REMATCH_ASKED, CLEARED_BY_PERSON, CLEARED_IN_CMS, NO_LONGER_IGNORED, SEARCH_DOUBTED}
 )
 """Reasons of videos without a subject that are no outcome of a search: it is still to come."""
+
+
+LOCKED_VISIT = timedelta(days=1)
+"""How long a video that the CMS locks is left alone before anybody looks whether it is still locked."""
+
+
+def left_to_the_site(row: Mapping[Any, Any], state: Mapping[Any, Any]) -> bool:
+    """Return whether the site locked a video's row, and nobody asked for a rematch: as `cms_locked`, of rows."""
+    return bool(row["vod_lock"]) and state["douban_review_reason"] != REMATCH_ASKED
 
 
 def cms_locked(tables: OwnTables, prefix: str) -> ColumnElement[bool]:

@@ -77,6 +77,15 @@ def test_the_good_rows_are_recorded_and_the_run_tells_of_the_others(scenario):
     )
     assert run.success, "what could be recorded is"
     assert next(iter(run.output)) == "refusals", "first of all"
+    warned = run.guards["decisions_accepted"]
+    assert (warned.passed, warned.severity, warned.asset_key.to_user_string()) == (
+        False,
+        dg.AssetCheckSeverity.WARN,
+        "applied_decisions",
+    )
+    assert warned.description == "本次记录 2 条，拒绝 3 条；请按原因改正后重新决定"
+    assert next(iter(warned.metadata)) == "refusals"
+    assert str(warned.metadata["refusals"].value).count("\n") == 2, "a line for each"
     logged = scenario.instance.all_logs(run.run_id)
     [warning] = [entry.user_message for entry in logged if entry.level == logging.WARNING]
     assert warning.splitlines()[0] == run.output["refusals"].splitlines()[0] == "已记录 2 条，拒绝 3 条"
@@ -178,11 +187,13 @@ def test_a_dry_run_checks_and_shows_without_recording(scenario):
     assert (scenario.decisions(), scenario.library.states()) == ([], before)
 
 
-def test_a_video_with_a_decision_gets_no_automatic_task(scenario):
+def test_a_video_with_a_decision_gets_the_task_that_follows_from_it_and_no_other(scenario):
     assert launch(scenario, {"vod_id": 5, "action": "set_id", "douban_id": WHALE["id"]}).success
     run = scenario.play(5, steps=["due_videos"])
-    assert run.metadata("due_videos")["due"] == 0
-    assert [task for task in scenario.library.tasks() if task["vod_id"] == 5] == []
+    assert run.metadata("due_videos")["decisions_first"] == 1
+    [task] = [task for task in scenario.library.tasks() if task["vod_id"] == 5]
+    [decision] = scenario.decisions()
+    assert (task["task_type"], task["payload"]) == ("SYNC_DOUBAN", {"decision_id": decision["decision_id"]})
 
 
 @pytest.mark.parametrize("field", ["reviewer", "note"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -37,14 +37,11 @@ from douban_pipeline.douban.store.shown_status import shown_status
 from douban_pipeline.douban.store.states import ReviewStatus, TaskStage, TaskType
 from douban_pipeline.douban.store.tables import OwnTables
 from douban_pipeline.douban.store.tasks import OPEN, NewTask, TaskQueue
-from douban_pipeline.douban.store.videos import NO_LONGER_IGNORED, cms_locked, refuse_pending
+from douban_pipeline.douban.store.videos import LOCKED_VISIT, NO_LONGER_IGNORED, cms_locked, refuse_pending
 
 MOST_COUNTED = 1000
 """How far the videos are counted that a shard has left; beyond that it is enough to know that there are more."""
 
-
-LOCKED_VISIT = timedelta(days=1)
-"""How long a video that the CMS locks is left alone before anybody looks whether it is still locked."""
 
 _OUT_OF_SCOPE = "分类不在处理范围内"
 

@@ -54,7 +54,10 @@ def search_candidates(context: dg.AssetExecutionContext, services: dg.ResourcePa
     attempts = session.attempts("search")
     wanted: list[Task] = []
     for task in tasks:
-        refusal = search_refusal(task.task_type, rows.get(task.vod_id), states.get(task.vod_id))
+        # The site may have locked the row since the video got due.
+        respects = settings.respect_vod_lock and not task.ordered
+        row, state = rows.get(task.vod_id), states.get(task.vod_id)
+        refusal = search_refusal(task.task_type, row, state, respect_vod_lock=respects)
         if refusal is not None:
             skip_task(services, session.queue, task, rows.get(task.vod_id), refusal)
         else:

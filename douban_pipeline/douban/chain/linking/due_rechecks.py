@@ -23,6 +23,7 @@ from douban_pipeline.douban.chain.linking.stored_candidates import StoredCandida
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import ReviewStatus, TaskStage, TaskType
 from douban_pipeline.douban.store.tasks import OPEN, RECHECK_PRIORITY, RECHECK_REASON, SEARCHED, NewTask
+from douban_pipeline.douban.store.videos import cms_locked
 from douban_pipeline.matching import RULE_VERSION
 
 LEAST_AGE = timedelta(days=30)
@@ -152,6 +153,7 @@ def _due(
     services: Services, connection: Connection, shards: Collection[int], rule_version: str, report: RecheckReport
 ) -> list[DueRecheck]:
     video, task = services.tables.video, services.tables.task
+    prefix = services.settings.table_prefix
     queued = select(task.c.vod_id).where(
         task.c.shard.in_(shards), task.c.task_type == TaskType.RECHECK, task.c.status.in_(OPEN)
     )
@@ -165,6 +167,7 @@ def _due(
             video.c.douban_next_sync_at.is_not(None),
             *in_scope(services.tables, services.settings),
             ~decision_pending(services.tables),
+            *([~cms_locked(services.tables, prefix)] if services.settings.respect_vod_lock else []),
         )
         .order_by(video.c.vod_id)
     )

@@ -16,7 +16,8 @@ from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.sources.douban_php import SOURCE as DOUBAN
 from douban_pipeline.douban.sources.douban_php import parse_subject
 from douban_pipeline.douban.store.states import ReviewStatus, TaskType
-from douban_pipeline.douban.writes.refusals import Refusal, match_refusal, recheck_refusal
+from douban_pipeline.douban.store.videos import left_to_the_site
+from douban_pipeline.douban.writes.refusals import Reason, Refusal, match_refusal, recheck_refusal
 from douban_pipeline.matching import Code, Status, Verdict
 from douban_pipeline.matching.codes import LABELS
 
@@ -81,10 +82,24 @@ class CurrentLink:
 
 
 def search_refusal(
-    task_type: TaskType, row: Mapping[Any, Any] | None, state: Mapping[Any, Any] | None
+    task_type: TaskType,
+    row: Mapping[Any, Any] | None,
+    state: Mapping[Any, Any] | None,
+    *,
+    respect_vod_lock: bool = False,
 ) -> Refusal | None:
-    """Return why a task's video is not searched for, None if it is."""
-    return recheck_refusal(row, state) if task_type is TaskType.RECHECK else match_refusal(row, state)
+    """Return why a task's video is not searched for, None if it is.
+
+    Args:
+        task_type: What the task is for.
+        row: The CMS row, None if there is none any more.
+        state: Our state row.
+        respect_vod_lock: Whether a row that the site locked is left alone: not where a person ordered the task.
+    """
+    refusal = recheck_refusal(row, state) if task_type is TaskType.RECHECK else match_refusal(row, state)
+    if refusal is None and respect_vod_lock and row is not None and state is not None and left_to_the_site(row, state):
+        return Refusal.of(Reason.LOCKED_IN_CMS)
+    return refusal
 
 
 def reasons_of(verdict: Verdict, explanation: str) -> list[str]:

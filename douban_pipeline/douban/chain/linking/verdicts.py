@@ -39,7 +39,7 @@ from douban_pipeline.douban.store.states import (
     VerdictState,
 )
 from douban_pipeline.douban.store.tasks import RECHECK_REASON, Task, TaskQueue
-from douban_pipeline.douban.store.videos import fingerprint, note_gone, state_rows
+from douban_pipeline.douban.store.videos import LOCKED_VISIT, fingerprint, note_gone, state_rows
 from douban_pipeline.douban.wording import RECHECK_REASONS, SOURCE_NAMES, word_for
 from douban_pipeline.douban.writes.refusals import Reason, Refusal
 from douban_pipeline.matching import RULE_VERSION, Status, Verdict, Video
@@ -387,7 +387,9 @@ def skip_task(services: Services, queue: TaskQueue, task: Task, row: RowMapping 
 
     A video that is linked by now stays due: its fields are to be synced. Nothing changes where the lease was lost.
     """
-    video = services.tables.video
+    video, now = services.tables.video, services.clock.now()
+    locked = refusal.reason is Reason.LOCKED_IN_CMS
+    visit = now + LOCKED_VISIT if locked or row is None else services.settings.tiers.next_visit_of(row, now)
 
     def close(connection: Connection) -> None:
         if not queue.finish(connection, task.task_id, TaskStatus.SKIP, refusal.sentence):
@@ -398,7 +400,7 @@ def skip_task(services: Services, queue: TaskQueue, task: Task, row: RowMapping 
             connection.execute(
                 update(video)
                 .where(video.c.vod_id == task.vod_id, video.c.douban_next_sync_at.is_not(None))
-                .values(douban_next_sync_at=services.settings.tiers.next_visit_of(row, services.clock.now()))
+                .values(douban_next_sync_at=visit)
             )
 
     run_transaction(services.engine, close)

@@ -33,10 +33,10 @@ from douban_pipeline.douban.store.states import (
     VerdictState,
 )
 from douban_pipeline.douban.store.tasks import DECISION, Task, TaskQueue
-from douban_pipeline.douban.store.videos import note_gone, refuse_pending, state_rows
+from douban_pipeline.douban.store.videos import LOCKED_VISIT, left_to_the_site, note_gone, refuse_pending, state_rows
 from douban_pipeline.douban.writes.change_log import ChangeLog
 from douban_pipeline.douban.writes.changes import Change
-from douban_pipeline.douban.writes.refusals import Reason, new_link_refusal, subject_refusal
+from douban_pipeline.douban.writes.refusals import SENTENCES, Reason, new_link_refusal, subject_refusal
 
 DRY_RUN_VISIT = timedelta(days=1)
 """When a video is looked at again after a dry run: soon after the site owner ends it."""
@@ -133,6 +133,9 @@ class FieldWriter:
             elif refusal is not None:
                 yield self._refuse(item, refusal.sentence)
                 continue
+            elif self._left_to_the_site(item):
+                yield self._leave(item, SENTENCES[Reason.LOCKED_IN_CMS], LOCKED_VISIT)
+                continue
             elif (doubt := choice_doubt(item)) is not None:
                 yield self._to_review(item, doubt)
                 continue
@@ -146,13 +149,21 @@ class FieldWriter:
             prepared.add(task.vod_id)
             yield item
 
+    def _left_to_the_site(self, item: SyncItem) -> bool:
+        """Return whether the site locked a video's row since it got due: nothing is asked that may not be written."""
+        respects = self.services.settings.respect_vod_lock and item.decision_id is None
+        return respects and left_to_the_site(item.row, item.state)
+
     def _leave_locked(self, item: SyncItem) -> SyncResult | None:
         """Close the sync of a video whose id is locked, where the settings leave such videos alone."""
         now = self.services.clock.now()
-        visit_in = self.services.settings.tiers.next_visit_of(item.row, now) - now
-        if not self._close(item, TaskStatus.SKIP, VerdictState.REFUSED, _NOT_WHILE_LOCKED, visit_in):
+        return self._leave(item, _NOT_WHILE_LOCKED, self.services.settings.tiers.next_visit_of(item.row, now) - now)
+
+    def _leave(self, item: SyncItem, reason: str, visit_in: timedelta) -> SyncResult | None:
+        """Close a sync that is not made, without asking the source, and look at the video again after ``visit_in``."""
+        if not self._close(item, TaskStatus.SKIP, VerdictState.REFUSED, reason, visit_in):
             return None
-        return sync_result(item, item.state["vod_douban_id"], "skipped", reason=_NOT_WHILE_LOCKED)
+        return sync_result(item, item.state["vod_douban_id"], "skipped", reason=reason)
 
     def _link_refusal(self, item: SyncItem) -> str | None:
         """Return why a verdict must not be written, None if it may. The guards' own predicate is asked."""

@@ -8,6 +8,8 @@ from sqlalchemy import select
 
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.gate import GateState
+from douban_pipeline.core.ui.presentation import local_time
+from douban_pipeline.douban.partitions import partition_key
 from douban_pipeline.douban.reports.health import metrics, samples
 from douban_pipeline.douban.reports.health.assets import pipeline_health
 from douban_pipeline.douban.services import Services
@@ -24,6 +26,7 @@ LEAST_VERDICTS = 50
 LEAST_POINTS = 0.10
 STANDARD_ERRORS = 3.0
 _NEAR = timedelta(hours=2)
+_MOST_SHARDS = 8
 
 
 def _result(passed: bool, said: str, **numbers: float | None) -> dg.AssetCheckResult:
@@ -140,6 +143,33 @@ def review_share_usual(services: dg.ResourceParam[Services]) -> dg.AssetCheckRes
     return _result(not far, said, review_share=share, usual_review_share=usual)
 
 
+@dg.asset_check(
+    asset=pipeline_health,
+    description="No task that could have been done has waited for a day: what a run queues, it or the next one does.",
+)
+def tasks_taken_up(services: dg.ResourceParam[Services]) -> dg.AssetCheckResult:
+    """Look for open tasks that no run holds and whose time came more than a day ago."""
+    services.ready()
+    with reading(services.engine) as connection:
+        left = metrics.tasks_left(connection, services, services.clock.now() - metrics.DAY)
+    if not left:
+        return _result(True, "没有可以执行却等了一天以上的任务", tasks=0)
+    count = sum(item.count for item in left)
+    kinds: dict[str, int] = {}
+    for item in left:
+        kinds[item.task_type] = kinds.get(item.task_type, 0) + item.count
+    named = "、".join(f"{word_for(TASK_TYPES, kind)} {number:,} 个" for kind, number in sorted(kinds.items()))
+    shards = sorted({item.shard for item in left})
+    shown = "、".join(map(partition_key, shards[:_MOST_SHARDS])) + ("等" if len(shards) > _MOST_SHARDS else "")
+    oldest = local_time(min(item.oldest for item in left), services.settings.zone)
+    said = (
+        f"有 {count:,} 个任务可以执行却等了一天以上（{named}），最早的自 {oldest}，在 {len(shards)} 个分片：{shown}。"
+        "请看 due_videos_sensor 是否开启、它最近几次为何没有启动运行、这些分片最近的运行是否失败；"
+        "也可对这些分片启动一次 douban_chain（回填）"
+    )
+    return _result(False, said, tasks=count, shards=len(shards))
+
+
 def _has_succeeded(services: Services, within: timedelta) -> bool:
     task = services.tables.task
     good = [TaskStatus.SUCCESS, *([TaskStatus.SKIP] if services.settings.dry_run else [])]
@@ -160,4 +190,4 @@ def _waiting(services: Services) -> tuple[int, int]:
     return due, sum(item.count for item in tasks) if any(item.created <= long_ago for item in tasks) else 0
 
 
-checks = [backlog_steady, failures_rare, work_succeeds, review_share_usual]
+checks = [backlog_steady, failures_rare, work_succeeds, review_share_usual, tasks_taken_up]

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
-from sqlalchemy import Connection, case, func, select
+from sqlalchemy import Connection, case, func, or_, select
 from sqlalchemy.sql import ColumnElement
 
 from douban_pipeline.cms.values import readable
@@ -305,6 +305,31 @@ def verdict_days(connection: Connection, services: Services) -> list[VerdictDay]
 def _due(services: Services) -> list[ColumnElement[bool]]:
     due = services.tables.video.c.douban_next_sync_at <= services.clock.now()
     return [due, *in_scope(services.tables, services.settings)]
+
+
+@dataclass(frozen=True, slots=True)
+class LeftTasks:
+    """Open tasks of one type in one shard that nobody takes up, and since when the oldest could be done."""
+
+    task_type: str
+    shard: int
+    count: int
+    oldest: datetime
+
+
+def tasks_left(connection: Connection, services: Services, before: datetime) -> list[LeftTasks]:
+    """Return the open tasks that could be done ``before`` and that no run holds, by type and shard."""
+    task, now = services.tables.task, services.clock.now()
+    query = (
+        select(task.c.task_type, task.c.shard, func.count(), func.min(task.c.run_after))
+        .where(
+            task.c.status.in_(OPEN),
+            task.c.run_after < before,
+            or_(task.c.lease_until.is_(None), task.c.lease_until < now),
+        )
+        .group_by(task.c.task_type, task.c.shard)
+    )
+    return [LeftTasks(*row) for row in connection.execute(query)]
 
 
 def oldest_due(connection: Connection, services: Services) -> OldestDue | None:

@@ -12,6 +12,7 @@ from sqlalchemy import Connection, select, update
 
 from douban_pipeline.core.database import insert_missing, run_transaction
 from douban_pipeline.core.errors import ProblemsError, SourceError
+from douban_pipeline.douban.decisions.effects import REPLACED
 from douban_pipeline.douban.decisions.refusals import conflicts_of, writes_locked_row
 from douban_pipeline.douban.review.recording.examine import (
     CONFIRM_ANYWAY,
@@ -40,7 +41,6 @@ MOST_LISTED = 50
 
 UNCHECKED = "条目尚未核对，执行时先核对"
 OVERRIDDEN = "影片已在 CMS 中锁定（vod_lock），仍将写入（override_cms_lock）"
-REPLACED = "被更新的决定取代"
 _LARGEST = 2**63 - 1
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import dagster as dg
 import pytest
 
 from douban_pipeline.core.gate import Gate
 from douban_pipeline.douban.chain.deciding.assets import LANE_TIME
+from douban_pipeline.douban.chain.deciding.checks import decisions_accepted
 from douban_pipeline.douban.decisions.applying import apply_decisions, decisions_of_run
 from douban_pipeline_tests.harness.fixtures.deciding import decide, decisions
 from douban_pipeline_tests.harness.fixtures.scenario import FILMS, KITE, RIVER, TRAM, WHALE, row_of
@@ -120,3 +122,27 @@ def test_in_a_dry_run_decisions_wait(busy):
     found = lane(busy.under(dry_run=True))
     assert (found["decisions_waiting"], found["decisions_applied"]) == (1, 0)
     assert decisions(busy.library, "state") == ["pending"]
+
+
+def test_the_check_names_what_was_refused_until_it_is_decided_anew(busy):
+    assert check(busy) == (True, "最近 24 小时的 0 条决定没有被拒绝的", "")
+    decide(busy.library, 4, "set_id", MISSING, checked_at=None)
+    decide(busy.library, 5, "lock_id")
+    decide(busy.library, 68, "clear_id", state="refused", state_reason="被更新的决定取代", pending_key=None)
+    assert busy.launch("apply_decisions").guards["decisions_accepted"].passed is False, "evaluated by the lane's runs"
+    passed, said, refusals = check(busy)
+    assert (passed, said) == (False, "最近 24 小时的 3 条决定中 1 条被拒绝；请按原因改正后重新决定")
+    assert refusals == "- 影片 4，指定豆瓣 ID（小王）：豆瓣没有条目 90000999"
+    decide(busy.library, 4, "set_id", TRAM["id"])
+    assert check(busy)[0] is True
+    busy.library.execute("DELETE FROM mac_douban_decision WHERE douban_id = 90000103")
+    assert check(busy)[0] is False
+    busy.clock.advance(days=1, seconds=1)
+    assert check(busy)[0] is True
+
+
+def check(scenario):
+    result = decisions_accepted(scenario.services)
+    assert result.severity is dg.AssetCheckSeverity.WARN
+    refusals = result.metadata.get("refusals")
+    return result.passed, result.description, refusals.value if refusals else ""

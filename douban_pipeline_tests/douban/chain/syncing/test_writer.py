@@ -202,6 +202,25 @@ def test_a_row_that_is_locked_in_the_cms_is_left_alone(stage):
     assert matches.count(6) == 2
 
 
+def test_a_row_that_is_locked_after_its_video_got_due_is_not_asked_about(stage):
+    scenario = stage([row_of(RIVER, 4), linked(WHALE, 5), row_of(TRAM, 6)], FILMS)
+    scenario.play(steps=STEPS[:1])
+    for vod_id in (4, 5):
+        scenario.library.set_cms(vod_id, vod_lock=1)
+    run = scenario.play(4, 5)
+    assert (run.success, run.failed_guards) == (True, set())
+    counts = {name: scenario.upstream.requests.count(name) for name in ("search", "douban")}
+    assert (counts, scenario.verdicts()) == ({"search": 0, "douban": 0}, [])
+    tasks = [(task["vod_id"], task["status"], task["last_error"]) for task in scenario.library.tasks()]
+    assert tasks[:2] == [(vod_id, "SKIP", "影片已在 CMS 中锁定（vod_lock）") for vod_id in (4, 5)]
+    in_a_day = scenario.clock.now() + timedelta(days=1)
+    assert [scenario.library.state(vod_id)["douban_next_sync_at"] for vod_id in (4, 5)] == [in_a_day] * 2
+    for vod_id in (4, 5):
+        scenario.library.set_cms(vod_id, vod_lock=0)
+    scenario.clock.advance(days=1)
+    assert scenario.play().metadata("synced_fields")["written"] == 3, "unlocked: noticed within a day"
+
+
 def test_a_site_may_have_locked_rows_written(stage):
     scenario = stage([row_of(RIVER, 4, vod_lock=1), linked(WHALE, 5, vod_lock=1)], FILMS)
     assert scenario.under(respect_vod_lock=False).play().metadata("synced_fields")["written"] == 2

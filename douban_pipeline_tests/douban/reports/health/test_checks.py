@@ -10,7 +10,8 @@ import pytest
 
 from douban_pipeline.core.errors import SourceWall
 from douban_pipeline.douban.reports.health import checks
-from douban_pipeline.douban.store.states import TaskStatus, TaskType
+from douban_pipeline.douban.store.states import TaskStage, TaskStatus, TaskType
+from douban_pipeline.douban.store.tasks import NewTask
 from douban_pipeline_tests.douban.reports.health import planting
 from douban_pipeline_tests.harness.fixtures.clocks import START
 from douban_pipeline_tests.harness.fixtures.library import Library, video
@@ -204,3 +205,23 @@ def test_numbers_of_a_warning_are_numbers(library: Library) -> None:
     planting.sample(library, DAY + timedelta(minutes=5), due=10)
     result: Any = checks.backlog_steady(library.services)
     assert {name: value.value for name, value in result.metadata.items()} == {"due": 300, "due_a_day_ago": 10}
+
+
+def test_tasks_that_nobody_takes_up_are_told_after_a_day(library: Library) -> None:
+    queue = library.queue("backfill")
+    library.enqueue(queue, [NewTask(n, TaskType.MATCH_DOUBAN_ID, TaskStage.SEARCH) for n in (1, 2, 65)])
+    library.enqueue(queue, [NewTask(3, TaskType.SYNC_DOUBAN, TaskStage.SYNC)])
+    library.clock.advance(hours=24)
+    assert ask(library, checks.tasks_taken_up)[0]
+    library.clock.advance(seconds=1)
+    passed, said = ask(library, checks.tasks_taken_up)
+    assert not passed
+    assert said.startswith("有 4 个任务可以执行却等了一天以上（匹配条目 3 个、更新字段 1 个），最早的自 ")
+    assert "在 3 个分片：01、02、03。" in said
+    assert "douban_chain" in said
+    # What waits for a source, or is some run's, is not left.
+    [task] = library.queue("one").lease([3], TaskStage.SYNC, limit=1)
+    for task in library.queue("two").lease([1, 2], TaskStage.SEARCH, limit=3):
+        with library.engine.begin() as connection:
+            library.queue("two").requeue(connection, task.task_id, library.clock.now() + HOUR, "熔断", failed=False)
+    assert ask(library, checks.tasks_taken_up)[0]
