@@ -56,8 +56,10 @@ class Profile:
         """Return what the score would be if the field of an item were unknown on one side."""
         if self.name != "plan":
             return _share_earned(comparison, without=item)
-        found = comparison.item(item)
-        return round(comparison.score - found.plan + found.weight * UNKNOWN_SHARES[item], 2)
+        points, found = next(
+            pair for pair in zip(comparison.plan_points, comparison.items, strict=True) if pair[1].name == item
+        )
+        return round(comparison.score - points + found.weight * UNKNOWN_SHARES[item], 2)
 
     def points(self, comparison: Comparison) -> float:
         """Return the points in which the lead of one candidate over another is measured."""
@@ -69,7 +71,8 @@ class Profile:
         Where the score is the share of what could be compared, the rest has no weight.
         """
         if self.name == "plan":
-            return tuple(item._replace(points=item.plan) for item in comparison.items)
+            pairs = zip(comparison.items, comparison.plan_points, strict=True)
+            return tuple(item._replace(points=points) for item, points in pairs)
         return tuple(item if _counts(item) else item._replace(weight=0.0) for item in comparison.items)
 
 

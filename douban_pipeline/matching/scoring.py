@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from douban_pipeline.matching import people
@@ -85,7 +86,6 @@ class Item(NamedTuple):
         weight: Points that could be earned.
         note: What was compared, in Chinese, short.
         fact: Whether an agreement counts as an independent fact beside the title.
-        plan: Points the plan gives, 0 to ``weight``; some for what is unknown as well.
     """
 
     name: str
@@ -94,7 +94,6 @@ class Item(NamedTuple):
     weight: float
     note: str = ""
     fact: bool = False
-    plan: float = 0.0
 
     def to_json(self) -> dict[str, Any]:
         """Return what is stored of the item."""
@@ -107,31 +106,56 @@ class Item(NamedTuple):
         }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Comparison:
     """A video and a subject, compared.
 
     Attributes:
-        items: Every item of the score, in the order of :class:`Weights`.
-        title: The names that matched best.
+        items: Every item of the score, in the order of :class:`Weights`, with the points that evidence earns.
+        fields: Their fields, compared.
         findings: Rejects and conflicts with their sentences.
-        kind: Whether the kinds agree; None is unknown.
-        year: Distance in years, None when unknown.
-        score: The plan's sum, rounded to a hundredth as it is stored.
-        earned: The same of what is evidence.
+        earned: Points of all items but the tie-break, rounded to a hundredth.
         rejects: Codes of hard rejects.
         conflicts: Codes of softer conflicts.
     """
 
     items: tuple[Item, ...]
-    title: TitleMatch
+    fields: Fields
     findings: tuple[Finding, ...]
-    kind: bool | None
-    year: YearGap | None
-    score: float
     earned: float
     rejects: tuple[str, ...]
     conflicts: tuple[str, ...]
+
+    @property
+    def title(self) -> TitleMatch:
+        """The names that matched best."""
+        return self.fields.title
+
+    @property
+    def kind(self) -> bool | None:
+        """Whether the kinds agree; None is unknown."""
+        return self.fields.kind
+
+    @property
+    def year(self) -> YearGap | None:
+        """Distance in years, None when unknown."""
+        return self.fields.year
+
+    @cached_property
+    def plan_points(self) -> tuple[float, ...]:
+        """Points the plan gives each item, 0 to its weight; some for what is unknown as well.
+
+        Worked out when they are asked for: only one profile does.
+        """
+        return tuple(
+            item.points if item.name == TIE_BREAK else item.weight * plan_share(item.name, self.fields)
+            for item in self.items
+        )
+
+    @cached_property
+    def score(self) -> float:
+        """The plan's sum, rounded to a hundredth as it is stored."""
+        return round(sum(self.plan_points[:-1]), 2)
 
     @property
     def facts(self) -> tuple[str, ...]:
@@ -201,16 +225,11 @@ def compare(
         _genre_item(found, weights.genre),
         _simple("length", found.length.agree, weights.length, found.length.note),
     ]
-    # Put together anew by position: `_replace` takes several times as long, and this is done for every candidate.
-    items = [Item(*item[:-1], item.weight * plan_share(item.name, found)) for item in items]
     findings = tuple(find(video, subject, found, thresholds.title_floor, thresholds.year_gap))
     return Comparison(
         items=(*items, _tie_break_item(subject, weights.tie_break)),
-        title=title,
+        fields=found,
         findings=findings,
-        kind=found.kind,
-        year=gap,
-        score=round(sum(item.plan for item in items), 2),
         earned=round(sum(item.points for item in items), 2),
         rejects=tuple(finding.code for finding in findings if finding.reject),
         conflicts=tuple(finding.code for finding in findings if not finding.reject),
@@ -220,7 +239,7 @@ def compare(
 def _tie_break_item(subject: Subject, weight: float) -> Item:
     rated = subject.rating is not None or bool(subject.votes)
     points = weight if rated else 0.0
-    return Item(TIE_BREAK, _OUTCOMES[rated or None], points, weight, "有评分" if rated else "", plan=points)
+    return Item(TIE_BREAK, _OUTCOMES[rated or None], points, weight, "有评分" if rated else "")
 
 
 def _simple(name: str, agree: bool | None, weight: float, note: str, fact: bool = True) -> Item:

@@ -37,7 +37,7 @@ class Candidate:
         comparison: What it has in common with the video.
         rank: 1 is the best; rejected ones come after the others, unless they are near and no other is.
         score: The profile's.
-        items: What the score is made of, with the profile's points.
+        profile: What decides.
         near: Whether it is rejected, but would be worth a person's look without its conflict.
     """
 
@@ -45,8 +45,13 @@ class Candidate:
     comparison: Comparison
     rank: int
     score: float
-    items: tuple[Item, ...]
+    profile: Profile
     near: bool = False
+
+    @property
+    def items(self) -> tuple[Item, ...]:
+        """What the score is made of, with the profile's points; worked out anew each time, since few are shown."""
+        return self.profile.items(self.comparison)
 
     def to_json(self) -> dict[str, Any]:
         """Return what is stored of the candidate."""
@@ -136,7 +141,7 @@ def rank(video: Video, subjects: Iterable[Subject], profile: Profile = PLAN) -> 
         compared.append((order, subject, comparison, score, near))
     compared.sort(key=lambda each: each[0])
     return tuple(
-        Candidate(subject, comparison, place, score, profile.items(comparison), near)
+        Candidate(subject, comparison, place, score, profile, near)
         for place, (_, subject, comparison, score, near) in enumerate(compared, start=1)
     )
 

@@ -234,7 +234,7 @@ def test_actors(mine, theirs, points, outcome):
 def test_weights_and_thresholds_can_be_set():
     heavy = Weights(title=10, year=0, region=0, director=0, actors=0, genre=0, length=0, tie_break=0)
     assert compare(FILM, FILM_SUBJECT, heavy).score == 10
-    assert compare(Video(1, "让子弹飞"), FILM_SUBJECT, Weights(year=30)).item("year").plan == 16, "8 of 15"
+    assert compare(Video(1, "让子弹飞"), FILM_SUBJECT, Weights(year=30)).plan_points[1] == 16, "8 of 15"
     strict = Thresholds(year_gap=1)
     assert compare(replace(FILM, year=2011), FILM_SUBJECT, thresholds=strict).rejects == (Code.YEAR_GAP,)
 
@@ -286,9 +286,10 @@ def test_the_sums_stay_in_their_range_and_leave_the_rating_out(video, subject):
     found = compare(video, subject)
     *items, rating = found.items
     assert 0 <= found.score <= 100
-    assert found.score == pytest.approx(sum(item.plan for item in items), abs=0.005)
+    assert found.score == pytest.approx(sum(found.plan_points[:-1]), abs=0.005)
     assert found.earned == pytest.approx(sum(item.points for item in items), abs=0.005)
-    assert all(0 <= points <= item.weight for item in found.items for points in (item.points, item.plan))
+    pairs = zip(found.items, found.plan_points, strict=True)
+    assert all(0 <= points <= item.weight for item, plan in pairs for points in (item.points, plan))
     assert (rating.name, rating.points) == ("tie_break", 0 if subject.rating is None else 2)
     assert json.dumps(found.to_json(), ensure_ascii=False)
 
