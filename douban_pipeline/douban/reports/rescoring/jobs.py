@@ -1,6 +1,7 @@
 """Trying other rules on the whole library before anything is saved. The job's text is the manual."""
 
 import dataclasses
+import time
 from datetime import timedelta
 from typing import Any
 
@@ -14,7 +15,8 @@ from douban_pipeline.dagster_kit.launchpad import person_job
 from douban_pipeline.douban.match_inputs import profile_of
 from douban_pipeline.douban.reports.precision.labels import acts_of_people, chosen_by_people
 from douban_pipeline.douban.reports.rescoring import report
-from douban_pipeline.douban.reports.rescoring.replay import Replay, replay
+from douban_pipeline.douban.reports.rescoring.parallel import replay_all
+from douban_pipeline.douban.reports.rescoring.replay import Replay
 from douban_pipeline.douban.reports.rescoring.stored import RescoreSelection, StoredVerdicts, make_due
 from douban_pipeline.douban.resources import PERSON_TAGS
 from douban_pipeline.douban.services import Services
@@ -138,24 +140,27 @@ def rescore(context: dg.OpExecutionContext, config: RescoreConfig, services: dg.
     if problems:
         raise ProblemsError(problems)
     since = services.clock.now() - timedelta(days=config.since_days) if config.since_days else None
-    stored = StoredVerdicts(services, RescoreSelection(tuple(config.shards), since, config.max_videos))
-    videos = stored.count()
+    selection = RescoreSelection(tuple(config.shards), since, config.max_videos)
+    videos = StoredVerdicts(services, selection).count()
     context.log.info(f"{videos} videos to judge again, profile {profile.name}")
     with reading(services.engine) as connection:
         chosen = chosen_by_people(acts_of_people(connection, services.tables))
-    found = replay(
-        stored.batches(),
+    began = time.perf_counter()
+    found = replay_all(
+        services,
+        selection,
         profile,
         chosen=chosen,
         examples=config.examples,
         progress=lambda done: context.log.info(f"{done} of {videos} videos judged again"),
     )
+    seconds = time.perf_counter() - began
     queued = make_due(services, found.reconsidered) if config.queue_changed else 0
     context.log.info(f"{found.changed} of {found.replayed} verdicts would change; {sum(found.lost.values())} lost")
-    context.add_output_metadata(_metadata(found, config, queued))
+    context.add_output_metadata(_metadata(found, config, queued, seconds))
 
 
-def _metadata(found: Replay, config: RescoreConfig, queued: int) -> dict[str, object]:
+def _metadata(found: Replay, config: RescoreConfig, queued: int, seconds: float) -> dict[str, object]:
     tables = {
         "moves": report.move_rows(found),
         "examples": report.example_rows(found),
@@ -174,7 +179,7 @@ def _metadata(found: Replay, config: RescoreConfig, queued: int) -> dict[str, ob
         "confirmed_after": found.confirmed(before=False),
         "queued": queued,
         "microseconds_per_video": round(found.microseconds_per_video, 1),
-        "seconds": round(found.seconds_reading + found.seconds_judging, 1),
+        "seconds": round(seconds, 1),
         "config": dg.MetadataValue.json(config.model_dump()),
         **{name: dg.MetadataValue.md(table(rows, most=20 * _MOST_EXAMPLES)) for name, rows in tables.items()},
     }

@@ -60,6 +60,13 @@ class StratumCount:
     after: int = 0
     changed: int = 0
 
+    def add(self, other: StratumCount) -> None:
+        """Add the counts of other videos."""
+        self.videos += other.videos
+        self.before += other.before
+        self.after += other.after
+        self.changed += other.changed
+
 
 @dataclass(slots=True)
 class AgainstPeople:
@@ -69,6 +76,13 @@ class AgainstPeople:
     wrong_before: int = 0
     right_after: int = 0
     wrong_after: int = 0
+
+    def add(self, other: AgainstPeople) -> None:
+        """Add the counts of other videos."""
+        self.right_before += other.right_before
+        self.wrong_before += other.wrong_before
+        self.right_after += other.right_after
+        self.wrong_after += other.wrong_after
 
 
 @dataclass(slots=True)
@@ -87,8 +101,8 @@ class Replay:
         people: The confirmed ones against what people chose.
         examples: Some of each kind of change.
         reconsidered: Changed videos that were not linked.
-        seconds_reading: Time that reading and parsing took.
-        seconds_judging: Time that judging took.
+        seconds_reading: Time that reading and parsing took, of all processes together.
+        seconds_judging: Time that judging took, likewise.
     """
 
     moves: Counter[tuple[str, str, bool]] = field(default_factory=Counter)
@@ -104,6 +118,28 @@ class Replay:
     reconsidered: list[int] = field(default_factory=list)
     seconds_reading: float = 0.0
     seconds_judging: float = 0.0
+
+    def add(self, other: Replay, examples: int) -> None:
+        """Take in what came of judging further videos, all of larger ids."""
+        counts = ("moves", "lost", "codes_before", "codes_after", "rule_versions", "profiles")
+        for name in counts:
+            getattr(self, name).update(getattr(other, name))
+        self.lost_videos = [*self.lost_videos, *other.lost_videos][:examples]
+        for name, stratum in other.strata.items():
+            self.strata.setdefault(name, StratumCount()).add(stratum)
+        self.people.add(other.people)
+        for move, kept in other.examples.items():
+            of_move = self.examples.setdefault(move, [])
+            of_move += kept
+            _keep(of_move, examples)
+        self.reconsidered += other.reconsidered
+        self.seconds_reading += other.seconds_reading
+        self.seconds_judging += other.seconds_judging
+
+    def sort(self) -> None:
+        """Put the examples into the order of their videos."""
+        for kept in self.examples.values():
+            kept.sort(key=lambda judged: judged.stored.vod_id)
 
     @property
     def replayed(self) -> int:
@@ -188,8 +224,7 @@ def replay(
                 progress(found.videos)
                 gc.collect(1)
     found.seconds_reading += time.perf_counter() - moment
-    for kept in found.examples.values():
-        kept.sort(key=lambda judged: judged.stored.vod_id)
+    found.sort()
     return found
 
 
@@ -220,7 +255,12 @@ def _count(found: Replay, judged: RejudgedVerdict, chosen: int, examples: int) -
         found.reconsidered.append(stored.vod_id)
     kept = found.examples.setdefault((stored.status, judged.status), [])
     kept.append(judged)
-    if len(kept) > examples:
+    _keep(kept, examples)
+
+
+def _keep(kept: list[RejudgedVerdict], most: int) -> None:
+    """Drop what is too much, whoever found it."""
+    while len(kept) > most:
         # Ids run with time: the smallest check sums are spread over the whole library, and are the same ones each time.
         kept.remove(max(kept, key=_spread))
 

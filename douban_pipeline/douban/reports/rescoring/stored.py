@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
-from itertools import islice
+from itertools import islice, pairwise
 from typing import Any
 
 from sqlalchemy import Connection, RowMapping, String, case, false, func, or_, select, type_coerce, update
@@ -90,11 +90,15 @@ class RescoreSelection:
         shards: Only these.
         since: Only videos judged at this time or later.
         most: At most so many, those of the smallest ids.
+        after: Only videos of larger ids.
+        until: Only videos of ids up to this; None for any.
     """
 
     shards: tuple[int, ...] = ()
     since: datetime | None = None
     most: int = 0
+    after: int = -1
+    until: int | None = None
 
 
 @dataclass(slots=True)
@@ -118,7 +122,7 @@ class StoredVerdicts:
         """Yield the newest verdicts by `vod_id`; every batch is read in a few queries, and only from the database."""
         with reading(self.services.engine) as connection:
             reverted = _reverts(self.services.tables, connection)
-        last, left = -1, self.selection.most
+        last, left = self.selection.after, self.selection.most
         while True:
             size = min(BATCH, left) if self.selection.most else BATCH
             with reading(self.services.engine) as connection:
@@ -131,7 +135,20 @@ class StoredVerdicts:
     def _conditions(self) -> list[Any]:
         verdict, chosen = self.services.tables.verdict, self.selection
         conditions: list[Any] = [verdict.c.shard.in_(chosen.shards)] if chosen.shards else []
+        conditions += [verdict.c.vod_id > chosen.after] if chosen.after >= 0 else []
+        conditions += [verdict.c.vod_id <= chosen.until] if chosen.until is not None else []
         return [*conditions, verdict.c.created_at >= chosen.since] if chosen.since else conditions
+
+    def pieces(self, count: int) -> list[RescoreSelection]:
+        """Divide the selection into at most ``count`` of about as many videos each, in the order of their ids."""
+        verdict = self.services.tables.verdict
+        query = select(verdict.c.vod_id).where(*self._conditions()).distinct()
+        with reading(self.services.engine) as connection:
+            ordered = connection.execute(query.order_by(verdict.c.vod_id).limit(self.selection.most or None))
+            vod_ids = list(ordered.scalars())
+        size = max(1, -(-len(vod_ids) // count))
+        last = [self.selection.after, *(some[-1] for some in chunks(vod_ids, size))]
+        return [replace(self.selection, most=0, after=after, until=until) for after, until in pairwise(last)]
 
     def _newest(self, connection: Connection, after: int, most: int) -> Sequence[RowMapping]:
         verdict, video = self.services.tables.verdict, self.services.tables.video

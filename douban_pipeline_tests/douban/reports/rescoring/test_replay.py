@@ -11,7 +11,8 @@ import sqlalchemy as sa
 
 from douban_pipeline.core import http
 from douban_pipeline.douban.reports.rescoring import report, stored
-from douban_pipeline.douban.reports.rescoring.replay import replay
+from douban_pipeline.douban.reports.rescoring.parallel import replay_all
+from douban_pipeline.douban.reports.rescoring.replay import Replay, replay
 from douban_pipeline.douban.reports.rescoring.stored import (
     NO_ANSWER,
     NO_FACTS,
@@ -282,3 +283,46 @@ def test_facts_survive_being_stored():
     older = {name: value for name, value in asdict(video).items() if name != "remarks"}
     assert video_of({**older, "mood": "blue"}) == replace(video, remarks="")
     assert {item.name for item in dataclasses.fields(Subject)} >= {"serial", "fetched"}
+
+
+GIVEN = {"chosen": {3: 90_000_101, 38: 90_000_103}, "examples": 2}
+
+
+def shelve_forty(shelf: Shelf) -> None:
+    for vod_id in range(1, 41):
+        entry = (RIVER, TRAM, WHALE, SNOW, KITE)[vod_id % 5]
+        known = {} if vod_id % 3 else {"directors": (), "actors": ()}
+        shelf.judged(video_for(entry, vod_id, **known), [entry, RIVAL][: 1 + vod_id % 2])
+    [first] = shelf.library.query("select min(snapshot_id) as it from mac_douban_snapshot")
+    shelf.library.execute("delete from mac_douban_snapshot where snapshot_id = :it", **first)
+
+
+def told(found: Replay) -> str:
+    found.seconds_reading = found.seconds_judging = 0.0
+    return repr(found)
+
+
+@pytest.mark.parametrize("selection", [{}, {"most": 17}, {"shards": (1, 2, 3, 9, 30)}], ids=str)
+def test_pieces_put_together_are_the_whole(library, shelf, selection):
+    shelve_forty(shelf)
+    stored = StoredVerdicts(library.services, RescoreSelection(**selection))
+    whole = replay(stored.batches(), STRICT, **GIVEN)
+    pieces = stored.pieces(4)
+    assert 3 <= len(pieces) <= 4
+    found = Replay()
+    for piece in pieces:
+        found.add(replay(StoredVerdicts(library.services, piece).batches(), STRICT, **GIVEN), GIVEN["examples"])
+    found.sort()
+    assert told(found) == told(whole), "the order in which things are counted, too"
+    assert whole.moves
+    assert whole.lost
+
+
+def test_two_processes_find_what_one_finds(sqlite_library):
+    library = sqlite_library.renewed()
+    shelve_forty(Shelf(library))
+    done: list[int] = []
+    alone = replay_all(library.services, RescoreSelection(), STRICT, processes=1, **GIVEN)
+    both = replay_all(library.services, RescoreSelection(), STRICT, processes=2, progress=done.append, **GIVEN)
+    assert told(both) == told(alone)
+    assert (done[0] < 40, done[-1]) == (True, 40)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -12,7 +13,8 @@ from rapidfuzz import fuzz, process
 
 from douban_pipeline.core.database import reading
 from douban_pipeline.douban.match_inputs import profile_of, video_facts
-from douban_pipeline.douban.reports.rescoring.replay import Replay, replay
+from douban_pipeline.douban.reports.rescoring.parallel import replay_all
+from douban_pipeline.douban.reports.rescoring.replay import Replay
 from douban_pipeline.douban.reports.rescoring.stored import LostVerdict, RescoreSelection, StoredVerdict, StoredVerdicts
 from douban_pipeline.douban.services import open_services
 from douban_pipeline.douban.settings import load_settings
@@ -71,7 +73,7 @@ def rescoring(world: World) -> list[Figure]:
             f"them fetched, {planted.answers:,} answers; {pairs:,} pairs of titles compared for {compared:,} videos",
         ),
         Figure(
-            "CPU of the process",
+            "CPU of all its processes",
             ours.cpu,
             "s",
             note=f"reading {found.seconds_reading:.0f} s, judging {found.seconds_judging:.0f} s by the clock; the "
@@ -86,12 +88,18 @@ def _judge_again(environment: dict[str, str]) -> tuple[Stopwatch, Replay]:
     os.environ.update(environment)
     services = open_services(load_settings())
     try:
-        stored = StoredVerdicts(services, RescoreSelection())
+        began = _cpu()
         with stopwatch() as watch:
-            found = replay(stored.batches(), profile_of(services.settings), chosen={}, examples=5)
+            found = replay_all(services, RescoreSelection(), profile_of(services.settings), chosen={}, examples=5)
+        watch.cpu = _cpu() - began
     finally:
         services.close()
     return watch, found
+
+
+def _cpu() -> float:
+    """Return CPU seconds of this process and of those that it started and that ended."""
+    return sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
 
 
 def _bare_scoring(batches: Iterator[Sequence[StoredVerdict | LostVerdict]]) -> tuple[int, float]:
