@@ -46,6 +46,10 @@ def push_op(context: dg.OpExecutionContext, config: PushConfig, services: dg.Res
     report = sender.preview() if config.dry_run else sender.run()
     counts = report.counts()
     context.log.info(("dry run: " if config.dry_run else "") + ", ".join(f"{n} {what}" for what, n in counts.items()))
+    for row in (*report.unknown, *report.dead):
+        context.log.warning(
+            f"message {row.id} ({row.push_type} on {row.channel}) may not have arrived and is not retried"
+        )
     rows = [*report.sent, *report.failed, *report.unknown, *report.dead, *report.lost]
     with reading(services.engine) as connection:
         ids = [row.id for row in rows]
