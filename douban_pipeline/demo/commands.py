@@ -24,6 +24,7 @@ from douban_pipeline.demo.setup import (
     prepare_home,
     spread_visits,
 )
+from douban_pipeline.digest.resources import POOL_LIMITS as DIGEST_POOL_LIMITS
 from douban_pipeline.douban.chain.due.intake import Intake
 from douban_pipeline.douban.jobs import POOL_LIMITS
 from douban_pipeline.douban.services import open_services
@@ -74,7 +75,7 @@ def open_ui(port: int, console: Console) -> None:
         spread_visits(services, DEMO_SPREAD)
         services.close()
         with dg.DagsterInstance.get() as instance:
-            set_pool_limits(instance, {**POOL_LIMITS, **FEEDS_POOL_LIMITS})
+            set_pool_limits(instance, {**POOL_LIMITS, **FEEDS_POOL_LIMITS, **DIGEST_POOL_LIMITS})
         console.print(f"Dagster's UI: http://127.0.0.1:{port} (Ctrl-C stops everything)")
         console.print(f"Every shard of the demo library comes due within {DEMO_SPREAD.seconds // 60} minutes.")
         command = [sys.executable, "-m", "dagster", "dev", "-w", str(project / "workspace.yaml")]

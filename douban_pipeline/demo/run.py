@@ -17,10 +17,12 @@ from sqlalchemy import func, select
 
 from douban_pipeline.core.database import reading
 from douban_pipeline.dagster_kit.runs import set_pool_limits
+from douban_pipeline.demo.digest import run_digest
 from douban_pipeline.demo.feeds import run_feeds
 from douban_pipeline.demo.replay import ReplayServer
 from douban_pipeline.demo.sample import load_subjects
 from douban_pipeline.demo.setup import apply_states, demo_environment, demo_home, make_library, prepare_home
+from douban_pipeline.digest.resources import POOL_LIMITS as DIGEST_POOL_LIMITS
 from douban_pipeline.douban.definitions import build_defs
 from douban_pipeline.douban.jobs import CHAIN, POOL_LIMITS, SYNC_TAGS, shard_range_tags
 from douban_pipeline.douban.partitions import SHARDS_PER_RUN, partition_key
@@ -64,12 +66,13 @@ def run_demo(project: Path, console: Console) -> bool:
         console.print(f"upstream   {upstream.url} (bundled replay, this machine only)")
         make_library(services)
         with dg.DagsterInstance.get() as instance:
-            set_pool_limits(instance, {**POOL_LIMITS, **FEEDS_POOL_LIMITS})
+            set_pool_limits(instance, {**POOL_LIMITS, **FEEDS_POOL_LIMITS, **DIGEST_POOL_LIMITS})
             done = _run_all(settings, services, instance, console)
             _print_result(services, done, console)
             services.close()
             followed = run_feeds(home, instance, console)
-    return followed and not done.failed_runs and all(all(passed) for passed in done.guards.values())
+            digested = run_digest(home, instance, console)
+    return followed and digested and not done.failed_runs and all(all(passed) for passed in done.guards.values())
 
 
 def _run_all(settings: Settings, services: Services, instance: dg.DagsterInstance, console: Console) -> DemoResult:

@@ -58,6 +58,7 @@ def demo_environment(
         "DRY_RUN": "false",
         "FEEDS_DATABASE_URL": f"sqlite:///{home / 'feeds.sqlite'}",
         "FEEDS_ALLOW_PRIVATE": "true",
+        "DIGEST_DATABASE_URL": f"sqlite:///{home / 'digest.sqlite'}",
     }
     # The replayed model takes any key; a real one in the environment must not reach it.
     outside = {"DAGSTER_HOME": str(home / "dagster"), "OPENROUTER_API_KEY": "demo"}

@@ -11,6 +11,8 @@ from douban_pipeline.core.payload import as_int
 
 def _score(value: Any) -> Any:
     """Return a whole number from 0 to 100 for any number; anything else as it is, to be refused."""
+    if isinstance(value, bool):
+        return None
     if isinstance(value, float) and value == value and abs(value) != float("inf"):
         value = round(value)
     number = as_int(value)

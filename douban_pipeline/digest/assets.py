@@ -25,7 +25,7 @@ def _begun(context: dg.AssetExecutionContext, services: DigestServices) -> tuple
     """
     services.ready()
     key = SlotKey.parse(str(context.partition_key))
-    work = SlotWork(services, key, context.run_id, BACKFILL_TAG in context.run.tags)
+    work = SlotWork(services, key, context.run.run_id, BACKFILL_TAG in context.run.tags)
     try:
         claimed = work.begin()
     except TooEarly as error:
@@ -33,7 +33,7 @@ def _begun(context: dg.AssetExecutionContext, services: DigestServices) -> tuple
     if refusal := work.push_refusal:
         context.log.warning(refusal)
     if claimed.claim is Claim.TAKEN:
-        if claimed.taken_over:
+        if claimed.died:
             context.log.warning("took the slot over from a run that died")
         return work, None
     said = wording.CLAIMS[claimed.claim]

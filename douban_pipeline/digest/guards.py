@@ -38,10 +38,10 @@ def undone_slots(services: DigestServices, connection: Connection) -> Iterator[D
     settings, now = services.settings, services.now()
     today = now.astimezone(settings.zone).date()
     known = {row.slot: row for row in slots.of_day(connection, today)}
-    if not known and slots.find(connection, today - timedelta(days=1), settings.report_slot) is None:
-        return  # not yet in use
+    first = slots.first_moment(connection)
     for slot in settings.schedule_slots:
-        if SlotKey(today, slot).scheduled_at(settings.zone) + SLOT_LATE > now:
+        due = SlotKey(today, slot).scheduled_at(settings.zone)
+        if due + SLOT_LATE > now or first is None or due < first:
             continue
         row = known.get(slot)
         if row is None:
@@ -56,12 +56,15 @@ def undelivered_reports(services: DigestServices, connection: Connection) -> Ite
     if not settings.channels:
         return
     today = now.astimezone(settings.zone).date()
+    first = slots.first_moment(connection)
     log = notification_log
     for back in range(_DAYS):
         day = today - timedelta(days=back)
         due = SlotKey(day, settings.report_slot).scheduled_at(settings.zone)
         row = slots.find(connection, day, settings.report_slot)
-        if due + REPORT_LATE > now or (row is None and due + LATEST_PUSH < now) or (row is not None and not row.pushes):
+        if due + REPORT_LATE > now or first is None or due < first:
+            continue
+        if (row is None and due + LATEST_PUSH < now) or (row is not None and not row.pushes):
             continue
         query = select(log.c.channel, log.c.state, log.c.error).where(
             log.c.report_date == day, log.c.slot == settings.report_slot, log.c.push_type == "report"

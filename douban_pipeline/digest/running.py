@@ -26,7 +26,7 @@ from douban_pipeline.digest.rubrics import RubricError
 from douban_pipeline.digest.services import DigestServices
 from douban_pipeline.digest.showing import addresses, write_day, write_slot
 from douban_pipeline.digest.slots import SlotKey, early_refusal, push_refusal
-from douban_pipeline.digest.store import analyses, slots
+from douban_pipeline.digest.store import analyses, items, slots
 from douban_pipeline.digest.store.slots import Claim, ClaimedSlot
 from douban_pipeline.digest.types import Finding, SlotRow, SlotStatus
 
@@ -107,7 +107,7 @@ class SlotWork:
             raise TooEarly(refusal)
 
         def claim(connection: Connection) -> ClaimedSlot:
-            return slots.claim(
+            claimed = slots.claim(
                 connection,
                 self.key.run_date,
                 self.key.slot,
@@ -118,6 +118,9 @@ class SlotWork:
                 pushes=not self.push_refusal,
                 dagster_run_id=self.dagster_run_id[:64],
             )
+            if claimed.died:
+                items.release_all(connection, claimed.died, services.now())
+            return claimed
 
         self._claimed = run_patiently(services.engine, claim, services.clock)
         return self._claimed

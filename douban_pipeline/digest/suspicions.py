@@ -12,7 +12,7 @@ _NUMBER = r"(?:\d{2,3}|满|最高|一百|九十|八十)"
 _WANTED = r"(?:请|务必|必须|应当?|直接|一律|帮忙|麻烦|给|把|将|返回|输出|填写?)"
 _MODEL = r"(?:AI|人工智能|大?语言模型|大模型|模型|阅读本文的机器|分析程序)"
 _ROLE = (
-    r"(?:(?:AI|人工智能)的?(?:助手|模型|评委|编辑)|语言模型|大模型|评分员|分析模型|"
+    r"(?:(?:AI|人工智能)\s*的?(?:助手|模型|评委|编辑)|语言模型|大模型|评分员|分析模型|"
     r"assistant|language model|grader|scorer|DAN\b)"
 )
 _PATTERNS: dict[str, tuple[str, ...]] = {
@@ -23,7 +23,7 @@ _PATTERNS: dict[str, tuple[str, ...]] = {
     ),
     "要求给出分数": (
         rf"{_WANTED}[^。\n]{{0,12}}(?:评分|打分|分数|得分|score)[^。\n]{{0,8}}{_NUMBER}",
-        rf"{_WANTED}[^。\n]{{0,12}}(?:打|给|评|记)(?:出|到|为)?\s*{_NUMBER}\s*分",
+        rf"{_WANTED}[^。\n]{{0,12}}(?:打|给|评|记)[^。\n]{{0,8}}{_NUMBER}\s*分",
         r"(?:set|give|assign|return|output|rate|mark|must)\b[^.\n]{0,40}\b(?:score|rating)\b[^.\n]{0,20}\d{2,3}",
         r"\b(?:rate|score)\b[^.\n]{0,20}\b(?:this|it|article)\b[^.\n]{0,20}(?:100|9\d|as high)",
     ),

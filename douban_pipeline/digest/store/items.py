@@ -212,6 +212,14 @@ def release(connection: Connection, ids: Collection[int], owner: str, now: datet
         connection.execute(update(content_item).where(chosen).values(**values))
 
 
+def release_all(connection: Connection, owner: str, now: datetime) -> None:
+    """Put back everything that an owner which died had claimed."""
+    query = select(content_item.c.content_item_id).where(
+        content_item.c.analyzed_status == AnalysedStatus.UNDER_WAY.value, content_item.c.claim_owner == owner
+    )
+    release(connection, connection.execute(query).scalars().all(), owner, now)
+
+
 def extend_claims(connection: Connection, ids: Collection[int], owner: str, until: datetime) -> None:
     """Keep articles for longer."""
     for some in chunks([*ids]):

@@ -31,12 +31,12 @@ class Claim(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ClaimedSlot:
-    """What came of asking for a slot, and its number; ``taken_over`` where another run had died over it."""
+    """What came of asking for a slot, and its number; ``died`` is the owner that had died over it, if one did."""
 
     claim: Claim
     run_id: int
     pushes: bool
-    taken_over: bool = False
+    died: str = ""
 
 
 class SlotLost(Exception):  # noqa: N818 (it says what happened)
@@ -90,8 +90,8 @@ def claim(
             return ClaimedSlot(Claim.BUSY, row.run_id, row.pushes)
     again = {"attempts": row.attempts + 1, "error": "", "stage": "", "finished_at": None}
     connection.execute(update(slot_run).where(slot_run.c.run_id == row.run_id).values(**taken, **again))
-    died = row.status == SlotStatus.RUNNING.value
-    return ClaimedSlot(Claim.TAKEN, row.run_id, pushes, taken_over=died)
+    died = row.lease_owner if row.status == SlotStatus.RUNNING.value else ""
+    return ClaimedSlot(Claim.TAKEN, row.run_id, pushes, died)
 
 
 def renew(connection: Connection, run_id: int, owner: str, now: datetime, lease: timedelta, **changes: Any) -> None:
@@ -168,6 +168,12 @@ def find(connection: Connection, run_date: date, slot: str) -> SlotRow | None:
     query = select(slot_run).where(slot_run.c.run_date == run_date, slot_run.c.slot == slot)
     row = connection.execute(query).one_or_none()
     return None if row is None else _slot(row)
+
+
+def first_moment(connection: Connection) -> datetime | None:
+    """Return when the first slot of all was due, None where none was ever run: since then the digest is in use."""
+    query = select(slot_run.c.scheduled_at).order_by(slot_run.c.run_date, slot_run.c.slot).limit(1)
+    return connection.execute(query).scalar()
 
 
 def last_ended(connection: Connection, most: int) -> Sequence[SlotRow]:

@@ -1,0 +1,24 @@
+"""The demo of the digest: five slots through Dagster, messages at two robots, and the report's page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import dagster as dg
+import pytest
+from rich.console import Console
+
+from douban_pipeline.demo import digest
+
+
+def test_a_day_of_five_slots_ends_with_the_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    console = Console(record=True, width=200)
+    with dg.DagsterInstance.ephemeral() as instance:
+        assert digest.run_digest(tmp_path, instance, console)
+    said = console.export_text()
+    assert "8 messages taken by two robots" in said
+    assert "【机会提醒】07:00 发现 1 条（最高分 82）" in said
+    assert "3 条机会（最高分 82）" in said
+    [page] = (tmp_path / "reports" / "digest" / "daily").iterdir()
+    assert "港口集装箱运价五连升" in page.read_text(encoding="utf-8")

@@ -1,0 +1,252 @@
+"""The crash matrix of a slot: whoever is killed, down, full, late or doubled, the day's report is in the outbox once.
+
+What happens between the outbox and a channel is tested with the sender, in `digest/push`.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import create_engine
+
+from douban_pipeline.core.owner import owner_name
+from douban_pipeline.digest import running
+from douban_pipeline.digest.running import SlotWork
+from douban_pipeline.digest.store.slots import Claim, SlotLost
+from douban_pipeline.digest.store.tables import daily_report
+from douban_pipeline.digest.types import SlotStatus
+from douban_pipeline.digest.watching import ensure_reports
+from douban_pipeline_tests.digest.stage import DAY, Stage, key, moment, stage
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from douban_pipeline.digest import running
+from douban_pipeline.digest.services import open_services
+from douban_pipeline.digest.store import analyses
+from douban_pipeline_tests.digest.stage import HandClock, given_settings, key, moment
+
+where, home, werss, model = sys.argv[1:]
+def die(*_, **__):
+    os.kill(os.getpid(), signal.SIGKILL)
+settings = given_settings(Path(home), werss_url=werss, werss_username="demo", werss_password="demo", deepseek_url=model,
+                          public_url="https://digest.example")
+if where == "between the analyses":
+    kept = analyses.store
+    analyses.store = lambda *given, **more: (kept(*given, **more), given[0].commit(), die())
+elif where == "before the insert into the outbox":
+    running.enqueue = die
+elif where == "after the insert, before the commit":
+    insert = running.enqueue
+    running.enqueue = lambda *given, **more: (insert(*given, **more), die())
+services = open_services(settings, HandClock(moment("22:00")))
+running.run_slot(services, key("22:00"), "first")
+"""
+
+
+@pytest.fixture
+def at(tmp_path: Path) -> Iterator[Stage]:
+    with stage(tmp_path, at="22:00") as opened:
+        yield opened
+
+
+@pytest.mark.parametrize(
+    "where", ["between the analyses", "before the insert into the outbox", "after the insert, before the commit"]
+)
+def test_a_killed_run_is_taken_over_and_the_report_is_there_once(where: str, at: Stage, tmp_path: Path) -> None:
+    for number in range(3):
+        at.publish(number, 70)
+    command = [sys.executable, "-c", KILLED, where, str(tmp_path), at.server.base, at.server.model_url]
+    done = subprocess.run(command, cwd=Path(__file__).parents[2], capture_output=True, text=True)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    assert at.slot("22:00")["status"] == "running"
+    assert not at.messages()
+    ended = at.run("22:00", run_id="second")
+    assert (ended.status, ended.messages) == (SlotStatus.SUCCESS, 1)
+    assert at.slot("22:00")["attempts"] == 2
+    assert len(at.analyses()) == 3
+    # What was paid for is not paid twice: an answer that came is in the archive.
+    assert len([request for request in at.server.model.seen if "analyses" not in str(request)]) <= 3
+    assert at.run("22:00", run_id="third") is Claim.DONE
+    assert len(at.messages("report")) == 1
+
+
+def test_werss_down_all_day_still_gives_the_report_and_says_so(at: Stage) -> None:
+    at.werss.down = True
+    for slot in ("07:00", "12:00", "14:00", "18:00", "22:00"):
+        assert at.run(slot).status is SlotStatus.FAILED
+    [report] = at.messages("report")
+    assert report["title"] == "【日报】2026-11-20：今日无投资机会"
+    assert "07:00：WeRSS：" in report["body"]
+    assert "22:00：WeRSS：" in report["body"]
+    assert not at.messages("finding")
+
+
+def test_the_model_down_all_day_still_gives_a_plain_report(at: Stage) -> None:
+    at.clock.at = moment("07:00")
+    at.publish(1, 70)
+    at.run("07:00")
+    at.server.model.always = "overloaded"
+    for number, slot in enumerate(("12:00", "14:00", "18:00"), 2):
+        at.clock.at = moment(slot)
+        at.publish(number, 70)
+        assert at.run(slot).status is SlotStatus.FAILED
+    assert at.run("22:00").messages == 1
+    [row] = at.rows(daily_report)
+    assert row["state"] == "plain"
+    assert "503" in row["reason"] or "闸门" in row["reason"] or "模型调用已停止" in row["reason"]
+    assert len(row["digest_json"]["failures"]) >= 1
+    assert "第 1 篇" in row["digest_md"]
+    assert at.messages("report")[0]["title"] == "【日报】2026-11-20：1 条机会（最高分 70）"
+
+
+def test_a_full_disk_keeps_no_message_back(at: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    at.publish(1, 70)
+    real = tempfile.NamedTemporaryFile
+    full = True
+
+    def create(*given: Any, **more: Any) -> Any:
+        if full:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return real(*given, **more)
+
+    monkeypatch.setattr("douban_pipeline.core.ui.report_files.tempfile.NamedTemporaryFile", create)
+    ended = at.run("22:00")
+    assert (ended.status, ended.messages) == (SlotStatus.SUCCESS, 1)
+    assert "No space left" in ended.error
+    full = False
+    from douban_pipeline.digest.showing import write_day
+
+    assert write_day(at.services, DAY) == ""
+    assert (at.services.reports.path / "digest" / "daily" / f"{DAY}.html").exists()
+
+
+def test_two_daemons_at_once_do_the_slot_once(tmp_path: Path) -> None:
+    with stage(tmp_path, at="22:00") as at:
+        for number in range(4):
+            at.publish(number, 70)
+        ends: dict[str, Any] = {}
+        begun = threading.Barrier(2)
+
+        def daemon(name: str) -> None:
+            # Owners on another machine: nobody here can tell that they are dead.
+            work = SlotWork(at.services, key("22:00"), name)
+            begun.wait()
+            claimed = work.begin()
+            if claimed.claim is not Claim.TAKEN:
+                ends[name] = claimed.claim
+                return
+            work.ingest()
+            work.analyse()
+            ends[name] = work.report()[1].status
+
+        threads = [threading.Thread(target=daemon, args=(name,)) for name in ("a", "b")]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert sorted(map(str, ends.values())) == ["busy", "success"]
+        assert len(at.messages("report")) == 1
+        assert len(at.analyses()) == 4
+
+
+def test_a_run_that_lost_its_slot_changes_nothing_more(at: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    at.publish(1, 70)
+    slow = at.work("22:00", "slow")
+    slow.begin()
+    slow.ingest()
+    at.clock.at += timedelta(hours=1)
+    monkeypatch.setattr(running, "owner_name", lambda run: owner_name(run).replace("@", "@another-"))
+    other = at.work("22:00", "other")
+    assert other.begin().died == owner_name("slow")
+    monkeypatch.undo()
+    for part in (slow.analyse, slow.report):
+        with pytest.raises(SlotLost):
+            part()
+    assert not at.messages()
+
+
+def test_midnight_between_slot_and_run_changes_no_day(at: Stage) -> None:
+    at.publish(1, 70)
+    at.clock.at = moment("22:00") + timedelta(hours=2, minutes=5)
+    work = at.work("22:00", "late")
+    work.begin()
+    work.ingest()
+    work.analyse()
+    made, ended = work.report()
+    assert made.title == "【日报】2026-11-20：1 条机会（最高分 70）"
+    assert ended.messages == 1
+    assert at.messages("report")[0]["report_date"] == DAY
+
+
+def test_the_watchdog_makes_up_for_a_slot_that_never_ran_or_hangs(at: Stage) -> None:
+    at.clock.at = moment("07:00")
+    at.publish(1, 70)
+    at.run("07:00")
+    hanging = at.work("22:00", "hanging")
+    at.clock.at = moment("22:00")
+    hanging.begin()
+    hanging.ingest()
+    at.clock.at = moment("22:00") + timedelta(minutes=29)
+    assert ensure_reports(at.services) == []
+    hanging.begin()  # it lives, and keeps its lease
+    at.clock.at += timedelta(minutes=1)
+    [found] = ensure_reports(at.services)
+    assert (found.was_there, found.messages) == (False, 1)
+    assert ensure_reports(at.services)[0].was_there
+    # The slot ends after all: its report replaces the page, and nobody is told twice.
+    assert hanging.report()[1].messages == 0
+    assert len(at.messages("report")) == 1
+
+
+def test_a_report_that_cannot_be_made_says_so_and_why(at: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    at.clock.at = moment("22:00") + timedelta(minutes=31)
+    monkeypatch.setattr("douban_pipeline.digest.watching.make_report", lambda *_, **__: 1 / 0)
+    [found] = ensure_reports(at.services, reason="运行失败：磁盘损坏")
+    assert found.messages == 1
+    [message] = at.messages("report")
+    assert "日报生成失败，请稍后刷新" in message["title"]
+    assert "磁盘损坏" in message["body"]
+    page = (at.services.reports.path / "digest" / "daily" / f"{DAY}.html").read_text(encoding="utf-8")
+    assert "日报生成失败，请稍后刷新" in page
+    assert "磁盘损坏" in page
+
+
+@pytest.mark.mariadb
+def test_a_database_restarted_during_the_report_delays_it(mariadb_url: str, tmp_path: Path) -> None:
+    with stage(tmp_path, mariadb_url, at="22:00") as at:
+        at.publish(1, 70)
+        at.clock.at = moment("22:00")
+        work = at.work("22:00")
+        work.begin()
+        work.ingest()
+        cuts = _cut_connections(mariadb_url)
+        work.analyse()
+        cuts += _cut_connections(mariadb_url)
+        made, ended = work.report()
+        assert cuts
+        assert made.title.endswith("1 条机会（最高分 70）")
+        assert (ended.status, len(at.messages("report"))) == (SlotStatus.SUCCESS, 1)
+
+
+def _cut_connections(url: str) -> int:
+    """Kill every other connection to a database, as a restart does; return how many."""
+    engine = create_engine(url, isolation_level="AUTOCOMMIT")
+    query = "SELECT id FROM information_schema.processlist WHERE db = DATABASE() AND id <> CONNECTION_ID()"
+    with engine.connect() as connection:
+        ids = [row[0] for row in connection.exec_driver_sql(query)]
+        for each in ids:
+            connection.exec_driver_sql(f"KILL {each}")
+    engine.dispose()
+    return len(ids)

@@ -1,0 +1,316 @@
+"""Slots over HTTP: every generation of WeRSS, late bodies, the model's faults, windows, doubles, re-analysis."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import insert
+
+from douban_pipeline.core.database import open_engine
+from douban_pipeline.demo.completions import FAULTS
+from douban_pipeline.demo.werss import ACCESS_KEY, GENERATIONS
+from douban_pipeline.digest.reporting import make_report
+from douban_pipeline.digest.reworking import analyse_again, articles_to_rework
+from douban_pipeline.digest.running import TooEarly
+from douban_pipeline.digest.store.slots import Claim
+from douban_pipeline.digest.store.tables import account, daily_report, opportunity, slot_run
+from douban_pipeline.digest.types import AnalysedStatus, BodyState, SlotStatus
+from douban_pipeline.feeds.store.migrations import TREE as FEEDS_TREE
+from douban_pipeline.feeds.store.tables import entry, source
+from douban_pipeline_tests.digest.hostile import HOSTILE
+from douban_pipeline_tests.digest.stage import DAY, Stage, moment, stage, text_of
+
+BROKEN = ("blank", "empty", "null", "broken", "cut_off", "no_score", "server_error", "overloaded")
+
+
+@pytest.fixture
+def at(tmp_path: Path) -> Iterator[Stage]:
+    with stage(tmp_path) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("generation", GENERATIONS)
+def test_every_generation_gives_the_same_articles_and_texts(generation: str, tmp_path: Path) -> None:
+    key = {"werss_access_key": ACCESS_KEY} if generation == "1.4.9" else {}
+    with stage(tmp_path, generation=generation, **key) as at:
+        for number in range(5):
+            at.publish(number, 10, hours_ago=number + 1)
+        at.publish(100, 80, millis=generation == "main")
+        at.publish(101, 80, html=None)
+        at.publish(102, 80, html="DELETED")
+        at.publish(103, 80, published_at=None)
+        at.publish(104, 80, hours_ago=100)
+        at.publish(105, 80, deleted=True)
+        ended = at.run("07:00")
+        items = at.items()
+        assert ended.status is SlotStatus.SUCCESS
+        assert len(items) == 5 + 3
+        texts = {each["content_text"] for title, each in items.items() if title == "第 100 篇"}
+        assert texts == {"第 100 篇的正文，讲了一件具体的事。（示例分数 80）"}
+        assert {items[f"第 {number} 篇"]["body_state"] for number in (101, 102)} == {BodyState.PENDING.value}
+        assert [each.score for each in ended.findings] == [80]
+        assert at.werss.logins == (0 if key else 1)
+        assert not any("has_content" in asked for asked in at.werss.asked)
+
+
+def test_a_day_of_five_slots_on_every_engine(any_database_url: str, tmp_path: Path) -> None:
+    with stage(tmp_path, any_database_url) as at:
+        at.publish(1, 95)
+        at.publish(2, 30)
+        assert at.run("07:00").messages == 1
+        assert at.run("07:00") is Claim.DONE
+        assert at.run("12:00").messages == 0
+        at.publish(3, 60)
+        assert at.run("14:00").messages == 1
+        assert at.run("18:00").messages == 0
+        ended = at.run("22:00")
+        assert (ended.status, ended.messages) == (SlotStatus.SUCCESS, 1)
+        assert at.run("22:00") is Claim.DONE
+        titles = [row["title"] for row in at.messages()]
+        assert titles == [
+            "【机会提醒】07:00 发现 1 条（最高分 95）",
+            "【机会提醒】14:00 发现 1 条（最高分 60）",
+            "【日报】2026-11-20：2 条机会（最高分 95）",
+        ]
+        [report] = at.rows(daily_report)
+        assert (report["state"], report["slots_done"]) == ("good", ["07:00", "12:00", "14:00", "18:00"])
+        assert at.messages("report")[0]["target_url"] == "https://digest.example/daily/2026-11-20"
+        assert len(at.server.model.seen) == 3 + 1
+        assert {row["wire_model"] for row in at.analyses()} == {"deepseek-flash"}
+        assert len(at.rows(opportunity)) == 2
+        pages = tmp_path / "reports" / "digest"
+        assert (pages / "daily" / "2026-11-20.html").exists()
+        assert len([*(pages / "analysis").iterdir()]) == 3
+        sent = at.server.model.seen[0]
+        assert (sent["model"], sent["thinking"]) == ("deepseek-flash", {"type": "enabled"})
+        assert at.server.model.keys[0] == "Bearer sk-test"
+
+
+def test_a_body_that_comes_late_is_asked_for_again_and_given_up_after_the_window(at: Stage) -> None:
+    late = at.publish(1, 70, html=None)
+    at.publish(2, 0, html=None, description="只有简介的文章（示例分数 65）")
+    at.publish(3, 0, html=None)
+    at.run("07:00")
+    assert not at.analyses()
+    late.html = text_of(1, 70)
+    assert at.run("12:00").messages == 1
+    assert at.items()["第 1 篇"]["body_attempts"] == 1
+    at.run("12:00", day=DAY + timedelta(days=3))
+    items = at.items()
+    assert items["第 2 篇"]["body_state"] == items["第 3 篇"]["body_state"] == BodyState.NONE.value
+    assert items["第 2 篇"]["analyzed_status"] == AnalysedStatus.DONE
+    assert items["第 3 篇"]["analyzed_status"] == AnalysedStatus.NOTHING
+
+
+def test_doubles_by_address_and_by_text_are_analysed_once(at: Stage) -> None:
+    first = at.publish(1, 70)
+    at.run("07:00")
+    # An upgrade of WeRSS changes ids, not addresses; a reposted text has another address.
+    first.published_at = (first.published_at or 0) + 60
+    at.publish(2, 70, html=text_of(1, 70))
+    at.run("12:00")
+    assert len(at.analyses()) == 1
+    assert at.items()["第 2 篇"]["analyzed_status"] == AnalysedStatus.DOUBLE
+
+
+def test_an_outage_widens_the_window_to_fourteen_days(at: Stage) -> None:
+    at.run("07:00")
+    at.clock.at = moment("07:00", DAY + timedelta(days=6))
+    at.publish(1, 70, hours_ago=24 * 5)
+    at.publish(2, 70, hours_ago=24 * 20)
+    at.run("07:00", day=DAY + timedelta(days=6))
+    assert [*at.items()] == ["第 1 篇"]
+    assert at.rows(account)[0]["last_good_at"] >= moment("07:00", DAY + timedelta(days=6))
+    assert max(row["extended_accounts"] for row in at.rows(slot_run)) == 1
+
+
+@pytest.mark.parametrize("fault", BROKEN)
+def test_a_fault_is_followed_by_the_plan_s_retries(fault: str, at: Stage) -> None:
+    at.publish(1, 70)
+    at.server.model.faults = deque([fault, fault, fault])
+    assert [each.score for each in at.run("07:00").findings] == [70]
+    assert len(at.server.model.seen) == 4
+    assert at.analyses()[0]["calls"] == 4
+    users = [request["messages"][1]["content"] for request in at.server.model.seen]
+    assert users[0] == users[1]
+    assert "务必只输出 JSON" in users[2]
+    assert "缺少的字段补空值" in users[3]
+    assert all(len(request["messages"]) == 2 for request in at.server.model.seen)
+
+
+@pytest.mark.parametrize("fault", ["fenced", "out_of_range", "kept_alive"])
+def test_an_odd_answer_is_an_answer(fault: str, at: Stage) -> None:
+    at.publish(1, 70)
+    at.server.model.faults = deque([fault])
+    at.run("07:00")
+    assert at.analyses()[0]["score"] == (100 if fault == "out_of_range" else 70)
+    assert len(at.server.model.seen) == 1
+
+
+def test_a_throttled_call_waits_as_asked_and_counts(at: Stage) -> None:
+    at.publish(1, 70)
+    at.server.model.faults = deque(["throttled"])
+    at.server.model.retry_after = "30"
+    begun = moment("07:00")
+    at.run("07:00")
+    assert (at.clock.at - begun).total_seconds() >= 30
+    assert at.slot("07:00")["counters"]["throttled"] == 1
+    assert len(at.analyses()) == 1
+
+
+@pytest.mark.parametrize("fault", ["unpaid", "bad_key"])
+def test_no_money_and_a_wrong_key_end_the_slot_s_calls_and_alert(fault: str, at: Stage) -> None:
+    for number in range(6):
+        at.publish(number, 70)
+    at.server.model.always = fault
+    ended = at.run("07:00")
+    assert ended.status is SlotStatus.FAILED
+    assert len(at.server.model.seen) <= 2  # those that were under way
+    assert at.messages("alert")[0]["title"] == "【告警】07:00 需要处理"
+    assert {row["analyzed_status"] for row in at.items().values()} == {AnalysedStatus.WAITING}
+    # The gate opens by hand, or with the next day.
+    at.server.model.always = ""
+    at.run("07:00", day=DAY + timedelta(days=1))
+    assert len(at.analyses()) == 6
+
+
+@pytest.mark.parametrize("fault", ["bad_request", "invalid"])
+def test_what_the_service_will_not_take_is_not_asked_twice(fault: str, at: Stage) -> None:
+    at.publish(1, 70)
+    at.server.model.always = fault
+    at.run("07:00")
+    assert len(at.server.model.seen) == 1
+    assert at.items()["第 1 篇"]["analyzed_status"] == AnalysedStatus.FAILED
+
+
+def test_what_failed_is_tried_in_the_next_slots_and_given_up(at: Stage) -> None:
+    at.publish(1, 70)
+    at.server.model.always = "broken"
+    for slot in ("07:00", "12:00", "14:00"):
+        assert at.run(slot).status is SlotStatus.FAILED
+    assert at.items()["第 1 篇"]["analyzed_status"] == AnalysedStatus.GIVEN_UP
+    at.server.model.always = ""
+    assert at.run("18:00").status is SlotStatus.SUCCESS
+    assert not at.analyses()
+    at.run("22:00")
+    assert at.messages("report")[0]["body"].startswith("分析 0 篇，机会 0 条，失败 1 篇")
+
+
+def test_the_newest_are_analysed_first_and_the_rest_waits(tmp_path: Path) -> None:
+    with stage(tmp_path, max_articles_per_slot=2) as at:
+        for number in range(5):
+            at.publish(number, 10, hours_ago=number + 1)
+        at.run("07:00")
+        done = {title for title, row in at.items().items() if row["analyzed_status"] == AnalysedStatus.DONE}
+        assert done == {"第 0 篇", "第 1 篇"}
+        at.run("12:00")
+        at.run("14:00")
+        assert len(at.analyses()) == 5
+
+
+def test_hostile_articles_push_nothing_even_past_a_gullible_model(at: Stage) -> None:
+    at.server.model.obeys = True
+    for number, text in enumerate(HOSTILE):
+        at.publish(number, 0, html=None, description="", hours_ago=number + 1)
+        at.werss.articles[-1].html = f"<p>普通报道 {number}。</p><p>{text.replace('<', '&lt;')}</p>"
+    ended = at.run("07:00")
+    assert len(ended.findings) >= 15  # the model fell for them
+    assert (ended.pushable, ended.messages) == (0, 0)
+    assert all(row["suspicions"] for row in at.analyses())
+    at.publish(99, 61)
+    assert at.run("12:00").messages == 1
+    assert at.messages()[0]["title"] == "【机会提醒】12:00 发现 1 条（最高分 61）"
+    at.run("22:00")
+    assert len(at.rows(daily_report)[0]["digest_json"]["suspicious"]) == len(HOSTILE)
+
+
+def test_entries_of_feeds_are_digested_by_their_tables(tmp_path: Path) -> None:
+    feeds_url = f"sqlite:///{tmp_path / 'feeds.sqlite'}"
+    engine = open_engine(feeds_url)
+    FEEDS_TREE.upgrade(engine)
+    now = int(moment("07:00").timestamp())
+    moments = {"created_at": now, "updated_at": now}
+    fields = {"source_id": "rss-1", "kind": "rss", "url": "http://x", "url_hash": "u", "host": "x", "options": {}}
+    text = {
+        "title": "一条",
+        "summary": "讲了一件事。（示例分数 77）",
+        "link": "https://x/1",
+        "guid": "g",
+        "guid_hash": "g1",
+    }
+    with engine.begin() as connection:
+        connection.execute(insert(source).values(**fields, title="快讯", **moments))
+        rest = {"source_id": "rss-1", "published_at": now - 60, "content_hash": "c", "found_at": now, "updated_at": now}
+        connection.execute(insert(entry).values(**text, guid="g", guid_hash="g1", **rest))
+    engine.dispose()
+    with stage(tmp_path, werss_url="", feed_sources=["rss-1", "rss-gone"]) as at:
+        ended = at.run("07:00")
+        assert [(each.mp_name, each.score) for each in ended.findings] == [("快讯", 77)]
+        assert "rss-gone" in ended.error
+        assert at.run("12:00").findings == []
+
+
+def test_a_slot_before_its_hour_is_refused_and_a_backfill_pushes_nothing(at: Stage) -> None:
+    at.publish(1, 90)
+    with pytest.raises(TooEarly, match="还没有到点"):
+        at.run("22:00", at="10:00")
+    ended = at.run("07:00", backfill=True)
+    assert (ended.status, ended.messages) == (SlotStatus.SUCCESS, 0)
+    assert "补跑" in ended.push_refusal
+    at.clock.at = moment("12:00", DAY + timedelta(days=2))
+    old = at.work("22:00", "later")
+    old.begin()
+    old.ingest()
+    assert old.report()[1].messages == 0
+    assert not at.messages()
+
+
+def test_articles_are_analysed_anew_on_request_alone(at: Stage, tmp_path: Path) -> None:
+    at.publish(1, 70)
+    at.run("07:00")
+    [before] = at.analyses()
+    at.run("12:00")
+    assert len(at.server.model.seen) == 1
+    folder = tmp_path / "digest"
+    folder.mkdir()
+    (folder / "rubric.md").write_text("只看影视。", encoding="utf-8")
+    at.services.__dict__.pop("rubric", None)
+    assert articles_to_rework(at.services, [], [DAY], only_other_rubric=True) == [before["content_item_id"]]
+    report = analyse_again(at.services, [before["content_item_id"]])
+    assert (report.analysed, len(at.server.model.seen)) == (1, 2)
+    [after] = at.analyses()
+    assert (after["analysis_id"], after["run_id"]) == (before["analysis_id"], before["run_id"])
+    assert after["rubric_hash"] != before["rubric_hash"]
+    assert articles_to_rework(at.services, [], [DAY], only_other_rubric=True) == []
+    assert make_report(at.services, DAY, use_model=False).stats.analyses == 1
+
+
+def test_the_token_is_renewed_and_a_wrong_password_is_tried_once_a_slot(at: Stage) -> None:
+    at.publish(1, 10)
+    at.run("07:00")
+    at.werss.revoke()
+    at.services.__dict__.pop("werss", None)
+    at.run("12:00")
+    assert at.werss.logins == 2
+
+
+def test_a_refused_login_says_what_to_do_and_does_not_lock_werss(tmp_path: Path) -> None:
+    with stage(tmp_path, werss_password="wrong") as at:
+        for day in range(3):
+            for slot in ("07:00", "12:00", "14:00", "18:00", "22:00"):
+                at.services.__dict__.pop("werss", None)
+                ended: Any = at.run(slot, day=DAY + timedelta(days=day))
+                assert ended.status is SlotStatus.FAILED
+        assert at.werss.logins == 3  # of the five that lock it
+        assert "重启 WeRSS" in at.messages("alert")[0]["body"]
+        assert len(at.messages("report")) == 3
+
+
+def test_every_fault_of_the_stand_in_is_looked_at() -> None:
+    asked = {*BROKEN, "fenced", "out_of_range", "kept_alive", "throttled", "unpaid", "bad_key", "bad_request"}
+    assert set(FAULTS) - asked == {"hanging", "retired", "invalid"}

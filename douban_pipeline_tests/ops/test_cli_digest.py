@@ -1,0 +1,47 @@
+"""The commands of the digest from a terminal."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import Result
+from typer.testing import CliRunner
+
+from douban_pipeline.demo.digest_server import DigestServer
+from douban_pipeline.demo.werss import Article, WeRssStandIn
+from douban_pipeline.ops.cli import app
+
+Call = Callable[..., Result]
+
+
+@pytest.fixture
+def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Call]:
+    monkeypatch.chdir(tmp_path)
+    werss = WeRssStandIn(lambda: 4e9, accounts={"MP": "示例"}, articles=[Article("1", "MP", "老文章", 1e9, "<p>x</p>")])
+    with DigestServer(werss) as server:
+        given: dict[str, Any] = {"WERSS_URL": server.base, "WERSS_USERNAME": "demo", "WERSS_PASSWORD": "demo"}
+        given |= {"DEEPSEEK_URL": server.model_url, "DEEPSEEK_API_KEY": "k"}
+        for name, value in given.items():
+            monkeypatch.setenv(f"DOUBAN_PIPELINE_DIGEST_{name}", value)
+        yield lambda *words: CliRunner().invoke(app, ["digest", *words], env={"COLUMNS": "200"})
+
+
+def test_a_slot_is_run_listed_and_explained(call: Call, tmp_path: Path) -> None:
+    assert "was never run" in call("run", "--dry-run").output
+    ran = call("run")
+    assert ran.exit_code == 0, ran.output
+    assert "success: 0 findings" in ran.output
+    assert "不再重复" in call("run").output
+    [row] = json.loads(call("list", "--json").output)
+    assert row["status"] == "success"
+    assert "1 slots in 3 days" in call("list").output
+    assert call("why", "老文章").exit_code != 0  # outside the window, so never taken in
+    assert "rubric.md" in call("rubric").output
+    assert (tmp_path / ".douban_pipeline" / "digest" / "subject.md").exists()
+    assert "follows 1 accounts" in call("login").output
+    assert call("run", "2999-01-01|07:00").exit_code != 0
+    assert call("run", "2026-01-01|07:07").exit_code != 0
