@@ -28,6 +28,7 @@ from douban_pipeline_tests.harness.rig.waiting import wait_for
 
 START_SECONDS = 90.0
 HOST = "127.0.0.1"
+_KEPT = ("PATH", "HOME", "LANG", "TMPDIR", "PYTHONPATH")
 _UNDER_WAY = ("REQUESTED", "CANCELING", "FAILING")
 LOCATION = "douban_pipeline"
 REPOSITORY = "__repository__"
@@ -74,7 +75,7 @@ class DagsterStack(Part):
         self.home, self.storage = home, storage
         self._changes = dict(changes or {})
         self._wanted = (daemon, webserver)
-        kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "TMPDIR") if name in os.environ}
+        kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
         self.environment = {
             **kept,
             "DAGSTER_HOME": str(home),
