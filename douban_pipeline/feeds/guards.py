@@ -41,7 +41,7 @@ def starved(services: FeedsServices, connection: Connection) -> Iterator[FeedBre
         stats.c.backoff_until <= now,
     )
     query = (
-        select(source.c.host, source.c.source_id, source.c.title, stats.c.next_due_at, stats.c.last_check_at)
+        select(source.c.host, source.c.url, source.c.title, stats.c.next_due_at, stats.c.last_check_at)
         .join_from(source, stats, source.c.source_id == stats.c.source_id)
         .where(source.c.state == SourceState.ACTIVE.value, or_(waiting, never_asked))
         .order_by(stats.c.next_due_at)
@@ -49,7 +49,7 @@ def starved(services: FeedsServices, connection: Connection) -> Iterator[FeedBre
     )
     for row in connection.execute(query):
         hours = (now - max(row.last_check_at or 0, row.next_due_at or 0)) / _HOUR
-        yield FeedBreach(row.host, row.title or row.source_id, f"已等待 {min(hours, 9999):.1f} 小时没有抓取")
+        yield FeedBreach(row.host, row.title or row.url, f"已等待 {min(hours, 9999):.1f} 小时没有抓取")
 
 
 def over_limit(services: FeedsServices, connection: Connection) -> Iterator[FeedBreach]:
@@ -66,7 +66,7 @@ def unexplained(_services: FeedsServices, connection: Connection) -> Iterator[Fe
     """Yield sources that a person has to look at: that want a login, or keep failing for no known reason."""
     keeps_failing = and_(stats.c.fail_count >= _MANY_FAILURES, stats.c.error_kind.in_([OTHER, ""]))
     query = (
-        select(source.c.host, source.c.source_id, source.c.title, stats.c.error_kind, stats.c.last_error)
+        select(source.c.host, source.c.url, source.c.title, stats.c.error_kind, stats.c.last_error)
         .join_from(source, stats, source.c.source_id == stats.c.source_id)
         .where(
             source.c.state == SourceState.ACTIVE.value,
@@ -78,7 +78,7 @@ def unexplained(_services: FeedsServices, connection: Connection) -> Iterator[Fe
     )
     for row in connection.execute(query):
         what = "需要登录或凭据已失效（401）" if row.error_kind == UNAUTHORISED else "反复失败，原因不明"
-        yield FeedBreach(row.host, row.title or row.source_id, f"{what}：{(row.last_error or '')[:200]}")
+        yield FeedBreach(row.host, row.title or row.url, f"{what}：{(row.last_error or '')[:200]}")
 
 
 def odd_hit_rate(services: FeedsServices, connection: Connection) -> Iterator[FeedBreach]:

@@ -146,7 +146,7 @@ def everyone_of(slots: Floats) -> Floats:
 
     With no publication at all, the day is even.
     """
-    total = np.maximum(_smoothed(slots.sum(axis=0), _GLOBAL_WIDTH), 1e-9)
+    total = np.maximum(smoothed(slots.sum(axis=0), _GLOBAL_WIDTH), 1e-9)
     return np.asarray(total / total.sum())
 
 
@@ -160,7 +160,7 @@ def profiles_of(knowledge: Knowledge, everyone: Floats, weekend_share: float) ->
     """
     count = knowledge.slots.sum(axis=1, keepdims=True)
     widths = [
-        (np.maximum(_smoothed(knowledge.slots, minutes), 0.0) + prior * everyone) / (count + prior) * SLOTS
+        (np.maximum(smoothed(knowledge.slots, minutes), 0.0) + prior * everyone) / (count + prior) * SLOTS
         for minutes, prior in _WIDTHS
     ]
     prior = _WEEKEND_PRIOR * np.array([1 - weekend_share, weekend_share])
@@ -235,5 +235,6 @@ def _kernel(minutes: float) -> Any:
     return np.fft.rfft(weights / weights.sum())
 
 
-def _smoothed(slots: Floats, minutes: float) -> Floats:
+def smoothed(slots: Floats, minutes: float) -> Floats:
+    """Return counts by slot of the day, smoothed around the clock by a normal distribution of so many minutes."""
     return np.asarray(np.fft.irfft(np.fft.rfft(slots, axis=-1) * _kernel(minutes), n=SLOTS, axis=-1))
