@@ -6,6 +6,7 @@
 #   make test PYTEST_ARGS="-k revert"  some of the tests
 #   make bench BENCH_ARGS="--sizes 20000 --only initialise"
 #   make bench-feeds DATA=push_times.csv.gz OUT=results
+#   make bench-tmdb BENCH_ARGS="--movies 2000"
 #   make soak MINUTES=5
 
 PYTHON ?= python3
@@ -27,7 +28,7 @@ INSTALLED := $(VENV)/.installed
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo dev replay test bench bench-feeds soak lint format validate clean
+.PHONY: help install demo dev replay test bench bench-feeds bench-tmdb soak lint format validate clean
 
 help:
 	@echo "make demo      run the whole chain over the bundled sample and print what came of it"
@@ -35,6 +36,7 @@ help:
 	@echo "make test      run the tests; those that need a server are skipped, with the reason, if it does not answer"
 	@echo "make bench     measure speed and size at 170,000 and 1,700,000 videos on a real MariaDB: an hour, 10 GB"
 	@echo "make bench-feeds  replay push times against polling policies at equal polls: a few minutes"
+	@echo "make bench-tmdb  measure TMDB's store, outbox and graph, on servers from wheels: some minutes"
 	@echo "make soak      let a library live for MINUTES ($(MINUTES)) while everything goes wrong, and audit it"
 	@echo "make lint      check style, types and who imports whom"
 	@echo "make format    mend what the style check can mend"
@@ -72,6 +74,9 @@ bench: $(INSTALLED)
 
 bench-feeds: $(INSTALLED)
 	@$(BIN)/python -m douban_pipeline_tests.harness.feeds $(if $(DATA),--data $(DATA)) --out $(OUT) $(BENCH_ARGS)
+
+bench-tmdb: $(INSTALLED)
+	@$(BIN)/python -m douban_pipeline_tests.harness.tmdb $(BENCH_ARGS)
 
 soak: $(INSTALLED)
 	@$(BIN)/python -m douban_pipeline_tests.harness.soak --minutes $(MINUTES) $(SOAK_ARGS)

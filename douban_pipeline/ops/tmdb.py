@@ -15,13 +15,15 @@ from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.ops.console import console, plain
 from douban_pipeline.ops.results import CheckResult, print_results
 from douban_pipeline.tmdb.graph import questions
-from douban_pipeline.tmdb.loading import UNREADABLE, Loaded, LoadReport, load
+from douban_pipeline.tmdb.loading import UNREADABLE, Loaded, LoadReport, load, read_lines
 from douban_pipeline.tmdb.services import open_graph, open_store
 from douban_pipeline.tmdb.settings import load_settings
 from douban_pipeline.tmdb.store import outbox
+from douban_pipeline.tmdb.store.exports import store_export
 from douban_pipeline.tmdb.store.migrations import TREE
 from douban_pipeline.tmdb.syncing import GraphUnavailableError, SyncReport, drain, rebuild_graph
 from douban_pipeline.tmdb.troubleshooting import check_graph, check_store
+from douban_pipeline.tmdb.types import EntityType
 
 
 def set_up(*, dry_run: bool, graph: bool) -> None:
@@ -84,6 +86,14 @@ def _line(loaded: Loaded) -> str:
     outcome = loaded.change.value if loaded.change else loaded.meaning
     note = f"  ({loaded.place}: {loaded.note})" if loaded.meaning == UNREADABLE else f"  ({loaded.note})"
     return f"{what}: {outcome}{note if loaded.note else ''}"
+
+
+def load_ids(entity: EntityType, file: Path) -> None:
+    """Take a list of ids in."""
+    with open_store(load_settings()) as store:
+        store.ready()
+        report = store_export(store, entity, (line for _, line in read_lines(file)))
+    console.print(f"{report.new} new stubs, {report.known} known already, {report.unreadable} lines unreadable")
 
 
 def sync(*, seconds: float | None) -> bool:
@@ -187,7 +197,8 @@ def ask(question: str, names: tuple[str, ...], *, most: int, as_json: bool) -> N
     if not rows:
         console.print("no answer: the graph does not know that, or `douban-pipeline tmdb sync` has not run")
         return
-    table = Table(*rows[0], title=found.asks.format(**dict(zip(found.names, names, strict=True))), title_justify="left")
+    plain(found.asks.format(**dict(zip(found.names, names, strict=True))))
+    table = Table(*rows[0])
     for row in rows:
         table.add_row(*(" — ".join(map(str, each)) if isinstance(each, list) else str(each) for each in row.values()))
     console.print(table)

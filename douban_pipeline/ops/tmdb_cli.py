@@ -6,6 +6,8 @@ from uuid import UUID
 
 import typer
 
+from douban_pipeline.tmdb.types import EntityType
+
 tmdb = typer.Typer(help="TMDB's answers in PostgreSQL, and the graph of films and people.", no_args_is_help=True)
 _Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
@@ -42,6 +44,17 @@ def load(
 
     if not work.load_files(files, as_json=as_json):
         raise typer.Exit(1)
+
+
+@tmdb.command()
+def ids(
+    entity: Annotated[EntityType, typer.Argument(help="What the list is of.")],
+    file: Annotated[Path, typer.Argument(help="As TMDB offers it every day: one JSON a line; gz, xz.")],
+) -> None:
+    """Take TMDB's daily list of ids in: a stub of each entity that is not known."""
+    from douban_pipeline.ops import tmdb as work
+
+    work.load_ids(entity, file)
 
 
 @tmdb.command()

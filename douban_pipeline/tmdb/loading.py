@@ -117,7 +117,7 @@ def load(store: PostgresTmdbStore, paths: Sequence[Path], clock: Clock) -> Itera
     """
     batch: list[Exchange] = []
     for path in paths:
-        for number, line in _lines(path):
+        for number, line in read_lines(path):
             if not line.strip():
                 continue
             place = f"{path.name}:{number}"
@@ -134,7 +134,12 @@ def load(store: PostgresTmdbStore, paths: Sequence[Path], clock: Clock) -> Itera
     yield from _store(store, batch)
 
 
-def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
+def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """Yield the lines of a file, packed or not, with their numbers.
+
+    Raises:
+        ProblemsError: It cannot be opened, or ends in the middle.
+    """
     try:
         with path.open("rb") as file:
             begins = file.peek(6)

@@ -29,10 +29,17 @@ from douban_pipeline.tmdb.types import (
 Value = str | int | float | date | None
 Raw = Mapping[str, Any]
 
+_TITLES = {"movie": EntityType.MOVIE, "tv": EntityType.TV}
+_PERSONS_CREDITS = {"combined_credits": None, "movie_credits": EntityType.MOVIE, "tv_credits": EntityType.TV}
+"""Where a person's credits are, and of what, where that is not said of each."""
 _CHINESE = ("CN", "SG", "TW", "HK")
 """Regions whose Chinese titles stand in, in this order, where an answer has none of its own."""
-NAME_OF = {EntityType.MOVIE: "title", EntityType.PERSON: "name", EntityType.TV: "name"}
-"""The property and column that an entity is called by."""
+SHOWN = {
+    EntityType.MOVIE: ("title", "release_date"),
+    EntityType.PERSON: ("name", "known_for_department"),
+    EntityType.TV: ("name", "first_air_date"),
+}
+"""The columns that the graph shows of a stub; the first one is what the entity is called."""
 
 
 def key_of(entity: EntityType, raw: Raw) -> EntityKey:
@@ -89,10 +96,17 @@ def columns_of(entity: EntityType, raw: Raw) -> dict[str, Value]:
 
 def stub_properties(entity: EntityType, columns: Mapping[str, Value]) -> dict[str, Property]:
     """Return what the graph says of a stub, from its columns."""
-    if entity is EntityType.PERSON:
-        return {"name": _plain(columns["name"]), "known_for_department": _plain(columns["known_for_department"])}
-    name, _, day = _title_names(entity)
-    return {name: _plain(columns[name]), day: _plain(columns[day])}
+    return {name: _plain(columns[name]) for name in SHOWN[entity]}
+
+
+def credited_properties(entity: EntityType, credit: Raw) -> dict[str, Property]:
+    """Return what the graph says of a stub, from a credit that names it."""
+    name, more = SHOWN[entity]
+    said = credit.get(more)
+    return {
+        name: _name(entity, credit),
+        more: text_of(said) if entity is EntityType.PERSON else _plain(day_of(said)),
+    }
 
 
 def full_properties(entity: EntityType, raw: Raw, *, votes: bool = False) -> dict[str, Property]:
@@ -136,66 +150,61 @@ def _genres(title: NodeKey, raw: Raw) -> Iterator[tuple[Node, Edge]]:
 
 
 def _credits_of_title(title: NodeKey, raw: Raw) -> Iterator[tuple[Node, Edge]]:
-    for credit in _credits_in(raw, ("aggregate_credits", "credits")):
-        if (person := _other_end(EntityType.PERSON, credit)) and (edge := _edge(person.key, title, credit)):
-            yield person, edge
+    for item, part, is_crew in _credits_in(raw, ("aggregate_credits", "credits")):
+        person = _key(EntityType.PERSON, item)
+        if person is not None and (edge := _edge(person, title, item, part, is_crew)) is not None:
+            yield Node(person, credited_properties(EntityType.PERSON, item)), edge
     for item in items_of(raw, "created_by"):
-        credit = {**item, "job": "Creator", "department": "Creator"}
-        if (person := _other_end(EntityType.PERSON, credit)) and (edge := _edge(person.key, title, credit)):
-            yield person, edge
+        person, creator = _key(EntityType.PERSON, item), {**item, "job": "Creator", "department": "Creator"}
+        if person is not None and (edge := _edge(person, title, creator, creator, True)) is not None:
+            yield Node(person, credited_properties(EntityType.PERSON, item)), edge
 
 
 def _credits_of_person(person: NodeKey, raw: Raw) -> Iterator[tuple[Node, Edge]]:
-    found: list[tuple[EntityType | None, dict[str, Any]]] = []
-    found += [(None, credit) for credit in _credits_in(raw, ("combined_credits",))]
-    found += [(EntityType.MOVIE, credit) for credit in _credits_in(raw, ("movie_credits",))]
-    found += [(EntityType.TV, credit) for credit in _credits_in(raw, ("tv_credits",))]
-    for known, credit in found:
-        entity = known or {"movie": EntityType.MOVIE, "tv": EntityType.TV}.get(str(credit.get("media_type")))
-        if entity and (title := _other_end(entity, credit)) and (edge := _edge(person, title.key, credit)):
-            yield title, edge
+    for name, known in _PERSONS_CREDITS.items():
+        for item, part, is_crew in _credits_in(raw, (name,)):
+            entity = known or _TITLES.get(str(item.get("media_type")))
+            title = _key(entity, item) if entity else None
+            if entity and title and (edge := _edge(person, title, item, part, is_crew)) is not None:
+                yield Node(title, credited_properties(entity, item)), edge
 
 
-def _credits_in(raw: Raw, names: tuple[str, ...]) -> Iterator[dict[str, Any]]:
-    """Yield each single credit: of cast without a job, of crew with one; roles and jobs of a series apart."""
+def _credits_in(raw: Raw, names: tuple[str, ...]) -> Iterator[tuple[dict[str, Any], dict[str, Any], bool]]:
+    """Yield each single credit: whom or what it is of, the role or job, and whether it is of the crew.
+
+    In a series' aggregate credits an item has several roles or jobs; otherwise item and role are one.
+    """
     for name in names:
-        for item in items_of(raw.get(name), "cast"):
-            for role in items_of(item, "roles") or [item]:
-                yield {**item, **_only(role, "credit_id", "character"), "job": None, "department": None}
-        for item in items_of(raw.get(name), "crew"):
-            for job in items_of(item, "jobs") or [item]:
-                credit = {**item, **_only(job, "credit_id", "job"), "character": None}
-                yield {**credit, "job": text_of(credit.get("job")) or ""}
+        for group, parts, is_crew in (("cast", "roles", False), ("crew", "jobs", True)):
+            for item in items_of(raw.get(name), group):
+                for part in items_of(item, parts) or (item,):
+                    yield item, part, is_crew
 
 
-def _only(item: Mapping[str, Any], *names: str) -> dict[str, Any]:
-    return {name: item[name] for name in names if name in item}
+def _key(entity: EntityType, item: Raw) -> NodeKey | None:
+    tmdb_id = id_of(item.get("id"))
+    return None if tmdb_id is None else NodeKey(LABELS[entity], tmdb_id)
 
 
-def _other_end(entity: EntityType, credit: Raw) -> Node | None:
-    tmdb_id = id_of(credit.get("id"))
-    if tmdb_id is None:
-        return None
-    return Node(NodeKey(LABELS[entity], tmdb_id), stub_properties(entity, columns_of(entity, credit)))
-
-
-def _edge(person: NodeKey, title: NodeKey, credit: Raw) -> Edge | None:
-    credit_id = text_of(credit.get("credit_id"))
+def _edge(person: NodeKey, title: NodeKey, item: Raw, part: Raw, is_crew: bool) -> Edge | None:
+    credit_id = text_of(part.get("credit_id"))
     if credit_id is None:
         return None
-    if credit.get("job") is None:
+    if not is_crew:
         key = EdgeKey(Relation.ACTED_IN, person, title, credit_id)
-        return Edge(key, {"character": text_of(credit.get("character"))})
-    if credit["job"] == "Director":
+        return Edge(key, {"character": text_of(part.get("character"))})
+    job = text_of(part.get("job"))
+    if job == "Director":
         return Edge(EdgeKey(Relation.DIRECTED, person, title, credit_id))
     key = EdgeKey(Relation.CREW_MEMBER, person, title, credit_id)
-    return Edge(key, {"job": credit["job"] or None, "department": text_of(credit.get("department"))})
+    return Edge(key, {"job": job, "department": text_of(item.get("department"))})
 
 
 def _name(entity: EntityType, raw: Raw) -> str | None:
     """Return what an entity is called: as the answer says, in other Chinese, or as in the original."""
-    name = NAME_OF[entity]
-    return text_of(raw.get(name)) or _chinese(name, raw) or text_of(raw.get(f"original_{name}"))
+    name = SHOWN[entity][0]
+    found = text_of(raw.get(name))
+    return found or _chinese(name, raw) or text_of(raw.get(f"original_{name}"))
 
 
 def _chinese(name: str, raw: Raw) -> str | None:

@@ -150,9 +150,7 @@ def _stub(
     if key.label is Label.GENRE:
         return {"name": names[key.tmdb_id]} if key.tmdb_id in names else dict(said)
     if key in shown:
-        entity = TYPES[key.label]
-        empty = dict.fromkeys(("popularity", "original_title", "original_name"))
-        return stub_properties(entity, {**empty, **shown[key].columns})
+        return stub_properties(TYPES[key.label], shown[key].columns)
     return dict(said)
 
 

@@ -45,7 +45,7 @@ def test_recorded_answers_are_loaded_once_and_then_unchanged(store: PostgresTmdb
     assert Counter(each.change for each in second if each.change).keys() == {"unchanged"}
     full = {str(each.entity) for each in first if each.full}
     assert full == {"movie/49026", "person/62", "person/4347"}
-    [gone] = [each for each in first if each.meaning == "gone"]
+    [gone] = [each for each in first if each.meaning == "missing"]
     assert (str(gone.entity), gone.change) == ("movie/999999999", None)
     with store.transaction() as connection:
         dates = connection.execute("SELECT DISTINCT fetched_at::date::text FROM tmdb.movies WHERE raw IS NOT NULL")
@@ -197,6 +197,12 @@ def test_check_of_a_database_that_does_not_answer(run: Any, monkeypatch: pytest.
 def test_setup_can_be_listed_and_repeated(run: Any):
     assert "nothing to do" in run("setup", "--dry-run", "--no-graph")
     assert "version 0001 → 0001" in run("setup", "--no-graph")
+
+
+def test_a_list_of_ids_is_taken_in(run: Any, tmp_path: Path):
+    path = tmp_path / "movie_ids.json.gz"
+    path.write_bytes(gzip.compress(b'{"id": 1, "original_title": "A", "popularity": 2.5}\n{"id": 2}\n{'))
+    assert "2 new stubs, 0 known already, 1 lines unreadable" in run("ids", "movie", str(path))
 
 
 def test_pruning_and_forgetting(run: Any):

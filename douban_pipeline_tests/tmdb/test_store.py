@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import threading
 from datetime import timedelta
@@ -19,6 +20,7 @@ from douban_pipeline.tmdb.hashing import graph_hash
 from douban_pipeline.tmdb.projection import project
 from douban_pipeline.tmdb.store import outbox
 from douban_pipeline.tmdb.store.entities import Change, EntityWriter
+from douban_pipeline.tmdb.store.exports import store_export
 from douban_pipeline.tmdb.store.migrations import TREE
 from douban_pipeline.tmdb.store.postgres import PostgresTmdbStore
 from douban_pipeline.tmdb.store.tables import SCHEMA, metadata
@@ -461,3 +463,23 @@ def test_people_who_credit_a_title_are_found(store: PostgresTmdbStore):
     assert store.people_crediting({EntityType.MOVIE: [1]}) == [2, 4]
     assert store.people_crediting({EntityType.TV: [1, 5]}) == [3]
     assert store.people_crediting({EntityType.MOVIE: [9]}) == []
+
+
+# --- the daily list of ids --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("entity", "name", "table"),
+    [("movie", "original_title", "movies"), ("person", "name", "people"), ("tv", "original_name", "tv_shows")],
+)
+def test_the_list_of_ids_makes_stubs_of_what_is_not_known(store: PostgresTmdbStore, entity: str, name: str, table: str):
+    raw = {"movie": movie, "person": actor, "tv": show}[entity](1)
+    put(store, raw, entity=entity)
+    items = [{"id": 1, name: "X", "popularity": 0.1}, {"id": 2, name: "A\x00\tB\\", "popularity": 2}, {"id": 2}]
+    lines = [json.dumps(item).encode() for item in items] + [b"{", b"[]", b'{"id": -1}']
+    report = store_export(store, EntityType(entity), lines)
+    assert (report.new, report.known, report.unreadable) == (1, 2, 3)
+    assert store_export(store, EntityType(entity), [b'{"id": 2, "popularity": 9.5}']).new == 0
+    shown = "name" if entity != "movie" else "title"
+    found = rows(store, f"SELECT tmdb_id, {shown}, popularity, data_state FROM tmdb.{table} ORDER BY 1")
+    assert found == [(1, raw[shown], raw["popularity"], "full"), (2, None, 9.5, "stub")]

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
 import subprocess
 import sys
+from dataclasses import astuple
+from pathlib import Path
 from typing import Any
 
 import pytest
 from neo4j.exceptions import ClientError
+from typer.testing import CliRunner
 
+from douban_pipeline.ops.cli import app
 from douban_pipeline.tmdb import syncing
 from douban_pipeline.tmdb.embedded import GraphAddress
 from douban_pipeline.tmdb.graph.target import GraphTarget, Written
@@ -19,7 +24,7 @@ from douban_pipeline.tmdb.store import outbox
 from douban_pipeline.tmdb.store.postgres import PostgresTmdbStore
 from douban_pipeline.tmdb.syncing import GraphUnavailableError, drain, rebuild_graph
 from douban_pipeline.tmdb.types import EntityKey, EntityType
-from douban_pipeline_tests.tmdb.given import NOW, actor, answer, cast, crew, movie, show, title
+from douban_pipeline_tests.tmdb.given import NOW, RECORDED, actor, answer, cast, crew, movie, show, title
 
 pytestmark = pytest.mark.postgres
 
@@ -230,3 +235,34 @@ def test_two_workers_do_each_row_once(
     assert sum(done) >= 30
     assert store.run(outbox.counts).waiting == 0
     assert target.counts()["ACTED_IN"] == 60
+
+
+def test_the_commands_bring_answers_into_the_graph_and_ask_it(
+    store: PostgresTmdbStore,
+    store_url: str,
+    target: GraphTarget,
+    graph_address: GraphAddress,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DOUBAN_PIPELINE_TMDB_DATABASE_URL", store_url)
+    for name, value in zip(("URI", "USER", "PASSWORD", "DATABASE"), astuple(graph_address), strict=True):
+        monkeypatch.setenv(f"DOUBAN_PIPELINE_TMDB_GRAPH_{name}", value)
+
+    def run(*arguments: str) -> str:
+        result = CliRunner().invoke(app, ["tmdb", *arguments])
+        assert result.exit_code == 0, (result.output, result.exception)
+        return result.output
+
+    run("load", str(RECORDED))
+    assert "3 entities written" in run("sync")
+    rows = json.loads(run("graph", "directors", "The Dark Knight Rises", "--json"))
+    assert [row["director"] for row in rows] == ["Christopher Nolan"]
+    assert "no answer" in run("graph", "regulars", "Nobody")
+    running = target.dump()
+    assert "would empty" in run("rebuild")
+    assert "built from 3 answers" in run("rebuild", "--no-dry-run")
+    assert target.dump() == running
+    assert "0 queued again" in run("requeue")
+    assert "ok   graph" in run("check")

@@ -14,7 +14,7 @@ from douban_pipeline.tmdb.cleaning import id_of, items_of, text_of
 from douban_pipeline.tmdb.hashing import canonical, graph_hash, text_hash
 from douban_pipeline.tmdb.projection import columns_of, is_full, key_of, project
 from douban_pipeline.tmdb.store.statements import TABLES, EntityTable
-from douban_pipeline.tmdb.types import TYPES, EntityKey, EntityType, Label, Node, PayloadError, Projection
+from douban_pipeline.tmdb.types import TYPES, EntityKey, EntityType, Label, PayloadError, Projection
 
 
 class Change(StrEnum):
@@ -82,7 +82,7 @@ class EntityWriter:
     connection: Connection
     base: str
     request_id: str | None = None
-    _named: dict[EntityType, dict[int, Mapping[str, Any]]] = field(default_factory=dict)
+    _named: dict[tuple[Label, str], dict[int, Mapping[str, Any]]] = field(default_factory=dict)
 
     def write(self, answers: Sequence[Answer]) -> list[Stored]:
         """Store answers in their order, and return what became of each.
@@ -178,31 +178,31 @@ class EntityWriter:
 
     def _name_others(self, projection: Projection, language: str) -> None:
         for other in projection.others:
-            if other.key.label is Label.GENRE:
-                self._name_genre(other, language)
-                continue
-            entity = TYPES[other.key.label]
-            self._named.setdefault(entity, {})[other.key.tmdb_id] = {**other.properties, "language": language}
+            named = self._named.setdefault((other.key.label, language), {})
+            named[other.key.tmdb_id] = other.properties
 
-    def _name_genre(self, genre: Node, language: str) -> None:
+    def _write_named(self) -> None:
+        """Write what changes of the graph call the other ends of their edges; later ones win."""
+        for (label, language), items in sorted(self._named.items()):
+            if label is Label.GENRE:
+                self._name_genres(items, language)
+            else:
+                self._insert_stubs(TYPES[label], items, language, listed=False)
+        self._named.clear()
+
+    def _name_genres(self, genres: Mapping[int, Mapping[str, Any]], language: str) -> None:
+        ids = sorted(genres)
         self.connection.execute(
             """
-            INSERT INTO tmdb.genres AS kept (tmdb_id, name, raw_language) VALUES (%(id)s, %(name)s, %(language)s)
+            INSERT INTO tmdb.genres AS kept (tmdb_id, name, raw_language)
+            SELECT seen.*, %(language)s FROM unnest(%(ids)s::int[], %(names)s::text[]) AS seen
             ON CONFLICT (tmdb_id) DO UPDATE
             SET name = EXCLUDED.name, raw_language = EXCLUDED.raw_language, last_seen_at = now()
             WHERE (kept.raw_language = EXCLUDED.raw_language OR EXCLUDED.raw_language = %(base)s)
               AND kept.name IS DISTINCT FROM EXCLUDED.name
             """,
-            {"id": genre.key.tmdb_id, "name": genre.properties["name"], "language": language, "base": self.base},
+            {"ids": ids, "names": [genres[each]["name"] for each in ids], "language": language, "base": self.base},
         )
-
-    def _write_named(self) -> None:
-        for entity in EntityType:
-            by_language: dict[str, dict[int, Mapping[str, Any]]] = {}
-            for tmdb_id, item in self._named.pop(entity, {}).items():
-                by_language.setdefault(str(item["language"]), {})[tmdb_id] = item
-            for language, items in by_language.items():
-                self._insert_stubs(entity, items, language, listed=False)
 
     def mention(self, entity: EntityType, items: Iterable[Mapping[str, Any]], language: str) -> int:
         """Insert stubs of the entities that a list names and that are not known; return how many."""

@@ -11,6 +11,7 @@ from functools import cached_property
 
 from psycopg import sql
 
+from douban_pipeline.tmdb.projection import SHOWN
 from douban_pipeline.tmdb.store.tables import SCHEMA
 from douban_pipeline.tmdb.types import EntityType
 
@@ -302,7 +303,7 @@ TABLES = {
         EntityType.MOVIE,
         "movies",
         _title_columns("title", "release_date"),
-        ("title", "release_date"),
+        SHOWN[EntityType.MOVIE],
         "movie_translations",
         "tmdb_movie_id",
         ("title", "overview"),
@@ -311,7 +312,7 @@ TABLES = {
         EntityType.PERSON,
         "people",
         {"name": "text", "original_name": "text", "known_for_department": "text", "popularity": "float8"},
-        ("name", "known_for_department"),
+        SHOWN[EntityType.PERSON],
         "person_translations",
         "tmdb_person_id",
         ("biography",),
@@ -320,7 +321,7 @@ TABLES = {
         EntityType.TV,
         "tv_shows",
         _title_columns("name", "first_air_date"),
-        ("name", "first_air_date"),
+        SHOWN[EntityType.TV],
         "tv_translations",
         "tmdb_tv_id",
         ("name", "overview"),

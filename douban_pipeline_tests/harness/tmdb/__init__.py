@@ -1,0 +1,1 @@
+"""How fast the tmdb system's store, outbox and graph are."""

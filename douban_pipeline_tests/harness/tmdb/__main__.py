@@ -1,0 +1,166 @@
+"""``make bench-tmdb``: speeds of store, outbox and graph on servers of its own, or those that are named.
+
+Each figure is printed beside its target, and all are written to ``results.json``. A busy machine makes them small.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from douban_pipeline.core.database import chunks
+from douban_pipeline.tmdb.embedded import embedded_graph, embedded_postgres
+from douban_pipeline.tmdb.graph.target import GraphTarget
+from douban_pipeline.tmdb.store import outbox
+from douban_pipeline.tmdb.store.entities import Answer
+from douban_pipeline.tmdb.store.exports import store_export
+from douban_pipeline.tmdb.store.postgres import PostgresTmdbStore
+from douban_pipeline.tmdb.syncing import drain
+from douban_pipeline.tmdb.types import EntityType
+
+TARGETS = {
+    "unchanged movies a second": 5_000,
+    "changed movies a second": 3_000,
+    "stubs of an id export a second": 150_000,
+    "outbox rows claimed and acknowledged a second, four workers": 20_000,
+    "edges upserted a second": 5_000,
+}
+WORKERS, CLAIM, BATCH = 4, 500, 500
+
+
+def movie(tmdb_id: int, credits: int, people: int, version: int, size: int) -> dict[str, Any]:
+    """Return a generated full movie of about ``size`` bytes more than its credits."""
+    draw = random.Random(tmdb_id)
+    cast = [
+        {"id": person, "name": f"Person {person}", "credit_id": f"{tmdb_id:x}-{place:x}", "character": f"Role {place}"}
+        for place, person in enumerate(draw.sample(range(1, people + 1), credits))
+    ]
+    return {
+        "id": tmdb_id,
+        "title": f"Movie {tmdb_id}, {version}",
+        "release_date": "1993-08-04",
+        "vote_average": 7.5,
+        "genres": [{"id": 18, "name": "Drama"}],
+        "homepage": "".join(draw.choices("abcdefghij0123456789", k=size)),
+        "credits": {"cast": cast, "crew": []},
+    }
+
+
+def answers(count: int, version: int, *, credits: int, people: int, size: int) -> list[Answer]:
+    """Return generated answers."""
+    now = datetime.now(UTC)
+    return [
+        Answer(EntityType.MOVIE, movie(each, credits, people, version, size), "zh-CN", now)
+        for each in range(1, count + 1)
+    ]
+
+
+def rate(count: int, work: Callable[[], object]) -> float:
+    """Run ``work`` and return how many of ``count`` it did a second."""
+    began = time.perf_counter()
+    work()
+    return count / (time.perf_counter() - began)
+
+
+def persist(store: PostgresTmdbStore, given: list[Answer]) -> None:
+    """Persist answers in batches."""
+    for piece in chunks(given, BATCH):
+        store.persist_payloads(piece)
+
+
+def empty_outbox(store: PostgresTmdbStore) -> int:
+    """Claim and acknowledge everything with several workers; return how many rows that were."""
+    done: list[int] = []
+
+    def work(name: str) -> None:
+        while claims := store.run(lambda connection: outbox.claim(connection, name, CLAIM, 60)):
+            done.append(store.run(lambda connection, claims=claims: outbox.acknowledge(connection, name, claims)))  # type: ignore[misc]
+
+    workers = [threading.Thread(target=work, args=(f"w{each}",)) for each in range(WORKERS)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    return sum(done)
+
+
+def measure(store: PostgresTmdbStore, target: GraphTarget, movies: int) -> Iterator[tuple[str, float]]:
+    """Yield each figure as it is known."""
+    large = {"credits": 20, "people": 500, "size": 10_000}
+    first = answers(movies, 1, **large)
+    yield "new movies a second", rate(movies, lambda: persist(store, first))
+    yield "unchanged movies a second", rate(movies, lambda: persist(store, first))
+    second = answers(movies, 2, **large)
+    yield "changed movies a second", rate(movies, lambda: persist(store, second))
+    with store.transaction() as connection:
+        connection.execute(
+            "INSERT INTO tmdb.neo4j_etl_outbox (entity_type, tmdb_id, raw_hash, graph_hash) "
+            "SELECT 'tv', n, 'x', 'x' FROM generate_series(1, %s) AS n",
+            (20 * movies,),
+        )
+    waiting = store.run(outbox.counts).waiting
+    counted: list[int] = []
+    yield (
+        "outbox rows claimed and acknowledged a second, four workers",
+        rate(waiting, lambda: counted.append(empty_outbox(store))),
+    )
+    assert counted == [waiting], "a row was lost, or done twice"
+    lines = [
+        json.dumps({"id": 10_000_000 + each, "original_title": f"Movie {each}", "popularity": 0.6}).encode()
+        for each in range(100 * movies)
+    ]
+    yield "stubs of an id export a second", rate(len(lines), lambda: store_export(store, EntityType.MOVIE, lines))
+    titles = movies // 10
+    persist(store, answers(titles, 3, credits=100, people=20 * titles, size=10))
+    target.set_up()
+    target.clear()
+    yield "edges upserted a second", rate(101 * titles, lambda: drain(store, target))
+    persist(store, answers(titles, 4, credits=100, people=20 * titles, size=10))
+    yield "edges looked at again a second", rate(101 * titles, lambda: drain(store, target))
+
+
+@contextmanager
+def servers(postgres: str) -> Iterator[tuple[PostgresTmdbStore, GraphTarget]]:
+    """Give an empty store and a graph: the PostgreSQL named, whose schema tmdb must not exist, or one of its own."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder, embedded_graph(Path(folder) / "g") as at:
+        target = GraphTarget(at.uri, at.user, at.password, at.database)
+        if postgres:
+            with PostgresTmdbStore(postgres) as store, target:
+                before, _ = store.upgrade()
+                if before is not None:
+                    raise SystemExit("the schema tmdb exists there: name an empty database")
+                yield store, target
+            return
+        with embedded_postgres(Path(folder) / "p") as url, PostgresTmdbStore(url) as store, target:
+            store.upgrade()
+            yield store, target
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--movies", type=int, default=5_000, help="full movies; the other sizes follow it")
+    parser.add_argument("--postgres", default="", help="URL of an empty database; default: one from the wheel")
+    parser.add_argument("--out", type=Path, default=Path(".douban_pipeline/bench-tmdb"))
+    given = parser.parse_args()
+    found = {}
+    with servers(given.postgres) as (store, target):
+        for name, value in measure(store, target, given.movies):
+            found[name] = round(value)
+            aim = f" (target {TARGETS[name]:,})" if name in TARGETS else ""
+            print(f"{name}: {value:,.0f}{aim}", flush=True)  # noqa: T201
+    given.out.mkdir(parents=True, exist_ok=True)
+    (given.out / "results.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,64 @@
+"""The servers for trying, and the commands on them: nothing is set, everything is in HOME."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from douban_pipeline.core.database import DatabaseError
+from douban_pipeline.ops.cli import app
+from douban_pipeline.tmdb.embedded import embedded_graph
+from douban_pipeline_tests.tmdb.given import RECORDED
+
+
+@pytest.mark.long
+def test_without_settings_the_store_is_in_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("DOUBAN_PIPELINE_TMDB_DATABASE_URL", raising=False)
+
+    def run(*arguments: str) -> str:
+        result = CliRunner().invoke(app, ["tmdb", *arguments])
+        assert result.exit_code == 0, (result.output, result.exception)
+        return result.output
+
+    run("setup", "--no-graph")
+    assert json.loads(run("load", str(RECORDED), "--json"))["summary"]["new"] == 3
+
+
+KILLED = """
+import sys
+from pathlib import Path
+from douban_pipeline.tmdb.embedded import embedded_graph
+
+with embedded_graph(Path(sys.argv[1]), memory_mb=256):
+    print("up", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.mark.long
+def test_a_graph_in_use_is_refused_and_one_that_a_killed_process_left_is_taken_over(tmp_path: Path):
+    command = [sys.executable, "-c", KILLED, str(tmp_path / "graph")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "up\n"
+        with pytest.raises(DatabaseError, match="another process uses the graph"), embedded_graph(tmp_path / "graph"):
+            pass
+        left = int((tmp_path / "graph" / "pid").read_text())
+        os.kill(process.pid, signal.SIGKILL)
+    with embedded_graph(tmp_path / "graph", memory_mb=256):
+        assert not _runs(left, tmp_path)
+
+
+def _runs(pid: int, folder: Path) -> bool:
+    try:
+        return str(folder).encode() in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return False
