@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Column, ColumnElement, Connection, Table, select
+from sqlalchemy import Column, ColumnElement, Connection, RowMapping, Table, select
 
 from douban_pipeline.core.ui.lists.list_page import ColumnKind, ListColumn, ListLink, ListPage, Row
 from douban_pipeline.douban import links
@@ -61,14 +61,28 @@ def _rows(
     )
 
 
-def _categories(services: Services, connection: Connection, vod_ids: Sequence[int]) -> Mapping[int, str]:
-    video, names = services.tables.video, category_names(services)
-    query = select(video.c.vod_id, video.c.type_id).where(video.c.vod_id.in_(set(vod_ids)))
-    return {vod_id: names.get(type_id, str(type_id)) for vod_id, type_id in connection.execute(query)}
+def _reader(
+    services: Services, table: Table, key: str, cells: Callable[[RowMapping], Row]
+) -> Callable[[Connection, Sequence[int]], Mapping[int, Row]]:
+    """Return what reads records in full: of each its video, and the ``cells`` of the record itself."""
+    video = services.tables.video
 
+    def read(connection: Connection, keys: Sequence[int]) -> Mapping[int, Row]:
+        records = connection.execute(select(table).where(table.c[key].in_(keys))).mappings().all()
+        vod_ids = {record["vod_id"] for record in records}
+        names, categories = names_of(services, connection, list(vod_ids)), category_names(services)
+        query = select(video.c.vod_id, video.c.type_id).where(video.c.vod_id.in_(vod_ids))
+        types = dict(connection.execute(query).tuples().all())
+        found = {}
+        for record in records:
+            vod_id = record["vod_id"]
+            type_id = types.get(vod_id)
+            category = None if type_id is None else categories.get(type_id, str(type_id))
+            first = {"video": names[vod_id], "vod_id": vod_id, "category": category, key: record[key]}
+            found[record[key]] = {**first, **cells(record)}
+        return found
 
-def _read(services: Services, connection: Connection, table: Table, key: str, keys: Sequence[int]) -> list[Any]:
-    return list(connection.execute(select(table).where(table.c[key].in_(keys))).mappings())
+    return read
 
 
 def _history(location: str) -> dict[str, ListLink]:
@@ -96,30 +110,19 @@ def tasks_list(services: Services) -> NamedList:
         ACTIONS,
     )
 
-    def read(connection: Connection, keys: Sequence[int]) -> Mapping[int, Row]:
-        rows = _read(services, connection, task, "task_id", keys)
-        vod_ids = [row["vod_id"] for row in rows]
-        names = names_of(services, connection, vod_ids)
-        categories = _categories(services, connection, vod_ids)
+    def cells(row: RowMapping) -> Row:
         return {
-            row["task_id"]: {
-                "video": names[row["vod_id"]],
-                "vod_id": row["vod_id"],
-                "category": categories.get(row["vod_id"]),
-                "task_id": row["task_id"],
-                "kind": word_for(TASK_TYPES, row["task_type"]),
-                "stage": word_for(TASK_STAGES, row["stage"]),
-                "status": word_for(TASK_STATUSES, row["status"]),
-                "priority": row["priority"],
-                "attempts": row["attempts"],
-                "error": row["last_error"] or None,
-                "created": row["created_at"],
-                "after": row["run_after"],
-                "finished": row["finished_at"],
-                "seconds": _seconds(row),
-                "links": (("history", row["vod_id"]), *_runs(row)),
-            }
-            for row in rows
+            "kind": word_for(TASK_TYPES, row["task_type"]),
+            "stage": word_for(TASK_STAGES, row["stage"]),
+            "status": word_for(TASK_STATUSES, row["status"]),
+            "priority": row["priority"],
+            "attempts": row["attempts"],
+            "error": row["last_error"] or None,
+            "created": row["created_at"],
+            "after": row["run_after"],
+            "finished": row["finished_at"],
+            "seconds": _seconds(row),
+            "links": (("history", row["vod_id"]), *_runs(row)),
         }
 
     page = ListPage(
@@ -133,7 +136,7 @@ def tasks_list(services: Services) -> NamedList:
         order="任务编号，新的在前",
     )
     rows = _rows(services, task, "task_id", "created_at", "status", ("last_error", "task_type"))
-    return NamedList("tasks", page, rows, read, most=MOST)
+    return NamedList("tasks", page, rows, _reader(services, task, "task_id", cells), most=MOST)
 
 
 def _seconds(row: Mapping[Any, Any]) -> float | None:
@@ -165,29 +168,18 @@ def decisions_list(services: Services) -> NamedList:
         ACTIONS,
     )
 
-    def read(connection: Connection, keys: Sequence[int]) -> Mapping[int, Row]:
-        rows = _read(services, connection, decision, "decision_id", keys)
-        vod_ids = [row["vod_id"] for row in rows]
-        names = names_of(services, connection, vod_ids)
-        categories = _categories(services, connection, vod_ids)
+    def cells(row: RowMapping) -> Row:
         return {
-            row["decision_id"]: {
-                "video": names[row["vod_id"]],
-                "vod_id": row["vod_id"],
-                "category": categories.get(row["vod_id"]),
-                "decision_id": row["decision_id"],
-                "action": word_for(CHANGES, row["action"]),
-                "douban_id": row["douban_id"],
-                "reviewer": row["reviewer"],
-                "note": row["note"] or None,
-                "state": word_for(DECISION_STATES, row["state"]),
-                "why": row["state_reason"] or None,
-                "at": row["created_at"],
-                "settled": row["settled_at"],
-                "batch": row["batch_id"] or None,
-                "links": (("history", row["vod_id"]), ("undo", row["decision_id"])),
-            }
-            for row in rows
+            "action": word_for(CHANGES, row["action"]),
+            "douban_id": row["douban_id"],
+            "reviewer": row["reviewer"],
+            "note": row["note"] or None,
+            "state": word_for(DECISION_STATES, row["state"]),
+            "why": row["state_reason"] or None,
+            "at": row["created_at"],
+            "settled": row["settled_at"],
+            "batch": row["batch_id"] or None,
+            "links": (("history", row["vod_id"]), ("undo", row["decision_id"])),
         }
 
     undo = link_of("撤销…", links.revert(decision_ids=[FIRST]), location)
@@ -202,7 +194,7 @@ def decisions_list(services: Services) -> NamedList:
         order="决定编号，新的在前",
     )
     rows = _rows(services, decision, "decision_id", "created_at", "reviewer", ("note", "state_reason", "batch_id"))
-    return NamedList("decisions", page, rows, read, most=MOST)
+    return NamedList("decisions", page, rows, _reader(services, decision, "decision_id", cells), most=MOST)
 
 
 def log_list(services: Services) -> NamedList:
@@ -225,31 +217,20 @@ def log_list(services: Services) -> NamedList:
         ACTIONS,
     )
 
-    def read(connection: Connection, keys: Sequence[int]) -> Mapping[int, Row]:
-        rows = _read(services, connection, log, "change_id", keys)
-        vod_ids = [row["vod_id"] for row in rows]
-        names = names_of(services, connection, vod_ids)
-        categories = _categories(services, connection, vod_ids)
-        found = {}
-        for row in rows:
-            change = logged_change(row)
-            found[change.change_id] = {
-                "video": names[change.vod_id],
-                "vod_id": change.vod_id,
-                "category": categories.get(change.vod_id),
-                "change_id": change.change_id,
-                "action": word_for(CHANGES, change.action),
-                "what": change.what,
-                "reason": change.reason or None,
-                "score": row["score"],
-                "operator": word_for(OPERATORS, change.operator),
-                "state": word_for(CHANGE_STATES, change.state),
-                "why": change.state_reason or None,
-                "at": change.at,
-                "batch": change.batch_id,
-                "links": (("undo", change.change_id), ("history", change.vod_id)),
-            }
-        return found
+    def cells(row: RowMapping) -> Row:
+        change = logged_change(row)
+        return {
+            "action": word_for(CHANGES, change.action),
+            "what": change.what,
+            "reason": change.reason or None,
+            "score": row["score"],
+            "operator": word_for(OPERATORS, change.operator),
+            "state": word_for(CHANGE_STATES, change.state),
+            "why": change.state_reason or None,
+            "at": change.at,
+            "batch": change.batch_id,
+            "links": (("undo", change.change_id), ("history", change.vod_id)),
+        }
 
     page = ListPage(
         "list_log",
@@ -262,4 +243,4 @@ def log_list(services: Services) -> NamedList:
         order="变更编号，新的在前",
     )
     rows = _rows(services, log, "change_id", "prepared_at", "operator", ("reason", "state_reason", "batch_id"))
-    return NamedList("log", page, rows, read, most=MOST)
+    return NamedList("log", page, rows, _reader(services, log, "change_id", cells), most=MOST)
