@@ -129,6 +129,7 @@ VIOLATIONS: Mapping[str, str] = {
     "claim": "评价、奖项等说法",
     "advert": "推广用语",
     "meta": "谈论简介本身",
+    "plot": "原简介中没有的情节",
     "copy": "照抄原简介",
     "near_copy": "与他片雷同",
 }

@@ -21,7 +21,10 @@ from douban_pipeline_tests.conftest import server_url
 from douban_pipeline_tests.harness.fixtures.library import GivenSettings
 
 PROJECT = Path(__file__).resolve().parents[2]
-REPORTS = ("automatic_precision", "source_gates", "pipeline_health", "cms_drift", "applied_decisions")
+REPORTS = (
+    *("automatic_precision", "source_gates", "pipeline_health", "cms_drift"),
+    *("applied_decisions", "due_rechecks"),
+)
 CHAIN_ASSETS = ["due_videos", "search_candidates", "scored_matches", "synced_fields", "ai_intros"]
 
 
@@ -135,6 +138,7 @@ def test_every_guard_blocks_and_is_unpartitioned(
         assert partitions is None, name
         names.setdefault(asset, set()).add(name)
     assert names == {
+        "due_rechecks": {"rechecked_links_hold"},
         "due_videos": {"no_excluded_type", "no_duplicate_open_task"},
         "scored_matches": {
             "no_confirmed_with_hard_reject",

@@ -2,8 +2,9 @@
 
 ``inspection`` puts the checks together: addresses, markup and emoji (``signs``), numbers (``number_mentions``), titles
 (``title_mentions``), people whom our library knows (``known_people``) and others (``unknown_people``), claims and
-advertising (``claims``), copies (``copies``). Surnames and words like names are in ``name_words``, the forms compared
-in ``plain_text``.
+advertising (``claims``), plot (``plot_support``, with who acts in ``plot_actors``), copies (``copies``). Surnames and
+words like names are in ``name_words``, the words that plots are told in in ``plot_words``, the forms compared in
+``plain_text``.
 """
 
 from douban_pipeline.douban.intros.factguard.copies import similarity

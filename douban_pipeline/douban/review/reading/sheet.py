@@ -214,7 +214,7 @@ def _both(both: BothVerdicts, zone: ZoneInfo) -> dict[str, Any]:
 
 
 def _points_of(item: Mapping[str, Any] | None) -> str:
-    if item is None or item.get("outcome") == "unknown":
+    if item is None or (item.get("outcome") == "unknown" and not item["points"]):
         return "未比较"
     return f"{item['points']:g}/{item['weight']:g}" if item.get("weight") else f"{item['points']:g}"
 

@@ -1,0 +1,272 @@
+"""Whether what a text says of the plot is said by the source: word by word, clause by clause.
+
+A clause is cut into words that `plot_words` knows and single characters. What the source has too, by itself or by a
+synonym, is backed. A sentence is refused if too little of it is, if it brings in a notion by itself (kin, death, a
+place), or if it gives one person what the source gives another. Where nobody acts and no
+reason is given, a text talks of the work, and only such notions are looked for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from douban_pipeline.douban.intros.factguard.plain_text import plain
+from douban_pipeline.douban.intros.factguard.plot_actors import actors_of, subjects
+from douban_pipeline.douban.intros.factguard.plot_words import AGENTS, COMMENTARY, PLAIN, SYNONYMS
+from douban_pipeline.matching.text import HAN
+
+LEAST_SHARE = 0.4
+"""Share of a sentence's words that the source must back."""
+LEAST_CLAUSE_SHARE = 0.3
+"""The same of one clause, which is short: less says less."""
+MOST_NEW = 5
+"""Characters that may be new in any case: a paraphrase has other verbs."""
+SAME_CLAUSE = 0.7
+"""Share of a clause's words in one clause of the source from which both tell the same."""
+LEAST_TOLD = 3
+"""Characters that a clause has to tell, beside who acts, for it to be looked for in the source."""
+HALF = 0.5
+"""What a character counts that the source has in another word."""
+
+_SENTENCE = re.compile(r"[^。!?;…\n]+")
+_CLAUSE = re.compile(r"[^,、:\"“”‘’「」『』()《》〈〉—\s]+")
+_NOT_HAN = re.compile(f"[^{HAN}]+")
+_WHY = re.compile("因为|由于|为了|是为|是想|目的是|源于|原因是")
+_GAP = "|"
+"""Stands for what needs no backing: names, numbers, signs."""
+_ANYBODY_TEXT = """
+老人 男人 女人 男子 女子 男孩 女孩 少年 少女 青年 孩子 姑娘 小伙 主人公 主角 男主 女主
+"""
+_ANYBODY = frozenset(_ANYBODY_TEXT.split())
+"""Whoever is called so may be somebody whom the source names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unbacked:
+    """A statement that no sentence of the source backs.
+
+    Attributes:
+        sentence: The sentence of the text.
+        words: What in it is not backed, in order; where somebody else does it, who it is here and in the source.
+        swapped: Whether somebody else does it.
+    """
+
+    sentence: str
+    words: tuple[str, ...]
+    swapped: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Word:
+    text: str
+    notions: frozenset[int] = frozenset()
+    strict: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Lexicon:
+    """The words of `plot_words`.
+
+    Attributes:
+        asks: Notions that a word of a text asks for.
+        backs: Notions that a word of a source backs.
+        strict: Notions that no text may bring in.
+        tells_nothing: Words that are passed over.
+        known: All words that a text may have.
+        longest: Characters of the longest word.
+    """
+
+    asks: dict[str, frozenset[int]]
+    backs: dict[str, frozenset[int]]
+    strict: frozenset[int]
+    tells_nothing: frozenset[str]
+    known: frozenset[str]
+    longest: int
+
+
+@lru_cache(maxsize=1)
+def _lexicon() -> _Lexicon:
+    asks: dict[str, set[int]] = {}
+    backs: dict[str, set[int]] = {}
+    strict: set[int] = set()
+    for notion, line in enumerate(SYNONYMS.replace("\n    ", " ").splitlines()):
+        if line.startswith("!"):
+            strict.add(notion)
+        for word in line.removeprefix("!").split():
+            if not word.startswith("?"):
+                asks.setdefault(word, set()).add(notion)
+            backs.setdefault(word.removeprefix("?"), set()).add(notion)
+    tells_nothing = frozenset((*COMMENTARY, *PLAIN))
+    return _Lexicon(
+        {word: frozenset(found) for word, found in asks.items()},
+        {word: frozenset(found) for word, found in backs.items()},
+        frozenset(strict),
+        tells_nothing,
+        tells_nothing | set(asks),
+        max(map(len, (*asks, *backs, *tells_nothing))),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """A source, or a clause of one with the clause before it in its sentence, and what is looked up in it."""
+
+    text: str
+    notions: frozenset[int]
+    characters: frozenset[str]
+    before: str = ""
+
+    @classmethod
+    def of(cls, text: str, before: str = "") -> _Source:
+        lexicon, notions = _lexicon(), set[int]()
+        for at in range(len(text)):
+            for end in range(at + 1, min(at + lexicon.longest, len(text)) + 1):
+                notions |= lexicon.backs.get(text[at:end], frozenset())
+        return cls(text, frozenset(notions), frozenset(text), before)
+
+    def backs(self, word: _Word) -> float:
+        """Return how much of a word the source has, 0 to 1."""
+        if word.text in self.text or word.notions & self.notions:
+            return 1.0
+        known = sum(char in self.characters for char in word.text)
+        return 0.0 if word.strict else HALF * known / len(word.text)
+
+
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    """All that a text is held against.
+
+    Attributes:
+        source: What the plot may be taken from.
+        clauses: The same, clause by clause.
+        names: Names and titles that need no backing, the longest first.
+    """
+
+    source: _Source
+    clauses: tuple[_Source, ...]
+    names: tuple[str, ...]
+
+
+@lru_cache(maxsize=256)
+def _facts(source: str, names: tuple[str, ...], words: tuple[str, ...]) -> _Facts:
+    text = plain(source)
+    forms = {form for name in names if len(form := plain(name)) > 1}
+    sentences = (_CLAUSE.findall(match[0]) for match in _SENTENCE.finditer(text))
+    clauses = tuple(
+        _Source.of(clause, before) for each in sentences for before, clause in zip(("", *each), each, strict=False)
+    )
+    whole = _Source.of("\n".join((text, *map(plain, words))))
+    return _Facts(whole, clauses, tuple(sorted(forms, key=len, reverse=True)))
+
+
+def unbacked_statements(text: str, source: str, names: Iterable[str], words: Iterable[str] = ()) -> list[Unbacked]:
+    """Return the statements of plot in a text that its source does not back.
+
+    Args:
+        text: The text.
+        source: What the plot may be taken from.
+        names: People and titles of the fact sheet, which need no backing.
+        words: What else backs a word: titles, genres, regions.
+    """
+    facts, said = _facts(source, tuple(names), tuple(words)), plain(text)
+    people = actors_of([clause.text for clause in facts.clauses], said, _lexicon().known)
+    judged = (_judge(match[0].strip(), facts, people) for match in _SENTENCE.finditer(said))
+    return [problem for problem in judged if problem is not None]
+
+
+def _judge(sentence: str, facts: _Facts, people: Sequence[str]) -> Unbacked | None:
+    """Return what is wrong with a sentence."""
+    acted = any(agent in sentence for agent in (*people, *AGENTS))
+    if not acted and _WHY.search(sentence):
+        acted = not any(word in sentence for word in COMMENTARY)
+    all_words: list[_Word] = []
+    for clause in _clauses(sentence):
+        words = list(_words(clause, facts))
+        all_words += words
+        new = [word for word in words if facts.source.backs(word) < 1]
+        strict = [word for word in new if word.strict]
+        if strict:
+            return Unbacked(sentence, _joined(strict))
+        if acted and _too_new(words, facts.source, LEAST_CLAUSE_SHARE):
+            return Unbacked(sentence, _joined(new))
+        others = _given_to_another(clause, facts, people)
+        if others:
+            return Unbacked(sentence, others, swapped=True)
+    if acted and _too_new(all_words, facts.source, LEAST_SHARE):
+        return Unbacked(sentence, _joined(word for word in all_words if facts.source.backs(word) < 1))
+    return None
+
+
+def _clauses(text: str) -> list[str]:
+    return [clause for match in _SENTENCE.finditer(text) for clause in _CLAUSE.findall(match[0])]
+
+
+def _too_new(words: Collection[_Word], source: _Source, least: float) -> bool:
+    new = sum(len(word.text) for word in words if not source.backs(word))
+    return new > MOST_NEW and _share(words, source) < least
+
+
+def _share(words: Collection[_Word], source: _Source) -> float:
+    """Return the share of words that a source backs, each by its length."""
+    size = sum(len(word.text) for word in words)
+    return sum(source.backs(word) * len(word.text) for word in words) / size if size else 1.0
+
+
+def _joined(words: Iterable[_Word]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(word.text for word in words))
+
+
+def _words(clause: str, facts: _Facts) -> Iterator[_Word]:
+    """Yield the telling words of a clause: those of the lexicon, pairs that the source has, single characters."""
+    for name in facts.names:
+        clause = clause.replace(name, _GAP)
+    clause, lexicon, at = _NOT_HAN.sub(_GAP, clause), _lexicon(), 0
+    while at < len(clause):
+        word = _longest_known(clause, at) or _pair(clause, at, facts.source) or clause[at]
+        at += len(word)
+        if word in lexicon.asks:
+            notions = lexicon.asks[word]
+            yield _Word(word, notions, strict=notions <= lexicon.strict)
+        elif word not in lexicon.tells_nothing and word != _GAP:
+            yield _Word(word)
+
+
+def _longest_known(clause: str, at: int) -> str:
+    lexicon = _lexicon()
+    for length in range(min(lexicon.longest, len(clause) - at), 1, -1):
+        word = clause[at : at + length]
+        if word in lexicon.known:
+            return word
+    return ""
+
+
+def _pair(clause: str, at: int, source: _Source) -> str:
+    """Return two characters that the source has too, "" if a word of the lexicon begins between them."""
+    pair = clause[at : at + 2]
+    whole = len(pair) == 2 and _GAP not in pair and pair in source.text
+    return pair if whole and _longest_known(clause, at + 1) not in _lexicon().asks else ""
+
+
+def _given_to_another(clause: str, facts: _Facts, people: Sequence[str]) -> tuple[str, ...]:
+    """Return who acts in a clause and who does in the source, if these are two people; else nothing."""
+    acting, rest = subjects(clause, people, _lexicon().tells_nothing)
+    who = [name for name in acting if name not in _ANYBODY]
+    telling = [word for word in _words(rest, facts) if not any(word.text in name for name in people)]
+    if not who or sum(len(word.text) for word in telling) < LEAST_TOLD:
+        return ()
+    same = max(facts.clauses, key=lambda part: _share(telling, part), default=None)
+    if same is None or _share(telling, same) < SAME_CLAUSE:
+        return ()
+    acting, _ = subjects(same.text, people, None)
+    if not acting and same.before:
+        acting, _ = subjects(same.before, people, _lexicon().tells_nothing)
+    others = [name for name in acting if name not in _ANYBODY]
+    pairs = [pair for one in who for other in others for pair in ((one, other), (other, one))]
+    if not others or any(one in other for one, other in pairs):
+        return ()
+    if any(f"{one}{link}{other}" in facts.source.text for one, other in pairs for link in ("", "是")):
+        return ()
+    return who[-1], others[-1]
