@@ -38,10 +38,20 @@ def test_every_system_is_one_that_the_setting_may_name():
     assert [system_named(name).name for name in NAMES] == list(NAMES)
 
 
+NEEDS = {
+    "digest": {
+        "DOUBAN_PIPELINE_DIGEST_FEED_SOURCES": "*",
+        "DOUBAN_PIPELINE_DIGEST_DEEPSEEK_API_KEY": "k",
+        "DOUBAN_PIPELINE_DIGEST_PUSH_CHANNELS": "webhook+http://127.0.0.1:9/hook",
+    }
+}
+"""What a system has to be told before its check is content."""
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_a_system_is_set_up_checked_and_upgraded_alone(name, any_database_url, tmp_path, call):
     database_url = any_database_url
-    given = {url_setting(name): database_url, "DOUBAN_PIPELINE_HOME": str(tmp_path)}
+    given = {url_setting(name): database_url, "DOUBAN_PIPELINE_HOME": str(tmp_path), **NEEDS.get(name, {})}
     asked = ("check", "--system", name, "--no-dagster", "--json")
     before = call(*asked, **given)
     assert before.status == 1
@@ -74,7 +84,7 @@ def test_the_grants_of_a_system_suffice(name, mariadb_url, tmp_path, call):
     owner = open_engine(mariadb_url)
     user = f"dt_{tmp_path.name[-20:]}".replace("-", "_")[:30]
     account = owner.url.set(username=user, password="p").render_as_string(hide_password=False)
-    given = {url_setting(name): account, "DOUBAN_PIPELINE_HOME": str(tmp_path)}
+    given = {url_setting(name): account, "DOUBAN_PIPELINE_HOME": str(tmp_path), **NEEDS.get(name, {})}
     asked = ("check", "--system", name, "--no-dagster")
     with owner.begin() as connection:
         connection.exec_driver_sql("CREATE USER %s@'%%' IDENTIFIED BY 'p'", (user,))
