@@ -37,6 +37,7 @@ _ANALYSIS_GUARDS = [
 _REPORT_GUARDS = [
     Guard("slots_done", "Every slot of today that is due ended well.", partial(_warns, guards.undone_slots)),
     Guard("report_delivered", "The report of each day reached a channel.", guards.undelivered_reports),
+    Guard("pushes_settled", "No message is given up, or of unknown fate.", partial(_warns, guards.unsettled_pushes)),
 ]
 
 

@@ -6,14 +6,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection
 
 from douban_pipeline.core.ui.presentation import local_time
 from douban_pipeline.core.werss import SOURCE as WERSS
+from douban_pipeline.digest.push.rules import PushState
+from douban_pipeline.digest.push.status import status, unsettled
 from douban_pipeline.digest.services import DigestServices
 from douban_pipeline.digest.slots import LATEST_PUSH, SlotKey
 from douban_pipeline.digest.store import accounts, analyses, slots
-from douban_pipeline.digest.store.tables import notification_log
 from douban_pipeline.digest.types import SlotStatus
 
 SLOT_LATE = timedelta(hours=1)
@@ -57,7 +58,6 @@ def undelivered_reports(services: DigestServices, connection: Connection) -> Ite
         return
     today = now.astimezone(settings.zone).date()
     first = slots.first_moment(connection)
-    log = notification_log
     for back in range(_DAYS):
         day = today - timedelta(days=back)
         due = SlotKey(day, settings.report_slot).scheduled_at(settings.zone)
@@ -66,15 +66,23 @@ def undelivered_reports(services: DigestServices, connection: Connection) -> Ite
             continue
         if (row is None and due + LATEST_PUSH < now) or (row is not None and not row.pushes):
             continue
-        query = select(log.c.channel, log.c.state, log.c.error).where(
-            log.c.report_date == day, log.c.slot == settings.report_slot, log.c.push_type == "report"
-        )
-        sent = connection.execute(query).all()
-        if not sent:
+        pushed = status(connection, day, settings.report_slot)
+        if not pushed.rows:
             yield DigestBreach(str(day), settings.report_slot, "日报没有进入发送队列")
-        elif not any(each.state == "sent" for each in sent):
-            states = "，".join(f"{each.channel} {each.state} {each.error or ''}".strip() for each in sent)
-            yield DigestBreach(str(day), settings.report_slot, f"日报没有送达：{states[:300]}")
+        elif not pushed.reached_somebody:
+            yield DigestBreach(str(day), settings.report_slot, f"日报没有送达：{'；'.join(pushed.problems())[:300]}")
+
+
+def unsettled_pushes(services: DigestServices, connection: Connection) -> Iterator[DigestBreach]:
+    """Yield messages of the last days that may not have arrived and that nobody tries again."""
+    since = services.now().astimezone(services.settings.zone).date() - timedelta(days=_DAYS - 1)
+    for message in unsettled(connection, since):
+        told = "不知是否送达，不会重发" if message.state is PushState.UNKNOWN else "多次发送失败，已放弃"
+        yield DigestBreach(
+            str(message.report_date),
+            f"{message.slot} {message.channel}",
+            f"{message.title}：{told}。{message.error or ''} 要再发一次，请启动 resend_notifications".strip(),
+        )
 
 
 def stale_accounts(services: DigestServices, connection: Connection) -> Iterator[DigestBreach]:

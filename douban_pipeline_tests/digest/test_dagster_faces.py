@@ -75,6 +75,7 @@ def test_a_day_through_dagster_says_what_it_came_to(at: Stage, instance: dg.Dags
                 "no_instructions": False,
                 "slots_done": True,
                 "report_delivered": True,
+                "pushes_settled": True,
             }
         if slot == "18:00":
             assert not outcome(result)["articles_arrive"]  # two empty slots in a row, WeRSS well
@@ -100,7 +101,11 @@ def test_an_undelivered_report_and_missing_slots_are_seen_once_their_hour_has_pa
     assert not outcome(looked)["slots_done"]
     with at.services.engine.begin() as connection:
         connection.execute(notification_log.update().values(state="sent"))
-    assert outcome(run(at, instance, "check_digest"))["report_delivered"]
+    looked = outcome(run(at, instance, "check_digest"))
+    assert (looked["report_delivered"], looked["pushes_settled"]) == (True, True)
+    with at.services.engine.begin() as connection:
+        connection.execute(notification_log.update().values(state="unknown"))
+    assert not outcome(run(at, instance, "check_digest"))["pushes_settled"]
     at.werss.synced_at["MP_WXS_1"] = moment("07:00").timestamp() - 50 * 3600
     at.run("12:00")
     assert not outcome(run(at, instance, "check_digest"))["accounts_synced"]

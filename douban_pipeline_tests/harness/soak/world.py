@@ -56,6 +56,7 @@ SETTINGS: Mapping[str, str] = {
     "REQUEST_TIMEOUT_SECONDS": f"{CALLER_TIMEOUT:g}",
     "AI_INTROS": "true",
     "INTROS_PER_RUN": "20",
+    "INTRO_MIN_SOURCE_HAN": "4",  # generated synopses are short
     "DRY_RUN": "false",
     "RESTORE_LOCKED": "true",
     "BULK_UNLOCKERS": ",".join(REVIEWERS),
