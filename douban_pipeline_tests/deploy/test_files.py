@@ -35,6 +35,12 @@ def fences(markdown: str) -> list[tuple[str, str]]:
     return [(language, body) for _, language, body in FENCE.findall(markdown)]
 
 
+def variables_of(*paths: str) -> set[str]:
+    """Return the variables that files of Dagster's name, outside of comments."""
+    lines = [line for path in paths for line in text_of(path).splitlines() if not line.lstrip().startswith("#")]
+    return set(re.findall(r"env: (\w+)", "\n".join(lines)))
+
+
 # --- the environment --------------------------------------------------------------------------------------------------
 
 
@@ -44,7 +50,7 @@ def test_the_example_has_every_variable_that_is_needed_and_no_secret():
     assert set(ours) <= set(Settings.model_fields)
     settings = GivenSettings(**ours)
     assert settings.dry_run
-    named = set(re.findall(r"env: (\w+)", text_of("dagster.yaml") + text_of("workspace.yaml")))
+    named = variables_of("dagster.yaml", "workspace.yaml")
     others = {"DAGSTER_HOME", "PYTHONWARNINGS"}
     assert {name for name in given if not name.startswith(PREFIX)} == named | others
     assert [given[name] for name in given if "PASSWORD" in name] == ["PASSWORD"]
@@ -118,7 +124,7 @@ def test_compose_publishes_on_loopback_only_and_runs_nothing_as_root():
     services = compose()["services"]
     published = [port for service in services.values() for port in service.get("ports", [])]
     assert published == ["127.0.0.1:3000:3000", "127.0.0.1:3001:3001"]
-    for name in ("code", "feeds", "webserver", "viewer", "daemon", "tools"):
+    for name in ("code", "feeds", "digest", "webserver", "viewer", "daemon", "tools"):
         service = services[name]
         assert service["read_only"]
         assert service["cap_drop"] == ["ALL"]
@@ -137,13 +143,14 @@ def test_containers_run_what_the_units_run():
     wanted = unit("code")["Service"]["ExecStart"].removeprefix(f"{INSTALLED}/.venv/bin/")
     wanted = wanted.replace("127.0.0.1", "0.0.0.0").replace("${DAGSTER_CODE_PORT}", "4000")
     assert " ".join(yaml.safe_load(code)) == wanted
-    feeds = unit("feeds")["Service"]["ExecStart"].removeprefix(f"{INSTALLED}/.venv/bin/")
-    feeds = feeds.replace("127.0.0.1", "0.0.0.0").replace("${DAGSTER_FEEDS_PORT}", "4001")
-    assert " ".join(services["feeds"]["command"]) == feeds
+    for name, port in (("feeds", "4001"), ("digest", "4002")):
+        location = unit(name)["Service"]["ExecStart"].removeprefix(f"{INSTALLED}/.venv/bin/")
+        location = location.replace("127.0.0.1", "0.0.0.0").replace(f"${{DAGSTER_{name.upper()}_PORT}}", port)
+        assert " ".join(services[name]["command"]) == location
 
 
 def test_compose_sets_every_variable_that_the_instance_and_the_workspace_name():
-    needed = set(re.findall(r"env: (\w+)", text_of("dagster.yaml") + text_of("workspace.yaml")))
+    needed = variables_of("dagster.yaml", "workspace.yaml")
     given = set(compose()["services"]["code"]["environment"]) | set(environment())
     assert needed <= given
     secrets = re.findall(r"\$\{(\w+):\?", text_of("compose.yaml"))
