@@ -11,6 +11,8 @@ from typing import Annotated
 import typer
 
 from douban_pipeline import __version__
+from douban_pipeline.ops.digest_cli import digest
+from douban_pipeline.ops.feeds_cli import feeds
 from douban_pipeline.ops.tmdb_cli import tmdb
 
 app = typer.Typer(
@@ -195,160 +197,11 @@ def dev(
     commands.open_ui(port, console)
 
 
-# --- feeds ------------------------------------------------------------------------------------------------------------
+# --- the other systems: their commands stand in modules of their own --------------------------------------------------
 
-feeds = typer.Typer(help="Followed sources: what is polled, when, and why.", no_args_is_help=True)
 app.add_typer(feeds, name="feeds")
-_DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would happen; change nothing.")]
-
-
-@feeds.command("list")
-def feeds_list(
-    due: Annotated[bool, typer.Option("--due", help="Only what is due now.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-) -> None:
-    """Show every source with its cadence, last and next look, and state."""
-    from douban_pipeline.ops import following
-
-    following.list_sources(due=due, as_json=as_json)
-
-
-@feeds.command("why")
-def feeds_why(source: Annotated[str, typer.Argument(help="Id, address or title.")]) -> None:
-    """Say why a source is asked when it is: statistics, cadence, expected publications, last polls."""
-    from douban_pipeline.ops import following
-
-    following.explain(source)
-
-
-@feeds.command("add")
-def feeds_add(
-    url: Annotated[str, typer.Argument(help="Address; of a public account, its id at WeRSS.")],
-    kind: Annotated[str, typer.Option(help="rss, werss, maccms or json.")] = "rss",
-    title: Annotated[str, typer.Option(help="What to call it; its own title by default.")] = "",
-    cadence: Annotated[str, typer.Option(help="P0 (15 min) to P6 (24 h), until its own is learned.")] = "P2",
-    option: Annotated[
-        list[str] | None, typer.Option(help="Of a JSON list: path=data.list, id=…, title=…, link=…, time=….")
-    ] = None,
-    dry_run: _DryRun = False,
-) -> None:
-    """Follow a source, or change the one that has this address."""
-    from douban_pipeline.ops import following
-
-    following.add(url, kind=kind, title=title, cadence=cadence, options=option or [], dry_run=dry_run)
-
-
-@feeds.command("import")
-def feeds_import(
-    path: Annotated[Path, typer.Argument(metavar="FILE", help="OPML, as feed readers export it.")],
-    dry_run: _DryRun = False,
-) -> None:
-    """Follow the feeds of an OPML file; known ones stay as they are."""
-    from douban_pipeline.ops import following
-
-    following.import_file(path, dry_run=dry_run)
-
-
-@feeds.command("export")
-def feeds_export(
-    path: Annotated[Path | None, typer.Argument(metavar="[FILE]", help="Where to; printed by default.")] = None,
-) -> None:
-    """Write the followed feeds as OPML."""
-    from douban_pipeline.ops import following
-
-    following.export(path)
-
-
-@feeds.command("poll")
-def feeds_poll(
-    source: Annotated[list[str] | None, typer.Argument(help="Ids, addresses or titles; default: all due.")] = None,
-) -> None:
-    """Poll what is due now, or the sources named, without Dagster."""
-    from douban_pipeline.ops import following
-
-    following.poll(source or [])
-
-
-# --- the digest ------------------------------------------------------------------------------------------------------
-
-digest = typer.Typer(
-    help="The daily digest: its slots, its articles, and what is pushed to whom.", no_args_is_help=True
-)
 app.add_typer(digest, name="digest")
-
-
-@digest.command("run")
-def digest_run(
-    slot: Annotated[
-        str, typer.Argument(metavar="[DAY|SLOT]", help="Such as '2026-11-20|07:00'; default: last due.")
-    ] = "",
-    dry_run: _DryRun = False,
-) -> None:
-    """Run a slot now, without Dagster; one that succeeded is not run again. Exit with 1 if it failed."""
-    from douban_pipeline.ops import digesting
-
-    if not digesting.run(slot, dry_run=dry_run):
-        raise typer.Exit(1)
-
-
-@digest.command("list")
-def digest_list(
-    days: Annotated[int, typer.Option(min=1, max=36_500, help="How many days back.")] = 3,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-) -> None:
-    """Show the slots of the last days: what each took in, analysed and found, and what went wrong."""
-    from douban_pipeline.ops import digesting
-
-    digesting.list_slots(days, as_json=as_json)
-
-
-@digest.command("why")
-def digest_why(words: Annotated[str, typer.Argument(help="Words of an article's title.")]) -> None:
-    """Say what became of articles: body, analysis, score, and why there is none."""
-    from douban_pipeline.ops import digesting
-
-    digesting.explain(words)
-
-
-@digest.command("rubric")
-def digest_rubric() -> None:
-    """Write subject.md and rubric.md where they are not there yet, and say which version is in force."""
-    from douban_pipeline.ops import digesting
-
-    digesting.write_rubric()
-
-
-@digest.command("login")
-def digest_login() -> None:
-    """Forget WeRSS's token and refused logins, and log in once: after the password was put right."""
-    from douban_pipeline.ops import digesting
-
-    digesting.log_in()
-
-
-@digest.command("push")
-def digest_push(
-    test: Annotated[
-        str | None, typer.Option("--test", metavar="CHANNEL", help="Send a test message to this channel; all for all.")
-    ] = None,
-    dry_run: _DryRun = False,
-) -> None:
-    """Send what is due in the outbox now, without Dagster, or a test message; exit with 1 if one was not taken."""
-    from douban_pipeline.ops import pushing
-
-    good = pushing.test(test) if test is not None else pushing.push(dry_run=dry_run)
-    if not good:
-        raise typer.Exit(1)
-
-
-@digest.command("messages")
-def digest_messages(
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="How many, the newest first.")] = 30,
-) -> None:
-    """Show the messages of the outbox: what arrived, what waits, and why."""
-    from douban_pipeline.ops import pushing
-
-    pushing.show(limit)
+app.add_typer(tmdb, name="tmdb")
 
 
 # --- the service ------------------------------------------------------------------------------------------------------
@@ -363,11 +216,6 @@ def serve(
     from douban_pipeline.ops import serving
 
     serving.serve(host, port)
-
-
-# --- TMDB: its options stand in a module of their own -----------------------------------------------------------------
-
-app.add_typer(tmdb, name="tmdb")
 
 
 # --- measuring --------------------------------------------------------------------------------------------------------

@@ -1,0 +1,76 @@
+"""The options of the commands ``feeds …``; what they do is in `ops.following`, imported when one is called."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+feeds = typer.Typer(help="Followed sources: what is polled, when, and why.", no_args_is_help=True)
+_DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would happen; change nothing.")]
+
+
+@feeds.command("list")
+def feeds_list(
+    due: Annotated[bool, typer.Option("--due", help="Only what is due now.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Show every source with its cadence, last and next look, and state."""
+    from douban_pipeline.ops import following
+
+    following.list_sources(due=due, as_json=as_json)
+
+
+@feeds.command("why")
+def feeds_why(source: Annotated[str, typer.Argument(help="Id, address or title.")]) -> None:
+    """Say why a source is asked when it is: statistics, cadence, expected publications, last polls."""
+    from douban_pipeline.ops import following
+
+    following.explain(source)
+
+
+@feeds.command("add")
+def feeds_add(
+    url: Annotated[str, typer.Argument(help="Address; of a public account, its id at WeRSS.")],
+    kind: Annotated[str, typer.Option(help="rss, werss, maccms or json.")] = "rss",
+    title: Annotated[str, typer.Option(help="What to call it; its own title by default.")] = "",
+    cadence: Annotated[str, typer.Option(help="P0 (15 min) to P6 (24 h), until its own is learned.")] = "P2",
+    option: Annotated[
+        list[str] | None, typer.Option(help="Of a JSON list: path=data.list, id=…, title=…, link=…, time=….")
+    ] = None,
+    dry_run: _DryRun = False,
+) -> None:
+    """Follow a source, or change the one that has this address."""
+    from douban_pipeline.ops import following
+
+    following.add(url, kind=kind, title=title, cadence=cadence, options=option or [], dry_run=dry_run)
+
+
+@feeds.command("import")
+def feeds_import(
+    path: Annotated[Path, typer.Argument(metavar="FILE", help="OPML, as feed readers export it.")],
+    dry_run: _DryRun = False,
+) -> None:
+    """Follow the feeds of an OPML file; known ones stay as they are."""
+    from douban_pipeline.ops import following
+
+    following.import_file(path, dry_run=dry_run)
+
+
+@feeds.command("export")
+def feeds_export(
+    path: Annotated[Path | None, typer.Argument(metavar="[FILE]", help="Where to; printed by default.")] = None,
+) -> None:
+    """Write the followed feeds as OPML."""
+    from douban_pipeline.ops import following
+
+    following.export(path)
+
+
+@feeds.command("poll")
+def feeds_poll(
+    source: Annotated[list[str] | None, typer.Argument(help="Ids, addresses or titles; default: all due.")] = None,
+) -> None:
+    """Poll what is due now, or the sources named, without Dagster."""
+    from douban_pipeline.ops import following
+
+    following.poll(source or [])
