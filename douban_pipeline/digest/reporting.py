@@ -100,7 +100,8 @@ def make_report(
     made = MadeReport(
         state,
         why_plain,
-        findings.report_title(day.isoformat(), data.findings),
+        # A text that speaks to the model may have raised its own score: the page shows it, no message counts it.
+        findings.report_title(day.isoformat(), findings.pushable(data.findings)),
         _body(data, digest),
         data.stats,
         digest,

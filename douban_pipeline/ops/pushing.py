@@ -88,18 +88,24 @@ def show(limit: int) -> None:
 
 
 def _print(rows: Sequence[Notification], services: DigestServices) -> None:
-    table = Table("id", "day", "slot", "type", "channel", "state", "tries", "sent", "title", "error")
+    table = Table("id", "slot", "channel", "state", "message")
+    for column in table.columns[:-1]:
+        column.no_wrap = True
     for row in rows:
         table.add_row(
             str(row.id),
-            row.report_date.isoformat(),
-            row.slot,
-            row.push_type,
-            row.channel,
-            row.state,
-            str(row.attempts),
-            local_time(row.sent_at, services.settings.zone),
-            escape(row.title),
-            escape(row.error),
+            f"{row.report_date.isoformat()} {row.slot}",
+            escape(row.channel),
+            row.state if row.attempts < 2 else f"{row.state}, {row.attempts} tries",
+            "\n".join(
+                filter(
+                    None,
+                    (
+                        escape(row.title),
+                        f"sent {local_time(row.sent_at, services.settings.zone)}" if row.sent_at else "",
+                        escape(row.error),
+                    ),
+                )
+            ),
         )
     console.print(table)

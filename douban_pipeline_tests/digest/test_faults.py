@@ -76,8 +76,9 @@ def test_a_killed_run_is_taken_over_and_the_report_is_there_once(where: str, at:
     assert (ended.status, ended.messages) == (SlotStatus.SUCCESS, 1)
     assert at.slot("22:00")["attempts"] == 2
     assert len(at.analyses()) == 3
-    # What was paid for is not paid twice: an answer that came is in the archive.
-    assert len([request for request in at.server.model.seen if "analyses" not in str(request)]) <= 3
+    # What was paid for is not paid twice: an answer that came is in the archive. One call may be under way at the kill.
+    under_way = where == "between the analyses"
+    assert len([request for request in at.server.model.seen if "analyses" not in str(request)]) <= 3 + under_way
     assert at.run("22:00", run_id="third") is Claim.DONE
     assert len(at.messages("report")) == 1
 

@@ -112,6 +112,6 @@ def test_the_shards_of_runs_elsewhere_are_not_ours(instance):
     for status in (dg.DagsterRunStatus.STARTED, dg.DagsterRunStatus.FAILURE):
         add_run(instance, job, location="douban_pipeline", tags={"dagster/partition": "05"}, status=status)
         add_run(instance, job, location="another_site", tags={"dagster/partition": "06"}, status=status)
-    assert chain_runs_under_way(instance, "douban_pipeline") == [[5]]
+    assert chain_runs_under_way(instance, "douban_pipeline").shards == [[5]]
     assert paused_shards(instance, now(), "douban_pipeline") == {5}
-    assert sorted(chain_runs_under_way(instance)) == [[5], [6]]
+    assert sorted(chain_runs_under_way(instance).shards) == [[5], [6]]

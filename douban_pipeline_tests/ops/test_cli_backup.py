@@ -22,7 +22,7 @@ from douban_pipeline.douban.store.states import TaskStage, TaskType
 from douban_pipeline.douban.store.tasks import NewTask
 from douban_pipeline.douban.writes.changes import Change
 from douban_pipeline.ops import backup as backups
-from douban_pipeline.ops.backup import verify_backup
+from douban_pipeline.ops.backup import BackupHeader, backup_stream, verify_backup
 from douban_pipeline.ops.client_programs import OperatingError
 from douban_pipeline.ops.restore import plan_restore, restore
 from douban_pipeline_tests.harness.fixtures.calling import caller  # noqa: F401 (a fixture)
@@ -274,9 +274,15 @@ def test_a_backup_of_an_earlier_release_comes_back_and_is_upgraded(tmp_path):
         engine.dispose()
 
 
-def test_the_demo_s_library_is_reported_to_be_a_file(sqlite_url, call):
+def test_the_demo_s_library_is_reported_to_be_a_file(sqlite_url, call, tmp_path):
     build_library(sqlite_url, [video(1)]).engine.dispose()
-    for words in (["backup", "x.sql.gz"], ["restore", "x.sql.gz"]):
+    copy = tmp_path / "x.sql.gz"
+    with (
+        copy.open("wb") as target,
+        backup_stream(target, BackupHeader("mac_", "0008", "1.0", datetime(2026, 3, 1, tzinfo=UTC), None)),
+    ):
+        pass
+    for words in (["backup", str(tmp_path / "y.sql.gz")], ["restore", str(copy)]):
         result = call(*words, DOUBAN_PIPELINE_DATABASE_URL=sqlite_url)
         assert result.status == 2
         assert "for MariaDB and MySQL" in result.said

@@ -91,7 +91,7 @@ def test_a_whole_life(scenario):
         "- 豆瓣 ID 锁定：否",
         "- 简介锁定：否",
         "- vod_year：2021",
-        "- 下次处理：2026-03-01 1",
+        "- 下次处理：2026-03-04 1",
     ):
         assert line in head, line
     for line in (

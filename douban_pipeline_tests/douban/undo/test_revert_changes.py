@@ -95,7 +95,7 @@ def test_a_decision_is_taken_back_too(scenario):
     requested = [{"vod_id": 4, "action": "clear_id"}]
     config = {"reviewer": "小李", "note": "误操作", "dry_run": False, "decisions": requested}
     assert scenario.launch("record_decisions", {"store_decisions": {"config": config}}).success
-    assert scenario.play(4).success
+    assert scenario.launch("apply_decisions").success
     assert scenario.cms(4, "vod_douban_id") == (0,)
     [change] = [change for change in scenario.library.log() if change["action"] == "clear_id"]
     assert take_back(scenario, change_ids=[change["change_id"]]).output["in_full"] == 1

@@ -118,7 +118,13 @@ def test_the_checks_run_with_it(library: Library, instance: dg.DagsterInstance) 
     planting.sample(library, timedelta(hours=24, minutes=1), due=3)
     run = watch(library, instance)
     assert run.success
-    assert set(run.guards) == {"backlog_steady", "failures_rare", "work_succeeds", "review_share_usual"}
+    assert set(run.guards) == {
+        "backlog_steady",
+        "failures_rare",
+        "work_succeeds",
+        "review_share_usual",
+        "tasks_taken_up",
+    }
     assert run.failed_guards == set()
 
 

@@ -10,6 +10,7 @@ import dagster as dg
 import pytest
 
 from douban_pipeline.douban.definitions import build_defs
+from douban_pipeline.douban.intros.author import NO_SOURCE
 from douban_pipeline_tests.douban.reports.pages.planting import (
     ASSETS,
     HOSTILE,
@@ -51,6 +52,7 @@ def populated(library: Library) -> Library:
     change(library, 5, "link", state="refused", state_reason=f"豆瓣 ID 已锁定{HOSTILE}")
     task(library, 6, "AI_INTRO", "intro", "PENDING", attempts=1, last_error=HOSTILE)
     task(library, 7, "SYNC_DOUBAN", "sync", "PENDING", last_error=HOSTILE)
+    task(library, 10, "AI_INTRO", "intro", "SKIP", finished_at=now, last_error=f"{NO_SOURCE}{HOSTILE}")
     task(library, 9, "SYNC_DOUBAN", "sync", "RUNNING", lease_owner="run@elsewhere:1", lease_until=now)
     library.set_state(6, intro_ai_fail_count=1, intro_ai_last_fail_at=now, intro_ai_last_fail_reason=HOSTILE)
     intro(library, 6, "refused", violations=[{"code": "person", "text": HOSTILE}], cost_usd=0.01)
