@@ -100,6 +100,15 @@ def parse_url(url: str, *, setting: str, backends: Collection[str] = tuple(_SCHE
     return parsed
 
 
+def refuse_unusable_url(url: str, *, setting: str, backends: Collection[str] = tuple(_SCHEMES)) -> None:
+    """Raise a ValueError, as validators of settings must, where `parse_url` refuses ``url``; an empty one is none."""
+    if url:
+        try:
+            parse_url(url, setting=setting, backends=backends)
+        except DatabaseError as error:
+            raise ValueError(str(error)) from None
+
+
 def open_engine(url: str | URL, *, setting: str = "the database's URL") -> Engine:
     """Return an engine for ``url``; nothing is connected yet.
 

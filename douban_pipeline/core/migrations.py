@@ -133,6 +133,26 @@ class MigrationTree:
         with reading(engine) as connection:
             return self._current(connection)
 
+    def ensure(self, engine: Engine, *, whose: str, system: str) -> None:
+        """Do nothing if the tables are of this release; those of a file that is new are made.
+
+        Args:
+            engine: Their database.
+            whose: The system's name in a message, in the genitive.
+            system: Its name on the command line.
+
+        Raises:
+            DatabaseError: They are missing or of another version; the message says what to run.
+        """
+        found = self.current(engine)
+        if found == self.head:
+            return
+        if found is None and engine.dialect.name == "sqlite":
+            self.upgrade(engine)
+            return
+        what = "do not exist yet" if found is None else f"are at version {found}, this release needs {self.head}"
+        raise DatabaseError(f"{whose} tables {what}: run `douban-pipeline setup --system {system}`")
+
     @cached_property
     def head(self) -> str:
         """The newest version that this release knows."""

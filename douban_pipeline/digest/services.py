@@ -12,7 +12,7 @@ from typing import Self
 from sqlalchemy import Engine, Table
 
 from douban_pipeline.core.clock import Clock, SystemClock
-from douban_pipeline.core.database import DatabaseError, open_engine
+from douban_pipeline.core.database import open_engine
 from douban_pipeline.core.errors import SourceWall
 from douban_pipeline.core.llm import LanguageModel, ObjectForm
 from douban_pipeline.core.messages.channels import read_channels
@@ -166,14 +166,8 @@ class DigestServices(Platform):
         Raises:
             DatabaseError: The tables are missing or of another version; the message says what to run.
         """
-        found = TREE.current(self.engine)
-        if found == TREE.head:
-            return self
-        if found is None and self.engine.dialect.name == "sqlite":
-            TREE.upgrade(self.engine)
-            return self
-        what = "do not exist yet" if found is None else f"are at version {found}, this release needs {TREE.head}"
-        raise DatabaseError(f"the digest's tables {what}: run `douban-pipeline setup --system digest`")
+        TREE.ensure(self.engine, whose="the digest's", system="digest")
+        return self
 
 
 def open_services(settings: DigestSettings, clock: Clock | None = None, location: str = LOCATION) -> DigestServices:

@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 from pydantic import Field, SecretStr, field_validator
 from pydantic_settings import NoDecode, SettingsConfigDict
 
-from douban_pipeline.core.database import DatabaseError, parse_url
+from douban_pipeline.core.database import refuse_unusable_url
 from douban_pipeline.core.messages.channels import KINDS, read_channels
 from douban_pipeline.core.settings_base import (
     BASE_PREFIX,
@@ -191,11 +191,7 @@ class DigestSettings(SystemSettings):
     @field_validator("database_url")
     @classmethod
     def _database(cls, value: SecretStr) -> SecretStr:
-        if value.get_secret_value():
-            try:
-                parse_url(value.get_secret_value(), setting=f"{PREFIX}DATABASE_URL")
-            except DatabaseError as error:
-                raise ValueError(str(error)) from None
+        refuse_unusable_url(value.get_secret_value(), setting=f"{PREFIX}DATABASE_URL")
         return value
 
     @property

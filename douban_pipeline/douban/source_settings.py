@@ -12,7 +12,7 @@ from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import NoDecode, SettingsConfigDict
 from sqlalchemy import make_url
 
-from douban_pipeline.core.database import DatabaseError, parse_url
+from douban_pipeline.core.database import refuse_unusable_url
 from douban_pipeline.core.settings_base import SystemSettings, http_address, is_loopback, split_list, time_zone
 from douban_pipeline.douban.pacing import BackOff, requests_at_once, videos_at_once
 from douban_pipeline.douban.setting_values import (
@@ -173,11 +173,7 @@ class SourceSettings(SystemSettings):
     @field_validator("database_url")
     @classmethod
     def _database(cls, value: SecretStr) -> SecretStr:
-        if value.get_secret_value():
-            try:
-                parse_url(value.get_secret_value(), setting="it", backends=LIBRARY_BACKENDS)
-            except DatabaseError as error:
-                raise ValueError(str(error)) from None
+        refuse_unusable_url(value.get_secret_value(), setting="it", backends=LIBRARY_BACKENDS)
         return value
 
     @field_validator("site_timezone")

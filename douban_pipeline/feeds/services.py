@@ -13,7 +13,7 @@ from typing import Self
 from sqlalchemy import Table
 
 from douban_pipeline.core.clock import Clock, SystemClock
-from douban_pipeline.core.database import DatabaseError, open_engine
+from douban_pipeline.core.database import open_engine
 from douban_pipeline.core.http import Fetcher
 from douban_pipeline.core.platform import Platform, SourceLimits, configure_gate
 from douban_pipeline.core.settings_base import BASE_PREFIX
@@ -146,14 +146,8 @@ class FeedsServices(Platform):
         Raises:
             DatabaseError: The tables are missing or of another version; the message says what to run.
         """
-        found = TREE.current(self.engine)
-        if found == TREE.head:
-            return self
-        if found is None and self.engine.dialect.name == "sqlite":
-            TREE.upgrade(self.engine)
-            return self
-        what = "do not exist yet" if found is None else f"are at version {found}, this release needs {TREE.head}"
-        raise DatabaseError(f"the feeds' tables {what}: run `douban-pipeline setup --system feeds`")
+        TREE.ensure(self.engine, whose="the feeds'", system="feeds")
+        return self
 
 
 def open_services(settings: FeedsSettings, clock: Clock | None = None, location: str = LOCATION) -> FeedsServices:

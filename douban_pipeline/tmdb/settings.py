@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import SettingsConfigDict
 
-from douban_pipeline.core.database import DatabaseError, parse_url
+from douban_pipeline.core.database import refuse_unusable_url
 from douban_pipeline.core.settings_base import BASE_PREFIX, SystemSettings
 
 PREFIX = f"{BASE_PREFIX}TMDB_"
@@ -69,11 +69,7 @@ class TmdbSettings(SystemSettings):
     @field_validator("database_url")
     @classmethod
     def _database(cls, value: SecretStr) -> SecretStr:
-        if value.get_secret_value():
-            try:
-                parse_url(value.get_secret_value(), setting=f"{PREFIX}DATABASE_URL", backends=("postgresql",))
-            except DatabaseError as error:
-                raise ValueError(str(error)) from None
+        refuse_unusable_url(value.get_secret_value(), setting=f"{PREFIX}DATABASE_URL", backends=("postgresql",))
         return value
 
     @model_validator(mode="after")
