@@ -7,6 +7,7 @@
 #   make bench BENCH_ARGS="--sizes 20000 --only initialise"
 #   make bench-feeds DATA=push_times.csv.gz OUT=results
 #   make bench-tmdb BENCH_ARGS="--movies 2000"
+#   make bench-comments BENCH_ARGS="--comments 20000 --seconds 5"
 #   make soak MINUTES=5
 
 PYTHON ?= python3
@@ -28,7 +29,7 @@ INSTALLED := $(VENV)/.installed
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo dev replay test bench bench-feeds bench-tmdb soak lint format validate clean
+.PHONY: help install demo dev replay test bench bench-feeds bench-tmdb bench-comments soak lint format validate clean
 
 help:
 	@echo "make demo      run the whole chain over the bundled sample and print what came of it"
@@ -36,10 +37,11 @@ help:
 	@echo "make test      run the tests; those that need a server are skipped, with the reason, if it does not answer"
 	@echo "make bench     measure speed and size at 170,000 and 1,700,000 videos on a real MariaDB: an hour, 10 GB"
 	@echo "make bench-feeds  replay push times against polling policies at equal polls: a few minutes"
-	@echo "make bench-tmdb  measure TMDB's store, outbox and graph, on servers from wheels: some minutes"
+	@echo "make bench-tmdb  measure TMDB's store, outbox, graph and answers, on servers from wheels: some minutes"
+	@echo "make bench-comments  measure how fast comments are published, applied and read, on MariaDB and Redis: some minutes"
 	@echo "make soak      let a library live for MINUTES ($(MINUTES)) while everything goes wrong, and audit it"
 	@echo "make lint      check style, types and who imports whom"
-	@echo "make format    mend what the style check can mend"
+	@echo "make format    correct what the style check can correct"
 	@echo "make validate  load the definitions as Dagster does"
 	@echo "make replay    serve the bundled upstream alone"
 	@echo "make install   make $(VENV); every target above does so by itself"
@@ -54,7 +56,7 @@ $(INSTALLED): setup.py $(CONSTRAINTS)
 		{ echo "$(PYTHON) is $$($(PYTHON) --version 2>&1), but Python 3.11 or newer is needed: name one with PYTHON=..." >&2; exit 1; }
 	@echo "installing into $(VENV): a minute or two, the first time only"
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check --no-input -c $(CONSTRAINTS) -e '.[dev]'
+	@$(BIN)/python -m pip install --disable-pip-version-check --no-input -c $(CONSTRAINTS) -e '.[dev]'
 	@touch $(INSTALLED)
 
 demo: $(INSTALLED)
@@ -77,6 +79,9 @@ bench-feeds: $(INSTALLED)
 
 bench-tmdb: $(INSTALLED)
 	@$(BIN)/python -m douban_pipeline_tests.harness.tmdb $(BENCH_ARGS)
+
+bench-comments: $(INSTALLED)
+	@$(BIN)/python -m douban_pipeline_tests.harness.comments $(BENCH_ARGS)
 
 soak: $(INSTALLED)
 	@$(BIN)/python -m douban_pipeline_tests.harness.soak --minutes $(MINUTES) $(SOAK_ARGS)

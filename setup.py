@@ -38,8 +38,14 @@ CELERY = [
 ]
 
 SERVICE = [
-    "fastapi>=0.115,<1",  # the HTTP service: pages for people, later the systems' APIs
+    "fastapi>=0.115,<1",  # the HTTP service: pages for people, and the systems' APIs
     "uvicorn>=0.30,<1",  # serves it
+]
+
+COMMENTS = [
+    "pyahocorasick>=2.1,<3",  # thousands of words in one pass over a comment
+    "redis>=5",  # lists of comments that several processes share
+    "rule-engine>=5.1,<6",  # syntax and types of the rules that people write
 ]
 
 TMDB = [
@@ -76,6 +82,8 @@ setup(
     packages=find_packages(include=["douban_pipeline", "douban_pipeline.*"]),
     package_data={
         "douban_pipeline": ["py.typed"],
+        "douban_pipeline.comments.api": ["pages/*.html"],
+        "douban_pipeline.comments.store.migrations": ["*.mako"],
         "douban_pipeline.core.ui": ["*.html.j2", "page.css"],
         "douban_pipeline.core.ui.lists": ["*.html.j2", "list.css", "list.js"],
         "douban_pipeline.demo": ["data/*"],
@@ -96,9 +104,10 @@ setup(
     extras_require={
         "celery": CELERY,
         "service": SERVICE,
+        "comments": [*SERVICE, *COMMENTS],
         "tmdb": TMDB,
         "tmdb-embedded": [*TMDB, *TMDB_EMBEDDED],
-        "dev": [*CELERY, *SERVICE, *TMDB, *TMDB_EMBEDDED, *DEVELOPMENT],
+        "dev": [*CELERY, *SERVICE, *COMMENTS, *TMDB, *TMDB_EMBEDDED, *DEVELOPMENT],
     },
     entry_points={"console_scripts": ["douban-pipeline = douban_pipeline.__main__:main"]},
 )

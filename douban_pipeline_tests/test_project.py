@@ -22,6 +22,8 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from douban_pipeline import __version__
+from douban_pipeline.comments.definitions import build_defs as build_comments
+from douban_pipeline.comments.settings import CommentsSettings
 from douban_pipeline.demo.sample import load_videos
 from douban_pipeline.digest.definitions import build_defs as build_digest
 from douban_pipeline.digest.settings import DigestSettings
@@ -34,6 +36,7 @@ from douban_pipeline.feeds.settings import FeedsSettings
 from douban_pipeline.ops.cli import app
 from douban_pipeline.ops.systems.registry import MODULES, system_named
 from douban_pipeline.serve.settings import ServeSettings
+from douban_pipeline.tmdb.definitions import build_defs as build_tmdb
 from douban_pipeline.tmdb.settings import TmdbSettings
 from douban_pipeline_tests.conftest import NOT_QUICK, QUICK, SERVERS, TESTS, is_quick
 from douban_pipeline_tests.harness.fixtures.library import GivenSettings
@@ -240,7 +243,7 @@ def test_links_lead_to_what_is_there(path: str):
 
 def test_every_command_of_ours_that_is_named_exists(manual: str):
     commands = set(typer.main.get_command(app).commands)
-    named = set(re.findall(r"douban-pipeline ([a-z]+)", "\n".join(code_in(manual))))
+    named = set(re.findall(r"douban-pipeline ([a-z]+(?:-[a-z]+)*)", "\n".join(code_in(manual))))
     assert {"setup", "settings"} <= named <= commands
 
 
@@ -339,7 +342,7 @@ def test_the_settings_table_is_complete_and_true(path: str):
 def documented_settings() -> list[tuple[str, Any]]:
     """The settings of all systems by variable, each where it belongs."""
     found = {variable(name): field for name, field in Settings.model_fields.items()}
-    for settings in (*(system_named(name).settings for name in MODULES), TmdbSettings):
+    for settings in (system_named(name).settings for name in MODULES):
         for name, field in settings.model_fields.items():  # some are Douban's and theirs alike
             found.setdefault(settings.variable(name), field)
     found |= {ServeSettings.variable(name): field for name, field in ServeSettings.model_fields.items()}
@@ -404,6 +407,8 @@ def test_jobs_assets_and_sensors_are_called_as_they_are(manual: str):
     for others in (
         build_feeds(settings=FeedsSettings(_env_file=None)),
         build_digest(settings=DigestSettings(_env_file=None)),
+        build_tmdb(settings=TmdbSettings(_env_file=None)),
+        build_comments(settings=CommentsSettings(_env_file=None)),
     ):
         location = others.get_repository_def()
         names |= {key.to_user_string() for key in location.assets_defs_by_key} | set(location.job_names)

@@ -51,7 +51,9 @@ class JsonText(TypeDecorator[Any]):
 
     def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
         """MySQL's TEXT ends at 64 KB, too short for a long synopsis before and after."""
-        return dialect.type_descriptor(LongText.dialect_impl(dialect))
+        if dialect.name in ("mysql", "mariadb"):
+            return dialect.type_descriptor(mysql.MEDIUMTEXT())
+        return Text()  # psycopg 3 would adapt it to VARCHAR
 
     def process_bind_param(self, value: Any, dialect: Dialect) -> str | None:
         """Encode; ``None`` stays NULL."""

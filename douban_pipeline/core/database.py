@@ -305,12 +305,51 @@ def insert_missing(connection: Connection, table: Table, rows: Sequence[Mapping[
 
     Any other error is raised. So this is no ``INSERT IGNORE``, which on MySQL ignores those too.
     """
+    if not rows:
+        return
     if connection.dialect.name in ("mysql", "mariadb"):
         insert = mysql.insert(table)
         connection.execute(insert.on_duplicate_key_update({key: insert.inserted[key]}), rows)
     else:
         dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
         connection.execute(dialect.insert(table).on_conflict_do_nothing(index_elements=[key]), rows)
+
+
+def upsert(
+    connection: Connection,
+    table: Table,
+    rows: Sequence[Mapping[str, Any]],
+    *,
+    keys: Sequence[str],
+    changes: Sequence[str],
+    adds: Collection[str] = (),
+) -> None:
+    """Insert ``rows``, or change those whose unique ``keys`` are in ``table``; in one statement on MySQL.
+
+    Args:
+        connection: In a transaction.
+        table: The table.
+        rows: Whole rows, each key once.
+        keys: Columns that are unique together.
+        changes: Columns that a row that is there takes over; one at least.
+        adds: Those of them whose value is added to what is there.
+    """
+    if not rows:
+        return
+    if connection.dialect.name in ("mysql", "mariadb"):
+        statement = mysql.insert(table)
+        new = statement.inserted
+        connection.execute(
+            statement.on_duplicate_key_update(
+                {name: table.c[name] + new[name] if name in adds else new[name] for name in changes}
+            ),
+            rows,
+        )
+        return
+    dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
+    insert = dialect.insert(table)
+    given = {name: table.c[name] + insert.excluded[name] if name in adds else insert.excluded[name] for name in changes}
+    connection.execute(insert.on_conflict_do_update(index_elements=list(keys), set_=given), rows)
 
 
 @contextmanager

@@ -46,10 +46,14 @@ class Deadline:
         """Remember the socket in use (httpcore's ``trace`` extension)."""
         # Whoever opens it: through a proxy, the connection proper is the TLS inside the tunnel.
         if event.endswith((".connect_tcp.complete", ".start_tls.complete")):
-            with self._lock:
-                self._socket = info["return_value"].get_extra_info("socket")
-                if self.passed:
-                    self._shut()
+            self.watch(info["return_value"])
+
+    def watch(self, stream: Any) -> None:
+        """Remember the socket of a connection, an opened or a kept one (httpcore's ``network_stream``)."""
+        with self._lock:
+            self._socket = stream.get_extra_info("socket")
+            if self.passed:
+                self._shut()
 
     def _cut(self) -> None:
         with self._lock:

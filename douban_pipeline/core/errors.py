@@ -43,6 +43,12 @@ class SourceUnavailable(SourceError):
     """No connection, a timeout, a 5xx, an error page, an error body, or an answer that cannot be read."""
 
 
+class PrivateAddress(SourceError):
+    """The address is on this machine or in a private network, where sources may not be; it was not asked."""
+
+    healthy: ClassVar[bool | None] = None
+
+
 class SourceThrottled(SourceError):
     """The source asks to slow down, or to come back later: HTTP 429, a 5xx with Retry-After, or their like in a body.
 

@@ -106,7 +106,8 @@ class Budget:
 class GateRow:
     """One source's pacing, breaker, counters and evidence.
 
-    `zone` is where its days begin, `empty_limit` how many empty answers in a row put it in doubt.
+    `zone` is where its days begin, `empty_limit` how many empty answers in a row put it in doubt, `at_risk` how many
+    calls may be lost to an outage: those that failed in a row and those under way.
     """
 
     source: str
@@ -128,6 +129,7 @@ class GateRow:
     evidence: FindingEvidence = field(default_factory=FindingEvidence)
     zone: tzinfo = UTC
     empty_limit: int = EMPTY_IN_A_ROW
+    at_risk: int = IN_A_ROW
 
     def ask(
         self,
@@ -342,7 +344,7 @@ class GateRow:
         position = self.holders.index(holder)
         # Who is under way may fail as well: together with what has failed, never more than open the breaker.
         closed = self.state is GateState.CLOSED
-        room = min(self.concurrency, max(IN_A_ROW - self.failures, 1)) if closed else self.concurrency
+        room = min(self.concurrency, max(self.at_risk - self.failures, 1)) if closed else self.concurrency
         if position >= room:
             return self._seconds_to_look(position - room, now)
         limit = self.budget.tokens_per_minute

@@ -20,7 +20,7 @@ from douban_pipeline.core.archive import Archive
 from douban_pipeline.core.clock import Clock
 from douban_pipeline.core.deadline import Deadline
 from douban_pipeline.core.errors import NotFound, SourceError, SourceThrottled, SourceUnavailable
-from douban_pipeline.core.gate import Gate
+from douban_pipeline.core.gate_base import BaseGate
 from douban_pipeline.core.gate_rules import THROTTLE_JITTER
 from douban_pipeline.core.http_answers import Admit, FetchedAnswer, HttpExchange, HttpRequest, Refuse, refuse_status
 from douban_pipeline.core.payload import DEFAULT_RULES, AnswerRules
@@ -48,8 +48,8 @@ class Fetcher:
 
     Args:
         source: Name of the source at the gate and in the archive.
-        gate: The gate; `Gate.configure` must have been called for ``source``.
-        archive: Where raw answers are kept.
+        gate: The gate; its `configure` must have been called for ``source``.
+        archive: Where raw answers are kept; None keeps none.
         clock: What times are taken from, and what waits between attempts.
         timeout: Seconds for connecting and for each read.
         deadline: Seconds a call may take in all, with its redirects, however slowly the source sends.
@@ -62,13 +62,15 @@ class Fetcher:
         headers: Extra request headers. They may hold a secret: only the asked host gets them, and no error shows them.
         rng: Jitter between attempts.
         admit: Forbids addresses; all are allowed without it.
+        keep_alive: Connections that stay open between calls, for a source that is asked many times a second. On
+            a connection that is used again ``deadline`` counts from the headers of the answer on, ``timeout`` before.
     """
 
     def __init__(
         self,
         source: str,
-        gate: Gate,
-        archive: Archive,
+        gate: BaseGate,
+        archive: Archive | None,
         clock: Clock,
         *,
         timeout: float = 10.0,
@@ -81,6 +83,7 @@ class Fetcher:
         headers: Mapping[str, str] | None = None,
         rng: Random | None = None,
         admit: Admit | None = None,
+        keep_alive: int = 0,
     ) -> None:
         self.source = source
         self._admit = admit
@@ -98,8 +101,8 @@ class Fetcher:
         self._client = httpx.Client(
             timeout=timeout,
             headers={"User-Agent": USER_AGENT, "Accept": "application/json, */*;q=0.5"},
-            # A new connection a call: calls are seconds apart, and a deadline may cut a connection's socket.
-            limits=httpx.Limits(max_keepalive_connections=0),
+            # By default a new connection a call: calls are seconds apart.
+            limits=httpx.Limits(max_keepalive_connections=keep_alive),
             mounts={f"all://{host}": None for host in _LOOPBACK},
             verify=_tls(),
         )
@@ -130,6 +133,7 @@ class Fetcher:
         found: Callable[[T], bool] | None = None,
         known: bool = False,
         urgent: bool = False,
+        archived: bool = True,
     ) -> FetchedAnswer[T]:
         """Ask the source by GET; redirects are followed.
 
@@ -144,6 +148,7 @@ class Fetcher:
                 answer says nothing of that.
             known: Whether something is asked for that the source is known to have, see `Gate.slot`.
             urgent: Whether a person waits for the answer, see `Gate.slot`.
+            archived: Whether the answer is kept in the archive.
 
         Raises:
             SourceError: Of the kind that fits; see `core.errors`.
@@ -151,7 +156,17 @@ class Fetcher:
         address = self._address(url, params)
         return self._send(
             HttpRequest(
-                "GET", address, None, key, parser_version, parse, hints or {}, found=found, known=known, urgent=urgent
+                "GET",
+                address,
+                None,
+                key,
+                parser_version,
+                parse,
+                hints or {},
+                found=found,
+                known=known,
+                urgent=urgent,
+                archived=archived,
             )
         )
 
@@ -247,7 +262,17 @@ class Fetcher:
         kind = "application/x-www-form-urlencoded"
         address = self._address(url, {})
         asked = HttpRequest(
-            "POST", address, content, key, "", _nothing, {}, headers=headers, content_type=kind, secret=True, read=read
+            "POST",
+            address,
+            content,
+            key,
+            "",
+            _nothing,
+            {},
+            headers=headers,
+            content_type=kind,
+            archived=False,
+            read=read,
         )
         return self._send(asked).value
 
@@ -262,7 +287,7 @@ class Fetcher:
         Raises:
             NotFound: The newest answer says so and is younger than ``missing_max_age``.
         """
-        if max_age is None:
+        if max_age is None or self._archive is None:
             return None
         for snapshot in self._archive.recent(self.source, key, max_age):
             if not self._rules.is_read(snapshot.status):
@@ -327,7 +352,7 @@ class Fetcher:
             status, headers, body = answer.status, answer.headers, answer.body
             fetched_at = self._clock.now()
             snapshot_id = 0
-            if not request.secret:
+            if self._archive is not None and request.archived:
                 snapshot_id = self._archive.put(self.source, request.key, status, body, request.parser_version)
             if request.read is not None:
                 value = request.read(answer)
@@ -378,6 +403,7 @@ class Fetcher:
             with self._client.stream(
                 request.method, url, content=request.content, headers=headers, extensions={"trace": trace}
             ) as response:
+                deadline.watch(response.extensions["network_stream"])
                 for chunk in response.iter_bytes():
                     body += chunk
                     if len(body) > self._max_bytes:

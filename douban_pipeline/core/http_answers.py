@@ -74,7 +74,7 @@ class HttpRequest(Generic[T]):
     known: bool = False
     headers: Mapping[str, str] | None = None
     content_type: str = "application/json"
-    secret: bool = False
+    archived: bool = True
     read: Callable[[HttpExchange], T] | None = None
     urgent: bool = False
 

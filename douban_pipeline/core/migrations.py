@@ -71,8 +71,7 @@ class MigrationTree:
         """
         config = self.config()
         with engine.begin() as connection, self.alone(connection):
-            if self._lacks_schema(connection):
-                connection.execute(CreateSchema(str(self.schema)))
+            self.ensure_schema(connection)
             before = self.known(self._current(connection))
             if before is None:
                 for table in self._interrupted_start(connection):
@@ -188,6 +187,11 @@ class MigrationTree:
                     f"{table.name} holds rows, but {self.version_table} notes no version: {self.misplaced}"
                 )
         return leftovers
+
+    def ensure_schema(self, connection: Connection) -> None:
+        """Create the schema that holds the tables, if there is one of their own and it is not there."""
+        if self._lacks_schema(connection):
+            connection.execute(CreateSchema(str(self.schema)))
 
     def _lacks_schema(self, connection: Connection) -> bool:
         # Not left to IF NOT EXISTS, which asks for the right to create one even where it is there.

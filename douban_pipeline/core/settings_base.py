@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import ipaddress
 import os
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Self
 from urllib.parse import urlsplit
@@ -25,6 +26,15 @@ SYSTEMS = ("feeds", "digest", "tmdb", "comments")
 """Systems beside Douban's."""
 SYSTEM_PREFIXES = tuple(f"{BASE_PREFIX}{system.upper()}_" for system in (*SYSTEMS, "serve"))
 """Their prefixes and the HTTP service's; Douban's own is the base: what begins with one of these is theirs alone."""
+
+
+OWNERS = "an e-mail address, or team:NAME such as team:site"
+"""What an owner of assets may be, in words."""
+_OWNER = re.compile(r"team:\S+|[^@\s]+@[^@\s]+\.[A-Za-z]{2,7}")
+
+
+_NEAR = 0.6
+"""Likeness, from 0 to 1, from which a name is taken for a misspelt one."""
 
 
 class SettingsError(Exception):
@@ -93,8 +103,8 @@ class SystemSettings(BaseSettings):
             if given.upper().startswith(others):
                 continue
             if given.upper().startswith(cls._prefix()) and given.upper() not in known:
-                near = difflib.get_close_matches(given.upper(), known, n=1)
-                problems.append(f"{given} is no setting" + (f"; did you mean {near[0]}?" if near else ""))
+                near = nearest(given.upper(), known)
+                problems.append(f"{given} is no setting" + (f"; did you mean {near}?" if near else ""))
         return problems
 
     @classmethod
@@ -125,6 +135,24 @@ class SystemSettings(BaseSettings):
         low = low or next((f"above {item.gt:g}" for item in field.metadata if hasattr(item, "gt")), "")
         high = next((f"to {item.le:g}" for item in field.metadata if hasattr(item, "le")), "")
         return " ".join(part for part in (kind, low, high) if part)
+
+
+def nearest(given: str, known: Collection[str]) -> str | None:
+    """Return which of the variables ``known`` was probably meant by ``given``; None if none is near.
+
+    Compared without the prefix, which all share and which would make any two alike; the same words in another order,
+    or in other forms (``EXCLUDE``, ``EXCLUDED``), count as near.
+    """
+    tails = {name.removeprefix(BASE_PREFIX): name for name in known}
+    tail = given.removeprefix(BASE_PREFIX)
+
+    def likeness(other: str) -> float:
+        in_order = difflib.SequenceMatcher(None, tail, other).ratio()
+        words, others = ("_".join(sorted(name.split("_"))) for name in (tail, other))
+        return max(in_order, difflib.SequenceMatcher(None, words, others).ratio())
+
+    best = max(tails, key=likeness, default="")
+    return tails[best] if best and likeness(best) >= _NEAR else None
 
 
 def _plain(message: str) -> str:
@@ -164,6 +192,17 @@ def time_zone(value: str) -> str:
         ZoneInfo(value)
     except (KeyError, ValueError, OSError):
         raise ValueError("no such time zone") from None
+    return value
+
+
+def owner_name(value: str) -> str:
+    """Return the owner of assets, as Dagster takes one, as it is.
+
+    Raises:
+        ValueError: It is neither an e-mail address nor ``team:NAME``.
+    """
+    if not _OWNER.fullmatch(value):
+        raise ValueError("neither an e-mail address nor team:NAME")
     return value
 
 

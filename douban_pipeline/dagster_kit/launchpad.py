@@ -8,7 +8,8 @@ from typing import Any, get_args, get_type_hints
 import dagster as dg
 
 from douban_pipeline.core.errors import ProblemsError
-from douban_pipeline.core.ui.launchpad_links import Launchpad, launch_link, op_config, row
+from douban_pipeline.core.ui.language import described, language, one_language, one_side
+from douban_pipeline.core.ui.launchpad_links import Launchpad, comment_of, launch_link, op_config, row
 from douban_pipeline.core.ui.presentation import escaped
 
 PERSON_TAGS = {"dagster/priority": "10", "pipeline": "person"}
@@ -38,7 +39,8 @@ def person_job(
         work: What the op does: a function of ``context``, ``config`` (annotated with its `dagster.Config` class) and
             resources. The launchpad opens with the defaults of the config class, in the order of its fields.
         name: Name of the job.
-        manual: Description of the job in Markdown. In it, ``{fields}`` is replaced by a list of the config's fields
+        manual: Description of the job in Markdown, of which `one_language` keeps what the pages speak. In it,
+            ``{fields}`` is replaced by a list of the config's fields
             with their descriptions, ``{examples}`` by ``examples`` as YAML, ``{link}`` by a link to the launchpad
             filled with the first of them, ``{links}`` by a list of such links to all of them.
         examples: Fields of the config and their values, by what they are for; an example that is for nothing in
@@ -70,14 +72,22 @@ def person_job(
     shown = {what: config_class(**example) for what, example in examples.items()}
 
     def link(text: str, example: dg.Config) -> str:
-        return launch_link(text, Launchpad(name, op_config(op, _unsigned(example))), location)
+        given = _unsigned(example)
+        whole = Launchpad(name, op_config(op, given, *_explained(example, given)))
+        # Without its comments where they would make the link too long.
+        return launch_link(text, whole, location) or launch_link(text, Launchpad(name, op_config(op, given)), location)
 
+    opens = described("打开填好的启动页", "Open the launchpad, filled in")
     texts = {
         "{fields}": lambda: _field_list(config_class),
         "{examples}": lambda: "\n\n".join(_titled(what, example_yaml(op, each)) for what, each in shown.items()),
-        "{link}": lambda: link("打开填好的启动页", next(iter(shown.values()))),
-        "{links}": lambda: "\n".join(f"- {link(what, each)}" for what, each in shown.items()),
+        "{link}": lambda: link(opens, next(iter(shown.values()))),
+        "{links}": lambda: "\n".join(
+            f"- {link(described(what, f'Example {place}'), each)}"
+            for place, (what, each) in enumerate(shown.items(), 1)
+        ),
     }
+    manual = one_language(manual)
     for marker, text in texts.items():
         if marker in manual:
             manual = manual.replace(marker, text())
@@ -132,15 +142,25 @@ def _unsigned(config: dg.Config) -> dict[str, Any]:
     return {name: merged[name] for name in fields if name in merged}
 
 
+def _explained(config: dg.Config, given: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, Any]]:
+    """Return what is said of each field of a config in a few words, and those that an example needs not, by default."""
+    fields = type(config).model_fields
+    said = {name: comment_of(one_side(field.description or "").partition("；")[0]) for name, field in fields.items()}
+    complete = dg.RunConfig(ops={"op": config}).to_config_dict()["ops"]["op"]["config"]
+    others = {name: complete[name] for name in fields if name not in given and complete.get(name) is not None}
+    return said, others
+
+
 def _titled(what: str, block: str) -> str:
-    return f"{what}：\n\n{block}" if what else block
+    return f"{what}：\n\n{block}" if what and language() == "zh" else block
 
 
 def _field_list(config_class: type[dg.Config], indent: str = "") -> str:
     """Return the fields of a config class with their descriptions as a Markdown list; those of its rows below it."""
     lines: list[str] = []
+    colon = described("：", ": ")
     for name, field in config_class.model_fields.items():
-        lines.append(f"{indent}- `{name}`：{field.description}")
+        lines.append(f"{indent}- `{name}`{colon}{one_side(field.description or '')}")
         for part in get_args(field.annotation):
             if isinstance(part, type) and issubclass(part, dg.Config):
                 lines.append(_field_list(part, indent + "  "))

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import dagster as dg
 
-from douban_pipeline.core.platform import Platform
-
 _STATEMENT_SECONDS, _RECYCLE_SECONDS, _MORE_CONNECTIONS = 60, 300, 5
 
-P = TypeVar("P", bound=Platform)
+
+class Closing(Protocol):
+    """What a process opens once and closes at its end: a system's services."""
+
+    def close(self) -> None:
+        """Close what was opened."""
+        ...
+
+
+P = TypeVar("P", bound=Closing)
 
 
 def platform_resource(open_platform: Callable[[dg.DagsterRun | None], P]) -> dg.ConfigurableResource[P]:

@@ -41,6 +41,7 @@ def delete_runs(
     before: datetime,
     keep: Iterable[str] = (),
     tags: dict[str, str] | None = None,
+    dry_run: bool = False,
 ) -> int:
     """Delete finished runs of ``owner`` that last changed ``before``, with all that is kept of them; return how many.
 
@@ -53,11 +54,14 @@ def delete_runs(
         before: Age, in UTC.
         keep: Ids of runs that stay.
         tags: Only runs with all of these.
+        dry_run: Delete nothing, and say how many would go.
     """
     wanted = dg.RunsFilter(statuses=_FINISHED, updated_before=before, tags=tags or {})
     run_ids = instance.run_storage.get_run_ids(filters=wanted)
     spared = {*keep, *_newest_of_assets(instance)} if run_ids else set()
     old = _owned(instance, owner, [run_id for run_id in run_ids if run_id not in spared])
+    if dry_run:
+        return len(old)
     for run_id in old:
         _delete_run(instance, run_id)
     for some in _batches(old):

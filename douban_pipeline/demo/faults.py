@@ -11,8 +11,9 @@ from typing import Any
 
 from douban_pipeline.demo.inventions import INVENTIONS
 
-ENDPOINTS = ("douban", "search", "suggest", "bocha", "llm")
-"""What can be made to misbehave: douban.php, SearXNG, Douban's suggest, Bocha, OpenRouter."""
+ENDPOINTS = ("douban", "search", "suggest", "bocha", "llm", "reading")
+"""What can be made to misbehave: douban.php, SearXNG, Douban's suggest, Bocha, OpenRouter asked to write
+an introduction, and to say what one rests on."""
 
 FAULTS = (
     "captcha",
@@ -62,9 +63,10 @@ class Fault:
 
     Attributes:
         endpoint: One of `ENDPOINTS`.
-        fault: One of `FAULTS`; for ``llm`` also one of `MODEL_FAULTS` or `inventions.INVENTIONS`.
+        fault: One of `FAULTS`; for ``llm`` and ``reading`` also one of `MODEL_FAULTS`; for ``llm`` also one of
+            `inventions.INVENTIONS`.
         match: Only requests for this: the whole subject id (``douban``), a part of the query (``search``,
-            ``suggest``, ``bocha``) or of the last user message (``llm``); ``None`` for all.
+            ``suggest``, ``bocha``) or of the last user message (``llm``, ``reading``); ``None`` for all.
         times: Requests left that it answers; ``None`` for ever.
         retry_after: Seconds, sent as Retry-After with ``throttled`` and its like.
         stubborn: Whether an invention is repeated when the request names what was wrong with the text before.
@@ -85,7 +87,8 @@ class Fault:
         """
         if self.endpoint not in ENDPOINTS:
             raise ValueError(f"endpoint {self.endpoint!r}: use one of {', '.join(ENDPOINTS)}")
-        known = (*FAULTS, *MODEL_FAULTS, *INVENTIONS) if self.endpoint == "llm" else FAULTS
+        own = {"llm": (*MODEL_FAULTS, *INVENTIONS), "reading": MODEL_FAULTS}
+        known = (*FAULTS, *own.get(self.endpoint, ()))
         if self.fault not in known:
             raise ValueError(f"fault {self.fault!r}: use one of {', '.join(known)}")
         if self.times is not None and self.times < 1:

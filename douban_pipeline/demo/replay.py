@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Self
 from urllib.parse import parse_qs, quote, urlsplit
 
-from douban_pipeline.demo import answers, bocha, introductions
+from douban_pipeline.demo import answers, bocha, introductions, second_reader
 from douban_pipeline.demo.answers import HttpAnswer, Subject, html_answer, json_answer
 from douban_pipeline.demo.faults import Fault, Faults, RequestLog
 from douban_pipeline.demo.http_server import LoopbackServer
@@ -44,6 +44,7 @@ class ReplayServer:
         requests: What was asked.
         invent: Asked for every introduction that meets no rule, with the request's number and the fact sheet: the
             rule to write it by, None for a faithful one. See `faults.inventing`.
+        read: Says what a sentence of an introduction rests on; `second_reader.nearest` while it is None.
 
     Args:
         subjects: What the upstreams know, in the form `answers` describes. A subject's ``fault`` (one of
@@ -68,6 +69,7 @@ class ReplayServer:
         self.faults = Faults()
         self.requests = RequestLog()
         self.invent: Callable[[int, Mapping[str, Any]], Fault | None] | None = None
+        self.read: second_reader.Read | None = None
         self._host, self._port = host, port
         self._now = now
         self._subjects = {int(subject["id"]): subject for subject in subjects}
@@ -178,8 +180,7 @@ class ReplayServer:
             case "POST", "/api/v1/chat/completions":
                 return self._chat(body, authorization)
             case "GET", "/api/v1/key":
-                known = _bearer(authorization)
-                return introductions.key_answer(self.requests.count("llm")) if known else _unauthorized()
+                return introductions.key_answer(self._model_calls()) if _bearer(authorization) else _unauthorized()
             case "GET", "/passport/login":
                 return html_answer("登录豆瓣", _LOGIN)
             case "GET", "/healthz":
@@ -263,11 +264,13 @@ class ReplayServer:
         if not isinstance(request, dict):
             return introductions.error_answer(400, "the body is no JSON object")
         message = introductions.last_user_message(request)
+        if second_reader.is_reading(message):
+            return self._read_again(request, message, authorization)
         question = introductions.read_request(message)
         fault = self._noted("llm", message, corrected=question.corrected)
         if not _bearer(authorization):
             return _unauthorized()
-        number, now = self.requests.count("llm"), self._now()
+        number, now = self._model_calls(), self._now()
         if fault is None and self.invent is not None:
             found = self.invent(number, question.facts)
             fault = found if found and found.applies("llm", message, corrected=question.corrected) else None
@@ -282,6 +285,20 @@ class ReplayServer:
             )
         own = introductions.failures(request, number, now, _retry_after(fault))
         return self._misbehave(fault, own, "/api/v1/chat/completions")
+
+    def _read_again(self, request: dict[str, Any], message: str, authorization: str) -> HttpAnswer | None:
+        fault = self._noted("reading", message)
+        if not _bearer(authorization):
+            return _unauthorized()
+        number, now = self._model_calls(), self._now()
+        if fault is None or fault.fault == "wrong_id":
+            content = second_reader.of_another_text() if fault else second_reader.reading(message, self.read)
+            return json_answer(introductions.completion(request, number, now, content))
+        own = introductions.failures(request, number, now, _retry_after(fault))
+        return self._misbehave(fault, own, "/api/v1/chat/completions")
+
+    def _model_calls(self) -> int:
+        return self.requests.count("llm") + self.requests.count("reading")
 
     def _noted(self, endpoint: str, key: str, *, corrected: bool = False) -> Fault | None:
         self.requests.record(endpoint, key[:200], self._now())

@@ -22,6 +22,7 @@ from douban_pipeline.demo.feeds import run_feeds
 from douban_pipeline.demo.replay import ReplayServer
 from douban_pipeline.demo.sample import load_subjects
 from douban_pipeline.demo.setup import apply_states, demo_environment, demo_home, make_library, prepare_home
+from douban_pipeline.demo.tmdb import run_tmdb
 from douban_pipeline.digest.resources import POOL_LIMITS as DIGEST_POOL_LIMITS
 from douban_pipeline.douban.definitions import build_defs
 from douban_pipeline.douban.jobs import CHAIN, POOL_LIMITS, SYNC_TAGS, shard_range_tags
@@ -32,6 +33,7 @@ from douban_pipeline.douban.store.shown_status import shown_status_column
 from douban_pipeline.douban.store.states import ChangeState
 from douban_pipeline.douban.store.tables import SHARDS
 from douban_pipeline.feeds.resources import POOL_LIMITS as FEEDS_POOL_LIMITS
+from douban_pipeline.tmdb.resources import POOL_LIMITS as TMDB_POOL_LIMITS
 
 
 @dataclass(slots=True)
@@ -52,6 +54,7 @@ def run_demo(project: Path, console: Console) -> bool:
         console: Where to print.
     """
     home = demo_home()
+    console.print(f"home       {home}", highlight=False, soft_wrap=True)
     prepare_home(home, project)
     stamina.instrumentation.set_on_retry_hooks([])  # the sample's failing subjects are no news
     with ReplayServer(load_subjects()) as upstream:
@@ -66,13 +69,20 @@ def run_demo(project: Path, console: Console) -> bool:
         console.print(f"upstream   {upstream.url} (bundled replay, this machine only)")
         make_library(services)
         with dg.DagsterInstance.get() as instance:
-            set_pool_limits(instance, {**POOL_LIMITS, **FEEDS_POOL_LIMITS, **DIGEST_POOL_LIMITS})
+            set_pool_limits(instance, {**POOL_LIMITS, **FEEDS_POOL_LIMITS, **DIGEST_POOL_LIMITS, **TMDB_POOL_LIMITS})
             done = _run_all(settings, services, instance, console)
             _print_result(services, done, console)
             services.close()
             followed = run_feeds(home, instance, console)
             digested = run_digest(home, instance, console)
-    return followed and digested and not done.failed_runs and all(all(passed) for passed in done.guards.values())
+            graphed = run_tmdb(home, instance, console)
+    return (
+        followed
+        and digested
+        and graphed
+        and not done.failed_runs
+        and all(all(passed) for passed in done.guards.values())
+    )
 
 
 def _run_all(settings: Settings, services: Services, instance: dg.DagsterInstance, console: Console) -> DemoResult:

@@ -27,7 +27,13 @@ def demo_home() -> Path:
 
 
 def demo_environment(
-    home: Path, *, douban_url: str, search_url: str, llm_url: str, ui_url: str = "http://127.0.0.1:3000"
+    home: Path,
+    *,
+    douban_url: str,
+    search_url: str,
+    llm_url: str,
+    ui_url: str = "http://127.0.0.1:3000",
+    review_url: str = "",
 ) -> dict[str, str]:
     """Return the environment variables under which every process of the demo runs.
 
@@ -46,6 +52,8 @@ def demo_environment(
         "AI_INTROS": "true",
         "LLM_URL": llm_url,
         "UI_URL": ui_url,
+        "GRAPHQL_URL": f"{ui_url}/graphql",
+        "REVIEW_URL": review_url,
         "LLM_REQUESTS_PER_MINUTE": "60000",
         "LLM_TOKENS_PER_MINUTE": "100000000",
         "LLM_TOKENS_PER_DAY": "100000000",

@@ -1,12 +1,13 @@
-"""The digest's pages over HTTP: the files of HOME/reports/digest, under the addresses that messages name."""
+"""The digest's pages over HTTP: the files of HOME/reports/digest, and the way to them from what messages name."""
 
 from __future__ import annotations
 
 from datetime import date
 from pathlib import Path
+from urllib.parse import quote
 
-from fastapi import APIRouter, HTTPException, Response
-from fastapi.responses import FileResponse, PlainTextResponse
+from fastapi import APIRouter, HTTPException, Request, Response
+from fastapi.responses import FileResponse, PlainTextResponse, RedirectResponse
 
 from douban_pipeline.digest.pages.addresses import FOLDER, analysis_page, daily_page
 from douban_pipeline.digest.pages.rendering import SEARCH_SCRIPT
@@ -57,5 +58,17 @@ def digest_router(reports: Path) -> APIRouter:
         if not (number.isascii() and number.isdecimal() and len(number) < 19):
             raise HTTPException(404)
         return page(f"{analysis_page(int(number))}.html")
+
+    return router
+
+
+def messages_router(prefix: str) -> APIRouter:
+    """Return the router that leads from the addresses in messages to the pages, which are under ``prefix``."""
+    router = APIRouter()
+
+    @router.get("/daily/{name}")
+    @router.get("/analysis/{name}")
+    def lead(request: Request) -> Response:
+        return RedirectResponse(f"{prefix}{quote(request.url.path)}", 307)
 
     return router

@@ -4,6 +4,7 @@ from typing import Any
 
 import dagster as dg
 
+from douban_pipeline.core.ui.language import described
 from douban_pipeline.core.ui.presentation import as_image, table
 from douban_pipeline.digest import figures, wording
 from douban_pipeline.digest.resources import SLOT_POOL
@@ -57,7 +58,15 @@ def assets_for(partitions: dg.MultiPartitionsDefinition) -> list[dg.AssetsDefini
     """Return the four assets, over ``partitions``."""
     options: dict[str, Any] = {"group_name": GROUP, "kinds": {"python"}, "partitions_def": partitions}
 
-    @dg.asset(name=ARTICLES, pool=SLOT_POOL, **options)
+    @dg.asset(
+        name=ARTICLES,
+        pool=SLOT_POOL,
+        **options,
+        description=described(
+            "收取关注的公众号的文章及正文，每篇一次。从 72 小时前或上次收取时算起（最多 14 天）。某个来源"
+            "出错只记下，不影响后面的步骤。"
+        ),
+    )
     def slot_articles(
         context: dg.AssetExecutionContext, services: dg.ResourceParam[DigestServices]
     ) -> dg.MaterializeResult:
@@ -81,7 +90,16 @@ def assets_for(partitions: dg.MultiPartitionsDefinition) -> list[dg.AssetsDefini
             }
         )
 
-    @dg.asset(name=ANALYSES, deps=[slot_articles], pool=SLOT_POOL, **options)
+    @dg.asset(
+        name=ANALYSES,
+        deps=[slot_articles],
+        pool=SLOT_POOL,
+        **options,
+        description=described(
+            "让语言模型分析每篇文章，一篇只分析一次，一次最多 `DOUBAN_PIPELINE_DIGEST_SLOT_MINUTES` 分"
+            "钟。失败的留给后面的时段再试。"
+        ),
+    )
     def article_analyses(
         context: dg.AssetExecutionContext, services: dg.ResourceParam[DigestServices]
     ) -> dg.MaterializeResult:
@@ -107,7 +125,14 @@ def assets_for(partitions: dg.MultiPartitionsDefinition) -> list[dg.AssetsDefini
             }
         )
 
-    @dg.asset(name=FINDINGS, deps=[article_analyses], **options)
+    @dg.asset(
+        name=FINDINGS,
+        deps=[article_analyses],
+        **options,
+        description=described(
+            "本时段达到分数线的分析，并把要推送的消息放进发件箱。正文里夹带对模型的指令的文章不会自动推送。"
+        ),
+    )
     def slot_findings(
         context: dg.AssetExecutionContext, services: dg.ResourceParam[DigestServices]
     ) -> dg.MaterializeResult:
@@ -126,7 +151,15 @@ def assets_for(partitions: dg.MultiPartitionsDefinition) -> list[dg.AssetsDefini
         ended = work.end()
         return dg.MaterializeResult(metadata=_ended(ended))
 
-    @dg.asset(name=REPORT, deps=[slot_findings], **options)
+    @dg.asset(
+        name=REPORT,
+        deps=[slot_findings],
+        **options,
+        description=described(
+            "当天的日报，由最后一个时段生成并放进发件箱，前面失败也照样生成。模型不答时由程序汇总。此前的"
+            "时段显示当天到目前为止的情况。"
+        ),
+    )
     def daily_report(
         context: dg.AssetExecutionContext, services: dg.ResourceParam[DigestServices]
     ) -> dg.MaterializeResult:

@@ -7,6 +7,7 @@ from typing import Any
 import dagster as dg
 from sqlalchemy import Connection
 
+from douban_pipeline.core.ui.language import described
 from douban_pipeline.dagster_kit.guard_checks import BreachTable, Found, Guard, guard_checks
 from douban_pipeline.digest import guards
 from douban_pipeline.digest.guards import DigestBreach
@@ -27,17 +28,45 @@ def _warns(find: Find, services: Any, connection: Connection) -> Found[DigestBre
 
 
 _ARTICLE_GUARDS = [
-    Guard("accounts_synced", "WeRSS synced every followed account lately.", partial(_warns, guards.stale_accounts)),
-    Guard("articles_arrive", "Not two empty slots in a row with WeRSS well.", partial(_warns, guards.empty_slots)),
+    Guard(
+        "accounts_synced",
+        described("WeRSS 近期同步过每个关注的公众号。", "WeRSS synced every followed account lately."),
+        partial(_warns, guards.stale_accounts),
+    ),
+    Guard(
+        "articles_arrive",
+        described("WeRSS 正常时，没有连续两个时段一篇文章也没有。", "Not two empty slots in a row with WeRSS well."),
+        partial(_warns, guards.empty_slots),
+    ),
 ]
 _ANALYSIS_GUARDS = [
-    Guard("model_not_throttled", "No 429s in two slots in a row.", partial(_warns, guards.throttled_slots)),
-    Guard("no_instructions", "No article of today speaks to the model.", partial(_warns, guards.suspicious_articles)),
+    Guard(
+        "model_not_throttled",
+        described("模型没有在连续两个时段返回 429。", "No 429s in two slots in a row."),
+        partial(_warns, guards.throttled_slots),
+    ),
+    Guard(
+        "no_instructions",
+        described("今天没有文章夹带对模型的指令。", "No article of today speaks to the model."),
+        partial(_warns, guards.suspicious_articles),
+    ),
 ]
 _REPORT_GUARDS = [
-    Guard("slots_done", "Every slot of today that is due ended well.", partial(_warns, guards.undone_slots)),
-    Guard("report_delivered", "The report of each day reached a channel.", guards.undelivered_reports),
-    Guard("pushes_settled", "No message is given up, or of unknown fate.", partial(_warns, guards.unsettled_pushes)),
+    Guard(
+        "slots_done",
+        described("今天到点的时段都正常结束。", "Every slot of today that is due ended well."),
+        partial(_warns, guards.undone_slots),
+    ),
+    Guard(
+        "report_delivered",
+        described("每天的日报都至少送达一个渠道。", "The report of each day reached a channel."),
+        guards.undelivered_reports,
+    ),
+    Guard(
+        "pushes_settled",
+        described("没有消息被放弃，也没有结果不明的。", "No message is given up, or of unknown fate."),
+        partial(_warns, guards.unsettled_pushes),
+    ),
 ]
 
 

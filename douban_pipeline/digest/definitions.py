@@ -5,6 +5,7 @@ from typing import Any
 
 import dagster as dg
 
+from douban_pipeline.dagster_kit.labels import labelled
 from douban_pipeline.digest.assets import assets_for
 from douban_pipeline.digest.checks import checks_for
 from douban_pipeline.digest.jobs import jobs
@@ -32,7 +33,7 @@ def build_defs(
     settings = settings or load_settings()
     assets = assets_for(partitions_for(settings.schedule_slots, settings.site_timezone))
     return dg.Definitions(
-        assets=assets,
+        assets=labelled(assets, owner=settings.owner),
         asset_checks=checks_for(assets),
         jobs=[*jobs, *push_jobs],
         sensors=[*sensors_for(settings), *push_sensors],

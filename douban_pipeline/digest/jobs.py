@@ -8,6 +8,7 @@ from pydantic import Field
 
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.errors import ProblemsError
+from douban_pipeline.core.ui.language import described
 from douban_pipeline.core.ui.presentation import table
 from douban_pipeline.dagster_kit.launchpad import person_job
 from douban_pipeline.dagster_kit.run_history import assets_of_location, delete_remains, delete_runs
@@ -27,14 +28,20 @@ slot_job = dg.define_asset_job(
     "run_digest_slot",
     selection=dg.AssetSelection.assets(ARTICLES, ANALYSES, FINDINGS, REPORT),
     tags=SLOT_TAGS,
-    description="One slot of one day, from its articles to its message. Launched by the schedule `digest_slots`.",
+    description=described(
+        "一天里的一个时段，从收文章到发消息。由 `digest_slots` 定时启动。",
+        "One slot of one day, from its articles to its message. Launched by the schedule `digest_slots`.",
+    ),
 )
 
 check_job = dg.define_asset_job(
     "check_digest",
     selection=dg.AssetSelection.all_asset_checks(),
     tags=tags_of("digest_check"),
-    description="Looks whether the day's slots ended well and its report was delivered.",
+    description=described(
+        "检查当天各时段是否正常结束、日报是否送达。",
+        "Looks whether the day's slots ended well and its report was delivered.",
+    ),
 )
 
 
@@ -60,7 +67,7 @@ def watch_reports(
     context.add_output_metadata({"watched": len(found), "made": dg.MetadataValue.md(table(rows))})
 
 
-@dg.job(tags=tags_of("digest_watch"))
+@dg.job(tags=tags_of("digest_watch"), description=described("该出日报的时段没有出时，补出日报并放进发件箱。"))
 def watch_digest() -> None:
     """Make the day's report and put it into the outbox, where the slot that should have done so did not."""
     watch_reports()
@@ -190,7 +197,7 @@ def prune(context: dg.OpExecutionContext, services: dg.ResourceParam[DigestServi
     context.add_output_metadata({"answers": answers, "runs": runs})
 
 
-@dg.job(tags=tags_of("digest_prune"))
+@dg.job(tags=tags_of("digest_prune"), description=described("清理 30 天前的原始内容和 90 天前结束的运行记录。"))
 def prune_digest() -> None:
     """Clear away raw answers past 30 days, and finished runs of the location past 90."""
     prune()

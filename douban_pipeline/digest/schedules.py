@@ -7,6 +7,7 @@ from typing import Any
 
 import dagster as dg
 
+from douban_pipeline.core.ui.language import described
 from douban_pipeline.digest.guards import REPORT_LATE
 from douban_pipeline.digest.jobs import SLOT_TAGS, check_job, prune_digest, slot_job, watch_digest
 from douban_pipeline.digest.partitions import partition_of
@@ -29,7 +30,7 @@ def schedules_for(settings: DigestSettings) -> list[dg.ScheduleDefinition]:
         cron_schedule=[_cron(slot) for slot in settings.schedule_slots],
         execution_timezone=settings.site_timezone,
         default_status=dg.DefaultScheduleStatus.RUNNING,
-        description="Launches each slot at its hour.",
+        description=described("到点启动当天的各个时段。", "Launches each slot at its hour."),
     )
     def digest_slots(context: dg.ScheduleEvaluationContext) -> Iterator[dg.RunRequest]:
         moment = context.scheduled_execution_time.astimezone(settings.zone)
@@ -43,19 +44,27 @@ def schedules_for(settings: DigestSettings) -> list[dg.ScheduleDefinition]:
             name="digest_watchdog",
             job=watch_digest,
             cron_schedule=_cron(report, int(GRACE.total_seconds() / 60)),
-            description="Makes the day's report and puts it into the outbox, where its slot did not.",
+            description=described(
+                "该出日报的时段没有出时，补出日报并放进发件箱。",
+                "Makes the day's report and puts it into the outbox, where its slot did not.",
+            ),
         ),
         by_clock(
             name="digest_look",
             job=check_job,
             cron_schedule=_cron(report, int(REPORT_LATE.total_seconds() / 60) + 1),
-            description="Looks whether the day's slots ended well and its report was delivered.",
+            description=described(
+                "检查当天各时段是否正常结束、日报是否送达。",
+                "Looks whether the day's slots ended well and its report was delivered.",
+            ),
         ),
         by_clock(
             name="nightly_digest_prune",
             job=prune_digest,
             cron_schedule="40 4 * * *",
-            description="Clears away raw answers and runs past their days.",
+            description=described(
+                "每晚清理到期的原始内容和运行记录。", "Clears away raw answers and runs past their days."
+            ),
         ),
     ]
 

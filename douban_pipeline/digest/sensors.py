@@ -2,6 +2,7 @@
 
 import dagster as dg
 
+from douban_pipeline.core.ui.language import described
 from douban_pipeline.digest.jobs import slot_job, watch_digest
 from douban_pipeline.digest.settings import DigestSettings
 from douban_pipeline.digest.slots import SlotKey
@@ -18,7 +19,10 @@ def sensors_for(settings: DigestSettings) -> list[dg.SensorDefinition]:
         request_job=watch_digest,
         minimum_interval_seconds=30,
         default_status=dg.DefaultSensorStatus.RUNNING,
-        description="Launches `watch_digest` when the run of the report's slot failed.",
+        description=described(
+            "出日报的时段运行失败时，启动 `watch_digest` 补出日报。",
+            "Launches `watch_digest` when the run of the report's slot failed.",
+        ),
     )
     def digest_failure_sensor(context: dg.RunFailureSensorContext) -> dg.RunRequest | dg.SkipReason:
         partition = context.dagster_run.tags.get("dagster/partition", "")

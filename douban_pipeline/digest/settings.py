@@ -16,8 +16,10 @@ from douban_pipeline.core.database import refuse_unusable_url
 from douban_pipeline.core.messages.channels import KINDS, read_channels
 from douban_pipeline.core.settings_base import (
     BASE_PREFIX,
+    OWNERS,
     SystemSettings,
     http_address,
+    owner_name,
     split_list,
     split_pairs,
     time_zone,
@@ -33,13 +35,14 @@ class DigestSettings(SystemSettings):
     model_config = SettingsConfigDict(env_prefix=PREFIX)
     allowed: ClassVar[Mapping[str, str]] = {
         "site_timezone": "a time zone such as Asia/Shanghai",
+        "owner": OWNERS,
         "database_url": "mysql+pymysql://…, postgresql+psycopg2://… or sqlite:///FILE",
         "schedule_slots": "times of the day such as 07:00, ascending; the last one is the report's",
         "werss_url": "an http:// or https:// address",
         "deepseek_url": "the http:// or https:// address of chat completions",
         "deepseek_thinking": "enabled, disabled or unsent",
         "public_url": "an http:// or https:// address",
-        "push_channels": "[NAME=]KIND+ADDRESS[#SECRET], several parted by blanks, "
+        "push_channels": "[NAME=]KIND+ADDRESS[#SECRET], several separated by blanks, "
         f"with a kind of {', '.join(KINDS)}; see the manual",
         "quiet_hours": "two times with a dash between them, such as 23:00-07:00",
     }
@@ -49,6 +52,9 @@ class DigestSettings(SystemSettings):
     )
     site_timezone: str = Field(
         "Asia/Shanghai", validation_alias=f"{BASE_PREFIX}SITE_TIMEZONE", description="Time zone of slots and days."
+    )
+    owner: str = Field(
+        "team:site", validation_alias=f"{BASE_PREFIX}OWNER", description="Owner of the assets in Dagster."
     )
     library_url: SecretStr = Field(
         SecretStr(""), validation_alias=f"{BASE_PREFIX}DATABASE_URL", description="SQLAlchemy URL of the CMS database."
@@ -127,7 +133,7 @@ class DigestSettings(SystemSettings):
         description="What the service calls a model today; a model without an entry is sent by its name.",
     )
     deepseek_thinking: Literal["enabled", "disabled", "unsent"] = Field(
-        "enabled", description="Whether the model is told to think; unsent says nothing, for other services."
+        "enabled", description="Whether the model is asked to think; unsent leaves it out, for other services."
     )
     deepseek_temperature: float = Field(0.2, ge=0, le=2, description="Temperature; ignored by models that think.")
     deepseek_max_tokens: int = Field(
@@ -144,7 +150,7 @@ class DigestSettings(SystemSettings):
     deepseek_tokens_per_day: int = Field(0, ge=0, description="Tokens of the model a day; 0 means no limit.")
     public_url: str = Field("", description="Address under which people reach the pages, for links in messages.")
     push_channels: SecretStr = Field(
-        SecretStr(""), description="Channels that messages go to, each [NAME=]KIND+ADDRESS[#SECRET], parted by blanks."
+        SecretStr(""), description="Channels of messages, each [NAME=]KIND+ADDRESS[#SECRET], separated by blanks."
     )
     push_timeout_seconds: float = Field(10.0, gt=0, le=60, description="Wall-clock limit of sending one message.")
     quiet_hours: str = Field("", description="Hours in which findings wait, such as 23:00-07:00; never the report.")
@@ -177,6 +183,11 @@ class DigestSettings(SystemSettings):
     def _quiet(cls, value: str) -> str:
         read_quiet_hours(value)
         return value
+
+    @field_validator("owner")
+    @classmethod
+    def _owner(cls, value: str) -> str:
+        return owner_name(value)
 
     @field_validator("site_timezone")
     @classmethod

@@ -5,6 +5,7 @@ from typing import Any
 
 import dagster as dg
 
+from douban_pipeline.dagster_kit.labels import labelled
 from douban_pipeline.douban.chain.deciding import assets as deciding_assets
 from douban_pipeline.douban.chain.due import assets as scheduling_assets
 from douban_pipeline.douban.chain.due import jobs as scheduling_jobs
@@ -84,7 +85,7 @@ def build_defs(
     """
     settings = settings or load_settings()
     return dg.Definitions(
-        assets=default_assets,
+        assets=labelled(default_assets, owner=settings.owner, library_url=settings.database_url.get_secret_value()),
         asset_checks=checks,
         jobs=[*default_jobs, *rescoring_jobs.jobs_for(settings)],
         sensors=sensors,

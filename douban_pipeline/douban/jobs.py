@@ -6,6 +6,7 @@ from datetime import datetime
 import dagster as dg
 from dagster._core.storage.tags import BACKFILL_ID_TAG
 
+from douban_pipeline.core.ui.language import described
 from douban_pipeline.dagster_kit.runs import PAUSE, JobRuns, partition_range_tags, partitions_of_run, paused_partitions
 from douban_pipeline.douban.chain.deciding.assets import DECISIONS_POOL, applied_decisions
 from douban_pipeline.douban.chain.due.assets import due_videos
@@ -31,23 +32,32 @@ chain_job = dg.define_asset_job(
     CHAIN,
     selection=dg.AssetSelection.assets(*CHAIN_ASSETS),
     tags=SYNC_TAGS,
-    description="The main job: due videos are searched, judged, guarded and written, and get an intro where that is "
-    "switched on; for one shard or several. Launched by the sensor `due_videos_sensor`, by backfills, or by hand; "
-    "overlapping runs share out the work.",
+    description=described(
+        "主作业：到期的影片经搜索、判定、检查后写入 CMS，开启时再写简介；覆盖一个或几个分片。由 "
+        "`due_videos_sensor`、回填或人工启动；同时运行也不会重复。",
+        "The main job: due videos are searched, judged, guarded and written, and get an intro where that is "
+        "switched on; for one shard or several. Launched by the sensor `due_videos_sensor`, by backfills, or by hand; "
+        "overlapping runs share out the work.",
+    ),
 )
 
 decisions_job = dg.define_asset_job(
     "apply_decisions",
     selection=dg.AssetSelection.assets(applied_decisions),
     tags=DECISION_TAGS,
-    description="What people decided, applied at once. Launched by the sensor `decisions_sensor`; by hand it does no "
-    "harm.",
+    description=described(
+        "立即执行人工决定。由 `decisions_sensor` 自动启动；手动启动也无妨。",
+        "What people decided, applied at once. Launched by the sensor `decisions_sensor`; by hand it does no harm.",
+    ),
 )
 ordered_intros_job = dg.define_asset_job(
     "write_ordered_intros",
     selection=dg.AssetSelection.assets(ordered_intros),
     tags=DECISION_TAGS,
-    description="The intros that people ordered, written at once. Launched by the sensor `decisions_sensor`.",
+    description=described(
+        "立即写人工点名的简介。由 `decisions_sensor` 自动启动。",
+        "The intros that people ordered, written at once. Launched by the sensor `decisions_sensor`.",
+    ),
 )
 LANE_JOBS = {decisions_job.name: applied_decisions.key, ordered_intros_job.name: ordered_intros.key}
 """The jobs of the lane, with the asset of each."""

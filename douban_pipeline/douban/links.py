@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
 
-from douban_pipeline.core.ui.launchpad_links import Launchpad, op_config, row
+from douban_pipeline.core.ui.launchpad_links import Launchpad, op_config, row, titled
 from douban_pipeline.douban.store.states import DecisionAction
 from douban_pipeline.matching import clean_title
 
@@ -23,11 +23,31 @@ IGNORED_DAYS = 180
 """Proposed where a video is ignored because nothing was found: Douban may well know it by then."""
 
 
-def decide(vod_id: int, action: DecisionAction, *, dry_run: bool, **given: Any) -> Launchpad:
-    """Return `record_decisions` with one decision; ``given`` is what else its row says."""
-    decisions = [row(vod_id=vod_id, action=action.value, **given)]
+_SAID = {
+    "reviewer": "你的名字，必填",
+    "operator": "你的名字",
+    "note": "原因，可不填",
+    "reason": "原因，一句话",
+    "dry_run": "true 只检查，false 才执行",
+    "decisions": "每条决定一行",
+    "action": "决定",
+    "vod_ids": "这些影片",
+    "except_vod_ids": "这些除外",
+    "duplicates_of": "与此条目重复的",
+    "douban_ids": "这些条目的重复组",
+    "keeper": "留下哪一部",
+    "change_ids": "这几条变更",
+    "decision_ids": "这几条决定写入的一切",
+    "batch_id": "一个批次",
+}
+"""What is said behind fields in links, in a few words: a link holds 7,500 characters, and a Chinese one takes nine."""
+
+
+def decide(vod_id: int, action: DecisionAction, *, dry_run: bool, title: str = "", **given: Any) -> Launchpad:
+    """Return `record_decisions` with one decision; ``given`` is what else its row says, ``title`` its comment."""
+    decisions = [titled(row(vod_id=vod_id, action=action.value, **given), title)]
     config = {"reviewer": "", "note": "", "dry_run": dry_run, "decisions": decisions}
-    return Launchpad("record_decisions", op_config("store_decisions", config))
+    return Launchpad("record_decisions", op_config("store_decisions", config, _SAID))
 
 
 def clear_others(douban_id: int, keeper: int) -> Launchpad:
@@ -42,37 +62,41 @@ def ignore_others(others: Sequence[int], keeper: int) -> Launchpad:
 
 def _batch(keeper: int, **given: Any) -> Launchpad:
     config = {"reviewer": "", "note": f"与影片 {keeper} 重复", "dry_run": True, **given}
-    return Launchpad("record_batch_decisions", op_config("select_and_record", config))
+    return Launchpad("record_batch_decisions", op_config("select_and_record", config, _SAID))
 
 
 def batch(action: DecisionAction, vod_ids: Sequence[int], **given: Any) -> Launchpad:
     """Return the batch that decides the same about videos; a dry run first."""
     config = {"reviewer": "", "note": "", "dry_run": True, "action": action.value, **given, "vod_ids": list(vod_ids)}
-    return Launchpad("record_batch_decisions", op_config("select_and_record", config))
+    return Launchpad("record_batch_decisions", op_config("select_and_record", config, _SAID))
 
 
 def match_now(vod_ids: Sequence[int]) -> Launchpad:
     """Return `queue_matches` for videos; a dry run first."""
     config = {"reviewer": "", "dry_run": True, "vod_ids": list(vod_ids)}
-    return Launchpad("queue_matches", op_config("queue", config))
+    return Launchpad("queue_matches", op_config("queue", config, _SAID))
 
 
 def settle_duplicates(douban_ids: Sequence[int]) -> Launchpad:
     """Return `settle_duplicates` for the groups of subjects; a dry run first."""
     config = {"reviewer": "", "note": "", "dry_run": True, "keeper": "best_match", "douban_ids": list(douban_ids)}
-    return Launchpad("settle_duplicates", op_config("settle", config))
+    return Launchpad("settle_duplicates", op_config("settle", config, _SAID))
 
 
 def rewrite_intros(vod_ids: Sequence[int]) -> Launchpad:
     """Return `redo_intros` for videos; a dry run first."""
     config = {"reviewer": "", "note": "", "dry_run": True, "vod_ids": list(vod_ids)}
-    return Launchpad("redo_intros", op_config("rewrite", config))
+    return Launchpad("redo_intros", op_config("rewrite", config, _SAID))
+
+
+UNDONE = "看错了，撤销"
+"""Reason that links fill in where a person's own decision is reverted."""
 
 
 def revert(**chosen: Any) -> Launchpad:
     """Return `revert_changes` for what is ``chosen``; a dry run unless that says otherwise."""
     config = {"operator": "", "reason": "", "dry_run": True, **chosen}
-    return Launchpad("revert_changes", op_config("take_back", config))
+    return Launchpad("revert_changes", op_config("take_back", config, _SAID))
 
 
 def history(vod_id: int) -> Launchpad:

@@ -5,9 +5,10 @@ from functools import partial
 
 import dagster as dg
 
+from douban_pipeline.core.ui.language import described
 from douban_pipeline.douban.chain.due.jobs import SweepConfig, sweep_library
 from douban_pipeline.douban.chain.linking.assets import DueRechecksConfig
-from douban_pipeline.douban.chain.linking.jobs import recheck_due_links
+from douban_pipeline.douban.chain.linking.jobs import index_archive, recheck_due_links
 from douban_pipeline.douban.jobs import chain_job, shard_range_tags
 from douban_pipeline.douban.partitions import SHARDS_PER_RUN
 from douban_pipeline.douban.reports.jobs import health_job, reports_job
@@ -33,7 +34,14 @@ def schedules_for(time_zone: str, active_hours: Collection[int] = ()) -> list[dg
     backfill_hour = BACKFILL_HOUR if hour is None else hour
 
     @dg.schedule(
-        job=chain_job, cron_schedule=f"0 {backfill_hour} * * 0", execution_timezone=time_zone, default_status=running
+        job=chain_job,
+        cron_schedule=f"0 {backfill_hour} * * 0",
+        execution_timezone=time_zone,
+        default_status=running,
+        description=described(
+            "每周日凌晨把 64 个分片都检查一遍，每次八个，处理传感器没有顾到的影片。",
+            "Visits all 64 shards on Sunday morning, eight a run, for what the sensor left.",
+        ),
     )
     def weekly_backfill(context: dg.ScheduleEvaluationContext) -> Iterator[dg.RunRequest]:
         """Visits all 64 shards on Sunday morning, eight a run, for what the sensor left: nothing stays due for ever."""
@@ -42,15 +50,31 @@ def schedules_for(time_zone: str, active_hours: Collection[int] = ()) -> list[dg
             tags = {"pipeline": "backfill", **shard_range_tags(first, first + SHARDS_PER_RUN - 1)}
             yield dg.RunRequest(run_key=f"{day}:{first:02d}", tags=tags)
 
-    @dg.schedule(job=sweep_library, cron_schedule="17 * * * *", execution_timezone=time_zone, default_status=running)
+    @dg.schedule(
+        job=sweep_library,
+        cron_schedule="17 * * * *",
+        execution_timezone=time_zone,
+        default_status=running,
+        description=described(
+            "每小时查全库的二十四分之一，每个 ID 每天都看到一次。",
+            "Sweeps one twenty-fourth of the library an hour, so that every id is looked at once a day.",
+        ),
+    )
     def hourly_sweep(context: dg.ScheduleEvaluationContext) -> dg.RunRequest:
         """Sweeps one twenty-fourth of the library an hour, so that every id is looked at once a day."""
         hour = context.scheduled_execution_time.hour
-        config = dg.RunConfig(ops={"sweep": SweepConfig(part=hour, parts=HOURS)})
+        config = dg.RunConfig(ops={"sweep": SweepConfig(dry_run=False, part=hour, parts=HOURS)})
         return dg.RunRequest(run_config=config)
 
     @dg.schedule(
-        job=recheck_due_links, cron_schedule="37 * * * *", execution_timezone=time_zone, default_status=running
+        job=recheck_due_links,
+        cron_schedule="37 * * * *",
+        execution_timezone=time_zone,
+        default_status=running,
+        description=described(
+            "每小时在一部分分片里找该重新判定的关联。",
+            "Looks at one twenty-fourth of the shards an hour for links that are to be judged again.",
+        ),
     )
     def hourly_rechecks(context: dg.ScheduleEvaluationContext) -> dg.RunRequest:
         """Looks at one twenty-fourth of the shards an hour for links that are to be judged again."""
@@ -62,26 +86,41 @@ def schedules_for(time_zone: str, active_hours: Collection[int] = ()) -> list[dg
         name="nightly_reports_schedule",
         job=reports_job,
         cron_schedule="30 3 * * *",
-        description="Renews the reports for people before they come to work.",
+        description=described(
+            "每天上班前更新给人看的报告。", "Renews the reports for people before they come to work."
+        ),
     )
     nightly_prune = by_clock(
         name="nightly_prune",
         job=prune_history,
         cron_schedule="50 4 * * *",
-        description="Clears away finished runs and closed tasks past their days.",
+        description=described(
+            "每晚清理到期的运行记录和已结束的任务。", "Clears away finished runs and closed tasks past their days."
+        ),
     )
     frequent_health = by_clock(
         name="frequent_health",
         job=health_job,
         cron_schedule="*/5 * * * *",
-        description="Renews the health report every five minutes.",
+        description=described("每五分钟更新健康报告。", "Renews the health report every five minutes."),
     )
     weekly_archive = by_clock(
         name="weekly_archive",
         job=prune_archive,
         cron_schedule="30 5 * * 1",
         run_config=dg.RunConfig(ops={"drop_answers": PruneConfig(dry_run=False)}),
-        description="Drops archived answers past their days that nothing refers to.",
+        description=described(
+            "每周清理到期且没有记录引用的存档答案。", "Drops archived answers past their days that nothing refers to."
+        ),
+    )
+    nightly_index = by_clock(
+        name="nightly_index",
+        job=index_archive,
+        cron_schedule="10 5 * * *",
+        description=described(
+            "每晚为存档里的条目建索引，之后找到它们不必发请求。",
+            "Indexes the subjects that archived answers describe, so that they are found without a request.",
+        ),
     )
     return [
         weekly_backfill,
@@ -91,4 +130,5 @@ def schedules_for(time_zone: str, active_hours: Collection[int] = ()) -> list[dg
         nightly_prune,
         frequent_health,
         weekly_archive,
+        nightly_index,
     ]

@@ -15,6 +15,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from douban_pipeline.core.database import DatabaseError
 from douban_pipeline.core.gate import GateStatus
 from douban_pipeline.core.messages.types import Message
+from douban_pipeline.core.ui.language import described
 from douban_pipeline.core.ui.presentation import local_time
 from douban_pipeline.dagster_kit.launchpad import PERSON_TAGS
 from douban_pipeline.dagster_kit.runs import PAUSE, JobRuns, failing_guard, partitions_of_run, pause_after_failures
@@ -63,6 +64,12 @@ _MOST_CAUSES = 10
     job=chain_job,
     minimum_interval_seconds=INTERVAL_SECONDS,
     default_status=dg.DefaultSensorStatus.RUNNING,
+    description=described(
+        "有足够的影片到期、或有影片等了够久时启动主作业 `douban_chain`。数据源断开、检查不通过、或在 "
+        "`DOUBAN_PIPELINE_ACTIVE_HOURS` 之外时不启动；每次不启动都写明原因。",
+        "Launches `douban_chain` for shards with enough due videos, or with one that has waited long "
+        "enough; a tick that launches nothing says why.",
+    ),
 )
 def due_videos_sensor(
     context: dg.SensorEvaluationContext, services: dg.ResourceParam[Services]
@@ -133,6 +140,11 @@ def due_videos_sensor(
     jobs=[decisions_job, ordered_intros_job],
     minimum_interval_seconds=DECISIONS_INTERVAL_SECONDS,
     default_status=dg.DefaultSensorStatus.RUNNING,
+    description=described(
+        "有人工决定等着时，几秒内启动 `apply_decisions`；有人工点名的简介时启动 `write_ordered_intros`。",
+        "Launches `apply_decisions` within seconds of a person's decision, and `write_ordered_intros`"
+        " for intros that people ordered.",
+    ),
 )
 def decisions_sensor(
     context: dg.SensorEvaluationContext, services: dg.ResourceParam[Services]
@@ -191,6 +203,11 @@ def _quiet_reason(settings: Settings, now: datetime, waits_until: datetime) -> s
     job=take_in_changes,
     minimum_interval_seconds=INTAKE_INTERVAL_SECONDS,
     default_status=dg.DefaultSensorStatus.RUNNING,
+    description=described(
+        "CMS 有新增或改动的影片时启动 `take_in_changes`；来源系统发现库里片名有更新时也启动。",
+        "Launches `take_in_changes` when the CMS has new or changed rows, or a followed resource "
+        "site has news of a title of the library.",
+    ),
 )
 def intake_sensor(
     context: dg.SensorEvaluationContext, services: dg.ResourceParam[Services]
@@ -219,7 +236,14 @@ def intake_sensor(
     return dg.RunRequest(run_key=f"intake:{window}")
 
 
-@dg.sensor(minimum_interval_seconds=RENEWED_SECONDS, default_status=dg.DefaultSensorStatus.RUNNING)
+@dg.sensor(
+    minimum_interval_seconds=RENEWED_SECONDS,
+    default_status=dg.DefaultSensorStatus.RUNNING,
+    description=described(
+        "每两分钟重写首页 `index.html`，不启动任何运行。",
+        "Writes the front page `index.html` every two minutes. It launches nothing.",
+    ),
+)
 def overview_sensor(services: dg.ResourceParam[Services]) -> dg.SkipReason:
     """Writes the overview page (`index.html` among the reports) every two minutes. It launches nothing."""
     refusal = _setup_refusal(services)
@@ -256,7 +280,13 @@ def _closed(gate: GateStatus, services: Services) -> str:
     return f"the gate of {gate.source} is closed until {until:%H:%M:%S}: {gate.reason}"
 
 
-@dg.run_failure_sensor(default_status=dg.DefaultSensorStatus.RUNNING)
+@dg.run_failure_sensor(
+    default_status=dg.DefaultSensorStatus.RUNNING,
+    description=described(
+        "运行失败时提醒人：同一原因只提醒一次，写明作业、步骤、可能的原因。被检查拦下的按该检查提醒，直到它再次通过。",
+        "Alerts people of why a run failed: once a cause, not once a run.",
+    ),
+)
 def alert_on_run_failure(context: dg.RunFailureSensorContext, services: dg.ResourceParam[Services]) -> None:
     """Alerts people of why a run failed: once a cause, not once a run.
 

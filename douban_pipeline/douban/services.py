@@ -22,6 +22,13 @@ from douban_pipeline.core.llm import headers as llm_headers
 from douban_pipeline.core.owner import owner_name
 from douban_pipeline.core.platform import Platform, SourceLimits, configure_gate
 from douban_pipeline.core.ui.report_files import ReportFolder
+from douban_pipeline.douban.evidence.tmdb_titles import TmdbTitles
+from douban_pipeline.douban.known_subjects.known_search import (
+    KnownSubjects,
+    archived_index,
+    loaded_index,
+    open_known_subjects,
+)
 from douban_pipeline.douban.links import LOCATION
 from douban_pipeline.douban.settings import LLM_SECONDS, Settings, variable
 from douban_pipeline.douban.sources.answer_bodies import RULES
@@ -129,6 +136,22 @@ class Services(Platform):
         known = KnownTitles(self.engine, self.tables, self.archive)
         urls, age = self.settings.search_urls, self.settings.miss_cache_age
         return search_from(urls, self.source_fetcher, miss_max_age=age, known=known.choose)
+
+    @cached_property
+    def known_subjects(self) -> KnownSubjects | None:
+        """Subjects that are found without a request; None where there is no index, or the settings want none."""
+        home = self.settings.home
+        return open_known_subjects(loaded_index(home), archived_index(home)) if self.settings.known_subjects else None
+
+    @cached_property
+    def tmdb_titles(self) -> TmdbTitles | None:
+        """What TMDB says of the library's videos; None where the settings do not want it."""
+        if not self.settings.evidence_from_tmdb:
+            return None
+        url = self.settings.tmdb_database_url.get_secret_value()
+        titles = TmdbTitles(url, setting=variable("tmdb_database_url"))
+        self._opened.callback(titles.close)
+        return titles
 
     @cached_property
     def llm(self) -> LanguageModel:

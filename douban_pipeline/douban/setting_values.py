@@ -6,7 +6,7 @@ import dataclasses
 import math
 from typing import Any, Literal
 
-from douban_pipeline.core.settings_base import SYSTEMS, http_address, refuse_unknown, split_list, split_pairs
+from douban_pipeline.core.settings_base import OWNERS, SYSTEMS, http_address, refuse_unknown, split_list, split_pairs
 from douban_pipeline.matching.profiles import PROFILES
 from douban_pipeline.matching.scoring import Weights
 
@@ -75,6 +75,8 @@ ALLOWED = {
     "database_url": "an SQLAlchemy URL: mysql+pymysql://user:password@host:3306/database?charset=utf8mb4, or sqlite:///file",
     "table_prefix": "letters, digits and underscores, at most 20; the CMS's is usually mac_",
     "systems": f"names separated by commas, of douban, {', '.join(SYSTEMS)}",
+    "language": "zh or en",
+    "owner": OWNERS,
     "site_timezone": "an IANA time zone such as Asia/Shanghai",
     "search_provider": f"{', '.join(SEARCH_PROVIDERS)} or {CHAIN}",
     "search_chain": "providers in the order asked, separated by commas, each perhaps with its address, e.g. "

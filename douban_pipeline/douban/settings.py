@@ -99,6 +99,23 @@ class Settings(SourceSettings):
     history_days: int = Field(30, ge=1, le=3650, description="Days that finished runs and tasks are kept.")
 
     ui_url: str = Field("http://127.0.0.1:3000", description="Address of Dagster's UI, for links in review sheets.")
+    review_url: str = Field(
+        "", description="Address of the served review sheet, such as https://douban.example.org/review/, if it is."
+    )
+    graphql_url: str = Field(
+        "http://127.0.0.1:3000/graphql",
+        description="Address of Dagster's GraphQL, through which the served review sheet launches jobs.",
+    )
+    site_url: str = Field("", description="Address of the video site, for links and local posters in review sheets.")
+    site_page: str = Field(
+        "/index.php/vod/detail/id/{id}.html", description="Path of a video's page on the site; {id} is its vod_id."
+    )
+    site_player: str = Field(
+        "/index.php/vod/play/id/{id}/sid/1/nid/1.html", description="Path of a video's player on the site; as above."
+    )
+    direct_posters: bool = Field(
+        False, description="Let reviewers' browsers load posters from where they are, not through the service."
+    )
     reports_url: str = Field("", description="Address under which the folder reports in HOME is served, if it is.")
     bulk_unlockers: Annotated[tuple[str, ...], NoDecode] = Field(
         (), description="Reviewers who may unlock many ids or synopses at once; empty means nobody."
@@ -159,7 +176,14 @@ class Settings(SourceSettings):
         refuse_unknown("column", value, DEFAULT_FIELD_POLICIES)
         return value
 
-    @field_validator("ui_url", "reports_url")
+    @field_validator("site_page", "site_player")
+    @classmethod
+    def _path_of_a_video(cls, value: str) -> str:
+        if value and not (value.startswith("/") and "{id}" in value):
+            raise ValueError("no path with {id}")
+        return value
+
+    @field_validator("ui_url", "review_url", "graphql_url", "site_url", "reports_url")
     @classmethod
     def _http(cls, value: str) -> str:
         return http_address(value) if value else value

@@ -13,7 +13,14 @@ from pydantic_settings import NoDecode, SettingsConfigDict
 from sqlalchemy import make_url
 
 from douban_pipeline.core.database import refuse_unusable_url
-from douban_pipeline.core.settings_base import SystemSettings, http_address, is_loopback, split_list, time_zone
+from douban_pipeline.core.settings_base import (
+    SystemSettings,
+    http_address,
+    is_loopback,
+    owner_name,
+    split_list,
+    time_zone,
+)
 from douban_pipeline.douban.pacing import BackOff, requests_at_once, videos_at_once
 from douban_pipeline.douban.setting_values import (
     ALLOWED,
@@ -41,6 +48,8 @@ class SourceSettings(SystemSettings):
     allowed = ALLOWED
 
     home: Path = Field(Path(".douban_pipeline"), description="Folder for the demo library and other local files.")
+    language: Literal["zh", "en"] = Field("zh", description="Language of Dagster's pages and the command line: zh, en.")
+    owner: str = Field("team:site", description="Owner of the assets in Dagster: an e-mail address, or team:NAME.")
     systems: Annotated[tuple[str, ...], NoDecode] = Field(
         ("douban",), description="Systems installed here, which setup, check, upgrade, grants and backup serve."
     )
@@ -54,6 +63,12 @@ class SourceSettings(SystemSettings):
     )
     newcomers: bool = Field(
         True, description="Look at once at videos of titles that the feeds' resource sites added or changed."
+    )
+    evidence_from_tmdb: bool = Field(
+        False, description="Have what TMDB says of linked videos help to match them; needs TMDB_DATABASE_URL."
+    )
+    tmdb_database_url: SecretStr = Field(
+        SecretStr(""), description="URL of the PostgreSQL for the schema tmdb; empty means one in HOME, for trying."
     )
     table_prefix: str = Field("mac_", pattern=r"^[A-Za-z0-9_]{0,20}$", description="Prefix of the CMS's tables.")
 
@@ -99,9 +114,12 @@ class SourceSettings(SystemSettings):
         default_factory=lambda: {"bocha": 1000},
         description="Calls a day that sources are allowed, in the site's time zone.",
     )
-    search_cache_days: int = Field(14, ge=7, le=30, description="Age at which a search answer is asked anew.")
-    subject_cache_hours: int = Field(24, ge=0, le=720, description="Age at which a subject's answer is asked anew.")
-    miss_cache_hours: int = Field(24, ge=1, le=168, description='Age at which "nothing found" is asked anew.')
+    known_subjects: bool = Field(
+        True, description="Look among the subjects of `index load` and of the archive before a search is made."
+    )
+    search_cache_days: int = Field(14, ge=7, le=30, description="Age at which a search answer is asked again.")
+    subject_cache_hours: int = Field(24, ge=0, le=720, description="Age at which a subject's answer is asked again.")
+    miss_cache_hours: int = Field(24, ge=1, le=168, description='Age at which "nothing found" is asked again.')
     archive_days: int = Field(180, ge=30, le=3650, description="Days that answers are kept on which nothing rests.")
 
     ai_intros: bool = Field(False, description="Rewrite synopses with a language model.")
@@ -125,6 +143,9 @@ class SourceSettings(SystemSettings):
         ge=1,
         le=2000,
         description="Fewest Chinese characters of Douban's synopsis for an intro to be written from it.",
+    )
+    intro_second_reading: bool = Field(
+        True, description="Have the language model say what each sentence of an intro rests on, and check its quotes."
     )
     intro_min_han: int = Field(120, ge=20, le=2000, description="Fewest Chinese characters of an intro.")
     intro_max_han: int = Field(300, ge=40, le=4000, description="Most Chinese characters of an intro.")
@@ -176,6 +197,11 @@ class SourceSettings(SystemSettings):
         refuse_unusable_url(value.get_secret_value(), setting="it", backends=LIBRARY_BACKENDS)
         return value
 
+    @field_validator("owner")
+    @classmethod
+    def _owner(cls, value: str) -> str:
+        return owner_name(value)
+
     @field_validator("site_timezone")
     @classmethod
     def _zone(cls, value: str) -> str:
@@ -201,6 +227,11 @@ class SourceSettings(SystemSettings):
             raise self.mistake(
                 "intro_min_han", self.intro_min_han, f"at most {PREFIX}INTRO_MAX_HAN, which is {self.intro_max_han}"
             )
+        if self.evidence_from_tmdb:
+            url, setting = self.tmdb_database_url.get_secret_value(), self.variable("tmdb_database_url")
+            if not url:
+                raise ValueError(f"{setting} is not set, but {self.variable('evidence_from_tmdb')} = true needs it")
+            refuse_unusable_url(url, setting=setting, backends=("postgresql",))
         for name, needed_by, needed in (
             ("bocha_api_key", "the search provider bocha", "bocha" in self.search_urls),
             ("openrouter_api_key", f"{PREFIX}AI_INTROS = true", self.ai_intros),
@@ -257,17 +288,17 @@ class SourceSettings(SystemSettings):
 
     @property
     def miss_cache_age(self) -> timedelta:
-        """Age at which "nothing found" is asked anew."""
+        """Age at which "nothing found" is asked again."""
         return timedelta(hours=self.miss_cache_hours)
 
     @property
     def search_cache_age(self) -> timedelta:
-        """Age at which a search answer is asked anew."""
+        """Age at which a search answer is asked again."""
         return timedelta(days=self.search_cache_days)
 
     @property
     def subject_cache_age(self) -> timedelta:
-        """Age at which a subject's answer is asked anew."""
+        """Age at which a subject's answer is asked again."""
         return timedelta(hours=self.subject_cache_hours)
 
     @cached_property

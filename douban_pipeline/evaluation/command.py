@@ -30,6 +30,7 @@ from douban_pipeline.evaluation.comparison import (
     read_predictions,
 )
 from douban_pipeline.evaluation.formats import CorpusSubject, GoldRow, read_corpus, read_gold
+from douban_pipeline.evaluation.local import SearchKind
 from douban_pipeline.evaluation.metrics import Measures, Proportion, is_headline
 from douban_pipeline.evaluation.report import EvaluationReport, Run, between, make_report
 from douban_pipeline.evaluation.runner import Result, evaluate
@@ -49,10 +50,12 @@ class EvaluationLimits:
     Attributes:
         most_wrong: Most wrong links, over all rows.
         least_coverage: Least share of the headline sources' rows that is linked.
+        most_wrong_hidden: Most links of rows whose true subject is taken out of the index.
     """
 
     most_wrong: int | None = None
     least_coverage: float | None = None
+    most_wrong_hidden: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +70,7 @@ class EvaluationRequest:
         against: Earlier reports, or predictions, to compare with.
         limit: Rows to take of each gold file; None takes all.
         hide_truth: Whether headline rows are judged once more with their true subject taken out of the index.
+        search: What candidates are searched for with.
         limits: What has to be kept.
     """
 
@@ -77,7 +81,20 @@ class EvaluationRequest:
     against: Path | None = None
     limit: int | None = None
     hide_truth: bool = True
+    search: SearchKind = SearchKind.SUGGESTIONS
     limits: EvaluationLimits = field(default_factory=EvaluationLimits)
+
+
+def search_kind(name: str) -> SearchKind:
+    """Return the kind of search of that name.
+
+    Raises:
+        EvaluationError: There is none.
+    """
+    try:
+        return SearchKind(name)
+    except ValueError:
+        raise EvaluationError(f"there is no search {name!r}: give {', '.join(SearchKind)}") from None
 
 
 def profile_names(given: Sequence[str], default: str) -> tuple[str, ...]:
@@ -103,16 +120,16 @@ def evaluate_by_settings(
     against: Path | None,
     limit: int | None,
     hide_truth: bool,
-    most_wrong: int | None,
-    least_coverage: float | None,
+    search: SearchKind,
+    limits: EvaluationLimits,
 ) -> bool:
     """Evaluate with the weights and thresholds of the settings, and where these say; see `run`.
 
     Args:
-        corpus, gold, out, against, limit, hide_truth: See `EvaluationRequest`; ``out`` defaults to a folder in HOME.
+        corpus, gold, against, limit, hide_truth, search, limits: See `EvaluationRequest`.
+        out: Folder of the reports; by default one in HOME.
         console: Where to print.
         profiles: As the command line got them, see `profile_names`.
-        most_wrong, least_coverage: See `EvaluationLimits`.
     """
     settings = load_settings()
     names = profile_names(profiles, settings.match_profile)
@@ -124,7 +141,8 @@ def evaluate_by_settings(
         against=against,
         limit=limit,
         hide_truth=hide_truth,
-        limits=EvaluationLimits(most_wrong, least_coverage),
+        search=search,
+        limits=limits,
     )
     return run(request, console, SystemClock())
 
@@ -151,14 +169,15 @@ def run(request: EvaluationRequest, console: Console, clock: Clock) -> bool:
         files=Counter(row.file for row in rows),
         truths_not_in_corpus=sum(row.expected is not None and row.expected not in corpus for row in rows),
         made_at=clock.now(),
+        search=request.search,
     )
     reports = []
     for profile in request.profiles:
-        results = _judge(corpus, rows, profile, console)
+        results = _judge(corpus, rows, profile, console, search=request.search)
         comparison = None
         if profile.name in earlier:
             comparison = compare_with(earlier[profile.name], results, str(request.against))
-        hidden = _judge_hidden(corpus, rows, profile, console) if request.hide_truth else []
+        hidden = _judge_hidden(corpus, rows, profile, console, request.search) if request.hide_truth else []
         reports.append(make_report(run_of, profile, results, comparison, hidden))
     _write(request.out, _files(reports))
     _print_tables(reports, console)
@@ -185,9 +204,14 @@ def _read_rows(request: EvaluationRequest) -> list[GoldRow]:
 
 
 def _judge_hidden(
-    corpus: Mapping[int, CorpusSubject], rows: Sequence[GoldRow], profile: Profile, console: Console
+    corpus: Mapping[int, CorpusSubject],
+    rows: Sequence[GoldRow],
+    profile: Profile,
+    console: Console,
+    search: SearchKind,
 ) -> list[Result]:
-    return _judge(corpus, [row for row in rows if is_headline(row)], profile, console, hide_truth=True)
+    headline = [row for row in rows if is_headline(row)]
+    return _judge(corpus, headline, profile, console, search=search, hide_truth=True)
 
 
 def _judge(
@@ -196,6 +220,7 @@ def _judge(
     profile: Profile,
     console: Console,
     *,
+    search: SearchKind,
     hide_truth: bool = False,
 ) -> list[Result]:
     progress = Progress(
@@ -209,7 +234,14 @@ def _judge(
     )
     with progress:
         task = progress.add_task(f"{profile.name}{', truth taken out' if hide_truth else ''}", total=len(rows))
-        return evaluate(corpus, rows, profile, hide_truth=hide_truth, on_progress=lambda: progress.advance(task))
+        return evaluate(
+            corpus,
+            rows,
+            profile,
+            hide_truth=hide_truth,
+            search_kind=search,
+            on_progress=lambda: progress.advance(task),
+        )
 
 
 def _files(reports: Sequence[EvaluationReport]) -> dict[str, str]:
@@ -301,6 +333,11 @@ def _broken(report: EvaluationReport, limits: EvaluationLimits) -> list[str]:
     lines = []
     if limits.most_wrong is not None and len(report.wrong) > limits.most_wrong:
         lines.append(f"{len(report.wrong)} wrong links, and at most {limits.most_wrong} are allowed")
+    if limits.most_wrong_hidden is not None and len(report.wrong_hidden) > limits.most_wrong_hidden:
+        lines.append(
+            f"{len(report.wrong_hidden)} links of rows whose true subject was taken out, and at most "
+            f"{limits.most_wrong_hidden} are allowed"
+        )
     if limits.least_coverage is not None:
         coverage = report.headline.linked.share if report.headline else None
         if coverage is None:

@@ -1,17 +1,23 @@
-"""The files an evaluation reads: a corpus of subjects, and labelled rows. JSON lines, one object a line."""
+"""The files an evaluation reads: a corpus of subjects, and labelled rows. JSON lines, one object a line.
+
+A name that ends in ``.xz`` or ``.gz`` is that of a compressed file.
+"""
 
 from __future__ import annotations
 
+import gzip
 import json
+import lzma
 import re
-from collections.abc import Iterator, Mapping
+import zlib
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from douban_pipeline.douban.match_inputs import facts_of_values
 from douban_pipeline.douban.sources.douban_php import SubjectRecord
 from douban_pipeline.matching import Kind, Video
+from douban_pipeline.matching.site_videos import facts_of_values
 
 HEADLINE_SOURCES = ("bangumi", "tencent_video", "tmdb-zh", "cbo", "crosscrawl", "rank4douban", "imdb")
 """Sources of real records with labels of their own; the others test the cleaning of titles only."""
@@ -128,14 +134,20 @@ def _gold(path: Path, line: int, raw: Mapping[str, Any]) -> GoldRow:
     )
 
 
+_UNPACK: Mapping[str, Callable[[bytes], bytes]] = {".xz": lzma.decompress, ".gz": gzip.decompress}
+
+
 def filled_lines(path: Path) -> Iterator[tuple[int, str]]:
     """Yield the lines of a text file that are not blank, with their numbers from 1.
 
     Raises:
         FormatError: The file cannot be read, or is not UTF-8.
     """
+    unpack = _UNPACK.get(path.suffix, bytes)
     try:
-        text = path.read_text(encoding="utf-8")
+        text = unpack(path.read_bytes()).decode("utf-8")
+    except (lzma.LZMAError, EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise FormatError(f"{path} is no whole {path.suffix} file: {error}") from None
     except OSError as error:
         raise FormatError(f"{path} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:

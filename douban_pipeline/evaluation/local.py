@@ -1,35 +1,58 @@
-"""A corpus of subjects in place of the network: a search that knows titles, and a Douban that answers by id."""
+"""A corpus of subjects in place of the network: a search that knows titles, and a Douban that answers by id.
+
+Both send what the sources would send, and the parsers of production read it.
+"""
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
-from douban_pipeline.douban.sources.douban_php import SubjectAnswer
+from douban_pipeline.douban.sources.douban_php import SubjectAnswer, SubjectRecord, parse_subject
 from douban_pipeline.douban.sources.errors import SubjectMissing
-from douban_pipeline.douban.sources.search import Hit, SearchAnswer, VideoQuery
+from douban_pipeline.douban.sources.search import SearchAnswer, VideoQuery
+from douban_pipeline.douban.sources.search_providers import parse_searxng, parse_suggestions
+from douban_pipeline.evaluation.answers import searxng_body, subject_body, suggestions_body
 from douban_pipeline.evaluation.formats import CorpusSubject
 from douban_pipeline.evaluation.title_index import TitleIndex
+
+
+class SearchKind(enum.StrEnum):
+    """What is searched with.
+
+    Attributes:
+        SUGGESTIONS: An index of titles that says titles, years and episodes of up to twenty subjects.
+        SIX: The same, of six.
+        WEB: A web search that says nothing but titles, of up to twenty pages.
+    """
+
+    SUGGESTIONS = "suggestions"
+    SIX = "six"
+    WEB = "web"
+
 
 PAGE = 20
 """Hits of one answer."""
 
+_PAGES = {SearchKind.SIX: 6}
 _NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class LocalSearch:
-    """Finds subjects by title, and returns for each what Douban's suggestions contain.
+    """Finds subjects by title, and says of each what its kind of search does.
 
     Attributes:
         hidden: A subject that it does not know for now.
     """
 
     name = "corpus"
-    titles_only = True
 
-    def __init__(self, corpus: Mapping[int, CorpusSubject]) -> None:
+    def __init__(self, corpus: Mapping[int, CorpusSubject], kind: SearchKind = SearchKind.SUGGESTIONS) -> None:
         """Index the titles of ``corpus``."""
         self._corpus = corpus
+        self._kind = kind
+        self._page = _PAGES.get(kind, PAGE)
         self.hidden: int | None = None
         self._index = TitleIndex(
             [
@@ -44,27 +67,21 @@ class LocalSearch:
             ]
         )
 
+    @property
+    def titles_only(self) -> bool:
+        """Whether it is an index of titles."""
+        return self._kind is not SearchKind.WEB
+
     def search(self, question: VideoQuery, *, max_age: timedelta | None) -> SearchAnswer:
         """See `SearchProvider.search`; nothing is cached, so that every question counts."""
         del max_age
-        found = [int(each["id"]) for each in self._index.find(question.title, PAGE + 1)]
-        hits = tuple(self._hit(douban_id) for douban_id in found if douban_id != self.hidden)[:PAGE]
-        full = len(hits) == PAGE
-        return SearchAnswer(hits, (0,), 1, _NEVER, self.name, full=full, of_titles=True)
-
-    def _hit(self, douban_id: int) -> Hit:
-        subject = self._corpus[douban_id]
-        record = subject.record
-        return Hit(
-            douban_id,
-            title=record.title,
-            url=f"https://movie.douban.com/subject/{douban_id}/",
-            original_title=record.original_title,
-            year=record.year,
-            # As Douban's suggestions: "movie" is said of everything, "tv" only of what has episodes.
-            kind="tv" if subject.kind == "tv" else "",
-            episodes=record.episodes,
-        )
+        asked = question.wording(titles_only=self.titles_only)
+        ids = [int(each["id"]) for each in self._index.find(asked, self._page + 1)]
+        found = [self._corpus[douban_id] for douban_id in ids if douban_id != self.hidden][: self._page]
+        named = [(subject.record, subject.kind) for subject in found]
+        parsed = parse_suggestions(suggestions_body(named)) if self.titles_only else parse_searxng(searxng_body(named))
+        full = len(parsed.hits) == self._page
+        return SearchAnswer(parsed.hits, (0,), 1, _NEVER, self.name, full=full, of_titles=self.titles_only)
 
 
 class LocalDouban:
@@ -73,11 +90,21 @@ class LocalDouban:
     def __init__(self, corpus: Mapping[int, CorpusSubject]) -> None:
         """Answer from ``corpus``."""
         self._corpus = corpus
+        self._parsed: dict[int, SubjectRecord] = {}
 
     def subject(self, douban_id: int, *, max_age: timedelta | None = None) -> SubjectAnswer:
         """See `DoubanClient.subject`; the snapshot id is the subject's own."""
         del max_age
-        found = self._corpus.get(douban_id)
-        if found is None:
+        return SubjectAnswer(self.record(douban_id), douban_id, False, _NEVER)
+
+    def record(self, douban_id: int) -> SubjectRecord:
+        """Return a subject as it is read from an answer.
+
+        Raises:
+            SubjectMissing: The corpus does not have it.
+        """
+        if douban_id not in self._corpus:
             raise SubjectMissing("corpus", "no such subject")
-        return SubjectAnswer(found.record, douban_id, False, _NEVER)
+        if douban_id not in self._parsed:
+            self._parsed[douban_id] = parse_subject(subject_body(self._corpus[douban_id].record), douban_id)
+        return self._parsed[douban_id]

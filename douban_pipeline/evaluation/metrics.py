@@ -23,7 +23,8 @@ from douban_pipeline.matching.strata import STRATA
 SHOWN = 5
 """Candidates a reviewer sees."""
 
-HEADLINE, MISSING, HIDDEN, TRAPS = "Headline sources", "Subject missing", "Truth taken out", "Traps"
+HEADLINE, FAIR = "Headline sources", "Headline, fair"
+MISSING, HIDDEN, TRAPS = "Subject missing", "Truth taken out", "Traps"
 """Groups that are looked at first."""
 
 
@@ -130,6 +131,7 @@ def _table(results: Iterable[Result]) -> DataFrame:
         "headline": [],
         "rich": [],
         "dated": [],
+        "fair": [],
         "label": [],
         "tags": [],
         "strata": [],
@@ -148,6 +150,7 @@ def _table(results: Iterable[Result]) -> DataFrame:
             ("headline", is_headline(gold)),
             ("rich", gold.rich),
             ("dated", gold.video.year is not None),
+            ("fair", is_headline(gold) and result.dated),
             ("label", gold.label),
             ("tags", list(gold.tags) or ["(no tag)"]),
             ("strata", list(map(str, result.strata))),
@@ -160,7 +163,7 @@ def _table(results: Iterable[Result]) -> DataFrame:
             ("requests", result.requests),
         ):
             columns[name].append(value)
-    flags = ("headline", "rich", "dated", "linked", "reviewed", "wrong", "judged")
+    flags = ("headline", "rich", "dated", "fair", "linked", "reviewed", "wrong", "judged")
     return pandas.DataFrame(columns).astype({**dict.fromkeys(flags, bool), "place": float, "requests": int})
 
 
@@ -238,11 +241,12 @@ def glance(results: Sequence[Result], hidden: Sequence[Result] = ()) -> Section:
     return Section(
         "glance",
         "At a glance",
-        "Headline sources are real records with labels of their own. Rich rows know the year and people, thin rows do "
-        "not. Where the true subject is missing, or was taken out of the index to see what happens, every link is "
-        "wrong; of a trap only the link to its trap is judged.",
+        "Headline sources are real records with labels of their own. Of fair rows the corpus knows the subject's year. "
+        "Rich rows know the year and people, thin rows do not. Where the true subject is missing, or was taken out of "
+        "the index to see what happens, every link is wrong; of a trap only the link to its trap is judged.",
         _groups(
             (HEADLINE, headline, True),
+            (FAIR, headline[headline["fair"]]),
             ("Headline, rich", headline[headline["rich"]]),
             ("Headline, thin", headline[~headline["rich"]]),
             ("Headline, with a year", headline[headline["dated"]]),

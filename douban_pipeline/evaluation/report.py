@@ -9,6 +9,7 @@ from datetime import datetime
 from douban_pipeline.core.ui.plots import Bar, Line, bars, curve, percent
 from douban_pipeline.evaluation.comparison import Grade, RunComparison, grade, grade_name, prediction_of
 from douban_pipeline.evaluation.formats import HEADLINE_SOURCES, GoldRow
+from douban_pipeline.evaluation.local import SearchKind
 from douban_pipeline.evaluation.metrics import (
     HEADLINE,
     MISSING,
@@ -48,6 +49,7 @@ class Run:
         files: Rows taken of every gold file.
         truths_not_in_corpus: Rows whose true subject the corpus does not have: they cannot be found.
         made_at: When, in UTC.
+        search: What candidates were searched for with.
     """
 
     corpus_name: str
@@ -55,6 +57,7 @@ class Run:
     files: Mapping[str, int]
     truths_not_in_corpus: int
     made_at: datetime
+    search: SearchKind = SearchKind.SUGGESTIONS
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,13 +246,21 @@ def score_of(result: Result) -> str:
     return f"score {result.score:.1f}" + (f", lead {result.lead:.1f}" if result.lead is not None else ", no rival")
 
 
+_SEARCHES = {
+    SearchKind.SUGGESTIONS: "titles and years",
+    SearchKind.SIX: "titles and years of six subjects a page",
+    SearchKind.WEB: "bare titles",
+}
+
+
 def described(*reports: EvaluationReport) -> str:
     """Return what was evaluated, in a sentence; the reports differ in their profiles only."""
     run = reports[0].run
     files = ", ".join(f"{name} ({rows:,})" for name, rows in run.files.items())
     profiles = " and ".join(report.profile.name for report in reports)
     return (
-        f"{sum(run.files.values()):,} rows of {files} against the {run.subjects:,} subjects of {run.corpus_name}; "
+        f"{sum(run.files.values()):,} rows of {files} against the {run.subjects:,} subjects of {run.corpus_name}, "
+        f"searched with {_SEARCHES[run.search]}; "
         f"rules {RULE_VERSION}, profile{'s' if len(reports) > 1 else ''} {profiles}; {run.made_at:%Y-%m-%d %H:%M} UTC"
     )
 

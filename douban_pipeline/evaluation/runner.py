@@ -9,7 +9,7 @@ from typing import Any
 
 from douban_pipeline.douban.chain.linking.candidates import CandidateFinder, judge_found
 from douban_pipeline.evaluation.formats import CorpusSubject, GoldRow
-from douban_pipeline.evaluation.local import LocalDouban, LocalSearch
+from douban_pipeline.evaluation.local import LocalDouban, LocalSearch, SearchKind
 from douban_pipeline.matching import Status
 from douban_pipeline.matching.profiles import Profile
 
@@ -37,6 +37,7 @@ class Result:
         strata: Strata of the top candidate.
         requests: Searches and questions to Douban that it took.
         truth_titles: Title and year of the true subject, if the corpus has it.
+        dated: Whether the corpus knows that subject's year; most of what has none cannot be linked by anybody.
     """
 
     gold: GoldRow
@@ -52,6 +53,7 @@ class Result:
     strata: tuple[str, ...]
     requests: int
     truth_titles: str = ""
+    dated: bool = False
 
     @property
     def confirmed(self) -> bool:
@@ -90,6 +92,7 @@ def evaluate(
     profile: Profile,
     *,
     hide_truth: bool = False,
+    search_kind: SearchKind = SearchKind.SUGGESTIONS,
     on_progress: Callable[[], None] | None = None,
 ) -> list[Result]:
     """Judge every row against the corpus and return the results in their order.
@@ -99,9 +102,10 @@ def evaluate(
         rows: Labelled rows.
         profile: The profile that decides.
         hide_truth: Whether every row's true subject is taken out of the index: any link is wrong then.
+        search_kind: What candidates are searched for with.
         on_progress: Called after every row.
     """
-    search, douban = LocalSearch(corpus), LocalDouban(corpus)
+    search, douban = LocalSearch(corpus, search_kind), LocalDouban(corpus)
     finder = CandidateFinder(
         search,
         douban,
@@ -114,15 +118,17 @@ def evaluate(
     for row in rows:
         if hide_truth:
             search.hidden, row = row.expected, replace(row, expected=None)
-        results.append(_judge(row, corpus, finder, profile))
+        results.append(_judge(row, corpus, finder, douban, profile))
         if on_progress is not None:
             on_progress()
     return results
 
 
-def _judge(row: GoldRow, corpus: Mapping[int, CorpusSubject], finder: CandidateFinder, profile: Profile) -> Result:
+def _judge(
+    row: GoldRow, corpus: Mapping[int, CorpusSubject], finder: CandidateFinder, douban: LocalDouban, profile: Profile
+) -> Result:
     found = finder.find(row.video)
-    records = {each.douban_id: corpus[each.douban_id].record for each in found.subjects}
+    records = {each.douban_id: douban.record(each.douban_id) for each in found.subjects}
     verdict = judge_found(row.video, found, records, profile)
     shown = verdict.candidates[:_KEPT_CANDIDATES]
     best = verdict.best
@@ -140,6 +146,7 @@ def _judge(row: GoldRow, corpus: Mapping[int, CorpusSubject], finder: CandidateF
         titles={each.subject.douban_id: _titled(each.subject.title, each.subject.year) for each in shown},
         strata=verdict.strata,
         requests=found.requests,
+        dated=truth is not None and truth.record.year is not None,
         truth_titles=_titled(truth.record.title, truth.record.year) if truth else "",
     )
 

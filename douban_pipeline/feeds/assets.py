@@ -5,6 +5,7 @@ from datetime import datetime
 import dagster as dg
 
 from douban_pipeline.core.database import reading
+from douban_pipeline.core.ui.language import described
 from douban_pipeline.core.ui.presentation import as_image, table
 from douban_pipeline.feeds import wording
 from douban_pipeline.feeds.alerts import tell_people
@@ -40,7 +41,15 @@ def poll_metadata(report: PollReport) -> dict[str, dg.MetadataValue]:
     }
 
 
-@dg.asset(group_name="feeds", kinds={"python"}, pool=POLL_POOL)
+@dg.asset(
+    group_name="feeds",
+    kinds={"python"},
+    pool=POLL_POOL,
+    description=described(
+        "抓取到期的来源，一次最多 `DOUBAN_PIPELINE_FEEDS_RUN_MINUTES` 分钟。出错的来源记下原因、延后"
+        "再试，不影响其他来源；暂停的主机跳过。"
+    ),
+)
 def feed_polls(context: dg.AssetExecutionContext, services: dg.ResourceParam[FeedsServices]) -> dg.MaterializeResult:
     """Polls every source that is due, under leases, for `DOUBAN_PIPELINE_FEEDS_RUN_MINUTES` at most.
 
@@ -67,7 +76,12 @@ def _alerts(context: dg.AssetExecutionContext, services: FeedsServices) -> dict[
     return {"alerts": dg.MetadataValue.md(lines)}
 
 
-@dg.asset(group_name="feeds", kinds={"python"}, deps=[feed_polls])
+@dg.asset(
+    group_name="feeds",
+    kinds={"python"},
+    deps=[feed_polls],
+    description=described("各来源发布的内容（表 `feed_entry`）：数量，以及最新的若干条。"),
+)
 def feed_entries(services: dg.ResourceParam[FeedsServices]) -> dg.MaterializeResult:
     """What the sources published, in the table `feed_entry`: counts, and the newest of all of them."""
     services.ready()
@@ -88,7 +102,11 @@ def feed_entries(services: dg.ResourceParam[FeedsServices]) -> dg.MaterializeRes
     return dg.MaterializeResult(metadata={**shown, "newest": dg.MetadataValue.md(table(rows, most=_SHOWN))})
 
 
-@dg.asset(group_name="feeds", kinds={"python"})
+@dg.asset(
+    group_name="feeds",
+    kinds={"python"},
+    description=described("重新分析所有来源的更新节奏；`budget` 方案下同时排出抓取计划。"),
+)
 def feed_cadence(context: dg.AssetExecutionContext, services: dg.ResourceParam[FeedsServices]) -> dg.MaterializeResult:
     """Analyses all sources anew: their cadences, and in profile budget the plan by which polls are spent."""
     services.ready()
@@ -110,7 +128,12 @@ def feed_cadence(context: dg.AssetExecutionContext, services: dg.ResourceParam[F
     return dg.MaterializeResult(metadata={**metadata, **_alerts(context, services)})
 
 
-@dg.asset(group_name="feeds", kinds={"python"}, deps=[feed_cadence])
+@dg.asset(
+    group_name="feeds",
+    kinds={"python"},
+    deps=[feed_cadence],
+    description=described("来源总览网页 `feeds.html`：每个来源的节奏、上次和下次抓取、活跃时段及原因。"),
+)
 def feeds_page(services: dg.ResourceParam[FeedsServices]) -> dg.MaterializeResult:
     """The page `feeds.html` under HOME/reports: each source with cadence, last and next look, its hours, and why."""
     services.ready()

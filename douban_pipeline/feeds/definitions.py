@@ -5,6 +5,7 @@ from typing import Any
 
 import dagster as dg
 
+from douban_pipeline.dagster_kit.labels import labelled
 from douban_pipeline.feeds.assets import assets
 from douban_pipeline.feeds.checks import checks
 from douban_pipeline.feeds.jobs import jobs
@@ -28,7 +29,7 @@ def build_defs(
     """
     settings = settings or load_settings()
     return dg.Definitions(
-        assets=assets,
+        assets=labelled(assets, owner=settings.owner),
         asset_checks=checks,
         jobs=jobs,
         sensors=sensors,

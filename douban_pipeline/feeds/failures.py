@@ -70,9 +70,3 @@ class FeedRefused(SourceError):  # noqa: N818 (as the other kinds of `SourceErro
         super().__init__(source, reason)
         self.status = status
         self.wait = wait
-
-
-class PrivateAddress(SourceError):  # noqa: N818
-    """The address is on this machine or in a private network, where sources may not be; it was not asked."""
-
-    healthy: ClassVar[bool | None] = None

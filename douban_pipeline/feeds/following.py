@@ -9,13 +9,12 @@ from urllib.parse import urlsplit
 
 from sqlalchemy import Connection
 
+from douban_pipeline.core.addresses import admission
 from douban_pipeline.core.database import reading, run_transaction
-from douban_pipeline.core.errors import ProblemsError, SourceError
+from douban_pipeline.core.errors import PrivateAddress, ProblemsError, SourceError
 from douban_pipeline.feeds.cadence import RSS_CADENCE_INTERVALS
-from douban_pipeline.feeds.clients.addresses import admission
 from douban_pipeline.feeds.clients.lists import JSON_FIELDS
 from douban_pipeline.feeds.clients.opml import read_opml
-from douban_pipeline.feeds.failures import PrivateAddress
 from douban_pipeline.feeds.scheduler import stagger
 from douban_pipeline.feeds.services import FeedsServices
 from douban_pipeline.feeds.store import sources

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.errors import ProblemsError
+from douban_pipeline.core.ui.language import described
 from douban_pipeline.core.ui.presentation import table
 from douban_pipeline.dagster_kit.launchpad import person_job
 from douban_pipeline.dagster_kit.run_history import assets_of_location, delete_remains, delete_runs
@@ -27,14 +28,20 @@ poll_job = dg.define_asset_job(
     "poll_feeds",
     selection=dg.AssetSelection.assets(feed_polls, feed_entries),
     tags=POLL_TAGS,
-    description="Polls every source that is due, under leases. Launched by the sensor `due_feeds_sensor`, or by hand.",
+    description=described(
+        "抓取到期的来源。由 `due_feeds_sensor` 自动启动，也可手动启动。",
+        "Polls every source that is due, under leases. Launched by the sensor `due_feeds_sensor`, or by hand.",
+    ),
 )
 
 review_job = dg.define_asset_job(
     "review_feeds",
     selection=dg.AssetSelection.assets(feed_cadence, feeds_page),
     tags=tags_of("feeds_review"),
-    description="Analyses all sources anew, makes the budget's plan, and renews the page feeds.html.",
+    description=described(
+        "重新分析所有来源的节奏，排出抓取计划，更新 `feeds.html`。",
+        "Analyses all sources anew, makes the budget's plan, and renews the page feeds.html.",
+    ),
 )
 
 
@@ -290,7 +297,10 @@ def prune(context: dg.OpExecutionContext, services: dg.ResourceParam[FeedsServic
     context.add_output_metadata({"polls": dropped, "answers": answers, "runs": runs})
 
 
-@dg.job(tags=tags_of("feeds_prune"))
+@dg.job(
+    tags=tags_of("feeds_prune"),
+    description=described("清理超过 `DOUBAN_PIPELINE_FEEDS_POLL_DAYS` 天的抓取记录和原始内容，以及结束的运行记录。"),
+)
 def prune_feeds() -> None:
     """Clear away polls and raw answers past `DOUBAN_PIPELINE_FEEDS_POLL_DAYS`, and finished runs of the location."""
     prune()

@@ -4,6 +4,7 @@ from functools import partial
 
 import dagster as dg
 
+from douban_pipeline.core.ui.language import described
 from douban_pipeline.feeds.jobs import prune_feeds, review_job
 
 
@@ -17,12 +18,17 @@ def schedules_for(time_zone: str) -> list[dg.ScheduleDefinition]:
             name="hourly_feeds_review",
             job=review_job,
             cron_schedule="7 * * * *",
-            description="Analyses all sources anew every hour, and renews the page.",
+            description=described(
+                "每小时重新分析所有来源，更新网页。", "Analyses all sources anew every hour, and renews the page."
+            ),
         ),
         by_clock(
             name="nightly_feeds_prune",
             job=prune_feeds,
             cron_schedule="20 4 * * *",
-            description="Clears away polls, raw answers and runs past their days.",
+            description=described(
+                "每晚清理到期的抓取记录、原始内容和运行记录。",
+                "Clears away polls, raw answers and runs past their days.",
+            ),
         ),
     ]

@@ -3,6 +3,7 @@
 import dagster as dg
 
 from douban_pipeline.core.database import DatabaseError, reading
+from douban_pipeline.core.ui.language import described
 from douban_pipeline.dagster_kit.runs import PAUSE, JobRuns
 from douban_pipeline.feeds import wording
 from douban_pipeline.feeds.assets import feed_entries, feed_polls
@@ -17,7 +18,15 @@ LONGEST_WAIT = 60
 _MOST_FAILED = 2
 
 
-@dg.sensor(job=poll_job, minimum_interval_seconds=INTERVAL_SECONDS, default_status=dg.DefaultSensorStatus.RUNNING)
+@dg.sensor(
+    job=poll_job,
+    minimum_interval_seconds=INTERVAL_SECONDS,
+    default_status=dg.DefaultSensorStatus.RUNNING,
+    description=described(
+        "到期的来源够多、或有来源等了一分钟时启动 `poll_feeds`，同时只有一次运行；连续失败两次后停十分钟。",
+        "Launches `poll_feeds` when enough sources are due, or one has waited a minute; one run at a time.",
+    ),
+)
 def due_feeds_sensor(
     context: dg.SensorEvaluationContext, services: dg.ResourceParam[FeedsServices]
 ) -> dg.RunRequest | dg.SkipReason:

@@ -12,6 +12,7 @@ from typing import Self
 
 from sqlalchemy import Table
 
+from douban_pipeline.core.addresses import admission
 from douban_pipeline.core.clock import Clock, SystemClock
 from douban_pipeline.core.database import open_engine
 from douban_pipeline.core.http import Fetcher
@@ -22,7 +23,6 @@ from douban_pipeline.core.werss import RULES as WERSS_RULES
 from douban_pipeline.core.werss import SOURCE as WERSS
 from douban_pipeline.core.werss import WeRss
 from douban_pipeline.core.werss_login import FileSessions, WeRssLogin
-from douban_pipeline.feeds.clients.addresses import admission
 from douban_pipeline.feeds.clients.fetching import (
     RULES,
     AccountClient,
@@ -112,7 +112,11 @@ class FeedsServices(Platform):
             attempts=1,  # the next look is the next attempt
             max_bytes=self.settings.max_body_bytes,
             rules=RULES,
-            admit=admission(name, allow_private=self.settings.allow_private),
+            admit=admission(
+                name,
+                allow_private=self.settings.allow_private,
+                remedy="DOUBAN_PIPELINE_FEEDS_ALLOW_PRIVATE=true allows it",
+            ),
         )
 
     def _configure(self, name: str) -> None:

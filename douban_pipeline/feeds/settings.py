@@ -11,7 +11,7 @@ from pydantic import Field, SecretStr, field_validator
 from pydantic_settings import SettingsConfigDict
 
 from douban_pipeline.core.database import refuse_unusable_url
-from douban_pipeline.core.settings_base import BASE_PREFIX, SystemSettings, http_address, time_zone
+from douban_pipeline.core.settings_base import BASE_PREFIX, OWNERS, SystemSettings, http_address, owner_name, time_zone
 
 PREFIX = f"{BASE_PREFIX}FEEDS_"
 
@@ -23,6 +23,7 @@ class FeedsSettings(SystemSettings):
     allowed: ClassVar[Mapping[str, str]] = {
         "profile": "plan or budget",
         "site_timezone": "a time zone such as Asia/Shanghai",
+        "owner": OWNERS,
         "database_url": "mysql+pymysql://…, postgresql+psycopg2://… or sqlite:///FILE",
         "werss_url": "an http:// or https:// address",
     }
@@ -32,6 +33,9 @@ class FeedsSettings(SystemSettings):
     )
     site_timezone: str = Field(
         "Asia/Shanghai", validation_alias=f"{BASE_PREFIX}SITE_TIMEZONE", description="Time zone of hours and days."
+    )
+    owner: str = Field(
+        "team:site", validation_alias=f"{BASE_PREFIX}OWNER", description="Owner of the assets in Dagster."
     )
     library_url: SecretStr = Field(
         SecretStr(""), validation_alias=f"{BASE_PREFIX}DATABASE_URL", description="SQLAlchemy URL of the CMS database."
@@ -91,6 +95,11 @@ class FeedsSettings(SystemSettings):
     werss_access_key: SecretStr = Field(
         SecretStr(""), description="KEY:SECRET of WeRSS 1.4.9 and later, in place of account and password."
     )
+
+    @field_validator("owner")
+    @classmethod
+    def _owner(cls, value: str) -> str:
+        return owner_name(value)
 
     @field_validator("site_timezone")
     @classmethod

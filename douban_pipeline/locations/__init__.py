@@ -10,8 +10,8 @@ runs are counted, limited and pruned apart from theirs. To add one:
    ``deploy/workspace.yaml`` gets a code server of its own. Installations that do without the system leave it out of
    their file.
 4. Every job has the tags of `dagster_kit.runs.run_tags`; their ``system`` says whose its runs are. No limit has to be
-   added in ``dagster.yaml``: each location may have five runs under way. Where more than four locations are installed,
-   ``max_concurrent_runs`` grows by eight a location, so that none can starve another.
+   added in ``dagster.yaml``: each location may have five runs under way. Where more than five locations are installed,
+   ``max_concurrent_runs`` grows by ten a location, so that none can starve another.
 5. Its sensors count runs by `dagster_kit.runs.JobRuns`, and a job of its own prunes its history by
    `dagster_kit.run_history`. The limits of its pools are set by ``douban-pipeline setup``,
    to which `ops.systems` names it.

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 
 from douban_pipeline.matching import kinds
 from douban_pipeline.matching.codes import Code
-from douban_pipeline.matching.facts import Subject, Video
+from douban_pipeline.matching.facts import Kind, Subject, Video
+from douban_pipeline.matching.forms import ASIDE, names_of
 from douban_pipeline.matching.hits import may_match_too
 from douban_pipeline.matching.scoring import Comparison, ItemOutcome
 from douban_pipeline.matching.similarity import Numbers
@@ -27,14 +28,27 @@ SHORT_TITLE = 2
 TELLING_TITLE = 3
 """From this many letters on an exact title of an exact year needs no more, if nothing else is named like it."""
 
+OWN_TITLE = 4
+"""From this many letters on a title that no relative bears identifies the work even where its year is off by one,
+and an alias needs one trait beside the year."""
+
 UNIQUE_TITLE = 5
-"""From this many letters on a title that no relative bears identifies the work even where its year is off by one."""
+"""The same of a series, which may have a season a year; and of names that are almost spelt alike."""
+
+WHOLE_CAST = 3
+"""So many common actors beside the director are a work's cast; a sequel or a season has a number or another name."""
 
 LATIN_LETTER = 0.35
 """What a Latin letter says, in Chinese ones: 片名 of four are about as rare as titles of eleven letters."""
 
 ALMOST = 0.65
 """From this likeness on two names may be spellings of one."""
+
+SHORT_MINUTES = 20
+"""Below this length an episode is shorter than most series have them."""
+
+YEARS_OF_RELEASE = 2
+"""Within this many years a festival's year and a cinema's are those of one film."""
 
 YEARS_NEAR = 1
 """Within this many years another work of the name is a rival."""
@@ -83,6 +97,17 @@ class Case:
     def people_known(self) -> bool:
         """Whether people are known on both sides, whatever they say."""
         return any(self.comparison.item(name).outcome is not ItemOutcome.UNKNOWN for name in ("director", "actors"))
+
+    @property
+    def whole_cast(self) -> bool:
+        """Whether the director and most of the cast agree."""
+        cast = self.comparison.fields.cast
+        return self.comparison.agrees("director") and cast.matched >= min(WHOLE_CAST, cast.left, cast.right) > 1
+
+    @property
+    def nobody_listed(self) -> bool:
+        """Whether the video has a cast and the candidate names nobody at all."""
+        return bool(self.video.actors) and not (self.subject.directors or self.subject.actors)
 
     @property
     def exact_year(self) -> bool:
@@ -158,19 +183,31 @@ def _title_not_exact(case: Case) -> bool:
 
 
 def _season_one_sided(case: Case) -> bool:
-    """Unknown is not 1; but the first season may go without its number, and then it has the season's own year."""
+    """Unknown is not 1; but the first season may go without its number, and then it has the season's own year.
+
+    So may a sequel go by a name of its own: 美国队长2 is 美国队长：冬日战士.
+    """
     if not case.found(Code.SEASON_ONE_SIDED):
         return False
     title = case.comparison.title
-    first = {title.local_number, title.subject_number} == {1, None} and title.near_exact and case.exact_year
-    return not first
+    if not title.near_exact or not case.exact_year:
+        return True
+    if title.own_name and (case.letters >= TELLING_TITLE or case.person):
+        return False
+    return {title.local_number, title.subject_number} != {1, None}
 
 
 def _alias_unbacked(case: Case) -> bool:
     title = case.comparison.title
     if not title.near_exact or not title.via_alias or case.person:
         return False
-    return case.letters < TELLING_TITLE or case.traits < (2 if title.only_alias else 1)
+    if case.letters < TELLING_TITLE or (title.only_alias and title.similarity < 1):
+        # Memoir of a Murderer is not Memoirs of a Murderer.
+        return True
+    if title.only_alias:
+        return case.traits < (2 if case.letters < OWN_TITLE else 1)
+    # Another name of the video is the subject's own title: of its year, that is as good as the video's title.
+    return not case.traits and (case.letters < OWN_TITLE or not case.exact_year)
 
 
 def _alias_taken(case: Case) -> bool:
@@ -186,14 +223,19 @@ def _year_unconfirmed(case: Case) -> bool:
         return False
     if year is None:
         return not case.person
-    if year.gap > 1:
-        return True
     # Seasons come a year apart, and so do a film and the series cut from it, with one crew.
-    film = case.comparison.kind is True and kinds.serial(case.subject) is False
+    kind = case.comparison.kind
+    film = kind is True and kinds.serial(case.subject) is False
+    one_work = case.whole_cast and kind is not False and (film or not has_relatives(case))
+    if year.gap > 1:
+        return year.gap > YEARS_OF_RELEASE or not one_work
     if case.person:
-        return not (film or case.comparison.agrees("length"))
-    own_title = case.letters >= UNIQUE_TITLE and not case.comparison.title.via_alias
-    return not own_title or not film or case.people_known or has_relatives(case)
+        return not (film or one_work or case.comparison.agrees("length"))
+    if case.people_known or has_relatives(case) or case.comparison.title.via_alias or kind is False:
+        return True
+    if not case.traits and case.video.kind is not Kind.FILM:
+        return True
+    return case.letters < (UNIQUE_TITLE if kinds.serial(case.subject) else OWN_TITLE)
 
 
 def _sibling_nearer(case: Case) -> bool:
@@ -213,6 +255,16 @@ def _sibling_nearer(case: Case) -> bool:
     return False
 
 
+def _lone_episode(case: Case) -> bool:
+    """A special bears the series' name and year, often its crew; its length is an episode's, and it has no episodes."""
+    minutes = case.subject.duration_minutes
+    if minutes is None or kinds.serial(case.subject) is not None or kinds.serial(case.video) is not True:
+        return False
+    if names_of(case.video).editions & ASIDE:
+        return False
+    return minutes < SHORT_MINUTES or (minutes < kinds.FEATURE_MINUTES and not case.person)
+
+
 def _too_few_facts(case: Case) -> bool:
     if case.person or case.traits >= 2:
         return False
@@ -225,7 +277,13 @@ def _uncorroborated(case: Case) -> bool:
     if case.person:
         # One actor of one, without a year, may play in both.
         return case.comparison.year is None and len(case.video.actors) == 1 and _live_rivals(case)
-    return case.people_known or _live_rivals(case) or (case.letters <= SHORT_TITLE and case.traits < 2)
+    if case.people_known or _live_rivals(case):
+        return True
+    title = case.comparison.title
+    if case.nobody_listed and not (title.names > 1 or title.same_original):
+        # 捉迷藏 of 2005 is an American film and a Japanese one: a cast that is not there confirms nobody.
+        return True
+    return case.letters <= SHORT_TITLE and case.traits < 2
 
 
 def _marks_differ(case: Case) -> bool:
@@ -252,7 +310,8 @@ _CONDITIONS: tuple[tuple[Code, Callable[[Case], bool]], ...] = (
     (Code.EDITION_CONFLICT, lambda case: case.found(Code.EDITION_CONFLICT)),
     (Code.MERGED_RECORD, lambda case: case.found(Code.MERGED_RECORD)),
     (Code.KIND_CONFLICT, lambda case: case.comparison.kind is False),
-    (Code.MEDIUM_CONFLICT, lambda case: case.found(Code.MEDIUM_CONFLICT)),
+    # A remake in the other medium has people of its own.
+    (Code.MEDIUM_CONFLICT, lambda case: case.found(Code.MEDIUM_CONFLICT) and not case.comparison.people_agree),
     (Code.YEAR_OF_RELEASE, lambda case: case.found(Code.YEAR_OF_RELEASE)),
     (Code.YEAR_IN_TITLE, lambda case: case.found(Code.YEAR_IN_TITLE)),
     (
@@ -268,6 +327,7 @@ _CONDITIONS: tuple[tuple[Code, Callable[[Case], bool]], ...] = (
     (Code.MARKS_DIFFER, _marks_differ),
     (Code.YEAR_UNCONFIRMED, _year_unconfirmed),
     (Code.SIBLING_NEARER, _sibling_nearer),
+    (Code.LONE_EPISODE, _lone_episode),
     (Code.TOO_FEW_FACTS, _too_few_facts),
     (Code.UNCORROBORATED, _uncorroborated),
     (Code.RIVALS_UNSEEN, _rivals_unseen),

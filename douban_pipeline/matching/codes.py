@@ -38,6 +38,7 @@ class Code(enum.StrEnum):
     ALIAS_TAKEN = "ALIAS_TAKEN"
     YEAR_UNCONFIRMED = "YEAR_UNCONFIRMED"
     SIBLING_NEARER = "SIBLING_NEARER"
+    LONE_EPISODE = "LONE_EPISODE"
     TOO_FEW_FACTS = "TOO_FEW_FACTS"
     UNCORROBORATED = "UNCORROBORATED"
     RIVALS_UNSEEN = "RIVALS_UNSEEN"
@@ -113,6 +114,7 @@ SENTENCES: Mapping[str, str] = {
     Code.ALIAS_TAKEN: "片名是此条目的别名，却是另一条目的正名",
     Code.YEAR_UNCONFIRMED: "年份未知或有出入，其他佐证不足",
     Code.SIBLING_NEARER: "同系列另一部的年份同样相符或更相符，可能漏了季数或副标题",
+    Code.LONE_EPISODE: "本地是剧集，豆瓣条目没有集数、片长如单集，可能是特别篇或 OVA",
     Code.TOO_FEW_FACTS: "片名之外相符的事实太少",
     Code.UNCORROBORATED: "片名过短、有同名作品或人员不符，需要导演、主演佐证",
     Code.RIVALS_UNSEEN: "还有同名条目未查看",

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from douban_pipeline.matching.facts import Subject, Video
 from douban_pipeline.matching.text import normalise, script
-from douban_pipeline.matching.titles import ParsedTitle, alias_readings, readings
+from douban_pipeline.matching.titles import ParsedTitle, alias_readings, lone_mark, readings
 
 _ARTICLE = re.compile(r"(?:the|a|an|le|la|les|l'|el|los|las|il|lo|gli|der|die|das|un|une)\s+(?=\w)", re.IGNORECASE)
 
@@ -18,6 +18,10 @@ _PARTICLE_MAY_GO = 6
 
 OWN_SCRIPTS = frozenset({"kana", "hangul", "other"})
 """Scripts in which a work has one name: not Latin, where pinyin, English and the original may differ."""
+
+
+ASIDE = frozenset({"ova", "special", "recap", "pilot", "trailer", "upper", "middle", "lower"})
+"""Editions that stand beside a main work of the same name, so that an original title alone suffices to state them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +53,7 @@ class TitleForms:
         claimed: Numbers the work carries: its title's, else those its other names give to the same name.
         editions: Distinct editions that any name states.
         own: Names in a script of its own, by script.
+        aside: Editions that the original title alone states, of those that are no main work: specials, halves.
     """
 
     title: ParsedTitle
@@ -58,17 +63,20 @@ class TitleForms:
     claimed: frozenset[int]
     editions: frozenset[str]
     own: dict[str, tuple[str, ...]]
+    aside: frozenset[str]
 
 
 def names_of(work: Video | Subject) -> TitleForms:
     """Return the names of a video or a subject."""
-    original = work.original_title if isinstance(work, Subject) else ""
-    return _names(work.title, original, work.aliases)
+    if isinstance(work, Subject):
+        return _names(work.title, work.original_title, work.aliases, ())
+    marks = tuple(alias for alias in work.aliases if lone_mark(alias) is not None)
+    return _names(work.title, "", tuple(alias for alias in work.aliases if alias not in marks), marks)
 
 
 @lru_cache(maxsize=32768)
-def _names(title: str, original: str, aliases: tuple[str, ...]) -> TitleForms:
-    by_title = readings(title)
+def _names(title: str, original: str, aliases: tuple[str, ...], marks: tuple[str, ...]) -> TitleForms:
+    by_title = _with_marks(readings(title), marks)
     found = list(_expand(by_title, is_alias=False))
     if original and normalise(original) != normalise(title):
         by_original = readings(original)
@@ -98,7 +106,23 @@ def _names(title: str, original: str, aliases: tuple[str, ...]) -> TitleForms:
         claimed=_claimed(by_title[0], by_original, by_alias),
         editions=frozenset().union(*(form.parsed.distinct_editions for form in forms)),
         own=_own(forms),
+        aside=frozenset(by_original[0].distinct_editions & ASIDE if by_original else ()),
     )
+
+
+def _with_marks(found: tuple[ParsedTitle, ...], marks: Iterable[str]) -> tuple[ParsedTitle, ...]:
+    """Return the readings of a title with the season or part that stands alone among its aliases."""
+    for mark in filter(None, map(lone_mark, marks)):
+        if mark.number_kind == "part":
+            # Part 2 beside a name says which half of the season it is; the first half bears the season's own name.
+            halves = frozenset({f"part-{mark.number}"} if mark.number != 1 else ())
+            found = tuple(replace(each, editions=each.editions | halves) for each in found)
+        else:
+            found = tuple(
+                each if each.number is not None else replace(each, number=mark.number, number_kind=mark.number_kind)
+                for each in found
+            )
+    return found
 
 
 def _expand(parsed: Iterable[ParsedTitle], *, is_alias: bool) -> Iterator[Form]:

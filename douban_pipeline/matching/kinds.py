@@ -25,6 +25,8 @@ def serial(work: Video | Subject) -> bool | None:
         return True
     if work.kind is Kind.FILM or (work.duration_minutes or 0) >= FEATURE_MINUTES:
         return False
+    if isinstance(work, Subject) and work.episodes == 1:
+        return False
     return None
 
 

@@ -6,12 +6,18 @@ from collections.abc import Iterable
 
 from douban_pipeline.matching.facts import Kind, Video
 from douban_pipeline.matching.people import names
-from douban_pipeline.matching.text import narrow, simplify
-from douban_pipeline.matching.titles import parse_title, readings, wider_readings
+from douban_pipeline.matching.text import narrow, normalise, script, simplify
+from douban_pipeline.matching.titles import lone_mark, parse_title, readings, wider_readings
 
 SUBJECT_SITE = "site:movie.douban.com/subject"
 
-MOST_SUGGESTIONS = 3
+_MOST_OF_TITLE = 3
+"""Readings of the title, the first alias among them, that Douban's suggestions are asked for."""
+
+MOST_ALIASES = 2
+"""Further aliases."""
+
+MOST_SUGGESTIONS = _MOST_OF_TITLE + MOST_ALIASES
 """Titles that Douban's suggestions are asked for, for one video."""
 
 _KIND_WORDS = {
@@ -49,15 +55,20 @@ def search_queries(video: Video) -> tuple[str, ...]:
 
 
 def suggest_queries(video: Video) -> tuple[str, ...]:
-    """Return plain titles for Douban's suggestions, at most three, the likeliest to find it first.
+    """Return plain titles for Douban's suggestions, at most five, the likeliest to find it first.
 
     As cleaned; as Hong Kong and Taiwan write it, where the site does; the first alias; the bare name, which finds the
-    whole family; readings that leave words out.
+    whole family; readings that leave words out; further aliases, Chinese ones first, since those are Douban's titles.
     """
     found = readings(video.title)
     written = narrow(video.title)
     texts = [found[0].display, *([written] if simplify(written) != written else [])]
-    texts += [parse_title(alias).display for alias in video.aliases[:1]]
+    aliases = [alias for alias in video.aliases if lone_mark(alias) is None]
+    texts += [parse_title(alias).display for alias in aliases[:1]]
     texts += [reading.name or reading.base for reading in found]
     texts += [reading.name for reading in wider_readings(video.title)]
-    return _unique(texts)[:MOST_SUGGESTIONS]
+    seen = {normalise(text) for text in texts}
+    further = {normalise(text): text for text in (parse_title(alias).display for alias in reversed(aliases[1:]))}
+    others = [text for key, text in reversed(further.items()) if key not in seen]
+    others.sort(key=lambda text: script(text) != "han")
+    return _unique((*_unique(texts)[:_MOST_OF_TITLE], *others[:MOST_ALIASES]))

@@ -199,6 +199,9 @@ class Comparison:
         }
 
 
+_SAME_PEOPLE = 2
+"""Common actors that no two casts have by chance."""
+
 _YEAR_SHARE = {0: 1.0, 1: 2 / 3, 2: 1 / 3}
 DEFAULT_WEIGHTS = Weights()
 DEFAULT_THRESHOLDS = Thresholds()
@@ -273,8 +276,8 @@ def _actors_item(video: Video, subject: Subject, cast: people.Overlap, weight: f
     comparable = min(cast.left, cast.right)
     if not comparable:
         return Item("actors", ItemOutcome.UNKNOWN, 0.0, weight)
-    # Lists are cut at different lengths: three common names are as good as ten.
-    points = weight * min(1.0, cast.matched / min(3, comparable))
+    # Lists are cut at different lengths: two common names are as good as ten, one is not.
+    points = weight * (1.0 if cast.matched >= _SAME_PEOPLE else cast.matched / min(3, comparable))
     note = f"共同主演 {cast.matched} 人" if cast.matched else versus(video.actors, subject.actors, 3)
     if cast.matched >= min(2, len(video.actors), len(subject.actors)):
         return Item("actors", ItemOutcome.AGREE, points, weight, note, fact=True)

@@ -17,6 +17,9 @@ from douban_pipeline.matching.text import normalise, script
 NEAR_EXACT = 0.95
 """From here on two names are taken for one."""
 
+FILM_MINUTES = 30
+"""From this length on a work of one part may be called a film: 剧场版 are often short."""
+
 _BELOW_NEAR_EXACT = 0.94
 _HOPELESS = 0.4
 _ALMOST_ALL = 0.85
@@ -53,6 +56,7 @@ class TitleMatch(NamedTuple):
         contained: Whether one of the two names of the best pair is a piece of the other, not all or almost all of it.
         only_alias: Whether the subject bears the name of the best pair as an alias only: 又名 are used for many works.
         same_original: Whether a long name in a script of its own is common to both: translators differ, it does not.
+        own_name: Whether the name they share bears no number and is another than the numbered title's: a sequel's own.
         originals_differ: Whether both have a name in a script of its own (kana, hangul …) and no two are alike.
     """
 
@@ -74,6 +78,7 @@ class TitleMatch(NamedTuple):
     only_alias: bool = False
     same_original: bool = False
     originals_differ: bool = False
+    own_name: bool = False
 
     @property
     def near_exact(self) -> bool:
@@ -165,7 +170,9 @@ def _known_editions(work: Video | Subject, names: TitleForms) -> frozenset[str]:
     episodes = kinds.serial(work)
     if episodes is not None:
         # 叛逆者 全集 is a series with all its episodes.
-        known |= {"tv", "complete"} if episodes else {"movie"}
+        # What lasts a quarter of an hour is no 剧场版.
+        long = (work.duration_minutes or kinds.FEATURE_MINUTES) >= FILM_MINUTES
+        known |= {"tv", "complete"} if episodes else {"movie"} if long else set()
     return known | {"animation"} if kinds.animated(work.kind, kinds.read_genres(work.genres)) else known
 
 
@@ -176,7 +183,8 @@ def _editions(
     if not left.editions and not right.editions:
         return left.editions, right.editions
     own = left.title.distinct_editions | mine.parsed.distinct_editions
-    other = right.title.distinct_editions | theirs.parsed.distinct_editions
+    # 戏剧性谋杀 is a series and an OVA, of which only the original title says so.
+    other = right.title.distinct_editions | theirs.parsed.distinct_editions | right.aside
     return own - _known_editions(subject, right), other - _known_editions(video, left)
 
 
@@ -188,6 +196,13 @@ def _common_names(left: TitleForms, right: TitleForms) -> int:
     mine = {normalise(left.by_text[text].parsed.raw) for text in common}
     theirs = {normalise(right.by_text[text].parsed.raw) for text in common}
     return min(len(mine), len(theirs))
+
+
+def _is_own_name(names: TitleForms, form: Form) -> bool:
+    """Say whether a name without a number is more than the title without its own: a season's never is."""
+    if form.parsed.number is not None or names.title.number_kind == "season":
+        return False
+    return names.title.number is None or form.parsed.base != names.title.base
 
 
 _UNLIKE = 60.0
@@ -312,4 +327,5 @@ def match_titles(video: Video, subject: Subject) -> TitleMatch:
         same_original=near
         and any(_is_original(left.by_text[text]) for text in left.by_text.keys() & right.by_text.keys()),
         originals_differ=near and _originals_differ(left, right),
+        own_name=value == 1.0 and _is_own_name(left, mine) and _is_own_name(right, theirs),
     )

@@ -63,11 +63,11 @@ EDITIONS: tuple[Edition, ...] = (
     _edition("animation", r"(?:动画|动漫|卡通)版"),
     _edition("motion-comic", r"动态漫画?(?:版)?"),
     _edition("ova", NOT_LATIN_BEFORE + r"(?:ova|oad|ona)版?"),
-    _edition("recap", r"总集[篇编]"),
+    _edition("recap", r"[总総]集[篇编]"),
     _edition("pilot", APART + r"试播集"),
     _edition(
         "special",
-        r"特别篇|番外篇?|特典|特番|特辑|特别节目|外传篇|第\s*[0零]{1,2}\s*[话集回]|"
+        r"特别篇|番外篇?|特典|特番|特辑|特别节目|外传篇|第\s*[0零]{1,2}\s*[话集回]|第\s*\d{1,3}\.5\s*[话集回]|"
         + NOT_LATIN_BEFORE
         + r"(?:sp|specials?)",
     ),
@@ -183,12 +183,16 @@ INSIDE_EDITIONS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("live", re.compile(r"(?<=\S)\s*真人(?:电影|剧场|剧)?版[\s::·]+(?=\S)")),
     ("ova", re.compile(r"(?<=[^\sa-z])\s*(?:ova|oad)[\s::·]*(?=[\s::·\d「『])\s*(?=\S)", re.IGNORECASE)),
     ("special", re.compile(r"(?<=\S)\s*(?:特别篇|番外篇?)[\s::·]+(?=\S)|(?<=[\s季])sp[\s::]+(?=\S)", re.IGNORECASE)),
-    ("recap", re.compile(r"(?<=\S)\s*总集[篇编][\s::·]+(?=\S)")),
+    ("special", re.compile(r"(?<=\S)\s*第\s*\d{1,3}\.5\s*话\s*(?=\S)")),
+    ("recap", re.compile(r"(?<=\S)\s*[总総]集[篇编][\s::·]+(?=\S)")),
+    ("upper", re.compile(r"(?<=[^\s空从])\s*(?:前篇|前编|上篇)[\s::·?]+(?=\S)")),
+    ("lower", re.compile(r"(?<=\S)\s*(?:后篇|后编|下篇)[\s::·?]+(?=\S)")),
     ("motion-comic", re.compile(r"(?<=\S)\s*动态漫画?[\s::·]+(?=\S)")),
 )
 """Editions between a name and its subtitle: 名侦探柯南剧场版 引爆摩天楼."""
 
 MAYBE_INSIDE = re.compile(
-    "版|映画|电影|特别篇|番外|总集|动态漫|o(?i:va|ad)|O(?i:va|ad)|s(?i:p)|S(?i:p)|t(?i:he movie)|T(?i:he movie)"
+    "版|映画|电影|特别篇|番外|[总総]集|动态漫|话|[前上后下][篇编]"
+    "|o(?i:va|ad)|O(?i:va|ad)|s(?i:p)|S(?i:p)|t(?i:he movie)|T(?i:he movie)"
 )
 """What a title with an edition in front or in the middle has at least; spelt as `title_numbers.MAYBE_INSIDE`."""

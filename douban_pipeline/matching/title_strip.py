@@ -20,6 +20,7 @@ SEPARATORS = " \t.,_-–—:·,/|~、，。;；+&"
 _OPEN, _CLOSE = "([{【〔「『<〖", ")]}】〕」』>〗"
 _BRACKET_SUFFIX = re.compile(rf"[{re.escape(_OPEN)}]([^{re.escape(_OPEN + _CLOSE)}]*)[{re.escape(_CLOSE)}]$")
 _BRACKET_PREFIX = re.compile(rf"^[{re.escape(_OPEN)}]([^{re.escape(_OPEN + _CLOSE)}]*)[{re.escape(_CLOSE)}]\s*(?=\S)")
+_SPAN = re.compile(r"\d+|[一二三四五六七八九十]+")
 _DIGITS_OF_NAME = re.compile(r"[^\W\d_]\d{2,}$")
 
 
@@ -122,6 +123,9 @@ class Strip:
             match = edition.pattern.search(self.rest)
             if match is not None and self._cut(match, show=edition.code in _SHOWN):
                 self.editions.add(edition.code)
+                if edition.code == "collection" and (span := _span(match[0])):
+                    # 第三、四部 is not 第一、二部.
+                    self.editions.add(span)
                 if edition.code == "final" and self.number_kind == "part":
                     # 最终季 Part 2: no second part of the whole, but of that season.
                     self.editions.add(f"part-{self.number}")
@@ -268,6 +272,12 @@ class Strip:
             self.rest, self.head = f"{head} {tail}", head
             self.number, self.number_kind = value, word.kind
             return
+
+
+def _span(text: str) -> str:
+    """Return which parts a record with several holds, as an edition; empty where it does not say."""
+    numbered = [value for each in _SPAN.findall(text) if (value := numeral(each)) is not None]
+    return f"part-{numbered[0]}-{numbered[1]}" if len(numbered) == 2 else ""
 
 
 def says_nothing(text: str) -> bool:

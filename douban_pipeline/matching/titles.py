@@ -20,7 +20,16 @@ from douban_pipeline.matching.title_editions import DISTINCT_EDITIONS
 from douban_pipeline.matching.title_numbers import NumberKind
 from douban_pipeline.matching.title_strip import SEPARATORS, Strip, says_nothing
 
-__all__ = ["NumberKind", "ParsedTitle", "alias_readings", "cache_key", "clean_title", "parse_title", "readings"]
+__all__ = [
+    "NumberKind",
+    "ParsedTitle",
+    "alias_readings",
+    "cache_key",
+    "clean_title",
+    "lone_mark",
+    "parse_title",
+    "readings",
+]
 
 _ARTICLE = r"the|an?|le|la|les|l'|el|los|las|il|lo|gli|i|der|die|das|un|une"
 _ONE_ARTICLE = re.compile(_ARTICLE, re.IGNORECASE)
@@ -41,6 +50,9 @@ _INDEX_LETTER = re.compile(rf"^[A-Z][\s.]+(?=[{HAN}])")
 _WRAPPED = re.compile(r"[\[【「『](?P<name>[^\[\]【】「」『』]+)[\]】」』]")
 _SUBTITLE = 2
 """Letters from which words behind a number are a subtitle."""
+
+_MAYBE_MARK = re.compile(r"第|part|pt\b|vol|cour|season|series|s\d", re.IGNORECASE)
+"""How a mark begins that says which season or part a name means."""
 
 _FIRST_BRACKET = re.compile(r"^[\[【][^\]】]*[\]】]\s*(?=\S)")
 
@@ -264,6 +276,18 @@ def wider_readings(text: str) -> tuple[ParsedTitle, ...]:
 def alias_readings(text: str) -> tuple[ParsedTitle, ...]:
     """Like :func:`readings`, for an alias: its ``(港/台)`` tail says where it is used and is dropped."""
     return readings(words.ALIAS_TAIL.sub("", words.ALIAS_HEAD.sub("", narrow(text))) or text)
+
+
+@lru_cache(maxsize=65536)
+def lone_mark(text: str) -> ParsedTitle | None:
+    """Return the season or part that a text is about and nothing else: Part 2, 第2クール, 第二季; None of a name."""
+    written = simplify(narrow(text)).strip()
+    if _MAYBE_MARK.match(written) is None:
+        return None
+    state = Strip(written, may_vanish=True).run()
+    if normalise(state.rest) or state.number is None or state.number_kind not in ("season", "part"):
+        return None
+    return ParsedTitle("", number=state.number, number_kind=state.number_kind, raw=text)
 
 
 def clean_title(text: str) -> str:

@@ -161,15 +161,30 @@ def is_near(comparison: Comparison, profile: Profile) -> bool:
 
     That is, its score reaches the review line when the field of its gravest conflict is taken as unknown, and people
     agree or, under the same name, the year: a name alone is many works', and region or genre distinguish none of these.
-    A candidate of another season or part is never near.
+    One of another title is near where people speak for it; names are translated in many ways. A candidate of another
+    season or part is never near.
     """
     if not comparison.rejects or comparison.title.numbers is Numbers.CONFLICT:
         return False
+    if Code.TITLE_TOO_FAR in comparison.rejects:
+        return len(comparison.rejects) == 1 and people_speak(comparison)
     if not (comparison.people_agree or (comparison.title.near_exact and comparison.agrees("year"))):
         return False
     items = {_ITEM_OF[code] for code in comparison.rejects if code in _ITEM_OF}
     scores = [profile.score(comparison), *(profile.score_without(comparison, item) for item in items)]
     return max(scores) >= profile.thresholds.review
+
+
+SAME_CAST = 3
+"""Common actors that make two works of other names worth a person's look."""
+
+
+def people_speak(comparison: Comparison) -> bool:
+    """Say whether the director and the work's own year agree, or three actors: enough for a person to look, whatever
+    the names are."""
+    if comparison.agrees("director") and comparison.exact_year:
+        return True
+    return comparison.fields.cast.matched >= SAME_CAST
 
 
 def judge(
@@ -235,7 +250,8 @@ def judge(
         if not codes and braked.intersection(strata):
             codes = [Code.STRATUM_BRAKED]
         return verdict(Status.REVIEW if codes else Status.CONFIRMED, codes)
-    if best is not None and best.score >= thresholds.review:
+    worth_a_look = best is not None and (best.score >= thresholds.review or people_speak(best.comparison))
+    if best is not None and worth_a_look:
         return verdict(Status.REVIEW, [Code.BELOW_CONFIRM, *best.comparison.conflicts])
     if top is not None and top.near:
         # A conflict beside much that agrees is where local data is often wrong.

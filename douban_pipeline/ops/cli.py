@@ -13,6 +13,7 @@ import typer
 from douban_pipeline import __version__
 from douban_pipeline.ops.digest_cli import digest
 from douban_pipeline.ops.feeds_cli import feeds
+from douban_pipeline.ops.index_cli import index
 from douban_pipeline.ops.tmdb_cli import tmdb
 
 app = typer.Typer(
@@ -112,7 +113,7 @@ def restore(
         bool, typer.Option(help="Save what our tables hold now, into the folder backups of HOME, before it is dropped.")
     ] = True,
 ) -> None:
-    """Put a backup in the place of its tables. A dry run unless --no-dry-run is said; stop Dagster before.
+    """Put a backup in the place of its tables. A dry run unless --no-dry-run is given; stop Dagster before.
 
     The CMS's tables are not touched: what was written to them after the backup stays, and the restored log does not
     know it. deploy/README.md, "Restoring", says what that means and what to do.
@@ -199,9 +200,20 @@ def dev(
 
 # --- the other systems: their commands stand in modules of their own --------------------------------------------------
 
+app.add_typer(index, name="index")
 app.add_typer(feeds, name="feeds")
 app.add_typer(digest, name="digest")
 app.add_typer(tmdb, name="tmdb")
+
+
+@app.command("comment-worker")
+def comment_worker(
+    once: Annotated[bool, typer.Option("--once", help="Apply what waits now, and end.")] = False,
+) -> None:
+    """Apply what happens in comment sections, until it is stopped. Any number of workers share the work."""
+    from douban_pipeline.ops import commenting
+
+    commenting.work(once=once)
 
 
 # --- the service ------------------------------------------------------------------------------------------------------
@@ -246,6 +258,12 @@ def evaluate(
         float | None,
         typer.Option(min=0, max=1, help="Exit with 1 if a smaller share of the headline sources is linked."),
     ] = None,
+    most_wrong_hidden: Annotated[
+        int | None, typer.Option(min=0, help="Exit with 1 if there are more links of rows whose truth is taken out.")
+    ] = None,
+    search: Annotated[
+        str, typer.Option(help="suggestions: titles and years; six: the same, six a page; web: bare titles.")
+    ] = "suggestions",
 ) -> None:
     """Measure the matcher on labelled records: wrong links, coverage, reviews, requests; write a report of it."""
     from douban_pipeline.evaluation import command
@@ -261,8 +279,8 @@ def evaluate(
             against=against,
             limit=limit,
             hide_truth=hide_truth,
-            most_wrong=most_wrong,
-            least_coverage=least_coverage,
+            search=command.search_kind(search),
+            limits=command.EvaluationLimits(most_wrong, least_coverage, most_wrong_hidden),
         )
     except KeyboardInterrupt:
         console.print("stopped; no report was written or changed")

@@ -126,7 +126,10 @@ def print_grants(names: Sequence[str] | None, user: str, host: str) -> None:
 
 
 def show_settings(names: Sequence[str] | None) -> None:
-    """Show every setting: its variable, its value (never a secret) and what it means."""
+    """Show every setting: its variable, its value (never a secret) and what it means.
+
+    In a terminal it is a table; what is piped on has a line a setting, its three parts with tabs between them.
+    """
     with_douban, others = registry.chosen(names)
     # A variable that is cut off cannot be copied.
     table = Table(
@@ -141,9 +144,11 @@ def show_settings(names: Sequence[str] | None) -> None:
         for name, definition in type(settings).model_fields.items():
             given = settings.variable(name)
             if given not in shown:  # some are shared
-                table.add_row(given, _shown(getattr(settings, name)), definition.description or "")
+                row = (given, _shown(getattr(settings, name)), definition.description or "")
+                table.add_row(*row) if console.is_terminal else typer.echo("\t".join(row))  # rich has no tabs
             shown.add(given)
-    console.print(table)
+    if console.is_terminal:
+        console.print(table)
 
 
 def _shown(value: object) -> str:

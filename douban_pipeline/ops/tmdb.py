@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from datetime import timedelta
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from datetime import date, timedelta
 from pathlib import Path
-from uuid import UUID
 
 from rich.table import Table
 
 from douban_pipeline.core.clock import SystemClock
-from douban_pipeline.core.errors import ProblemsError
+from douban_pipeline.core.errors import NotFound, ProblemsError, SourceError
+from douban_pipeline.demo.tmdb_server import TmdbServer
 from douban_pipeline.ops.console import console, plain
 from douban_pipeline.ops.results import CheckResult, print_results
+from douban_pipeline.tmdb.answers import language_of
+from douban_pipeline.tmdb.cleaning import id_of
+from douban_pipeline.tmdb.enrichment.checking import check_service
+from douban_pipeline.tmdb.enrichment.opening import open_spool
 from douban_pipeline.tmdb.graph import questions
 from douban_pipeline.tmdb.loading import UNREADABLE, Loaded, LoadReport, load, read_lines
-from douban_pipeline.tmdb.services import open_graph, open_store
+from douban_pipeline.tmdb.services import open_client, open_graph, open_store, prune_archive
 from douban_pipeline.tmdb.settings import load_settings
 from douban_pipeline.tmdb.store import outbox
 from douban_pipeline.tmdb.store.exports import store_export
 from douban_pipeline.tmdb.store.migrations import TREE
 from douban_pipeline.tmdb.syncing import GraphUnavailableError, SyncReport, drain, rebuild_graph
 from douban_pipeline.tmdb.troubleshooting import check_graph, check_store
-from douban_pipeline.tmdb.types import EntityType
+from douban_pipeline.tmdb.types import EntityKey, EntityType
 
 
 def set_up(*, dry_run: bool, graph: bool) -> None:
@@ -50,6 +56,9 @@ def check(*, graph: bool, as_json: bool) -> bool:
     settings = load_settings()
     with open_store(settings) as store:
         found = list(check_store(store, settings, SystemClock()))
+    spool = open_spool(settings)
+    found += check_service(settings, spool)
+    spool.close()
     if graph:
         with open_graph(settings) as target:
             found += check_graph(target)
@@ -88,12 +97,69 @@ def _line(loaded: Loaded) -> str:
     return f"{what}: {outcome}{note if loaded.note else ''}"
 
 
-def load_ids(entity: EntityType, file: Path) -> None:
-    """Take a list of ids in."""
-    with open_store(load_settings()) as store:
-        store.ready()
-        report = store_export(store, entity, (line for _, line in read_lines(file)))
+def load_ids(entity: EntityType, file: Path | None, day: date | None) -> None:
+    """Take a list of ids in, from a file or as TMDB has it of a day."""
+    if (file is None) == (day is None):
+        raise ProblemsError(["say either a file or --day"])
+    settings = load_settings()
+    with ExitStack() as stack:
+        store = stack.enter_context(open_store(settings)).ready()
+        if file is not None:
+            lines: Iterator[bytes] = (line for _, line in read_lines(file))
+        else:
+            assert day is not None
+            lines = stack.enter_context(open_client(settings, store)).exported_ids(entity, day)
+        try:
+            report = store_export(store, entity, lines)
+        except SourceError as error:
+            raise ProblemsError([str(error)]) from error
     console.print(f"{report.new} new stubs, {report.known} known already, {report.unreadable} lines unreadable")
+
+
+def fetch(entities: Sequence[str], *, language: str) -> bool:
+    """Ask TMDB for entities and store them; return whether all could be had."""
+    keys = [_key(text) for text in entities]
+    if language and language_of(language) is None:
+        raise ProblemsError([f"{language!r} is no language such as zh-CN"])
+    settings, well = load_settings(), True
+    with open_store(settings) as store, open_client(settings, store) as client:
+        for key in keys:
+            try:
+                [stored] = store.persist_payloads([client.details(key, language=language or None)])
+            except NotFound:
+                gone = store.write(lambda writer, key=key: writer.gone(key))  # type: ignore[misc]
+                plain(f"{key}: TMDB does not have it" + (", noted" if gone else ""))
+                well = False
+            except SourceError as error:
+                plain(f"{key}: {error}")
+                well = False
+            else:
+                plain(f"{key}: {stored.change.value}" + ("" if stored.full else "  (beside the base row)"))
+    return well
+
+
+def _key(text: str) -> EntityKey:
+    kind, _, number = text.strip().strip("/").partition("/")
+    found = EntityType(kind) if kind in list(EntityType) else None
+    tmdb_id = id_of(int(number)) if number.isascii() and number.isdecimal() and len(number) < 11 else None
+    if found is None or tmdb_id is None:
+        raise ProblemsError([f"{text[:40]!r} is no entity; write it as movie/603, tv/1396 or person/62"])
+    return EntityKey(found, tmdb_id)
+
+
+def replay(recorded: Path | None, port: int) -> None:
+    """Serve recorded answers until Ctrl-C."""
+    known = [json.loads(line) for _, line in read_lines(recorded) if line.strip()] if recorded else ()
+    try:
+        with TmdbServer(known, port=port) as server:
+            console.print(f"DOUBAN_PIPELINE_TMDB_API_URL={server.api_url}", highlight=False, soft_wrap=True)
+            console.print(f"DOUBAN_PIPELINE_TMDB_EXPORTS_URL={server.exports_url}", highlight=False, soft_wrap=True)
+            console.print("DOUBAN_PIPELINE_TMDB_API_KEY may be anything; Ctrl-C stops")
+            threading.Event().wait()
+    except KeyboardInterrupt:
+        console.print("stopped")
+    except OSError as error:
+        raise ProblemsError([f"cannot listen on port {port} ({error.strerror}): choose another by --port"]) from None
 
 
 def sync(*, seconds: float | None) -> bool:
@@ -154,31 +220,24 @@ def requeue() -> None:
 def prune(*, dry_run: bool) -> None:
     """Delete what is kept no longer, or say until when."""
     settings, now = load_settings(), SystemClock().now()
-    requests, done, raw = (
-        now - timedelta(days=days) for days in (settings.request_days, settings.outbox_days, settings.raw_days)
+    requests, done, raw, archived = (
+        now - timedelta(days=days)
+        for days in (settings.request_days, settings.outbox_days, settings.raw_days, settings.archive_days)
     )
     if dry_run:
         console.print(
             f"would delete questions from before {requests:%F}, rows of the outbox done before {done:%F}, "
-            f"and make stubs of answers fetched before {raw:%F}; --no-dry-run does it"
+            f"make stubs of answers fetched before {raw:%F}, and drop archived answers seen before {archived:%F} last; "
+            "--no-dry-run does it"
         )
         return
     with open_store(settings) as store:
         store.ready()
         console.print(
             f"{store.delete_requests(requests)} questions and {store.prune_outbox(done)} rows of the outbox deleted, "
-            f"{store.drop_raw(raw)} answers became stubs"
+            f"{store.drop_raw(raw)} answers became stubs, "
+            f"{prune_archive(settings, store, archived)} archived ones deleted"
         )
-
-
-def forget(*, user: str, conversation: UUID | None) -> None:
-    """Delete the questions of a user or a conversation."""
-    if bool(user) == (conversation is not None):
-        raise ProblemsError(["say either --user or --conversation"])
-    with open_store(load_settings()) as store:
-        store.ready()
-        done = store.delete_user(user) if user else store.delete_conversation(conversation or UUID(int=0))
-    console.print(f"{done} questions deleted")
 
 
 def ask(question: str, names: tuple[str, ...], *, most: int, as_json: bool) -> None:

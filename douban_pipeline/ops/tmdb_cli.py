@@ -1,5 +1,6 @@
 """The options of the commands ``tmdb …``; what they do is in `ops.tmdb`, imported when one is called."""
 
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 from uuid import UUID
@@ -49,12 +50,65 @@ def load(
 @tmdb.command()
 def ids(
     entity: Annotated[EntityType, typer.Argument(help="What the list is of.")],
-    file: Annotated[Path, typer.Argument(help="As TMDB offers it every day: one JSON a line; gz, xz.")],
+    file: Annotated[Path | None, typer.Argument(help="As TMDB offers it every day: one JSON a line; gz, xz.")] = None,
+    day: Annotated[datetime | None, typer.Option(formats=["%Y-%m-%d"], help="Or: fetch the list of this day.")] = None,
 ) -> None:
     """Take TMDB's daily list of ids in: a stub of each entity that is not known."""
     from douban_pipeline.ops import tmdb as work
 
-    work.load_ids(entity, file)
+    work.load_ids(entity, file, day.date() if day else None)
+
+
+@tmdb.command()
+def fetch(
+    entities: Annotated[list[str], typer.Argument(metavar="ENTITY...", help="As in TMDB's paths: movie/603 tv/1396.")],
+    language: Annotated[str, typer.Option(help="Of the answers; the base language without it.")] = "",
+) -> None:
+    """Ask TMDB for entities with their credits, store them, and say what changed; exit with 1 if one is not had."""
+    from douban_pipeline.ops import tmdb as work
+
+    if not work.fetch(entities, language=language):
+        raise typer.Exit(1)
+
+
+@tmdb.command()
+def ask(
+    question: Annotated[str, typer.Argument(help="As people ask: 《喜宴》的导演是谁？")],
+    kb: Annotated[str, typer.Option(help="What the question is about where it does not say: movie or tv.")] = "movie",
+    user: Annotated[str, typer.Option(help="Whose question it is; without it nothing is written down.")] = "",
+    session: Annotated[str, typer.Option(help="In which session; without it nothing is written down.")] = "",
+    incognito: Annotated[bool, typer.Option("--incognito", help="Write nothing down.")] = False,
+    as_json: _Json = False,
+) -> None:
+    """Answer a question about films, series and people from TMDB; exit with 1 if TMDB gives no answer."""
+    from douban_pipeline.ops import tmdb_service as work
+
+    if not work.ask(question, kb=kb, user=user, session=session, incognito=incognito, as_json=as_json):
+        raise typer.Exit(1)
+
+
+@tmdb.command("replay-spool")
+def replay_spool(
+    dry_run: Annotated[bool, typer.Option(help="Say how many wait, and write nothing.")] = False,
+) -> None:
+    """Write to PostgreSQL what waits in this machine's spool; exit with 1 if something is left."""
+    from douban_pipeline.ops import tmdb_service as work
+
+    if not work.replay_spool(dry_run=dry_run):
+        raise typer.Exit(1)
+
+
+@tmdb.command()
+def replay(
+    recorded: Annotated[
+        Path | None, typer.Argument(metavar="FILE", help="Recorded answers; the bundled ones without.")
+    ] = None,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port on loopback.")] = 8791,
+) -> None:
+    """Serve recorded answers as TMDB's API does, on loopback, until Ctrl-C."""
+    from douban_pipeline.ops import tmdb as work
+
+    work.replay(recorded, port)
 
 
 @tmdb.command()
@@ -72,7 +126,7 @@ def sync(
 def rebuild(
     dry_run: Annotated[bool, typer.Option(help="Say from how much, and change nothing.")] = True,
 ) -> None:
-    """Empty the graph and build it anew from the stored answers. A dry run unless --no-dry-run is said."""
+    """Empty the graph and build it again from the stored answers. A dry run unless --no-dry-run is given."""
     from douban_pipeline.ops import tmdb as work
 
     work.rebuild(dry_run=dry_run)
@@ -102,7 +156,7 @@ def forget(
     conversation: Annotated[UUID | None, typer.Option(help="Or: of which conversation.")] = None,
 ) -> None:
     """Delete all questions of a user, or of a conversation, and what else names them."""
-    from douban_pipeline.ops import tmdb as work
+    from douban_pipeline.ops import tmdb_service as work
 
     work.forget(user=user, conversation=conversation)
 

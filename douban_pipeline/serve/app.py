@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from datetime import timedelta
-from urllib.parse import parse_qs, quote, urlsplit
+from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse
@@ -47,7 +49,15 @@ def create_app(settings: ServeSettings, mounts: Sequence[Mount], clock: Clock | 
         clock: What times are taken from; the system's if not given.
     """
     door = _Door(settings, mounts, clock or SystemClock())
-    app = FastAPI(title="douban_pipeline", docs_url=None, redoc_url=None, openapi_url=None)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        yield
+        for mount in mounts:
+            if mount.close is not None:
+                await asyncio.to_thread(mount.close)
+
+    app = FastAPI(title="douban_pipeline", docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
     app.middleware("http")(door.guard)
     app.get("/healthz")(door.health)
     app.get("/login")(door.show_login)
@@ -66,9 +76,12 @@ class _Door:
         self._public = tuple(path for mount in mounts for path in mount.public)
         self._clock = clock
         self._days = settings.remember_me_days
+        self._user_header = settings.user_header
 
     async def guard(self, request: Request, call_next: _Next) -> Response:
         """Let a request through that may, and put the headers on every answer."""
+        # Only what the reverse proxy says is taken, and only where a setting names the header.
+        request.state.user = unquote(request.headers.get(self._user_header, "")).strip() if self._user_header else ""
         response = self._refusal(request) or await call_next(request)
         for name, value in HEADERS.items():
             response.headers.setdefault(name, value)
@@ -84,7 +97,7 @@ class _Door:
         if path.startswith(self._public) if self._public else False:
             return None
         bearer = self._has_bearer(request)
-        if request.method not in _SAFE and not bearer and not _same_origin(request):
+        if request.method not in _SAFE and not bearer and not _same_origin(request) and not _is_program(request):
             return _plain("请求来自别的网站，已拒绝", 403)
         if not self._keeper.asks or path in _OPEN or bearer or self._has_cookie(request):
             return None
@@ -173,6 +186,12 @@ def _same_origin(request: Request) -> bool:
         return site in ("same-origin", "none")
     origin = request.headers.get("origin")
     return origin is not None and urlsplit(origin).netloc == request.headers.get("host")
+
+
+def _is_program(request: Request) -> bool:
+    """Return whether no page of a browser can have sent a request: it names itself, and asks before it sends JSON."""
+    named = "sec-fetch-site" in request.headers or "origin" in request.headers or COOKIE in request.cookies
+    return not named and request.headers.get("content-type", "").partition(";")[0].strip() == "application/json"
 
 
 def _inside(target: str) -> str:

@@ -7,12 +7,24 @@ them.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
 
 from fastapi import APIRouter
 
-from douban_pipeline.digest.api import digest_router
+from douban_pipeline.core.clock import SystemClock
+from douban_pipeline.core.errors import ProblemsError
+from douban_pipeline.digest.api import digest_router, messages_router
 from douban_pipeline.digest.settings import load_settings as load_digest
+from douban_pipeline.douban.api import reports_router
+from douban_pipeline.douban.review.served.api import review_router
+from douban_pipeline.douban.review.served.dagster_api import DagsterApi
+from douban_pipeline.douban.review.served.desk import ReviewDesk
+from douban_pipeline.douban.review.served.pictures import Pictures
+from douban_pipeline.douban.services import open_services
+from douban_pipeline.douban.settings import load_settings as load_douban
+from douban_pipeline.tmdb.settings import load_settings as load_tmdb
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +37,7 @@ class Mount:
         prefix: What they begin with; empty for the root.
         public: Beginnings of paths that ask for no login, because the system sees to that itself.
         problem: Says what is wrong with it, for ``/healthz``; None or an empty text for nothing.
+        close: Ends what runs behind it, when the service stops; None for nothing.
     """
 
     name: str
@@ -32,13 +45,87 @@ class Mount:
     prefix: str = ""
     public: Sequence[str] = ()
     problem: Callable[[], str | None] | None = None
+    close: Callable[[], None] | None = None
+
+
+def _reports() -> Path:
+    return load_digest().home.absolute() / "reports"
 
 
 def digest_mount() -> Mount:
-    """The digest's pages: ``/``, ``/daily/DATE`` and ``/analysis/ID``."""
-    folder = load_digest().home.absolute() / "reports"
-    return Mount("digest", digest_router(folder))
+    """The digest's pages: ``/digest/``, ``/digest/daily/DATE`` and ``/digest/analysis/ID``."""
+    return Mount("digest", digest_router(_reports()), prefix="/digest")
 
 
-MOUNTS: Sequence[Callable[[], Mount]] = (digest_mount,)
-"""Of every system that has something to serve."""
+def review_mount() -> Mount:
+    """The review sheet below ``/review/``; nothing of the library is asked for before somebody opens it."""
+    settings = load_douban()
+    services = open_services(settings)
+    router = review_router(ReviewDesk(services, DagsterApi(settings.graphql_url)), Pictures(services))
+    return Mount("review", router, prefix="/review")
+
+
+def messages_mount() -> Mount:
+    """The addresses that the digest's messages name: ``/daily/DATE`` and ``/analysis/ID``."""
+    return Mount("messages", messages_router("/digest"))
+
+
+def front_mount() -> Mount:
+    """The front page ``/``, and the reports beside it."""
+    return Mount("reports", reports_router(_reports(), instead={"review_queue.html": "/review/"}))
+
+
+def comments_mount() -> Mount | None:
+    """The comments' API below ``/comments`` and pages below ``/demo``, where ``DOUBAN_PIPELINE_SYSTEMS`` names them.
+
+    Raises:
+        DatabaseError: Their tables are missing or of another version.
+        ModuleNotFoundError: The libraries of the extra ``comments`` are not installed.
+    """
+    if "comments" not in load_douban().systems:
+        return None
+    from douban_pipeline.comments.api.routes import PUBLIC, comments_router
+    from douban_pipeline.comments.services import open_services as open_comments
+    from douban_pipeline.comments.settings import load_settings as load_comments
+
+    router, context = comments_router(open_comments(load_comments(), "service").ready())
+    return Mount("comments", router, public=PUBLIC, problem=context.problem)
+
+
+def tmdb_mount() -> Mount | None:
+    """Questions about films: ``/tmdb/…`` and ``/metrics``; None where no key of TMDB is set.
+
+    Raises:
+        ProblemsError: The libraries of the extra are not installed.
+    """
+    settings = load_tmdb()
+    if not (settings.api_key.get_secret_value() or settings.api_token.get_secret_value()):
+        return None
+    try:
+        from douban_pipeline.tmdb.api import RateLimit, tmdb_router
+        from douban_pipeline.tmdb.enrichment.opening import open_service, service_store
+    except ImportError as error:
+        raise ProblemsError([f"{error.name} is not installed: pip install 'douban_pipeline[tmdb]'"]) from error
+    with ExitStack() as stack:
+        store = service_store(settings)
+        service = stack.enter_context(open_service(settings, store))
+        limit = RateLimit(settings.questions_per_minute, SystemClock())
+        router = tmdb_router(
+            service, service.client, store, service.spool, limit, deadline=settings.answer_deadline_seconds
+        )
+        return Mount("tmdb", router, problem=service.problem, close=stack.pop_all().close)
+    raise AssertionError("unreachable")
+
+
+MOUNTS: Sequence[Callable[[], Mount | None]] = (
+    digest_mount,
+    review_mount,
+    comments_mount,
+    tmdb_mount,
+    messages_mount,
+    front_mount,
+)
+"""Of every system that may have something to serve, None for one that has not.
+
+The front page's is last, for it takes any name at the root.
+"""

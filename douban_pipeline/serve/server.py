@@ -31,9 +31,9 @@ def listen(settings: ServeSettings) -> socket.socket:
 
 def serve(settings: ServeSettings, listener: socket.socket) -> None:
     """Serve all systems on ``listener`` until a signal stops it; what is under way is answered first."""
-    app = create_app(settings, [mount() for mount in MOUNTS])
+    app = create_app(settings, [found for mount in MOUNTS if (found := mount()) is not None])
     config = uvicorn.Config(
-        app, log_level="warning", access_log=False, server_header=False, timeout_graceful_shutdown=10, lifespan="off"
+        app, log_level="warning", access_log=False, server_header=False, timeout_graceful_shutdown=10, lifespan="on"
     )
     with listener:
         uvicorn.Server(config).run(sockets=[listener])

@@ -32,6 +32,12 @@ class ServeSettings(SystemSettings):
     )
     remember_me_days: int = Field(30, ge=1, le=365, description="Days that a browser which asked for it stays known.")
 
+    user_header: str = Field(
+        "",
+        pattern=r"^[A-Za-z0-9-]*$",
+        description="Header in which the reverse proxy names who has logged in; empty trusts none.",
+    )
+
     @field_validator("token")
     @classmethod
     def _long_enough(cls, value: SecretStr) -> SecretStr:

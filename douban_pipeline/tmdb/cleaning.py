@@ -42,8 +42,9 @@ def text_of(value: object) -> str | None:
     """Return a text without NUL and blanks around it; None where there is none."""
     if not isinstance(value, str):
         return None
-    text: str = value if value.isascii() and "\x00" not in value else clean(value)
-    return text.strip() or None
+    if "\x00" in value or (not value.isascii() and _SURROGATE.search(value)):
+        value = str(clean(value))
+    return value.strip() or None
 
 
 def day_of(value: object) -> date | None:

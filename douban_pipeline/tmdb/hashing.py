@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from douban_pipeline.tmdb.cleaning import clean
-from douban_pipeline.tmdb.types import Edge, Node, PayloadError, Projection
+from douban_pipeline.tmdb.types import Node, PayloadError, Projection
 
 VERSION = "v1"
 
@@ -53,24 +53,18 @@ def raw_hash(raw: Mapping[str, Any]) -> str:
 def graph_hash(projection: Projection) -> str:
     """Return the hash of nodes and edges; the order in which they were named does not matter."""
     edges = sorted(
-        (*_ends(edge), edge.key.relation, edge.key.credit_id, _held(edge.properties)) for edge in projection.edges
+        (*start, *end, relation, credit_id, _held(properties))
+        for (relation, start, end, credit_id), properties in projection.edges
     )
-    value = [_node(projection.node), sorted(_node(other) for other in projection.others), edges]
-    return text_hash(_dump(value))
+    return text_hash(_dump([_node(projection.node), sorted(map(_node, projection.others)), edges]))
 
 
 def _node(node: Node) -> list[Any]:
-    return [node.key.label, node.key.tmdb_id, _held(node.properties)]
+    return [*node.key, _held(node.properties)]
 
 
-def _ends(edge: Edge) -> tuple[str, int, str, int]:
-    start, end = edge.key.start, edge.key.end
-    return start.label, start.tmdb_id, end.label, end.tmdb_id
+def _held(properties: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    return [each for each in sorted(properties.items()) if each[1] is not None]
 
 
-def _held(properties: Mapping[str, Any]) -> list[list[Any]]:
-    return [[name, properties[name]] for name in sorted(properties) if properties[name] is not None]
-
-
-def _dump(value: Any) -> str:
-    return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+_dump = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode

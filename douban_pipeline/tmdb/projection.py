@@ -136,9 +136,9 @@ def project(entity: EntityType, raw: Raw, *, votes: bool = False) -> Projection:
         others.setdefault(other.key, other)
         edges.setdefault((edge.key.relation, edge.key.end), edge)
     credits = _credits_of_person(own.key, raw) if entity is EntityType.PERSON else _credits_of_title(own.key, raw)
-    for other, edge in credits:
-        if edges.setdefault((edge.key.relation, edge.key.credit_id), edge) is edge:
-            others.setdefault(other.key, other)
+    for end, named, item, edge in credits:
+        if edges.setdefault((edge.key.relation, edge.key.credit_id), edge) is edge and end not in others:
+            others[end] = Node(end, credited_properties(named, item))
     return Projection(own, tuple(others.values()), tuple(edges.values()))
 
 
@@ -149,24 +149,28 @@ def _genres(title: NodeKey, raw: Raw) -> Iterator[tuple[Node, Edge]]:
             yield genre, Edge(EdgeKey(Relation.BELONGS_TO_GENRE, title, genre.key))
 
 
-def _credits_of_title(title: NodeKey, raw: Raw) -> Iterator[tuple[Node, Edge]]:
+_Credit = tuple[NodeKey, EntityType, Raw, Edge]
+"""The other end of an edge, what it is, the item that names it, and the edge."""
+
+
+def _credits_of_title(title: NodeKey, raw: Raw) -> Iterator[_Credit]:
     for item, part, is_crew in _credits_in(raw, ("aggregate_credits", "credits")):
         person = _key(EntityType.PERSON, item)
         if person is not None and (edge := _edge(person, title, item, part, is_crew)) is not None:
-            yield Node(person, credited_properties(EntityType.PERSON, item)), edge
+            yield person, EntityType.PERSON, item, edge
     for item in items_of(raw, "created_by"):
         person, creator = _key(EntityType.PERSON, item), {**item, "job": "Creator", "department": "Creator"}
         if person is not None and (edge := _edge(person, title, creator, creator, True)) is not None:
-            yield Node(person, credited_properties(EntityType.PERSON, item)), edge
+            yield person, EntityType.PERSON, item, edge
 
 
-def _credits_of_person(person: NodeKey, raw: Raw) -> Iterator[tuple[Node, Edge]]:
+def _credits_of_person(person: NodeKey, raw: Raw) -> Iterator[_Credit]:
     for name, known in _PERSONS_CREDITS.items():
         for item, part, is_crew in _credits_in(raw, (name,)):
             entity = known or _TITLES.get(str(item.get("media_type")))
             title = _key(entity, item) if entity else None
             if entity and title and (edge := _edge(person, title, item, part, is_crew)) is not None:
-                yield Node(title, credited_properties(entity, item)), edge
+                yield title, entity, item, edge
 
 
 def _credits_in(raw: Raw, names: tuple[str, ...]) -> Iterator[tuple[dict[str, Any], dict[str, Any], bool]]:
@@ -177,7 +181,8 @@ def _credits_in(raw: Raw, names: tuple[str, ...]) -> Iterator[tuple[dict[str, An
     for name in names:
         for group, parts, is_crew in (("cast", "roles", False), ("crew", "jobs", True)):
             for item in items_of(raw.get(name), group):
-                for part in items_of(item, parts) or (item,):
+                several = items_of(item, parts) if parts in item else ()
+                for part in several or (item,):
                     yield item, part, is_crew
 
 
@@ -208,6 +213,8 @@ def _name(entity: EntityType, raw: Raw) -> str | None:
 
 
 def _chinese(name: str, raw: Raw) -> str | None:
+    if "translations" not in raw:
+        return None
     found = {
         str(item.get("iso_3166_1")): text_of(item["data"].get(name))
         for item in items_of(raw.get("translations"), "translations")

@@ -1,13 +1,24 @@
-"""The store and the graph as the settings name them, or those for trying in HOME."""
+"""The store, the graph and the client of TMDB as the settings name them, or those for trying in HOME."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from sqlalchemy import Table
+
+from douban_pipeline.core.clock import Clock, SystemClock
+from douban_pipeline.core.database import chunks
+from douban_pipeline.core.errors import ProblemsError
+from douban_pipeline.core.platform import Platform, SourceLimits
+from douban_pipeline.tmdb.clients.api import EXPORTS, SOURCE, TmdbClient
+from douban_pipeline.tmdb.clients.errors import EXPORT_RULES, RULES
 from douban_pipeline.tmdb.embedded import embedded_graph, embedded_postgres
-from douban_pipeline.tmdb.settings import TmdbSettings
+from douban_pipeline.tmdb.settings import PREFIX, TmdbSettings
+from douban_pipeline.tmdb.store.tables import gate, snapshot
 
 if TYPE_CHECKING:
     from douban_pipeline.tmdb.graph.target import GraphTarget
@@ -54,3 +65,89 @@ def open_graph(settings: TmdbSettings) -> Iterator[GraphTarget]:
         GraphTarget(found.uri, found.user, found.password, found.database) as target,
     ):
         yield target
+
+
+_EXPORT_BYTES = 256 * 1024 * 1024
+_EXPORT_SECONDS = 600.0
+_KEPT_OPEN = 10
+"""Connections to TMDB that stay open between calls: it is asked many times a second, and TLS takes two round trips."""
+
+
+@dataclass(frozen=True)
+class TmdbPlatform(Platform):
+    """Pacing and archive of TMDB's answers, in the store's database: one rate for all processes."""
+
+    settings: TmdbSettings
+
+    @property
+    def archive_table(self) -> Table:
+        """The table of archived answers."""
+        return snapshot
+
+    @property
+    def gate_table(self) -> Table:
+        """The table of the gate."""
+        return gate
+
+    @property
+    def longest_call(self) -> timedelta:
+        """A list of ids takes the longest."""
+        return timedelta(seconds=_EXPORT_SECONDS)
+
+    def source_limits(self) -> Mapping[str, SourceLimits]:
+        """Return the limits of the API, and of the lists of ids."""
+        settings = self.settings
+        return {
+            SOURCE: SourceLimits(60 * settings.requests_per_second, settings.concurrency),
+            EXPORTS: SourceLimits(10, 2),
+        }
+
+
+@contextmanager
+def open_client(settings: TmdbSettings, store: PostgresTmdbStore, clock: Clock | None = None) -> Iterator[TmdbClient]:
+    """Yield the client for runs and commands; the gate that paces it is in the store's database.
+
+    Raises:
+        ProblemsError: Neither a key nor a token is set.
+        DatabaseError: The schema is not at this release's version.
+    """
+    headers = api_headers(settings)
+    platform = TmdbPlatform(engine=store.ready().engine(), clock=clock or SystemClock(), settings=settings)
+    seconds = settings.request_timeout_seconds
+    try:
+        yield TmdbClient(
+            platform.fetcher(SOURCE, seconds=seconds, rules=RULES, headers=headers, keep_alive=_KEPT_OPEN),
+            platform.fetcher(EXPORTS, seconds=_EXPORT_SECONDS, max_bytes=_EXPORT_BYTES, rules=EXPORT_RULES),
+            api_url=settings.api_url,
+            exports_url=settings.exports_url,
+            api_key=settings.api_key.get_secret_value(),
+            language=settings.language,
+            search_age=timedelta(days=settings.search_cache_days) if settings.search_cache_days else None,
+        )
+    finally:
+        platform.close()
+
+
+def prune_archive(settings: TmdbSettings, store: PostgresTmdbStore, before: datetime) -> int:
+    """Delete archived answers that were last seen before a moment; return how many."""
+    platform = TmdbPlatform(engine=store.engine(), clock=SystemClock(), settings=settings)
+    try:
+        return sum(
+            platform.archive.drop(some, before).answers
+            for ids in platform.archive.unseen_since(before)
+            for some in chunks(ids)
+        )
+    finally:
+        platform.close()
+
+
+def api_headers(settings: TmdbSettings) -> dict[str, str]:
+    """Return the headers of requests to TMDB.
+
+    Raises:
+        ProblemsError: Neither a key nor a token is set.
+    """
+    token = settings.api_token.get_secret_value()
+    if not token and not settings.api_key.get_secret_value():
+        raise ProblemsError([f"TMDB cannot be asked without a key: set {PREFIX}API_KEY or {PREFIX}API_TOKEN"])
+    return {"Authorization": f"Bearer {token}"} if token else {}

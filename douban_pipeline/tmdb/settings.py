@@ -11,7 +11,7 @@ from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import SettingsConfigDict
 
 from douban_pipeline.core.database import refuse_unusable_url
-from douban_pipeline.core.settings_base import BASE_PREFIX, SystemSettings
+from douban_pipeline.core.settings_base import BASE_PREFIX, OWNERS, SystemSettings, http_address, owner_name
 
 PREFIX = f"{BASE_PREFIX}TMDB_"
 _GRAPH_SCHEMES = ("bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ssc")
@@ -24,11 +24,25 @@ class TmdbSettings(SystemSettings):
     allowed: ClassVar[Mapping[str, str]] = {
         "database_url": "postgresql://user:password@host/database",
         "graph_uri": "bolt://host:7687 or neo4j+s://host",
+        "owner": OWNERS,
         "language": "a language such as zh-CN or en-US",
+        "api_url": "an http:// or https:// address",
+        "exports_url": "an http:// or https:// address",
     }
 
     home: Path = Field(
         Path(".douban_pipeline"), validation_alias=f"{BASE_PREFIX}HOME", description="Folder for local files."
+    )
+    library_url: SecretStr = Field(
+        SecretStr(""),
+        validation_alias=f"{BASE_PREFIX}DATABASE_URL",
+        description="URL of the CMS's database, whose videos are linked to TMDB's titles.",
+    )
+    table_prefix: str = Field(
+        "mac_", validation_alias=f"{BASE_PREFIX}TABLE_PREFIX", description="Prefix of the CMS's tables."
+    )
+    owner: str = Field(
+        "team:site", validation_alias=f"{BASE_PREFIX}OWNER", description="Owner of the assets in Dagster."
     )
     database_url: SecretStr = Field(
         SecretStr(""), description="URL of the PostgreSQL for the schema tmdb; empty means one in HOME, for trying."
@@ -36,6 +50,34 @@ class TmdbSettings(SystemSettings):
     pool_min: int = Field(1, ge=0, le=100, description="Connections to PostgreSQL that a process keeps open.")
     pool_max: int = Field(10, ge=1, le=200, description="Connections to PostgreSQL that a process opens at most.")
     language: str = Field("zh-CN", description="Language of the base rows; answers in others go to the translations.")
+    api_url: str = Field("https://api.themoviedb.org/3", description="Address of TMDB's API with its version.")
+    exports_url: str = Field("https://files.tmdb.org/p/exports", description="Address of TMDB's daily lists of ids.")
+    api_key: SecretStr = Field(SecretStr(""), description="Key of TMDB's API (v3); or API_TOKEN.")
+    api_token: SecretStr = Field(SecretStr(""), description="Read access token of TMDB's API, sent as a bearer.")
+    requests_per_second: float = Field(
+        20.0, gt=0, le=1000, description="Requests a second that runs and commands make, all processes together."
+    )
+    concurrency: int = Field(10, ge=1, le=100, description="Requests of theirs under way at once.")
+    request_timeout_seconds: float = Field(10.0, gt=0, le=120, description="Wall-clock limit of one request.")
+    search_cache_days: int = Field(
+        7, ge=0, le=30, description="Days that an archived answer of a search is taken in place of a request."
+    )
+    archive_days: int = Field(
+        30, ge=1, le=180, description="Days that archived answers are kept; those about entities are no part of it."
+    )
+    enrichment_async_write_enable: bool = Field(
+        True, description="Write questions of users behind the answers; otherwise before them."
+    )
+    enrichment_write_queue_size: int = Field(
+        100, ge=1, le=100_000, description="Questions that wait in memory; more of them wait on the disk."
+    )
+    answer_deadline_seconds: float = Field(3.0, gt=0, le=60, description="How long an answer waits for TMDB.")
+    service_requests_per_second: float = Field(
+        15.0, gt=0, le=1000, description="Requests a second that one service makes, beside REQUESTS_PER_SECOND."
+    )
+    questions_per_minute: int = Field(
+        60, ge=1, le=100_000, description="Questions a minute that one address may ask the service."
+    )
     graph_uri: str = Field("", description="Bolt address of Neo4j; empty means an ArcadeDB in HOME, for trying.")
     graph_user: str = Field("neo4j", description="Account at the graph database.")
     graph_password: SecretStr = Field(SecretStr(""), description="Its password.")
@@ -51,12 +93,31 @@ class TmdbSettings(SystemSettings):
         180, ge=1, le=180, description="Days after which TMDB's answers must be fetched again or dropped."
     )
 
+    refresh_days: int = Field(
+        150, ge=1, le=179, description="Days after which runs fetch an answer again; fewer than RAW_DAYS."
+    )
+    entities_per_run: int = Field(2000, ge=1, le=100_000, description="Entities that a run of tmdb_entities fetches.")
+    fill_popular: bool = Field(
+        False, description="Whether runs fetch popular stubs, too, once all that is linked or was asked for is there."
+    )
+    videos_per_run: int = Field(500, ge=1, le=100_000, description="Videos that a run of tmdb_matches looks for.")
+
+    @field_validator("owner")
+    @classmethod
+    def _owner(cls, value: str) -> str:
+        return owner_name(value)
+
     @field_validator("language")
     @classmethod
     def _language(cls, value: str) -> str:
         if not re.fullmatch(r"[a-z]{2}(-[A-Z]{2})?", value):
             raise ValueError("no language with a region")
         return value
+
+    @field_validator("api_url", "exports_url")
+    @classmethod
+    def _address(cls, value: str) -> str:
+        return http_address(value)
 
     @field_validator("graph_uri")
     @classmethod
@@ -76,6 +137,8 @@ class TmdbSettings(SystemSettings):
     def _pool(self) -> TmdbSettings:
         if self.pool_min > self.pool_max:
             raise self.mistake("pool_min", self.pool_min, f"at most {PREFIX}POOL_MAX = {self.pool_max}")
+        if self.refresh_days >= self.raw_days:
+            raise self.mistake("refresh_days", self.refresh_days, f"below {PREFIX}RAW_DAYS = {self.raw_days}")
         return self
 
 

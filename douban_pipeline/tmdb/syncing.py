@@ -40,7 +40,7 @@ from douban_pipeline.tmdb.types import (
 )
 
 _logger = logging.getLogger(__name__)
-_DOWN = (ServiceUnavailable, SessionExpired, AuthError, TransientError)
+DOWN = (ServiceUnavailable, SessionExpired, AuthError, TransientError)
 """Errors that say nothing about what was to be written."""
 
 
@@ -187,7 +187,7 @@ def drain(
             break
         try:
             _sync(store, target, worker, claims, attempts, report)
-        except _DOWN as error:
+        except DOWN as error:
             store.run(partial(outbox.release, worker=worker, claims=claims))
             raise GraphUnavailableError(f"the graph at {target.uri} does not answer: {error}") from error
         except KeyboardInterrupt:
@@ -209,7 +209,7 @@ def _sync(
     """Write claimed rows in one transaction of the graph; if it cannot be written, each in its own."""
     try:
         report.written += apply_entities(store, target, [each.key for each in claims])
-    except _DOWN:
+    except DOWN:
         raise
     except (PayloadError, GraphValueError, Neo4jError, DriverError) as error:
         if len(claims) > 1:

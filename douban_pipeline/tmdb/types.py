@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
+from types import MappingProxyType
+from typing import NamedTuple
 
 Property = str | int | float | bool | None
 """What a property of a node or an edge may be."""
+_NONE: Mapping[str, Property] = MappingProxyType({})
 
 
-class EntityType(StrEnum):
+class _Name(StrEnum):
+    """Names that keys hold: hashed as the texts they are, which is quicker than as members of an enum."""
+
+    __hash__ = str.__hash__
+
+
+class EntityType(_Name):
     """The kinds of entities that have a table, named as TMDB's paths name them."""
 
     MOVIE = "movie"
@@ -18,7 +27,7 @@ class EntityType(StrEnum):
     TV = "tv"
 
 
-class Label(StrEnum):
+class Label(_Name):
     """Labels of nodes; ``tmdb_id`` is unique within one."""
 
     MOVIE = "Movie"
@@ -27,7 +36,7 @@ class Label(StrEnum):
     GENRE = "Genre"
 
 
-class Relation(StrEnum):
+class Relation(_Name):
     """Types of edges. All but the last lead from a person to a title and are keyed by TMDB's ``credit_id``."""
 
     ACTED_IN = "ACTED_IN"
@@ -50,8 +59,7 @@ class PayloadError(ValueError):
     """A body cannot be an answer about an entity; the message says why."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class EntityKey:
+class EntityKey(NamedTuple):
     """Which entity: its type and TMDB's id within the type."""
 
     type: EntityType
@@ -62,24 +70,21 @@ class EntityKey:
         return f"{self.type.value}/{self.tmdb_id}"
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class NodeKey:
+class NodeKey(NamedTuple):
     """Which node."""
 
     label: Label
     tmdb_id: int
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(NamedTuple):
     """A node with the properties that the graph holds of it; None means that it has no such property."""
 
     key: NodeKey
     properties: Mapping[str, Property]
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class EdgeKey:
+class EdgeKey(NamedTuple):
     """Which edge: relation, both ends and the credit, which is empty for genres."""
 
     relation: Relation
@@ -88,12 +93,11 @@ class EdgeKey:
     credit_id: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Edge:
+class Edge(NamedTuple):
     """An edge with its properties besides ``credit_id``."""
 
     key: EdgeKey
-    properties: Mapping[str, Property] = field(default_factory=dict)
+    properties: Mapping[str, Property] = _NONE
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,10 +49,12 @@ def config_of(page: Page) -> str:
 
 def fill_in(page: Page, name: str, value: str) -> None:
     """Put ``value`` between the quotes of the empty text ``name`` of a launchpad, by keyboard."""
-    line = page.locator(".CodeMirror-line").filter(has_text=re.compile(rf"^\s*{name}: ''$"))
+    line = page.locator(".CodeMirror-line").filter(has_text=re.compile(rf"^\s*{name}: ''(  # .*)?$"))
+    behind = len(str(line.text_content()).partition("''")[2])
     line.click()
     page.keyboard.press("End")
-    page.keyboard.press("ArrowLeft")
+    for _ in range(behind + 1):
+        page.keyboard.press("ArrowLeft")
     page.keyboard.insert_text(value)
     page.keyboard.press("Escape")  # suggestions
     expect(page.locator(".CodeMirror-line").filter(has_text=f"{name}: '{value}'")).to_have_count(1)
@@ -61,7 +63,7 @@ def fill_in(page: Page, name: str, value: str) -> None:
 
 def replace_line(page: Page, old: str, new: str) -> None:
     """Type ``new`` in place of a launchpad's line ``old``; its indentation stays."""
-    line = page.locator(".CodeMirror-line").filter(has_text=re.compile(rf"^\s*{re.escape(old)}$"))
+    line = page.locator(".CodeMirror-line").filter(has_text=re.compile(rf"^\s*{re.escape(old)}(  # .*)?$"))
     line.click()
     page.keyboard.press("End")
     page.keyboard.press("Shift+Home")

@@ -16,8 +16,9 @@ from playwright.sync_api import Locator, Page, expect
 from douban_pipeline.core.ui.launchpad_links import MOST_CHARACTERS, job_path
 from douban_pipeline.douban.links import LOCATION
 from douban_pipeline.douban.review.jobs import record_decisions
+from douban_pipeline.douban.review.reading.page import sheet_page
 from douban_pipeline.douban.review.reading.queue import review_queue_of
-from douban_pipeline.douban.review.reading.sheet import sheet_of, sheet_page
+from douban_pipeline.douban.review.reading.sheet import sheet_of
 from douban_pipeline_tests.douban.review.shelves import Case, shelved
 from douban_pipeline_tests.harness.fixtures.library import Library
 from douban_pipeline_tests.harness.fixtures.scenario import BlankLibraries
@@ -73,7 +74,15 @@ def open_sheet(page: Page, library: Library, folder: Path, most: int = 200) -> d
     path = folder / "review_queue.html"
     path.write_bytes(sheet_page(sheet_of(library.services, queue)))
     page.goto(path.as_uri())
+    steady(page)
     return {entry.vod_id: entry.verdict_id for entry in queue.first}
+
+
+def steady(page: Page) -> None:
+    """Have the sheet stay with a card after a choice, so that more can be pressed for it."""
+    page.locator("#tools").evaluate("tools => tools.open = true")
+    page.get_by_label("选择后自动到下一部").uncheck()
+    page.locator("h1").click()
 
 
 @pytest.fixture

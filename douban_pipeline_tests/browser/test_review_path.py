@@ -6,6 +6,7 @@ others not while we look. Everything that a reviewer does is clicked and typed.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -50,6 +51,7 @@ def test_what_a_reviewer_clicks_reaches_the_library_and_is_taken_back(dev_ui: Da
     from_sheet = decide_on_the_sheet(dev_ui, page)
     for decided in (from_table, from_sheet):
         expect_applied(dev_ui, decided)
+    decide_on_the_served_sheet(dev_ui, page)
 
     take_back(dev_ui, page, from_sheet)
     assert dev_ui.library.row(IN_THE_UI)["vod_douban_id"] == from_table.row["douban_id"]
@@ -88,6 +90,24 @@ def decide_on_the_sheet(ui: DagsterUi, page: Page) -> Decided:
     decided = decided_by(ui, clicks.launch(launchpad), ON_THE_SHEET)
     launchpad.close()
     return decided
+
+
+def decide_on_the_served_sheet(ui: DagsterUi, page: Page) -> None:
+    """Press a key on the sheet that the service offers: recorded and applied through Dagster, and said so there."""
+    [address] = re.findall(r"The review sheet: (\S+)", ui.log.read_text(encoding="utf-8"))
+    page.goto(address)
+    page.get_by_label("审核员").first.fill(REVIEWER)
+    page.locator("h1").click()
+    expect(page.locator("article.current .actions")).to_be_visible()
+    vod_id = int(page.locator("article.current").get_attribute("data-vod") or 0)
+    # Of any video, whatever is known of its subject.
+    page.keyboard.press("s")
+    page.get_by_role("button", name="最近选择").click()
+    expect(page.locator("#recent-list")).to_contain_text("已执行", timeout=APPLIED_SECONDS * 1000)
+    table = ui.library.tables.decision
+    [row] = ui.library.query(sa.select(table).where(table.c.vod_id == vod_id))
+    assert (row["state"], row["reviewer"]) == (DecisionState.APPLIED, REVIEWER)
+    assert row["action"] in ("lock_intro", "unlock_intro")
 
 
 def decided_by(ui: DagsterUi, run_id: str, vod_id: int) -> Decided:

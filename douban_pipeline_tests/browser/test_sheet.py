@@ -221,14 +221,22 @@ def test_what_was_kept_may_be_nonsense(page: Page, library: Library, tmp_path: P
         assert [row["action"] for row in config_of(page)["decisions"]] == ["rematch"], kept
 
 
-def test_what_was_opened_is_not_offered_twice(page: Page, verdicts: dict[int, int]):
+def test_what_was_launched_as_a_person_says_is_not_offered_twice(page: Page, verdicts: dict[int, int]):
     assert verdicts
     page.context.route("http://127.0.0.1:9/**", lambda route: route.fulfill(body="launchpad"))
     press(page, "1j1j1")
     assert len(config_of(page)["decisions"]) == 3
     with page.context.expect_page():
         card(page, 5).get_by_role("link", name="单独打开启动页").click()
-    expect(card(page, 5)).to_contain_text("已打开过启动页")
+    # A page that was opened launched nothing yet: it is asked about, and offered until somebody says so.
+    expect(card(page, 5)).to_contain_text("打开过启动页，在那里启动了吗？")
+    assert [row["vod_id"] for row in config_of(page)["decisions"]] == [5, 6, 4]
+    card(page, 5).get_by_role("button", name="没有").click()
+    expect(card(page, 5)).not_to_contain_text("启动了吗")
+    with page.context.expect_page():
+        card(page, 5).get_by_role("link", name="单独打开启动页").click()
+    card(page, 5).get_by_role("button", name="已启动").click()
+    expect(card(page, 5)).to_contain_text("已启动（您确认的）")
     assert [row["vod_id"] for row in config_of(page)["decisions"]] == [6, 4]
     # Something else chosen for it is news.
     card(page, 5).get_by_role("button", name="重新匹配").click()
@@ -236,11 +244,12 @@ def test_what_was_opened_is_not_offered_twice(page: Page, verdicts: dict[int, in
     press(page, "g")
     with page.context.expect_page():
         page.locator("#links a").click()
+    page.get_by_role("button", name="已启动，不再列出").click()
     page.keyboard.press("Escape")
-    expect(page.locator("#count")).to_have_text("已选 3 / 6，其中 3 条已打开过启动页")
+    expect(page.locator("#count")).to_have_text("已选 3 / 6，3 条已启动")
     press(page, "g")
     expect(page.locator("#links a")).to_have_count(0)
-    page.get_by_role("button", name="再次包括已打开过启动页的 3 条").click()
+    page.get_by_role("button", name="再次包括已启动的 3 条").click()
     page.keyboard.press("Escape")
     assert len(config_of(page)["decisions"]) == 3
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import socket
+import threading
 import zlib
 from datetime import timedelta
 from email.utils import format_datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from random import Random
 from types import SimpleNamespace
 from typing import Any
@@ -272,6 +274,40 @@ def test_a_source_that_hangs_is_a_timeout(house: House, source: Source) -> None:
     error = refused(house.fetcher(timeout=0.1, attempts=1), source.url)
     assert type(error) is SourceUnavailable
     assert "no answer in time" in error.reason
+
+
+def test_a_kept_connection_meets_the_deadline_and_is_not_used_again(house: House) -> None:
+    calls: list[tuple[str, int]] = []
+    ended = threading.Event()
+
+    class Kept(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            calls.append(self.client_address)
+            whole = len(calls) != 2
+            self.send_response(200)
+            self.send_header("Content-Length", "2" if whole else "900")
+            self.end_headers()
+            self.wfile.write(b"{}")
+            if not whole:
+                ended.wait(30)
+
+        def log_message(self, format: str, *args: Any) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Kept) as server:
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        with house.fetcher(keep_alive=1, attempts=1, timeout=5.0, deadline=0.3) as fetcher:
+            url = f"http://127.0.0.1:{server.server_port}/"
+            assert get(fetcher, url).value == {}
+            assert "within 0.3 s" in refused(fetcher, url).reason
+            assert get(fetcher, url).value == {}
+        ended.set()
+        server.shutdown()
+    assert calls[0] == calls[1], "the second call went over the first one's connection"
+    assert calls[2] != calls[1]
 
 
 @pytest.mark.parametrize("slow", [Say(b"{", drip=True), Say(drip_headers=True)])

@@ -284,8 +284,13 @@ def test_the_share_is_what_was_asked_for() -> None:
             assert {rule.fault for rule in chosen if rule} == set(INVENTIONS)
 
 
-@pytest.mark.parametrize("endpoint", [endpoint for endpoint in ENDPOINTS if endpoint != "llm"])
-@pytest.mark.parametrize("fault", ["unpaid", "invented_name"])
+@pytest.mark.parametrize(
+    ("endpoint", "fault"),
+    [
+        *((endpoint, "unpaid") for endpoint in ENDPOINTS if endpoint not in ("llm", "reading")),
+        *((endpoint, "invented_name") for endpoint in ENDPOINTS if endpoint != "llm"),
+    ],
+)
 def test_only_the_model_has_the_models_faults(endpoint: str, fault: str) -> None:
     with pytest.raises(ValueError, match=fault):
         Fault(endpoint, fault)

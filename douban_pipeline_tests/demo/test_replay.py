@@ -264,7 +264,9 @@ ASK = {
     "suggest": lambda client, server: client.get(server.suggest_url, params={"q": "霸王别姬"}),
     "bocha": lambda client, server: web_search(client, server, "霸王别姬 豆瓣"),
     "llm": lambda client, server: chat(client, server, json.dumps(SHEET)),
+    "reading": lambda client, server: chat(client, server, json.dumps(READ_THIS)),
 }
+READ_THIS = {"synopsis": "程蝶衣自幼学戏。", "facts": {}, "sentences": [{"number": 1, "text": "程蝶衣从小学戏"}]}
 
 
 def is_answer_about_farewell(endpoint, reply):
@@ -286,6 +288,8 @@ def is_answer_about_farewell(endpoint, reply):
             return FAREWELL["id"] in subjects_in(
                 {"results": ((body.get("data") or {}).get("webPages") or {}).get("value") or []}
             )
+        case "reading":
+            return "choices" in body and "程蝶衣自幼学戏" in body["choices"][0]["message"]["content"]
     return "choices" in body and "1993年" in body["choices"][0]["message"]["content"]
 
 

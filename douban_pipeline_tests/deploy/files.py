@@ -11,7 +11,8 @@ from douban_pipeline_tests.harness.rig.dagster_stack import PROJECT
 DEPLOY = PROJECT / "deploy"
 UNITS = DEPLOY / "systemd"
 COMMON = UNITS / "douban-pipeline-.service.d" / "common.conf"
-SERVICES = ("code", "feeds", "digest", "serve", "webserver", "viewer", "daemon", "backup", "check")
+LOCATIONS = ("code", "feeds", "digest", "tmdb", "comments")
+SERVICES = (*LOCATIONS, "comment-worker", "serve", "webserver", "viewer", "daemon", "backup", "check")
 INSTALLED = "/opt/douban_pipeline"
 """Where the guide installs the checkout."""
 

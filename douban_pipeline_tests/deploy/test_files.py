@@ -18,6 +18,7 @@ from douban_pipeline_tests.deploy.files import (
     COMMON,
     DEPLOY,
     INSTALLED,
+    LOCATIONS,
     SERVICES,
     UNITS,
     environment,
@@ -124,26 +125,26 @@ def test_compose_publishes_on_loopback_only_and_runs_nothing_as_root():
     services = compose()["services"]
     published = [port for service in services.values() for port in service.get("ports", [])]
     assert published == ["127.0.0.1:3000:3000", "127.0.0.1:3001:3001"]
-    for name in ("code", "feeds", "digest", "webserver", "viewer", "daemon", "tools"):
+    for name in (*LOCATIONS, "comment-worker", "webserver", "viewer", "daemon", "tools"):
         service = services[name]
         assert service["read_only"]
         assert service["cap_drop"] == ["ALL"]
         assert service["env_file"] == [".env"]
-        assert "healthcheck" in service or name == "tools"
+        assert "healthcheck" in service or name in ("comment-worker", "tools")
         assert service["depends_on"]["postgres"] == {"condition": "service_healthy"}
     assert re.search(r"^USER douban$", text_of("Dockerfile"), re.MULTILINE)
 
 
 def test_containers_run_what_the_units_run():
     services = compose()["services"]
-    for name in ("webserver", "viewer", "daemon"):
+    for name in ("comment-worker", "webserver", "viewer", "daemon"):
         installed = unit(name)["Service"]["ExecStart"].removeprefix(f"{INSTALLED}/.venv/bin/")
         assert " ".join(services[name]["command"]) == installed.replace("127.0.0.1", "0.0.0.0")
     [code] = re.findall(r"^CMD (\[.*\])$", text_of("Dockerfile"), re.MULTILINE)
     wanted = unit("code")["Service"]["ExecStart"].removeprefix(f"{INSTALLED}/.venv/bin/")
     wanted = wanted.replace("127.0.0.1", "0.0.0.0").replace("${DAGSTER_CODE_PORT}", "4000")
     assert " ".join(yaml.safe_load(code)) == wanted
-    for name, port in (("feeds", "4001"), ("digest", "4002")):
+    for name, port in (("feeds", "4001"), ("digest", "4002"), ("tmdb", "4003"), ("comments", "4004")):
         location = unit(name)["Service"]["ExecStart"].removeprefix(f"{INSTALLED}/.venv/bin/")
         location = location.replace("127.0.0.1", "0.0.0.0").replace(f"${{DAGSTER_{name.upper()}_PORT}}", port)
         assert " ".join(services[name]["command"]) == location

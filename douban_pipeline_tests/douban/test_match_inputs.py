@@ -10,17 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from douban_pipeline.cms.maccms import Category, Cms
-from douban_pipeline.douban.match_inputs import (
-    facts_of_values,
-    glimpsed_facts,
-    kind_of_category,
-    subject_facts,
-    video_facts,
-)
+from douban_pipeline.douban.match_inputs import glimpsed_facts, subject_facts
 from douban_pipeline.douban.sources.douban_php import SubjectRecord
 from douban_pipeline.douban.sources.search import Hit
 from douban_pipeline.matching import Kind
 from douban_pipeline.matching.fields import compare_regions
+from douban_pipeline.matching.site_videos import facts_of_values, kind_of_category, video_facts
 
 METADATA = sa.MetaData()
 WIDTHS = {"vod_sub": 255, "vod_director": 12, "vod_actor": 255, "vod_class": 20}

@@ -65,9 +65,8 @@ def test_the_examples_of_the_manual_can_be_launched(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", JOBS)
-def test_the_manual_names_every_field_and_begins_in_both_languages(name: str) -> None:
+def test_the_manual_names_every_field(name: str) -> None:
     job = JOBS[name]
     _, config_class, _ = config_of(job)
     manual = job.description or ""
-    assert re.match(r"[\u4e00-\u9fff A-Z]+ · [A-Z]", manual), manual[:40]
     assert set(re.findall(r"^ *- `(\w+)`：", manual, re.MULTILINE)) >= set(config_class.model_fields)

@@ -375,12 +375,14 @@ def test_the_weekly_backfill_visits_every_shard_once() -> None:
     assert len({request.run_key for request in requests}) == 8
 
 
-@pytest.mark.parametrize(("name", "op"), [("hourly_sweep", "sweep"), ("hourly_rechecks", "due_rechecks")])
-def test_the_hourly_slices_of_a_day_cover_the_library(name: str, op: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "op", "more"), [("hourly_sweep", "sweep", {"dry_run": False}), ("hourly_rechecks", "due_rechecks", {})]
+)
+def test_the_hourly_slices_of_a_day_cover_the_library(name: str, op: str, more: dict[str, object]) -> None:
     parts = []
     for hour in range(24):
         moment = START.replace(hour=hour)
         data = schedule(name).evaluate_tick(dg.build_schedule_context(scheduled_execution_time=moment))
         [request] = data.run_requests or []
         parts.append(request.run_config["ops"][op]["config"])
-    assert parts == [{"part": hour, "parts": 24} for hour in range(24)]
+    assert parts == [{"part": hour, "parts": 24, **more} for hour in range(24)]

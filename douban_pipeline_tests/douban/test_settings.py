@@ -199,6 +199,11 @@ def test_a_right_password_is_used_and_never_shown(monkeypatch):
         ("EXCLUDE_TYPE_IDS", f"; did you mean {P}EXCLUDED_TYPE_IDS?"),
         ("DRYRUN", f"; did you mean {P}DRY_RUN?"),
         ("douban_rpm", ""),
+        ("TIMEZONE_SITE", f"; did you mean {P}SITE_TIMEZONE?"),
+        ("TIMEZONE", f"; did you mean {P}SITE_TIMEZONE?"),
+        ("REQUESTS_PER_MINUTE_DOUBAN", f"; did you mean {P}DOUBAN_REQUESTS_PER_MINUTE?"),
+        ("LANGUGE", f"; did you mean {P}LANGUAGE?"),
+        ("XYZ", ""),
     ],
 )
 def test_a_variable_that_is_no_setting_is_an_error_with_a_hint(refusal, variable, hint):
@@ -368,6 +373,14 @@ def test_a_chain_keeps_its_order_and_knows_public_addresses(monkeypatch):
     [
         ({"AI_INTROS": "true"}, "OPENROUTER_API_KEY is not set, but DOUBAN_PIPELINE_AI_INTROS = true needs it"),
         ({"SEARCH_PROVIDER": "bocha"}, "BOCHA_API_KEY is not set, but the search provider bocha needs it"),
+        (
+            {"EVIDENCE_FROM_TMDB": "true"},
+            "DOUBAN_PIPELINE_TMDB_DATABASE_URL is not set, but DOUBAN_PIPELINE_EVIDENCE_FROM_TMDB = true needs it",
+        ),
+        (
+            {"EVIDENCE_FROM_TMDB": "true", "TMDB_DATABASE_URL": "mysql://127.0.0.1/x"},
+            "DOUBAN_PIPELINE_TMDB_DATABASE_URL names 'mysql'; expected postgresql",
+        ),
         ({"INTRO_MIN_HAN": "310"}, "INTRO_MIN_HAN = '310' is not allowed: at most DOUBAN_PIPELINE_INTRO_MAX_HAN"),
     ],
 )

@@ -16,30 +16,39 @@ from rich.console import Console
 from douban_pipeline.evaluation import command
 from douban_pipeline.evaluation.command import EvaluationError, EvaluationLimits, EvaluationRequest, profile_names, run
 from douban_pipeline.evaluation.formats import FormatError, GoldRow, read_corpus, read_gold
+from douban_pipeline.evaluation.local import SearchKind
 from douban_pipeline.evaluation.runner import Result, evaluate
 from douban_pipeline.matching.profiles import PROFILES, Profile, make_profile
 from douban_pipeline_tests.evaluation.rows import FIELDS, result
 from douban_pipeline_tests.harness.fixtures.clocks import FakeClock
 from douban_pipeline_tests.ops.test_cli import run as run_cli
 
+FIRST, SECOND = 90_000_100, 90_000_101
 SUBJECTS = [
-    {"id": "100", "title": "青石巷", "aka": ["Bluestone Lane"], "year": 2015, "kind": "movie", "regions": ["中国大陆"]}
+    {
+        "id": "90000100",
+        "title": "青石巷",
+        "aka": ["Bluestone Lane"],
+        "year": 2015,
+        "kind": "movie",
+        "regions": ["中国大陆"],
+    }
     | {"directors": ["林远山"], "actors": ["周见微", "何大川", "苏小荷"], "genres": ["剧情"], "duration_min": 104},
-    {"id": "101", "title": "青石巷2", "year": 2018, "kind": "movie", "regions": ["中国大陆"]}
+    {"id": "90000101", "title": "青石巷2", "year": 2018, "kind": "movie", "regions": ["中国大陆"]}
     | {"directors": ["林远山"], "actors": ["周见微", "何大川"], "genres": ["剧情"], "duration_min": 110},
 ]
 FACTS = {"vod_sub": "", "vod_area": "大陆", "vod_class": "剧情", "vod_remarks": "", "type": "movie", "source": "cbo"}
 PEOPLE = {"vod_director": "林远山", "vod_actor": "周见微,何大川,苏小荷"}
 GOLD = [
-    FACTS | PEOPLE | {"vod_name": "青石巷", "vod_year": "2015", "douban_id": "100", "label": "gold", "gid": "a"},
-    FACTS | PEOPLE | {"vod_name": "青石巷2", "vod_year": "2018", "douban_id": "101", "label": "gold", "gid": "b"},
+    FACTS | PEOPLE | {"vod_name": "青石巷", "vod_year": "2015", "douban_id": "90000100", "label": "gold", "gid": "a"},
+    FACTS | PEOPLE | {"vod_name": "青石巷2", "vod_year": "2018", "douban_id": "90000101", "label": "gold", "gid": "b"},
     FACTS
     | PEOPLE
     | {"vod_name": "不在库中的电影", "vod_year": "2011", "douban_id": "999", "label": "gold", "gid": "c"},
 ]
 OTHERS = [
     FACTS | {"vod_name": "青石巷", "vod_year": "1987", "vod_director": "", "vod_actor": "", "expect": "none"},
-    FACTS | {"vod_name": "青石巷2024", "vod_year": "", "vod_director": "", "vod_actor": "", "trap_id": "100"},
+    FACTS | {"vod_name": "青石巷2024", "vod_year": "", "vod_director": "", "vod_actor": "", "trap_id": "90000100"},
 ]
 
 
@@ -64,12 +73,12 @@ Judge = Callable[[GoldRow, Profile], Result]
 def well(row: GoldRow, profile: Profile) -> Result:
     """Link what has a subject in the corpus, nothing else."""
     del profile
-    return result(row, best=row.expected) if row.expected in (100, 101) else result(row, "NOT_FOUND", None)
+    return result(row, best=row.expected) if row.expected in (FIRST, SECOND) else result(row, "NOT_FOUND", None)
 
 
 def badly(row: GoldRow, profile: Profile) -> Result:
     """Link everything to the first subject, but only with one profile."""
-    return result(row, best=100) if profile.name == "calibrated" else well(row, profile)
+    return result(row, best=FIRST) if profile.name == "calibrated" else well(row, profile)
 
 
 @pytest.fixture
@@ -78,9 +87,15 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> Callable[[Judge], None]:
 
     def put(judge: Judge) -> None:
         def evaluate(
-            corpus: object, rows: list[GoldRow], profile: Profile, *, hide_truth: bool, on_progress: Callable[[], None]
+            corpus: object,
+            rows: list[GoldRow],
+            profile: Profile,
+            *,
+            hide_truth: bool,
+            search_kind: SearchKind,
+            on_progress: Callable[[], None],
         ):
-            del corpus
+            del corpus, search_kind
             rows = [replace(row, expected=None) for row in rows] if hide_truth else rows
             for _ in rows:
                 on_progress()
@@ -144,7 +159,7 @@ def test_an_earlier_report_is_compared_with_even_where_it_is_overwritten(
 ):
     out = tmp_path / "out"
     reported(request(corpus, gold, out))
-    judged(lambda row, _: result(row, best=100))
+    judged(lambda row, _: result(row, best=FIRST))
     _, output = reported(request(corpus, gold, out, against=out))
     assert "regressed 4, improved 0, unchanged 1, new 0, gone 0" in output
     assert f"## Against {out}" in (out / "report.md").read_text(encoding="utf-8")
@@ -156,6 +171,12 @@ def test_an_earlier_report_is_compared_with_even_where_it_is_overwritten(
         (EvaluationLimits(), True, ""),
         (EvaluationLimits(most_wrong=4, least_coverage=1.0), True, ""),
         (EvaluationLimits(most_wrong=3), False, "calibrated: 4 wrong links, and at most 3 are allowed"),
+        (EvaluationLimits(most_wrong_hidden=3), True, ""),
+        (
+            EvaluationLimits(most_wrong_hidden=2),
+            False,
+            "calibrated: 3 links of rows whose true subject was taken out, and at most 2 are allowed",
+        ),
         (
             EvaluationLimits(least_coverage=0.667),
             False,
@@ -317,7 +338,7 @@ def test_what_is_wrong_is_reported_in_a_line(tmp_path: Path, corpus: Path):
 def test_rows_are_judged_once_more_without_their_truth(tmp_path: Path, corpus: Path, gold: list[Path], judged):
     def credulous(row: GoldRow, profile: Profile) -> Result:
         del profile
-        return result(row, best=100) if row.row == 1 else result(row, "NOT_FOUND", None)
+        return result(row, best=FIRST) if row.row == 1 else result(row, "NOT_FOUND", None)
 
     judged(credulous)
     kept, output = reported(request(corpus, gold[:1], tmp_path / "out", limits=EvaluationLimits(most_wrong=0)))
@@ -337,6 +358,14 @@ def test_a_hidden_truth_is_not_found(corpus: Path, gold: list[Path]):
     subjects = read_corpus(corpus)
     seen = evaluate(subjects, rows, make_profile("calibrated"))
     hidden = evaluate(subjects, rows, make_profile("calibrated"), hide_truth=True)
-    assert [each.douban_id for each in seen[:2]] == [100, 101]
+    assert [each.douban_id for each in seen[:2]] == [FIRST, SECOND]
     assert all(row.expected not in dict(each.candidates) for row, each in zip(rows, hidden, strict=True))
     assert not any(each.wrong for each in hidden), "of a film and its sequel neither is the other"
+
+
+def test_a_search_is_named(tmp_path: Path, corpus: Path, gold: list[Path]):
+    asked = request(corpus, gold[:1], tmp_path / "out", "calibrated", search=command.search_kind("web"))
+    assert reported(asked)[0]
+    assert "searched with bare titles" in (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
+    with pytest.raises(EvaluationError, match="no search 'google': give suggestions, six, web"):
+        command.search_kind("google")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import lzma
 
 import pytest
 
@@ -205,3 +207,17 @@ def test_files_that_cannot_be_read_are_named(read, tmp_path):
     latin.write_bytes(b'{"id": 1, "title": "\xe9"}')
     with pytest.raises(FormatError, match=r"latin\.jsonl is not UTF-8"):
         read(latin)
+
+
+@pytest.mark.parametrize(("suffix", "pack"), [(".xz", lzma.compress), (".gz", gzip.compress)])
+def test_compressed_files_are_read_by_their_names(write, suffix, pack):
+    plain = write(SUBJECT)
+    packed = plain.with_name(plain.name + suffix)
+    packed.write_bytes(pack(plain.read_bytes()))
+    assert read_corpus(packed) == read_corpus(plain)
+    packed.write_bytes(pack(plain.read_bytes())[:-20])
+    with pytest.raises(FormatError, match=f"no whole {suffix} file"):
+        read_corpus(packed)
+    packed.write_bytes(b"{}")
+    with pytest.raises(FormatError, match=f"no whole {suffix} file"):
+        read_corpus(packed)

@@ -79,6 +79,7 @@ def test_the_verdict_is_that_of_the_production_path(name):
     first = results[0]
     assert first.truth_titles == first.titles[90_000_101] == "长河落日记事 (2021)"
     assert "rich" in first.strata
+    assert [each.dated for each in results] == [True, True, True], "the third row's subject is in the corpus, too"
 
 
 @pytest.mark.parametrize(
@@ -97,3 +98,29 @@ def test_the_verdict_is_that_of_the_production_path(name):
 )
 def test_what_counts_as_wrong(found, wrong):
     assert found.wrong is wrong
+
+
+def named(douban_id: int, title: str, year: int, *aliases: str) -> CorpusSubject:
+    return CorpusSubject("movie", SubjectRecord(douban_id, title, aliases=aliases, year=year))
+
+
+@pytest.mark.parametrize(("year", "details"), [(2019, 3), (2020, 1)])
+def test_other_names_are_looked_for_among_subjects_of_the_year(year, details):
+    corpus = {90_000_200 + n: named(90_000_200 + n, title, year, "雾港夜行录") for n, title in enumerate("甲乙丙丁")}
+    [found] = evaluate(corpus, [row(Video(1, "雾港夜行", year=2019))], make_profile("calibrated"))
+    assert found.requests == 1 + details
+
+
+def test_further_aliases_are_asked_for_where_nothing_is_named_alike():
+    corpus = {90_000_301: named(90_000_301, "灯塔守望人", 2019)}
+    video = Video(1, "Lighthouse", ("ライトハウス", "The Keeper", "灯塔守望人"), year=2019, kind=Kind.FILM)
+    [found] = evaluate(corpus, [row(video, expected=90_000_301)], make_profile("calibrated"))
+    assert found.douban_id == 90_000_301
+    assert found.requests == 4, "three searches and one question about the subject"
+
+
+def test_who_bears_the_name_is_not_looked_for_under_others():
+    corpus = {90_000_401: named(90_000_401, "追凶", 2019)}
+    video = Video(1, "追凶", ("夜行人", "The Chase"), year=2019)
+    [found] = evaluate(corpus, [row(video, expected=90_000_401)], make_profile("calibrated"))
+    assert (found.verdict, found.requests) == (Status.REVIEW, 2)

@@ -7,13 +7,13 @@ from zoneinfo import ZoneInfo
 import httpx
 import pytest
 
-from douban_pipeline.core.errors import ProblemsError, SourceError
+from douban_pipeline.core.addresses import admission, is_private
+from douban_pipeline.core.errors import PrivateAddress, ProblemsError, SourceError
 from douban_pipeline.feeds.clients import lists, opml
-from douban_pipeline.feeds.clients.addresses import admission, is_private
 from douban_pipeline.feeds.clients.fetching import gate_name, max_age
 from douban_pipeline.feeds.clients.syndication import ParsedFeed, parse_feed
 from douban_pipeline.feeds.clients.values import at_path, credible, link_of, moment_of, plain
-from douban_pipeline.feeds.failures import CANONICAL, FeedRefused, PrivateAddress, canonical_message
+from douban_pipeline.feeds.failures import CANONICAL, FeedRefused, canonical_message
 from douban_pipeline.feeds.types import Source, SourceKind
 from douban_pipeline_tests.feeds.stage import START
 
@@ -135,7 +135,7 @@ def test_private_addresses_are_not_admitted_however_they_are_written(url: str) -
 
 
 def test_a_name_that_turns_out_to_be_private_is_refused_once_connected(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("douban_pipeline.feeds.clients.addresses.getproxies", dict)
+    monkeypatch.setattr("douban_pipeline.core.addresses.getproxies", dict)
     admit = admission("host", allow_private=False)
     admit(httpx.URL("http://public.example/"), "8.8.8.8")
     with pytest.raises(PrivateAddress):

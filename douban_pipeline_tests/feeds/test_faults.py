@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from douban_pipeline.core import addresses
 from douban_pipeline.demo.feed_server import Channel
 from douban_pipeline.feeds import following
-from douban_pipeline.feeds.clients import addresses
 from douban_pipeline.feeds.following import SourceRequest
 from douban_pipeline.feeds.types import PollOutcome
 from douban_pipeline_tests.feeds.stage import START, Stage, hourly, stage

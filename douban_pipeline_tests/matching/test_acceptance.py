@@ -20,6 +20,7 @@ SOON_AFTER = {"year": 2018, "directors": ("王伟",)}
 SOON_FILM = {**SOON_AFTER, "kind": Kind.FILM}
 FILM_CREW = {**CREW, "kind": Kind.FILM}
 LATER = {"year": 2019, "directors": ("王伟",), "actors": ("潘粤明", "王泷正")}
+PLACE = {"regions": ("中国大陆",)}
 PLACED = both(regions=("中国大陆",), kind=Kind.SERIES)
 NO_YEAR = {"year": None, "directors": ("王伟",)}
 LONE_ACTOR = {"year": None, "directors": (), "actors": ("李沁",)}
@@ -61,8 +62,8 @@ ALONE = [
         id="several seasons in one record",
     ),
     pytest.param(
-        full({"kind": Kind.ANIMATION}),
-        full({"kind": None}),
+        thin({"kind": Kind.ANIMATION, **PLACE}, {"genres": ("剧情",), **PLACE}),
+        thin(*both(kind=Kind.ANIMATION, **PLACE)),
         Code.MEDIUM_CONFLICT,
         "本地是动画，豆瓣不是",
         id="an animation of it",
@@ -130,18 +131,29 @@ ALONE = [
         id="another name in hangul",
     ),
     pytest.param(
+        thin({"title": "夜行人", "kind": Kind.SERIES}, {"aliases": ("夜行人",), "kind": Kind.SERIES}),
         thin({"title": "夜行猎人", "kind": Kind.SERIES}, {"aliases": ("夜行猎人",), "kind": Kind.SERIES}),
-        thin({**PLACED[0], "title": "夜行猎人"}, {**PLACED[1], "aliases": ("夜行猎人",)}),
         Code.ALIAS_UNBACKED,
         "仅别名相符，佐证不足",
-        id="an alias of the subject and one trait",
+        id="a short alias of the subject and one trait",
     ),
     pytest.param(
-        thin({"title": "夜行猎人", "aliases": ("白夜追凶",)}),
-        thin({"title": "夜行猎人", "aliases": ("白夜追凶",), "kind": Kind.SERIES}, {"kind": Kind.SERIES}),
+        thin(
+            {**PLACED[0], "title": "Keeper of the Lighthouse"}, {**PLACED[1], "aliases": ("Keepers of the Lighthouse",)}
+        ),
+        thin(
+            {**PLACED[0], "title": "Keeper of the Lighthouse"}, {**PLACED[1], "aliases": ("Keeper of the Lighthouse",)}
+        ),
         Code.ALIAS_UNBACKED,
         "仅别名相符，佐证不足",
-        id="an alias of the video and nothing else",
+        id="an alias with a letter more",
+    ),
+    pytest.param(
+        thin({"title": "夜行猎人", "aliases": ("追凶者",)}, {"title": "追凶者"}),
+        thin({"title": "夜行猎人", "aliases": ("白夜追凶",)}),
+        Code.ALIAS_UNBACKED,
+        "仅别名相符，佐证不足",
+        id="a short alias of the video and nothing else",
     ),
     pytest.param(
         thin({**PLACED[0], "title": "追凶"}, {**PLACED[1], "aliases": ("追凶",)}),
@@ -196,11 +208,18 @@ ALONE = [
         id="a year off, and no length",
     ),
     pytest.param(
+        thin({**LATER, "actors": ()}, CREW),
         thin(LATER, {**CREW, "actors": ("潘粤明", "王泷正")}),
-        thin({**LATER, "year": 2017}, {**CREW, "actors": ("潘粤明", "王泷正")}),
         Code.YEAR_UNCONFIRMED,
         "年份未知或有出入",
-        id="two years off",
+        id="two years off, and no cast",
+    ),
+    pytest.param(
+        thin({**LATER, "year": 2020}, {**CREW, "actors": ("潘粤明", "王泷正"), "release_years": (2017, 2018)}),
+        thin({**LATER, "year": 2019}, {**CREW, "actors": ("潘粤明", "王泷正"), "release_years": (2017,)}),
+        Code.YEAR_OF_RELEASE,
+        "年份只与某次上映相符",
+        id="a release that is nearer than the work",
     ),
     pytest.param(
         thin(SOON_FILM, FILM_CREW, other("白夜追凶2", 2018)),
@@ -246,10 +265,35 @@ ALONE = [
     ),
     pytest.param(
         thin({**PLACED[0], "actors": ("甲一",)}, {**PLACED[1], "actors": ("乙二",)}),
-        thin({**PLACED[0], "actors": ("甲一",)}, PLACED[1]),
+        thin({**PLACED[0], "actors": ("甲一",)}, {**PLACED[1], **CREW}),
         Code.UNCORROBORATED,
         "需要导演、主演佐证",
         id="people who are not the same",
+    ),
+    pytest.param(
+        thin({**PLACED[0], "actors": ("甲一", "乙二", "丙三")}, PLACED[1]),
+        thin({**PLACED[0], "actors": ("甲一", "乙二", "丙三")}, {**PLACED[1], **CREW}),
+        Code.UNCORROBORATED,
+        "需要导演、主演佐证",
+        id="a cast, and a candidate that names nobody",
+    ),
+    pytest.param(
+        thin({**PLACED[0]}, {**PLACED[1], "kind": Kind.ANIMATION, "duration_minutes": 25}),
+        thin({**PLACED[0]}, {**PLACED[1], "kind": Kind.ANIMATION, "duration_minutes": 25, "serial": True}),
+        Code.LONE_EPISODE,
+        "可能是特别篇或 OVA",
+        id="a series, and a candidate as long as an episode without any",
+    ),
+    pytest.param(
+        full(
+            {"kind": Kind.SERIES, "episodes": None}, {"kind": Kind.ANIMATION, "episodes": None, "duration_minutes": 12}
+        ),
+        full(
+            {"kind": Kind.SERIES, "episodes": None}, {"kind": Kind.ANIMATION, "episodes": None, "duration_minutes": 24}
+        ),
+        Code.LONE_EPISODE,
+        "可能是特别篇或 OVA",
+        id="a short of a series' crew",
     ),
     pytest.param(
         full(LONE_ACTOR, {}, other("庆余年 第二季", 2020)),

@@ -72,8 +72,10 @@ def test_the_shorter_a_name_the_more_has_to_agree(title, traits, confirmed):
     [
         pytest.param("白夜追凶往事", {"kind": Kind.FILM}, (), True, id="a title of its own, and a trait"),
         pytest.param("白夜追凶往事", {}, (), False, id="nothing beside it"),
-        pytest.param("白夜追凶往事", {"kind": Kind.SERIES}, (), False, id="a series may have a season a year"),
-        pytest.param("白夜追凶", {"kind": Kind.FILM}, (), False, id="a title that may be another's"),
+        pytest.param("白夜追凶往事", {"kind": Kind.SERIES}, (), True, id="a series of a long name"),
+        pytest.param("白夜追凶", {"kind": Kind.SERIES}, (), False, id="a series may have a season a year"),
+        pytest.param("白夜追凶", {"kind": Kind.FILM}, (), True, id="a film of four letters"),
+        pytest.param("追凶者", {"kind": Kind.FILM}, (), False, id="a title that may be another's"),
         pytest.param("白夜追凶往事", {"kind": Kind.FILM}, (other("白夜追凶往事", 1999),), False, id="a namesake"),
         pytest.param("白夜追凶往事", {"kind": Kind.FILM}, (other("白夜追凶往事2", 2019),), False, id="a sequel"),
         pytest.param("白夜追凶往事", {"kind": Kind.FILM, "directors": ("王伟",)}, (), True, id="people"),
@@ -85,6 +87,75 @@ def test_a_year_off_by_one_needs_a_title_that_nobody_else_bears(title, changes, 
     assert (verdict.status is Status.CONFIRMED) is confirmed
     strangers = thin({**video, "actors": ("甲一",)}, {**subject, "year": 2018, "actors": ("乙二",)}, *rivals).verdict()
     assert (strangers.status is Status.CONFIRMED) is (confirmed and "directors" in changes), "people that do not agree"
+
+
+ANIME = both(year=2019, regions=("日本",), genres=("动画",))
+ANIME_SERIES = {**ANIME[0], "kind": Kind.SERIES, "title": "灯塔守望", "aliases": ("灯台の見守り人",)}
+CAST = {"directors": ("王伟",), "actors": ("潘粤明", "王泷正", "梁缘")}
+SEQUEL = {"title": "孤星战士2", "original_title": "Lone Star Warriors: The Long Winter", "year": 2019}
+
+
+@pytest.mark.parametrize(
+    ("video", "subject", "code"),
+    [
+        # Specials whose mark stands in the original title alone.
+        (ANIME_SERIES, {"original_title": "灯台の見守り人"}, None),
+        (ANIME_SERIES, {"original_title": "OVA 灯台の見守り人"}, Code.EDITION_CONFLICT),
+        (ANIME_SERIES, {"original_title": "灯台の見守り人 第13.5話 休日"}, Code.EDITION_CONFLICT),
+        (ANIME_SERIES, {"original_title": "灯台の見守り人 総集編"}, Code.EDITION_CONFLICT),
+        (ANIME_SERIES | {"title": "灯塔守望 OVA"}, {"original_title": "OVA 灯台の見守り人"}, None),
+        # Halves and parts: before a colon, as a pair, in another name of the video.
+        (
+            {**CAST, "title": "灯塔守望后篇：归途"},
+            {**CAST, "title": "灯塔守望前篇：出航", "aliases": ("Keepers of Light",)},
+            Code.EDITION_CONFLICT,
+        ),
+        ({**CAST, "title": "灯塔守望后篇：归途"}, {**CAST, "title": "灯塔守望 后篇 归途"}, None),
+        ({**CAST, "title": "灯塔守望 第三、四部"}, {**CAST, "title": "灯塔守望 第一、二部"}, Code.EDITION_CONFLICT),
+        ({**CAST, "title": "灯塔守望 第三、四部"}, {**CAST, "title": "灯塔守望 第三、四部"}, None),
+        ({**CAST, "aliases": ("Part 2",)}, {**CAST, "title": "白夜追凶 第一季"}, Code.EDITION_CONFLICT),
+        ({**CAST, "aliases": ("Part 2",)}, {**CAST, "title": "白夜追凶 第一季 Part.2"}, None),
+        ({**CAST, "aliases": ("Part 1",)}, {**CAST, "title": "白夜追凶 第一季"}, None),
+        ({**CAST, "aliases": ("第二季",)}, {**CAST, "title": "白夜追凶 第一季"}, Code.SEASON_CONFLICT),
+        # A sequel by a name of its own is that sequel; a season's is the whole series'.
+        ({"title": "Lone Star Warriors: The Long Winter", "year": 2019, "kind": Kind.FILM}, SEQUEL, None),
+        ({"title": "孤星战士", "year": 2019, "kind": Kind.FILM}, SEQUEL, Code.SEASON_ONE_SIDED),
+        (
+            {"title": "Lone Star Warriors: The Long Winter", "year": 2019, "kind": Kind.SERIES},
+            SEQUEL | {"title": "孤星战士 第二季"},
+            Code.SEASON_ONE_SIDED,
+        ),
+        (
+            {"title": "Lone Star Warriors: The Long Winter", "year": 2018, "kind": Kind.FILM},
+            SEQUEL,
+            Code.SEASON_ONE_SIDED,
+        ),
+        # What has one part is no series.
+        ({"kind": Kind.SERIES}, {"kind": Kind.ANIMATION, "episodes": 1}, Code.KIND_CONFLICT),
+    ],
+)
+def test_specials_parts_and_sequels_are_kept_apart(video, subject, code):
+    known = {name: value for name, value in ANIME[1].items() if video.get("year") == 2019 and "regions" in video}
+    title = {"title": video["title"]} if known and "title" not in subject else {}
+    if video.get("title") == "灯塔守望 OVA":
+        title = {"title": "灯塔守望"}
+    verdict = thin(video, {**known, **title, **subject}).verdict()
+    assert (code in verdict.codes) if code else (verdict.status is Status.CONFIRMED), verdict.codes
+
+
+@pytest.mark.parametrize(
+    ("changes", "rivals", "confirmed"),
+    [
+        pytest.param({}, (), True, id="director and cast"),
+        pytest.param({"directors": ()}, (), False, id="the cast alone"),
+        pytest.param({"actors": ("潘粤明",)}, (), False, id="the director and one of the cast"),
+        pytest.param({"year": 2020, "kind": Kind.FILM}, (), False, id="three years off"),
+        pytest.param({}, (other("白夜追凶2", 2022),), False, id="a work with sequels"),
+    ],
+)
+def test_a_year_off_by_two_needs_the_whole_cast(changes, rivals, confirmed):
+    verdict = thin({**CAST, "year": 2019, **changes}, CAST, *rivals).verdict()
+    assert (verdict.status is Status.CONFIRMED) is confirmed
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 
 from douban_pipeline.matching import Kind, Video, search_queries, suggest_queries
+from douban_pipeline.matching.queries import MOST_SUGGESTIONS
 from douban_pipeline_tests.matching.cases import FILM, SERIES
 from douban_pipeline_tests.matching.drawn import VIDEOS
 
@@ -47,6 +48,11 @@ def test_search_queries(video, expected):
         (Video(1, "計程車司機"), ("计程车司机", "計程車司機", "出租车司机")),
         (Video(1, "盗梦空间", aliases=("Inception",)), ("盗梦空间", "Inception")),
         (Video(1, "碟仙2019"), ("碟仙2019", "碟仙")),
+        # Further aliases come last, Chinese ones first, each in one spelling; what says a season only is no title.
+        (
+            Video(1, "GIRLS CRY", aliases=("ガールズ", "Part 2", "The Band", "少女的吶喊", "少女的呐喊", "少哭")),
+            ("GIRLS CRY", "ガールズ", "少女的呐喊", "少哭"),
+        ),
     ],
 )
 def test_suggest_queries(video, expected):
@@ -66,8 +72,8 @@ def test_suggestions_are_asked_for_less_than_the_whole_title_too(video, expected
 
 
 @given(VIDEOS)
-def test_no_more_than_three_queries_each_once_and_none_empty(video):
-    for queries in (search_queries(video), suggest_queries(video)):
-        assert len(queries) <= 3
+def test_no_more_queries_than_allowed_each_once_and_none_empty(video):
+    for queries, most in ((search_queries(video), 3), (suggest_queries(video), MOST_SUGGESTIONS)):
+        assert len(queries) <= most
         assert len(set(queries)) == len(queries)
         assert all(query == query.strip() and query for query in queries)

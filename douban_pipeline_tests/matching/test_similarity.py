@@ -197,7 +197,8 @@ def test_the_numbers_said_are_those_that_clash(local, subject, known, mine, thei
         ("名侦探柯南 剧场版", None, None, "名侦探柯南", {"movie"}),
         ("名侦探柯南 OVA", None, None, "名侦探柯南 OVA", set()),
         ("名侦探柯南 国语版", None, None, "名侦探柯南", set()),
-        ("名侦探柯南 第1-3季", None, None, "名侦探柯南", {"collection"}),
+        ("名侦探柯南 第1-3季", None, None, "名侦探柯南", {"collection", "part-1-3"}),
+        ("西游新记 第三、四部", None, None, "西游新记 第一、二部", {"part-3-4", "part-1-2"}),
         ("名侦探柯南", Kind.FILM, Kind.FILM, "名侦探柯南 特别篇", {"special"}),
     ],
 )

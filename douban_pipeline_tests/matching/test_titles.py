@@ -153,7 +153,7 @@ CASES: list[tuple[str, str, int | None, str | None, set[str], int | None]] = [
     ("哈利·波特与死亡圣器(上)", "哈利波特与死亡圣器", None, None, {"upper"}, None),
     ("赛德克·巴莱(下)：彩虹桥", "赛德克巴莱彩虹桥", None, None, {"lower"}, None),
     ("浪客剑心 最终章", "浪客剑心", None, None, {"final"}, None),
-    ("老友记 1-10季", "老友记", None, None, {"collection"}, None),
+    ("老友记 1-10季", "老友记", None, None, {"collection", "part-1-10"}, None),
     ("绝望主妇 第一季 全集", "绝望主妇", 1, "season", set(), None),
     ("三体 预告片", "三体", None, None, {"trailer"}, None),
     # Words that look like junk or numbers but are the name.

@@ -181,14 +181,41 @@ def test_what_is_near_but_for_a_reject_goes_to_a_person_with_its_label(profile, 
         ),
         pytest.param(
             replace(FILM, aliases=()),
-            replace(FILM_SUBJECT, title="一步之遥", original_title="", aliases=()),
-            id="nothing of the name",
+            replace(FILM_SUBJECT, title="一步之遥", original_title="", aliases=(), actors=("姜文", "葛优"), year=2014),
+            id="nothing of the name, and two of the cast",
         ),
     ],
 )
 def test_other_rejects_go_to_nobody(profile, video, subject):
     verdict = judge(video, [subject], profile=profile)
     assert (verdict.status, verdict.codes[0]) == (Status.NOT_FOUND, Code.ALL_REJECTED)
+
+
+@pytest.mark.parametrize("profile", [make_profile(name) for name in PROFILES], ids=PROFILES)
+@pytest.mark.parametrize(
+    ("video", "subject", "looked_at"),
+    [
+        pytest.param({"actors": ()}, {}, True, id="director and year"),
+        pytest.param({"actors": (), "year": 2011}, {}, False, id="the director, and a year off"),
+        pytest.param({"directors": (), "year": None}, {}, True, id="three actors"),
+        pytest.param({"directors": (), "actors": ("姜文", "葛优")}, {}, False, id="two actors"),
+        pytest.param({}, {"regions": ("美国",)}, False, id="another conflict beside"),
+    ],
+)
+def test_another_translation_reaches_a_person_where_people_speak_for_it(profile, video, subject, looked_at):
+    named = {"title": "鹅城往事", "original_title": "", "aliases": ()}
+    verdict = judge(replace(FILM, aliases=(), **video), [replace(FILM_SUBJECT, **named, **subject)], profile=profile)
+    assert (verdict.status is Status.REVIEW) is looked_at
+    assert (Code.TITLE_TOO_FAR in verdict.codes) or not looked_at
+
+
+def test_a_name_somewhat_alike_reaches_a_person_where_people_speak_for_it():
+    video = replace(FILM, title="让子弹飞扬", aliases=(), year=None, regions=(), directors=(), genres=(), kind=None)
+    video = replace(video, duration_minutes=None)
+    subject = replace(FILM_SUBJECT, title="子弹飞越", original_title="", aliases=())
+    calibrated = make_profile("calibrated")
+    assert judge(video, [subject], profile=calibrated).codes == (Code.BELOW_CONFIRM,)
+    assert judge(replace(video, actors=("姜文",)), [subject], profile=calibrated).status is Status.NOT_FOUND
 
 
 def test_a_rejected_candidate_that_is_near_comes_before_those_that_nobody_need_see():

@@ -115,6 +115,13 @@ def test_settings_are_shown_without_the_password(tmp_path: Path) -> None:
         assert variable(name) in result.stdout
 
 
+def test_settings_that_are_piped_on_have_a_line_each(tmp_path: Path) -> None:
+    lines = run("settings", cwd=tmp_path, COLUMNS="40").stdout.splitlines()
+    shown = {name: (value, meaning) for name, value, meaning in (line.split("\t") for line in lines)}
+    assert shown[variable("site_timezone")] == ("Asia/Shanghai", "Time zone in which people read times.")
+    assert set(shown) >= set(map(variable, Settings.model_fields))
+
+
 def test_wrong_settings_are_reported_in_lines_without_a_trace(tmp_path: Path) -> None:
     result = run("setup", cwd=tmp_path, fresh=True, DOUBAN_PIPELINE_TOP_N="0", DOUBAN_PIPELINE_DRYRUN="true")
     assert result.returncode == 2
@@ -124,7 +131,7 @@ def test_wrong_settings_are_reported_in_lines_without_a_trace(tmp_path: Path) ->
 
 
 def test_a_narrow_terminal_cuts_no_variable_off(tmp_path: Path) -> None:
-    result = run("settings", cwd=tmp_path, COLUMNS="80")
+    result = run("settings", cwd=tmp_path, COLUMNS="80", FORCE_COLOR="1")
     assert [name for name in map(variable, Settings.model_fields) if f" {name} " not in result.stdout] == []
 
 

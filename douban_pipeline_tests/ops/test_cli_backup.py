@@ -279,7 +279,7 @@ def test_the_demo_s_library_is_reported_to_be_a_file(sqlite_url, call, tmp_path)
     copy = tmp_path / "x.sql.gz"
     with (
         copy.open("wb") as target,
-        backup_stream(target, BackupHeader("mac_", "0008", "1.0", datetime(2026, 3, 1, tzinfo=UTC), None)),
+        backup_stream(target, BackupHeader("mac_", "0010", "1.0", datetime(2026, 3, 1, tzinfo=UTC), None)),
     ):
         pass
     for words in (["backup", str(tmp_path / "y.sql.gz")], ["restore", str(copy)]):

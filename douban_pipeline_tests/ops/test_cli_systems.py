@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 
 import pytest
 import sqlalchemy as sa
@@ -15,6 +16,7 @@ from douban_pipeline.feeds.store import tables
 from douban_pipeline.feeds.store.entries import store_entries
 from douban_pipeline.feeds.types import Entry
 from douban_pipeline.ops.systems.registry import MODULES, system_named
+from douban_pipeline_tests.conftest import new_database
 from douban_pipeline_tests.harness.fixtures.calling import (
     Called,
     caller,  # noqa: F401 (a fixture)
@@ -43,14 +45,40 @@ NEEDS = {
         "DOUBAN_PIPELINE_DIGEST_FEED_SOURCES": "*",
         "DOUBAN_PIPELINE_DIGEST_DEEPSEEK_API_KEY": "k",
         "DOUBAN_PIPELINE_DIGEST_PUSH_CHANNELS": "webhook+http://127.0.0.1:9/hook",
-    }
+    },
+    "tmdb": {"DOUBAN_PIPELINE_TMDB_API_KEY": "k"},
 }
 """What a system has to be told before its check is content."""
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_system_is_set_up_checked_and_upgraded_alone(name, any_database_url, tmp_path, call):
-    database_url = any_database_url
+ON_POSTGRES_ALONE = {"tmdb"}
+"""Systems whose tables no other database can hold."""
+
+
+@pytest.fixture(
+    params=[
+        pytest.param((name, url), id=f"{name}-{url}", marks=[getattr(pytest.mark, url)] if url != "sqlite" else [])
+        for name in NAMES
+        for url in (["postgres"] if name in ON_POSTGRES_ALONE else ["sqlite", "mariadb", "postgres"])
+    ]
+)
+def placed(request: pytest.FixtureRequest) -> tuple[str, str]:
+    """Each system on each engine that may hold its tables: its name, and the address of an empty database."""
+    name, server = request.param
+    if name in ON_POSTGRES_ALONE:
+        return name, str(request.getfixturevalue("tmdb_database_url"))
+    return name, str(request.getfixturevalue(f"{server}_url"))
+
+
+@pytest.fixture
+def tmdb_database_url() -> Iterator[str]:
+    """A new, empty database on PostgreSQL: the system's schema outlives what `postgres_url` clears away."""
+    with new_database("postgres") as url:
+        yield url
+
+
+def test_a_system_is_set_up_checked_and_upgraded_alone(placed, tmp_path, call):
+    name, database_url = placed
     given = {url_setting(name): database_url, "DOUBAN_PIPELINE_HOME": str(tmp_path), **NEEDS.get(name, {})}
     asked = ("check", "--system", name, "--no-dagster", "--json")
     before = call(*asked, **given)
@@ -71,7 +99,8 @@ def test_a_system_is_set_up_checked_and_upgraded_alone(name, any_database_url, t
     tree = system_named(name).tree
     engine = open_engine(database_url)
     with engine.begin() as connection:
-        connection.execute(sa.text(f"UPDATE {tree.version_table} SET version_num = '9999'"))
+        table = ".".join(filter(None, (tree.schema, tree.version_table)))
+        connection.execute(sa.text(f"UPDATE {table} SET version_num = '9999'"))
     engine.dispose()
     newer = call("check", "--system", name, "--no-dagster", **given)
     assert "this release knows none after" in newer.said
@@ -79,7 +108,7 @@ def test_a_system_is_set_up_checked_and_upgraded_alone(name, any_database_url, t
 
 
 @pytest.mark.mariadb
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in ON_POSTGRES_ALONE])
 def test_the_grants_of_a_system_suffice(name, mariadb_url, tmp_path, call):
     owner = open_engine(mariadb_url)
     user = f"dt_{tmp_path.name[-20:]}".replace("-", "_")[:30]
@@ -206,6 +235,54 @@ def test_what_was_saved_comes_back_and_what_was_replaced_is_kept(any_database_ur
     [kept] = (tmp_path / "backups").iterdir()
     assert call("restore", str(kept), "--replace", "--no-dry-run", **given).status == 0
     assert content(engine) == later
+    engine.dispose()
+
+
+@pytest.mark.postgres
+def test_a_schema_of_its_own_with_its_json_comes_back_as_it_was(tmdb_database_url, tmp_path, call):
+    given = {url_setting("tmdb"): tmdb_database_url, "DOUBAN_PIPELINE_HOME": str(tmp_path)}
+    given["DOUBAN_PIPELINE_SYSTEMS"] = "tmdb"
+    assert call("setup", **given).status == 0
+    engine = open_engine(tmdb_database_url)
+    planted = (
+        "INSERT INTO tmdb.movies (tmdb_id, title, release_date, raw, raw_hash) VALUES "
+        "(1, '霸王别姬 😀', '1993-07-26', '{\"a\": 7.50, \"b\": 12345678901234567890, \"c\": null}', 'v1:x')",
+        "INSERT INTO tmdb.people (tmdb_id, name, data_state) VALUES (2, '张国荣', 'stub')",
+        "INSERT INTO tmdb.movie_translations (tmdb_movie_id, language, title, raw) VALUES (1, 'en-US', 'F', 'null')",
+        "INSERT INTO tmdb.neo4j_etl_outbox (entity_type, tmdb_id, raw_hash, graph_hash) VALUES ('movie', 1, 'x', 'y')",
+        "INSERT INTO tmdb.enrichment_requests (user_id, session_id, query_text, conversation_id) "
+        "VALUES ('u', 's', 'q', gen_random_uuid())",
+        "INSERT INTO tmdb.enrichment_request_entities SELECT id, 'movie', 1, true, 0.5 FROM tmdb.enrichment_requests",
+    )
+    names = [table.fullname for table in system_named("tmdb").tree.metadata.sorted_tables]
+
+    def rows() -> dict[str, list[str]]:
+        with engine.connect() as connection:
+            every = {name: connection.execute(sa.text(f"SELECT t::text FROM {name} AS t")) for name in names}
+            return {name: sorted(text for (text,) in found) for name, found in every.items()}
+
+    with engine.begin() as connection:
+        for statement in planted:
+            connection.exec_driver_sql(statement.replace("%", "%%"))
+    saved = rows()
+    path = tmp_path / "ours.jsonl.gz"
+    saving = call("backup", str(path), **given)
+    assert saving.status == 0, saving.said
+    with engine.begin() as connection:
+        connection.execute(sa.text("UPDATE tmdb.neo4j_etl_outbox SET locked_by = 'w', available_at = 'infinity'"))
+        connection.execute(sa.text("DELETE FROM tmdb.movies"))
+    refused = call("restore", str(path), "--replace", "--no-dry-run", **given)
+    assert (refused.status, "1 runs are under way" in refused.said) == (2, True), refused.said
+    with engine.begin() as connection:
+        connection.execute(sa.text("UPDATE tmdb.neo4j_etl_outbox SET available_at = now()"))
+    done = call("restore", str(path), "--replace", "--no-dry-run", **given)
+    assert done.status == 0, done.said
+    assert rows() == saved
+    with engine.begin() as connection:  # what is gone altogether is made anew
+        connection.execute(sa.text("DROP SCHEMA tmdb CASCADE"))
+    again = call("restore", str(path), "--no-dry-run", **given)
+    assert again.status == 0, again.said
+    assert rows() == saved
     engine.dispose()
 
 

@@ -19,12 +19,13 @@ from zoneinfo import ZoneInfo
 import httpx
 import pytest
 import uvicorn
-from fastapi import APIRouter
+from fastapi import APIRouter, FastAPI
 
 from douban_pipeline.core.ui.report_files import ReportFolder
-from douban_pipeline.digest.api import digest_router
+from douban_pipeline.digest.api import digest_router, messages_router
 from douban_pipeline.digest.pages.content import DayEntry
 from douban_pipeline.digest.pages.files import write_pages
+from douban_pipeline.douban.api import reports_router
 from douban_pipeline.serve.app import COOKIE, HEADERS, create_app
 from douban_pipeline.serve.mounts import Mount
 from douban_pipeline.serve.settings import ServeSettings
@@ -46,14 +47,20 @@ def service(home: Path, token: str = TOKEN, **values: Any) -> Iterator[tuple[str
         Mount("extra", extra, prefix="/extra", public=["/extra/hook"], problem=lambda: values.get("problem")),
     ]
     clock = FakeClock()
-    settings = ServeSettings(_env_file=None, token=token)
-    config = uvicorn.Config(create_app(settings, mounts, clock), log_level="error", lifespan="off", access_log=False)
+    with listening(create_app(ServeSettings(_env_file=None, token=token), mounts, clock)) as base:
+        yield base, clock
+
+
+@contextmanager
+def listening(app: FastAPI) -> Iterator[str]:
+    """Yield the address on loopback at which an application is served."""
+    config = uvicorn.Config(app, log_level="error", lifespan="off", access_log=False)
     server = uvicorn.Server(config)
     listener = socket.create_server(("127.0.0.1", 0))
     thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
     thread.start()
     try:
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}", clock
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
     finally:
         server.should_exit = True
         thread.join(10)
@@ -259,6 +266,68 @@ def test_a_system_that_is_ill_shows_in_the_health(home: Path) -> None:
     assert "details" not in answer.text
 
 
+LISTED = (
+    "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src 'self' 'sha256-QUJD+/8='\">"
+)
+
+
+@pytest.fixture
+def fronted(tmp_path: Path) -> Iterator[tuple[Path, httpx.Client]]:
+    """Yield a folder of reports, and a browser at the service over it, mounted as the command does."""
+    reports = tmp_path / "reports"
+    (reports / "digest").mkdir(parents=True)
+    (tmp_path / "secret.html").write_text("a secret")
+    mounts = [
+        Mount("digest", digest_router(reports), prefix="/digest"),
+        Mount("messages", messages_router("/digest")),
+        Mount("reports", reports_router(reports, instead={"review_queue.html": "/review/"})),
+    ]
+    app = create_app(ServeSettings(_env_file=None), mounts, FakeClock())
+    with listening(app) as base, httpx.Client(base_url=base) as browser:
+        yield reports, browser
+
+
+def test_the_root_is_the_front_page_and_the_digest_has_its_own(fronted: tuple[Path, httpx.Client]) -> None:
+    reports, browser = fronted
+    assert "首页尚未生成" in browser.get("/").text
+    (reports / "digest" / "index.html").write_text("days")
+    assert browser.get("/").headers["location"] == "digest/"
+    (reports / "index.html").write_text("一切正常")
+    assert browser.get("/").text == browser.get("/index.html").text == "一切正常"
+    assert browser.get("/digest/").text == "days"
+    assert browser.get("/daily/2026-11-20").headers["location"] == "/digest/daily/2026-11-20"
+    (reports / "review_queue.html").write_text("the sheet as a file")
+    assert browser.get("/review_queue.html").headers["location"] == "/review/"
+    assert browser.get("/healthz").json()["status"] == "ok"
+
+
+def test_reports_are_served_with_the_scripts_that_they_name_and_no_others(fronted: tuple[Path, httpx.Client]) -> None:
+    reports, browser = fronted
+    (reports / "missing.html").write_text(f"{LISTED}<script>1</script>")
+    (reports / "feeds.html").write_text("no script")
+    (reports / "missing.csv").write_text("vod_id")
+    (reports / "missing.rows" / "20261122T060000-x_1").mkdir(parents=True)
+    (reports / "missing.rows" / "20261122T060000-x_1" / "0.js").write_text("rows")
+    assert browser.get("/missing.rows/20261122T060000-x_1/0.js").text == "rows"
+    assert browser.get("/missing.rows/20261122T060000-x_1/1.js").status_code == 404
+    policy = browser.get("/missing.html").headers["content-security-policy"]
+    assert "script-src 'self' 'sha256-QUJD+/8=';" in policy
+    assert "script-src 'self';" in browser.get("/feeds.html").headers["content-security-policy"]
+    assert browser.get("/missing.csv").headers["content-type"] == "text/csv; charset=utf-8"
+
+
+@pytest.mark.parametrize(
+    "path", ["/secret.html", "/..%2fsecret.html", "/linked.html", "/.env", "/notes.txt", "/digest", "/x.rows/../0.js"]
+)
+def test_nothing_beside_the_reports_is_served(fronted: tuple[Path, httpx.Client], path: str) -> None:
+    reports, browser = fronted
+    (reports / "linked.html").symlink_to(reports.parent / "secret.html")
+    (reports / "notes.txt").write_text("a secret")
+    answer = browser.get(path, follow_redirects=True)
+    assert answer.status_code in (400, 404), answer.text
+    assert "secret" not in answer.text
+
+
 def test_the_command_serves_until_it_is_stopped(home: Path, tmp_path: Path) -> None:
     environment = {
         **{name: value for name, value in os.environ.items() if not name.startswith("DOUBAN_PIPELINE_")},
@@ -274,11 +343,16 @@ def test_the_command_serves_until_it_is_stopped(home: Path, tmp_path: Path) -> N
         try:
             for _ in range(100):
                 try:
-                    answer = httpx.get(f"{base}daily/2026-11-20", headers={"Authorization": f"Bearer {TOKEN}"})
+                    answer = httpx.get(
+                        f"{base}daily/2026-11-20",
+                        headers={"Authorization": f"Bearer {TOKEN}"},
+                        follow_redirects=True,
+                    )
                     break
                 except httpx.ConnectError:
                     time.sleep(0.05)
             assert answer.status_code == 200
+            assert str(answer.url) == f"{base}digest/daily/2026-11-20"
             assert TOKEN not in line
         finally:
             process.send_signal(signal.SIGINT)

@@ -12,7 +12,10 @@ from douban_pipeline.tmdb.graph.target import GraphTarget
 from douban_pipeline.tmdb.store.postgres import PostgresTmdbStore
 from douban_pipeline_tests.conftest import new_database
 
-_TABLES = "movies, people, tv_shows, genres, enrichment_requests, neo4j_etl_outbox, vod_link"
+_TABLES = (
+    "movies, people, tv_shows, genres, enrichment_requests, neo4j_etl_outbox, vod_link, vod_match, daily_numbers, "
+    "gate, snapshot"
+)
 
 
 @pytest.fixture(scope="session")

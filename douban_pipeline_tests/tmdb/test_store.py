@@ -483,3 +483,11 @@ def test_the_list_of_ids_makes_stubs_of_what_is_not_known(store: PostgresTmdbSto
     shown = "name" if entity != "movie" else "title"
     found = rows(store, f"SELECT tmdb_id, {shown}, popularity, data_state FROM tmdb.{table} ORDER BY 1")
     assert found == [(1, raw[shown], raw["popularity"], "full"), (2, None, 9.5, "stub")]
+
+
+def test_names_of_the_list_of_ids_arrive_as_they_are(store: PostgresTmdbStore):
+    names = ["霸王别姬", "a\\tb", "tab\there", "two\nlines\r", "\\N", "é\u2028x", "\\."]
+    lines = [json.dumps({"id": number, "name": name}).encode() for number, name in enumerate(names, 1)]
+    assert store_export(store, EntityType.PERSON, reversed(lines)).new == len(names)
+    found = rows(store, "SELECT name FROM tmdb.people ORDER BY tmdb_id")
+    assert [name for (name,) in found] == [name.strip() for name in names]

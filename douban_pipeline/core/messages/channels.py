@@ -1,4 +1,4 @@
-"""Channels as a setting names them: ``[NAME=]KIND+ADDRESS[#SECRET]``, several parted by blanks or line ends.
+"""Channels as a setting names them: ``[NAME=]KIND+ADDRESS[#SECRET]``, several separated by blanks or line ends.
 
 The address is the one that the platform shows, so that another base (a proxy, a server of one's own, a stand-in) is
 only another address; what stands behind ``#`` is the secret it signs with, or ntfy's access token, and is never part of

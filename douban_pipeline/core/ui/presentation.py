@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import html
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -13,6 +13,16 @@ from zoneinfo import ZoneInfo
 from tabulate import tabulate
 
 MOST_ROWS = 20
+PAGE, DIALOG = 38, 100
+"""Room for a row of a table in Dagster's UI at 1440 pixels, in Latin letters: in an asset's page, and in its dialog."""
+DIALOG_FROM = 1000
+"""Characters of Markdown from which Dagster's UI shows it in a dialog."""
+_GAP = 2
+"""What parts two columns."""
+_SHORT_TEXT = 24
+"""Text that need not leave a table: an amount, a date, a name."""
+_LINK = re.compile(r"\[((?:\\.|[^\]\\])*)\]\([^)]*\)")
+_WIDE = re.compile("[\u1100-\u11ff\u2e80-\u9fff\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe4f\uff00-\uff60\uffe0-\uffe6]")
 _HAN = re.compile("[\u4e00-\u9fff]")
 
 
@@ -48,15 +58,82 @@ def table(rows: Sequence[Mapping[str, Any]], *, most: int = MOST_ROWS, empty: st
 
     How many were left out is said under it, in the language of the heads.
     """
+    return _shown(rows, _piped, most, empty)
+
+
+def panel(rows: Sequence[Mapping[str, Any]], *, most: int = MOST_ROWS, empty: str = "—") -> str:
+    """Return ``rows`` as the page of an asset in Dagster's UI has room for them.
+
+    That page sets a table which is too wide one Chinese character a line, and cuts what is on its right. Markdown of
+    less than `DIALOG_FROM` characters it shows in a narrow column: there a table that does not fit becomes a list, a
+    numbered row an item. Longer Markdown it shows after a click in a dialog: there columns of long text, the longest
+    first, become numbered lines under the table, until the others have room.
+
+    Args:
+        rows: Cells by head; the first says what a row is about.
+        most: How many rows are shown.
+        empty: What is returned without rows.
+    """
+    return _shown(rows, _fitted, most, empty)
+
+
+def _shown(
+    rows: Sequence[Mapping[str, Any]],
+    form: Callable[[list[str], list[dict[str, str]]], str],
+    most: int,
+    empty: str,
+) -> str:
     if not rows:
         return empty
-    columns = dict.fromkeys(name for row in rows[:most] for name in row)
-    cells = [[_cell(row.get(name)) for name in columns] for row in rows[:most]]
-    text = tabulate(cells, headers=list(columns), tablefmt="pipe", disable_numparse=True)
+    columns = [*dict.fromkeys(name for row in rows[:most] for name in row)]
+    text = form(columns, [{name: _cell(row.get(name)) for name in columns} for row in rows[:most]])
     left_out = len(rows) - most
     if left_out <= 0:
         return text
     return f"{text}\n\n" + (f"…… 另有 {left_out} 条" if _HAN.search("".join(columns)) else f"… and {left_out} more")
+
+
+def _piped(columns: Sequence[str], cells: Sequence[Mapping[str, str]]) -> str:
+    rows = [[row[name] for name in columns] for row in cells]
+    return tabulate(rows, headers=list(columns), tablefmt="pipe", disable_numparse=True)
+
+
+def _fitted(columns: list[str], cells: list[dict[str, str]]) -> str:
+    widths = {name: max(_shown_width(text) for text in (name, *(row[name] for row in cells))) for name in columns}
+    needed, piped = sum(widths.values()) + _GAP * len(columns), _piped(columns, cells)
+    if needed <= PAGE:
+        return piped
+    if len(piped) < DIALOG_FROM:
+        first, *others = columns
+        said = (
+            f"{number}. **{row[first]}**　" + "；".join(f"{name}：{row[name]}" for name in others if row[name])
+            for number, row in enumerate(cells, 1)
+        )
+        return "\n".join(said)
+    below: list[str] = []
+    for name in sorted(columns[1:], key=widths.__getitem__, reverse=True):
+        if needed <= DIALOG or widths[name] <= _SHORT_TEXT:
+            break
+        below.append(name)
+        needed -= widths[name] + _GAP
+    return _with_lines_below(columns, cells, below) if below else piped
+
+
+def _with_lines_below(columns: Sequence[str], cells: Sequence[Mapping[str, str]], below: Sequence[str]) -> str:
+    kept, moved = ([name for name in columns if (name in below) is low] for low in (False, True))
+    numbered = [{"#": str(number), **row} for number, row in enumerate(cells, 1)]
+    lines = []
+    for row in numbered:
+        said = "；".join(f"{name}：{row[name]}" for name in moved if row[name])
+        if said:
+            lines.append(f"- **{row['#']}** {said}")
+    return "\n\n".join([_piped(["#", *kept], numbered), "\n".join(lines)])
+
+
+def _shown_width(text: str) -> int:
+    """Return the room that a cell takes, in Latin letters: of links their texts."""
+    shown = _LINK.sub(r"\1", text)
+    return sum(2 if _WIDE.match(sign) else 1 for sign in shown if sign != "\\")
 
 
 def _cell(value: Any) -> str:

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from douban_pipeline.core.database import reading, run_transaction
 from douban_pipeline.core.errors import ProblemsError
+from douban_pipeline.core.ui.language import described
 from douban_pipeline.core.ui.presentation import local_time, table
 from douban_pipeline.dagster_kit.launchpad import person_job
 from douban_pipeline.digest.push import outbox
@@ -57,7 +58,13 @@ def push_op(context: dg.OpExecutionContext, config: PushConfig, services: dg.Res
     context.add_output_metadata({**counts, "messages": dg.MetadataValue.md(messages_table(shown, services))})
 
 
-@dg.job(tags=PUSH_TAGS)
+@dg.job(
+    tags=PUSH_TAGS,
+    description=described(
+        "发送发件箱里到期的消息：机会提醒最多发一次，日报至少送达一次。由 `push_sensor` 自动启动，不"
+        "依赖任何资产，前面出错也照样发送。"
+    ),
+)
 def push_notifications() -> None:
     """Send what is due in the outbox: findings at most once, the report at least once.
 

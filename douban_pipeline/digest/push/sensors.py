@@ -3,6 +3,7 @@
 import dagster as dg
 
 from douban_pipeline.core.database import DatabaseError, reading
+from douban_pipeline.core.ui.language import described
 from douban_pipeline.core.ui.presentation import local_time
 from douban_pipeline.dagster_kit.runs import PAUSE, JobRuns
 from douban_pipeline.digest.push import outbox
@@ -19,6 +20,10 @@ _MOST_FAILED = 5
     job=push_notifications,
     minimum_interval_seconds=INTERVAL_SECONDS,
     default_status=dg.DefaultSensorStatus.RUNNING,
+    description=described(
+        "有消息到期时启动 `push_notifications`，同时只有一次运行。",
+        "Launches `push_notifications` when a message is due; one run at a time.",
+    ),
 )
 def push_sensor(
     context: dg.SensorEvaluationContext, services: dg.ResourceParam[DigestServices]

@@ -8,7 +8,7 @@ from typing import Any
 import dagster as dg
 from dagster._core.storage.tags import BACKFILL_ID_TAG
 
-from douban_pipeline.core.ui.presentation import MOST_ROWS, table
+from douban_pipeline.core.ui.presentation import MOST_ROWS, panel
 from douban_pipeline.dagster_kit.runs import is_automatic
 from douban_pipeline.douban.chain.backfill import backfill_line
 from douban_pipeline.douban.chain.due.due_videos import Scope
@@ -18,13 +18,14 @@ from douban_pipeline.douban.services import Services
 
 
 def chain_asset(
-    *, deps: Sequence[dg.AssetsDefinition] = (), pool: str | None = None
+    *, deps: Sequence[dg.AssetsDefinition] = (), pool: str | None = None, description: str | None = None
 ) -> Callable[[Callable[..., Any]], dg.AssetsDefinition]:
     """Return the decorator that makes an asset of the chain: partitioned by shard, in the chain's group.
 
     Args:
         deps: The steps before it.
         pool: The pool that its runs wait in, of those that ask a source.
+        description: What its page says; its docstring by default.
     """
     return dg.asset(
         deps=deps,
@@ -33,6 +34,7 @@ def chain_asset(
         group_name="chain",
         kinds={"mysql", "python"},
         pool=pool,
+        description=description,
     )
 
 
@@ -65,4 +67,4 @@ def tables_with_rows(
     tables: Mapping[str, Sequence[Mapping[str, Any]]], *, most: int = MOST_ROWS
 ) -> dict[str, dg.MetadataValue]:
     """Return each of ``tables`` as Markdown under its name, leaving out those without rows."""
-    return {name: dg.MetadataValue.md(table(rows, most=most)) for name, rows in tables.items() if rows}
+    return {name: dg.MetadataValue.md(panel(rows, most=most)) for name, rows in tables.items() if rows}

@@ -112,11 +112,11 @@ class Attempts:
 
     def run(self, tasks: Sequence[Task], call: Callable[[Task], T], *, workers: int) -> Iterator[tuple[Task, T]]:
         """Yield each task with what ``call`` returned for it, as they come in; failed ones are requeued."""
+        if self.progress is not None:
+            self.progress.begin(len(tasks))
         with ThreadPoolExecutor(max_workers=workers, thread_name_prefix="source") as pool:
             futures: dict[Future[T | None], Task] = {pool.submit(self._attempt, task, call): task for task in tasks}
             renewed = self.services.clock.now()
-            if self.progress is not None:
-                self.progress.begin(len(tasks))
             try:
                 for future in as_completed(futures):
                     now = self.services.clock.now()

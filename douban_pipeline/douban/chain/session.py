@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from douban_pipeline.core.database import reading
 from douban_pipeline.douban.chain.attempts import Attempts
 from douban_pipeline.douban.chain.progress import Progress
 from douban_pipeline.douban.decisions.leases import release_dead_decisions
 from douban_pipeline.douban.services import Services
+from douban_pipeline.douban.store.shown_status import status_counts
 from douban_pipeline.douban.store.states import TaskStage
 from douban_pipeline.douban.store.tasks import Task, TaskQueue
 from douban_pipeline.douban.writes.change_log import ChangeLog
@@ -90,11 +92,17 @@ class Session:
         )
 
     def metadata(self, metadata: Mapping[str, Any]) -> dict[str, Any]:
-        """Return ``metadata``, how many changes were reconciled if any, and the seconds the step took."""
+        """Return ``metadata``, how many changes were reconciled if any, the library's numbers and the step's seconds.
+
+        What a step counts is its shards'; ``library_…`` is how many videos of the whole library have each status.
+        """
         reconciled = {"reconciled_changes": len(self.reconciled)} if self.reconciled else {}
         seconds = (self.services.clock.now() - self.started).total_seconds()
         quiet = {"outside_active_hours": True} if self.ordered_only else {}
-        return {**metadata, **reconciled, **quiet, "seconds": round(seconds, 2)}
+        with reading(self.services.engine) as connection:
+            statuses = status_counts(connection, self.services.tables)
+        library = {f"library_{status.value.lower()}": count for status, count in statuses.items()}
+        return {**metadata, **reconciled, **quiet, **library, "seconds": round(seconds, 2)}
 
 
 def open_session(

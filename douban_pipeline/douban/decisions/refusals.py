@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, select
 
 from douban_pipeline.douban.decisions.effects import target_of
-from douban_pipeline.douban.match_inputs import profile_of, subject_facts, video_facts
+from douban_pipeline.douban.match_inputs import profile_of, subject_facts
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.settings import Settings
 from douban_pipeline.douban.store.decisions import LINKING, WRITING, Decision
@@ -18,6 +18,7 @@ from douban_pipeline.douban.store.videos import changed_since
 from douban_pipeline.douban.wording import ACTIONS
 from douban_pipeline.douban.writes.refusals import OVERRIDE_CMS_LOCK, SENTENCES, Reason, cms_lock_refusal
 from douban_pipeline.matching import compare
+from douban_pipeline.matching.site_videos import video_facts
 
 _CHANGED = "记录决定之后影片资料已改变（片名、别名、年份、地区、导演、主演或分类），请核对后重新决定"
 _OVERRIDING = (DecisionAction.replace_and_lock,)

@@ -5,6 +5,7 @@ from typing import Any
 
 import dagster as dg
 
+from douban_pipeline.core.ui.language import described
 from douban_pipeline.core.ui.presentation import counted, local_time, table
 from douban_pipeline.douban.chain.assets import begin_step, chain_asset, tables_with_rows
 from douban_pipeline.douban.chain.deciding.assets import open_lane
@@ -27,7 +28,15 @@ _SHOWN = 60
 """Characters of a text in the table."""
 
 
-@chain_asset(deps=[synced_fields], pool=LLM_POOL)
+@chain_asset(
+    deps=[synced_fields],
+    pool=LLM_POOL,
+    description=described(
+        "让语言模型重写已关联影片的简介，通过核对后写入并锁定。模型只看到事实表；片名、人名、数字、情"
+        "节对不上的不写。花费记在 `mac_douban_intro`，受每日预算限制。未开启 "
+        "`DOUBAN_PIPELINE_AI_INTROS` 时什么都不做。"
+    ),
+)
 def ai_intros(context: dg.AssetExecutionContext, services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
     """Has a language model rewrite the synopses of linked videos, and locks what it wrote.
 
@@ -69,7 +78,15 @@ def ai_intros(context: dg.AssetExecutionContext, services: dg.ResourceParam[Serv
     return dg.MaterializeResult(metadata=session.metadata(_written(session, due, ledger)))
 
 
-@dg.asset(group_name="chain", kinds={"mysql", "python"}, pool=ORDERED_INTROS_POOL)
+@dg.asset(
+    group_name="chain",
+    kinds={"mysql", "python"},
+    pool=ORDERED_INTROS_POOL,
+    description=described(
+        "立即写人工点名要重写的简介（`redo_intro`），覆盖所有分片。同样受每日预算和核对规则限制。由 "
+        "`decisions_sensor` 自动启动。"
+    ),
+)
 def ordered_intros(context: dg.AssetExecutionContext, services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
     """Writes the intros that people ordered (`redo_intro`), over all shards, whatever else runs.
 

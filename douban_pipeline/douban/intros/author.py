@@ -1,7 +1,8 @@
-"""Having an intro written: the facts, the model, the guard, and a second try that names what was wrong."""
+"""Having an intro written: the facts, the model, the guard, a second reading, a second try that names faults."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from threading import Lock
@@ -13,6 +14,7 @@ from douban_pipeline.cms.maccms import Cms
 from douban_pipeline.cms.values import blurb, content_html, content_text, storable
 from douban_pipeline.core.errors import QuotaSpent
 from douban_pipeline.core.llm import SOURCE, Completion, ModelAnswerUnusable, ModelUsage
+from douban_pipeline.douban.intros import second_reading
 from douban_pipeline.douban.intros.factguard import (
     LengthLimits,
     Violation,
@@ -24,11 +26,11 @@ from douban_pipeline.douban.intros.factguard import (
 from douban_pipeline.douban.intros.facts import FactSheet, fact_sheet
 from douban_pipeline.douban.intros.ledger import IntroLedger, Occasion
 from douban_pipeline.douban.intros.prompt import PROMPT_VERSION, SCHEMA, SCHEMA_NAME, messages
-from douban_pipeline.douban.match_inputs import video_facts
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.settings import Settings
 from douban_pipeline.douban.writes.changes import Change
 from douban_pipeline.douban.writes.intro_changes import INTRO
+from douban_pipeline.matching.site_videos import video_facts
 
 FACTS_AGE = timedelta(days=30)
 """Oldest answer of Douban's that facts are taken from; a synced video's is nearly always younger."""
@@ -134,6 +136,8 @@ class Author:
                 occasion, sheet, _usage(completion), text=written, snapshot_id=completion.snapshot_id
             )
             text, violations = self.check(occasion.vod_id, sheet, written)
+            if not violations and self.services.settings.intro_second_reading:
+                violations = self._read_again(occasion, intro_id, sheet, text, f"{key}:{number}", max_age)
             self.ledger.judge(intro_id, text, violations)
             draft = Draft(intro_id, text, violations, sheet, completion.model, completion.snapshot_id)
             if not violations:
@@ -151,6 +155,40 @@ class Author:
                     return stored, violations
             self._accepted[vod_id] = (frozenset(marks(stored, sheet)), stored)
         return stored, ()
+
+    def _read_again(
+        self, occasion: Occasion, intro_id: int, sheet: FactSheet, text: str, key: str, max_age: timedelta | None
+    ) -> tuple[Violation, ...]:
+        """Return what the second reading has against a text that the guard passed; its answer and cost are noted.
+
+        A text that was paid for is read whatever the day's budget, which new texts wait for.
+        """
+        asked = second_reading.messages(text, sheet)
+        key = f"{key}:{second_reading.READING_VERSION}"
+        try:
+            reading = self._complete(
+                occasion,
+                sheet,
+                asked,
+                second_reading.SCHEMA,
+                second_reading.SCHEMA_NAME,
+                key,
+                max_age,
+                problem_of=second_reading.problem_of,
+            )
+            violations = second_reading.objections(text, sheet, reading.content)
+            self.ledger.add_reading(intro_id, reading)
+        except BaseException:
+            self._forget(occasion.vod_id)
+            raise
+        if violations:
+            self._forget(occasion.vod_id)
+        return violations
+
+    def _forget(self, vod_id: int) -> None:
+        """Let a text that passed the guard, and is not written after all, stand in no other's way."""
+        with self._lock:
+            self._accepted.pop(vod_id, None)
 
     def _violations(self, vod_id: int, sheet: FactSheet, text: str) -> tuple[Violation, ...]:
         found = frozenset(marks(text, sheet))
@@ -173,8 +211,22 @@ class Author:
         if self.ledger.spent_today() >= budget:
             raise QuotaSpent(SOURCE, f"今日预算 {budget:g} 美元已用完", self.ledger.day_ends())
         asked = messages(sheet, limits_of(self.services.settings), violations)
+        return self._complete(occasion, sheet, asked, SCHEMA, SCHEMA_NAME, key, max_age)
+
+    def _complete(
+        self,
+        occasion: Occasion,
+        sheet: FactSheet,
+        asked: Sequence[Mapping[str, str]],
+        schema: Mapping[str, Any],
+        name: str,
+        key: str,
+        max_age: timedelta | None,
+        problem_of: Callable[[dict[str, Any]], str] | None = None,
+    ) -> Completion:
+        """Ask the model; the cost of an unusable answer is noted."""
         try:
-            return self.services.llm.complete(asked, SCHEMA, name=SCHEMA_NAME, key=key, max_age=max_age)
+            return self.services.llm.complete(asked, schema, name=name, key=key, max_age=max_age, problem_of=problem_of)
         except ModelAnswerUnusable as error:
             self.ledger.record(occasion, sheet, error.usage, reason=str(error))
             raise

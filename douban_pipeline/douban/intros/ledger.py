@@ -12,11 +12,11 @@ from datetime import datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from sqlalchemy import Connection, Engine, RowMapping, delete, func, insert, select, update
+from sqlalchemy import Connection, Engine, RowMapping, delete, func, insert, or_, select, update
 
 from douban_pipeline.core.clock import Clock, day_of, midnight
 from douban_pipeline.core.database import reading, run_statement, run_transaction
-from douban_pipeline.core.llm import ModelUsage
+from douban_pipeline.core.llm import Completion, ModelUsage
 from douban_pipeline.douban.intros.factguard import Violation
 from douban_pipeline.douban.intros.facts import FactSheet
 from douban_pipeline.douban.intros.prompt import PROMPT_VERSION
@@ -49,7 +49,7 @@ class Occasion:
 
 @dataclass(frozen=True, slots=True)
 class IntroCosts:
-    """What calls took: how many, US dollars, and tokens asked and answered."""
+    """What texts took, with their second readings: how many, US dollars, and tokens asked and answered."""
 
     calls: int = 0
     cost_usd: float = 0.0
@@ -119,8 +119,22 @@ class IntroLedger:
 
         return run_transaction(self.engine, store)
 
+    def add_reading(self, intro_id: int, reading: Completion) -> None:
+        """Note the second reading of a text and what it cost; safe to repeat."""
+        intro = self.intro
+        values = {
+            "reading": reading.content["sentences"],
+            "reading_snapshot_id": reading.snapshot_id,
+            "cost_usd": intro.c.cost_usd + reading.cost_usd,
+            "prompt_tokens": intro.c.prompt_tokens + reading.prompt_tokens,
+            "completion_tokens": intro.c.completion_tokens + reading.completion_tokens,
+        }
+        # Of a run that died after it had paid, the archive gives the same answer again.
+        unread = or_(intro.c.reading_snapshot_id.is_(None), intro.c.reading_snapshot_id != reading.snapshot_id)
+        run_statement(self.engine, update(intro).where(intro.c.intro_id == intro_id, unread).values(**values))
+
     def judge(self, intro_id: int, text: str, violations: Sequence[Violation]) -> None:
-        """Note what the guard has against a text, as the CMS would hold it."""
+        """Note what the guard and the second reading have against a text, as the CMS would hold it."""
         values = {
             "state": IntroState.REFUSED if violations else IntroState.PREVIEW,
             "reason": violation_texts(violations)[:500] or UNWRITTEN,
@@ -225,7 +239,7 @@ def violation_texts(violations: Iterable[Violation]) -> str:
 
 
 def costs_of(rows: Iterable[RowMapping]) -> IntroCosts:
-    """Return what the calls of ``rows`` took."""
+    """Return what the texts of ``rows`` took."""
     listed = list(rows)
     return IntroCosts(
         len(listed),

@@ -2,6 +2,7 @@
 
 import dagster as dg
 
+from douban_pipeline.core.ui.language import described
 from douban_pipeline.douban.reports.health.assets import pipeline_health
 from douban_pipeline.douban.resources import tags_of
 from douban_pipeline.douban.upkeep.assets import source_gates
@@ -11,14 +12,20 @@ reports_job = dg.define_asset_job(
     "nightly_reports",
     selection=dg.AssetSelection.groups("reports"),
     tags=tags_of("reports"),
-    description="Renews what people read: the review queue, the reports, precision of automatic links, and drift.",
+    description=described(
+        "更新给人看的报告：审核队列、各报告、自动关联的正确率、CMS 差异。",
+        "Renews what people read: the review queue, the reports, precision of automatic links, and drift.",
+    ),
 )
 
 health_job = dg.define_asset_job(
     "watch_health",
     selection=dg.AssetSelection.assets(source_gates, pipeline_health),
     tags=HEALTH_TAGS,
-    description="Measures the pipeline and its sources, warns by the checks, and sends the alerts that wait.",
+    description=described(
+        "测量流水线和数据源，检查并提醒，发送等待中的告警。",
+        "Measures the pipeline and its sources, warns by the checks, and sends the alerts that wait.",
+    ),
 )
 
 jobs = [reports_job, health_job]

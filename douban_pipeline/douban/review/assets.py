@@ -3,17 +3,19 @@
 import dagster as dg
 from pydantic import Field
 
+from douban_pipeline.core.ui.language import described
 from douban_pipeline.core.ui.report_files import ReportFileError, ReportFolder
 from douban_pipeline.douban.chain.syncing.assets import synced_fields
 from douban_pipeline.douban.review.imports.csv_files import export_csv
 from douban_pipeline.douban.review.reading.completing import completed
+from douban_pipeline.douban.review.reading.page import SHEET_NAME, sheet_page
 from douban_pipeline.douban.review.reading.queue import review_queue_of
 from douban_pipeline.douban.review.reading.queue_table import (
     candidates_table,
     holders_shown,
     pressing_table,
 )
-from douban_pipeline.douban.review.reading.sheet import SHEET_NAME, sheet_of, sheet_page
+from douban_pipeline.douban.review.reading.sheet import sheet_of
 from douban_pipeline.douban.services import Services
 
 CSV_NAME = "review_queue.csv"
@@ -32,7 +34,15 @@ class ReviewQueueConfig(dg.Config):
     most: int = Field(200, ge=1, le=2000, description="Videos on the review sheet and in the CSV file.")
 
 
-@dg.asset(deps=[synced_fields], group_name="reports", kinds={"mysql", "python"})
+@dg.asset(
+    deps=[synced_fields],
+    group_name="reports",
+    kinds={"mysql", "python"},
+    description=described(
+        "等人决定的影片：把握不足的匹配、CMS 里可疑的 ID、连续失败五次的影片。最有价值、最可疑的在"
+        "前。可以在审核单（网页）上逐条选择，也可以填 CSV 文件再导入。"
+    ),
+)
 def review_queue(
     context: dg.AssetExecutionContext, config: ReviewQueueConfig, services: dg.ResourceParam[Services]
 ) -> dg.MaterializeResult:
@@ -58,6 +68,7 @@ def review_queue(
     return dg.MaterializeResult(
         metadata={
             "most_pressing": dg.MetadataValue.md(pressing_table(queue, holders, services.location)),
+            **_served(services),
             "sheet": _place(services.reports, SHEET_NAME),
             "csv": _place(services.reports, CSV_NAME),
             "waiting": queue.length,
@@ -69,6 +80,12 @@ def review_queue(
             "candidates": dg.MetadataValue.md(candidates_table(queue, holders)),
         }
     )
+
+
+def _served(services: Services) -> dict[str, dg.MetadataValue]:
+    """Return a link to the sheet with live state, where a service offers it."""
+    address = services.settings.review_url
+    return {"served_sheet": dg.MetadataValue.url(address)} if address else {}
 
 
 def _place(reports: ReportFolder, name: str) -> dg.MetadataValue:

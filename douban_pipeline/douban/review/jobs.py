@@ -145,9 +145,10 @@ def dry_run_notice(settings: Settings) -> dict[str, str]:
     return {"waits": "DOUBAN_PIPELINE_DRY_RUN=true：决定先记录，关闭演练模式之后才执行"}
 
 
-def _undo(batch_id: str, location: str) -> dg.MetadataValue:
-    """Return a link to the job that reverts a batch; a dry run first, to which a person adds name and reason."""
-    return dg.MetadataValue.md(launch_link("撤销这一批", links.revert(batch_id=batch_id), location))
+def _undo(recording: Recording, location: str) -> dg.MetadataValue:
+    """Return a link to the job that reverts a batch; a dry run first, signed by who recorded it."""
+    launch = links.revert(operator=recording.reviewer, reason=links.UNDONE, batch_id=recording.batch_id)
+    return dg.MetadataValue.md(launch_link("撤销这一批", launch, location))
 
 
 def report_recording(
@@ -178,7 +179,7 @@ def report_recording(
     # A run's page shows the first lines only: what people look at, what they click, and no counts that say nothing.
     metadata: dict[str, Any] = {
         "decisions": dg.MetadataValue.md(recorded_table(recording)),
-        **({"undo": _undo(recording.batch_id, location), "batch": recording.batch_id} if written else {}),
+        **({"undo": _undo(recording, location), "batch": recording.batch_id} if written else {}),
         "recorded": len(good) if written else 0,
         **{name: value for name, value in counts.items() if value not in (0, "")},
         "dry_run": dry_run,

@@ -23,6 +23,7 @@ SOURCE = "douban"
 PARSER_VERSION = "douban-2"
 """Raise it whenever `parse_subject` comes to read an answer differently; `reparse_archive` goes by it."""
 
+_KEY = "subject:"
 _GOOD_CODES = (None, 0, 1, 200)
 
 
@@ -129,7 +130,14 @@ class DoubanClient:
 
 
 def subject_key(douban_id: int) -> str:
-    return f"subject:{douban_id}"
+    """Return what answers about a subject are archived under."""
+    return f"{_KEY}{douban_id}"
+
+
+def id_of_key(key: str) -> int | None:
+    """Return the subject that an archived answer is about, None for a key that is not of `subject_key`."""
+    number = key.removeprefix(_KEY)
+    return int(number) if number != key and number.isdecimal() else None
 
 
 def _answer(fetched: FetchedAnswer[SubjectRecord]) -> SubjectAnswer:

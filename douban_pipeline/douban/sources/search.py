@@ -58,6 +58,7 @@ class Hit:
         year: Year, where the source says it.
         kind: ``movie`` or ``tv``, where the source says it.
         episodes: Number of episodes, where the source says it.
+        aliases: Other titles, where the source says them.
     """
 
     douban_id: int
@@ -68,6 +69,7 @@ class Hit:
     year: int | None = None
     kind: str = ""
     episodes: int | None = None
+    aliases: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,6 +55,7 @@ class OwnTables:
     person: Table
     alert: Table
     health: Table
+    claim: Table
 
 
 @cache
@@ -312,6 +313,9 @@ def own_tables(prefix: str) -> OwnTables:
         Column("prompt_tokens", Integer, nullable=False, server_default=text("0")),
         Column("completion_tokens", Integer, nullable=False, server_default=text("0")),
         Column("snapshot_id", BigInteger),
+        # What the second reading found each sentence to rest on, and the answer that says so.
+        Column("reading", JsonText),
+        Column("reading_snapshot_id", BigInteger),
         Column("change_id", BigInteger),
         Column("created_at", UtcDateTime, nullable=False),
         index("intro_video", "vod_id", "intro_id"),
@@ -352,6 +356,17 @@ def own_tables(prefix: str) -> OwnTables:
         Column("sampled_at", UtcDateTime, primary_key=True),
         Column("figures", JsonText, nullable=False),
     )
+    # Who looks at a waiting video on the served review sheet; nobody else is shown it until then.
+    claim = table(
+        "claim",
+        Column("vod_id", BigInteger, primary_key=True, autoincrement=False),
+        # The page of a browser, by the token that it drew.
+        Column("holder", String(64), nullable=False),
+        Column("reviewer", String(64), nullable=False, server_default=text("''")),
+        Column("until", UtcDateTime, nullable=False),
+        index("claim_holder", "holder"),
+        index("claim_until", "until"),
+    )
     return OwnTables(
         metadata,
         video,
@@ -368,4 +383,5 @@ def own_tables(prefix: str) -> OwnTables:
         person,
         alert,
         health,
+        claim,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -31,7 +31,7 @@ from douban_pipeline.douban.wording import (
     VERDICTS,
     word_for,
 )
-from douban_pipeline.douban.writes.changes import decode
+from douban_pipeline.douban.writes.changes import PIPELINE, decode
 
 _CMS = ("vod_year", "vod_area", "vod_lang", "vod_class", "vod_director", "vod_actor", "vod_content")
 """CMS columns that are shown beside the id, the score and the locks."""
@@ -159,6 +159,7 @@ def _decision(event: Event, zone: ZoneInfo, location: str) -> tuple[str, list[st
         if given
     ]
     more = f"（{'，'.join(also)}）" if also else ""
+    undo = links.revert(operator=row["reviewer"], reason=links.UNDONE, decision_ids=[row["decision_id"]])
     what = escaped(word_for(CHANGES, row["action"]))
     head = f"决定 {row['decision_id']}：{escaped(row['reviewer'])} {what}{subject}{more}"
     settled = f"，{local_time(row['settled_at'], zone)}" if row["settled_at"] else ""
@@ -166,8 +167,13 @@ def _decision(event: Event, zone: ZoneInfo, location: str) -> tuple[str, list[st
         escaped(row["note"]),
         escaped(f"{word_for(DECISION_STATES, row['state'])}{settled}{_reason_suffix(row['state_reason'])}"),
         escaped(f"决定批次 {row['batch_id'] or EMPTY}，运行 {row['run_id']}"),
-        launch_link("撤销此决定写入的一切", links.revert(decision_ids=[row["decision_id"]]), location),
+        launch_link("撤销此决定写入的一切", undo, location),
     ]
+
+
+def _signed(operator: str) -> dict[str, str]:
+    """Return who wrote as who reverts, where that is a person: most often it is the same one who sees the mistake."""
+    return {} if operator == PIPELINE else {"operator": operator, "reason": links.UNDONE}
 
 
 def _change(event: Event, zone: ZoneInfo, location: str) -> tuple[str, list[str]]:
@@ -191,7 +197,9 @@ def _change(event: Event, zone: ZoneInfo, location: str) -> tuple[str, list[str]
             origin.append(f"{words} {row[name]}")
     details.append(escaped("，".join(origin)))
     if row["state"] == ChangeState.APPLIED:
-        details.append(launch_link("撤销此变更", links.revert(change_ids=[row["change_id"]]), location))
+        details.append(
+            launch_link("撤销此变更", links.revert(**_signed(row["operator"]), change_ids=[row["change_id"]]), location)
+        )
     return head, details
 
 
@@ -206,7 +214,13 @@ def _intro(event: Event, zone: ZoneInfo, location: str) -> tuple[str, list[str]]
     return head, [
         escaped(f"模型 {row['model'] or EMPTY}，{cost}，提示词 {row['prompt_version']}{change}，运行 {row['run_id']}"),
         escaped(f"核对指出 {len(violations)} 处问题") if violations else "",
+        escaped(_read_again(row["reading"])) if row["reading"] else "",
     ]
+
+
+def _read_again(reading: Sequence[Mapping[str, Any]]) -> str:
+    quotes = [quote for sentence in reading for quote in sentence["quotes"]]
+    return f"复核 {len(reading)} 句，所引原文：{'；'.join(f'“{quote}”' for quote in quotes) or EMPTY}"
 
 
 def _failure(event: Event, zone: ZoneInfo, location: str) -> tuple[str, list[str]]:

@@ -16,7 +16,7 @@ from douban_pipeline.douban.resources import OVERRIDE, PERSON_TAGS
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.undo.history import histories
 from douban_pipeline.douban.undo.history_page import history_page
-from douban_pipeline.douban.undo.revert_report import change_table, decision_table
+from douban_pipeline.douban.undo.revert_report import change_table, decision_table, steps_table
 from douban_pipeline.douban.undo.revert_request import (
     RevertError,
     RevertRequest,
@@ -38,8 +38,12 @@ LEAST_EVENTS = 20
 class RevertConfig(dg.Config):
     """Which writes are reverted. Filters left empty do not restrict; those that are set must all hold."""
 
-    operator: str = Field("", description="你的名字 · Your name; it is noted with every write.")
-    reason: str = Field("", description="原因，一句话 · Why, in a sentence; it is shown on the videos.")
+    operator: str = Field(
+        "", description="你的名字；只查看时可不填 · Your name; it is noted with every write. A dry run needs none."
+    )
+    reason: str = Field(
+        "", description="原因，一句话；只查看时可不填 · Why, in a sentence; it is shown on the videos. As above."
+    )
     dry_run: bool = Field(True, description="true 只显示 · true only shows what would happen; set false to revert.")
     change_ids: list[int] = Field(
         default_factory=list, description="这几条变更 · These changes (mac_douban_log.change_id)."
@@ -71,8 +75,7 @@ def take_back(context: dg.OpExecutionContext, config: RevertConfig, services: dg
     """Revert the selected changes, or show what would happen."""
     services.ready()
     given = config.model_dump()
-    how = ("dry_run", "override_cms_lock")
-    request = RevertRequest(**{name: value for name, value in given.items() if name not in how})
+    request = RevertRequest(**{name: value for name, value in given.items() if name != "override_cms_lock"})
     selection = selection_of(services, request)
     sought = looked_for(selection, services.settings.zone)
     context.log.info(f"looking for: {sought}")
@@ -99,6 +102,7 @@ def take_back(context: dg.OpExecutionContext, config: RevertConfig, services: dg
         raise RevertError([problem]) from error
     with reading(services.engine) as connection:
         decisions = waiting_decisions(services.tables, connection, selection)
+        steps = steps_table(services, connection, selection.vod_ids, results)
     if not config.dry_run:
         decisions = withdraw(services, decisions, operator=operator, reason=reason, run_id=context.run_id)
     whole = sum(not item.skipped for item in results)
@@ -114,6 +118,7 @@ def take_back(context: dg.OpExecutionContext, config: RevertConfig, services: dg
             "decisions_withdrawn": len(decisions),
             "dry_run": config.dry_run,
             **({} if config.dry_run else {"batch": change_log.batch_id}),
+            **({"steps": dg.MetadataValue.md(steps)} if steps else {}),
             "changes": dg.MetadataValue.md(change_table(services, results)),
             **({"decisions": dg.MetadataValue.md(decision_table(services.settings, decisions))} if decisions else {}),
             "next": dg.MetadataValue.md(_next(given, results, change_log.batch_id, services.location)),
@@ -145,8 +150,11 @@ def _next(given: Mapping[str, Any], results: Sequence[RevertedChange], batch_id:
     if not results:
         return "—"
     if given["dry_run"]:
-        return launch_link("确认无误，正式撤销", links.revert(**{**given, "dry_run": False}), location) or "—"
-    return launch_link("撤销这次撤销", links.revert(batch_id=batch_id), location)
+        signed = given["operator"].strip() and given["reason"].strip()
+        text = "确认无误，正式撤销" if signed else "填写 operator 和 reason 后正式撤销"
+        return launch_link(text, links.revert(**{**given, "dry_run": False}), location) or "—"
+    undo = links.revert(operator=given["operator"], reason="恢复被撤销的内容", batch_id=batch_id)
+    return launch_link("撤销这次撤销", undo, location)
 
 
 _REVERT_CHANGES = """\
@@ -154,7 +162,7 @@ _REVERT_CHANGES = """\
 
 只恢复仍与写入时一致的内容；之后被改动或锁定的会跳过，并列在表格最前面。撤销本身也是一个批次，可再次撤销。
 被撤销的值不会再被自动写入；被撤销的自动关联转入待审核；撤销关联时，依据它写的简介一并撤销。
-先用 `dry_run: true`（默认）查看，再按结果中的链接正式撤销。
+先用 `dry_run: true`（默认）查看，不必填写名字和原因；再按结果中的链接正式撤销。
 
 各条件可以组合，须同时满足；留空的不限制；至少填写一项，只填时间段也可以。
 

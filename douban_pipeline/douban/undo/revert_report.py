@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import RowMapping, select
+from sqlalchemy import Connection, RowMapping, and_, or_, select
 
 from douban_pipeline.cms.values import readable
 from douban_pipeline.core.database import reading
@@ -14,13 +14,15 @@ from douban_pipeline.core.ui.presentation import local_time, table
 from douban_pipeline.douban import links
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.settings import Settings
-from douban_pipeline.douban.store.states import DecisionAction
+from douban_pipeline.douban.store.states import ChangeState, DecisionAction
 from douban_pipeline.douban.undo.shown_values import described_changes
 from douban_pipeline.douban.wording import ACTIONS, CHANGES, OPERATORS, word_for
 from douban_pipeline.douban.writes.changes import decode
 from douban_pipeline.douban.writes.revert import RevertedChange
 
 MOST_ROWS = 200
+MOST_STEPPED, MOST_STEPS = 50, 20
+"""Videos of which all steps are listed, and steps of each."""
 
 
 def change_table(services: Services, results: Sequence[RevertedChange]) -> str:
@@ -76,3 +78,34 @@ def decision_table(settings: Settings, decisions: Sequence[RowMapping]) -> str:
         for row in decisions
     ]
     return table(rows, most=MOST_ROWS)
+
+
+def steps_table(
+    services: Services, connection: Connection, vod_ids: Sequence[int], results: Sequence[RevertedChange]
+) -> str:
+    """Return for videos that go a step back which of their steps is taken and which stay, the newest first.
+
+    Empty where no videos were named.
+    """
+    taken = {result.change_id for result in results if result.restored or result.state}
+    log, video = services.tables.log, services.cms.vod
+    rows: list[Mapping[str, Any]] = []
+    for vod_id in list(dict.fromkeys(vod_ids))[:MOST_STEPPED]:
+        name = connection.execute(select(video.c.vod_name).where(video.c.vod_id == vod_id)).scalar_one_or_none()
+        applied = (log.c.vod_id == vod_id, log.c.state == ChangeState.APPLIED, log.c.reverts_change_id.is_(None))
+        # Once it was reverted for good it is not applied any more, and still a step that was taken.
+        ours = or_(and_(*applied), log.c.change_id.in_(taken) & (log.c.vod_id == vod_id))
+        query = select(log).where(ours).order_by(log.c.change_id.desc()).limit(MOST_STEPS)
+        for change in connection.execute(query).mappings():
+            rows.append(
+                {
+                    "影片": vod_id,
+                    "片名": readable(name or ""),
+                    "变更": change["change_id"],
+                    "写入": word_for(CHANGES, change["action"]),
+                    "写入者": word_for(OPERATORS, change["operator"]),
+                    "写入时间": local_time(change["applied_at"], services.settings.zone),
+                    "": "撤销" if change["change_id"] in taken else "保留",
+                }
+            )
+    return table(rows, most=MOST_STEPPED * MOST_STEPS) if rows else ""

@@ -2,12 +2,20 @@
 
 import dagster as dg
 
-from douban_pipeline.core.ui.presentation import table
+from douban_pipeline.core.ui.language import described
+from douban_pipeline.core.ui.presentation import panel
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.upkeep.gates import gate_row, not_closed
 
 
-@dg.asset(group_name="health", kinds={"mysql", "python"})
+@dg.asset(
+    group_name="health",
+    kinds={"mysql", "python"},
+    description=described(
+        "每个外部数据源的状况：断路器、速度、配额、成功率。遇到验证码、连续失败、被要求放慢或余额不足"
+        "会自动断开，到期后先试一次；断开期间任务顺延，不下结论。可用作业 `set_gate` 手动开关。"
+    ),
+)
 def source_gates(services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
     """How the outside sources are: breaker, pace, quotas and success of each, over all processes.
 
@@ -25,7 +33,7 @@ def source_gates(services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
             "waiting": sum(status.waiting for status in statuses),
             "requests_today": sum(status.used_today for status in statuses),
             **{f"requests_today_{status.source}": status.used_today for status in statuses},
-            "gates": dg.MetadataValue.md(table(rows, most=len(rows))),
+            "gates": dg.MetadataValue.md(panel(rows, most=len(rows))),
         }
     )
 

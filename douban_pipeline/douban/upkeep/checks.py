@@ -2,6 +2,7 @@
 
 import dagster as dg
 
+from douban_pipeline.core.ui.language import described
 from douban_pipeline.core.ui.presentation import table
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.upkeep.assets import source_gates
@@ -10,7 +11,10 @@ from douban_pipeline.douban.upkeep.gates import closed_reason, gate_row, not_clo
 
 @dg.asset_check(
     asset=source_gates,
-    description="No breaker of a source in use is open or half-open; the job `set_gate` closes one by hand.",
+    description=described(
+        "在用的数据源没有断开或试探中的；可用作业 `set_gate` 手动恢复。",
+        "No breaker of a source in use is open or half-open; the job `set_gate` closes one by hand.",
+    ),
 )
 def gates_closed(services: dg.ResourceParam[Services]) -> dg.AssetCheckResult:
     """Warn while a source gets no calls. It is no error: work waits, nothing is lost, and a probe follows."""

@@ -21,13 +21,19 @@ class DeletedRows:
     alerts: int
 
 
-def delete_closed(engine: Engine, tables: OwnTables, before: datetime) -> DeletedRows:
-    """Delete the tasks that were closed and the alerts that ended ``before``."""
+def delete_closed(engine: Engine, tables: OwnTables, before: datetime, *, dry_run: bool = False) -> DeletedRows:
+    """Delete the tasks that were closed and the alerts that ended ``before``; with ``dry_run`` they are counted."""
     task, alert = tables.task, tables.alert
+    act = _count_rows if dry_run else _delete_rows
     return DeletedRows(
-        tasks=_delete_rows(engine, task.c.task_id, (task.c.open_key.is_(None), task.c.finished_at < before)),
-        alerts=_delete_rows(engine, alert.c.alert_id, (alert.c.open_key.is_(None), alert.c.ended_at < before)),
+        tasks=act(engine, task.c.task_id, (task.c.open_key.is_(None), task.c.finished_at < before)),
+        alerts=act(engine, alert.c.alert_id, (alert.c.open_key.is_(None), alert.c.ended_at < before)),
     )
+
+
+def _count_rows(engine: Engine, key: Column[Any], conditions: Sequence[ColumnElement[bool]]) -> int:
+    with reading(engine) as connection:
+        return int(connection.execute(select(func.count(key)).where(*conditions)).scalar_one())
 
 
 def _delete_rows(engine: Engine, key: Column[Any], conditions: Sequence[ColumnElement[bool]]) -> int:

@@ -10,6 +10,7 @@ from pydantic import Field
 
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.errors import ProblemsError
+from douban_pipeline.core.ui.language import described
 from douban_pipeline.core.ui.presentation import local_time, table
 from douban_pipeline.dagster_kit.launchpad import person_job
 from douban_pipeline.dagster_kit.run_history import assets_of_location, delete_remains, delete_runs
@@ -357,24 +358,44 @@ def _example_rows(found: Reparsed) -> list[dict[str, object]]:
     ]
 
 
+class PruneHistoryConfig(dg.Config):
+    """Whether what is past its days is deleted, or only counted."""
+
+    dry_run: bool = Field(
+        False,
+        description=described("true 只统计会删除多少", "true only counts what would be deleted."),
+    )
+
+
 @dg.op
-def prune(context: dg.OpExecutionContext, services: dg.ResourceParam[Services]) -> None:
+def prune(context: dg.OpExecutionContext, config: PruneHistoryConfig, services: dg.ResourceParam[Services]) -> None:
     """Delete finished runs, closed tasks and ended alerts past their days."""
     services.ready()
     now = services.clock.now()
     before = now - timedelta(days=services.settings.history_days)
     owner = Owner(code_location_of(context.run), SYSTEM)
     keep = [context.run_id]
-    runs = delete_runs(context.instance, owner, before=before, keep=keep)
+    dry_run = config.dry_run
+    runs = delete_runs(context.instance, owner, before=before, keep=keep, dry_run=dry_run)
     short = now - timedelta(days=HEALTH_DAYS)
-    runs += delete_runs(context.instance, owner, before=short, keep=keep, tags=HEALTH_TAGS)
-    delete_remains(context.instance, owner, before=before, assets=assets_of_location(context))
-    deleted = delete_closed(services.engine, services.tables, before)
-    context.log.info(f"{runs} runs, {deleted.tasks} tasks and {deleted.alerts} alerts deleted")
-    context.add_output_metadata({"runs": runs, "tasks": deleted.tasks, "alerts": deleted.alerts})
+    runs += delete_runs(context.instance, owner, before=short, keep=keep, tags=HEALTH_TAGS, dry_run=dry_run)
+    if not dry_run:
+        delete_remains(context.instance, owner, before=before, assets=assets_of_location(context))
+    deleted = delete_closed(services.engine, services.tables, before, dry_run=dry_run)
+    done = "would be deleted" if dry_run else "deleted"
+    context.log.info(f"{runs} runs, {deleted.tasks} tasks and {deleted.alerts} alerts {done}")
+    counts = {"runs": runs, "tasks": deleted.tasks, "alerts": deleted.alerts}
+    context.add_output_metadata({**counts, "dry_run": dry_run})
 
 
-@dg.job(tags=tags_of("housekeeping"))
+@dg.job(
+    config=dg.RunConfig(ops={"prune": PruneHistoryConfig(dry_run=False)}),
+    tags=tags_of("housekeeping"),
+    description=described(
+        "清理 Dagster 的运行记录、已结束的任务和告警，保留 `DOUBAN_PIPELINE_HISTORY_DAYS` 天。健康检"
+        "查的运行每几分钟一次，只留两天。"
+    ),
+)
 def prune_history() -> None:
     """Delete Dagster runs with their events, closed tasks and ended alerts older than `DOUBAN_PIPELINE_HISTORY_DAYS`.
 

@@ -132,6 +132,7 @@ def _holders(tables: OwnTables) -> list[_Reference]:
         _Reference("候选条目", candidate.c.candidate_id, candidate.c.snapshot_id, _of_one),
         _Reference("变更记录", log.c.change_id, log.c.snapshot_id, _of_one),
         _Reference("简介", intro.c.intro_id, intro.c.snapshot_id, _of_one),
+        _Reference("简介的复核", intro.c.intro_id, intro.c.reading_snapshot_id, _of_one),
     ]
 
 

@@ -17,6 +17,9 @@ PIPELINE = "pipeline"
 REVERT = "revert"
 """Action of a change that reverts another one."""
 
+SYNC = "sync"
+"""Action of a change that wrote fields from the subject that the video is linked to."""
+
 RESTORE = "restore"
 """Action of a change that restores what a lock protects, after somebody changed it in the CMS."""
 

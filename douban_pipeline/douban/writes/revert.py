@@ -1,8 +1,8 @@
 """Reverting writes, through the same door as every other write; `revert_selection` says which.
 
 Only what is still as it was written is reverted. What a person or the CMS changed since, and what was locked
-since, is left alone and listed. With a link goes the intro that was written from its subject, and with a link that is
-restored comes the intro that went with it. A revert is itself a logged batch that can be reverted.
+since, is left alone and listed. With a link go the fields and the intro that were written from its subject, and with a
+link that is restored comes the intro that went with it. A revert is itself a logged batch that can be reverted.
 """
 
 from __future__ import annotations
@@ -16,13 +16,16 @@ from douban_pipeline.core.database import reading
 from douban_pipeline.douban.store.states import ChangeState
 from douban_pipeline.douban.store.videos import state_rows
 from douban_pipeline.douban.writes.change_log import ChangeLog
-from douban_pipeline.douban.writes.changes import REVERT, Change
+from douban_pipeline.douban.writes.changes import REVERT, SYNC, Change
 from douban_pipeline.douban.writes.intro_changes import current_intros, withdrawn_intros
 from douban_pipeline.douban.writes.revert_plan import RevertedChange, RevertStep, VideoRows, plan_revert
 from douban_pipeline.douban.writes.revert_selection import ChangeSelection, SelectedChange, TooManyError, select_changes
 
 WITH_ITS_LINK = "所依据的豆瓣关联已撤销，简介一并撤销"
 """Why an intro is reverted that nobody named."""
+
+FIELDS_WITH_THEIR_LINK = "所依据的豆瓣关联已撤销，字段一并撤销"
+"""Why fields are reverted that nobody named: a later sync wrote them from the subject of the link that goes."""
 
 BACK_WITH_ITS_LINK = "所依据的豆瓣关联已恢复，简介一并恢复"
 """Why an intro comes back that nobody named."""
@@ -32,6 +35,7 @@ _CHUNK = 200
 
 __all__ = [
     "BACK_WITH_ITS_LINK",
+    "FIELDS_WITH_THEIR_LINK",
     "WITH_ITS_LINK",
     "ChangeSelection",
     "RevertedChange",
@@ -86,7 +90,7 @@ def revert(
     most: int | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[RevertedChange]:
-    """Revert the applied changes of ``selection``, and the intros that go with their links.
+    """Revert the applied changes of ``selection``, and the fields and intros that go with their links.
 
     Args:
         change_log: The log to write through; its batch names the revert.
@@ -115,7 +119,7 @@ def revert(
         work = _work(change_log, chunk)
         with reading(change_log.engine) as connection:
             current = _current_rows(connection, change_log, list(work))
-            _add_intros(connection, order, work, current)
+            _add_what_goes_along(connection, order, work, current)
         results += _revert_all(order, work, current, dry_run=dry_run)
         done += len(chunk)
         progress(done, len(chosen))
@@ -154,15 +158,16 @@ def _current_rows(connection: Connection, change_log: ChangeLog, vod_ids: Sequen
     return {vod_id: VideoRows(rows[vod_id], states[vod_id]) for vod_id in rows if vod_id in states}
 
 
-def _add_intros(
+def _add_what_goes_along(
     connection: Connection, order: _RevertOrder, work: Mapping[int, _VideoChanges], current: Mapping[int, VideoRows]
 ) -> None:
-    """Add the changes that go with a link: what wrote the intro under it, or withdrew the one under its forerunner.
+    """Add the changes that go with a link: what wrote fields and the intro under it, or withdrew the former intro.
 
     Whether a link can be restored may depend on what goes before it, so it is tried out.
     """
     gone: set[tuple[int, int]] = set()
     back: set[tuple[int, int, str]] = set()
+    since: dict[int, int] = {}
     for vod_id, found in current.items():
         rows = work[vod_id].rows
         if not any("vod_douban_id" in row["new_values"] for row in rows):
@@ -170,6 +175,7 @@ def _add_intros(
         for step in _steps(order, rows, found):
             if "vod_douban_id" in step.result.restored:
                 gone.add((vod_id, step.old["vod_douban_id"]))
+                since[vod_id] = min(step.result.change_id, since.get(vod_id, step.result.change_id))
                 back.add((vod_id, step.new["vod_douban_id"], step.row["batch_id"]))
     if not gone:
         return
@@ -179,6 +185,13 @@ def _add_intros(
         for intro in current_intros(connection, tables, vod_ids)
         if (intro.vod_id, intro.douban_id) in gone
     }
+    # The link still stands, so that every sync after it wrote from its subject.
+    synced = select(tables.log.c.change_id, tables.log.c.vod_id).where(
+        tables.log.c.vod_id.in_(vod_ids), tables.log.c.action == SYNC, tables.log.c.state == ChangeState.APPLIED
+    )
+    for change_id, vod_id in connection.execute(synced).tuples():
+        if change_id > since[vod_id]:
+            along[change_id] = FIELDS_WITH_THEIR_LINK
     for withdrawal, batch_id in withdrawn_intros(connection, tables, vod_ids):
         if (withdrawal.vod_id, withdrawal.douban_id, batch_id) in back:
             along[withdrawal.change_id] = BACK_WITH_ITS_LINK

@@ -8,15 +8,33 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 from alembic import command
-from sqlalchemy import Connection, Engine, Integer, MetaData, Table, delete, func, insert, inspect, select, text
+from sqlalchemy import (
+    Connection,
+    Engine,
+    Integer,
+    MetaData,
+    Table,
+    Text,
+    cast,
+    delete,
+    func,
+    insert,
+    inspect,
+    select,
+    type_coerce,
+)
+from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.schema import DropTable
+from sqlalchemy.types import UserDefinedType
 
 from douban_pipeline import __version__
 from douban_pipeline.core.database import reading
@@ -27,6 +45,13 @@ from douban_pipeline.ops.systems.registry import Installed
 
 ENDING = "jsonl"
 _AT_ONCE = 500
+_KINDS: dict[str, tuple[type, Callable[[str], Any]]] = {
+    "moment": (datetime, datetime.fromisoformat),
+    "day": (date, date.fromisoformat),
+    "number": (Decimal, Decimal),
+    "uuid": (UUID, UUID),
+}
+"""Values that JSON does not have: their kind in a line, how they are read. A moment is a day too, so it is first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +139,7 @@ def restore_system(
         _make_anew(there, plan.header.version)
     with there.engine.begin() as connection:
         tables = {table.name: table for table in _present(connection, there.tree)}
-        for table in tables.values():
+        for table in reversed(tables.values()):
             connection.execute(delete(table))
         _read_back(connection, tables, path)
         if connection.dialect.name == "postgresql":
@@ -126,9 +151,10 @@ def restore_system(
 def _make_anew(there: Installed, version: str) -> None:
     config = there.tree.config()
     with there.engine.begin() as connection, there.tree.alone(connection):
-        for table in _present(connection, there.tree):
+        there.tree.ensure_schema(connection)
+        for table in reversed(_present(connection, there.tree)):
             connection.execute(DropTable(table))
-        connection.execute(text(f"DROP TABLE IF EXISTS {there.tree.version_table}"))
+        connection.execute(DropTable(Table(there.tree.version_table, MetaData(there.tree.schema)), if_exists=True))
         config.attributes["connection"] = connection
         command.upgrade(config, version)
 
@@ -160,7 +186,7 @@ def _count_on(connection: Connection, table: Table) -> None:
     for column in table.primary_key.columns:
         if isinstance(column.type, Integer) and column.server_default is not None:
             highest = select(func.max(column)).scalar_subquery()
-            sequence = func.pg_get_serial_sequence(table.name, column.name)
+            sequence = func.pg_get_serial_sequence(table.fullname, column.name)
             connection.execute(select(func.setval(sequence, func.coalesce(highest, 1))))
 
 
@@ -170,11 +196,32 @@ def _one_moment(engine: Engine) -> Any:
 
 
 def _present(connection: Connection, tree: MigrationTree) -> list[Table]:
-    """Return those of a system's tables that exist, as they are in the database."""
-    names = set(inspect(connection).get_table_names())
+    """Return those of a system's tables that exist, as they are in the database; those that others name come first."""
+    names = set(inspect(connection).get_table_names(tree.schema))
     ours = [table.name for table in tree.metadata.sorted_tables if table.name in names]
-    found = MetaData()
-    return [Table(name, found, autoload_with=connection) for name in ours]
+    metadata = MetaData(tree.schema)
+    found = [Table(name, metadata, autoload_with=connection) for name in ours]
+    for column in (column for table in found for column in table.columns if isinstance(column.type, JSONB)):
+        column.type = _JsonText()
+    return found
+
+
+class _JsonText(UserDefinedType[str]):
+    """A ``jsonb`` as its text: numbers keep their digits, and no value is not the same as JSON's ``null``."""
+
+    cache_ok = True
+
+    def get_col_spec(self, **_: Any) -> str:
+        """Return what SQL calls the type."""
+        return "JSONB"
+
+    def bind_expression(self, bindvalue: Any) -> Any:
+        """Let the database read the text."""
+        return cast(type_coerce(bindvalue, Text), JSONB)
+
+    def column_expression(self, colexpr: Any) -> Any:
+        """Let the database write the text."""
+        return cast(type_coerce(colexpr, JSONB), Text)
 
 
 def _line(values: list[Any]) -> bytes:
@@ -184,9 +231,10 @@ def _line(values: list[Any]) -> bytes:
 def _packed(value: Any) -> Any:
     if isinstance(value, bytes | memoryview):
         return {"bytes": base64.b64encode(bytes(value)).decode()}
-    if isinstance(value, datetime):
-        return {"moment": value.isoformat()}
-    return {"number": str(value)} if isinstance(value, Decimal) else value
+    for kind, (of, _) in _KINDS.items():
+        if isinstance(value, of):
+            return {kind: value.isoformat() if isinstance(value, date) else str(value)}
+    return value
 
 
 def _unpacked(value: Any) -> Any:
@@ -195,4 +243,4 @@ def _unpacked(value: Any) -> Any:
     [(kind, given)] = value.items()
     if kind == "bytes":
         return base64.b64decode(given)
-    return datetime.fromisoformat(given) if kind == "moment" else Decimal(given)
+    return _KINDS[kind][1](given)

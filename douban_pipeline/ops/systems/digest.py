@@ -40,7 +40,7 @@ def _checks(settings: DigestSettings, _engine: Engine) -> Iterator[CheckResult]:
         yield CheckResult("channels", "ok", f"messages go to {', '.join(settings.channels)}")
     else:
         remedy = f"set {settings.variable('push_channels')}"
-        yield CheckResult("channels", "warn", "no channel: reports are pages, and nobody is told", remedy)
+        yield CheckResult("channels", "warn", "no channel: reports are pages only, no message is sent", remedy)
 
 
 def _leased_by(connection: Connection) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -22,13 +22,24 @@ DOUBAN = "douban"
 MODULES = {
     "feeds": "douban_pipeline.ops.systems.feeds",
     "digest": "douban_pipeline.ops.systems.digest",
+    "tmdb": "douban_pipeline.ops.systems.tmdb",
+    "comments": "douban_pipeline.ops.systems.comments",
 }
 """Where each system's ``SYSTEM`` is; imported only when a command serves it."""
 
 
-def tables_place(settings: Any) -> tuple[str, str]:
-    """Return where a system's tables are, and the variable that says so, from settings that have both as properties."""
-    return settings.tables_url, settings.database_setting
+@contextmanager
+def tables_engine(settings: Any) -> Iterator[Engine]:
+    """Give a system's database, from settings that say where its tables are, and which variable says so.
+
+    Raises:
+        DatabaseError: The URL names no database that can be used.
+    """
+    engine = open_engine(settings.tables_url, setting=settings.database_setting)
+    try:
+        yield engine
+    finally:
+        engine.dispose()
 
 
 def no_checks(_settings: Any, _engine: Engine) -> Iterator[CheckResult]:
@@ -52,7 +63,7 @@ class System:
             changes, ``grants`` names, ``backup`` saves and ``restore`` replaces.
         pool_limits: Returns the limits of its Dagster pools; called only where Dagster is loaded anyway.
         location: Module that Dagster loads for it, which worker hosts load before their first run; empty for none.
-        database: Returns, from its settings, the SQLAlchemy URL of its tables and the variable that says so.
+        database: Gives, from its settings, the database of its tables for as long as a command uses it.
         checks: Yields what ``check`` looks at beside settings, database, tables, grants and clock, which are looked
             at for every system. It is called only where these are well, and changes nothing.
         leased_by: Returns who holds leases in its tables now: a restore is refused while somebody does.
@@ -63,7 +74,7 @@ class System:
     tree: MigrationTree
     pool_limits: Callable[[], Mapping[str, int]] = dict
     location: str = ""
-    database: Callable[[Any], tuple[str, str]] = tables_place
+    database: Callable[[Any], AbstractContextManager[Engine]] = tables_engine
     checks: Callable[[Any, Engine], Iterator[CheckResult]] = no_checks
     leased_by: Callable[[Connection], Iterable[str]] = no_owners
 
@@ -145,9 +156,5 @@ def installed(system: System) -> Iterator[Installed]:
         DatabaseError: Its URL names no database that can be used.
     """
     settings = system.settings.load()
-    url, variable = system.database(settings)
-    engine = open_engine(url, setting=variable)
-    try:
+    with system.database(settings) as engine:
         yield Installed(system, settings, engine)
-    finally:
-        engine.dispose()

@@ -1,7 +1,8 @@
 """The graph database: writes batches of entities, each in one transaction. For Neo4j and what speaks Bolt like it.
 
 Of a batch only the difference to what the graph holds is written: edges are read first, those that are stale deleted,
-those that are new or different merged by ``credit_id``. There is one writer at a time: `PostgresTmdbStore.graph_lock`.
+those that are new or different written, by ``credit_id``. There is one writer at a time, by
+`PostgresTmdbStore.graph_lock`.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, LiteralString, Self
+from typing import Any, Literal, LiteralString, Self
 
 from neo4j import GraphDatabase, ManagedTransaction
 from neo4j.exceptions import ConstraintError
@@ -159,6 +160,27 @@ class GraphTarget:
                     raise
         raise AssertionError("the last attempt returns or raises")
 
+    def differences(self, batch: GraphBatch) -> list[str]:
+        """Return what the graph holds of a batch's entities otherwise than it should, a sentence each; reads only.
+
+        Raises:
+            neo4j.exceptions.Neo4jError: The database refuses to say.
+            neo4j.exceptions.DriverError: It does not answer.
+        """
+        wanted = {edge.key: _held(edge.properties) for edges in batch.owners.values() for edge in edges}
+        with self._driver.session(database=self.database, default_access_mode="READ") as session:
+            current = session.execute_read(_current, batch.owners)
+            nodes = session.execute_read(_nodes, batch.full)
+        found = [f"{_shown(key)} is missing" for key in wanted.keys() - current.keys()]
+        found += [f"{_shown(key)} is stale" for key in current.keys() - wanted.keys()]
+        found += [f"{_shown(key)} differs" for key in current.keys() & wanted.keys() if current[key] != wanted[key]]
+        for node, properties in batch.full.items():
+            if node not in nodes:
+                found.append(f"({node.label.value} {node.tmdb_id}) is missing")
+            elif nodes[node] != {**_held(properties), "tmdb_id": node.tmdb_id, "data_state": "full"}:
+                found.append(f"({node.label.value} {node.tmdb_id}) differs")
+        return sorted(found)
+
     def clear(self) -> None:
         """Delete all nodes and edges of ours, in several transactions."""
         with self._driver.session(database=self.database) as session:
@@ -196,9 +218,16 @@ def _write(tx: ManagedTransaction, batch: GraphBatch) -> Written:
     new = [edge for key, edge in wanted.items() if current.get(key) != _held(edge.properties)]
     _delete_edges(tx, stale)
     _merge_nodes(tx, batch)
-    _merge_edges(tx, new)
+    _write_edges(tx, [edge for edge in new if _is_missing(edge.key, batch, current)], "CREATE")
+    _write_edges(tx, [edge for edge in new if not _is_missing(edge.key, batch, current)], "MERGE")
     ends = {end for key in stale for end in (key.start, key.end)} | set(batch.stubs)
     return Written(len(new), len(stale), _delete_orphans(tx, ends - set(batch.full)))
+
+
+def _is_missing(key: EdgeKey, batch: GraphBatch, current: Mapping[EdgeKey, object]) -> bool:
+    """Return whether the graph certainly has no such edge: all edges of its title were read, and it was not there."""
+    title = key.start if key.relation is Relation.BELONGS_TO_GENRE else key.end
+    return key not in current and title in batch.owners
 
 
 def _current(tx: ManagedTransaction, owners: Iterable[NodeKey]) -> dict[EdgeKey, dict[str, Any]]:
@@ -220,6 +249,26 @@ def _current(tx: ManagedTransaction, owners: Iterable[NodeKey]) -> dict[EdgeKey,
         rows = tx.run(_literal(cypher), ids=sorted(ids[Label.PERSON])).data()
         found |= {key: properties for key, properties, state in _edges(rows) if state != "full"}
     return found
+
+
+def _nodes(tx: ManagedTransaction, keys: Iterable[NodeKey]) -> dict[NodeKey, dict[str, Any]]:
+    """Return the properties of those of the nodes that are there."""
+    ids: dict[Label, list[int]] = defaultdict(list)
+    for key in keys:
+        ids[key.label].append(key.tmdb_id)
+    return {
+        NodeKey(label, row["id"]): row["p"]
+        for label, some in ids.items()
+        for row in tx.run(
+            _literal(f"UNWIND $ids AS id MATCH (n:{label.value} {{tmdb_id: id}}) RETURN id, properties(n) AS p"),
+            ids=some,
+        ).data()
+    }
+
+
+def _shown(key: EdgeKey) -> str:
+    start, end = (f"({node.label.value} {node.tmdb_id})" for node in (key.start, key.end))
+    return f"{start}-[{key.relation.value} {key.credit_id}]->{end}"
 
 
 def _edges(rows: Iterable[Mapping[str, Any]]) -> Iterator[tuple[EdgeKey, dict[str, Any], str | None]]:
@@ -262,14 +311,15 @@ def _merge_nodes(tx: ManagedTransaction, batch: GraphBatch) -> None:
         _run(tx, f"MERGE (n:{label.value} {{tmdb_id: r.id}}) SET n += r.p", found)
 
 
-def _merge_edges(tx: ManagedTransaction, edges: Iterable[Edge]) -> None:
+def _write_edges(tx: ManagedTransaction, edges: Iterable[Edge], verb: Literal["CREATE", "MERGE"]) -> None:
+    """Write edges with their properties; to merge one takes longer, for all edges of a node are looked through."""
     by_key = {edge.key: edge for edge in edges}
     for (relation, start, end), group in _grouped(by_key):
         named = " {credit_id: r.c}" if relation in CREDITS else ""
         _run(
             tx,
             f"MATCH (s:{start.value} {{tmdb_id: r.s}}) MATCH (t:{end.value} {{tmdb_id: r.t}}) "
-            f"MERGE (s)-[e:{relation.value}{named}]->(t) SET e += r.p",
+            f"{verb} (s)-[e:{relation.value}{named}]->(t) SET e += r.p",
             [
                 {
                     "s": key.start.tmdb_id,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -14,7 +14,7 @@ from douban_pipeline.tmdb.cleaning import id_of, items_of, text_of
 from douban_pipeline.tmdb.hashing import canonical, graph_hash, text_hash
 from douban_pipeline.tmdb.projection import columns_of, is_full, key_of, project
 from douban_pipeline.tmdb.store.statements import TABLES, EntityTable
-from douban_pipeline.tmdb.types import TYPES, EntityKey, EntityType, Label, PayloadError, Projection
+from douban_pipeline.tmdb.types import TYPES, EntityKey, EntityType, Label, Node, PayloadError
 
 
 class Change(StrEnum):
@@ -133,29 +133,33 @@ class EntityWriter:
         if not items:
             return []
         table = TABLES[items[0].key.type]
-        projections = [project(item.key.type, item.answer.raw) for item in items]
-        parameters = [
-            {
-                **self._common(item),
-                **columns_of(item.key.type, item.answer.raw),
-                "graph_hash": graph_hash(projection),
-                "base": self.base,
-                "request_id": self.request_id,
-            }
-            for item, projection in zip(items, projections, strict=True)
-        ]
+        others: list[tuple[Node, ...]] = []
+
+        def parameters() -> Iterator[dict[str, Any]]:
+            """Yield the rows one by one: while one is worked out here, PostgreSQL stores those before."""
+            for item in items:
+                projection = project(item.key.type, item.answer.raw)
+                others.append(projection.others)
+                yield {
+                    **self._common(item),
+                    **columns_of(item.key.type, item.answer.raw),
+                    "graph_hash": graph_hash(projection),
+                    "base": self.base,
+                    "request_id": self.request_id,
+                }
+
         found: list[Stored] = []
         with self.connection.cursor() as cursor:
-            cursor.executemany(table.upsert, parameters, returning=True)
+            cursor.executemany(table.upsert, parameters(), returning=True)
             rows = [result.fetchone() for result in cursor.results()]
-        for item, projection, row in zip(items, projections, rows, strict=True):
+        for item, named, row in zip(items, others, rows, strict=True):
             assert row is not None
             stored, state, before, _, gone_at, queued = row
             if not stored:
                 found.append(self._translate(item))
                 continue
             if queued:
-                self._name_others(projection, item.answer.language)
+                self._name_others(named, item.answer.language)
             if state != "full" or gone_at is not None:
                 change = Change.NEW
             elif queued:
@@ -176,10 +180,9 @@ class EntityWriter:
             "fetched_at": item.answer.fetched_at,
         }
 
-    def _name_others(self, projection: Projection, language: str) -> None:
-        for other in projection.others:
-            named = self._named.setdefault((other.key.label, language), {})
-            named[other.key.tmdb_id] = other.properties
+    def _name_others(self, others: Iterable[Node], language: str) -> None:
+        for (label, tmdb_id), properties in others:
+            self._named.setdefault((label, language), {})[tmdb_id] = properties
 
     def _write_named(self) -> None:
         """Write what changes of the graph call the other ends of their edges; later ones win."""

@@ -175,6 +175,20 @@ def counts(connection: Connection) -> OutboxCounts:
     return OutboxCounts(*row)
 
 
+def due(connection: Connection) -> int:
+    """Return how many rows a worker would get now, by index; above a thousand it is not counted further."""
+    row = connection.execute(
+        """
+        SELECT count(*) FROM (
+            SELECT FROM tmdb.neo4j_etl_outbox
+            WHERE processed_at IS NULL AND dead_at IS NULL AND available_at <= now() LIMIT 1000
+        ) AS waiting
+        """
+    ).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
 def dead(connection: Connection, most: int = 50) -> list[dict[str, Any]]:
     """Return rows that were put aside, the newest first, with the reason."""
     with connection.cursor(row_factory=dict_row) as cursor:

@@ -45,8 +45,16 @@ class _Candidate:
     score: float | None
 
 
-def log_request(connection: Connection, request: LoggedRequest, payloads: Iterable[EntityKey]) -> UUID:
-    """Write a question and the entities it came upon; return its id.
+def is_logged(connection: Connection, logged_id: UUID) -> bool:
+    """Return whether there is a question of that id."""
+    row = connection.execute("SELECT 1 FROM tmdb.enrichment_requests WHERE id = %s", (logged_id,)).fetchone()
+    return row is not None
+
+
+def log_request(
+    connection: Connection, request: LoggedRequest, payloads: Iterable[EntityKey], logged_id: UUID | None = None
+) -> UUID:
+    """Write a question and the entities it came upon; return its id, ``logged_id`` if that is given.
 
     ``disambiguation`` holds an object an entity that was asked for: either the choice itself (``media_type``,
     ``tmdb_id``, ``score``), or it with the rest in ``selected`` and ``candidates``.
@@ -56,17 +64,19 @@ def log_request(connection: Connection, request: LoggedRequest, payloads: Iterab
     row = connection.execute(
         """
         INSERT INTO tmdb.enrichment_requests (
-            request_id, user_id, session_id, conversation_id, user_message_id, query_text, tmdb_endpoint, role_hint,
+            id, request_id, user_id, session_id, conversation_id, user_message_id, query_text, tmdb_endpoint, role_hint,
             extracted_entities, selected, selected_media_type, selected_tmdb_id, selected_score, candidates_top3,
             multi_results_raw, discover_results_raw, tmdb_language, duration_ms
         ) VALUES (
-            %(request_id)s, %(user_id)s, %(session_id)s, %(conversation_id)s, %(user_message_id)s, %(query_text)s,
+            coalesce(%(id)s, gen_random_uuid()), %(request_id)s, %(user_id)s, %(session_id)s, %(conversation_id)s,
+            %(user_message_id)s, %(query_text)s,
             %(tmdb_endpoint)s, %(role_hint)s, %(extracted_entities)s, %(selected)s, %(selected_media_type)s,
             %(selected_tmdb_id)s, %(selected_score)s, %(candidates_top3)s, %(multi_results_raw)s,
             %(discover_results_raw)s, %(tmdb_language)s, %(duration_ms)s
         ) RETURNING id
         """,
         {
+            "id": logged_id,
             "request_id": clean(request.request_id),
             "user_id": clean(request.user_id),
             "session_id": clean(request.session_id),
@@ -133,6 +143,11 @@ def delete_of_user(connection: Connection, user_id: str) -> int:
     return _delete(connection, "user_id = %(value)s", user_id)
 
 
+def delete_one(connection: Connection, logged_id: UUID) -> int:
+    """Delete one question, and what else names its request; return how many there were."""
+    return _delete(connection, "id = %(value)s", logged_id)
+
+
 def delete_of_conversation(connection: Connection, conversation_id: UUID) -> int:
     """Delete what was asked in a conversation, and what else names those requests; return how many there were."""
     return _delete(connection, "conversation_id = %(value)s", conversation_id)
@@ -154,3 +169,14 @@ def _delete(connection: Connection, condition: str, value: object, **more: objec
     if named:
         connection.execute("UPDATE tmdb.neo4j_etl_outbox SET request_id = NULL WHERE request_id = ANY(%s)", (named,))
     return len(rows)
+
+
+def count_of(connection: Connection, user_id: str | None, conversation_id: UUID | None) -> int:
+    """Return how many questions a user asked, or were asked in a conversation."""
+    row = connection.execute(
+        "SELECT count(*) FROM tmdb.enrichment_requests "
+        "WHERE user_id = %(user)s::text OR conversation_id = %(conversation)s::uuid",
+        {"user": user_id, "conversation": conversation_id},
+    ).fetchone()
+    assert row is not None
+    return int(row[0])

@@ -70,6 +70,13 @@ class EntityTable:
         )
 
     @cached_property
+    def fetched(self) -> sql.Composed:
+        """In which language the full rows of ids are, and when they were fetched."""
+        return self._fill(
+            "SELECT tmdb_id, raw_language, fetched_at FROM {table} WHERE data_state = 'full' AND tmdb_id = ANY(%(ids)s)"
+        )
+
+    @cached_property
     def touch(self) -> sql.Composed:
         """Note that full rows were seen again as they are; returns the ids of those that were."""
         return self._fill(

@@ -26,6 +26,8 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import JSONB, UUID
 
+from douban_pipeline.core.platform_tables import gate_table, snapshot_table
+
 SCHEMA = "tmdb"
 metadata = MetaData(schema=SCHEMA)
 
@@ -61,9 +63,15 @@ def _entity_table(name: str, *columns: Column[Any]) -> Table:
         _moment("first_seen_at"),
         _moment("last_seen_at"),
         _moment("gone_at", default=False),
+        _moment("changed_at", default=False),
         CheckConstraint("data_state IN ('stub','full')", name=f"{name}_data_state_check"),
         CheckConstraint(_STATE, name=f"ck_tmdb_{name}_state"),
         Index(f"idx_tmdb_{name}_fetched", "fetched_at", postgresql_where=text("data_state = 'full'")),
+        Index(
+            f"idx_tmdb_{name}_changed",
+            "changed_at",
+            postgresql_where=text("data_state = 'full' AND changed_at IS NOT NULL"),
+        ),
         Index(
             f"idx_tmdb_{name}_stubs", text("popularity DESC NULLS LAST"), postgresql_where=text("data_state = 'stub'")
         ),
@@ -213,3 +221,29 @@ vod_link = Table(
     CheckConstraint("state IN ('confirmed','review','rejected')", name="vod_link_state_check"),
     Index("idx_tmdb_vod_link_title", "media_type", "tmdb_id"),
 )
+
+vod_match = Table(
+    "vod_match",
+    metadata,
+    Column("vod_id", BigInteger, primary_key=True, autoincrement=False),
+    Column("title", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("reason", Text, nullable=False, server_default=""),
+    Column("candidates", JSONB),
+    _moment("looked_at"),
+    _text("decided_by"),
+    CheckConstraint("state IN ('confirmed','review','none')", name="vod_match_state_check"),
+    Index("idx_tmdb_vod_match_state", "state", "looked_at"),
+)
+
+daily_numbers = Table(
+    "daily_numbers",
+    metadata,
+    Column("day", Date, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("value", Double, nullable=False),
+    PrimaryKeyConstraint("day", "name"),
+)
+
+gate = gate_table(metadata, "gate")
+snapshot = snapshot_table(metadata, "snapshot")

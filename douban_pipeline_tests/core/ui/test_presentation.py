@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from douban_pipeline.core.ui.presentation import Markdown, counted, local_time, subject_link, table
+from douban_pipeline.core.ui.presentation import Markdown, counted, local_time, panel, subject_link, table
 from douban_pipeline.douban.store.states import ReviewStatus
 from douban_pipeline.matching import Status
 
@@ -81,3 +81,39 @@ def test_counts_are_reported_by_kind() -> None:
     kinds = Counter([ReviewStatus.REVIEW, Status.NOT_FOUND, ReviewStatus.REVIEW])
     assert counted("videos judged", kinds) == "3 videos judged (2 REVIEW, 1 NOT_FOUND)"
     assert counted("videos judged", Counter()) == "0 videos judged"
+
+
+LONG = "搜索来源连续三次返回空结果，已暂停一小时；到期后先放行一次试探"
+
+
+def test_what_has_room_in_an_assets_page_is_a_table():
+    rows = [{"影片": "甲", "条目": Markdown(f"[1292052](https://example.org/{'x' * 200})")} for _ in range(4)]
+    assert panel(rows) == table(rows)
+    assert panel([]) == "—"
+
+
+def test_what_has_none_is_a_list_of_its_rows():
+    rows = [
+        {"来源": "豆瓣", "状态": LONG, "上限": "0 / 30", "配额": ""},
+        {"来源": "SearXNG", "状态": "放行", "上限": "0 / 20", "配额": "9 | 10"},
+    ]
+    assert panel(rows).split("\n") == [
+        f"1. **豆瓣**　状态：{LONG}；上限：0 / 30",
+        "2. **SearXNG**　状态：放行；上限：0 / 20；配额：9 \\| 10",
+    ]
+    assert panel(rows * 20, most=3).endswith("\n\n…… 另有 37 条")
+
+
+def test_long_text_stands_under_the_table_of_a_dialog():
+    rows = [{"影片": "甲", "原因": "放行", "次数": 3, "说明": LONG * 2} for _ in range(12)]
+    rows[1]["说明"] = ""
+    shown = panel(rows)
+    lines = shown.split("\n")
+    assert [cell.strip() for cell in lines[0].strip("|").split("|")] == ["#", "影片", "原因", "次数"]
+    assert lines[2].split("|")[1].strip() == "1"
+    assert f"\n\n- **1** 说明：{LONG * 2}\n- **3** 说明：{LONG * 2}\n" in shown
+    assert "**2**" not in shown
+    several = [{"影片": "甲" * 20, "原因": LONG, "怎么办": LONG} for _ in range(9)]
+    assert f"- **9** 原因：{LONG}；怎么办：{LONG}" in panel(several)
+    short = [{"甲": "一" * 20, "乙": "一" * 12, "丙": "一" * 12, "丁": "一" * 12} for _ in range(20)]
+    assert panel(short) == table(short), "nothing in it is long"

@@ -379,7 +379,8 @@ def test_hostile_text_stays_text(stage):
                     shown += "alert" in value
                     assert "<script" not in value
                     assert not re.search(r"(?<!\\)\]\(javascript", value)
-                    for line in value.splitlines():
+                    table = [line for line in value.splitlines() if line.startswith("|")]
+                    for line in table:
                         columns = len(line.replace("\\\\", "").replace("\\|", "").split("|"))
-                        assert columns == len(value.splitlines()[0].split("|")), "one row a video"
+                        assert columns == len(table[0].split("|")), "one row a video"
     assert shown >= 3

@@ -15,6 +15,7 @@ import pytest
 import yaml
 
 from douban_pipeline.core.ui.launchpad_links import op_config, row
+from douban_pipeline.douban.links import UNDONE
 from douban_pipeline.douban.review.jobs import (
     DecisionRow,
     DecisionsConfig,
@@ -239,9 +240,11 @@ def test_a_launch_links_to_what_takes_it_back(scenario):
         r"^\[撤销这一批\]\((/locations/\S+/jobs/revert_changes/playground/setup\?config=\S+)\)$", run.output["undo"]
     )
     config = yaml.safe_load(unquote(path.partition("config=")[2]))["ops"]["take_back"]["config"]
-    assert config == {"operator": "", "reason": "", "dry_run": True, "batch_id": run.output["batch"]}
+    # Signed by who recorded it, and green as it opens.
+    assert config == {"operator": "小王", "reason": UNDONE, "dry_run": True, "batch_id": run.output["batch"]}
+    assert scenario.launch("revert_changes", {"take_back": {"config": config}}).success
     assert scenario.play().metadata("synced_fields")["decisions_applied"] == 1
-    signed = {**config, "operator": "小王", "reason": "点错了", "dry_run": False}
+    signed = {**config, "dry_run": False}
     assert scenario.launch("revert_changes", {"take_back": {"config": signed}}).success
     assert scenario.library.row(4)["vod_douban_id"] == 0
 

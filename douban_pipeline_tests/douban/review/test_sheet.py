@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 
 from douban_pipeline.core.ui.launchpad_links import job_path
 from douban_pipeline.douban.links import LOCATION
+from douban_pipeline.douban.review.reading.page import sheet_page
 from douban_pipeline.douban.review.reading.queue import review_queue_of
-from douban_pipeline.douban.review.reading.sheet import LABELS, plain, sheet_of, sheet_page
+from douban_pipeline.douban.review.reading.sheet import LABELS, plain, sheet_of
 from douban_pipeline.douban.review.recording.rules import MOST_NOTE, MOST_REVIEWER
 from douban_pipeline_tests.douban.review.shelves import Case, shelved
 from douban_pipeline_tests.harness.fixtures.library import Library

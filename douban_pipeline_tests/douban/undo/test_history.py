@@ -10,6 +10,7 @@ import pytest
 import sqlalchemy as sa
 import yaml
 
+from douban_pipeline.douban.links import UNDONE
 from douban_pipeline.douban.undo.jobs import HistoryConfig, video_history
 from douban_pipeline.douban.writes.changes import Change
 from douban_pipeline_tests.harness.fixtures.library import build_library
@@ -144,6 +145,7 @@ def test_each_link_reverts_the_change_beside_it(scenario):
         for action in ("lock_id", "link")
     )
     nobody = {"operator": "", "reason": "", "dry_run": True}
+    person = {"operator": "小李", "reason": UNDONE, "dry_run": True}
     assert links(tell(scenario, 4)["history"]) == [
         ("撤销最近一步", {"take_back": {"config": {**nobody, "vod_ids": [4]}}}),
         (
@@ -159,8 +161,8 @@ def test_each_link_reverts_the_change_beside_it(scenario):
                 }
             },
         ),
-        ("撤销此变更", {"take_back": {"config": {**nobody, "change_ids": [lock]}}}),
-        ("撤销此决定写入的一切", {"take_back": {"config": {**nobody, "decision_ids": [1]}}}),
+        ("撤销此变更", {"take_back": {"config": {**person, "change_ids": [lock]}}}),
+        ("撤销此决定写入的一切", {"take_back": {"config": {**person, "decision_ids": [1]}}}),
         ("撤销此变更", {"take_back": {"config": {**nobody, "change_ids": [link]}}}),
     ]
     take_back(scenario, lock, link)

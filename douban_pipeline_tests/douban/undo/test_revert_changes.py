@@ -344,7 +344,23 @@ def test_what_comes_next_is_a_link_away(scenario):
     undone = scenario.launch("revert_changes", {"take_back": {"config": config}})
     assert undone.output["in_full"] == 3
     again = config_of(undone.output["next"])
-    assert (again["batch_id"], again["dry_run"], again["operator"]) == (undone.output["batch"], True, "")
+    assert (again["batch_id"], again["dry_run"], again["operator"]) == (undone.output["batch"], True, "小王")
+
+
+def test_who_only_looks_signs_nothing(scenario):
+    written = scenario.play()
+    shown = take_back(scenario, dry_run=True, operator="", reason="", run_id=written.run_id)
+    assert shown.output["in_full"] == 3
+    assert "填写 operator 和 reason" in shown.output["next"]
+    assert not take_back(scenario, operator="", reason="", run_id=written.run_id).success
+
+
+def test_a_step_back_says_which_steps_stay(decided):
+    for dry_run in (True, False):
+        steps = take_back(decided, vod_ids=[4], dry_run=dry_run).output["steps"]
+        rows = [line for line in steps.splitlines() if line.startswith("| 4 ")]
+        assert len(rows) >= 2
+        assert [row.rstrip(" |").rsplit("| ", 1)[1] for row in rows] == ["撤销", *["保留"] * (len(rows) - 1)]
 
 
 @pytest.mark.parametrize(("dies", "at", "left"), [("_apply", 2, {"abandoned"}), ("_settle", 1, set())])

@@ -63,10 +63,10 @@ def status_of(library: Library, source: str) -> GateStatus:
     return found
 
 
-def cells(markdown: str, source: str) -> list[str]:
-    """Return the cells of a source's row."""
-    [line] = [line for line in markdown.splitlines() if f" {source} " in line]
-    return [cell.strip() for cell in line.strip("|").split("|")]
+def cells(markdown: str, source: str) -> dict[str, str]:
+    """Return the cells of a source's row, which is a line of a list, by their heads."""
+    [line] = [line for line in markdown.splitlines() if f" {source}**" in line]
+    return dict(part.split("：", 1) for part in line.split("**　")[1].split("；"))
 
 
 def test_sources_that_are_well(library: Library, launch) -> None:
@@ -85,8 +85,9 @@ def test_sources_that_are_well(library: Library, launch) -> None:
         "requests_today_douban": 4,
         "requests_today_searxng": 1,
     }
-    assert cells(table, "douban") == ["豆瓣 douban", "放行", "4 / 30", "4", "", "75% / 75%"]
-    assert cells(table, "searxng")[2:] == ["0 / 20", "1 / 500", "", "100% / 100%"]
+    limits = ["上一分钟 / 上限", "今日 / 配额", "成功率 5 / 60 分钟"]
+    assert cells(table, "douban") == {"状态": "放行", **dict(zip(limits, ["4 / 30", "4", "75% / 75%"], strict=True))}
+    assert [cells(table, "searxng")[name] for name in limits] == ["0 / 20", "1 / 500", "100% / 100%"]
     guard = run.guards["gates_closed"]
     assert (guard.passed, guard.blocking, run.guard("gates_closed")) == (True, False, {"gates_open": 0})
 
@@ -95,7 +96,7 @@ def test_a_source_that_is_no_longer_asked_warns_nobody(library: Library, launch)
     library.services.gate.configure("bocha", 60, 1)
     call(library, "bocha", SourceWall("bocha", "验证码"))
     run = launch(REPORT)
-    assert "暂停" in cells(run.metadata("source_gates")["gates"], "bocha")[1]
+    assert "暂停" in cells(run.metadata("source_gates")["gates"], "bocha")["状态"]
     assert run.guards["gates_closed"].passed
 
 
@@ -108,7 +109,7 @@ def test_a_source_that_is_unhealthy_is_named_with_time_and_reason(library: Libra
     local = f"{until.astimezone(SHANGHAI):%Y-%m-%d\u00a0%H:%M}"
     until_then = local.replace("\u00a0", " ")
     row = cells(run.metadata("source_gates")["gates"].replace("\\|", "/"), "douban")
-    assert row[1] == f"暂停，至 {until_then}：验证码 / &lt;img&gt;（自动）"
+    assert row["状态"] == f"暂停，至 {until_then}：验证码 / &lt;img&gt;（自动）"
     guard = run.guards["gates_closed"]
     assert (guard.passed, guard.severity, guard.blocking) == (False, dg.AssetCheckSeverity.WARN, False)
     assert guard.description == f"以下来源暂停调用：douban（暂停，至 {local}，验证码 | <img>）"

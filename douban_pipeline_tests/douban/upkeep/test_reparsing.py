@@ -266,9 +266,9 @@ BODIES: dict[str, list[Any]] = {
 
 DIGESTS = {
     "douban-2": "abe7710e240fa60b21cd012a0434bd421aad8230f28c075875f5415d9b3b279f",
-    "searxng-1": "349d2775ccd4a23bf008817c3892ee92b80b14cf68b725012d9bdc6d22572af9",
-    "douban_suggest-1": "efcab634f64370f951f1a5da9f9ac50b31dfd1dff787481703b2acee6bf65213",
-    "bocha-1": "31256ff827ee592ce8583aeb94fcf5d9839694f7fc7fa9786a0f778be9dbb034",
+    "searxng-1": "932c3165063dfbb3b96439f48febf86596a004cfb13a8a754ec7cd520745faa8",
+    "douban_suggest-1": "19c958e06274f75681a5e0afae3067a9538d187bf931c9f581af460d32e2e3db",
+    "bocha-1": "efd3db51c1782cd2cd3060e31ce66a653be86640dcee18ef68e89b0b491b4ab1",
 }
 """What each version of a parser makes of `BODIES`, as a SHA-256."""
 

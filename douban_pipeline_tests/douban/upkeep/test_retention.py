@@ -81,6 +81,13 @@ def in_intro(library: Library, ids: list[int], vod_id: int = 1) -> None:
         library.execute(sa.insert(library.tables.intro).values(**plain, snapshot_id=snapshot_id))
 
 
+def in_reading(library: Library, ids: list[int], vod_id: int = 1) -> None:
+    plain = {"vod_id": vod_id, "shard": 1, "run_id": "run", "state": "written", "prompt_version": "1"}
+    plain |= {"fact_sheet_hash": "0" * 64, "created_at": library.clock.now()}
+    for reading_snapshot_id in ids:
+        library.execute(sa.insert(library.tables.intro).values(**plain, reading_snapshot_id=reading_snapshot_id))
+
+
 def as_search_of_task(library: Library, ids: list[int], vod_id: int = 1) -> None:
     in_task(library, FoundCandidates((), (), False, tuple(ids), 1), vod_id)
 
@@ -106,6 +113,7 @@ HOLDERS = {
     "候选条目": (in_candidate,),
     "变更记录": (in_log,),
     "简介": (in_intro,),
+    "简介的复核": (in_reading,),
 }
 HOLD = [(what, hold) for what, holds in HOLDERS.items() for hold in holds]
 

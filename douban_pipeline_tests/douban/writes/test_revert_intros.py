@@ -7,8 +7,14 @@ import sqlalchemy as sa
 
 from douban_pipeline.douban.store.states import ChangeState, ReviewStatus
 from douban_pipeline.douban.writes.change_log import ChangeLog
-from douban_pipeline.douban.writes.changes import Change
-from douban_pipeline.douban.writes.revert import BACK_WITH_ITS_LINK, WITH_ITS_LINK, ChangeSelection, revert
+from douban_pipeline.douban.writes.changes import SYNC, Change
+from douban_pipeline.douban.writes.revert import (
+    BACK_WITH_ITS_LINK,
+    FIELDS_WITH_THEIR_LINK,
+    WITH_ITS_LINK,
+    ChangeSelection,
+    revert,
+)
 from douban_pipeline_tests.harness.fixtures.clocks import START
 from douban_pipeline_tests.harness.fixtures.library import dead_owner, video
 
@@ -134,6 +140,25 @@ def test_with_the_link_goes_the_intro(library, dry_run):
     take_back(library, batch_id="undo")
     assert (library.all_bytes(), states(library)) == (written, ["written"])
     assert library.state(7)["intro_locked"] is True
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_with_the_link_go_the_fields_that_were_synced_under_it(library, dry_run):
+    synced_before = sync(library, vod_writer="先前")
+    before = library.all_bytes()
+    linked = link(library)
+    library.clock.advance(days=3)
+    synced = sync(library, vod_actor="别的条目的主演")
+    undone = take_back(library, linked, dry_run=dry_run)
+    assert [(item.change_id, item.reason) for item in undone] == [(synced, FIELDS_WITH_THEIR_LINK), (linked, "")]
+    assert (library.all_bytes() == before) is not dry_run
+    assert synced_before not in {item.change_id for item in undone}
+
+
+def sync(library, **new):
+    """Write fields as a later sync does."""
+    row = library.row(7)
+    return write(library, Change(7, SYNC, {name: row[name] for name in new}, new, {}), batch_id="sync")
 
 
 def test_an_intro_that_a_person_ordered_goes_with_the_link_too(library):

@@ -19,7 +19,7 @@ from sqlalchemy import Column, Table, bindparam, delete, func, insert, select, u
 from douban_pipeline.core.database import reading
 from douban_pipeline.demo.answers import douban_answer
 from douban_pipeline.douban.chain.linking.rechecks import respect_current_id
-from douban_pipeline.douban.match_inputs import profile_of, video_facts
+from douban_pipeline.douban.match_inputs import profile_of
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.sources.douban_php import PARSER_VERSION, SOURCE
 from douban_pipeline.douban.store.states import ChangeState, ReviewStatus, VerdictState
@@ -27,6 +27,7 @@ from douban_pipeline.douban.store.tasks import shard_of
 from douban_pipeline.douban.store.videos import fingerprint
 from douban_pipeline.douban.writes.changes import PIPELINE, encode
 from douban_pipeline.matching import RULE_VERSION, Verdict, Video, judge
+from douban_pipeline.matching.site_videos import video_facts
 from douban_pipeline_tests.harness.benchmarks.left_as_found import left_as_found
 from douban_pipeline_tests.harness.benchmarks.measuring import World
 from douban_pipeline_tests.harness.benchmarks.planted_works import Candidate, Searches

@@ -19,6 +19,7 @@ SOURCES: Mapping[str, str] = {
     "suggest": "douban_suggest",
     "bocha": "bocha",
     "llm": "openrouter",
+    "reading": "openrouter",
 }
 """Gates of the replay upstream's endpoints."""
 

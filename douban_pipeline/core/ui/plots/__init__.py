@@ -4,6 +4,7 @@ Callers pass names as they are: every text is escaped. Nothing to show is an emp
 """
 
 from douban_pipeline.core.ui.plots.amounts import Span, spans
+from douban_pipeline.core.ui.plots.days import day_bars
 from douban_pipeline.core.ui.plots.shares import Bar, Line, bars, curve, percent
 from douban_pipeline.core.ui.plots.svg import WIDTH
 from douban_pipeline.core.ui.plots.timelines import Series, Track, columns, timeline
@@ -18,6 +19,7 @@ __all__ = [
     "bars",
     "columns",
     "curve",
+    "day_bars",
     "percent",
     "spans",
     "timeline",

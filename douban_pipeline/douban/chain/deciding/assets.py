@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import dagster as dg
 
+from douban_pipeline.core.ui.language import described
 from douban_pipeline.core.ui.presentation import counted
 from douban_pipeline.douban.chain.attempts import Attempts
 from douban_pipeline.douban.chain.session import Session, open_session
@@ -30,7 +31,15 @@ def open_lane(context: dg.AssetExecutionContext, services: Services) -> Session:
     return replace(session, ordered_only=True)
 
 
-@dg.asset(group_name="chain", kinds={"mysql", "python"}, pool=DECISIONS_POOL)
+@dg.asset(
+    group_name="chain",
+    kinds={"mysql", "python"},
+    pool=DECISIONS_POOL,
+    description=described(
+        "执行人工决定，覆盖所有分片，不等其他运行。每条决定要么执行，要么写明原因后拒绝；数据源暂时不"
+        "可用的先等待。由 `decisions_sensor` 自动启动，手动启动也无妨。"
+    ),
+)
 def applied_decisions(context: dg.AssetExecutionContext, services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
     """Applies what people decided, over all shards, whatever else runs.
 

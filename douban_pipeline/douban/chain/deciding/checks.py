@@ -9,6 +9,7 @@ import dagster as dg
 from sqlalchemy import Connection, select
 
 from douban_pipeline.core.database import reading
+from douban_pipeline.core.ui.language import described
 from douban_pipeline.core.ui.presentation import escaped
 from douban_pipeline.douban.chain.deciding.assets import applied_decisions
 from douban_pipeline.douban.decisions.effects import REPLACED
@@ -65,8 +66,11 @@ def refused_at_recording(sentences: Sequence[str], recorded: int) -> dg.AssetChe
 @dg.asset_check(
     asset=applied_decisions,
     name=ACCEPTED,
-    description="None of the last day's decisions was refused, when it was recorded or applied, without being decided "
-    "anew since. A launch of which some are refused says so by this check, too.",
+    description=described(
+        "近一天的人工决定没有被拒绝后无人重做的，包括记录时和执行时被拒绝的。",
+        "None of the last day's decisions was refused, when it was recorded or applied, without being decided "
+        "anew since. A launch of which some are refused says so by this check, too.",
+    ),
 )
 def decisions_accepted(services: dg.ResourceParam[Services]) -> dg.AssetCheckResult:
     """Look for refused decisions of the last day, the newest first."""

@@ -5,6 +5,7 @@ from collections import Counter
 import dagster as dg
 from pydantic import Field
 
+from douban_pipeline.core.ui.language import described
 from douban_pipeline.core.ui.presentation import local_time, table
 from douban_pipeline.douban.chain.assets import begin_step, chain_asset
 from douban_pipeline.douban.chain.due.due_videos import DueReport, DueVideos, Scope
@@ -24,7 +25,12 @@ class DueConfig(dg.Config):
     batch_size: int = Field(0, description="Videos a shard; 0 takes the setting DOUBAN_PIPELINE_BATCH_SIZE.")
 
 
-@chain_asset()
+@chain_asset(
+    description=described(
+        "把一个分片里到期的影片排进任务队列；人工决定先执行。没有确认豆瓣 ID 的影片去匹配，已确认的去"
+        "更新字段。同一影片同类任务不会重复。每次取多少由 `DOUBAN_PIPELINE_BATCH_SIZE` 定。"
+    )
+)
 def due_videos(
     context: dg.AssetExecutionContext, config: DueConfig, services: dg.ResourceParam[Services]
 ) -> dg.MaterializeResult:

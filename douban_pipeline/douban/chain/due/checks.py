@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from sqlalchemy import Connection, and_, func, not_, select
 
+from douban_pipeline.core.ui.language import described
 from douban_pipeline.dagster_kit.guard_checks import Guard, guard_checks
 from douban_pipeline.douban.chain.due.assets import due_videos
 from douban_pipeline.douban.chain.due.conditions import in_scope
@@ -52,10 +53,17 @@ checks = [
         (
             Guard(
                 "no_excluded_type",
-                "No open task belongs to an excluded category or an ignored video.",
+                described(
+                    "没有未完成任务属于排除的分类或已忽略的影片。",
+                    "No open task belongs to an excluded category or an ignored video.",
+                ),
                 excluded_types,
             ),
-            Guard("no_duplicate_open_task", "No video has two open tasks of one type.", duplicate_tasks),
+            Guard(
+                "no_duplicate_open_task",
+                described("没有影片有两个同类的未完成任务。", "No video has two open tasks of one type."),
+                duplicate_tasks,
+            ),
         ),
         shown=BREACHES,
     )

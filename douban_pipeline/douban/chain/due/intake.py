@@ -94,24 +94,41 @@ class IntakeReport:
 
 
 class Intake:
-    """Keeps our state table in step with `mac_vod`."""
+    """Keeps our state table in step with `mac_vod`.
 
-    def __init__(self, engine: Engine, tables: OwnTables, cms: Cms, clock: Clock, tiers: Tiers = PLAN_TIERS) -> None:
+    With ``dry_run`` it counts what it would take in, change or give up, and writes nothing; ``blank`` says that our
+    tables are not there yet, so that everything would be new.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        tables: OwnTables,
+        cms: Cms,
+        clock: Clock,
+        tiers: Tiers = PLAN_TIERS,
+        *,
+        dry_run: bool = False,
+        blank: bool = False,
+    ) -> None:
         self.engine = engine
         self.tables = tables
         self.video = tables.video
         self.cms = cms
         self.clock = clock
         self.tiers = tiers
+        self.dry_run = dry_run
+        self.blank = blank
         self.people = People(engine, tables.person, clock)
         self.columns = [*dict.fromkeys((*MATCH_COLUMNS, *PEOPLE_COLUMNS, "vod_time", "vod_douban_id"))]
         if cms.has_recycle_bin:
             self.columns.append("vod_recycle_time")
 
     @classmethod
-    def of(cls, services: Services) -> Intake:
+    def of(cls, services: Services, *, dry_run: bool = False, blank: bool = False) -> Intake:
         """Return the intake of ``services``, with the tiers of their settings."""
-        return cls(services.engine, services.tables, services.cms, services.clock, services.settings.tiers)
+        parts = (services.engine, services.tables, services.cms, services.clock, services.settings.tiers)
+        return cls(*parts, dry_run=dry_run, blank=blank)
 
     def initialise(self, *, spread: bool = True, progress: Progress = lambda _: None) -> IntakeReport:
         """Take in the whole library; safe to repeat and to go on with after a crash.
@@ -123,7 +140,7 @@ class Intake:
             spread: ``False`` makes every new video due now (for small libraries).
             progress: Called with how many videos were looked at so far.
         """
-        plan = self._plan_first_visits() if spread else None
+        plan = self._plan_first_visits() if spread and not self.dry_run else None
         report = IntakeReport()
         for rows in self.cms.stream(self.engine, self.columns, size=_BATCH):
             self._take_in(rows, report, plan)
@@ -145,8 +162,12 @@ class Intake:
     def changes(self, *, limit: int = 20_000) -> IntakeReport:
         """Take in rows that are new or whose `vod_time` changed, the oldest first, at most about ``limit``."""
         report = IntakeReport()
+        looked: set[int] = set()
         for query_ids in (self._changed_ids, self._new_ids):
-            self.look_at(query_ids(limit), report)
+            # Stored by then, unless this only counts.
+            vod_ids = [vod_id for vod_id in query_ids(limit) if vod_id not in looked]
+            looked.update(vod_ids)
+            self.look_at(vod_ids, report)
         return report
 
     def look_at(self, vod_ids: Sequence[int], report: IntakeReport) -> None:
@@ -212,6 +233,8 @@ class Intake:
             video.c.vod_id > first, video.c.vod_id <= last, video.c.douban_next_sync_at.is_not(None)
         )
         gone = [vod_id for vod_id in connection.execute(query).scalars() if vod_id not in present]
+        if self.dry_run:
+            return len(gone)
         for start in range(0, len(gone), _BATCH):
             connection.execute(
                 update(video)
@@ -224,14 +247,23 @@ class Intake:
         now = self.clock.now()
         report.seen += len(rows)
         # Of all rows, not only of those that changed: the dictionary may be younger than the library.
-        names = {name for row in rows for name in names_of_row(row, self.cms.widths)}
-        self.people.remember(names.union(map(simplify, names)))
+        if not self.dry_run:
+            names = {name for row in rows for name in names_of_row(row, self.cms.widths)}
+            self.people.remember(names.union(map(simplify, names)))
         with reading(self.engine) as connection:
-            states = state_rows(connection, self.tables, [row["vod_id"] for row in rows])
+            states = {} if self.blank else state_rows(connection, self.tables, [row["vod_id"] for row in rows])
         rows = [row for row in rows if row["vod_id"] not in states or self._change(row, states[row["vod_id"]], now)]
         if not rows:
             return
+        if self.dry_run:
+            new = [self.tiers.tier_of_row(row, now).name for row in rows if row["vod_id"] not in states]
+            self._count(report, new, len(rows) - len(new))
+            return
         tiers, changed = run_transaction(self.engine, partial(self._store, rows=rows, now=now, plan=plan))
+        self._count(report, tiers, changed)
+
+    @staticmethod
+    def _count(report: IntakeReport, tiers: Sequence[str], changed: int) -> None:
         for tier in tiers:
             report.by_tier[tier] = report.by_tier.get(tier, 0) + 1
         report.new += len(tiers)

@@ -7,6 +7,7 @@ from pydantic import Field
 from sqlalchemy.exc import SQLAlchemyError
 
 from douban_pipeline.core.database import DatabaseError
+from douban_pipeline.core.ui.language import described
 from douban_pipeline.core.ui.presentation import local_time, table
 from douban_pipeline.douban.chain.due.intake import Intake, IntakeReport
 from douban_pipeline.douban.chain.due.newcomers import Newcomers
@@ -18,21 +19,39 @@ INTAKE_TAGS = tags_of("intake")
 _SHOWN = 50
 
 
+_DRY_RUN = described(
+    "true 只统计会收进、改动多少，什么也不写", "true only counts what would be taken in or changed, and writes nothing."
+)
+
+
 class InitialiseConfig(dg.Config):
     """How a library is taken in."""
 
+    dry_run: bool = Field(False, description=_DRY_RUN)
+
     spread: bool = Field(
         True,
-        description="Spread first visits evenly over each tier's interval, the most recent videos first. "
+        description="把首次访问均匀分散到各档间隔内，最近更新的在前；false 让新影片立即到期，只适合小片库 · "
+        "Spread first visits evenly over each tier's interval, the most recent videos first. "
         "false makes every new video due at once: for small libraries only.",
     )
+
+
+class TakeInConfig(dg.Config):
+    """Whether what is new is taken in, or only counted."""
+
+    dry_run: bool = Field(False, description=_DRY_RUN)
 
 
 class SweepConfig(dg.Config):
     """Which slice of the library is swept."""
 
-    part: int = Field(0, description="The slice, counted from 0.")
-    parts: int = Field(1, description="Into how many slices the ids are divided; 1 sweeps everything.")
+    dry_run: bool = Field(False, description=_DRY_RUN)
+
+    part: int = Field(0, description="第几份，从 0 数起 · The slice, counted from 0.")
+    parts: int = Field(
+        1, description="共分几份，1 为全部 · Into how many slices the ids are divided; 1 sweeps everything."
+    )
 
 
 def _too_early(context: dg.OpExecutionContext, services: Services) -> bool:
@@ -57,8 +76,13 @@ def _metadata(report: IntakeReport) -> dict[str, dg.MetadataValue]:
 @dg.op
 def initialise(context: dg.OpExecutionContext, config: InitialiseConfig, services: dg.ResourceParam[Services]) -> None:
     """Create or upgrade our tables, then take in every video of the CMS."""
-    before, after = migrations.upgrade(services.engine, services.settings.table_prefix)
-    context.log.info(f"our tables: version {before or 'none'} → {after}")
+    prefix = services.settings.table_prefix
+    if config.dry_run:
+        before, after = migrations.current(services.engine, prefix), migrations.head(prefix)
+    else:
+        before, after = migrations.upgrade(services.engine, prefix)
+    would = "would be" if config.dry_run else "are"
+    context.log.info(f"our tables {would} upgraded: version {before or 'none'} → {after}")
     steps = 10_000
     reported = 0
 
@@ -68,16 +92,25 @@ def initialise(context: dg.OpExecutionContext, config: InitialiseConfig, service
             reported = seen // steps
             context.log.info(f"{seen} videos looked at")
 
-    report = Intake.of(services).initialise(spread=config.spread, progress=progress)
-    context.log.info(f"{report.seen} videos looked at, {report.new} taken in, {report.changed} changed")
-    context.add_output_metadata(_metadata(report))
+    intake = Intake.of(services, dry_run=config.dry_run, blank=before is None and config.dry_run)
+    report = intake.initialise(spread=config.spread, progress=progress)
+    context.log.info(f"{report.seen} videos looked at, {report.new} {would} taken in, {report.changed} {would} changed")
+    context.add_output_metadata({**_metadata(report), "dry_run": dg.MetadataValue.bool(config.dry_run)})
 
 
-@dg.job(config=dg.RunConfig(ops={"initialise": InitialiseConfig(spread=True)}), tags=INTAKE_TAGS)
+@dg.job(
+    config=dg.RunConfig(ops={"initialise": InitialiseConfig(dry_run=False, spread=True)}),
+    tags=INTAKE_TAGS,
+    description=described(
+        "在 CMS 旁建立流水线：建我们的表，给每部影片建一条状态。没有豆瓣 ID 的显示为“未检查”，等待搜"
+        "索；已有 ID 的算已确认，沿用前先核对条目。到期时间分散在若干天里。可以重复运行，不会改动已有"
+        "状态。"
+    ),
+)
 def initialise_library() -> None:
     """Set the pipeline up beside a CMS: our tables, and a state row for every video.
 
-    Videos without a Douban id start as NOT_FOUND, shown as 未检查 until they are searched for; those with one as
+    Videos without a Douban id start as NOT_FOUND, shown as unchecked until they are searched for; those with one as
     CONFIRMED (of source `cms`: the id is checked against its subject before anything is written). Nothing in the CMS's
     own tables is changed. Safe to repeat: known videos keep their state, and an upgraded release brings its tables up
     to date.
@@ -86,15 +119,17 @@ def initialise_library() -> None:
 
 
 @dg.op
-def take_in(context: dg.OpExecutionContext, services: dg.ResourceParam[Services]) -> None:
+def take_in(context: dg.OpExecutionContext, config: TakeInConfig, services: dg.ResourceParam[Services]) -> None:
     """Take in new rows, rows whose `vod_time` changed, and those of titles that resource sites added or changed."""
     services.ready()
     if _too_early(context, services):
         return
-    intake = Intake.of(services)
+    intake = Intake.of(services, dry_run=config.dry_run)
     report = intake.changes()
     context.log.info(f"{report.new} new, {report.changed} changed")
-    context.add_output_metadata({**_metadata(report), **_take_newcomers(context, services, intake)})
+    newcomers = {} if config.dry_run else _take_newcomers(context, services, intake)
+    dry_run = dg.MetadataValue.bool(config.dry_run)
+    context.add_output_metadata({**_metadata(report), **newcomers, "dry_run": dry_run})
 
 
 def _take_newcomers(context: dg.OpExecutionContext, services: Services, intake: Intake) -> dict[str, dg.MetadataValue]:
@@ -126,7 +161,14 @@ def _take_newcomers(context: dg.OpExecutionContext, services: Services, intake: 
     }
 
 
-@dg.job(tags=INTAKE_TAGS)
+@dg.job(
+    config=dg.RunConfig(ops={"take_in": TakeInConfig(dry_run=False)}),
+    tags=INTAKE_TAGS,
+    description=described(
+        "收进 CMS 里新增和改动的影片。由 `intake_sensor` 自动启动。来源系统发现的新片（"
+        "`DOUBAN_PIPELINE_NEWCOMERS`）也会处理。"
+    ),
+)
 def take_in_changes() -> None:
     """Take in what is new or changed in the CMS since the last time. Launched by the sensor `intake_sensor`.
 
@@ -142,12 +184,16 @@ def sweep(context: dg.OpExecutionContext, config: SweepConfig, services: dg.Reso
     services.ready()
     if _too_early(context, services):
         return
-    report = Intake.of(services).sweep(config.part, config.parts)
+    report = Intake.of(services, dry_run=config.dry_run).sweep(config.part, config.parts)
     context.log.info(f"{report.seen} looked at, {report.new} new, {report.changed} changed, {report.gone} gone")
-    context.add_output_metadata(_metadata(report))
+    context.add_output_metadata({**_metadata(report), "dry_run": dg.MetadataValue.bool(config.dry_run)})
 
 
-@dg.job(config=dg.RunConfig(ops={"sweep": SweepConfig(part=0, parts=1)}), tags=INTAKE_TAGS)
+@dg.job(
+    config=dg.RunConfig(ops={"sweep": SweepConfig(dry_run=False, part=0, parts=1)}),
+    tags=INTAKE_TAGS,
+    description=described("找出 `vod_time` 看不出的变化：批量编辑、删除、手工写入的 ID。定时作业每小时查一部分。"),
+)
 def sweep_library() -> None:
     """Find what `vod_time` does not show: batch edits, deletions, ids written by hand. A slice an hour by schedule."""
     sweep()

@@ -7,14 +7,16 @@ import dagster as dg
 from pydantic import Field
 
 from douban_pipeline.core.database import reading, run_transaction
-from douban_pipeline.core.ui.presentation import counted, local_time, subject_link, table
+from douban_pipeline.core.ui.language import described
+from douban_pipeline.core.ui.presentation import counted, local_time, panel, subject_link
 from douban_pipeline.douban.chain.assets import begin_step, chain_asset, tables_with_rows
 from douban_pipeline.douban.chain.due.assets import due_videos
 from douban_pipeline.douban.chain.linking.candidates import CandidateFinder, FoundCandidates
+from douban_pipeline.douban.chain.linking.described import described_videos
 from douban_pipeline.douban.chain.linking.due_rechecks import RecheckReason, queue_due_rechecks
 from douban_pipeline.douban.chain.linking.rechecks import search_refusal
 from douban_pipeline.douban.chain.linking.verdicts import VerdictSummary, VerdictWriter, skip_task
-from douban_pipeline.douban.match_inputs import profile_of, video_facts
+from douban_pipeline.douban.match_inputs import profile_of
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import TaskStage, TaskType
 from douban_pipeline.douban.store.tables import SHARDS
@@ -26,7 +28,14 @@ PATIENCE = 3
 """Times that nothing found while engines kept silent is tried again before it is believed."""
 
 
-@chain_asset(deps=[due_videos], pool=SEARCH_POOL)
+@chain_asset(
+    deps=[due_videos],
+    pool=SEARCH_POOL,
+    description=described(
+        "为每部待匹配的影片搜索候选条目，并取回判定所需的详情。请求按闸门限速，答案存档，不重复请求。"
+        "数据源出错或暂停时任务顺延，不算失败，也不当作“没有结果”。"
+    ),
+)
 def search_candidates(context: dg.AssetExecutionContext, services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
     """Finds the subjects each MATCH task's video might be, and fetches what is needed to judge them.
 
@@ -50,6 +59,7 @@ def search_candidates(context: dg.AssetExecutionContext, services: dg.ResourcePa
         search_age=settings.search_cache_age,
         subject_age=settings.subject_cache_age,
         profile=profile_of(settings),
+        known=services.known_subjects,
     )
     attempts = session.attempts("search")
     wanted: list[Task] = []
@@ -62,7 +72,9 @@ def search_candidates(context: dg.AssetExecutionContext, services: dg.ResourcePa
             skip_task(services, session.queue, task, rows.get(task.vod_id), refusal)
         else:
             wanted.append(task)
-    videos = {task.vod_id: video_facts(rows[task.vod_id], services.cms, services.categories) for task in wanted}
+    wanted_rows = {task.vod_id: rows[task.vod_id] for task in wanted}
+    described_by = described_videos(services, wanted_rows, warn=context.log.warning)
+    videos = {vod_id: each.video for vod_id, each in described_by.items()}
     found: dict[int, FoundCandidates] = {}
 
     def find(task: Task) -> FoundCandidates:
@@ -92,10 +104,11 @@ def search_candidates(context: dg.AssetExecutionContext, services: dg.ResourcePa
         metadata=session.metadata(
             {
                 "searched": len(found),
+                "with_evidence": sum(each.added is not None for each in described_by.values()),
                 "without_candidates": sum(not result.subjects for result in found.values()),
                 "requests": requests,
                 "requests_per_video": round(requests / len(found), 2) if found else 0.0,
-                "most_requests": dg.MetadataValue.md(table(rows_shown)),
+                "most_requests": dg.MetadataValue.md(panel(rows_shown)),
                 **attempts.counts(),
                 **attempts.pace(),
                 **tables_with_rows({"put_back": attempts.requeued(services.settings.zone)}),
@@ -104,7 +117,13 @@ def search_candidates(context: dg.AssetExecutionContext, services: dg.ResourcePa
     )
 
 
-@chain_asset(deps=[search_candidates])
+@chain_asset(
+    deps=[search_candidates],
+    description=described(
+        "用存档的答案给每部影片判定：确认、待审核或未找到，并保存得分、冲突和依据。确认的要通过分数、"
+        "领先和验收三关，再经检查才会写入；这一步不写 CMS，也不发请求。"
+    ),
+)
 def scored_matches(context: dg.AssetExecutionContext, services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
     """Judges each searched video from the archived answers and stores the verdict with everything it was reached by.
 
@@ -115,7 +134,7 @@ def scored_matches(context: dg.AssetExecutionContext, services: dg.ResourceParam
     makes no request.
     """
     session = begin_step(context, services)
-    writer = VerdictWriter(services, session.queue, session.run_id)
+    writer = VerdictWriter(services, session.queue, session.run_id, warn=context.log.warning)
     withdrawn = writer.quarantine()
     for breach in withdrawn:
         context.log.warning(f"withdrew the verdict on video {breach.vod_id}: {breach.what}")
@@ -132,12 +151,13 @@ def scored_matches(context: dg.AssetExecutionContext, services: dg.ResourceParam
                 "confirmed": verdicts["CONFIRMED"],
                 "review": verdicts["REVIEW"],
                 "not_found": verdicts["NOT_FOUND"],
+                "with_evidence": sum(item.with_evidence for item in judged),
                 "rechecked": sum(item.recheck for item in judged),
                 "rechecked_doubtful": sum(item.recheck and item.status == "REVIEW" for item in judged),
                 "withdrawn": len(withdrawn),
                 "profile": services.settings.match_profile,
-                "closest_confirmed": dg.MetadataValue.md(table([_confirmed(item) for item in confirmed])),
-                "most_doubtful": dg.MetadataValue.md(table([_doubtful(item) for item in doubtful])),
+                "closest_confirmed": dg.MetadataValue.md(panel([_confirmed(item) for item in confirmed])),
+                "most_doubtful": dg.MetadataValue.md(panel([_doubtful(item) for item in doubtful])),
             }
         )
     )
@@ -172,7 +192,14 @@ class DueRechecksConfig(dg.Config):
     parts: int = Field(1, ge=1, le=SHARDS, description="Into how many slices the shards are divided; 1 for all.")
 
 
-@dg.asset(group_name="chain", kinds={"mysql", "python"})
+@dg.asset(
+    group_name="chain",
+    kinds={"mysql", "python"},
+    description=described(
+        "挑出需要重新判定的关联：条目信息变了的、用旧规则确认的、太久没判定的。每天最多 "
+        "`DOUBAN_PIPELINE_RECHECKS_PER_DAY` 条。不会自动解除任何关联，不再成立的转待审核。"
+    ),
+)
 def due_rechecks(
     context: dg.AssetExecutionContext, config: DueRechecksConfig, services: dg.ResourceParam[Services]
 ) -> dg.MaterializeResult:
@@ -207,6 +234,6 @@ def due_rechecks(
             "left": sum(report.left.values()),
             "today": report.today,
             "allowance": services.settings.rechecks_per_day,
-            "rechecks": dg.MetadataValue.md(table(rows)),
+            "rechecks": dg.MetadataValue.md(panel(rows)),
         }
     )

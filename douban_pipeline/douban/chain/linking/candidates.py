@@ -10,6 +10,7 @@ from itertools import islice
 from typing import Any, Protocol
 
 from douban_pipeline.core.errors import SourceError, SourceUnavailable
+from douban_pipeline.douban.known_subjects.known_search import KnownSubjects
 from douban_pipeline.douban.match_inputs import glimpsed_facts, subject_facts
 from douban_pipeline.douban.sources.douban_php import SubjectAnswer, SubjectRecord
 from douban_pipeline.douban.sources.errors import SubjectMissing
@@ -34,11 +35,14 @@ from douban_pipeline.matching import (
     may_match_too,
 )
 from douban_pipeline.matching.profiles import PLAN, Profile
-from douban_pipeline.matching.similarity import match_titles
+from douban_pipeline.matching.similarity import Numbers, match_titles
 
 MOST_GUESSES = 1
 """Subjects asked about although they are not named like the video, since their other names may be; and as many that
 are, but years off, since their people may be the video's."""
+
+MOST_GUESSES_OF_YEAR = 3
+"""The same of those that are of the video's year."""
 
 SHOWN = 5
 """Candidates a reviewer is shown at least, if the search found as many; beyond these only those named alike."""
@@ -112,7 +116,10 @@ class FoundCandidates:
         """Read what `to_payload` wrote, or an earlier release, which kept less."""
         return cls(
             tuple(FetchedCandidate(*each) for each in payload["subjects"]),
-            tuple(Hit(**{"title": "", "url": "", **hit}) for hit in payload.get("hits", ())),
+            tuple(
+                Hit(**{"title": "", "url": "", **hit, "aliases": tuple(hit.get("aliases", ()))})
+                for hit in payload.get("hits", ())
+            ),
             payload.get("crowded", False),
             tuple(payload["snapshots"]),
             payload["requests"],
@@ -168,6 +175,14 @@ class _Progress:
     def likeness(self, subject: Subject) -> Likeness:
         """Return how likely a subject is the video's."""
         return likeness(self.video, subject, self.thresholds)
+
+    def most_guesses(self, hit: Hit) -> int:
+        """Return how many subjects of another name may be asked about, if this one is to be among them."""
+        return MOST_GUESSES_OF_YEAR if hit.year is not None and hit.year == self.video.year else MOST_GUESSES
+
+    def is_namesake(self, hit: Hit) -> bool:
+        """Return whether a hit is named like the video, number and all, and of about its year."""
+        return self.likeness(glimpsed_facts(hit)) is Likeness.NAMESAKE
 
     def resembles(self, hit: Hit) -> bool:
         """Return whether a hit is named at all like the video."""
@@ -240,6 +255,7 @@ class CandidateFinder:
         search_age: Age at which a search is made anew.
         subject_age: Age at which a subject is asked for anew.
         profile: How candidates are judged: what is out anyway is not asked about.
+        known: Subjects that are found without a request, None for nobody's.
     """
 
     def __init__(
@@ -251,6 +267,7 @@ class CandidateFinder:
         search_age: timedelta,
         subject_age: timedelta,
         profile: Profile = PLAN,
+        known: KnownSubjects | None = None,
     ) -> None:
         self.search = search
         self.douban = douban
@@ -258,6 +275,7 @@ class CandidateFinder:
         self.search_age = search_age
         self.subject_age = subject_age
         self.profile = profile
+        self.known = known
 
     def find(self, video: Video, *, patience: int = 0, current: int = 0) -> FoundCandidates:
         """Search for ``video`` and fetch what is needed to judge it.
@@ -273,6 +291,8 @@ class CandidateFinder:
             SourceError: A call failed. Nothing may be concluded from the other answers.
         """
         progress = _Progress(video, self.profile.thresholds)
+        if self._is_known(progress) and not current:
+            return progress.result()
         questions = (
             replace(question, fits=progress.resembles)
             for question in questions_about(video, titles_only=self.search.titles_only)
@@ -294,18 +314,34 @@ class CandidateFinder:
         for question in questions:
             # What goes to a person has had all its questions: another may name a candidate that settles it.
             found = progress.result()
-            if self._status(progress, found, complete=found.complete) is not Status.REVIEW:
+            verdict = self._verdict(progress, found, complete=found.complete)
+            if verdict.status is not Status.REVIEW or (progress.indexed and _is_named(verdict)):
                 break
             self._search(progress, question)
             self._ask(progress)
         found = progress.result()
-        if progress.missing is not None and self._status(progress, found) is Status.NOT_FOUND:
+        if progress.missing is not None and self._verdict(progress, found).status is Status.NOT_FOUND:
             raise SearchIncomplete(self.search.name, progress.missing)
         return found
 
-    def _status(self, progress: _Progress, found: FoundCandidates, *, complete: bool = True) -> Status:
+    def _verdict(self, progress: _Progress, found: FoundCandidates, *, complete: bool = True) -> Verdict:
         subjects = [*progress.facts, *map(glimpsed_facts, found.hits)]
-        return judge(progress.video, subjects, profile=self.profile, complete=complete, crowded=found.crowded).status
+        return judge(progress.video, subjects, profile=self.profile, complete=complete, crowded=found.crowded)
+
+    def _is_known(self, progress: _Progress) -> bool:
+        """Look among the known subjects; return whether one of them is so surely the video's that nobody need search.
+
+        Its name, its own year and its people have to agree; a video that lacks one of them is not looked up. Who else
+        bears the name, a search would tell only by chance; what the known subjects do not have goes on to the search
+        like a video they know nothing of.
+        """
+        video = progress.video
+        if self.known is None or video.year is None or not (video.directors or video.actors):
+            return False
+        answer = self.known.search(video)
+        progress.add_answer(replace(answer, hits=tuple(filter(progress.is_namesake, answer.hits))))
+        self._ask(progress)
+        return progress.settled is not None and progress.settled.year == video.year
 
     def _search(self, progress: _Progress, question: VideoQuery) -> bool:
         return progress.add_answer(self.search.search(question, max_age=self.search_age))
@@ -315,7 +351,7 @@ class CandidateFinder:
         for worth, hit in progress.worth_asking():
             if len(progress.subjects) >= self.top_n or (progress.namesakes and worth is not Likeness.NAMESAKE):
                 return
-            if worth >= Likeness.GUESS and progress.tried[worth] >= MOST_GUESSES:
+            if worth >= Likeness.GUESS and progress.tried[worth] >= progress.most_guesses(hit):
                 continue
             settled = progress.settled
             if settled is not None and not may_match_too(progress.video, settled, glimpsed_facts(hit)):
@@ -332,6 +368,12 @@ class CandidateFinder:
             progress.requests += 1
         else:
             progress.add_subject(answer, hit, worth)
+
+
+def _is_named(verdict: Verdict) -> bool:
+    """Say whether the best candidate bears the video's name, number and all, so that other names find no better."""
+    title = verdict.best.comparison.title if verdict.best is not None else None
+    return title is not None and title.near_exact and title.numbers in (Numbers.AGREE, Numbers.NEITHER)
 
 
 @dataclass(frozen=True, slots=True)

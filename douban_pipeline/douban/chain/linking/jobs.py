@@ -1,12 +1,15 @@
-"""Jobs that have links judged again: by a person's order, every default safe, and by themselves."""
+"""Jobs that have links judged again, by a person's order, every default safe, and by themselves; and the index."""
 
 import dagster as dg
 from pydantic import Field
 
+from douban_pipeline.core.ui.language import described
 from douban_pipeline.core.ui.presentation import subject_link, table
 from douban_pipeline.dagster_kit.launchpad import person_job
 from douban_pipeline.douban.chain.linking.assets import due_rechecks
 from douban_pipeline.douban.chain.linking.ordered import MOST_RECHECKS, RecheckOrder, order_rechecks
+from douban_pipeline.douban.known_subjects.archived import index_archived
+from douban_pipeline.douban.known_subjects.known_search import archived_index
 from douban_pipeline.douban.links import LOCATION
 from douban_pipeline.douban.resources import PERSON_TAGS, tags_of
 from douban_pipeline.douban.services import Services
@@ -94,7 +97,35 @@ recheck_due_links = dg.define_asset_job(
     "recheck_due_links",
     selection=dg.AssetSelection.assets(due_rechecks),
     tags=tags_of("rechecks"),
-    description="Queues links that are to be judged again: other facts, other rules, long ago. A schedule launches it.",
+    description=described(
+        "把该重新判定的关联排进队列：信息变了的、用旧规则确认的、太久没判定的。由定时作业启动。",
+        "Queues links that are to be judged again: other facts, other rules, long ago. A schedule launches it.",
+    ),
 )
 
-jobs = [recheck_links, recheck_due_links]
+
+@dg.op
+def write_index(context: dg.OpExecutionContext, services: dg.ResourceParam[Services]) -> None:
+    """Write the index of the archived subjects anew."""
+    services.ready()
+    path = archived_index(services.settings.home)
+    contents = index_archived(services.archive, path)
+    context.log.info(f"{contents.subjects:,} subjects with {contents.names:,} names: {path}")
+    context.add_output_metadata({"subjects": contents.subjects, "names": contents.names})
+
+
+@dg.job(
+    name="index_archive",
+    tags=tags_of("housekeeping"),
+    description=described(
+        "为存档应答描述过的条目建索引，同一作品的其他影片不必发请求就能找到它。由定时作业每晚启动。",
+        "Indexes the subjects that archived answers describe, so that other videos of the same work find them without "
+        "a request. A schedule launches it each night.",
+    ),
+)
+def index_archive() -> None:
+    """See the description."""
+    write_index()
+
+
+jobs = [recheck_links, recheck_due_links, index_archive]

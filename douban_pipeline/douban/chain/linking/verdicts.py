@@ -5,7 +5,8 @@ Nothing here writes to the CMS: a CONFIRMED verdict waits for the writing step, 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import logging
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
@@ -15,6 +16,7 @@ from sqlalchemy import Connection, RowMapping, bindparam, insert, select, update
 from douban_pipeline.cms.values import readable
 from douban_pipeline.core.database import reading, run_transaction
 from douban_pipeline.douban.chain.linking.candidates import Circumstances, FoundCandidates, judge_found
+from douban_pipeline.douban.chain.linking.described import DescribedVideo, described_videos, earlier_evidence
 from douban_pipeline.douban.chain.linking.guards import VerdictBreach, breaches
 from douban_pipeline.douban.chain.linking.rechecks import (
     CurrentLink,
@@ -24,7 +26,8 @@ from douban_pipeline.douban.chain.linking.rechecks import (
     respect_current_id,
     search_refusal,
 )
-from douban_pipeline.douban.match_inputs import profile_of, video_facts
+from douban_pipeline.douban.evidence.adding import respect_site, stored_facts
+from douban_pipeline.douban.match_inputs import profile_of
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.sources.douban_php import parse_subject
 from douban_pipeline.douban.store import brakes
@@ -47,6 +50,7 @@ from douban_pipeline.matching import RULE_VERSION, Status, Verdict, Video
 _KEPT_CANDIDATES = 10
 _MOST_LINKED = 500
 _LINK = ("vod_douban_id", "douban_review_status", "douban_id_source", "douban_id_locked")
+_LOG = logging.getLogger(__name__)
 _LINK_CHANGED = "判定期间影片的关联已有变化"
 
 
@@ -65,6 +69,7 @@ class VerdictSummary:
     points: str = ""
     candidates: int = 0
     recheck: bool = False
+    with_evidence: bool = False
 
 
 class VerdictWriter:
@@ -74,12 +79,16 @@ class VerdictWriter:
         services: Database, archive and settings.
         queue: The run's view of the tasks.
         run_id: The Dagster run, stored with every verdict.
+        warn: Called with what goes wrong and does not keep it from judging.
     """
 
-    def __init__(self, services: Services, queue: TaskQueue, run_id: str) -> None:
+    def __init__(
+        self, services: Services, queue: TaskQueue, run_id: str, *, warn: Callable[[str], None] = _LOG.warning
+    ) -> None:
         self.services = services
         self.queue = queue
         self.run_id = run_id
+        self.warn = warn
         self.profile = profile_of(services.settings)
         # Built once: putting a statement together costs more than sending it.
         verdict = services.tables.verdict
@@ -104,6 +113,9 @@ class VerdictWriter:
             fetched = [each for found in finds.values() for each in found.subjects]
             linked = self._linked(connection, {each.douban_id for each in fetched})
             bodies = services.archive.bodies(connection, {each.snapshot_id for each in fetched})
+            linked_before = [task.vod_id for task in tasks if task.task_type is TaskType.RECHECK]
+            earlier = earlier_evidence(services, connection, linked_before)
+        described = described_videos(services, rows, warn=self.warn, earlier=earlier)
         judged: list[VerdictSummary] = []
         for task in tasks:
             row, state = rows.get(task.vod_id), states.get(task.vod_id)
@@ -113,7 +125,6 @@ class VerdictWriter:
                 continue
             assert row is not None
             assert state is not None
-            video = video_facts(row, services.cms, services.categories)
             circumstances = Circumstances(
                 reverted=frozenset(undone.get(task.vod_id, {}).get("vod_douban_id", ())),
                 linked={
@@ -127,6 +138,7 @@ class VerdictWriter:
             current = None
             if task.task_type is TaskType.RECHECK:
                 current = self._current_link(task, state, choices.get(task.vod_id), finds[task.task_id])
+            video = described[task.vod_id]
             item = self._judge_one(task, row, state, video, finds[task.task_id], bodies, circumstances, current)
             judged += [item] if item is not None else []
         return judged
@@ -150,7 +162,7 @@ class VerdictWriter:
         task: Task,
         row: RowMapping,
         state: RowMapping,
-        video: Video,
+        described: DescribedVideo,
         found: FoundCandidates,
         bodies: Mapping[int, bytes],
         circumstances: Circumstances,
@@ -160,6 +172,7 @@ class VerdictWriter:
 
         With ``current`` the link that is there is judged again; then nothing follows but a person's look.
         """
+        video, added = described.video, described.added
         try:
             records = {
                 each.douban_id: parse_subject(bodies[each.snapshot_id], each.douban_id) for each in found.subjects
@@ -167,6 +180,7 @@ class VerdictWriter:
         except KeyError as error:
             return self._search_again(task, video, f"存档的应答 {error} 已不在，重新搜索")
         verdict = judge_found(video, found, records, self.profile, circumstances)
+        verdict = respect_site(verdict, video, added, self.profile)
         if current is not None:
             status, explanation = current.recheck(verdict)
             if not (found.complete and found.source_healthy) and status != ReviewStatus.CONFIRMED:
@@ -176,6 +190,7 @@ class VerdictWriter:
             status, explanation = respect_choice(status, explanation, circumstances.chosen, row["vod_douban_id"])
         if status == Status.UNDECIDED:
             return self._search_again(task, video, explanation)
+        explanation = described.noted(explanation)
         doubted = self._doubted(found) if verdict.status is Status.NOT_FOUND else ""
         if doubted:
             return self._search_again(task, video, f"{word_for(SOURCE_NAMES, doubted)}的空结果暂不可信，稍后重新搜索")
@@ -183,7 +198,7 @@ class VerdictWriter:
         def store(connection: Connection) -> bool:
             if self._link_changed(connection, task, state):
                 return False
-            verdict_id = self._store(connection, task, row, found, video, verdict, status, explanation)
+            verdict_id = self._store(connection, task, row, found, described, verdict, status, explanation)
             if current is not None:
                 self._close_recheck(connection, task, row, state, status, explanation)
             elif status == ReviewStatus.CONFIRMED:
@@ -207,6 +222,7 @@ class VerdictWriter:
             " ".join(f"{item.name} {item.points:g}" for item in best.items) if best else "",
             len(verdict.candidates),
             recheck=current is not None,
+            with_evidence=added is not None,
         )
 
     def _doubted(self, found: FoundCandidates) -> str:
@@ -249,7 +265,7 @@ class VerdictWriter:
         task: Task,
         row: RowMapping,
         found: FoundCandidates,
-        video: Video,
+        video: DescribedVideo,
         verdict: Verdict,
         status: str,
         explanation: str,
@@ -271,7 +287,7 @@ class VerdictWriter:
             "rejects": list(best.comparison.rejects) if best else [],
             "reasons": reasons_of(verdict, explanation),
             "explanation": explanation[:500],
-            "facts": asdict(video),
+            "facts": stored_facts(video.video, video.added),
             "snapshots": [*found.snapshots, *(each.snapshot_id for each in found.subjects)],
             "fingerprint": fingerprint(row),
             "profile": verdict.profile,

@@ -2,6 +2,7 @@
 
 from sqlalchemy import Connection
 
+from douban_pipeline.core.ui.language import described
 from douban_pipeline.dagster_kit.guard_checks import Found, Guard, guard_checks
 from douban_pipeline.douban.chain.syncing import guards
 from douban_pipeline.douban.chain.syncing.assets import synced_fields
@@ -18,25 +19,46 @@ checks = [
     guard_checks(
         synced_fields,
         (
-            Guard("nothing_blanked", "No automatic write of the last 24 hours emptied a column.", guards.blanked),
+            Guard(
+                "nothing_blanked",
+                described(
+                    "近 24 小时没有自动写入清空过任何字段。",
+                    "No automatic write of the last 24 hours emptied a column.",
+                ),
+                guards.blanked,
+            ),
             Guard(
                 "locked_untouched",
-                "No automatic write of the last 24 hours touched a locked id or a locked synopsis.",
+                described(
+                    "近 24 小时没有自动写入动过锁定的豆瓣 ID 或简介。",
+                    "No automatic write of the last 24 hours touched a locked id or a locked synopsis.",
+                ),
                 guards.locked_touched,
             ),
             Guard(
                 "log_agrees_with_cms",
-                "Every automatic id has an applied row in the log, and no change of a dead run is left half done.",
+                described(
+                    "每个自动写入的 ID 在变更日志里都有已写入的记录，中断的运行没有留下写了一半的变更。",
+                    "Every automatic id has an applied row in the log, and no change of a dead run is left half done.",
+                ),
                 guards.log_disagrees,
             ),
             Guard(
-                "next_sync_in_future", "Every video that was handled has its next visit ahead.", guards.visit_not_ahead
+                "next_sync_in_future",
+                described(
+                    "处理过的影片都排好了下次检查的时间。", "Every video that was handled has its next visit ahead."
+                ),
+                guards.visit_not_ahead,
             ),
             Guard(
                 "writes_take_hold",
-                "What was written in the last 24 hours is still in the CMS. Single differences are edits of others: "
-                "they warn, and `cms_drift` shows whose. Many at once stop the run: something rewrites what is "
-                "written.",
+                described(
+                    "近 24 小时写入的内容仍在 CMS 里。个别不同是别人的编辑，只提醒，`cms_drift` 里可看是谁的；一"
+                    "下子很多则停止运行：有程序在改写。",
+                    "What was written in the last 24 hours is still in the CMS. Single differences are edits of "
+                    "others: they warn, and `cms_drift` shows whose. Many at once stop the run: something rewrites "
+                    "what is written.",
+                ),
                 _overwritten,
             ),
         ),

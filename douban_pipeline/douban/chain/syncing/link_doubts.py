@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from douban_pipeline.core.database import reading
+from douban_pipeline.douban.chain.linking.described import earlier_evidence
 from douban_pipeline.douban.chain.linking.rechecks import LOCK_LABEL
 from douban_pipeline.douban.chain.syncing.sync_items import SyncItem
-from douban_pipeline.douban.match_inputs import profile_of, subject_facts, video_facts
+from douban_pipeline.douban.evidence.adding import against, with_added
+from douban_pipeline.douban.match_inputs import profile_of, subject_facts
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.sources.douban_php import SubjectRecord
 from douban_pipeline.douban.store.states import BY_PEOPLE
 from douban_pipeline.matching import compare
+from douban_pipeline.matching.site_videos import video_facts
 
 
 def choice_doubt(item: SyncItem) -> str | None:
@@ -43,9 +47,18 @@ def subject_doubt(services: Services, item: SyncItem, record: SubjectRecord) -> 
         return None
     video = video_facts(item.row, services.cms, services.categories)
     profile = profile_of(services.settings)
-    comparison = compare(video, subject_facts(record), profile.weights, profile.thresholds)
+    subject = subject_facts(record)
+    comparison = compare(video, subject, profile.weights, profile.thresholds)
     if not comparison.exclusions:
         return None
+    if not against(comparison):
+        # Only the names are too far: what was added when the link was judged may bridge that.
+        with reading(services.engine) as connection:
+            added = earlier_evidence(services, connection, [video.vod_id]).get(video.vod_id)
+        if added is not None:
+            comparison = compare(with_added(video, added), subject, profile.weights, profile.thresholds)
+            if not comparison.exclusions:
+                return None
     conflicts = "；".join(finding.text for finding in comparison.exclusions)
     known = f"{LOCK_LABEL}：锁定的豆瓣 ID" if locked else "已有豆瓣 ID"
     return f"{known} {record.douban_id}（{record.title}）与影片不符：{conflicts}"

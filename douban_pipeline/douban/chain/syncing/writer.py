@@ -35,7 +35,7 @@ from douban_pipeline.douban.store.states import (
 from douban_pipeline.douban.store.tasks import DECISION, Task, TaskQueue
 from douban_pipeline.douban.store.videos import LOCKED_VISIT, left_to_the_site, note_gone, refuse_pending, state_rows
 from douban_pipeline.douban.writes.change_log import ChangeLog
-from douban_pipeline.douban.writes.changes import Change
+from douban_pipeline.douban.writes.changes import SYNC, Change
 from douban_pipeline.douban.writes.refusals import SENTENCES, Reason, new_link_refusal, subject_refusal
 
 DRY_RUN_VISIT = timedelta(days=1)
@@ -233,7 +233,7 @@ class FieldWriter:
         verdict = item.verdict
         change = Change(
             vod_id=item.task.vod_id,
-            action="link" if linked else "sync",
+            action="link" if linked else SYNC,
             old=old,
             new=new,
             # Fields of one subject are not written to a video that a person linked to another in between.

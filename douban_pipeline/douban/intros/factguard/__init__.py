@@ -10,6 +10,19 @@ words like names are in ``name_words``, the words that plots are told in in ``pl
 from douban_pipeline.douban.intros.factguard.copies import similarity
 from douban_pipeline.douban.intros.factguard.inspection import LengthLimits, Violation, inspect, marks
 from douban_pipeline.douban.intros.factguard.known_people import candidates_for_people
-from douban_pipeline.douban.intros.factguard.plain_text import count_han
+from douban_pipeline.douban.intros.factguard.plain_text import count_han, plain, sentences_of, shown
+from douban_pipeline.douban.intros.factguard.plot_support import tells_plot
 
-__all__ = ["LengthLimits", "Violation", "candidates_for_people", "count_han", "inspect", "marks", "similarity"]
+__all__ = [
+    "LengthLimits",
+    "Violation",
+    "candidates_for_people",
+    "count_han",
+    "inspect",
+    "marks",
+    "plain",
+    "sentences_of",
+    "shown",
+    "similarity",
+    "tells_plot",
+]

@@ -30,7 +30,7 @@ class Violation:
 
     Attributes:
         code: Which check: length, address, contact, markup, emoji, number, title, person, claim, advert, meta, plot,
-            copy, near_copy.
+            copy, near_copy; or ``reading``, of the second reading.
         text: A Chinese sentence that names the offending piece; the piece is outside text.
     """
 

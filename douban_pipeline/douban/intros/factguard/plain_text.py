@@ -12,6 +12,7 @@ HAN_CHARACTER = re.compile(f"[{HAN}]")
 _NOT_HAN = re.compile(f"[^{HAN}]+")
 # A full stop between Chinese characters can only be the dot of a name.
 _DOTS = re.compile(rf"\s*[·・•‧∙⋅･]\s*|(?<=[{HAN}])\.(?=[{HAN}])")
+_SENTENCE = re.compile(r"[^。！!？?；;…\n]+")
 _SPACED_HAN = re.compile(rf"(?<=[{HAN}]) (?=[{HAN}])")
 
 
@@ -29,6 +30,11 @@ def name_form(name: str) -> str:
 def folded(text: str) -> str:
     """Return ``text`` as `plain` does, in small letters: what names and words are looked for in."""
     return plain(text).casefold()
+
+
+def sentences_of(text: str) -> list[str]:
+    """Return the sentences of a text in order, without the signs that end them; none is empty."""
+    return [sentence for match in _SENTENCE.finditer(text) if (sentence := match[0].strip())]
 
 
 def count_han(text: str) -> int:

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from douban_pipeline.douban.intros.factguard.plain_text import plain
+from douban_pipeline.douban.intros.factguard.plain_text import plain, sentences_of
 from douban_pipeline.douban.intros.factguard.plot_actors import actors_of, subjects
 from douban_pipeline.douban.intros.factguard.plot_words import AGENTS, COMMENTARY, PLAIN, SYNONYMS
 from douban_pipeline.matching.text import HAN
@@ -31,7 +31,6 @@ LEAST_TOLD = 3
 HALF = 0.5
 """What a character counts that the source has in another word."""
 
-_SENTENCE = re.compile(r"[^。!?;…\n]+")
 _CLAUSE = re.compile(r"[^,、:\"“”‘’「」『』()《》〈〉—\s]+")
 _NOT_HAN = re.compile(f"[^{HAN}]+")
 _WHY = re.compile("因为|由于|为了|是为|是想|目的是|源于|原因是")
@@ -154,7 +153,7 @@ class _Facts:
 def _facts(source: str, names: tuple[str, ...], words: tuple[str, ...]) -> _Facts:
     text = plain(source)
     forms = {form for name in names if len(form := plain(name)) > 1}
-    sentences = (_CLAUSE.findall(match[0]) for match in _SENTENCE.finditer(text))
+    sentences = map(_CLAUSE.findall, sentences_of(text))
     clauses = tuple(
         _Source.of(clause, before) for each in sentences for before, clause in zip(("", *each), each, strict=False)
     )
@@ -173,15 +172,33 @@ def unbacked_statements(text: str, source: str, names: Iterable[str], words: Ite
     """
     facts, said = _facts(source, tuple(names), tuple(words)), plain(text)
     people = actors_of([clause.text for clause in facts.clauses], said, _lexicon().known)
-    judged = (_judge(match[0].strip(), facts, people) for match in _SENTENCE.finditer(said))
+    judged = (_judge(sentence, facts, people) for sentence in sentences_of(said))
     return [problem for problem in judged if problem is not None]
+
+
+def tells_plot(sentence: str, source: str, names: Iterable[str]) -> bool:
+    """Return whether somebody acts in a sentence, or a reason is given; other sentences talk of the work.
+
+    Args:
+        sentence: The sentence.
+        source: What the plot may be taken from.
+        names: People and titles of the fact sheet, who act in the making of the work and not in its plot.
+    """
+    facts, said = _facts(source, tuple(names), ()), plain(sentence)
+    for name in facts.names:
+        said = said.replace(name, _GAP)
+    return _acted(said, actors_of([clause.text for clause in facts.clauses], said, _lexicon().known))
+
+
+def _acted(sentence: str, people: Sequence[str]) -> bool:
+    if any(agent in sentence for agent in (*people, *AGENTS)):
+        return True
+    return bool(_WHY.search(sentence)) and not any(word in sentence for word in COMMENTARY)
 
 
 def _judge(sentence: str, facts: _Facts, people: Sequence[str]) -> Unbacked | None:
     """Return what is wrong with a sentence."""
-    acted = any(agent in sentence for agent in (*people, *AGENTS))
-    if not acted and _WHY.search(sentence):
-        acted = not any(word in sentence for word in COMMENTARY)
+    acted = _acted(sentence, people)
     all_words: list[_Word] = []
     for clause in _clauses(sentence):
         words = list(_words(clause, facts))
@@ -201,7 +218,7 @@ def _judge(sentence: str, facts: _Facts, people: Sequence[str]) -> Unbacked | No
 
 
 def _clauses(text: str) -> list[str]:
-    return [clause for match in _SENTENCE.finditer(text) for clause in _CLAUSE.findall(match[0])]
+    return [clause for sentence in sentences_of(text) for clause in _CLAUSE.findall(sentence)]
 
 
 def _too_new(words: Collection[_Word], source: _Source, least: float) -> bool:

@@ -5,7 +5,8 @@ from datetime import timedelta
 import dagster as dg
 from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecordStatus
 
-from douban_pipeline.core.ui.presentation import as_image, local_time, table
+from douban_pipeline.core.ui.language import described
+from douban_pipeline.core.ui.presentation import as_image, local_time, panel
 from douban_pipeline.dagster_kit.runs import has_recovered
 from douban_pipeline.douban.chain.linking.revisiting import revisit_doubted
 from douban_pipeline.douban.reports.health import alerts, pictures, report, samples
@@ -22,7 +23,13 @@ _RECENT = timedelta(minutes=30)
 _SECONDS_PER_HOUR = 3600
 
 
-@dg.asset(group_name="health", kinds={"mysql", "python"})
+@dg.asset(
+    group_name="health",
+    kinds={"mysql", "python"},
+    description=described(
+        "流水线的健康状况：积压、失败、耗时、数据源、判定和花费，每五分钟更新。告警也从这里发出，同一原因只发一次。"
+    ),
+)
 def pipeline_health(context: dg.AssetExecutionContext, services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
     """How the pipeline is: queue, failures, durations, sources, verdicts and costs, refreshed every few minutes.
 
@@ -58,12 +65,12 @@ def pipeline_health(context: dg.AssetExecutionContext, services: dg.ResourcePara
     # In one value: the UI shows what is this long only after a click.
     plots = "\n\n".join(as_image(svg, name) for name, svg in drawn.items() if svg)
     tables = {
-        "alerts": table(report.alert_rows(open_alerts, zone)),
-        "sources": table([gate_row(gate, health.at, zone) for gate in health.gates]),
-        "outcomes": table(report.outcome_rows(health)),
-        "queue": table(report.queue_rows(health, zone)),
-        "closed_tasks": table(report.closed_rows(health)),
-        "verdicts": table(report.verdict_rows(health)),
+        "alerts": panel(report.alert_rows(open_alerts, zone)),
+        "sources": panel([gate_row(gate, health.at, zone) for gate in health.gates]),
+        "outcomes": panel(report.outcome_rows(health)),
+        "queue": panel(report.queue_rows(health, zone)),
+        "closed_tasks": panel(report.closed_rows(health)),
+        "verdicts": panel(report.verdict_rows(health)),
     }
     return dg.MaterializeResult(
         metadata={

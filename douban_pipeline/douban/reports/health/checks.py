@@ -8,6 +8,7 @@ from sqlalchemy import select
 
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.gate import GateState
+from douban_pipeline.core.ui.language import described
 from douban_pipeline.core.ui.presentation import local_time
 from douban_pipeline.douban.partitions import partition_key
 from douban_pipeline.douban.reports.health import metrics, samples
@@ -40,7 +41,10 @@ def _result(passed: bool, said: str, **numbers: float | None) -> dg.AssetCheckRe
 
 @dg.asset_check(
     asset=pipeline_health,
-    description="The due videos did not grow by more than `DOUBAN_PIPELINE_WARN_BACKLOG_GROWTH` within a day.",
+    description=described(
+        "到期影片在一天内的增长没有超过 `DOUBAN_PIPELINE_WARN_BACKLOG_GROWTH`。",
+        "The due videos did not grow by more than `DOUBAN_PIPELINE_WARN_BACKLOG_GROWTH` within a day.",
+    ),
 )
 def backlog_steady(services: dg.ResourceParam[Services]) -> dg.AssetCheckResult:
     """Compare the due videos with those of 24 hours ago; passes while there is no measurement of then."""
@@ -64,8 +68,11 @@ def backlog_steady(services: dg.ResourceParam[Services]) -> dg.AssetCheckResult:
 
 @dg.asset_check(
     asset=pipeline_health,
-    description="Of the last hour's tasks no larger share failed than `DOUBAN_PIPELINE_WARN_FAILURE_RATE`; tasks put "
-    "back after a failure count, those that wait for a closed source do not.",
+    description=described(
+        "近一小时任务的失败比例没有超过 `DOUBAN_PIPELINE_WARN_FAILURE_RATE`；失败后重排的算，等数据源恢复的不算。",
+        "Of the last hour's tasks no larger share failed than `DOUBAN_PIPELINE_WARN_FAILURE_RATE`; tasks put "
+        "back after a failure count, those that wait for a closed source do not.",
+    ),
 )
 def failures_rare(services: dg.ResourceParam[Services]) -> dg.AssetCheckResult:
     """Look at the last hour; passes while too few tasks ended in it."""
@@ -89,8 +96,12 @@ def failures_rare(services: dg.ResourceParam[Services]) -> dg.AssetCheckResult:
 
 @dg.asset_check(
     asset=pipeline_health,
-    description="While work waits, some task succeeded within `DOUBAN_PIPELINE_WARN_NO_SUCCESS_HOURS`. In a dry run a "
-    "skipped task counts; a source that a person closed excuses.",
+    description=described(
+        "有任务在等时，`DOUBAN_PIPELINE_WARN_NO_SUCCESS_HOURS` 小时内有任务成功。试运行时跳过也算；人"
+        "工断开数据源时不算异常。",
+        "While work waits, some task succeeded within `DOUBAN_PIPELINE_WARN_NO_SUCCESS_HOURS`. In a dry run a "
+        "skipped task counts; a source that a person closed excuses.",
+    ),
 )
 def work_succeeds(services: dg.ResourceParam[Services]) -> dg.AssetCheckResult:
     """Look for a success; passes while nothing has waited for an hour, or a person closed a source."""
@@ -116,8 +127,11 @@ def work_succeeds(services: dg.ResourceParam[Services]) -> dg.AssetCheckResult:
 
 @dg.asset_check(
     asset=pipeline_health,
-    description="Today's share of verdicts that go to a person is near that of the last 14 days: not both 10 points "
-    "and 3 standard errors away.",
+    description=described(
+        "今天转人工的比例和近 14 天接近：没有同时偏离 10 个百分点和 3 倍标准误差。",
+        "Today's share of verdicts that go to a person is near that of the last 14 days: not both 10 points "
+        "and 3 standard errors away.",
+    ),
 )
 def review_share_usual(services: dg.ResourceParam[Services]) -> dg.AssetCheckResult:
     """Compare today with the days before; passes while either has too few verdicts."""
@@ -145,7 +159,10 @@ def review_share_usual(services: dg.ResourceParam[Services]) -> dg.AssetCheckRes
 
 @dg.asset_check(
     asset=pipeline_health,
-    description="No task that could have been done has waited for a day: what a run queues, it or the next one does.",
+    description=described(
+        "没有可以做的任务等了一天以上。",
+        "No task that could have been done has waited for a day: what a run queues, it or the next one does.",
+    ),
 )
 def tasks_taken_up(services: dg.ResourceParam[Services]) -> dg.AssetCheckResult:
     """Look for open tasks that no run holds and whose time came more than a day ago."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
@@ -14,6 +15,9 @@ from douban_pipeline.douban.reports.health.samples import HealthSample
 from douban_pipeline.douban.wording import SOURCE_NAMES, TASK_STATUSES, TASK_TYPES, VERDICTS, word_for
 
 BACKLOG_SHOWN = timedelta(hours=48)
+_LEAST_SHOWN = timedelta(hours=3)
+"""Least span of an axis: a new installation has measured for minutes, which would be a sliver of two days."""
+_LEAST_HOURS = 6
 _GAP = timedelta(minutes=30)
 """Measurements further apart are not joined."""
 _MOST_POINTS = 200
@@ -23,8 +27,9 @@ _VERDICT_COLOURS = {"CONFIRMED": 3, "REVIEW": 2, "NOT_FOUND": 1, "UNDECIDED": 4}
 
 
 def backlog(samples: Sequence[HealthSample], now: datetime, zone: ZoneInfo) -> str:
-    """Return how the due videos and the open tasks went up and down; empty without samples."""
-    start = now - BACKLOG_SHOWN
+    """Return how the due videos and the open tasks went up and down since the first sample; empty without samples."""
+    span = min(max(now - samples[0].at, _LEAST_SHOWN), BACKLOG_SHOWN) if samples else BACKLOG_SHOWN
+    start, hours = now - span, math.ceil(span / timedelta(hours=1))
     # As many as can be distinguished, the newest among them: every plot is stored with its run.
     every = -(-len(samples) // _MOST_POINTS) or 1
     shown = samples[(len(samples) - 1) % every :: every]
@@ -32,8 +37,8 @@ def backlog(samples: Sequence[HealthSample], now: datetime, zone: ZoneInfo) -> s
         Track("到期影片", [(sample.at, sample.due) for sample in shown], 1),
         Track("未完成任务", [(sample.at, sample.open_tasks) for sample in shown], 2),
     ]
-    marks = list(_half_days(start, now, zone))
-    return timeline(tracks, title="积压（最近 48 小时）", start=start, end=now, marks=marks, gap=_GAP)
+    marks = list(_marks(start, now, zone))
+    return timeline(tracks, title=f"积压（最近 {hours} 小时）", start=start, end=now, marks=marks, gap=_GAP)
 
 
 def requests(gate: GateStatus, now: datetime, zone: ZoneInfo) -> str:
@@ -76,6 +81,8 @@ def verdicts(health: Health) -> str:
 def outcomes(samples: Sequence[HealthSample], now: datetime, zone: ZoneInfo) -> str:
     """Return how many tasks succeeded and failed in each of the last 24 hours; empty without samples.
 
+    Hours before the first sample are left out, down to `_LEAST_HOURS`.
+
     Args:
         samples: With the one made ``now``.
         now: The end of the last hour.
@@ -83,15 +90,18 @@ def outcomes(samples: Sequence[HealthSample], now: datetime, zone: ZoneInfo) -> 
     """
     if not samples:
         return ""
-    ends = [now - timedelta(hours=back) for back in range(_HOURS - 1, -1, -1)]
+    measured = math.ceil((now - samples[0].at) / timedelta(hours=1)) + 1
+    hours = min(max(measured, _LEAST_HOURS), _HOURS)
+    ends = [now - timedelta(hours=back) for back in range(hours - 1, -1, -1)]
+    step = 4 if hours > _HOURS // 2 else 2
     found = [_hour_up_to(samples, end) for end in ends]
     return columns(
         [
             Series("成功", [hour.succeeded for hour in found], 3),
             Series("失败", [hour.failed for hour in found], 2),
         ],
-        title="每小时任务结果（最近 24 小时）",
-        marks=["" if at % 4 else f"{end.astimezone(zone):%H:%M}" for at, end in enumerate(reversed(ends))][::-1],
+        title=f"每小时任务结果（最近 {hours} 小时）",
+        marks=["" if at % step else f"{end.astimezone(zone):%H:%M}" for at, end in enumerate(reversed(ends))][::-1],
     )
 
 
@@ -116,13 +126,16 @@ def durations(health: Health) -> str:
     )
 
 
-def _half_days(start: datetime, end: datetime, zone: ZoneInfo) -> Iterator[tuple[datetime, str]]:
+def _marks(start: datetime, end: datetime, zone: ZoneInfo) -> Iterator[tuple[datetime, str]]:
+    """Give the round hours that an axis is marked at: every twelfth over two days, every one over three hours."""
+    span = end - start
+    step = next(hours for hours, reach in ((1, 6), (3, 15), (6, 27), (12, 49)) if span <= timedelta(hours=reach))
     moment = start.astimezone(zone).replace(hour=0, minute=0, second=0, microsecond=0)
     while moment <= end:
         if moment >= start:
             yield moment, f"{moment.month}-{moment.day}" if moment.hour == 0 else f"{moment:%H:%M}"
         # By the clock on the wall, even where it was set forward or back since the last point.
-        moment = (moment + timedelta(hours=12)).replace(hour=0 if moment.hour else 12)
+        moment = (moment + timedelta(hours=step)).replace(hour=(moment.hour + step) % 24)
 
 
 def _hour_up_to(samples: Sequence[HealthSample], end: datetime) -> TaskOutcomes:

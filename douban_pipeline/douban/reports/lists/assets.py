@@ -5,6 +5,7 @@ from typing import Any
 import dagster as dg
 from pydantic import Field
 
+from douban_pipeline.core.ui.language import described
 from douban_pipeline.core.ui.report_files import ReportFileError
 from douban_pipeline.douban.chain.syncing.assets import synced_fields
 from douban_pipeline.douban.reports.lists.catalogue import LISTS, OVERVIEW, publish
@@ -18,12 +19,20 @@ class ListsConfig(dg.Config):
     names: list[str] = Field(default_factory=lambda: list(LISTS), description=f"Lists to write: {', '.join(LISTS)}.")
 
 
-@dg.asset(deps=[synced_fields], group_name="reports", kinds={"mysql", "python"})
+@dg.asset(
+    deps=[synced_fields],
+    group_name="reports",
+    kinds={"mysql", "python"},
+    description=described(
+        "所有要人处理的清单，每份都是全部行：待核查、无豆瓣 ID、豆瓣 ID 重复、已锁定豆瓣 ID、简介、任"
+        "务、决定、变更日志。每份一个可筛选、排序、翻页的网页和一个 CSV 文件。"
+    ),
+)
 def lists(
     context: dg.AssetExecutionContext, config: ListsConfig, services: dg.ResourceParam[Services]
 ) -> dg.MaterializeResult:
-    """Everything that people work through, each over all its rows: 待核查, 无豆瓣 ID, 豆瓣 ID 重复, 已锁定豆瓣 ID,
-    简介锁定与 AI 处理, 任务, 决定, 变更日志.
+    """Everything that people work through, each over all its rows: review, videos without an id, duplicates, locked
+    ids, intros, tasks, decisions, changes.
 
     Each is a page among the report files with filter, sort and paging, and a CSV file with all rows; the links of a
     page open launchpads filled in. `douban-pipeline list NAME` reads the same from the database at any moment.
@@ -45,7 +54,14 @@ def lists(
     return dg.MaterializeResult(metadata=metadata)
 
 
-@dg.asset(group_name="reports", kinds={"mysql", "python"})
+@dg.asset(
+    group_name="reports",
+    kinds={"mysql", "python"},
+    description=described(
+        "首页（`index.html`）：是否一切正常、要处理什么、今天的数字、近 24 小时做了什么，以及到每份清"
+        "单和报告的链接。`overview_sensor` 每两分钟重写网页；这里记录数字的变化。"
+    ),
+)
 def overview(services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
     """The numbers on top of everything (`index.html`): videos with and without an id, in review, conflicts, locked, due
     and done today, failures; with a way to every list and report.

@@ -24,7 +24,7 @@ LISTS: Mapping[str, Callable[[Services], NamedList]] = {
 }
 """The lists in the order in which pages lead to one another."""
 
-OVERVIEW = ("概览", "index.html")
+OVERVIEW = ("首页", "index.html")
 """Title and file of the page with the statistics, from which all others are reached."""
 
 

@@ -1,31 +1,57 @@
-"""The overview: the numbers of this moment on one page, with a way to every list and report."""
+"""The front page: how things are, the numbers of this moment, what was done, and a way to every list and report."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from pathlib import Path
 
 from douban_pipeline.core.ui.templates import Card
+from douban_pipeline.douban.reports.health import pictures, samples
 from douban_pipeline.douban.reports.lists.catalogue import LISTS, OVERVIEW
+from douban_pipeline.douban.reports.lists.last_day import Trouble, last_day, troubles
 from douban_pipeline.douban.reports.lists.statistics import UNWRITTEN_DAYS, Statistics, statistics
-from douban_pipeline.douban.reports.pages.report_page import Cell, Chapter, LinkCell, PageFrame, ReportPage, sheet
+from douban_pipeline.douban.reports.pages.report_page import (
+    Cell,
+    Chapter,
+    LinkCell,
+    NoteCell,
+    PageFrame,
+    ReportPage,
+    sheet,
+)
 from douban_pipeline.douban.services import Services
 
 RENEWED_SECONDS = 120
 """How often the page is written, and a browser that has it open reads it again."""
+_NAMED = 3
+"""Troubles that the line on top names."""
 
 _REPORTS = {
-    "review_queue": "审核单：逐部比较与决定",
-    "duplicate_reports": "疑似重复的影片，同名的也在内",
-    "missing_douban_ids": "缺少豆瓣 ID 的影片，最有价值的在前",
-    "locked_douban_ids": "已锁定的豆瓣 ID",
-    "intro_reports": "简介：失败、费用、锁定",
-    "tasks_and_log": "任务、决定与变更：什么没有进展、为什么",
+    "review_queue.html": ("待审核", "审核单：逐部比较与决定"),
+    "missing_douban_ids.html": ("缺豆瓣 ID", "最有价值的在前，附填 ID、忽略的启动页"),
+    "duplicate_reports.html": ("疑似重复", "同一 ID 的、同名的，附处理链接"),
+    "locked_douban_ids.html": ("已锁定 ID", "谁锁的、为什么，附解锁的启动页"),
+    "intro_reports.html": ("简介", "锁定、失败、费用，附重写的启动页"),
+    "tasks_and_log.html": ("任务与变更", "什么没有进展、为什么，附撤销的启动页"),
+    "feeds.html": ("关注的来源", "每个来源的节奏与状况"),
+    "digest/index.html": ("每日摘要", "按天浏览与搜索"),
 }
+"""Pages beside this one, of other systems too: those that are not written yet are left out."""
+
+_IN_DAGSTER = (
+    ("全部资产", "/asset-groups", "谁依赖谁，上次何时更新"),
+    ("运行", "/runs", "正在做什么，做过什么"),
+    ("作业", "/jobs", "手动启动：导入、撤销、暂停来源……"),
+    ("健康", "/assets/pipeline_health", "积压、失败、耗时、花费"),
+    ("数据源", "/assets/source_gates", "断路器、速度、配额"),
+    ("定时与传感器", "/automation", "自动运行的开关"),
+)
 
 
 def overview_page(services: Services, found: Statistics) -> ReportPage:
-    """Return the page with the numbers."""
+    """Return the page: how things are, the numbers, what was done, and the way to everything else."""
+    wrong = troubles(services, found)
     files = {name: make(services).page for name, make in LISTS.items()}
     per_list = {
         "review": found.in_review,
@@ -53,11 +79,23 @@ def overview_page(services: Services, found: Statistics) -> ReportPage:
         for name, page in files.items()
     ]
     reports: list[Mapping[str, Cell]] = [
-        {"报告": LinkCell(name, f"{name}.html"), "内容": text} for name, text in _REPORTS.items()
+        {"报告": LinkCell(title, file), "内容": text}
+        for file, (title, text) in _REPORTS.items()
+        if (services.reports.path / file).is_file()
+    ]
+    dagster: list[Mapping[str, Cell]] = [
+        {"页面": LinkCell(title, address), "内容": text} for title, address, text in _IN_DAGSTER
+    ]
+    doubtful: list[Mapping[str, Cell]] = [
+        {"什么": each.title, "说明": NoteCell(each.detail), "自": each.since, "查看": LinkCell("查看", each.address)}
+        for each in wrong
+    ]
+    deeds: list[Mapping[str, Cell]] = [
+        {"做了什么": deed.sentence, "详情": LinkCell("详情", deed.address)} for deed in last_day(services)
     ]
     return ReportPage(
         name=Path(OVERVIEW[1]).stem,
-        title="豆瓣数据概览",
+        title="首页",
         about=f"这里的数字每 {RENEWED_SECONDS // 60} 分钟更新一次，列表和报告每晚更新。",
         counts=found.counts(),
         cards=[
@@ -76,8 +114,32 @@ def overview_page(services: Services, found: Statistics) -> ReportPage:
             Card("待执行的决定", f"{found.decisions:,}", "通常半分钟内执行"),
             Card("未写入的变更", f"{found.unwritten:,}", f"{UNWRITTEN_DAYS} 天内被拒绝或不一致", _bad(found.unwritten)),
         ],
-        chapters=[Chapter("lists", "列表", lists), Chapter("reports", "报告", reports)],
+        chapters=[
+            *([Chapter("troubles", "需要处理", doubtful)] if wrong else []),
+            Chapter("last_day", "最近 24 小时", deeds, empty="没有要做的，也没有人做什么"),
+            Chapter("lists", "列表", lists),
+            Chapter("reports", "报告", reports, empty="还没有生成：每晚更新，也可以启动作业 nightly_reports"),
+            Chapter("dagster", "Dagster", dagster),
+        ],
+        lead=_lead(wrong, found),
+        plots=_plots(services),
     )
+
+
+def _lead(wrong: Sequence[Trouble], found: Statistics) -> tuple[str, str]:
+    """Return in one line how things are; what waits for a person's choice is no trouble, but said."""
+    waiting = f"；{found.in_review:,} 部影片等人审核" if found.in_review else ""
+    if not wrong:
+        return f"一切正常{waiting}", "good"
+    more = f"等 {len(wrong)} 件" if len(wrong) > _NAMED else ""
+    return f"需要处理：{'；'.join(each.title for each in wrong[:_NAMED])}{more}{waiting}", "bad"
+
+
+def _plots(services: Services) -> list[str]:
+    now, zone = services.clock.now(), services.settings.zone
+    past = samples.between(services, now - pictures.BACKLOG_SHOWN, now + timedelta(microseconds=1))
+    drawn = (pictures.backlog(past, now, zone), pictures.outcomes(past, now, zone))
+    return [svg for svg in drawn if svg]
 
 
 def _share(part: int, of: int) -> str:

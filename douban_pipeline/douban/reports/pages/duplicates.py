@@ -18,7 +18,6 @@ from douban_pipeline.cms.maccms import in_recycle_bin
 from douban_pipeline.cms.numbers import moment_of, year_of
 from douban_pipeline.cms.values import readable
 from douban_pipeline.core.database import chunks, reading
-from douban_pipeline.douban.match_inputs import kind_of_category
 from douban_pipeline.douban.reports.pages.keepers import GroupMember, Keeper, LinkOrigin, keep_reason, ranked
 from douban_pipeline.douban.reports.pages.lookup import newest_verdicts
 from douban_pipeline.douban.services import Services
@@ -26,6 +25,7 @@ from douban_pipeline.douban.store.decisions import LINKING
 from douban_pipeline.douban.store.states import BY_MATCH, BY_PEOPLE, ChangeState, IdSource, ReviewStatus
 from douban_pipeline.douban.writes.changes import decode
 from douban_pipeline.matching import Kind, parse_title
+from douban_pipeline.matching.site_videos import kind_of_category
 
 _KEY_COLUMNS = ("vod_name", "vod_year", "type_id", "vod_douban_id")
 _READ = 5000

@@ -14,7 +14,7 @@ from douban_pipeline.core.clock import day_of, midnight
 from douban_pipeline.core.database import chunks, reading
 from douban_pipeline.douban.intros.author import NO_SOURCE
 from douban_pipeline.douban.intros.due import DueIntros
-from douban_pipeline.douban.reports.pages.lookup import VideoNames, names_of
+from douban_pipeline.douban.reports.pages.lookup import VideoNames, names_of, synopses_of
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import IntroState, TaskStatus, TaskType
 from douban_pipeline.douban.store.tables import SHARDS
@@ -160,6 +160,7 @@ class Intros:
         refusals: By kind of violation, the most frequent first.
         days: Spending by day, the newest first.
         names: How the videos listed are called.
+        texts: Their synopses in the CMS, as plain text.
     """
 
     on: bool
@@ -175,6 +176,7 @@ class Intros:
     refusals: Mapping[str, GuardRefusals]
     days: Mapping[date, DaySpending]
     names: VideoNames
+    texts: Mapping[int, str]
 
     @property
     def usd(self) -> float:
@@ -208,6 +210,7 @@ def intros(services: Services) -> Intros:
             refusals=dict(sorted(refusals.items(), key=lambda item: (-item[1].times, item[0]))),
             days=dict(sorted(days.items(), reverse=True)),
             names=names,
+            texts=synopses_of(services, connection, listed),
         )
 
 

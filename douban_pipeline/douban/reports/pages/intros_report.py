@@ -19,6 +19,7 @@ from douban_pipeline.douban.reports.pages.report_page import (
     Chapter,
     LinesCell,
     LinkCell,
+    NoteCell,
     ReportPage,
     decision,
 )
@@ -95,11 +96,16 @@ def _rewrite(vod_id: int) -> LinkCell:
     return decision("重写", vod_id, DecisionAction.redo_intro)
 
 
+def _text(vod_id: int, found: Intros) -> NoteCell:
+    return NoteCell(found.texts.get(vod_id, "CMS 中没有简介"))
+
+
 def _locked(item: LockedIntro, found: Intros) -> dict[str, Cell]:
     return {
         "影片": found.names[item.vod_id],
         "由谁": item.model or "人工",
         "锁定时间": item.since,
+        "简介": _text(item.vod_id, found),
         "操作": LinesCell((decision("解锁", item.vod_id, DecisionAction.unlock_intro), _rewrite(item.vod_id))),
     }
 
@@ -110,6 +116,7 @@ def _failed(item: FailedIntro, found: Intros) -> dict[str, Cell]:
         "失败次数": item.times,
         "最近一次": item.last,
         "原因": item.reason,
+        "现有简介": _text(item.vod_id, found),
         "下次": item.until or "间隔期满后",
         "操作": LinesCell((_rewrite(item.vod_id), decision("锁定现有简介", item.vod_id, DecisionAction.lock_intro))),
     }

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from sqlalchemy import Connection, Subquery, func, select
 
 from douban_pipeline.cms.numbers import year_of
-from douban_pipeline.cms.values import readable
+from douban_pipeline.cms.values import content_text, readable
 from douban_pipeline.core.database import chunks
 from douban_pipeline.douban.services import Services
 
@@ -30,6 +30,16 @@ class VideoNames(dict[int, str]):
     def __missing__(self, vod_id: int) -> str:
         """Return the name of a video that is not there any more."""
         return f"{vod_id}（已删除）"
+
+
+def synopses_of(services: Services, connection: Connection, vod_ids: Collection[int]) -> dict[int, str]:
+    """Return the synopses that the CMS has of videos, as plain text; of those without one nothing."""
+    vod = services.cms.vod
+    found: dict[int, str] = {}
+    for chunk in chunks(sorted(set(vod_ids))):
+        query = select(vod.c.vod_id, vod.c.vod_content).where(vod.c.vod_id.in_(chunk))
+        found.update({vod_id: text for vod_id, stored in connection.execute(query) if (text := content_text(stored))})
+    return found
 
 
 def names_of(services: Services, connection: Connection, vod_ids: Collection[int]) -> VideoNames:

@@ -12,14 +12,16 @@ from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from markupsafe import Markup
+
 from douban_pipeline.core.ui.launchpad_links import Launchpad
 from douban_pipeline.core.ui.presentation import (
     Markdown,
     escaped,
     local_time,
+    panel,
     subject_address,
     subject_link,
-    table,
 )
 from douban_pipeline.core.ui.templates import Card, render
 from douban_pipeline.douban.links import decide
@@ -82,6 +84,7 @@ class Chapter:
         title: Its heading.
         rows: Cells by head; all rows have the same heads.
         note: What a reader has to know of it.
+        empty: What is said where it has no rows.
         total: How many there are of what the rows are, of which ``rows`` may be only the first; shown in the heading.
     """
 
@@ -90,6 +93,7 @@ class Chapter:
     rows: Sequence[Mapping[str, Cell]]
     note: str = ""
     total: int | None = None
+    empty: str = "没有"
 
     @property
     def count(self) -> int:
@@ -124,6 +128,8 @@ class ReportPage:
         counts: Numbers for Dagster's metadata, which draws them over time.
         cards: Numbers on top of the sheet.
         chapters: Its tables.
+        lead: A line on top that says how things are, and whether that is ``good`` or ``bad``.
+        plots: Drawings at its end, as SVG of `core.ui.plots`.
     """
 
     name: str
@@ -132,6 +138,8 @@ class ReportPage:
     counts: Mapping[str, int | float]
     cards: Sequence[Card]
     chapters: Sequence[Chapter]
+    lead: tuple[str, str] | None = None
+    plots: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         """Refuse names that would hide one another."""
@@ -168,7 +176,7 @@ def decision(text: str, vod_id: int, action: DecisionAction, **given: Any) -> Li
 def markdown(chapter: Chapter, frame: PageFrame) -> str:
     """Return a chapter's first `IN_UI` rows as Dagster's UI shows them."""
     rows = [{head: _marked(row[head], frame) for head in chapter.heads} for row in chapter.rows[:IN_UI]]
-    text = table(rows, most=IN_UI)
+    text = panel(rows, most=IN_UI)
     more = f"\n\n前 {len(rows)} 行，共 {chapter.count} 行。" if chapter.count > len(rows) else ""
     return text + more
 
@@ -205,7 +213,10 @@ def sheet(report: ReportPage, frame: PageFrame, now: datetime, *, renewed_second
         badge="",
         about=about,
         cards=report.cards,
-        chapters=[_section(chapter, frame) for chapter in report.chapters],
+        lead=report.lead,
+        chapters=[_section(chapter, frame) for chapter in report.chapters]
+        + ([{"key": "plots", "title": "走势"}] if report.plots else []),
+        plots=[Markup(svg) for svg in report.plots],  # noqa: S704 (made by core.ui.plots, which escapes)
     )
 
 
@@ -226,6 +237,7 @@ def _section(chapter: Chapter, frame: PageFrame) -> dict[str, Any]:
         "key": chapter.key,
         "title": chapter.title if chapter.total is None else f"{chapter.title}（{chapter.total:,}）",
         "note": chapter.note,
+        "empty": chapter.empty,
         "columns": {head: _kind([row[head] for row in chapter.rows]) for head in heads},
         "rows": [{head: _shown(row[head], frame) for head in heads} for row in chapter.rows],
         "left_out": chapter.count - len(chapter.rows),

@@ -1,15 +1,23 @@
 """The unpartitioned asset that measures automation by what people decide. Reports on labels belong here."""
 
+from datetime import timedelta
 from textwrap import indent
 
 import dagster as dg
 
 from douban_pipeline.cms.values import readable
 from douban_pipeline.core.database import reading
+from douban_pipeline.core.ui.language import described
 from douban_pipeline.core.ui.presentation import as_image, subject_link, table
 from douban_pipeline.douban.chain.syncing.assets import synced_fields
 from douban_pipeline.douban.reports.precision import report
-from douban_pipeline.douban.reports.precision.audit import Audit, audit, current_links, decisions_to_launch
+from douban_pipeline.douban.reports.precision.audit import (
+    Audit,
+    audit,
+    current_links,
+    decisions_to_launch,
+    linked_since,
+)
 from douban_pipeline.douban.reports.precision.braking import lifted_since, name_of, pull_where_short
 from douban_pipeline.douban.reports.precision.labels import Label, acts_of_people, labels, settled_by_people
 from douban_pipeline.douban.reports.precision.rates import (
@@ -23,14 +31,27 @@ from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store import brakes
 
 _MOST_WRONG = 50
+LATELY = timedelta(days=30)
+"""How far back the line on top looks: what an owner calls last month."""
 
 
-@dg.asset(deps=[synced_fields], group_name="reports", kinds={"mysql", "python"})
+@dg.asset(
+    deps=[synced_fields],
+    group_name="reports",
+    kinds={"mysql", "python"},
+    description=described(
+        "自动关联的正确率，按事后的人工决定计算，分类别、分得分段。下限低于 "
+        "`DOUBAN_PIPELINE_PRECISION_TARGET` 的类别停止自动确认，转人工审核，直到用 `lift_brakes` 恢"
+        "复。"
+    ),
+)
 def automatic_precision(
     context: dg.AssetExecutionContext, services: dg.ResourceParam[Services]
 ) -> dg.MaterializeResult:
     """How often automatic links are right, by what people decided afterwards; by stratum and by score.
 
+    `lately` tells in one line how much of what was linked in the last 30 days was checked, how much was
+    wrong, and where.
     A decision for the same subject, or a lock on it, agrees with a link; another subject, `clear_id` or a revert
     overrules it; the newest counts. Strata overlap, so a link that one brake holds back does not count against the
     others. A stratum whose lower bound is under `DOUBAN_PIPELINE_PRECISION_TARGET` has its
@@ -49,6 +70,8 @@ def automatic_precision(
         since = lifted_since(newest)
         rates = by_stratum(judged, since)
         checked = {label.link.verdict_id for label in judged}
+        began = services.clock.now() - LATELY
+        linked = linked_since(connection, tables, began)
         sample = audit(current_links(connection, tables), checked, rates, day=day)
     pulled = pull_where_short(services, judged, newest)
     for brake in pulled:
@@ -66,6 +89,7 @@ def automatic_precision(
     strata = report.stratum_rows(rates, counted, newest, sample.by_stratum, target=target, least=least)
     return dg.MaterializeResult(
         metadata={
+            "lately": report.lately(linked, [label for label in judged if label.link.at >= began], LATELY.days),
             "links": sample.links,
             "labels": whole.total,
             "overruled": whole.total - whole.right,

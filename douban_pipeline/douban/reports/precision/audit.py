@@ -7,8 +7,9 @@ import zlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, func, select
 
 from douban_pipeline.douban.reports.precision.labels import AutomaticLink
 from douban_pipeline.douban.reports.precision.rates import PrecisionRate, band_of
@@ -57,6 +58,17 @@ def current_links(connection: Connection, tables: OwnTables) -> Iterator[Automat
         yield AutomaticLink(
             row.verdict_id, row.vod_id, row.douban_id, row.score or 0.0, tuple(row.strata or ()), row.created_at
         )
+
+
+def linked_since(connection: Connection, tables: OwnTables, since: datetime) -> int:
+    """Return how many videos were linked automatically since a moment, those that people undid among them."""
+    verdict = tables.verdict
+    query = select(func.count(verdict.c.vod_id.distinct())).where(
+        verdict.c.state == VerdictState.APPLIED,
+        verdict.c.verdict == ReviewStatus.CONFIRMED,
+        verdict.c.created_at >= since,
+    )
+    return int(connection.execute(query).scalar_one())
 
 
 def audit(

@@ -3,6 +3,7 @@
 import dagster as dg
 
 from douban_pipeline.core.database import reading
+from douban_pipeline.core.ui.language import described
 from douban_pipeline.core.ui.presentation import local_time, table
 from douban_pipeline.douban.reports.precision.assets import automatic_precision
 from douban_pipeline.douban.reports.precision.braking import name_of
@@ -13,7 +14,10 @@ from douban_pipeline.douban.store import brakes
 
 @dg.asset_check(
     asset=automatic_precision,
-    description="No stratum's automatic confirming is suspended for want of precision; the job `lift_brakes` lifts it.",
+    description=described(
+        "没有类别因正确率不足而停止自动确认；用作业 `lift_brakes` 恢复。",
+        "No stratum's automatic confirming is suspended for want of precision; the job `lift_brakes` lifts it.",
+    ),
 )
 def precision_holds(services: dg.ResourceParam[Services]) -> dg.AssetCheckResult:
     """Fail while a brake is on, whether this run pulled it or an earlier one."""

@@ -2,17 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
 
 from douban_pipeline.core.intervals import Interval
 from douban_pipeline.core.ui.plots import Bar, bars
 from douban_pipeline.core.ui.presentation import Markdown
 from douban_pipeline.douban.reports.precision.braking import name_of
+from douban_pipeline.douban.reports.precision.labels import Label
 from douban_pipeline.douban.reports.precision.rates import PrecisionRate, clean_labels, target_status
 from douban_pipeline.douban.store.brakes import Brake
 from douban_pipeline.matching import SENTENCES
 
 _CELLS = 20
+_MOST_PLACES = 5
+
+
+def lately(linked: int, judged: Collection[Label], days: int) -> str:
+    """Return in one line what an owner asks first: of what was linked lately, how much was checked, how much was wrong.
+
+    Args:
+        linked: Videos linked automatically within those days.
+        judged: What people said of links of those days.
+        days: How far back.
+    """
+    checked = len({label.link.vod_id for label in judged})
+    line = f"最近 {days} 天自动关联 {linked} 部"
+    if not checked:
+        return f"{line}，还没有人工核对过" if linked else line
+    wrong = [label for label in judged if not label.right]
+    rate = PrecisionRate(len(judged) - len(wrong), len(judged))
+    low, high = 1 - rate.interval.high, 1 - rate.interval.low
+    line += f"，人工核对 {checked} 部，有误 {len({label.link.vod_id for label in wrong})} 部"
+    line += f"（错误率 {len(wrong) / len(judged):.1%}，95% 区间 {low:.1%}–{high:.1%}）"
+    where = Counter(name for label in wrong for name in label.link.strata)
+    named = "、".join(f"{name_of(name)} {count}" for name, count in where.most_common(_MOST_PLACES))
+    return f"{line}；错在：{named}" if named else line
 
 
 def rate_row(rate: PrecisionRate) -> dict[str, object]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from douban_pipeline.core.garbage_collection import without_garbage_collection
 from douban_pipeline.douban.chain.linking.rechecks import respect_choice, respect_current_id
+from douban_pipeline.douban.evidence.adding import respect_site
 from douban_pipeline.douban.reports.rescoring.stored import LostVerdict, StoredVerdict
 from douban_pipeline.douban.store.states import ReviewStatus
 from douban_pipeline.matching import judge
@@ -180,6 +181,7 @@ def judge_again(stored: StoredVerdict, profile: Profile) -> RejudgedVerdict:
         chosen=stored.chosen,
         braked=stored.braked,
     )
+    verdict = respect_site(verdict, stored.video, stored.added, profile)
     status, explanation = respect_current_id(verdict, stored.current_id)
     status, explanation = respect_choice(status, explanation, stored.chosen, stored.current_id)
     douban_id = verdict.douban_id or (verdict.best.subject.douban_id if verdict.best else 0)

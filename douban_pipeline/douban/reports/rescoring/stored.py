@@ -14,6 +14,7 @@ from sqlalchemy import Connection, RowMapping, String, case, false, func, or_, s
 
 from douban_pipeline.core.database import chunks, reading, run_statement
 from douban_pipeline.core.errors import SourceError
+from douban_pipeline.douban.evidence.adding import Added
 from douban_pipeline.douban.match_inputs import subject_facts
 from douban_pipeline.douban.reports.rescoring.neighbours import LinkedVideos
 from douban_pipeline.douban.services import Services
@@ -51,6 +52,7 @@ class StoredVerdict:
         braked: Strata that were held back then.
         reverted: Subjects whose link to the video had been reverted by then.
         linked: Titles of the other videos that were linked to a candidate by then, by subject.
+        added: What of the video's facts another source had added.
     """
 
     verdict_id: int
@@ -72,6 +74,7 @@ class StoredVerdict:
     linked: Mapping[int, Sequence[str]]
     video: Video
     subjects: tuple[Subject, ...]
+    added: Added | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,6 +267,7 @@ class StoredVerdicts:
             linked=linked.of(row, candidates),
             video=video_of(row["facts"]),
             subjects=tuple(subjects),
+            added=Added.of_facts(row["facts"]),
         )
 
 

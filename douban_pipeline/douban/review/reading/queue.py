@@ -6,7 +6,7 @@ everything else is read of the few that are shown.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
@@ -17,7 +17,6 @@ from douban_pipeline.cms.maccms import live_condition
 from douban_pipeline.cms.numbers import moment_of
 from douban_pipeline.cms.values import readable
 from douban_pipeline.core.database import chunks, reading
-from douban_pipeline.douban.match_inputs import kind_of_category, video_facts
 from douban_pipeline.douban.review.reading.both_verdicts import BothVerdicts, both_verdicts
 from douban_pipeline.douban.review.reading.ordering import doubt_of, lines_of, value_of
 from douban_pipeline.douban.review.recording.snapshot import ReviewCandidate, newest_candidates
@@ -31,6 +30,7 @@ from douban_pipeline.douban.store.videos import changed_since
 from douban_pipeline.douban.writes.refusals import cms_lock_refusal
 from douban_pipeline.matching import Kind, parse_title
 from douban_pipeline.matching.codes import labels_of
+from douban_pipeline.matching.site_videos import kind_of_category, video_facts
 
 _LARGEST_GROUP = 12
 """Members of a franchise that one look takes in; further ones form a group of their own."""
@@ -60,10 +60,12 @@ class QueuePlace:
         return (-self.value * self.doubt, -self.value, self.vod_id)
 
 
-def places_of(services: Services, connection: Connection) -> tuple[list[QueuePlace], int]:
-    """Return the place of every waiting video, and how many wait for the machine only."""
-    rows = _waiting(services, connection)
-    decided = _decided(services.tables, connection)
+def places_of(
+    services: Services, connection: Connection, vod_ids: Collection[int] | None = None
+) -> tuple[list[QueuePlace], int]:
+    """Return the place of every waiting video, and how many wait for the machine only; of some ``vod_ids`` if given."""
+    rows = _waiting(services, connection, vod_ids)
+    decided = decided_videos(services.tables, connection)
     open_rows = [row for row in rows if row["vod_id"] not in decided]
     points = _points(services.tables, connection, [row["verdict_id"] for row in open_rows if row["verdict_id"]])
     now = services.clock.now()
@@ -99,7 +101,7 @@ def places_of(services: Services, connection: Connection) -> tuple[list[QueuePla
     return places, len(rows) - len(open_rows)
 
 
-def _waiting(services: Services, connection: Connection) -> list[RowMapping]:
+def _waiting(services: Services, connection: Connection, vod_ids: Collection[int] | None) -> list[RowMapping]:
     """Return the few columns that place a video, of all that wait."""
     video, vod, verdict = services.tables.video, services.cms.vod, services.tables.verdict
     newest = select(func.max(verdict.c.verdict_id)).where(verdict.c.vod_id == video.c.vod_id).scalar_subquery()
@@ -118,10 +120,13 @@ def _waiting(services: Services, connection: Connection) -> list[RowMapping]:
             live_condition(services.cms),
         )
     )
+    if vod_ids is not None:
+        query = query.where(vod.c.vod_id.in_(sorted(vod_ids)))
     return list(connection.execute(query).mappings())
 
 
-def _decided(tables: OwnTables, connection: Connection) -> set[int]:
+def decided_videos(tables: OwnTables, connection: Connection) -> set[int]:
+    """Return the videos about whose link a decision is recorded and waits to be applied."""
     decision = tables.decision
     query = select(decision.c.vod_id).where(decision.c.state == DecisionState.PENDING, decision.c.action.in_(_SETTLING))
     return set(connection.execute(query).scalars())
@@ -188,6 +193,7 @@ class QueueEntry:
         cms_locked: Whether the site locked the row, so that only what overrides that is written.
         labels: What held that verdict's link back, in a word each (年份冲突, 多候选接近), where there is one.
         both: The verdict that confirmed the link and the newest one, where that confirms it no more.
+        picture: Its poster as the CMS has it, empty for none.
     """
 
     vod_id: int
@@ -213,6 +219,7 @@ class QueueEntry:
     cms_locked: bool = False
     labels: tuple[str, ...] = ()
     both: BothVerdicts | None = None
+    picture: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +249,7 @@ def review_queue_of(services: Services, *, most: int, candidates: int = 5) -> Re
     with reading(services.engine) as connection:
         places, decided = places_of(services, connection)
         groups = first_of(grouped(places), most)
-        found = _details(services, connection, [place for group in groups for place in group], candidates)
+        found = entries_of(services, connection, [place for group in groups for place in group], candidates)
     statuses = sorted({place.status for place in places})
     return ReviewQueue(
         len(places),
@@ -256,12 +263,12 @@ def review_queue_of(services: Services, *, most: int, candidates: int = 5) -> Re
     )
 
 
-def _details(
-    services: Services, connection: Connection, places: Sequence[QueuePlace], candidates: int
+def entries_of(
+    services: Services, connection: Connection, places: Sequence[QueuePlace], candidates: int = 5
 ) -> dict[int, QueueEntry]:
     """Return all that is shown of these videos; one that was deleted since the queue was read is not among them."""
     video, verdict, vod = services.tables.video, services.tables.verdict, services.cms.vod
-    columns = [column for column in vod.c if column.name not in ("vod_content", "vod_blurb", "vod_pic")]
+    columns = [column for column in vod.c if column.name not in ("vod_content", "vod_blurb")]
     found: dict[int, QueueEntry] = {}
     for chunk in chunks(places):
         vod_ids = [place.vod_id for place in chunk]
@@ -320,4 +327,5 @@ def _entry(
         labels=labels_of(judged.reasons or ()) if judged is not None else (),
         both=both if place.status == ReviewStatus.REVIEW else None,
         cms_locked=cms_lock_refusal(row, respect_vod_lock=services.settings.respect_vod_lock) is not None,
+        picture=row["vod_pic"] or "",
     )

@@ -142,7 +142,7 @@ def links_of(entry: QueueEntry, holders: Mapping[int, SubjectHolders]) -> Iterat
 def _launch(entry: QueueEntry, action: DecisionAction, **given: Any) -> Launchpad:
     # Refused unless it is meant, like a conflict.
     meant = {"override_cms_lock": True} if entry.cms_locked and action in WRITING else {}
-    return decide(entry.vod_id, action, dry_run=False, **given, **meant)
+    return decide(entry.vod_id, action, dry_run=False, title=entry.title, **{**given, **meant})
 
 
 def _comments(entry: QueueEntry, holders: Mapping[int, SubjectHolders]) -> str:

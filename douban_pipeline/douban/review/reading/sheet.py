@@ -1,26 +1,20 @@
-"""The review sheet: every field in words, both sides of it, how the matcher read them, and the page that shows it.
+"""What the review sheet shows: every field in words, both sides of it, and how the matcher read them.
 
 Nothing here decides: what a reviewer chooses is checked when it is recorded.
 """
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
-from functools import cache
-from importlib import resources
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from markupsafe import Markup
-
 from douban_pipeline.core.ui.launchpad_links import MOST_CHARACTERS, Launchpad
 from douban_pipeline.core.ui.presentation import local_time
-from douban_pipeline.core.ui.templates import render
 from douban_pipeline.douban.match_inputs import profile_of, subject_facts
 from douban_pipeline.douban.review.reading.both_verdicts import BothVerdicts
 from douban_pipeline.douban.review.reading.queue import QueueEntry, ReviewQueue
@@ -81,43 +75,81 @@ _MOST_LETTERS = 200
 
 def sheet_of(services: Services, queue: ReviewQueue) -> dict[str, Any]:
     """Return all that the sheet shows of ``queue``, ready for JSON."""
+    shown = {card["vod"]: card for card in cards_of(services, queue.first)}
+    return {
+        **frame_of(services),
+        "waiting": queue.length,
+        "decided": queue.decided,
+        "groups": [
+            {"name": group_name(entry.title for entry in group), "cards": [shown[entry.vod_id] for entry in group]}
+            for group in queue.groups
+        ],
+    }
+
+
+def frame_of(services: Services) -> dict[str, Any]:
+    """Return what the sheet shows whatever waits: rules in force, words, and where its links lead."""
     settings, now = services.settings, services.clock.now()
     profile = profile_of(settings)
-    subjects = {candidate.douban_id for entry in queue.first for candidate in entry.candidates}
-    holders = holders_of(services, subjects)
-    with_id = {entry.vod_id: entry for entry in queue.first if entry.douban_id}
-    current = {vod_id: _current(services, entry) for vod_id, entry in with_id.items()}
-    writes = _writes(services, with_id)
-    titles = titles_of(services, {vod_id for each in holders.values() for vod_id in each.ends})
+    site = settings.site_url.rstrip("/")
     return {
         # Of this library, whoever makes the sheet and when: choices wait in the browser until they are launched.
         "id": hashlib.sha256(f"{settings.shown_library_url} {settings.table_prefix}".encode()).hexdigest()[:16],
         "profile": word_for(PROFILES, profile.name),
         "made": f"{local_time(now, settings.zone)}（{settings.site_timezone}）",
-        "waiting": queue.length,
-        "decided": queue.decided,
         "highest": profile.most,
         "confirm": settings.confirm_score,
+        "review": settings.review_score,
         "lead": settings.lead_score,
         "launch": settings.ui_url.rstrip("/") + Launchpad("record_decisions", "").path(services.location),
         "most": MOST_CHARACTERS,
         "ids": [SMALLEST_ID, LARGEST_ID],
         "labels": [[row, label] for row, label in LABELS.items()],
-        "groups": [
-            {
-                "name": _name(group),
-                "cards": [
-                    {
-                        **_card(entry, holders, titles, settings.zone),
-                        "current": current.get(entry.vod_id),
-                        "writes": writes.get(entry.vod_id, {}),
-                    }
-                    for entry in group
-                ],
-            }
-            for group in queue.groups
-        ],
+        "site": {"page": site and site + settings.site_page, "player": site and site + settings.site_player},
+        "pictures": "direct" if settings.direct_posters else "",
     }
+
+
+def cards_of(services: Services, entries: Sequence[QueueEntry]) -> list[dict[str, Any]]:
+    """Return the cards of videos that wait, with all that is known of both sides, ready for JSON."""
+    settings = services.settings
+    subjects = {candidate.douban_id for entry in entries for candidate in entry.candidates}
+    holders = holders_of(services, subjects)
+    with_id = {entry.vod_id: entry for entry in entries if entry.douban_id}
+    current = {vod_id: _current(services, entry) for vod_id, entry in with_id.items()}
+    writes = _writes(services, with_id)
+    titles = titles_of(services, {vod_id for each in holders.values() for vod_id in each.ends})
+    posters = _posters(services, subjects) if settings.direct_posters else {}
+    return [
+        {
+            **_card(entry, holders, titles, settings.zone, posters),
+            "poster": picture_address(entry.picture, settings.site_url),
+            "current": current.get(entry.vod_id),
+            "writes": writes.get(entry.vod_id, {}),
+        }
+        for entry in entries
+    ]
+
+
+def _posters(services: Services, subjects: Iterable[int]) -> dict[int, str]:
+    records = {subject: archived(services, subject) for subject in sorted(subjects)}
+    return {subject: picture_address(record.picture, "") for subject, record in records.items() if record}
+
+
+def picture_address(stored: str, site: str) -> str:
+    """Return the address of a picture as the CMS or Douban names it, empty where that is none.
+
+    Args:
+        stored: As it is stored; the CMS writes ``mac:`` for a protocol, and ``#err`` where its download failed.
+        site: The site's address, which a path lies under.
+    """
+    address = stored.strip().partition("#err")[0]
+    address = f"http:{address[4:]}" if address.startswith("mac:") else address
+    if address.startswith("//"):
+        address = f"https:{address}"
+    elif site and address and "://" not in address:
+        address = f"{site.rstrip('/')}/{address.lstrip('/')}"
+    return address if address.startswith(("http://", "https://")) else ""
 
 
 def _current(services: Services, entry: QueueEntry) -> dict[str, Any] | None:
@@ -152,21 +184,31 @@ def plain(text: object) -> str:
     return " ".join(line.split())[:_MOST_LETTERS]
 
 
-def _name(group: Sequence[QueueEntry]) -> str:
+def group_name(titles: Iterable[str]) -> str:
     """Return what a franchise is called: the shortest title says it best."""
-    return min((plain(clean_title(entry.title)) for entry in group), key=len)
+    return min((plain(clean_title(title)) for title in titles), key=len)
 
 
 def _card(
-    entry: QueueEntry, holders: Mapping[int, SubjectHolders], titles: Mapping[int, str], zone: ZoneInfo
+    entry: QueueEntry,
+    holders: Mapping[int, SubjectHolders],
+    titles: Mapping[int, str],
+    zone: ZoneInfo,
+    posters: Mapping[int, str],
 ) -> dict[str, Any]:
+    candidates = [
+        _candidate(candidate)
+        | _held(entry, candidate.douban_id, holders, titles)
+        | {"poster": posters.get(candidate.douban_id, "")}
+        for candidate in entry.candidates
+    ]
     return {
         "vod": entry.vod_id,
         "title": plain(entry.title),
         "year": plain(entry.year),
         "category": plain(entry.category),
         "hits": entry.hits,
-        "updated": _day(entry.updated, zone),
+        "updated": day_of(entry.updated, zone),
         "id": entry.douban_id,
         "locked": entry.locked,
         "introLocked": entry.intro_locked,
@@ -181,9 +223,8 @@ def _card(
         "search": plain(clean_title(entry.title)),
         "both": _both(entry.both, zone) if entry.both else None,
         "facts": _local(entry),
-        "candidates": [
-            _candidate(candidate) | _held(entry, candidate.douban_id, holders, titles) for candidate in entry.candidates
-        ],
+        "linked": bool(candidates and candidates[0]["holders"]),
+        "candidates": candidates,
     }
 
 
@@ -219,7 +260,8 @@ def _points_of(item: Mapping[str, Any] | None) -> str:
     return f"{item['points']:g}/{item['weight']:g}" if item.get("weight") else f"{item['points']:g}"
 
 
-def _day(moment: datetime | None, zone: ZoneInfo) -> str:
+def day_of(moment: datetime | None, zone: ZoneInfo) -> str:
+    """Return the day of a moment as it is shown; empty for none."""
     return f"{moment.astimezone(zone):%Y-%m-%d}" if moment else ""
 
 
@@ -338,41 +380,3 @@ def _filled(rows: Mapping[str, Iterable[Any]]) -> dict[str, list[str]]:
     """Return the rows that something is known of, each as its words."""
     filled = {row: [word for each in values if (word := plain(each or ""))] for row, values in rows.items()}
     return {row: words for row, words in filled.items() if words}
-
-
-SHEET_NAME = "review_queue.html"
-_PACKAGE = "douban_pipeline.douban.review.reading"
-
-_SCRIPTS = ("launchpad.js", "choices.js", "cards.js", "main.js")
-
-
-def sheet_page(sheet: Mapping[str, Any]) -> bytes:
-    """Return the page of what `sheet_of` returned, as one file: it asks no server and runs no script but its own.
-
-    The policy in its head names style and scripts by their hashes. What it shows is in it as JSON, and its scripts set
-    outside text as text, never as markup.
-    """
-    script, style = _script(), _file("sheet.css")
-    policy = (
-        f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; base-uri 'none'; form-action 'none'"
-    )
-    # Ours as they are: the policy's quotes, and style and scripts whose hashes it names.
-    ours = {"policy": policy, "style": style, "script": script}
-    trusted = {name: Markup(text) for name, text in ours.items()}  # noqa: S704 - nothing from outside is in them
-    return render(_PACKAGE, "sheet_files/sheet.html", sheet=sheet, **trusted).encode()
-
-
-def _hash(text: str) -> str:
-    digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-    return f"'sha256-{digest}'"
-
-
-@cache
-def _script() -> str:
-    """Return the scripts as one, of which nothing can be reached from elsewhere."""
-    return f"(() => {{\n{''.join(map(_file, _SCRIPTS))}}})();"
-
-
-@cache
-def _file(name: str) -> str:
-    return resources.files(_PACKAGE).joinpath("sheet_files", name).read_text("utf-8")

@@ -54,6 +54,7 @@ class Recording:
 
     batch_id: str
     items: tuple[Decision, ...]
+    reviewer: str = ""
 
     def of(self, *statuses: DecisionStatus) -> list[Decision]:
         """Return the decisions that came to any of ``statuses``."""
@@ -112,7 +113,9 @@ def record(
     if problems:
         raise DecisionError([*problems, *recorder.sentences()])
     recorder.record(progress)
-    return Recording(signature.batch_id, tuple(draft.decision for draft in recorder.examination.drafts))
+    return Recording(
+        signature.batch_id, tuple(draft.decision for draft in recorder.examination.drafts), signature.reviewer
+    )
 
 
 def _launch_problems(signature: Signature, decisions: Sequence[Decision]) -> Iterator[str]:

@@ -414,7 +414,8 @@ def test_nothing_is_found_by_reading_the_whole_library(large):
                 for step in steps:
                     assert step["key"], (statement, step)
                     assert step["type"] not in ("ALL", "index"), (statement, step)
-                    assert int(step["rows"]) < 1000, (statement, step)
+                    # "4 (2%)" where MariaDB filters rows by a second index first.
+                    assert int(str(step["rows"]).split()[0]) < 1000, (statement, step)
             else:
                 plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters).mappings().all()
                 steps = [row["detail"] for row in plan if "mac_douban_video" in row["detail"]]

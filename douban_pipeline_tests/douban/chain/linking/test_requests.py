@@ -7,11 +7,11 @@ import pytest
 from douban_pipeline.core.errors import SourceError, SourceThrottled, SourceUnavailable, SourceWall
 from douban_pipeline.demo.replay import ReplayServer
 from douban_pipeline.douban.chain.linking.candidates import CandidateFinder, judge_found
-from douban_pipeline.douban.match_inputs import video_facts
 from douban_pipeline.douban.sources.douban_php import parse_subject
 from douban_pipeline.douban.sources.errors import SubjectMismatch
 from douban_pipeline.matching import Status, Video
 from douban_pipeline.matching.profiles import PLAN
+from douban_pipeline.matching.site_videos import video_facts
 from douban_pipeline_tests.harness.fixtures.library import video
 from douban_pipeline_tests.harness.fixtures.scenario import FILMS, RIVER, WHALE, row_of, subject
 

@@ -35,7 +35,7 @@ def outcome(scenario, run, step):
         assert state["douban_next_sync_at"] >= task["run_after"] - timedelta(seconds=60)
         assert (state["douban_last_sync_at"], state["douban_review_reason"]) == (None, ""), "nothing was concluded"
         assert state["douban_sync_fail_count"] == task["attempts"]
-        assert f"| {vod_id} " in found["put_back"]
+        assert f"**{vod_id}**" in found["put_back"]
     return found["deferred"], found["failed"]
 
 

@@ -380,6 +380,6 @@ def test_a_video_that_is_gone_is_reported(doubtful):
         (4, "refused", "影片已从 CMS 中删除"),
         (5, "applied", ""),
     ]
-    assert "| 4 " in metadata["refused_decisions"]
-    assert "| 指定豆瓣 ID" in metadata["refused_decisions"]
+    assert metadata["refused_decisions"].startswith("1. **4**")
+    assert "决定：指定豆瓣 ID" in metadata["refused_decisions"]
     assert "refused_decisions" not in run_decisions(doubtful), "once"

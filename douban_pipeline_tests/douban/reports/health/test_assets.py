@@ -81,12 +81,13 @@ def test_everything_is_shown_pictures_first(library: Library, instance: dg.Dagst
     drawn = pictures(metadata["plots"])
     assert tuple(drawn) == PLOTS
     assert all(kind.endswith("svg") for kind in drawn.values())
-    assert "| 豆瓣 " in metadata["sources"]
+    assert "1. **豆瓣 " in metadata["sources"]
     assert "出现验证码" in metadata["sources"]
-    assert re.search(r"更新字段 +\| 最近 1 小时 +\| 6 +\| 2 +\| 0 +\| 25.0%", metadata["outcomes"])
-    assert re.search(r"更新字段 +\| 成功 +\| 6 +\| 10 秒 +\| 10 秒", metadata["closed_tasks"])
-    assert re.search(r"更新字段 +\| 排队 +\| 2 +", metadata["queue"])
-    assert re.search(r"2026-03-01 +\| 3 +\| 1 +\| 0 +\| 0 +\| 25.0%", metadata["verdicts"])
+    hour = "**更新字段**　时段：最近 1 小时；成功：6；失败（含退回重试）：2；跳过：0；失败率：25.0%"
+    assert hour in metadata["outcomes"]
+    assert "**更新字段**　结果：成功；数量：6；平均耗时：10 秒；95% 不超过：10 秒" in metadata["closed_tasks"]
+    assert "**更新字段**　状态：排队；数量：2；" in metadata["queue"]
+    assert "自动确认：3；待审核：1；未找到：0；暂不判断：0；待审核占比：25.0%" in metadata["verdicts"]
     assert "<b>" not in "".join(metadata[name] for name in ("alerts", "sources"))
     assert metadata["oldest_due"].startswith("1 影片1 · 2026-03-01")
     numbers = {name: value for name, value in metadata.items() if isinstance(value, int | float)}
@@ -198,6 +199,6 @@ def test_it_is_described_like_every_asset() -> None:
     [asset] = assets
     [spec] = asset.specs
     found: Any = spec
-    assert len(found.description) > 150
+    assert len(found.description) > 50
     assert (found.group_name, found.kinds) == ("health", {"mysql", "python"})
     assert asset.partitions_def is None

@@ -53,6 +53,21 @@ def test_the_backlog_is_one_line_to_this_moment_however_many_samples_there_are()
     assert "00:00" not in texts(svg)
 
 
+@pytest.mark.parametrize(
+    ("minutes", "title", "marks"),
+    [
+        (10, "积压（最近 3 小时）", {"10:00", "11:00", "12:00"}),
+        (12 * 60, "积压（最近 12 小时）", {"3-1", "06:00", "12:00"}),
+        (90 * 60, "积压（最近 48 小时）", {"12:00", "2-28", "3-1"}),
+    ],
+)
+def test_a_new_installation_fills_the_axis_with_what_it_measured(minutes, title, marks) -> None:
+    svg = pictures.backlog(every(5, minutes / 60), START, ZONE)
+    assert title in texts(svg)
+    assert marks <= set(texts(svg))
+    assert lines(svg)[0][0][0] < 432 * (1 - 1 / 30)
+
+
 def test_a_pause_in_measuring_is_a_gap() -> None:
     samples = [item for item in every(5, 48) if not timedelta(hours=10) < START - item.at < timedelta(hours=12)]
     assert len(lines(pictures.backlog(samples, START, ZONE))) == 2
@@ -90,7 +105,9 @@ def test_each_hour_is_counted_once_though_samples_overlap() -> None:
     ]
     svg = pictures.outcomes(samples, START, ZONE)
     assert len(blocks(svg, 3)) == len(blocks(svg, 2)) == 3, "one that ends now, an hour ago, two hours ago"
-    assert {"12:00", "08:00", "成功", "失败"} <= set(texts(svg))
+    assert {"每小时任务结果（最近 6 小时）", "12:00", "08:00", "成功", "失败"} <= set(texts(svg))
+    day = pictures.outcomes([sample(timedelta(days=1)), *samples], START, ZONE)
+    assert "每小时任务结果（最近 24 小时）" in texts(day)
 
 
 def test_verdicts_stand_by_day() -> None:

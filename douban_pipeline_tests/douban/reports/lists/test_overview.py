@@ -9,11 +9,15 @@ import dagster as dg
 import pytest
 import sqlalchemy as sa
 
+from douban_pipeline.douban.reports.health.alerts import raise_alert
+from douban_pipeline.douban.reports.health.causes import guard_cause
 from douban_pipeline.douban.reports.lists.catalogue import LISTS
-from douban_pipeline.douban.reports.lists.overview import RENEWED_SECONDS
+from douban_pipeline.douban.reports.lists.last_day import last_day
+from douban_pipeline.douban.reports.lists.overview import RENEWED_SECONDS, write_overview
 from douban_pipeline.douban.reports.lists.statistics import statistics
 from douban_pipeline.douban.sensors import overview_sensor
-from douban_pipeline_tests.douban.reports.pages.planting import change, decision, linked, task
+from douban_pipeline_tests.douban.reports.health.planting import sample
+from douban_pipeline_tests.douban.reports.pages.planting import change, decision, linked, task, verdict
 from douban_pipeline_tests.harness.fixtures.library import Library, video
 
 SHARED = 90_000_101
@@ -106,6 +110,70 @@ def test_the_sensor_writes_the_page_and_launches_nothing(busy: Library) -> None:
         assert f'href="{make(busy.services).page.file}"' in page
     assert re.search(r"无豆瓣 ID</span><b>7</b>", page)
     assert re.search(r"未检查</span><b>1</b>.*未找到</span><b>1</b>", page, re.DOTALL)
+
+
+def page_of(library: Library) -> str:
+    write_overview(library.services)
+    return (library.settings.home / "reports" / "index.html").read_text("utf-8")
+
+
+def test_a_library_without_troubles_is_well_and_says_what_waits_for_people(library: Library) -> None:
+    library = library.renewed([video(1)], **library.options)
+    page = page_of(library)
+    assert '<p class="lead good" role="status">一切正常</p>' in page
+    assert "没有要做的，也没有人做什么" in page
+    library.set_state(1, douban_review_status="REVIEW", douban_next_sync_at=library.clock.now())
+    assert "一切正常；1 部影片等人审核" in page_of(library)
+
+
+def test_what_needs_a_person_is_named_on_top_with_its_page(busy: Library) -> None:
+    now = busy.clock.now()
+    decision(busy, 3, "ignore", state="refused", settled_at=now - timedelta(hours=2))
+    decision(busy, 3, "ignore", state="refused", settled_at=now - timedelta(hours=30))
+    raise_alert(busy.services, guard_cause("synced_fields", "locked_untouched", "", ""))
+    page = page_of(busy)
+    lead = re.search(r'<p class="lead bad" role="status">(.*?)</p>', page)
+    assert lead is not None
+    assert lead[1].endswith("等 4 件；3 部影片等人审核")
+    for said in ("1 条变更没有写入", "今天放弃了 1 项任务", "1 条人工决定被拒绝", "locked_untouched"):
+        assert said in page
+    assert "/assets/synced_fields?view=checks" in page
+    assert 'href="tasks_and_log.html"' in page
+
+
+def test_a_pipeline_that_fell_silent_is_no_well_one(library: Library) -> None:
+    sample(library, timedelta(minutes=29))
+    assert "没有健康检查" not in page_of(library)
+    library.clock.advance(minutes=2)
+    page = page_of(library)
+    assert "需要处理：已有 31 分没有健康检查" in page
+    assert "<svg" in page
+
+
+def test_the_last_day_is_told_in_words(busy: Library) -> None:
+    now = busy.clock.now()
+    verdict(busy, 4)
+    verdict(busy, 5, status="NOT_FOUND")
+    change(busy, 1, state="applied")
+    change(busy, 2, "set_id", state="applied", operator="小王")
+    change(busy, 3, "revert", state="applied", operator="小王")
+    change(busy, 3, state="applied", at=now - timedelta(hours=25))
+    deeds = last_day(busy.services)
+    pages = {make(busy.services).page.file for make in LISTS.values()}
+    assert all(deed.address.startswith("/assets/") or deed.address in pages for deed in deeds)
+    assert [deed.sentence for deed in deeds] == [
+        "判定了 2 次：待审核 1，未找到 1。",
+        "自动写入 CMS 1 条变更：同步字段 1。",
+        "按人工决定写入 1 条变更：指定豆瓣 ID 1。",
+        "撤销了 1 条变更。",
+        "结束了 3 项任务：成功 2，跳过 0，放弃 1。",
+    ]
+
+
+def test_reports_that_are_not_written_are_no_dead_links(busy: Library) -> None:
+    assert "feeds.html" not in page_of(busy)
+    busy.services.reports.write("feeds.html", "…")
+    assert 'href="feeds.html"' in page_of(busy)
 
 
 def test_it_is_never_older_than_five_minutes() -> None:

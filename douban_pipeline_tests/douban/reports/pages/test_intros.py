@@ -11,6 +11,7 @@ import pytest
 from douban_pipeline.douban.intros.factguard import inspection
 from douban_pipeline.douban.reports.pages.intros import DaySpending, FailedIntro, UnqueuedIntros, intros
 from douban_pipeline.douban.reports.pages.intros_report import intros_report
+from douban_pipeline.douban.reports.pages.report_page import NoteCell
 from douban_pipeline.douban.wording import VIOLATIONS
 from douban_pipeline_tests.douban.reports.pages.planting import (
     days_before,
@@ -53,6 +54,8 @@ def test_locked_by_people_and_by_the_model(videos):
     locked(videos, 4, 1)
     # Written by the model, taken back, then locked by a person as it stood before.
     videos.set_state(4, intro_ai_last_at=days_before(20))
+    videos.set_cms(4, vod_content="<p>第一段</p><br>第二段")
+    videos.set_cms(3, vod_content="")
     found = intros(videos.services)
     assert (found.locked_by_model, found.locked_by_people) == (2, 2)
     assert [(item.vod_id, item.model) for item in found.locked] == [
@@ -63,6 +66,8 @@ def test_locked_by_people_and_by_the_model(videos):
     ]
     rows = rows_of(intros_report(found).chapters, "locked_intros")
     assert [row["由谁"] for row in rows] == ["人工", "人工", "deepseek/v3", "deepseek/v3"]
+    assert rows[0]["简介"] == NoteCell("第一段\n第二段"), "what the CMS holds, without tags"
+    assert rows[1]["简介"] == NoteCell("CMS 中没有简介")
     actions = [launched(link.address)[1]["ops"]["store_decisions"]["config"] for link in rows[0]["操作"].cells]
     assert [config["decisions"] for config in actions] == [
         [{"vod_id": 4, "action": "unlock_intro"}],

@@ -149,6 +149,10 @@ def test_precision_is_reported_with_everything_a_person_needs(scenario):
     metadata = run.metadata("automatic_precision")
     assert (metadata["links"], metadata["labels"], metadata["overruled"], metadata["precision"]) == (1, 30, 6, 0.8)
     assert metadata["lower_bound"] == metadata["lower_bound_season"] == pytest.approx(0.627, abs=0.001)
+    assert metadata["lately"] == (
+        "最近 30 天自动关联 31 部，人工核对 30 部，有误 6 部（错误率 20.0%，95% 区间 9.5%–37.3%）；"
+        "错在：带季数、部数或续集号 6"
+    )
     assert (metadata["brakes_on"], metadata["brakes_pulled"]) == (1, 1)
     assert (metadata["settled_by_people"], metadata["first_candidate_right"]) == (1, 1)
     assert "带季数、部数或续集号（season）" in metadata["by_stratum"].replace("\\", "")
@@ -177,10 +181,19 @@ def _subject():
     return Subject(LINKED, "片名")
 
 
+def test_what_was_linked_more_than_a_month_ago_is_not_told_of_as_lately(scenario):
+    judged_links(scenario, 2, 1, "season")
+    scenario.clock.advance(days=30, minutes=2)
+    Shelf(scenario.library).linked(5, 90_000_102, "rich")
+    metadata = scenario.launch("nightly_reports").metadata("automatic_precision")
+    assert (metadata["labels"], metadata["lately"]) == (3, "最近 30 天自动关联 1 部，还没有人工核对过")
+
+
 def test_a_site_without_decisions_has_nothing_to_fear(scenario):
     run = scenario.launch("nightly_reports")
     metadata = run.metadata("automatic_precision")
     assert (metadata["labels"], metadata["brakes_on"], "precision" in metadata) == (0, 0, False)
+    assert metadata["lately"] == "最近 30 天自动关联 0 部"
     assert run.guards["precision_holds"].passed
     assert "样本不足" in metadata["by_stratum"]
     assert metadata["decisions_to_launch"] == "—"

@@ -12,13 +12,14 @@ from multiprocessing import get_context
 from rapidfuzz import fuzz, process
 
 from douban_pipeline.core.database import reading
-from douban_pipeline.douban.match_inputs import profile_of, video_facts
+from douban_pipeline.douban.match_inputs import profile_of
 from douban_pipeline.douban.reports.rescoring.parallel import replay_all
 from douban_pipeline.douban.reports.rescoring.replay import Replay
 from douban_pipeline.douban.reports.rescoring.stored import LostVerdict, RescoreSelection, StoredVerdict, StoredVerdicts
 from douban_pipeline.douban.services import open_services
 from douban_pipeline.douban.settings import load_settings
 from douban_pipeline.matching import Subject, Video, judge
+from douban_pipeline.matching.site_videos import video_facts
 from douban_pipeline_tests.harness.benchmarks.measuring import (
     SMALL,
     Figure,

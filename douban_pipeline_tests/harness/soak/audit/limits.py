@@ -19,13 +19,12 @@ def limits_are_kept(evidence: Evidence, _records: Records) -> Finding:
     """Check every request that the upstream got against what its source was allowed."""
     case = Case("no source was asked more than allowed: in any 60 seconds, at once, or in a day")
     zone = evidence.services.settings.zone
-    for endpoint, log in evidence.requests.items():
-        source = SOURCES.get(endpoint, endpoint)
+    for source, log in _by_source(evidence.requests).items():
         moments: list[float] = sorted(log.get("times", ()))
         if not moments:
             continue
         if source not in evidence.limits:
-            case.breaks(f"{endpoint} was asked {len(moments)} times, and nobody set a limit for it")
+            case.breaks(f"{source} was asked {len(moments)} times, and nobody set a limit for it")
             continue
         per_minute, concurrency = evidence.limits[source]
         case.checked += len(moments)
@@ -45,6 +44,16 @@ def limits_are_kept(evidence: Evidence, _records: Records) -> Finding:
                 case.breaks(f"{source}: {count} requests on {day}, allowed are {quota}")
         case.notes.append(summary)
     return case.finding()
+
+
+def _by_source(requests: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, list[Any]]]:
+    """Return when requests of each source came and ended; a source may have several endpoints."""
+    found: dict[str, dict[str, list[Any]]] = {}
+    for endpoint, log in requests.items():
+        of_source = found.setdefault(SOURCES.get(endpoint, endpoint), {"times": [], "ended": []})
+        for name, moments in of_source.items():
+            moments += log.get(name, ())
+    return found
 
 
 def budget_is_kept(evidence: Evidence, records: Records) -> Finding:

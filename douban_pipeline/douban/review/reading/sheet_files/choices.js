@@ -54,6 +54,18 @@ function introDecisionOf(card, choice) {
   return choice.intro ? { vod_id: card.vod, action: card.introLocked ? "unlock_intro" : "lock_intro" } : null;
 }
 
+/** Returns the decisions that a choice means; none of a card whose candidates are not known here yet. */
+function decisionsOf(card, choice, ids) {
+  if (!card.candidates) return [];
+  return [decisionOf(card, choice, ids), introDecisionOf(card, choice)].filter(Boolean);
+}
+
+/** Returns the choice that says: it is the same work as one that is linked already, and both are meant; null for none. */
+function duplicateOf(card, choice) {
+  const picked = candidateOf(card, choice) || card.candidates.find((each) => each.holders) || card.candidates[0];
+  return picked ? { pick: `c${picked.rank}`, accept: true } : null;
+}
+
 /** Returns a choice in words. */
 function wordsOf(card, choice, ids) {
   const decision = decisionOf(card, choice, ids);
@@ -102,19 +114,24 @@ function warningsOf(card, choice, ids, others) {
   return told;
 }
 
+function objectOf(kept) {
+  return kept && typeof kept === "object" && !Array.isArray(kept) ? kept : {};
+}
+
 /** Keeps choices, what was launched and who decides; never fails where the browser keeps nothing. */
 class Choices {
   constructor(sheet) {
     this.place = `douban-review:${sheet.id}`;
     this.history = [];
     const kept = this.read(this.place);
-    this.made = kept.made || {};
-    this.sent = kept.sent || {};
+    this.ids = sheet.ids;
+    this.made = objectOf(kept.made);
+    this.opened = objectOf(kept.opened);
     const { reviewer = "", note = "" } = this.read("douban-review:who");
     this.who = { reviewer: String(reviewer), note: String(note) };
     const oldest = Date.now() - KEPT_DAYS * DAY;
     for (const key of Object.keys(this.made)) if (!(this.made[key].at > oldest)) delete this.made[key];
-    for (const key of Object.keys(this.sent)) if (!(key in this.made)) delete this.sent[key];
+    for (const key of Object.keys(this.opened)) if (!(key in this.made)) delete this.opened[key];
   }
 
   read(place) {
@@ -134,8 +151,15 @@ class Choices {
     }
   }
 
-  save() {
-    this.write(this.place, { made: this.made, sent: this.sent });
+  /** Keeps what became of one card: another page of this sheet may have chosen for others meanwhile. */
+  save(key) {
+    const kept = this.read(this.place);
+    const whole = { made: { ...this.made, ...objectOf(kept.made) }, opened: { ...this.opened, ...objectOf(kept.opened) } };
+    for (const name of ["made", "opened"]) {
+      if (key in this[name]) whole[name][key] = this[name][key];
+      else delete whole[name][key];
+    }
+    this.write(this.place, whole);
   }
 
   /** A choice rests on a verdict: of another one, the card has to be looked at again. */
@@ -149,13 +173,28 @@ class Choices {
     return { pick: String(pick), typed: String(typed), days: Number(days) || 0, ...yes };
   }
 
+  decisions(card) {
+    return decisionsOf(card, this.of(card), this.ids);
+  }
+
+  /** Returns the rows of a card for the launchpad as one text; null where nothing is chosen. */
+  row(card) {
+    if (!(this.key(card) in this.made)) return null;
+    return this.decisions(card).map((each) => rowOf(each, card.title)).join("") || null;
+  }
+
   /** Changes a choice. What is typed sign by sign is undone at once. */
   set(card, changed) {
-    const before = this.of(card);
     const last = this.history[this.history.length - 1];
-    const typing = "typed" in changed && last && last[0] === card && last[2];
-    if (!typing) this.history.push([card, before, "typed" in changed]);
-    this.put(card, { ...before, ...changed });
+    const typing = "typed" in changed && last && last.typed && last.steps[0][0] === card;
+    if (!typing) this.history.push({ steps: [[card, this.of(card)]], typed: "typed" in changed });
+    this.put(card, { ...this.of(card), ...changed });
+  }
+
+  /** Changes many choices as one step; `changes` holds cards and what is changed of each. */
+  setAll(changes) {
+    this.history.push({ steps: changes.map(([card]) => [card, this.of(card)]), typed: false });
+    for (const [card, changed] of changes) this.put(card, { ...this.of(card), ...changed });
   }
 
   put(card, choice) {
@@ -163,29 +202,29 @@ class Choices {
     const none = !choice.pick && !choice.lock && !choice.accept && !choice.intro && !choice.override;
     if (none) delete this.made[key];
     else this.made[key] = { ...choice, at: Date.now() };
-    this.save();
+    this.save(key);
   }
 
-  /** Takes the last change back; returns its card. */
+  /** Takes the last change back; returns its cards. */
   undo() {
     const last = this.history.pop();
-    if (!last) return undefined;
-    this.put(last[0], last[1]);
-    return last[0];
+    if (!last) return [];
+    for (const [card, before] of last.steps) this.put(card, before);
+    return last.steps.map(([card]) => card);
   }
 
-  isSent(card, row) {
-    return this.sent[this.key(card)] === row;
+  /** Returns how far the row of a card has come: "" (nowhere), "opened" (its launchpad) or "launched", as a person said. */
+  progress(card, row) {
+    const [kept, how] = [].concat(this.opened[this.key(card)] || []);
+    return row && kept === row ? how || "opened" : "";
   }
 
-  send(card, row) {
-    this.sent[this.key(card)] = row;
-    this.save();
-  }
-
-  forgetSent() {
-    this.sent = {};
-    this.save();
+  /** Notes how far a row has come; "" forgets it. */
+  note(card, row, how) {
+    const key = this.key(card);
+    if (how) this.opened[key] = [row, how];
+    else delete this.opened[key];
+    this.save(key);
   }
 
   saveWho(changed) {

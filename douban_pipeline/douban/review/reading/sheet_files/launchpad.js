@@ -11,17 +11,25 @@ function quoted(text) {
   return JSON.stringify(whole.join("").trim()).replace(UNSEEN, escape);
 }
 
-/** Returns a decision as one row; its values are numbers, names of actions, and true. */
-function rowOf(decision) {
+/** Returns a decision as one row; its values are numbers, names of actions, and true. The title is a comment. */
+function rowOf(decision, title) {
   const fields = Object.entries(decision).map(([name, value]) => `${name}: ${value}`);
-  return `        - {${fields.join(", ")}}\n`;
+  const said = commentOf(title);
+  return `        - {${fields.join(", ")}}${said && `  # ${said}`}\n`;
+}
+
+/** Returns text that may stand behind a number sign: one line, of signs that YAML takes as they are. */
+function commentOf(text) {
+  const whole = Array.from(text || "").filter((sign) => sign.length > 1 || sign < "\ud800" || sign > "\udfff");
+  return whole.slice(0, 40).join("").replace(UNSEEN, "").replace(/[\u0000-\u001f]/g, " ").trim();
 }
 
 /** Returns what stands over the rows. */
 function headOf(reviewer, note) {
   return (
     "ops:\n  store_decisions:\n    config:\n" +
-    `      reviewer: ${quoted(reviewer)}\n      note: ${quoted(note)}\n      dry_run: false\n      decisions:\n`
+    `      reviewer: ${quoted(reviewer)}  # 您的名字\n      note: ${quoted(note)}  # 原因，可不填\n` +
+    "      dry_run: false  # true 只检查\n      decisions:  # 每条决定一行\n"
   );
 }
 

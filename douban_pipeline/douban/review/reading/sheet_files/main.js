@@ -1,98 +1,253 @@
 "use strict";
-/* The page: groups of cards, the bar with what was chosen, the config for the launchpad, and the keyboard. */
+/* The page: cards, the bar with what was chosen, the config for the launchpad, and the keyboard. */
 
 const sheet = JSON.parse(document.getElementById("sheet").textContent);
-const choices = new Choices(sheet);
-const byId = (id) => document.getElementById(id);
-const total = sheet.groups.reduce((sum, group) => sum + group.cards.length, 0);
-const cards = [];
-let current = -1;
+const app = {
+  sheet,
+  choices: new Choices(sheet),
+  items: [],
+  matching: [],
+  listed: [],
+  current: null,
+  live: null,
+  targets: new Map(),
+  cards: new Map(),
+  view: { advance: true, hide: Boolean(sheet.live) },
+};
+const { choices } = app;
+const PREVIEWED = 500;
 
-/** Shows every card's choice anew where another card may have a say in it. */
-function refresh(changed) {
-  const given = new Map();
-  for (const card of cards) {
-    const target = card.target;
-    if (target) given.set(target, [...(given.get(target) || []), card]);
+/** Returns the card of an item, made when it is first looked at. */
+function cardOf(item) {
+  if (!app.cards.has(item.vod)) app.cards.set(item.vod, new Card(app, item));
+  return app.cards.get(item.vod);
+}
+
+app.stateOf = (item) => app.live?.stateOf(item);
+app.isDone = (item) => (app.live ? app.live.isDone(item) : Boolean(choices.row(item)));
+
+/** Returns the other videos that were given the same subject. */
+app.rivalsOf = (item) => {
+  const rivals = app.targets.get(item.target) || new Set();
+  return item.target ? [...rivals].filter((other) => other !== item) : [];
+};
+
+/** Keeps who was given which subject; returns the items whose warnings change by it. */
+function retarget(item) {
+  const target = item.candidates ? targetOf(item, choices.of(item), sheet.ids) : 0;
+  if (target === item.target) return [];
+  const others = [];
+  app.targets.get(item.target)?.delete(item);
+  others.push(...(app.targets.get(item.target) || []));
+  item.target = target;
+  if (target) {
+    others.push(...(app.targets.get(target) || []));
+    app.targets.set(target, (app.targets.get(target) || new Set()).add(item));
   }
-  for (const card of cards) {
-    const others = (given.get(card.target) || []).filter((other) => other !== card).map((other) => other.data);
-    if (card === changed || changed === undefined || others.length || card.shared) card.show(others);
-    card.shared = others.length > 0;
+  return others;
+}
+
+/** Shows anew what was chosen for items; `whole`: nothing more is to be pressed for the current one. */
+app.changed = (items, whole = false) => {
+  const around = new Set(items.flatMap((item) => [item, ...retarget(item)]));
+  for (const item of items) app.live?.chosen(item);
+  for (const item of around) app.cards.get(item.vod)?.show();
+  if (whole && app.view.advance && choices.row(items[0])) next();
+  else if (app.view.hide && items.length > 1) list();
+  tell();
+};
+
+/** Shows anew what the service says of choices. */
+app.progressed = (keys) => {
+  const these = new Set(keys);
+  for (const item of app.items.filter((each) => these.has(choices.key(each)))) {
+    if (app.stateOf(item)?.state === "reverted") {
+      choices.put(item, NOTHING);
+      retarget(item);
+    }
+    app.cards.get(item.vod)?.show();
   }
+  if (app.view.hide) list();
+  tell();
+  if (byId("recent").open) showRecent();
+};
+
+/** Takes the queue as the service has it now; cards that are here stay as they are. */
+app.replace = ({ items, waiting, decided }) => {
+  Object.assign(sheet, { waiting, decided });
+  const before = new Map(app.items.map((item) => [item.vod, item]));
+  const fresh = items.map((item) => {
+    const old = before.get(item.vod);
+    return old && (old.verdict === item.verdict || app.isDone(old)) ? Object.assign(old, { group: item.group }) : item;
+  });
+  const there = new Set(fresh.map((item) => item.vod));
+  // What was decided here stays until the page is left, so that it can be looked at again.
+  const own = app.items.filter((item) => !there.has(item.vod) && (app.isDone(item) || item === app.current));
+  for (const item of app.items) if (!fresh.includes(item) && !own.includes(item)) forget(item);
+  app.items = [...own, ...fresh];
+  app.finder.learn(app.items);
+  introduce();
+  find();
+};
+
+/** Takes cards that were claimed. */
+app.receive = ({ cards, gone }) => {
+  const known = new Map(app.items.map((item) => [item.vod, item]));
+  for (const card of cards) {
+    const item = known.get(card.vod);
+    if (!item) continue;
+    forget(item, true);
+    Object.assign(item, card, { group: item.group });
+    retarget(item);
+  }
+  app.lose([], gone);
+  if (cards.length) find();
+};
+
+/** Drops cards that are held no more, and videos that others decided or look at. */
+app.lose = (lost, gone) => {
+  const away = new Set(gone);
+  const loose = new Set(lost);
+  let changed = false;
+  for (const item of [...app.items]) {
+    if (app.isDone(item)) continue;
+    if (away.has(item.vod)) {
+      forget(item);
+      app.items.splice(app.items.indexOf(item), 1);
+      changed = true;
+    } else if (loose.has(item.vod) && item.candidates) {
+      forget(item, true);
+      delete item.candidates;
+      changed = true;
+    }
+  }
+  if (changed) find();
+};
+
+function forget(item, stays = false) {
+  app.cards.get(item.vod)?.element.remove();
+  app.cards.delete(item.vod);
+  if (stays) return;
+  app.targets.get(item.target)?.delete(item);
+  if (app.current === item) app.current = null;
+}
+
+/** Lists what the fields over the cards let through. */
+function find() {
+  app.matching = app.finder.matching(app.items);
+  list();
   tell();
 }
 
+function list() {
+  const there = app.live ? app.matching.filter((item) => item.candidates) : app.matching;
+  app.listed = app.view.hide ? there.filter((item) => item === app.current || !app.isDone(item)) : there;
+  if (!app.listed.includes(app.current)) {
+    if (app.current) app.cards.get(app.current.vod)?.element.classList.remove("current");
+    app.current = null;
+  }
+  app.total = app.view.hide ? app.matching.filter((item) => !app.isDone(item)).length : app.matching.length;
+  app.window.set(app.listed, app.current);
+  if (!app.current && app.listed.length) mark(app.listed.find((item) => !app.isDone(item)) || app.listed[0]);
+  const empty = !app.listed.length;
+  byId("empty").hidden = !empty;
+  byId("empty").textContent = app.items.some((item) => !app.isDone(item)) ? (app.live && app.matching.length ? "正在读取…" : "没有符合条件的影片。") : "没有待审核的影片。";
+  app.live?.fill();
+}
+
 function tell() {
-  const chosen = cards.filter((card) => card.row);
-  const sent = chosen.filter((card) => choices.isSent(card.data, card.row)).length;
-  byId("count").textContent = `已选 ${chosen.length} / ${total}` + (sent ? `，其中 ${sent} 条已打开过启动页` : "");
-  byId("progress").max = Math.max(1, total);
+  const chosen = app.items.filter((item) => (app.live ? app.isDone(item) : choices.row(item)));
+  const asked = app.live ? [] : chosen.filter((item) => choices.progress(item, choices.row(item)));
+  const launched = asked.filter((item) => choices.progress(item, choices.row(item)) === "launched");
+  const parts = [`已选 ${number(chosen.length)} / ${number(app.items.length)}`];
+  if (launched.length) parts.push(`${launched.length} 条已启动`);
+  if (asked.length > launched.length) parts.push(`${asked.length - launched.length} 条打开过启动页，是否已启动待您确认`);
+  if (app.live) {
+    const states = chosen.map((item) => app.stateOf(item)?.state);
+    const count = (...these) => states.filter((state) => these.includes(state)).length;
+    for (const [text, found] of [["待发送", count("waiting")], ["正在记录", count("sent")], ["等待执行", count("recorded")]]) {
+      if (found) parts.push(`${text} ${found}`);
+    }
+  }
+  byId("count").textContent = parts.join("，");
+  byId("progress").max = Math.max(1, app.items.length);
   byId("progress").value = chosen.length;
   byId("undo").disabled = !choices.history.length;
   byId("make").disabled = !chosen.length;
+  byId("found").textContent = app.finder.active ? `符合条件 ${number(app.matching.length)} 部` : "";
 }
 
-function build() {
-  byId("made").textContent = `${sheet.made} 生成，评分方案：${sheet.profile}`;
+function introduce() {
+  const total = app.items.length;
   const left = sheet.waiting - total;
-  byId("told").textContent =
-    `共 ${number(sheet.waiting)} 部影片待审核，本页列出最要紧的 ${number(total)} 部` +
-    (left > 0 ? `，另有 ${number(left)} 部未列出` : "") +
-    (sheet.decided ? `；${number(sheet.decided)} 部已有决定，等待执行` : "") +
-    "。";
-  const main = byId("groups");
-  for (const group of sheet.groups) {
-    const section = el("section", group.cards.length > 1 ? "group many" : "group");
-    if (group.cards.length > 1) section.append(el("h2", "", `${group.name} `, el("small", "", `同系列 ${group.cards.length} 部`)));
-    for (const data of group.cards) {
-      const card = new Card(sheet, choices, data, cards.length + 1, total, refresh);
-      const place = cards.push(card) - 1;
-      card.element.addEventListener("pointerdown", () => mark(place));
-      card.element.addEventListener("focusin", () => mark(place));
-      section.append(card.element);
-    }
-    main.append(section);
-  }
-  cards.slice(0, 2).forEach((card) => card.fill());
-  const near = new IntersectionObserver(fillNear, { rootMargin: "1500px 0px" });
-  for (const card of cards) near.observe(card.element);
-  if (!total) main.append(el("p", "empty", "没有待审核的影片。"));
-  refresh();
+  const decided = sheet.decided ? `${number(sheet.decided)} 部已有决定，等待执行` : "";
+  const waits = app.live
+    ? `共 ${number(sheet.waiting)} 部影片待审核`
+    : `共 ${number(sheet.waiting)} 部影片待审核，本页列出最要紧的 ${number(total)} 部` + (left > 0 ? `，另有 ${number(left)} 部未列出` : "");
+  const told = [sheet.waiting ? waits : "", decided].filter(Boolean);
+  byId("told").textContent = told.length ? `${told.join("；")}。` : "";
 }
 
-/** Fills cards that come near: hundreds of them at once would keep a phone busy for seconds. */
-function fillNear(entries, observer) {
-  for (const entry of entries.filter((each) => each.isIntersecting)) {
-    cards.find((card) => card.element === entry.target).fill();
-    observer.unobserve(entry.target);
-  }
+/** Makes an item the one that the keyboard speaks to. */
+function mark(item) {
+  if (!item || item === app.current) return;
+  if (app.current) app.cards.get(app.current.vod)?.element.classList.remove("current");
+  app.current = item;
+  const card = cardOf(item);
+  card.fill();
+  card.element.classList.add("current");
+  remember("at", String(item.vod));
 }
+app.mark = mark;
 
-function mark(place) {
-  if (place === current) return;
-  if (cards[current]) cards[current].element.classList.remove("current");
-  current = place;
-  cards[current].fill();
-  cards[current].element.classList.add("current");
+function remember(name, value) {
+  try {
+    sessionStorage.setItem(`douban-review:${sheet.id}:${name}`, value);
+  } catch {
+    /* After a reload the first one is looked at again. */
+  }
 }
 
 /** Goes to another card. */
 function move(place) {
-  if (!cards.length) return;
-  mark(Math.max(0, Math.min(cards.length - 1, place)));
-  const { element } = cards[current];
+  if (!app.listed.length) return;
+  const to = Math.max(0, Math.min(app.listed.length - 1, place));
+  const item = app.listed[to];
+  app.window.reach(to);
+  mark(item);
+  const { element } = cardOf(item);
   element.focus({ preventScroll: true });
-  element.scrollIntoView({ block: "start" });
+  element.scrollIntoView({ block: "start", behavior: "instant" });
+}
+
+/** Goes to the next card that nothing is decided about. */
+function next() {
+  const at = app.listed.indexOf(app.current);
+  const open = (item) => !app.isDone(item) && !choices.row(item);
+  let to = app.listed.findIndex((item, place) => place > at && open(item));
+  if (to < 0) to = app.listed.findIndex(open);
+  const item = to < 0 ? null : app.listed[to];
+  if (item) mark(item);
+  else if (app.view.hide && app.current) {
+    app.cards.get(app.current.vod)?.element.classList.remove("current");
+    app.current = null;
+  }
+  if (app.view.hide) list();
+  if (item) move(app.listed.indexOf(item));
 }
 
 function undo() {
-  const data = choices.undo();
-  const card = cards.find((each) => each.data === data);
-  if (!card) return;
-  refresh(card);
-  move(cards.indexOf(card));
+  const items = choices.undo();
+  if (!items.length) return;
+  for (const item of items) {
+    const entry = app.live?.stateOf(item);
+    if (entry?.run && !SETTLED_AWAY.includes(entry.state)) app.live.undo(entry);
+  }
+  app.changed(items);
+  find();
+  if (app.listed.includes(items[0])) move(app.listed.indexOf(items[0]));
 }
+const SETTLED_AWAY = ["refused", "reverted", "already", "undoing"];
 
 function open(dialog) {
   if (dialog.open) return;
@@ -100,117 +255,15 @@ function open(dialog) {
   else dialog.setAttribute("open", "");
 }
 
-/** Fills the dialog with the config of what was chosen and not launched yet. */
-function make() {
-  const chosen = cards.filter((card) => card.row);
-  const fresh = chosen.filter((card) => !choices.isSent(card.data, card.row));
-  const { reviewer, note } = choices.who;
-  const rows = fresh.map((card) => card.row);
-  byId("yaml").value = rows.length ? configOf(rows, reviewer, note) : "";
-  // A card that decides about the synopsis too has two lines.
-  byId("summary").textContent = `${rows.join("").split("\n").length - 1} 条决定` + (reviewer.trim() ? "" : "。请先填写审核员，否则无法记录");
-  byId("summary").className = reviewer.trim() ? "" : "warn";
-  const sent = chosen.length - fresh.length;
-  byId("sent").hidden = !sent;
-  byId("again").textContent = `再次包括已打开过启动页的 ${sent} 条`;
-  const links = linksOf(sheet.launch, sheet.most, rows, reviewer, note);
-  const list = links.map(({ address, rows: held }, place) => {
-    const part = links.length > 1 ? `（第 ${place + 1} 份，共 ${links.length} 份）` : "";
-    const made = link("launch", address, `打开启动页：${held.length} 条${part} ↗`);
-    made.addEventListener("click", () => {
-      for (const card of fresh) if (held.includes(card.row)) choices.send(card.data, card.row);
-      made.classList.add("opened");
-      refresh();
-    });
-    return el("li", "", made);
+/** Shows the last choices that were sent, each with what became of it. */
+function showRecent() {
+  const lines = app.live.recent().map((entry) => {
+    const [text, tone] = STATES[entry.state] || [entry.state, ""];
+    const may = entry.run && !SETTLED_AWAY.includes(entry.state);
+    const line = el("li", "", el("b", "", entry.title), ` ${entry.words} `, el("span", `flag ${tone}`, text));
+    if (entry.reason) line.append(el("span", "sentence", entry.reason));
+    if (may) line.append(button("", "", "撤销", () => (app.live.undo(entry), showRecent())));
+    return line;
   });
-  byId("links").replaceChildren(...list);
-  byId("split").hidden = links.length < 2;
+  byId("recent-list").replaceChildren(...(lines.length ? lines : [el("li", "sub", "还没有发送过选择。")]));
 }
-
-async function copy() {
-  const field = byId("yaml");
-  try {
-    await navigator.clipboard.writeText(field.value);
-  } catch {
-    field.select();
-    document.execCommand("copy");
-  }
-  byId("copied").textContent = "已复制";
-}
-
-const KEYS = {
-  j: () => move(current + 1),
-  k: () => move(current - 1),
-  " ": () => move(current + 1),
-  u: undo,
-  g: () => byId("make").click(),
-  "?": () => open(byId("help")),
-};
-const CARD_KEYS = {
-  0: (card) => card.data.id && card.pick("keep"),
-  e: (card) => card.input.focus(),
-  c: (card) => (card.data.locked ? card.pick("unlock") : card.data.id && card.pick("clear")),
-  i: (card) => card.ignore(),
-  r: (card) => card.pick("rematch"),
-  l: (card) => card.toggle("lock"),
-  a: (card) => card.toggle("accept"),
-  s: (card) => card.toggle("intro"),
-  w: (card) => card.data.cmsLocked && card.toggle("override"),
-};
-
-function press(event) {
-  if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || document.querySelector("dialog[open]")) return;
-  if (event.target.matches("input, textarea")) {
-    if (event.key === "Escape" || event.key === "Enter") event.target.blur();
-    return;
-  }
-  if (event.key === " " && event.target.matches("button, a, summary")) return;
-  const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
-  if (key in KEYS) KEYS[key]();
-  else if (cards[current] && key in CARD_KEYS) CARD_KEYS[key](cards[current]);
-  else if (cards[current] && /^[1-9]$/.test(key)) {
-    const card = cards[current];
-    if (card.data.candidates.some((candidate) => candidate.rank === Number(key))) card.pick(`c${key}`);
-  } else return;
-  event.preventDefault();
-}
-
-/** Keeps all fields of one name alike. */
-function bindWho() {
-  for (const name of ["reviewer", "note"]) {
-    const fields = document.querySelectorAll(`input[data-who="${name}"]`);
-    for (const field of fields) {
-      field.value = choices.who[name];
-      field.addEventListener("input", () => {
-        choices.saveWho({ [name]: field.value });
-        for (const other of fields) if (other !== field) other.value = field.value;
-        refresh();
-        if (byId("config").open) make();
-      });
-    }
-  }
-}
-
-build();
-bindWho();
-byId("undo").addEventListener("click", undo);
-byId("ask").addEventListener("click", () => open(byId("help")));
-byId("make").addEventListener("click", () => {
-  byId("copied").textContent = "";
-  make();
-  open(byId("config"));
-});
-byId("copy").addEventListener("click", copy);
-byId("again").addEventListener("click", () => {
-  choices.forgetSent();
-  refresh();
-  make();
-});
-document.addEventListener("keydown", press);
-document.addEventListener("click", (event) => {
-  // After a click the keyboard speaks to the card again: the space bar goes on, and does not click once more.
-  const pressed = event.detail && event.target.closest("article button");
-  if (pressed) pressed.closest("article").focus({ preventScroll: true });
-});
-if (cards.length) mark(0);

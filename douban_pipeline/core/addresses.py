@@ -13,15 +13,21 @@ from urllib.request import getproxies
 
 import httpx
 
-from douban_pipeline.core.errors import SourceUnavailable
+from douban_pipeline.core.errors import PrivateAddress, SourceUnavailable
 from douban_pipeline.core.http_answers import Admit
-from douban_pipeline.feeds.failures import PrivateAddress
 
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 
 
-def admission(source: str, *, allow_private: bool) -> Admit:
-    """Return what forbids addresses to the fetcher of ``source``."""
+def admission(source: str, *, allow_private: bool, remedy: str = "") -> Admit:
+    """Return what forbids addresses to the fetcher of ``source``.
+
+    Args:
+        source: Who is asked, as errors name it.
+        allow_private: Allow all that http and https reach.
+        remedy: What the error says may be done about a private address.
+    """
+    refusal = "; ".join(filter(None, ("a private address", remedy)))
 
     def admit(url: httpx.URL, peer: str | None) -> None:
         if url.scheme not in ("http", "https") or not url.host:
@@ -33,7 +39,7 @@ def admission(source: str, *, allow_private: bool) -> Admit:
                 raise PrivateAddress(source, "a private address (reached by its name)")
             return
         if any(map(is_private, _resolved(source, url))):
-            raise PrivateAddress(source, "a private address; DOUBAN_PIPELINE_FEEDS_ALLOW_PRIVATE=true allows it")
+            raise PrivateAddress(source, refusal)
 
     return admit
 

@@ -1,0 +1,1 @@
+"""Comments beside the CMS's own: sections, threads, votes, moderation, and an order that explains itself."""

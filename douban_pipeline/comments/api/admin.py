@@ -1,0 +1,208 @@
+"""Paths for operators and the audit: what waits, searching, deciding, taking back, explaining a rank."""
+
+from __future__ import annotations
+
+import secrets
+from functools import partial
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request, Response
+from pydantic import BaseModel, ConfigDict, Field
+from sqlalchemy import Connection
+
+from douban_pipeline.comments.api.context import Context, accepted, tagged
+from douban_pipeline.comments.api.problems import Problem, ProblemRoute
+from douban_pipeline.comments.applying.priority import RANK_NAMES, status_refusal
+from douban_pipeline.comments.heat.explaining import PART_NAMES
+from douban_pipeline.comments.store import events, searching
+from douban_pipeline.comments.store.events import EventInput
+from douban_pipeline.comments.store.reading import CommentView, get_comments
+from douban_pipeline.comments.store.searching import SearchRequest
+from douban_pipeline.comments.types import Actor, CommentStatus, EventKind, Rank
+from douban_pipeline.core.database import reading, run_transaction
+
+_PAGE = 50
+_Id = Annotated[str, Field(pattern=r"^\d{1,19}$")]
+
+
+class Decision(BaseModel):
+    """What is to become of comments; by default nothing is changed, and only said what would be."""
+
+    model_config = ConfigDict(extra="forbid")
+    ids: list[_Id] = Field(min_length=1, max_length=500)
+    status: CommentStatus
+    reason: str = Field(min_length=2, max_length=300)
+    dry_run: bool = True
+
+
+class Undo(BaseModel):
+    """Comments, or a batch of decisions, whose last decision is taken back."""
+
+    model_config = ConfigDict(extra="forbid")
+    ids: list[_Id] = Field(default_factory=list, max_length=500)
+    batch: str = Field("", max_length=64)
+    reason: str = Field("", max_length=300)
+
+
+def admin_router(context: Context) -> APIRouter:
+    """Return the paths below ``/v1/admin``."""
+    router = APIRouter(prefix="/v1/admin", route_class=ProblemRoute, tags=["admin"])
+    engine = context.services.engine
+
+    async def in_database(work: Any) -> Any:
+        def read() -> Any:
+            with reading(engine) as connection:
+                return work(connection)
+
+        # The database that workers write: what was decided a moment ago is seen.
+        call = partial(context.in_thread, read)
+        return await context.dependencies.call("page", call, expected=(Problem,))
+
+    @router.get("/search")
+    async def search(
+        request: Request,
+        text: Annotated[str, Query(max_length=100)] = "",
+        user: int = 0,
+        section: int = 0,
+        status: CommentStatus | None = None,
+        before: int = 0,
+    ) -> Response:
+        """Comments of any status, the newest first; with status 1, those that wait for somebody."""
+        context.operator(request)
+        asked = SearchRequest(text.strip(), user, section, status, before)
+        found = await in_database(lambda connection: searching.search_comments(connection, asked, _PAGE))
+        body = {
+            "items": [_item(view) for view in found.comments],
+            "next": str(found.before) if found.before is not None else None,
+        }
+        return tagged(request, body)
+
+    @router.get("/comments/{comment_id}")
+    async def comment(request: Request, comment_id: int) -> Response:
+        """One comment, what was decided of it, and why it stands where it stands by heat."""
+        context.operator(request)
+        found = await in_database(lambda connection: _explained(connection, comment_id))
+        if found is None:
+            raise Problem(404, "评论不存在")
+        return tagged(request, found)
+
+    @router.post("/moderate")
+    async def moderate(request: Request, body: Decision) -> Response:
+        """Set the status of comments; a dry run says which may not be changed, and why."""
+        actor = context.operator(request)
+        ids = [int(number) for number in body.ids]
+        views = await in_database(lambda connection: get_comments(connection, ids))
+        outcome = {str(number): _refusal(views.get(number), body.status, actor) for number in ids}
+        if body.dry_run:
+            return tagged(request, {"dry_run": True, "refused": {k: v for k, v in outcome.items() if v}})
+        batch = secrets.token_hex(8)
+        given = [
+            EventInput(
+                views[number].section_id,
+                EventKind.SET_STATUS,
+                actor,
+                secrets.token_hex(20),
+                number,
+                {"status": body.status, "reason": body.reason, "batch": batch},
+            )
+            for number in ids
+            if outcome[str(number)] is None
+        ]
+        await _write(context, given)
+        return accepted({"batch": batch, "refused": {k: v for k, v in outcome.items() if v}})
+
+    @router.post("/undo")
+    async def undo(request: Request, body: Undo) -> Response:
+        """Take back the last decision on comments, or a whole batch."""
+        actor = context.operator(request)
+
+        def find(connection: Connection) -> dict[int, int]:
+            ids = [int(number) for number in body.ids]
+            ids += searching.batch_comments(connection, body.batch) if body.batch else []
+            return searching.sections_of(connection, ids)
+
+        found = await in_database(find)
+        given = [
+            EventInput(section, EventKind.UNDO_STATUS, actor, secrets.token_hex(20), number, {"reason": body.reason})
+            for number, section in sorted(found.items())
+        ]
+        await _write(context, given)
+        return accepted({"undone": [str(number) for number in sorted(found)]})
+
+    @router.get("/state")
+    async def state(request: Request) -> Response:
+        """How the service is: dependencies, read sites, hot sections, how long events wait."""
+        context.operator(request)
+        oldest = await in_database(events.oldest_pending)
+        waits = (context.services.clock.now() - oldest).total_seconds() if oldest is not None else 0
+        body = {
+            "dependencies": context.dependencies.states(),
+            "sites": context.sites.states(),
+            "hot": [[str(key), count] for key, count in context.hot.hottest(10)],
+            "waiting_seconds": waits,
+            "redis": None if context.services.lists is None else not context.services.lists.away,
+        }
+        return tagged(request, body)
+
+    return router
+
+
+async def _write(context: Context, given: list[EventInput]) -> None:
+    if not given:
+        return
+    now = context.services.clock.now()
+
+    def work() -> None:
+        run_transaction(context.services.engine, lambda connection: events.append(connection, given, now))
+
+    await context.dependencies.call("write", partial(context.in_thread, work))
+
+
+def _refusal(view: CommentView | None, status: CommentStatus, actor: Actor) -> str | None:
+    if view is None:
+        return "评论不存在"
+    return status_refusal(view.status, Rank(view.status_rank), status, actor.rank, own=False)
+
+
+def _explained(connection: Connection, comment_id: int) -> dict[str, Any] | None:
+    view = get_comments(connection, [comment_id]).get(comment_id)
+    if view is None:
+        return None
+    decided = [
+        {
+            "action": row["action"],
+            "from": CommentStatus(row["old_status"]).name,
+            "to": CommentStatus(row["new_status"]).name,
+            "rank": RANK_NAMES[Rank(row["new_rank"])],
+            "actor": row["actor"],
+            "reason": row["reason"],
+            "undone": row["undone"],
+            "at": row["created_at"].isoformat(),
+        }
+        for row in searching.select_moderation(connection, comment_id)
+    ]
+    heat = searching.explain_heat(connection, comment_id)
+    if heat is not None:
+        heat["parts"] = {PART_NAMES.get(part, part): value for part, value in heat["parts"].items()}
+    return {**_item(view), "decided": decided, "heat": heat}
+
+
+def _item(view: CommentView) -> dict[str, Any]:
+    return {
+        "id": str(view.comment_id),
+        "section": str(view.section_id),
+        "root": str(view.root_id) if view.root_id else None,
+        "user": str(view.publisher_id) if view.publisher_id else None,
+        "name": view.meta.get("name", ""),
+        "floor": view.floor,
+        "at": view.created_at.isoformat(),
+        "content": view.content,
+        "status": view.status.name,
+        "rank": RANK_NAMES[Rank(view.status_rank)],
+        "by": view.status_actor,
+        "reasons": view.meta.get("reasons", []),
+        "likes": view.like_count,
+        "dislikes": view.dislike_count,
+        "reports": view.report_count,
+        "replies": view.child_visible,
+    }

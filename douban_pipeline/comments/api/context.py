@@ -1,0 +1,261 @@
+"""What all paths of the service share: the services, read sites, limits, local copies, and who is asking."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import json
+import time
+from collections.abc import Callable, Hashable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+from typing import Any, TypeVar
+
+from fastapi import Request, Response
+from fastapi.responses import JSONResponse
+from sqlalchemy.exc import DBAPIError
+
+from douban_pipeline.comments.api.problems import Problem
+from douban_pipeline.comments.caching.flights import Flights
+from douban_pipeline.comments.caching.hot import HotKeys
+from douban_pipeline.comments.caching.lists import open_lists
+from douban_pipeline.comments.depending import Dependencies
+from douban_pipeline.comments.identity import CmsUsers, TokenError, guest, read_token
+from douban_pipeline.comments.pages import NoSuchPageError
+from douban_pipeline.comments.services import CommentsServices
+from douban_pipeline.comments.settings import PREFIX, read_api_keys, read_sites
+from douban_pipeline.comments.sites import Site, Sites
+from douban_pipeline.comments.types import Actor, Rank
+from douban_pipeline.core.database import open_engine, reading
+
+_Result = TypeVar("_Result")
+_THREADS = 32
+_LOCAL_MOST = 2000
+"""Local copies of pages at once."""
+
+
+@dataclass(slots=True)
+class SharedPage:
+    """A page as everybody sees it, what is to be said of it, and as it is sent to somebody whom nobody knows."""
+
+    body: dict[str, Any]
+    notice: str
+    encoded: tuple[bytes, str] | None = None
+
+
+class Context:
+    """Everything that answers are made with.
+
+    Args:
+        services: The comment system; nothing is connected until the first request.
+    """
+
+    def __init__(self, services: CommentsServices) -> None:
+        self.services, self.settings = services, services.settings
+        self.dependencies = Dependencies()
+        self.flights: Flights[SharedPage] = Flights()
+        self.hot = HotKeys(self.settings.hot_per_second)
+        self.sites = _open_sites(services)
+        self.local: dict[Hashable, tuple[float, SharedPage]] = {}
+        self._users = CmsUsers(self.settings.table_prefix)
+        self._pool = ThreadPoolExecutor(_THREADS, "comments-service")
+        self._counts: dict[str, tuple[int, int]] = {}
+        self._keys = read_api_keys(self.settings.api_keys.get_secret_value())
+
+    async def in_thread(self, work: Callable[[], _Result]) -> _Result:
+        """Run blocking work beside the event loop."""
+        return await asyncio.get_running_loop().run_in_executor(self._pool, work)
+
+    async def read(self, name: str, work: Callable[[Site], _Result]) -> tuple[_Result, str]:
+        """Read at the copies under the limits of a dependency; return the result and what to say of it.
+
+        Raises:
+            UnavailableError: No copy answers in time.
+            NoSuchPageError: What is asked for is not there.
+        """
+        return await self.dependencies.call(
+            name, lambda: self.in_thread(partial(self.sites.read, work)), expected=(NoSuchPageError,)
+        )
+
+    async def shared_page(self, key: Hashable, section: Hashable, work: Callable[[Site], dict[str, Any]]) -> SharedPage:
+        """Return a page as everybody sees it.
+
+        Of a hot section it is a local copy, if that is fresh enough; callers of the same page share one reading.
+        """
+        moment = time.monotonic()
+        is_hot = self.hot.hit(section, moment)
+        if is_hot and (known := self.local.get(key)) is not None and known[0] > moment:
+            return known[1]
+
+        async def read() -> SharedPage:
+            return SharedPage(*await self.read("page", work))
+
+        page = await self.flights.run(key, read)
+        if is_hot and self.settings.local_ms:
+            if len(self.local) >= _LOCAL_MOST:
+                self.local = {kept: value for kept, value in self.local.items() if value[0] > moment}
+            self.local[key] = (moment + self.settings.local_ms / 1000, page)
+        return page
+
+    async def visitor(self, request: Request) -> Actor | None:
+        """Return who is asking; None for a guest who may only read.
+
+        Raises:
+            Problem: A token was given that is not valid.
+        """
+        kind, _, given = request.headers.get("authorization", "").partition(" ")
+        secret = self.settings.token_secret.get_secret_value()
+        if kind.lower() == "bearer" and given:
+            if (person := self._person(given.strip())) is not None:
+                return person
+            try:
+                return read_token(given.strip(), secret, self.services.clock.now())
+            except TokenError as error:
+                raise Problem(401, str(error), {"WWW-Authenticate": "Bearer"}) from None
+        if self.settings.cms_login and request.cookies.get("user_check") and _same_site(request):
+            cookies = dict(request.cookies)
+            found = await self.dependencies.call("identity", lambda: self.in_thread(lambda: self._logged_in(cookies)))
+            if found is not None:
+                return found
+        if self.settings.guests:
+            return guest(address_of(request), request.headers.get("user-agent", ""))
+        return None
+
+    def _logged_in(self, cookies: dict[str, str]) -> Actor | None:
+        with reading(self.services.engine) as connection:
+            return self._users.logged_in(connection, cookies)
+
+    async def writer(self, request: Request) -> Actor:
+        """Return who wants to change something.
+
+        Raises:
+            Problem: Nobody who may.
+        """
+        found = await self.visitor(request)
+        if found is None:
+            raise Problem(401, "请先登录", {"WWW-Authenticate": "Bearer"})
+        return found
+
+    def _person(self, token: str) -> Actor | None:
+        """Return the operator or auditor that a token is."""
+        for secret, rank, name in (
+            (self.settings.audit_token, Rank.AUDIT, "audit"),
+            (self.settings.admin_token, Rank.OPERATOR, "ops"),
+        ):
+            expected = secret.get_secret_value()
+            if expected and hmac.compare_digest(token.encode(), expected.encode()):
+                return Actor(name, name="管理员", rank=rank)
+        return None
+
+    def operator(self, request: Request) -> Actor:
+        """Return the person of the site that is asking; ``X-Operator`` says which one, for the log.
+
+        Raises:
+            Problem: It is none.
+        """
+        kind, _, given = request.headers.get("authorization", "").partition(" ")
+        found = self._person(given.strip()) if kind.lower() == "bearer" else None
+        if found is None:
+            raise Problem(401, "需要管理令牌", {"WWW-Authenticate": "Bearer"})
+        name = "".join(letter for letter in request.headers.get("x-operator", "") if letter.isalnum())[:30]
+        return Actor(f"{found.key}:{name}" if name else found.key, name=name, rank=found.rank)
+
+    async def server_key(self, request: Request) -> str:
+        """Return the name of the server that is asking, which has not used up its quota.
+
+        Raises:
+            Problem: Its key is unknown, or its quota used up.
+        """
+        kind, _, given = request.headers.get("authorization", "").partition(" ")
+        for name, (key, quota) in self._keys.items():
+            if kind.lower() == "bearer" and hmac.compare_digest(given.strip().encode(), key.encode()):
+                if await self.counted(f"server:{name}", 60) > quota:
+                    raise Problem(429, "本分钟的配额已用完", {"Retry-After": "60"})
+                return name
+        raise Problem(401, "需要服务端密钥", {"WWW-Authenticate": "Bearer"})
+
+    async def counted(self, key: str, seconds: int) -> int:
+        """Count one more within a stretch of time, over all processes where there is a Redis; return the count."""
+        moment = int(time.time() // seconds)
+        lists = self.services.lists
+        if lists is not None:
+            shared = await self.in_thread(lambda: lists.count(f"count:{key}:{moment}", seconds))
+            if shared is not None:
+                return shared
+        at, number = self._counts.get(key, (moment, 0))
+        if len(self._counts) > 100_000:
+            self._counts = {}
+        self._counts[key] = (moment, number + 1 if at == moment else 1)
+        return self._counts[key][1]
+
+    def close(self) -> None:
+        """End the threads, and close what was opened for read sites."""
+        self._pool.shutdown()
+        self.sites.close()
+
+    def problem(self) -> str | None:
+        """Return what is wrong with the system, for whoever watches it."""
+        try:
+            self.services.engine.connect().close()
+        except DBAPIError as error:
+            return f"评论数据库无法连接：{type(error).__name__}"
+        return None
+
+
+def _open_sites(services: CommentsServices) -> Sites:
+    settings = services.settings
+    named = read_sites(settings.read_sites.get_secret_value())
+    if not named:
+        return Sites([Site("main", services.engine, services.lists)], services.clock, None)
+    sites = []
+    for name, (database, cache) in named.items():
+        lists = None
+        if cache:
+            lists = open_lists(
+                cache,
+                services.clock,
+                prefix=settings.redis_prefix,
+                seconds=settings.list_seconds,
+                most=settings.list_size,
+            )
+        sites.append(Site(name, open_engine(database, setting=f"{PREFIX}READ_SITES"), lists))
+    first = settings.read_site or next(iter(named))
+    sites.sort(key=lambda site: site.name != first)
+    return Sites(sites, services.clock, timedelta(seconds=settings.max_lag_seconds))
+
+
+def address_of(request: Request) -> str:
+    """Return the address of whoever asks, as the server sees it."""
+    return request.client.host if request.client is not None else ""
+
+
+def _same_site(request: Request) -> bool:
+    """Return whether a request that carries cookies may change something: a page of this site sent it."""
+    return request.method in ("GET", "HEAD") or request.headers.get("sec-fetch-site") in ("same-origin", "none")
+
+
+def encode(body: dict[str, Any]) -> tuple[bytes, str]:
+    """Return a body as it is sent, and its ETag."""
+    content = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
+    return content, f'W/"{hashlib.sha1(content, usedforsecurity=False).hexdigest()[:20]}"'
+
+
+def tagged(request: Request, body: dict[str, Any]) -> Response:
+    """Return a body with its ETag, or that it has not changed."""
+    return answer_with(request, *encode(body))
+
+
+def answer_with(request: Request, content: bytes, tag: str) -> Response:
+    """Return what `encode` made, or that it has not changed."""
+    headers = {"ETag": tag, "Cache-Control": "private, no-cache"}
+    if tag in request.headers.get("if-none-match", ""):
+        return Response(status_code=304, headers=headers)
+    return Response(content, 200, headers, "application/json")
+
+
+def accepted(body: dict[str, Any]) -> JSONResponse:
+    """Return that something was accepted, and will be applied."""
+    return JSONResponse(body, 202, {"Cache-Control": "no-store"})

@@ -1,0 +1,71 @@
+"""Errors as ``application/problem+json`` (RFC 9457), in sentences that people can act on."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any
+
+from fastapi import Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from fastapi.routing import APIRoute
+
+from douban_pipeline.comments.depending import UnavailableError
+from douban_pipeline.comments.pages import NoSuchPageError
+
+_LOG = logging.getLogger(__name__)
+_TITLES = {
+    400: "请求有误",
+    401: "需要登录",
+    403: "没有权限",
+    404: "不存在",
+    409: "无法执行",
+    413: "内容过长",
+    429: "过于频繁",
+    503: "暂时不可用",
+}
+
+
+class Problem(Exception):  # noqa: N818 (it is what is answered, not a fault of ours)
+    """An answer other than what was asked for.
+
+    Attributes:
+        status: Of HTTP.
+        detail: What to do about it.
+        headers: What else the answer says.
+    """
+
+    def __init__(self, status: int, detail: str, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(detail)
+        self.status, self.detail, self.headers = status, detail, dict(headers or {})
+
+
+def problem_response(status: int, detail: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
+    """Return the answer for an error."""
+    body = {"type": "about:blank", "title": _TITLES.get(status, "错误"), "status": status, "detail": detail}
+    return JSONResponse(body, status, dict(headers or {}), "application/problem+json")
+
+
+class ProblemRoute(APIRoute):
+    """A path whose errors are answered as problems."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Return the handler, with errors turned into answers."""
+        handle = super().get_route_handler()
+
+        async def handler(request: Request) -> Response:
+            try:
+                return await handle(request)
+            except Problem as problem:
+                return problem_response(problem.status, problem.detail, problem.headers)
+            except RequestValidationError as error:
+                first = error.errors()[0]
+                where = ".".join(str(part) for part in first["loc"][1:])
+                return problem_response(400, f"{where}: {first['msg']}" if where else str(first["msg"]))
+            except NoSuchPageError:
+                return problem_response(404, "评论或评论区不存在")
+            except UnavailableError:
+                return problem_response(503, "服务繁忙，请稍后再试", {"Retry-After": "2"})
+
+        return handler

@@ -1,0 +1,73 @@
+"""Paths for other servers of the site: few fields, a key each, so many requests a minute."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request, Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from douban_pipeline.comments import pages
+from douban_pipeline.comments.api.context import Context, tagged
+from douban_pipeline.comments.api.problems import Problem, ProblemRoute
+from douban_pipeline.comments.api.view import targets_of
+from douban_pipeline.comments.store import sections
+from douban_pipeline.comments.types import SectionType
+from douban_pipeline.core.database import run_transaction
+
+_FIELDS = ("id", "root", "parent", "floor", "author", "at", "pieces", "likes", "replies")
+
+
+class SectionInput(BaseModel):
+    """What is commented on, and whose it is."""
+
+    model_config = ConfigDict(extra="forbid")
+    owner_id: int = Field(0, ge=0)
+    title: str = Field("", max_length=300)
+
+
+def server_router(context: Context) -> APIRouter:
+    """Return the paths below ``/v1/server``."""
+    router = APIRouter(prefix="/v1/server", route_class=ProblemRoute, tags=["server"])
+
+    @router.get("/counts")
+    async def counts(request: Request, of: Annotated[str, Query(max_length=2000)]) -> Response:
+        """How many comments are shown of objects."""
+        await context.server_key(request)
+        targets = targets_of(of)
+        found, _ = await context.read("page", lambda site: pages.read_counts(site, targets))
+        return tagged(request, {"counts": found})
+
+    @router.get("/comments")
+    async def comments(request: Request, ids: Annotated[str, Query(max_length=2000)]) -> Response:
+        """Comments by id, those that are shown; 50 at most."""
+        await context.server_key(request)
+        numbers = [int(part) for part in ids.split(",")[:50] if part.isdecimal()]
+        found, _ = await context.read("page", lambda site: pages.read_comments(site, numbers))
+        return tagged(request, {"comments": [{name: item[name] for name in _FIELDS} for item in found]})
+
+    @router.put("/sections/{kind}/{object_id}")
+    async def put_section(request: Request, kind: SectionType, object_id: int, body: SectionInput) -> Response:
+        """Make a section, with its owner, where there is none; one that is there stays as it is."""
+        await context.server_key(request)
+        if object_id < 1:
+            raise Problem(400, "object_id 必须为正")
+
+        def work() -> dict[str, Any]:
+            number = run_transaction(
+                context.services.engine,
+                lambda connection: sections.ensure_section(
+                    connection,
+                    kind,
+                    object_id,
+                    context.services.clock.now(),
+                    owner_id=body.owner_id,
+                    title=body.title,
+                ),
+            )
+            return {"id": str(number)}
+
+        made = await context.dependencies.call("write", lambda: context.in_thread(work))
+        return tagged(request, made)
+
+    return router

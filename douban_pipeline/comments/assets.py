@@ -1,0 +1,267 @@
+"""The assets of the comment system: factors, rules, scores, impressions, and what the rates say of capacity."""
+
+from collections import Counter
+from dataclasses import asdict
+
+import dagster as dg
+import numpy as np
+
+from douban_pipeline.comments import capacity as capacity_rules
+from douban_pipeline.comments import guards, moderating, pictures
+from douban_pipeline.comments.heat.factors import GRAPH
+from douban_pipeline.comments.heat.graph import Kind
+from douban_pipeline.comments.importing import take_in
+from douban_pipeline.comments.resources import SCORE_POOL
+from douban_pipeline.comments.scoring import policies
+from douban_pipeline.comments.scoring.columns import read_columns
+from douban_pipeline.comments.scoring.impressions import roll_up
+from douban_pipeline.comments.scoring.sections import ScoredSection, active_sections
+from douban_pipeline.comments.services import CommentsServices
+from douban_pipeline.comments.store import search_index
+from douban_pipeline.comments.sweeping import sweep
+from douban_pipeline.core.database import reading
+from douban_pipeline.core.errors import ProblemsError
+from douban_pipeline.core.ui.language import described
+from douban_pipeline.core.ui.presentation import as_image, table
+
+_SHOWN = 30
+INDEXED_AT_ONCE = 50_000
+"""Texts that one run takes into the index of the search: scores of the next sweep are not to wait for it long."""
+
+
+@dg.asset(
+    group_name="comments",
+    kinds={"python"},
+    description=described("热评因子一览：含义、来源，以及最近有动静的评论区里的分布。"),
+)
+def comment_factors(services: dg.ResourceParam[CommentsServices]) -> dg.MaterializeResult:
+    """The factors that scores and rules are made of, with what they are in the section where something happened last.
+
+    Each is a named function of others; which are read from tables is in the list. Texts are not read for this.
+    """
+    services.ready()
+    now = services.clock.now()
+    numbers = [name for name, each in GRAPH.factors.items() if "content" not in GRAPH.read_for([name])]
+    sections = active_sections(services.engine, now)
+    columns = {}
+    if sections:
+        with reading(services.engine) as connection:
+            found = read_columns(connection, sections[0][0], GRAPH.read_for(numbers), now)
+        columns = GRAPH.compute(numbers, found.read)
+    rows = []
+    for name, factor in GRAPH.factors.items():
+        row = {"因子": name, "含义": factor.meaning, "来自": "、".join(factor.inputs) or "数据表"}
+        column = columns.get(name)
+        if column is not None and len(column):
+            middle, high = np.quantile(column.astype(np.float64), [0.5, 0.95])
+            row |= {"中位数": f"{middle:.3g}", "95%": f"{high:.3g}"}
+            if factor.kind is Kind.FLAG:
+                row |= {"中位数": f"{100 * column.mean():.1f}% 为真", "95%": ""}
+        rows.append(row)
+    metadata: dict[str, dg.MetadataValue] = {
+        "factors": dg.MetadataValue.int(len(GRAPH.factors)),
+        "meanings": dg.MetadataValue.md(table(rows, most=len(rows))),
+    }
+    if sections:
+        metadata["section"] = dg.MetadataValue.int(sections[0][0])
+        metadata["comments"] = dg.MetadataValue.int(len(found))
+    return dg.MaterializeResult(metadata=metadata)
+
+
+@dg.asset(
+    group_name="comments",
+    kinds={"python"},
+    deps=[comment_factors],
+    description=described("启用中的热评规则和实验；有规则无法应用时运行失败并写明原因。"),
+)
+def comment_rules(services: dg.ResourceParam[CommentsServices]) -> dg.MaterializeResult:
+    """The rules in force and the experiments that run; a rule that can no longer be applied fails the run.
+
+    A rule is put in force by the job `save_comment_rule`, which shows what it would move first.
+    """
+    services.ready()
+    with reading(services.engine) as connection:
+        rules = policies.rules_in_force(connection)
+        try:
+            policies.policies(connection, services.settings.heat_weights)
+        except ProblemsError as error:
+            shown = "\n".join(f"- {each}" for each in error.problems)
+            raise dg.Failure(f"规则无法应用：\n{shown}", allow_retries=False) from error
+    rows = [
+        {
+            "规则": rule.name,
+            "条件": rule.expression,
+            "决策": rule.decision.value,
+            "分数": rule.amount or "",
+            "优先级": rule.priority,
+            "原因": rule.reason,
+        }
+        for rule in sorted(rules, key=lambda each: (-each.priority, each.name))
+    ]
+    return dg.MaterializeResult(
+        metadata={"rules": dg.MetadataValue.int(len(rules)), "in_force": dg.MetadataValue.md(table(rows, most=_SHOWN))}
+    )
+
+
+@dg.asset(
+    group_name="comments", kinds={"python"}, description=described("把点赞率窗口之前的逐小时曝光归并成每条评论一行。")
+)
+def impression_rollup(services: dg.ResourceParam[CommentsServices]) -> dg.MaterializeResult:
+    """Hours of impressions before the windows of the like rate, added to one row a comment."""
+    services.ready()
+    return dg.MaterializeResult(metadata={"rolled_up": roll_up(services.engine, services.clock.now())})
+
+
+@dg.asset(
+    group_name="comments",
+    kinds={"python"},
+    deps=[comment_rules, impression_rollup],
+    pool=SCORE_POOL,
+    description=described("一周内有动静的评论区的热度：列表整体替换，变化的分数写回数据表。"),
+)
+def hot_scores(context: dg.AssetExecutionContext, services: dg.ResourceParam[CommentsServices]) -> dg.MaterializeResult:
+    """The order of heat of every section in which something happened within 7 days, for `…_SWEEP_MINUTES` at most.
+
+    A section's list is replaced in one step; scores are written where they changed. A run that is killed leaves the
+    list of its section as it was.
+    """
+    services.ready()
+    done, left = sweep(services)
+    context.log.info(f"{len(done)} sections scored, {left} left for the next run")
+    return dg.MaterializeResult(metadata=sweep_metadata(done, left))
+
+
+def sweep_metadata(done: list[ScoredSection], left: int) -> dict[str, dg.MetadataValue]:
+    """Return what a sweep came to, as metadata."""
+    hits: Counter[str] = Counter()
+    variants = Counter(each.variant or "—" for each in done)
+    for each in done:
+        hits.update(each.hits)
+    slowest = sorted(done, key=lambda each: -sum(each.seconds.values()))[:_SHOWN]
+    rows = [
+        {
+            "评论区": each.section_id,
+            "评论": each.comments,
+            "写入": each.written,
+            "前十变动": each.moved,
+            "秒": f"{sum(each.seconds.values()):.2f}",
+        }
+        for each in slowest
+    ]
+    metadata: dict[str, dg.MetadataValue] = {
+        "sections": dg.MetadataValue.int(len(done)),
+        "left_for_next_run": dg.MetadataValue.int(left),
+        "comments": dg.MetadataValue.int(sum(each.comments for each in done)),
+        "scores_written": dg.MetadataValue.int(sum(each.written for each in done)),
+        "moved_in_top_ten": dg.MetadataValue.int(sum(each.moved for each in done)),
+        "slowest": dg.MetadataValue.md(table(rows)),
+        "rules": dg.MetadataValue.md(
+            table([{"规则": name, "生效": count} for name, count in hits.most_common(_SHOWN)])
+        ),
+        "variants": dg.MetadataValue.md(table([{"实验组": name, "评论区": count} for name, count in variants.items()])),
+    }
+    plot = pictures.moves([each.moved for each in done])
+    if plot:
+        metadata["moves"] = dg.MetadataValue.md(as_image(plot, "moves"))
+    return metadata
+
+
+@dg.asset(
+    group_name="comments",
+    kinds={"python"},
+    description=described("按最忙一小时的实测负载推算需要多少服务进程和工作进程，以及热点阈值。"),
+)
+def capacity_report(services: dg.ResourceParam[CommentsServices]) -> dg.MaterializeResult:
+    """What the busiest hour of a week asks for: processes, workers, and from when on a section is hot.
+
+    By the plan's formulas: pages a second of the busiest second, over what one process serves; `…_NODE_PAGES` and
+    `…_WORKER_EVENTS` say what was measured of a process here.
+    """
+    services.ready()
+    now, settings = services.clock.now(), services.settings
+    with reading(services.engine) as connection:
+        events, pages = capacity_rules.busiest_hour(connection, now)
+        hours = capacity_rules.events_by_hour(connection, now)
+        waits = guards.waits_of_events(connection, services.clock)
+    found = capacity_rules.capacity(events, pages, node_pages=settings.node_pages, worker_events=settings.worker_events)
+    plots = {"load": pictures.load(hours, now, settings.zone), "lag": pictures.lag(waits)}
+    return dg.MaterializeResult(
+        metadata={
+            "events_per_second": dg.MetadataValue.float(round(found.events_per_second, 3)),
+            "pages_per_second": dg.MetadataValue.float(round(found.pages_per_second, 3)),
+            "peak_pages_per_second": dg.MetadataValue.float(round(found.peak_pages, 2)),
+            "service_processes": dg.MetadataValue.int(found.service_nodes),
+            "workers": dg.MetadataValue.int(found.workers),
+            "hot_from_pages_per_second": dg.MetadataValue.float(round(found.hot_pages, 1)),
+            "plots": dg.MetadataValue.md("\n\n".join(as_image(svg, name) for name, svg in plots.items() if svg) or "—"),
+        }
+    )
+
+
+@dg.asset(
+    group_name="comments",
+    kinds={"python"},
+    description=described("接入 CMS 自己的评论（`mac_comment`）：只读取，每条只接入一次，由工作进程写入。"),
+)
+def mac_comment_import(
+    context: dg.AssetExecutionContext, services: dg.ResourceParam[CommentsServices]
+) -> dg.MaterializeResult:
+    """The CMS's own comments, taken in once each as events that workers apply; its table is only read.
+
+    A run takes in `…_IMPORT_BATCH` of them, from where the last one ended. Those that the CMS hides wait for a person.
+    """
+    services.ready()
+    found = take_in(services, services.settings.import_batch)
+    if found is None:
+        context.log.info("no table of comments: nothing is taken in")
+        return dg.MaterializeResult(metadata={"taken": 0})
+    return dg.MaterializeResult(metadata={name: dg.MetadataValue.int(value) for name, value in asdict(found).items()})
+
+
+@dg.asset(
+    group_name="comments",
+    kinds={"python"},
+    description=described("等待人工处理的评论，最早的在前；用 `moderate_comments` 放行或删除。"),
+)
+def comment_review_queue(services: dg.ResourceParam[CommentsServices]) -> dg.MaterializeResult:
+    """The comments that wait for a person, the oldest first; the job `moderate_comments` restores or deletes them."""
+    services.ready()
+    with reading(services.engine) as connection:
+        waiting = moderating.waiting_comments(connection)
+    rows = [
+        {"评论": each.comment_id, "评论区": each.section_id, "正文": each.text[:80], "由来": each.refusal}
+        for each in waiting
+    ]
+    return dg.MaterializeResult(
+        metadata={"waiting": dg.MetadataValue.int(len(waiting)), "comments": dg.MetadataValue.md(table(rows, most=200))}
+    )
+
+
+@dg.asset(
+    group_name="comments",
+    kinds={"python"},
+    description=described("评论正文的二字索引：补入尚未收录的评论，管理页面的搜索由它查找。"),
+)
+def comment_search_index(services: dg.ResourceParam[CommentsServices]) -> dg.MaterializeResult:
+    """The index of texts by pairs of characters that operators search in: comments that it does not have are added.
+
+    Hidden comments are in it too. Likes and status are read from the tables when something is found, so only texts,
+    which never change, stand in it. A run adds `INDEXED_AT_ONCE` of them at most; the others are found by reading them.
+    """
+    services.ready()
+    taken = search_index.fill(services.engine, INDEXED_AT_ONCE)
+    with reading(services.engine) as connection:
+        total, waiting = search_index.count_texts(connection, 0)
+    return dg.MaterializeResult(metadata={"taken": taken, "comments": total, "left_for_next_run": waiting})
+
+
+assets = [
+    comment_search_index,
+    mac_comment_import,
+    comment_factors,
+    comment_rules,
+    impression_rollup,
+    hot_scores,
+    capacity_report,
+    comment_review_queue,
+]

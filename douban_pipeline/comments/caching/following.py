@@ -1,0 +1,118 @@
+"""How lists follow what workers apply: they get the state of the database, never what a message says of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlalchemy import Engine, select
+
+from douban_pipeline.comments.applying.state import PendingEvent
+from douban_pipeline.comments.caching.lists import ListChange, ListName, RedisLists
+from douban_pipeline.comments.store import tables
+from douban_pipeline.comments.store.reading import Order, Place, list_replies, list_roots
+from douban_pipeline.comments.types import CommentStatus
+from douban_pipeline.core.database import chunks, reading
+
+_TRIES = 3
+_AT_ONCE = 20
+_MOST_MISSED = 50_000
+"""Lists that are remembered for having missed something: Redis is away for so long then that they expire, or that the
+next sweep replaces them."""
+
+
+class ListFollower:
+    """Brings the lists in Redis up to what the database says; doing it twice does no harm.
+
+    Args:
+        engine: The database of the tables.
+        lists: The lists.
+    """
+
+    def __init__(self, engine: Engine, lists: RedisLists) -> None:
+        self._engine, self._lists = engine, lists
+        self._missed: set[ListName] = set()
+
+    def follow(self, applied: Sequence[PendingEvent]) -> None:
+        """Change the lists that live where events touched comments."""
+        sections: dict[int, set[int]] = {}
+        for event in applied:
+            if event.touched and not event.refusal:
+                sections.setdefault(event.section_id, set()).update(event.touched)
+        for section_id, touched in sections.items():
+            self._follow_section(section_id, sorted(touched))
+
+    def _follow_section(self, section_id: int, touched: Sequence[int]) -> None:
+        changes: list[ListChange] = []
+        gone: list[int] = []
+        warm: list[tuple[int, int]] = []
+        c, score = tables.comment.c, tables.score.c
+        with reading(self._engine) as connection:
+            # The serial first: what is read after it is of that serial or later.
+            serial = connection.execute(
+                select(tables.section.c.event_seq).where(tables.section.c.section_id == section_id)
+            ).scalar_one()
+            for part in chunks(touched):
+                query = (
+                    select(c.comment_id, c.root_id, c.status, c.floor, c.like_count, score.heat)
+                    .outerjoin(tables.score, score.comment_id == c.comment_id)
+                    .where(c.comment_id.in_(part))
+                )
+                for row in connection.execute(query):
+                    shown = row.status == CommentStatus.NORMAL
+                    if not shown:
+                        gone.append(row.comment_id)
+                    keys = {Order.FLOOR: row.floor}
+                    if not row.root_id:
+                        keys |= {Order.NEW: row.floor, Order.LIKES: row.like_count}
+                        if shown:
+                            warm.append((row.heat or 0, row.comment_id))
+                    for order, key in keys.items():
+                        place = Place(key, row.comment_id) if shown else None
+                        changes.append(ListChange(ListName(section_id, order, row.root_id), row.comment_id, place))
+        missed: set[ListName] = set()
+        if changes and not self._lists.follow(section_id, serial, changes):
+            missed.update(change.name for change in changes)
+        if changes and not self._lists.follow_heat(section_id, warm, gone):
+            missed.add(ListName(section_id, Order.HEAT))
+        if len(self._missed) < _MOST_MISSED:
+            self._missed |= missed
+        self._lists.drop_contents(gone)
+
+    def work(self) -> int:
+        """Rebuild lists that were asked for, a few at a time; return how many were.
+
+        Lists that could not be told of something, because Redis was away, are dropped first: they would lack it for
+        as long as they live.
+        """
+        missed = set(self._missed)
+        if missed and self._lists.drop(missed):
+            self._missed -= missed
+        done = 0
+        while done < _AT_ONCE and (name := self._lists.asked()) is not None:
+            self.rebuild(name)
+            done += 1
+        return done
+
+    def rebuild(self, name: ListName) -> bool:
+        """Build a list from the database and put it in its place; return whether that was done.
+
+        What was read is put there only if the section has not gone on meanwhile; otherwise it is read again.
+        """
+        if self._lists.exists(name):
+            return True
+        for _ in range(_TRIES):
+            with reading(self._engine) as connection:
+                serial = connection.execute(
+                    select(tables.section.c.event_seq).where(tables.section.c.section_id == name.section_id)
+                ).scalar()
+                if serial is None:
+                    return False
+                most = self._lists.most
+                if name.root_id:
+                    places = list_replies(connection, name.root_id, name.section_id, None, most)
+                else:
+                    places = list_roots(connection, name.section_id, name.order, None, most)
+            done = self._lists.publish(name, serial, places, ended=len(places) < most)
+            if done is not False:
+                return bool(done)
+        return False

@@ -1,0 +1,307 @@
+"""Lists of comments in Redis: sorted sets of ids, appended to only where they live, and dropped where in doubt.
+
+A list holds the first so many ids of an order; what comes after is read from the database. A member `END` of the least
+score says that a list holds all there are. Redis may be away at any time: then every call says so, and for a moment
+nobody asks it again.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from douban_pipeline.comments.scoring.heat_lists import HeatLists
+from douban_pipeline.comments.store.reading import Order, Place
+from douban_pipeline.core.clock import Clock
+
+_LOG = logging.getLogger(__name__)
+_Result = TypeVar("_Result")
+
+END = "end"
+_ASKED_SECONDS = 5
+_PAUSE_SECONDS = 1.0
+"""How long Redis is left alone after it failed."""
+
+_FOLLOW = """
+-- KEYS: the section's version, then its lists. ARGV: serial, seconds lists live, most members, then list, score, member
+-- (an empty score takes the member out).
+local version = tonumber(redis.call('GET', KEYS[1]) or '0')
+if version > tonumber(ARGV[1]) then
+  for i = 2, #KEYS do redis.call('DEL', KEYS[i]) end
+  return -1
+end
+redis.call('SET', KEYS[1], ARGV[1], 'EX', 86400)
+local most = tonumber(ARGV[3])
+local done = 0
+for i = 4, #ARGV, 3 do
+  local key = KEYS[tonumber(ARGV[i])]
+  if redis.call('EXPIRE', key, ARGV[2]) == 1 then
+    redis.call('ZREM', key, ARGV[i + 2])
+    if ARGV[i + 1] ~= '' then
+      local last = redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')
+      local score, lowest = tonumber(ARGV[i + 1]), tonumber(last[2] or 'inf')
+      if score > lowest or (score == lowest and ARGV[i + 2] > last[1]) then
+        redis.call('ZADD', key, ARGV[i + 1], ARGV[i + 2])
+        local many = redis.call('ZCARD', key)
+        if many > 2 * most then redis.call('ZREMRANGEBYRANK', key, 0, many - most - 1) end
+      end
+    end
+    done = done + 1
+  end
+end
+return done
+"""
+_PUBLISH = """
+-- KEYS: the section's version, the list. ARGV: serial as of which it was read, seconds it lives, then score, member.
+if tonumber(redis.call('GET', KEYS[1]) or '0') > tonumber(ARGV[1]) then return 0 end
+redis.call('DEL', KEYS[2])
+for i = 3, #ARGV, 1000 do
+  redis.call('ZADD', KEYS[2], unpack(ARGV, i, math.min(i + 999, #ARGV)))
+end
+redis.call('EXPIRE', KEYS[2], ARGV[2])
+return 1
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class ListName:
+    """Which list: the roots of a section in an order, or the replies to a root, the oldest first."""
+
+    section_id: int
+    order: Order
+    root_id: int = 0
+
+    def score(self, place: Place) -> int:
+        """Return a place's score: the greatest comes first."""
+        return -place.key if self.order == Order.FLOOR else place.key
+
+    def place(self, member: str, score: float) -> Place:
+        """Return the place of a member."""
+        return Place(-int(score) if self.order == Order.FLOOR else int(score), int(member))
+
+
+@dataclass(frozen=True, slots=True)
+class ListChange:
+    """A member that a list gains or changes, or loses where there is no place."""
+
+    name: ListName
+    comment_id: int
+    place: Place | None
+
+
+@dataclass(frozen=True, slots=True)
+class ListPage:
+    """What a list holds after a place, and whether there is nothing after that."""
+
+    places: tuple[Place, ...]
+    ended: bool
+
+
+def member(comment_id: int) -> str:
+    """Return an id as members are written: of equal length, so that equal scores go by id."""
+    return f"{comment_id:019d}"
+
+
+class RedisLists:
+    """The lists in one Redis.
+
+    Args:
+        client: Decodes answers as text.
+        clock: The time.
+        prefix: Beginning of every key.
+        seconds: How long a list lives that nobody appends to.
+        most: How many ids a list is built with.
+    """
+
+    def __init__(
+        self, client: redis.Redis, clock: Clock, *, prefix: str = "cmt:", seconds: int = 600, most: int = 1000
+    ) -> None:
+        self._client, self._clock, self._prefix = client, clock, prefix
+        self._seconds, self.most = seconds, most
+        self._away_until = 0.0
+        self.heat = HeatLists(client, prefix)
+        """Whole sections in the order of heat, as sweeps publish them; call them through `attempt`."""
+
+    @property
+    def away(self) -> bool:
+        """Whether Redis failed a moment ago and is left alone."""
+        return self._clock.now().timestamp() < self._away_until
+
+    def attempt(self, call: Callable[[], _Result]) -> _Result | None:
+        """Return what ``call`` returns; None where Redis cannot be asked."""
+        if self.away:
+            return None
+        try:
+            return call()
+        except redis.RedisError as error:
+            _LOG.warning("Redis cannot be used, the database answers: %s", error)
+            self._away_until = self._clock.now().timestamp() + _PAUSE_SECONDS
+            return None
+
+    def page(self, name: ListName, after: Place | None, most: int) -> ListPage | None:
+        """Return up to so many places after ``after``; None where the list is not there or cannot be asked."""
+        return self.attempt(lambda: self._page(name, after, most))
+
+    def _page(self, name: ListName, after: Place | None, most: int) -> ListPage | None:
+        key, start = self._key(name), 0
+        if after is not None:
+            pipe = self._client.pipeline(transaction=True)
+            pipe.zscore(key, member(after.comment_id))
+            pipe.zrevrank(key, member(after.comment_id))
+            score, rank = pipe.execute()
+            if score is None or int(score) != name.score(after):
+                return None  # it has moved meanwhile: the database knows what comes after its old place
+            start = rank + 1
+        found: Any = self._client.zrevrange(key, start, start + most - 1, withscores=True)
+        if not found and after is None:
+            return None
+        ended = bool(found) and found[-1][0] == END
+        return ListPage(tuple(name.place(text, score) for text, score in found if text != END), ended)
+
+    def follow(self, section_id: int, serial: int, changes: Sequence[ListChange]) -> bool:
+        """Change the lists of a section that live, as of a serial; those that are ahead of it are dropped.
+
+        Returns:
+            Whether Redis could be asked.
+        """
+        names = list(dict.fromkeys(change.name for change in changes))
+        keys = [self._version(section_id), *(self._key(name) for name in names)]
+        given: list[Any] = [serial, self._seconds, self.most]
+        for change in changes:
+            score = "" if change.place is None else change.name.score(change.place)
+            given += [names.index(change.name) + 2, score, member(change.comment_id)]
+        return self.attempt(lambda: self._client.eval(_FOLLOW, len(keys), *keys, *given)) is not None
+
+    def publish(self, name: ListName, serial: int, places: Sequence[Place], *, ended: bool) -> bool | None:
+        """Put a list in its place whole, unless its section has gone on since; None where Redis cannot be asked."""
+        given: list[Any] = [serial, self._seconds]
+        for place in places:
+            given += [name.score(place), member(place.comment_id)]
+        if ended:
+            given += ["-inf", END]
+        if len(given) == 2:
+            return True
+        keys = (self._version(name.section_id), self._key(name))
+        done = self.attempt(lambda: self._client.eval(_PUBLISH, len(keys), *keys, *given))
+        return None if done is None else bool(done)
+
+    def ask_rebuild(self, name: ListName) -> bool:
+        """Have a worker rebuild a list, unless somebody asked a moment ago; return whether this was the first time."""
+        return bool(self.attempt(lambda: self._ask(name)))
+
+    def _ask(self, name: ListName) -> bool:
+        if not self._client.set(f"{self._key(name)}:asked", 1, nx=True, ex=_ASKED_SECONDS):
+            return False
+        message = json.dumps([name.section_id, str(name.order), name.root_id])
+        self._client.lpush(self._queue, message)
+        return True
+
+    def asked(self) -> ListName | None:
+        """Return a list that is to be rebuilt; None where none is, or Redis cannot be asked."""
+        found: Any = self.attempt(lambda: self._client.rpop(self._queue))
+        if found is None:
+            return None
+        section_id, order, root_id = json.loads(found)
+        return ListName(section_id, Order(order), root_id)
+
+    def follow_heat(self, section_id: int, shown: Sequence[tuple[int, int]], gone: Sequence[int]) -> bool:
+        """Put comments into a section's list by heat, by heat and id, and take others out of it, as `follow` does.
+
+        Those that are in it stay where they are: they have the heat of the last sweep, which the tables may be about
+        to get.
+        """
+
+        def work() -> bool:
+            self.heat.put(section_id, shown, only_new=True)
+            self.heat.remove(section_id, gone)
+            return True
+
+        return bool(self.attempt(work))
+
+    def drop(self, names: Collection[ListName]) -> bool:
+        """Forget lists: the database stands in until they are built anew; return whether Redis could be asked."""
+
+        def work() -> bool:
+            for name in names:
+                if name.order == Order.HEAT:
+                    self.heat.drop(name.section_id)
+                else:
+                    self._client.delete(self._key(name))
+            return True
+
+        return bool(self.attempt(work))
+
+    def exists(self, name: ListName) -> bool:
+        """Return whether a list is there."""
+        return bool(self.attempt(lambda: self._client.exists(self._key(name))))
+
+    def count(self, key: str, seconds: int) -> int | None:
+        """Count one more under a key that lives so long; return the count, None where Redis cannot be asked."""
+
+        def work() -> int:
+            pipe = self._client.pipeline(transaction=True)
+            pipe.incr(f"{self._prefix}{key}")
+            pipe.expire(f"{self._prefix}{key}", seconds, nx=True)
+            return int(pipe.execute()[0])
+
+        return self.attempt(work)
+
+    def contents(self, ids: Sequence[int]) -> Mapping[int, str]:
+        """Return texts of comments that are kept, by id."""
+        if not ids:
+            return {}
+        found: Any = self.attempt(lambda: self._client.mget([self._content(number) for number in ids]))
+        return {number: text for number, text in zip(ids, found or (), strict=False) if text is not None}
+
+    def keep_contents(self, texts: Mapping[int, str]) -> None:
+        """Keep texts of comments, which never change."""
+        if not texts:
+            return
+
+        def work() -> None:
+            pipe = self._client.pipeline(transaction=False)
+            for number, text in texts.items():
+                pipe.set(self._content(number), text, ex=self._seconds)
+            pipe.execute()
+
+        self.attempt(work)
+
+    def drop_contents(self, ids: Sequence[int]) -> None:
+        """Forget texts: of comments that are no longer shown."""
+        if ids:
+            self.attempt(lambda: self._client.delete(*[self._content(number) for number in ids]))
+
+    def _key(self, name: ListName) -> str:
+        # The braces keep what belongs to a section on one node of a cluster.
+        return f"{self._prefix}{{{name.section_id}}}:{name.root_id}:{name.order}"
+
+    def _version(self, section_id: int) -> str:
+        return f"{self._prefix}{{{section_id}}}:version"
+
+    def _content(self, comment_id: int) -> str:
+        return f"{self._prefix}text:{comment_id}"
+
+    @property
+    def _queue(self) -> str:
+        return f"{self._prefix}rebuild"
+
+
+def open_lists(
+    url: str, clock: Clock, *, prefix: str = "cmt:", seconds: int = 600, most: int = 1000, timeout: float = 0.25
+) -> RedisLists:
+    """Return the lists in the Redis at ``url``; nothing is connected yet."""
+    client = redis.Redis.from_url(
+        url,
+        decode_responses=True,
+        socket_timeout=timeout,
+        socket_connect_timeout=timeout,
+        retry=Retry(NoBackoff(), 0),  # the database answers at once, and sooner than a second try
+    )
+    return RedisLists(client, clock, prefix=prefix, seconds=seconds, most=most)

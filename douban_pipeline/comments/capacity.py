@@ -1,0 +1,112 @@
+"""What the measured rates say of capacity: how many reads and events an hour brings, and what is hot.
+
+The plan's formulas: queries a second of an interface are those of pages times what a page asks for; nodes are queries a
+second over what one node can; a section is hot where its share of all queries would fill one node's reserve.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import pairwise
+
+from sqlalchemy import Connection, func, select
+
+from douban_pipeline.comments.store.tables import event, impression
+
+PAGE_SIZE = 20
+"""Comments of a page: each page of a list is so many impressions."""
+PEAK = 5.0
+"""How many times an hour's average its busiest second is reckoned to be."""
+RESERVE = 0.7
+"""Share of what a node can that is planned with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """Measured rates and what follows from them.
+
+    Attributes:
+        events_per_second: Events of the busiest hour, on average.
+        pages_per_second: Pages of the busiest hour, on average, reckoned from impressions.
+        peak_events: Events in its busiest second.
+        peak_pages: Pages in its busiest second.
+        service_nodes: Processes of the service that are wanted.
+        workers: Workers that are wanted.
+        hot_pages: Pages of one section a second from which it is served from local copies.
+    """
+
+    events_per_second: float
+    pages_per_second: float
+    peak_events: float
+    peak_pages: float
+    service_nodes: int
+    workers: int
+    hot_pages: float
+
+
+def capacity(events_per_second: float, pages_per_second: float, *, node_pages: float, worker_events: float) -> Capacity:
+    """Return what rates ask for.
+
+    Args:
+        events_per_second: Events, average of the busiest hour.
+        pages_per_second: Pages of lists, average of the busiest hour.
+        node_pages: Pages a second that a process of the service serves from the database and Redis.
+        worker_events: Events a second that a worker applies.
+    """
+    peak_events, peak_pages = PEAK * events_per_second, PEAK * pages_per_second
+    nodes = max(1, math.ceil(peak_pages / (node_pages * RESERVE)))
+    spare = max(node_pages * nodes - peak_pages, node_pages * (1 - RESERVE))
+    return Capacity(
+        events_per_second,
+        pages_per_second,
+        peak_events,
+        peak_pages,
+        nodes,
+        max(1, math.ceil(peak_events / (worker_events * RESERVE))),
+        spare / nodes,
+    )
+
+
+def busiest_hour(connection: Connection, now: datetime, days: int = 7) -> tuple[float, float]:
+    """Return events and pages a second of the busiest hours of the last days."""
+    since = now - timedelta(days=days)
+    hours = (
+        select(func.sum(impression.c.shown).label("shown"))
+        .where(impression.c.hour > since)
+        .group_by(impression.c.hour)
+        .subquery()
+    )
+    shown = connection.execute(select(func.max(hours.c.shown))).scalar()
+    return max(events_by_hour(connection, now, days), default=0) / 3600, int(shown or 0) / PAGE_SIZE / 3600
+
+
+def events_by_hour(connection: Connection, now: datetime, days: int = 2) -> list[int]:
+    """Return how many events each of the last hours brought, the earliest first.
+
+    Events are numbered as they come, and have no index by time: the first of each hour is searched for by halves.
+    """
+    last = int(connection.execute(select(func.max(event.c.event_id))).scalar() or 0) + 1
+    bounds: list[int] = []
+    for back in range(days * 24, -1, -1):
+        bounds.append(_first_since(connection, now - timedelta(hours=back), bounds[-1] if bounds else 1, last))
+    return [later - earlier for earlier, later in pairwise(bounds)]
+
+
+def _first_since(connection: Connection, moment: datetime, low: int, high: int) -> int:
+    """Return the number of the first event since a moment, ``low`` to ``high``; ``high`` where there is none."""
+    while low < high:
+        middle = (low + high) // 2
+        query = (
+            select(event.c.event_id, event.c.created_at)
+            .where(event.c.event_id >= middle, event.c.event_id < high)
+            .order_by(event.c.event_id)
+            .limit(1)
+        )
+        found = connection.execute(query).one_or_none()
+        if found is None or found.created_at >= moment:
+            high = middle
+        else:
+            low = found.event_id + 1
+    return high

@@ -1,0 +1,126 @@
+"""What an answer depends on: how long each may take, how many calls at once, when it is left alone, what goes without.
+
+A strong dependency that fails fails the answer; a weak one leaves out what it would have added, and is named in
+``degraded``. All of them stand in `DEPENDENCIES`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+_LOG = logging.getLogger(__name__)
+_Result = TypeVar("_Result")
+
+
+@dataclass(frozen=True, slots=True)
+class Dependency:
+    """One thing that answers are made of.
+
+    Attributes:
+        name: As `DEPENDENCIES` and answers name it.
+        strong: Whether there is no answer without it.
+        seconds: How long it may take.
+        at_once: Calls under way at once; what comes on top fails at once.
+        failures: Failures in a row after which it is left alone.
+        rest_seconds: For how long.
+        fallback: What an answer has instead, for people who read the table.
+    """
+
+    name: str
+    strong: bool
+    seconds: float
+    at_once: int
+    failures: int = 5
+    rest_seconds: float = 5.0
+    fallback: str = ""
+
+
+DEPENDENCIES = {
+    dependency.name: dependency
+    for dependency in (
+        Dependency("page", True, 3.0, 2000, fallback="another read site; then an error 503"),
+        Dependency("write", True, 5.0, 2000, fallback="an error 503: nothing was accepted"),
+        Dependency("identity", True, 2.0, 2000, fallback="an error 503 for who has a login; visitors read on"),
+        Dependency("personal", False, 1.0, 32, fallback="the page without own votes and waiting comments"),
+        Dependency("impressions", False, 1.0, 4, fallback="the report is dropped"),
+    )
+}
+"""Every dependency of the service; the lists in Redis have their own pause, see `caching.lists`."""
+
+
+class UnavailableError(RuntimeError):
+    """A strong dependency gave no answer in time."""
+
+
+class Dependencies:
+    """Calls dependencies under their limits, for one event loop."""
+
+    def __init__(self) -> None:
+        self._under_way: dict[str, int] = {}
+        self._failed: dict[str, tuple[int, float]] = {}
+
+    async def call(
+        self, name: str, work: Callable[[], Awaitable[_Result]], expected: tuple[type[Exception], ...] = ()
+    ) -> _Result:
+        """Return what ``work`` returns.
+
+        Args:
+            name: Of `DEPENDENCIES`.
+            work: The call.
+            expected: Errors that are answers, and no failures.
+
+        Raises:
+            UnavailableError: It failed, took too long, or is left alone. Weak ones are called through `try_call`.
+        """
+        dependency = DEPENDENCIES[name]
+        failures, until = self._failed.get(name, (0, 0.0))
+        if failures >= dependency.failures and time.monotonic() < until:
+            raise UnavailableError(name)
+        if self._under_way.get(name, 0) >= dependency.at_once:
+            raise UnavailableError(name)
+        self._under_way[name] = self._under_way.get(name, 0) + 1
+        try:
+            result = await asyncio.wait_for(work(), dependency.seconds)
+        except expected:
+            self._failed.pop(name, None)
+            raise
+        except Exception as error:
+            self._failed[name] = (failures + 1, time.monotonic() + dependency.rest_seconds)
+            _LOG.warning("%s failed: %r", name, error)
+            raise UnavailableError(name) from error
+        finally:
+            self._under_way[name] -= 1
+        self._failed.pop(name, None)
+        return result
+
+    async def try_call(self, name: str, work: Callable[[], Awaitable[_Result]], degraded: list[str]) -> _Result | None:
+        """Return what a weak dependency returns; where it fails, name it in ``degraded`` and return None."""
+        try:
+            return await self.call(name, work)
+        except UnavailableError:
+            degraded.append(name)
+            return None
+
+    def states(self) -> list[dict[str, Any]]:
+        """Return the table with what is known of each now."""
+        now = time.monotonic()
+        return [
+            {
+                "name": dependency.name,
+                "strong": dependency.strong,
+                "seconds": dependency.seconds,
+                "at_once": dependency.at_once,
+                "under_way": self._under_way.get(dependency.name, 0),
+                "resting": (
+                    self._failed.get(dependency.name, (0, 0.0))[0] >= dependency.failures
+                    and self._failed[dependency.name][1] > now
+                ),
+                "fallback": dependency.fallback,
+            }
+            for dependency in DEPENDENCIES.values()
+        ]

@@ -1,0 +1,118 @@
+"""Who a visitor is: a signed token, the CMS's own login, or a guest. Tokens are JWTs of HS256, and nothing else."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import json
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+from urllib.parse import unquote
+
+from sqlalchemy import Connection, column, select
+from sqlalchemy import table as sql_table
+
+from douban_pipeline.comments.types import Actor
+
+_LEEWAY_SECONDS = 60
+
+
+class TokenError(ValueError):
+    """A token is not one of ours, or no longer; the message says why."""
+
+
+def read_token(token: str, secret: str, now: datetime) -> Actor:
+    """Return who a token speaks for: ``sub`` is the user's id, ``name`` and ``level`` may be given.
+
+    Raises:
+        TokenError: It is not signed with the secret, not of HS256, not valid now, or names nobody.
+    """
+    parts = token.split(".")
+    if len(parts) != 3 or not secret:
+        raise TokenError("不是令牌")
+    header, claims = (_decoded(part) for part in parts[:2])
+    expected = hmac.new(secret.encode(), f"{parts[0]}.{parts[1]}".encode(), hashlib.sha256).digest()
+    if header.get("alg") != "HS256" or not hmac.compare_digest(_bytes(parts[2]), expected):
+        raise TokenError("签名不正确")
+    moment = now.timestamp()
+    if not isinstance(claims.get("exp"), int | float) or claims["exp"] + _LEEWAY_SECONDS < moment:
+        raise TokenError("令牌已过期")
+    if isinstance(claims.get("nbf"), int | float) and claims["nbf"] - _LEEWAY_SECONDS > moment:
+        raise TokenError("令牌尚未生效")
+    subject = str(claims.get("sub", ""))
+    if not subject.isdecimal() or not 0 < int(subject) < 2**63:
+        raise TokenError("令牌没有说明是谁")
+    user_id = int(subject)
+    level = claims.get("level", 0)
+    return Actor(f"u:{user_id}", user_id, str(claims.get("name", ""))[:60], level if isinstance(level, int) else 0)
+
+
+def make_token(user_id: int, secret: str, expires: datetime, **claims: Any) -> str:
+    """Return a token for a user, as the site's own login would make it."""
+    body = {"sub": str(user_id), "exp": int(expires.timestamp()), **claims}
+    signed = ".".join(_encoded(json.dumps(part).encode()) for part in ({"alg": "HS256", "typ": "JWT"}, body))
+    return f"{signed}.{_encoded(hmac.new(secret.encode(), signed.encode(), hashlib.sha256).digest())}"
+
+
+def _encoded(content: bytes) -> str:
+    return base64.urlsafe_b64encode(content).rstrip(b"=").decode()
+
+
+def _bytes(part: str) -> bytes:
+    try:
+        return base64.urlsafe_b64decode(part + "=" * (-len(part) % 4))
+    except (binascii.Error, ValueError) as error:
+        raise TokenError("不是令牌") from error
+
+
+def _decoded(part: str) -> dict[str, Any]:
+    try:
+        found = json.loads(_bytes(part))
+    except ValueError as error:
+        raise TokenError("不是令牌") from error
+    if not isinstance(found, dict):
+        raise TokenError("不是令牌")
+    return found
+
+
+def guest(address: str, agent: str) -> Actor:
+    """Return a guest: the same as long as address and browser are."""
+    mark = hashlib.sha256(f"{address}\n{agent}".encode()).hexdigest()[:24]
+    return Actor(f"g:{mark}")
+
+
+class CmsUsers:
+    """The CMS's users, read only.
+
+    Args:
+        prefix: Of the CMS's tables.
+    """
+
+    def __init__(self, prefix: str) -> None:
+        names = ("user_id", "user_name", "user_nick_name", "group_id", "user_status", "user_random")
+        self._user = sql_table(f"{prefix}user", *(column(name) for name in names))
+
+    def logged_in(self, connection: Connection, cookies: Mapping[str, str]) -> Actor | None:
+        """Return who the CMS's cookies say that a visitor is; None where they say nobody, or not the truth."""
+        user_id, given = cookies.get("user_id", ""), cookies.get("user_check", "")
+        if not user_id.isdecimal() or len(given) != 32:
+            return None
+        c = self._user.c
+        row = connection.execute(select(self._user).where(c.user_id == int(user_id), c.user_status == 1)).one_or_none()
+        if row is None or not row.user_random or unquote(cookies.get("user_name", "")) != row.user_name:
+            return None
+        # The CMS of today, and of years ago.
+        marks = (f"{row.user_random}-{row.user_name}-{row.user_id}-", f"{row.user_random}-{row.user_id}")
+        for mark in marks:
+            if hmac.compare_digest(hashlib.md5(mark.encode(), usedforsecurity=False).hexdigest(), given.lower()):
+                name = row.user_nick_name or row.user_name
+                return Actor(f"u:{row.user_id}", int(row.user_id), str(name)[:60], _level(row.group_id))
+        return None
+
+
+def _level(group: object) -> int:
+    first = str(group).partition(",")[0]
+    return int(first) if first.isdecimal() else 0

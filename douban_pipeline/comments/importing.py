@@ -1,0 +1,182 @@
+"""The CMS's own comments (`mac_comment`), taken in once each as events; the CMS's table is only read.
+
+A comment is known by its number there, `source_of`, which is the request of its event and stays with the comment:
+taking in again changes nothing, and the greatest of them says where to go on. Likes, dislikes and reports are those of
+people whom the CMS did not note: they become votes and reports of nobody in particular, `MOST_VOTES` of each at most.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Connection,
+    Engine,
+    MetaData,
+    RowMapping,
+    String,
+    Table,
+    func,
+    inspect,
+    select,
+)
+
+from douban_pipeline.cms.values import unescape
+from douban_pipeline.comments.services import CommentsServices
+from douban_pipeline.comments.store.events import EventInput, append
+from douban_pipeline.comments.store.sections import ensure_section
+from douban_pipeline.comments.store.tables import comment, event
+from douban_pipeline.comments.types import Actor, CommentStatus, EventKind, Rank, SectionType
+from douban_pipeline.core.database import open_engine, reading, run_transaction
+from douban_pipeline.core.settings_base import BASE_PREFIX
+
+BATCH = 500
+MOST_VOTES = 1000
+_SOURCE = "mac_comment:"
+_DIGITS = 12
+_NUMBERS = ("comment_id", "comment_mid", "comment_rid", "comment_pid", "user_id", "comment_status", "comment_ip")
+_COUNTS = ("comment_time", "comment_up", "comment_down", "comment_report")
+_TEXTS = ("comment_name", "comment_content")
+
+
+@dataclass(frozen=True, slots=True)
+class ImportReport:
+    """What taking in came to.
+
+    Attributes:
+        taken: Comments that became events.
+        skipped: Comments without a text; those of kinds that the CMS has no sections for are not looked at.
+        orphans: Replies whose parent is not there; they are taken in as roots.
+        last: The number in the CMS that was reached.
+        left: How many comments come after it.
+    """
+
+    taken: int = 0
+    skipped: int = 0
+    orphans: int = 0
+    last: int = 0
+    left: int = 0
+
+
+def source_of(number: int) -> str:
+    """Return how a comment of the CMS is known: of equal length, so that the greatest is the last."""
+    return f"{_SOURCE}{number:0{_DIGITS}d}"
+
+
+def take_in(services: CommentsServices, most: int) -> ImportReport | None:
+    """Take in the next comments of the CMS; None where no CMS is named, or it has no table of comments.
+
+    Args:
+        services: The system's services.
+        most: How many comments of the CMS are looked at.
+    """
+    settings = services.settings
+    url = settings.library_url.get_secret_value()
+    if not url:
+        return None
+    library = open_engine(url, setting=f"{BASE_PREFIX}DATABASE_URL")
+    try:
+        return _take_in(services, library, _table(settings.table_prefix), most)
+    finally:
+        library.dispose()
+
+
+def _table(prefix: str) -> Table:
+    numbers = [Column(name, BigInteger) for name in (*_NUMBERS, *_COUNTS)]
+    return Table(f"{prefix}comment", MetaData(), *numbers, *(Column(name, String(255)) for name in _TEXTS))
+
+
+def _take_in(services: CommentsServices, library: Engine, table: Table, most: int) -> ImportReport | None:
+    if not inspect(library).has_table(table.name):
+        return None
+    with reading(services.engine) as connection:
+        last = last_taken(connection)
+    taken = skipped = orphans = 0
+    while most > 0:
+        with reading(library) as connection:
+            query = select(table).where(table.c.comment_id > last, table.c.comment_mid.in_(SectionType))
+            query = query.order_by(table.c.comment_id)
+            rows = list(connection.execute(query.limit(min(BATCH, most))).mappings())
+        if not rows:
+            break
+        # Before the transaction: numbers are leased in one of their own.
+        numbers = [services.numbers.next() for _ in rows]
+        work = partial(_store, rows=rows, numbers=numbers, now=services.clock.now())
+        done = run_transaction(services.engine, work)
+        taken, skipped, orphans = taken + done[0], skipped + done[1], orphans + done[2]
+        last, most = rows[-1]["comment_id"], most - len(rows)
+    with reading(library) as connection:
+        left = connection.execute(select(func.count()).select_from(table).where(table.c.comment_id > last)).scalar_one()
+    return ImportReport(taken, skipped, orphans, last, left)
+
+
+def last_taken(connection: Connection) -> int:
+    """Return the greatest number of the CMS that was taken in; 0 before the first."""
+    found = []
+    for column in (event.c.request_key, comment.c.source_key):
+        within = column.between(source_of(0), source_of(10**_DIGITS - 1))
+        found.append(connection.execute(select(func.max(column)).where(within)).scalar())
+    return max(int(each.removeprefix(_SOURCE)[:_DIGITS]) if each else 0 for each in found)
+
+
+def _store(
+    connection: Connection, rows: Sequence[RowMapping], numbers: Sequence[int], now: datetime
+) -> tuple[int, int, int]:
+    """Write the events of some comments; return how many were taken, skipped, and taken without their parent."""
+    known = _ids(connection, {row["comment_pid"] for row in rows if row["comment_pid"]})
+    sections: dict[tuple[int, int], int] = {}
+    given: list[EventInput] = []
+    skipped = orphans = 0
+    for row, number in zip(rows, numbers, strict=True):
+        text = unescape(row["comment_content"] or "").strip()
+        if not text:
+            skipped += 1
+            continue
+        place = (row["comment_mid"], row["comment_rid"])
+        if place not in sections:
+            sections[place] = ensure_section(connection, *place, now)
+        parent = known.get(row["comment_pid"], 0)
+        orphans += bool(row["comment_pid"]) and not parent
+        known[row["comment_id"]] = number
+        given += _events(row, text, sections[place], number, parent)
+    append(connection, given, now)
+    return len(rows) - skipped, skipped, orphans
+
+
+def _events(row: RowMapping, text: str, section_id: int, number: int, parent: int) -> list[EventInput]:
+    """Return the event that publishes a comment and, where the CMS hides it, the one that has it wait for a person."""
+    source = source_of(row["comment_id"])
+    user = row["user_id"]
+    name = unescape(row["comment_name"] or "")
+    author = Actor(f"u:{user}" if user else "g:mac", user, name, rank=Rank.OPERATOR)
+    imported = {
+        "at": row["comment_time"],
+        "likes": min(row["comment_up"], MOST_VOTES),
+        "dislikes": min(row["comment_down"], MOST_VOTES),
+        "reports": min(row["comment_report"], MOST_VOTES),
+    }
+    payload: dict[str, Any] = {"content": text, "parent_id": parent, "source_key": source, "imported": imported}
+    payload |= {"name": name} if name else {}
+    if 0 < row["comment_ip"] < 2**32:
+        payload["ip"] = str(ipaddress.IPv4Address(row["comment_ip"]))
+    published = EventInput(section_id, EventKind.PUBLISH, author, source, number, payload)
+    if row["comment_status"] == 1:
+        return [published]
+    automation = Actor("auto", rank=Rank.AUTOMATION)
+    hidden = {"status": int(CommentStatus.REVIEW), "reason": "在 CMS 中未显示"}
+    return [published, EventInput(section_id, EventKind.SET_STATUS, automation, f"{source}:hidden", number, hidden)]
+
+
+def _ids(connection: Connection, numbers: set[int]) -> dict[int, int]:
+    """Return our ids of comments of the CMS, whether their events were applied or not."""
+    keys = {source_of(number): number for number in numbers}
+    waiting = select(event.c.request_key, event.c.comment_id).where(event.c.request_key.in_(keys))
+    stored = select(comment.c.source_key, comment.c.comment_id).where(comment.c.source_key.in_(keys))
+    return {keys[key]: number for query in (waiting, stored) for key, number in connection.execute(query)}

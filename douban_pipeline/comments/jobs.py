@@ -1,0 +1,260 @@
+"""Jobs of the comment system: its assets as jobs, what people launch with a config, and pruning."""
+
+from datetime import timedelta
+from typing import Any, Literal
+
+import dagster as dg
+from pydantic import Field
+
+from douban_pipeline.comments import moderating
+from douban_pipeline.comments.assets import (
+    capacity_report,
+    comment_factors,
+    comment_review_queue,
+    comment_rules,
+    comment_search_index,
+    hot_scores,
+    impression_rollup,
+    mac_comment_import,
+)
+from douban_pipeline.comments.moderating import STATUS_NAMES, PlannedChange
+from douban_pipeline.comments.ordering.jobs import jobs as ordering_jobs
+from douban_pipeline.comments.resources import LOCATION, PERSON_TAGS, SYSTEM, tags_of
+from douban_pipeline.comments.services import CommentsServices
+from douban_pipeline.comments.store import search_index
+from douban_pipeline.comments.store.sections import get_section
+from douban_pipeline.comments.types import Actor, CommentStatus, Rank
+from douban_pipeline.core.database import reading, run_transaction
+from douban_pipeline.core.errors import ProblemsError
+from douban_pipeline.core.ui.language import described
+from douban_pipeline.core.ui.presentation import table
+from douban_pipeline.dagster_kit.launchpad import person_job
+from douban_pipeline.dagster_kit.run_history import assets_of_location, delete_remains, delete_runs
+from douban_pipeline.dagster_kit.runs import Owner, code_location_of
+
+_SHOWN = 200
+
+sweep_job = dg.define_asset_job(
+    "score_comments",
+    selection=dg.AssetSelection.assets(comment_rules, hot_scores, comment_search_index),
+    tags=tags_of("comments_sweep"),
+    description=described(
+        "为一周内有动静的评论区重算热度并发布列表，把新评论补入搜索索引。每十分钟自动运行。",
+        "Scores the sections in which something happened within a week, publishes their lists, and takes new comments "
+        "into the index of the search. Every ten minutes.",
+    ),
+)
+
+report_job = dg.define_asset_job(
+    "report_comments",
+    selection=dg.AssetSelection.assets(
+        mac_comment_import, comment_factors, impression_rollup, capacity_report, comment_review_queue
+    ),
+    tags=tags_of("comments_report"),
+    description=described(
+        "接入 CMS 的新评论，归并过期的曝光，列出因子、容量和待审评论。每小时自动运行。",
+        "Takes in the CMS's comments, rolls up impressions; shows factors, capacity and what waits. Every hour.",
+    ),
+)
+
+
+class ModerateConfig(dg.Config):
+    """A decision about many comments, or one that is taken back."""
+
+    dry_run: bool = Field(True, description="true 只检查 · true only shows; set false to decide.")
+    action: Literal["delete", "review", "restore", "undo"] = Field("delete", description="操作 · What is done.")
+    comments: list[int] = Field(default_factory=list, description="评论编号 · Ids of comments.")
+    section: int = Field(0, description="与 words 一起：评论区编号 · With words: the section.")
+    words: str = Field("", description="含有这段文字的评论 · Comments whose text holds this.")
+    batch: str = Field("", description="批次名；撤销时写要撤销的批次 · Name of the batch, or of that taken back.")
+    audit: bool = Field(False, description="审核级别，运营不能推翻 · Of the rank of audits.")
+    operator: str = Field("", description="操作人 · Who decides.")
+    reason: str = Field("", description="原因 · Why.")
+
+
+_ACTIONS = {"delete": CommentStatus.DELETED, "review": CommentStatus.REVIEW, "restore": CommentStatus.NORMAL}
+
+
+def decide_many(
+    context: dg.OpExecutionContext, config: ModerateConfig, services: dg.ResourceParam[CommentsServices]
+) -> None:
+    """Plan a decision about many comments and, where that is wanted, have workers apply it."""
+    services.ready()
+    problems = [] if config.batch.strip() else ["请写明批次名（batch），撤销时要用"]
+    if not config.operator.strip():
+        problems.append("请写明操作人（operator）")
+    if not config.dry_run and not config.reason.strip():
+        problems.append("请写明原因（reason）")
+    if problems:
+        raise ProblemsError(problems)
+    rank_given = Rank.AUDIT if config.audit else Rank.OPERATOR
+    actor = Actor(f"ops:{config.operator.strip()}"[:40], name=config.operator.strip(), rank=rank_given)
+    batch, reason = config.batch.strip()[:50], config.reason.strip()
+    with reading(services.engine) as connection:
+        if config.action == "undo":
+            planned = moderating.plan_undo(connection, batch, actor.key, actor.rank)
+        else:
+            ids = list(config.comments)
+            if config.words.strip():
+                ids += moderating.find_comments(connection, config.section, config.words.strip())
+            planned = moderating.plan_status(connection, ids, _ACTIONS[config.action], actor.rank)
+    written = 0
+    if not config.dry_run:
+        now = services.clock.now()
+        if config.action == "undo":
+            written = run_transaction(
+                services.engine,
+                lambda connection: moderating.apply_undo(connection, planned, actor, batch, reason, now),
+            )
+        else:
+            wanted = _ACTIONS[config.action]
+            written = run_transaction(
+                services.engine,
+                lambda connection: moderating.apply_status(connection, planned, wanted, actor, batch, reason, now),
+            )
+    refused = sum(bool(each.refusal) for each in planned)
+    context.log.info(f"{len(planned)} comments, {refused} of them refused, {written} events written")
+    context.add_output_metadata(
+        {
+            "dry_run": config.dry_run,
+            "comments_found": len(planned),
+            "refused": refused,
+            "events": written,
+            "comments": dg.MetadataValue.md(table([_row(each) for each in planned], most=_SHOWN)),
+        }
+    )
+
+
+def _row(planned: PlannedChange) -> dict[str, Any]:
+    return {
+        "评论": planned.comment_id,
+        "评论区": planned.section_id,
+        "现状": STATUS_NAMES[planned.current],
+        "正文": planned.text[:60],
+        "不执行的原因": planned.refusal,
+    }
+
+
+_MODERATE = """\
+批量处理评论，或撤销一个批次 · Decide about many comments, or take a batch back.
+
+`dry_run: true`（默认）列出会处理哪些评论、哪些因级别不够而不处理。实际处理由 comment-worker 逐条完成；
+`action: undo` 加同一个批次名撤销整批，之后又被处理过的评论除外。
+
+With `dry_run: true` only what would be done is shown. Workers apply it; `action: undo` takes a batch back.
+
+示例 · Examples:
+
+{examples}
+
+{links}
+
+**字段** · Fields
+
+{fields}
+"""
+
+moderate_comments = person_job(
+    decide_many,
+    name="moderate_comments",
+    manual=_MODERATE,
+    examples={
+        "按文字删除": {"section": 1, "words": "加群", "batch": "加群广告", "operator": "小王", "reason": "广告"},
+        "放行": {"action": "restore", "comments": [1], "batch": "放行", "operator": "小王", "reason": "误判"},
+        "撤销": {"action": "undo", "batch": "加群广告", "operator": "小王", "reason": "误删"},
+    },
+    nothing_done="未处理任何评论",
+    location=LOCATION,
+    tags=PERSON_TAGS,
+)
+
+
+class ReindexConfig(dg.Config):
+    """Texts that are taken into the index of the search anew."""
+
+    dry_run: bool = Field(True, description="true 只统计 · true only counts; set false to index.")
+    section: int = Field(0, description="评论区编号，0 为全部 · Id of the section; 0 for all of them.")
+
+
+def reindex(
+    context: dg.OpExecutionContext, config: ReindexConfig, services: dg.ResourceParam[CommentsServices]
+) -> None:
+    """Take the texts of a section, or all of them, into the index of the search anew."""
+    services.ready()
+    with reading(services.engine) as connection:
+        if config.section and get_section(connection, config.section) is None:
+            raise ProblemsError([f"没有编号为 {config.section} 的评论区"])
+        total, waiting = search_index.count_texts(connection, config.section)
+    taken = 0
+    if not config.dry_run:
+        search_index.forget(services.engine, config.section)
+        with reading(services.engine) as connection:
+            _, left = search_index.count_texts(connection, 0)
+        taken = search_index.fill(services.engine, left)
+    context.log.info(f"{total} comments, {waiting} of them not in the index, {taken} taken into it")
+    context.add_output_metadata(
+        {"dry_run": config.dry_run, "comments": total, "not_indexed": waiting, "taken": taken},
+    )
+
+
+_REINDEX = """\
+重建评论搜索索引 · Take texts into the index of the search anew.
+
+`dry_run: true`（默认）只统计有多少条评论、多少条尚未收录。重建期间仍可搜索，尚未收录的评论直接读正文查找，只是慢些；
+中断后由 `comment_search_index` 继续。
+
+With `dry_run: true` only the numbers are shown. Searching goes on meanwhile; what is not in the index is found by
+reading it, which takes longer. Where the job is cut off, `comment_search_index` goes on.
+
+{examples}
+
+{link}
+
+**字段** · Fields
+
+{fields}
+"""
+
+reindex_comments = person_job(
+    reindex,
+    name="reindex_comments",
+    manual=_REINDEX,
+    examples={"": {"section": 1, "dry_run": False}},
+    nothing_done="未重建索引",
+    location=LOCATION,
+    tags=PERSON_TAGS,
+)
+
+
+HISTORY_DAYS = 7
+"""Days that finished runs are kept: one comes every ten minutes, and what they did is in the tables."""
+
+
+@dg.op
+def prune_comment_runs(context: dg.OpExecutionContext, services: dg.ResourceParam[CommentsServices]) -> None:
+    """Delete finished runs past their days."""
+    before = services.clock.now() - timedelta(days=HISTORY_DAYS)
+    owner = Owner(code_location_of(context.run), SYSTEM)
+    runs = delete_runs(context.instance, owner, before=before, keep=[context.run_id])
+    delete_remains(context.instance, owner, before=before, assets=assets_of_location(context))
+    context.log.info(f"{runs} runs deleted")
+    context.add_output_metadata({"runs": runs})
+
+
+@dg.job(
+    tags=tags_of("comments_prune"),
+    description=described("清理超过七天的运行记录。", "Clears away finished runs of the location after seven days."),
+)
+def prune_comments() -> None:
+    """Clear away finished runs of the location."""
+    prune_comment_runs()
+
+
+jobs: list[Any] = [
+    sweep_job,
+    report_job,
+    *ordering_jobs,
+    moderate_comments,
+    reindex_comments,
+    prune_comments,
+]

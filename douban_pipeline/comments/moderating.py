@@ -1,0 +1,187 @@
+"""Decisions about many comments at once: what they would do, the events that do it, and those that take it back."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection, select
+
+from douban_pipeline.comments.applying.priority import RANK_NAMES, status_refusal, undo_refusal
+from douban_pipeline.comments.store.events import EventInput, append
+from douban_pipeline.comments.store.tables import comment, content, moderation
+from douban_pipeline.comments.types import Actor, CommentStatus, EventKind, Rank
+from douban_pipeline.core.database import chunks
+from douban_pipeline.core.errors import ProblemsError
+
+MOST = 5000
+"""Comments of one decision."""
+STATUS_NAMES = {CommentStatus.NORMAL: "显示", CommentStatus.REVIEW: "待审", CommentStatus.DELETED: "删除"}
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedChange:
+    """What a decision would do to one comment.
+
+    Attributes:
+        comment_id: Which.
+        section_id: Where.
+        text: Its text.
+        current: Its status now.
+        refusal: Why the decision would change nothing; empty where it would.
+    """
+
+    comment_id: int
+    section_id: int
+    text: str
+    current: CommentStatus
+    refusal: str
+
+
+def find_comments(connection: Connection, section_id: int, words: str, most: int = MOST) -> list[int]:
+    """Return comments of a section whose text holds ``words``, the newest first."""
+    query = (
+        select(comment.c.comment_id)
+        .join(content, content.c.comment_id == comment.c.comment_id)
+        .where(comment.c.section_id == section_id, content.c.content.contains(words, autoescape=True))
+        .order_by(comment.c.comment_id.desc())
+        .limit(most)
+    )
+    return list(connection.execute(query).scalars())
+
+
+def plan_status(connection: Connection, ids: Sequence[int], wanted: CommentStatus, rank: Rank) -> list[PlannedChange]:
+    """Return what giving comments a status would do, in the order of ``ids``.
+
+    Raises:
+        ProblemsError: There are none, too many, or some that do not exist.
+    """
+    found = _comments(connection, ids)
+    planned = []
+    for number in dict.fromkeys(ids):
+        section_id, status, current_rank, text = found[number]
+        refusal = status_refusal(status, current_rank, wanted, rank, own=False) or ""
+        planned.append(PlannedChange(number, section_id, text, status, refusal))
+    return planned
+
+
+def plan_undo(connection: Connection, batch: str, actor: str, rank: Rank) -> list[PlannedChange]:
+    """Return what taking a batch of decisions back would do.
+
+    Raises:
+        ProblemsError: There is no such batch, or all of it was taken back.
+    """
+    query = (
+        select(moderation.c.comment_id, moderation.c.moderation_id)
+        .where(moderation.c.batch == batch, ~moderation.c.undone)
+        .order_by(moderation.c.moderation_id)
+    )
+    rows = connection.execute(query).all()
+    if not batch or not rows:
+        raise ProblemsError([f"没有可撤销的批次「{batch}」"])
+    ids = [row.comment_id for row in rows]
+    found = _comments(connection, ids)
+    planned = []
+    for row in rows:
+        section_id, status, current_rank, text = found[row.comment_id]
+        last = connection.execute(
+            select(moderation.c.moderation_id, moderation.c.actor)
+            .where(moderation.c.comment_id == row.comment_id, ~moderation.c.undone)
+            .order_by(moderation.c.moderation_id.desc())
+            .limit(1)
+        ).one()
+        refusal = "之后又有新的处理" if last.moderation_id != row.moderation_id else ""
+        refusal = refusal or undo_refusal(current_rank, last.actor, actor, rank) or ""
+        planned.append(PlannedChange(row.comment_id, section_id, text, status, refusal))
+    return planned
+
+
+def apply_status(
+    connection: Connection,
+    planned: Sequence[PlannedChange],
+    wanted: CommentStatus,
+    actor: Actor,
+    batch: str,
+    reason: str,
+    now: datetime,
+) -> int:
+    """Have workers give a status to what was planned; return how many events were written.
+
+    The same batch asked for twice is one: an event is known by batch and comment.
+    """
+    payload = {"status": int(wanted), "reason": reason, "batch": batch}
+    return _append(connection, planned, EventKind.SET_STATUS, actor, batch, payload, now)
+
+
+def apply_undo(
+    connection: Connection, planned: Sequence[PlannedChange], actor: Actor, batch: str, reason: str, now: datetime
+) -> int:
+    """Have workers take back what was planned; return how many events were written."""
+    return _append(connection, planned, EventKind.UNDO_STATUS, actor, f"undo {batch}", {"reason": reason}, now)
+
+
+def _append(
+    connection: Connection,
+    planned: Sequence[PlannedChange],
+    kind: EventKind,
+    actor: Actor,
+    batch: str,
+    payload: dict[str, object],
+    now: datetime,
+) -> int:
+    events = [
+        EventInput(each.section_id, kind, actor, _key(batch, each.comment_id), each.comment_id, payload)
+        for each in planned
+        if not each.refusal
+    ]
+    append(connection, events, now)
+    return len(events)
+
+
+def _key(batch: str, comment_id: int) -> str:
+    return hashlib.sha256(f"{batch}\n{comment_id}".encode()).hexdigest()
+
+
+def waiting_comments(connection: Connection, most: int = 200) -> list[PlannedChange]:
+    """Return the comments that wait for a person, the oldest first."""
+    query = (
+        select(comment.c.comment_id)
+        .where(comment.c.status == CommentStatus.REVIEW)
+        .order_by(comment.c.comment_id)
+        .limit(most)
+    )
+    ids = list(connection.execute(query).scalars())
+    found = _comments(connection, ids) if ids else {}
+    return [
+        PlannedChange(number, section_id, text, status, f"由{RANK_NAMES[rank]}转审")
+        for number, (section_id, status, rank, text) in found.items()
+    ]
+
+
+def _comments(connection: Connection, ids: Sequence[int]) -> dict[int, tuple[int, CommentStatus, Rank, str]]:
+    if not ids:
+        raise ProblemsError(["没有写明任何评论"])
+    if len(ids) > MOST:
+        raise ProblemsError([f"一次至多处理 {MOST} 条评论，现有 {len(ids)} 条"])
+    found: dict[int, tuple[int, CommentStatus, Rank, str]] = {}
+    for part in chunks(sorted(set(ids))):
+        query = (
+            select(
+                comment.c.comment_id,
+                comment.c.section_id,
+                comment.c.status,
+                comment.c.status_rank,
+                content.c.content,
+            )
+            .join(content, content.c.comment_id == comment.c.comment_id)
+            .where(comment.c.comment_id.in_(part))
+        )
+        for row in connection.execute(query):
+            status, rank = CommentStatus(row.status), Rank(row.status_rank)
+            found[row.comment_id] = (row.section_id, status, rank, row.content)
+    unknown = sorted(set(ids) - set(found))
+    if unknown:
+        raise ProblemsError([f"没有编号为 {number} 的评论" for number in unknown[:20]])
+    return found

@@ -1,0 +1,1 @@
+"""What people do about the order of heat."""

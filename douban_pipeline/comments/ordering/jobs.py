@@ -1,0 +1,288 @@
+"""Jobs by which people see to the order of heat: rules, explanations, and one section scored anew."""
+
+from typing import Any, Literal
+
+import dagster as dg
+from pydantic import Field
+
+from douban_pipeline.comments.assets import sweep_metadata
+from douban_pipeline.comments.heat.experiments import Policies
+from douban_pipeline.comments.heat.ranking import Policy, columns_to_read, rank
+from douban_pipeline.comments.heat.rules import Decision, Rule, Scope
+from douban_pipeline.comments.heat.what_if import WhatIf, what_if
+from douban_pipeline.comments.resources import LOCATION, PERSON_TAGS
+from douban_pipeline.comments.scoring import policies
+from douban_pipeline.comments.scoring.columns import read_columns
+from douban_pipeline.comments.services import CommentsServices
+from douban_pipeline.comments.store.tables import section
+from douban_pipeline.comments.sweeping import explain_places, rebuild
+from douban_pipeline.core.database import reading, run_transaction
+from douban_pipeline.core.errors import ProblemsError
+from douban_pipeline.core.ui.presentation import table
+from douban_pipeline.dagster_kit.launchpad import person_job
+
+_SHOWN = 200
+
+
+class RuleConfig(dg.Config):
+    """A rule that is tried or put in force."""
+
+    dry_run: bool = Field(True, description="true 只试算 · true only shows what would move; set false to save.")
+    name: str = Field("", description="规则名，小写字母、数字、下划线 · Name of the rule.")
+    expression: str = Field("", description="条件，如 dislikes > likes * 2 · Condition over factors.")
+    decision: Literal["boost", "sink", "pin", "exempt"] = Field("boost", description="决策 · What is done.")
+    amount: float = Field(0.0, description="提权或降权的分数 · Points of a boost or a sink.")
+    priority: int = Field(0, description="优先级，大者在先 · Higher goes first.")
+    stacks: bool = Field(False, description="是否与其他规则的分数相加 · Whether its points are added to others'.")
+    exempts: list[str] = Field(default_factory=list, description="豁免的规则或决策 · Rules or decisions let off.")
+    types: list[int] = Field(default_factory=list, description="只用于这些类型的评论区 · Only for these types.")
+    sections: list[int] = Field(default_factory=list, description="只用于这些评论区 · Only for these sections.")
+    reason: str = Field("", description="原因，显示在排名解释里 · Why; shown where a rank is explained.")
+    try_on: int = Field(0, description="试算的评论区编号 · Section that it is tried on.")
+    operator: str = Field("", description="操作人 · Who does it.")
+
+    def rule(self) -> Rule:
+        """Return the rule as it is applied."""
+        return Rule(
+            self.name,
+            self.expression,
+            Decision(self.decision),
+            self.amount,
+            self.priority,
+            self.stacks,
+            tuple(self.exempts),
+            Scope(tuple(self.types), tuple(self.sections)),
+            self.reason,
+        )
+
+
+def try_and_save_rule(
+    context: dg.OpExecutionContext, config: RuleConfig, services: dg.ResourceParam[CommentsServices]
+) -> None:
+    """Show what a rule would move in a section, and put it in force where that is wanted."""
+    services.ready()
+    if not config.dry_run and not config.operator.strip():
+        raise ProblemsError(["保存规则需要写明操作人（operator）"])
+    saved, now = config.rule(), services.clock.now()
+    weights = services.settings.heat_weights
+    with reading(services.engine) as connection:
+        rules = policies.rules_in_force(connection)
+        kind = connection.execute(select_type(config.try_on)).scalar()
+    if kind is None:
+        raise ProblemsError([f"没有编号为 {config.try_on} 的评论区；请在 try_on 中写明用哪个评论区试算"])
+    before = Policies(weights, rules).of(config.try_on, kind)
+    after = Policies(weights, policies.with_rule(rules, saved)).of(config.try_on, kind)
+    found = _compare(services, config.try_on, before, after)
+    revision = 0
+    if not config.dry_run:
+        author = config.operator.strip()
+        revision = run_transaction(
+            services.engine, lambda connection: policies.save_rule(connection, saved, found, author, now)
+        )
+    for sentence in found.sentences()[:20]:
+        context.log.info(sentence)
+    rows = [
+        {"评论": move.comment_id, "原名次": move.before, "新名次": move.after, "得分": f"{move.points:+.3f}"}
+        for move in found.moves
+    ]
+    context.add_output_metadata(
+        {
+            "dry_run": config.dry_run,
+            "revision": revision,
+            "changed": found.changed,
+            "moved": found.moved,
+            "moves": dg.MetadataValue.md(table(rows, most=_SHOWN)),
+        }
+    )
+
+
+def select_type(section_id: int) -> Any:
+    """Return a query for a section's type."""
+    return section.select().with_only_columns(section.c.type).where(section.c.section_id == section_id)
+
+
+def _compare(services: CommentsServices, section_id: int, before: Policy, after: Policy) -> WhatIf:
+    wanted = columns_to_read(before) | columns_to_read(after)
+    with reading(services.engine) as connection:
+        columns = read_columns(connection, section_id, wanted, services.clock.now())
+    return what_if(rank(columns.ids, columns.read, before), rank(columns.ids, columns.read, after))
+
+
+_SAVE_RULE = """\
+试算或启用一条热评规则 · Try a rule on a section, or put it in force.
+
+`dry_run: true`（默认）只列出它会移动哪些评论；看过之后改成 false 再启动。同名的规则会有新的一版，旧版停用。
+
+With `dry_run: true` only the moves are shown. A rule of the same name gets a new revision; the one before is retired.
+
+示例 · Examples:
+
+{examples}
+
+{links}
+
+**字段** · Fields
+
+{fields}
+"""
+
+save_comment_rule = person_job(
+    try_and_save_rule,
+    name="save_comment_rule",
+    manual=_SAVE_RULE,
+    examples={
+        "沉底": {
+            "name": "disliked",
+            "expression": "dislikes > likes * 2 and dislikes >= 3",
+            "decision": "sink",
+            "amount": 2.0,
+            "reason": "踩远多于赞",
+            "try_on": 1,
+        },
+        "豁免": {"name": "featured", "expression": "featured", "decision": "exempt", "exempts": ["sink"], "try_on": 1},
+    },
+    nothing_done="未保存规则",
+    location=LOCATION,
+    tags=PERSON_TAGS,
+)
+
+
+class RetireConfig(dg.Config):
+    """A rule that is taken out of force."""
+
+    dry_run: bool = Field(True, description="true 只检查 · true only checks; set false to retire it.")
+    name: str = Field("", description="规则名 · Name of the rule.")
+
+
+def take_rule_away(
+    context: dg.OpExecutionContext, config: RetireConfig, services: dg.ResourceParam[CommentsServices]
+) -> None:
+    """Take a rule out of force; the next sweep orders without it."""
+    services.ready()
+    with reading(services.engine) as connection:
+        rules = policies.rules_in_force(connection)
+    if config.name not in {rule.name for rule in rules}:
+        raise ProblemsError([f"没有启用中的规则「{config.name}」"])
+    Policies(services.settings.heat_weights, [rule for rule in rules if rule.name != config.name])
+    if not config.dry_run:
+        now = services.clock.now()
+        run_transaction(services.engine, lambda connection: policies.retire_rule(connection, config.name, now))
+    context.add_output_metadata({"dry_run": config.dry_run, "rule": config.name})
+
+
+_RETIRE = """\
+停用一条热评规则 · Take a rule out of force.
+
+被其他规则豁免的规则不能先停用：先改掉那条豁免。
+
+A rule that another one exempts stays until that one is changed.
+
+{examples}
+
+{link}
+
+**字段** · Fields
+
+{fields}
+"""
+
+retire_comment_rule = person_job(
+    take_rule_away,
+    name="retire_comment_rule",
+    manual=_RETIRE,
+    examples={"": {"dry_run": False, "name": "disliked"}},
+    nothing_done="未停用规则",
+    location=LOCATION,
+    tags=PERSON_TAGS,
+)
+
+
+class RebuildConfig(dg.Config):
+    """A section that is scored anew."""
+
+    section: int = Field(0, description="评论区编号 · Id of the section.")
+
+
+def rebuild_one(
+    context: dg.OpExecutionContext, config: RebuildConfig, services: dg.ResourceParam[CommentsServices]
+) -> None:
+    """Score one section and publish its list now."""
+    services.ready()
+    scored = rebuild(services, config.section)
+    context.log.info(f"{scored.comments} comments scored, {scored.published} published")
+    context.add_output_metadata(sweep_metadata([scored], 0))
+
+
+_REBUILD = """\
+立即重算一个评论区 · Score one section now and put its lists in place anew.
+
+列表整体替换，读者不会看到半成品。
+
+The list is replaced whole: nobody reads half of it.
+
+{examples}
+
+{link}
+
+**字段** · Fields
+
+{fields}
+"""
+
+rebuild_comment_section = person_job(
+    rebuild_one,
+    name="rebuild_comment_section",
+    manual=_REBUILD,
+    examples={"": {"section": 1}},
+    nothing_done="未重算",
+    location=LOCATION,
+    tags=PERSON_TAGS,
+)
+
+
+class ExplainConfig(dg.Config):
+    """Places that are explained."""
+
+    section: int = Field(0, description="评论区编号 · Id of the section.")
+    places: list[int] = Field(default_factory=lambda: [1, 2, 3], description="名次，从 1 数起 · Places, from 1.")
+
+
+def explain_ranks(
+    context: dg.OpExecutionContext, config: ExplainConfig, services: dg.ResourceParam[CommentsServices]
+) -> None:
+    """Say why comments stand where they stand."""
+    services.ready()
+    found = explain_places(services, config.section, config.places)
+    for place, sentences in found.items():
+        context.log.info(f"{place}: {''.join(sentences)}")
+    rows = [{"名次": place, "原因": sentence} for place, sentences in found.items() for sentence in sentences]
+    context.add_output_metadata({"places": len(found), "why": dg.MetadataValue.md(table(rows, most=_SHOWN))})
+
+
+_EXPLAIN = """\
+解释名次：为什么这条评论排第三 · Why is this comment third?
+
+按此刻的数据重新排一遍，逐项列出得分、规则、与前后名的差距；什么都不写入。
+
+The section is ranked as it is now, and nothing is written.
+
+{examples}
+
+{link}
+
+**字段** · Fields
+
+{fields}
+"""
+
+explain_comment_ranks = person_job(
+    explain_ranks,
+    name="explain_comment_ranks",
+    manual=_EXPLAIN,
+    examples={"": {"section": 1, "places": [3]}},
+    nothing_done="没有解释",
+    location=LOCATION,
+    tags=PERSON_TAGS,
+)
+
+jobs: list[Any] = [save_comment_rule, retire_comment_rule, rebuild_comment_section, explain_comment_ranks]

@@ -1,0 +1,253 @@
+"""A page of comments, put together from lists, rows and texts: what everybody sees, and what one person sees of it.
+
+Whatever a list says, the database is asked whether each comment is shown before it goes out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection
+
+from douban_pipeline.comments.caching.lists import ListName, ListPage, RedisLists
+from douban_pipeline.comments.rendering import pieces
+from douban_pipeline.comments.sites import Site
+from douban_pipeline.comments.store import reading as store
+from douban_pipeline.comments.store.reading import CommentView, Order, Place
+from douban_pipeline.comments.store.sections import find_section
+from douban_pipeline.comments.types import Actor, Attribute, CommentStatus, SectionStatus
+from douban_pipeline.core.database import reading
+
+PREVIEW = 3
+"""Replies that are shown below a root at once."""
+_LABELS = {
+    Attribute.OWNER_LIKED: "owner_liked",
+    Attribute.OWNER_REPLIED: "owner_replied",
+    Attribute.BY_OWNER: "by_owner",
+    Attribute.FEATURED: "featured",
+    Attribute.PINNED: "pinned",
+}
+
+
+class NoSuchPageError(LookupError):
+    """What is asked for is not there, or not shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What a section belongs to."""
+
+    type: int
+    object_id: int
+
+
+def place_of(cursor: str | None) -> Place | None:
+    """Return the place that a cursor names.
+
+    Raises:
+        ValueError: It is none of ours.
+    """
+    if not cursor:
+        return None
+    key, _, number = cursor.rpartition(".")
+    if not number.isdecimal() or not key.lstrip("-").isdecimal() or len(cursor) > 40:
+        raise ValueError("游标无效")
+    return Place(int(key), int(number))
+
+
+def cursor_of(place: Place) -> str:
+    """Return the cursor of a place."""
+    return f"{place.key}.{place.comment_id}"
+
+
+def read_roots(site: Site, target: Target, order: Order, after: Place | None, size: int) -> dict[str, Any]:
+    """Return a page of a section as everybody sees it; the first one has the pinned comments on top.
+
+    Raises:
+        NoSuchPageError: There is no such section, or nothing of it is shown.
+    """
+    with reading(site.engine) as connection:
+        section = _shown_section(connection, target)
+        section_id = section["section_id"]
+        places, ended = _places(connection, site.lists, ListName(section_id, order), after, size)
+        pinned = [int(number) for number in section["pinned"]] if after is None else []
+        roots = [place.comment_id for place in places]
+        views = _shown(connection, site.lists, [*roots, *pinned])
+        below = store.preview_replies(
+            connection, section_id, [number for number in views if views[number].child_visible]
+        )
+        replies = _shown(connection, site.lists, [number for each in below.values() for number in each])
+
+    def item(number: int) -> dict[str, Any]:
+        shown = [replies[reply] for reply in below.get(number, ()) if reply in replies]
+        return {**_item(views[number]), "preview": [_item(reply) for reply in shown[:PREVIEW]]}
+
+    return {
+        "section": _section(section),
+        "sort": str(order),
+        "pinned": [item(number) for number in pinned if number in views],
+        "items": [item(number) for number in roots if number in views and number not in pinned],
+        "next": None if ended or not places else cursor_of(places[-1]),
+    }
+
+
+def read_replies(site: Site, root_id: int, after: Place | None, size: int) -> dict[str, Any]:
+    """Return a page of the replies to a root, the oldest first.
+
+    Raises:
+        NoSuchPageError: The root is not shown.
+    """
+    with reading(site.engine) as connection:
+        root = _shown(connection, site.lists, [root_id]).get(root_id)
+        if root is None or root.root_id:
+            raise NoSuchPageError
+        name = ListName(root.section_id, Order.FLOOR, root_id)
+        places, ended = _places(connection, site.lists, name, after, size)
+        views = _shown(connection, site.lists, [place.comment_id for place in places])
+    items = [_item(views[place.comment_id]) for place in places if place.comment_id in views]
+    return {"root": _item(root), "items": items, "next": None if ended or not places else cursor_of(places[-1])}
+
+
+def read_dialog(site: Site, comment_id: int, after: Place | None, size: int) -> dict[str, Any]:
+    """Return a page of the dialog that a reply belongs to, the oldest first.
+
+    Raises:
+        NoSuchPageError: It is not shown, or no reply.
+    """
+    with reading(site.engine) as connection:
+        view = _shown(connection, site.lists, [comment_id]).get(comment_id)
+        if view is None or not view.dialog_id:
+            raise NoSuchPageError
+        places = store.list_dialog(connection, view.dialog_id, after, size)
+        views = _shown(connection, site.lists, [place.comment_id for place in places])
+    items = [_item(views[place.comment_id]) for place in places if place.comment_id in views]
+    return {"items": items, "next": cursor_of(places[-1]) if len(places) == size else None}
+
+
+def read_counts(site: Site, targets: Sequence[Target]) -> list[dict[str, Any]]:
+    """Return how many comments are shown of each; 0 where there is no section."""
+    found = []
+    with reading(site.engine) as connection:
+        for target in targets:
+            section = find_section(connection, target.type, target.object_id)
+            shown = section is not None and section["status"] != SectionStatus.HIDDEN
+            count = section["visible_count"] if section is not None and shown else 0
+            found.append({"type": target.type, "object_id": target.object_id, "count": count})
+    return found
+
+
+def read_comments(site: Site, ids: Collection[int]) -> list[dict[str, Any]]:
+    """Return those of some comments that are shown, without personal things."""
+    with reading(site.engine) as connection:
+        views = _shown(connection, site.lists, ids)
+    return [_item(view) for view in views.values()]
+
+
+def read_personal(site: Site, actor: Actor, section_id: int, ids: Collection[int]) -> dict[str, Any]:
+    """Return what only one person sees of a page: their votes, and their comments that wait for somebody."""
+    with reading(site.engine) as connection:
+        votes = store.votes_of(connection, actor.key, ids)
+        own: list[CommentView] = []
+        if actor.user_id and section_id:
+            waiting = store.own_waiting(connection, section_id, actor.user_id)
+            own = list(store.get_comments(connection, waiting).values())
+    return {
+        "votes": {str(number): int(vote) for number, vote in votes.items()},
+        "mine": [{**_item(view), "waiting": True, "preview": []} for view in own],
+    }
+
+
+def _shown_section(connection: Connection, target: Target) -> Any:
+    section = find_section(connection, target.type, target.object_id)
+    if section is None or section["status"] == SectionStatus.HIDDEN:
+        raise NoSuchPageError
+    return section
+
+
+def _places(
+    connection: Connection, lists: RedisLists | None, name: ListName, after: Place | None, size: int
+) -> tuple[list[Place], bool]:
+    """Return the places of a page and whether it is the last one, from the list as far as that goes."""
+    found: list[Place] = []
+    if lists is not None:
+        page = _cached(lists, name, after, size)
+        if page is None:
+            if after is None and name.order != Order.HEAT:
+                lists.ask_rebuild(name)
+        else:
+            found = list(page.places[:size])
+            if page.ended or len(found) == size:
+                return found, page.ended
+            after = found[-1] if found else after
+    wanted = size - len(found)
+    if name.root_id:
+        found += store.list_replies(connection, name.root_id, name.section_id, after, wanted)
+    else:
+        found += store.list_roots(connection, name.section_id, name.order, after, wanted)
+    return found, len(found) < size
+
+
+def _cached(lists: RedisLists, name: ListName, after: Place | None, size: int) -> ListPage | None:
+    if name.order != Order.HEAT:
+        return lists.page(name, after, size)
+    heat = lists.heat
+    if after is None:
+        found = lists.attempt(lambda: heat.page(name.section_id, 0, size))
+    else:
+        found = lists.attempt(lambda: heat.after(name.section_id, after.key, after.comment_id, size))
+    if found is None or (after is None and not found):
+        return None
+    # It holds the whole section. The tables may have other heat for a moment, so none of them goes on where it ends.
+    return ListPage(tuple(Place(*place) for place in found), ended=len(found) < size)
+
+
+def _shown(connection: Connection, lists: RedisLists | None, ids: Collection[int]) -> dict[int, CommentView]:
+    """Return comments that are shown, as the database says it now, in the order of ``ids``."""
+    kept = lists.contents(list(ids)) if lists is not None else {}
+    views = store.get_comments(connection, ids, kept)
+    roots = {view.root_id for view in views.values() if view.root_id} - set(views)
+    hidden = roots - store.shown_ids(connection, roots)
+    hidden |= {number for number, view in views.items() if view.status != CommentStatus.NORMAL}
+    shown = {
+        number: views[number] for number in ids if number in views and not {number, views[number].root_id} & hidden
+    }
+    if lists is not None:
+        lists.keep_contents({number: view.content for number, view in shown.items() if number not in kept})
+    return shown
+
+
+def _section(section: Any) -> dict[str, Any]:
+    return {
+        "id": str(section["section_id"]),
+        "type": section["type"],
+        "object_id": section["object_id"],
+        "title": section["title"],
+        "closed": section["status"] == SectionStatus.CLOSED,
+        "owner_id": str(section["owner_id"]),
+        "count": section["visible_count"],
+        "roots": section["root_count"],
+    }
+
+
+def _item(view: CommentView) -> dict[str, Any]:
+    return {
+        "id": str(view.comment_id),
+        "root": str(view.root_id) if view.root_id else None,
+        "parent": str(view.parent_id) if view.parent_id else None,
+        "dialog": str(view.dialog_id) if view.dialog_id else None,
+        "floor": view.floor,
+        "author": {
+            "id": str(view.publisher_id) if view.publisher_id else None,
+            "name": str(view.meta.get("name") or (f"用户{view.publisher_id}" if view.publisher_id else "游客")),
+            "level": view.level,
+        },
+        "at": view.created_at.isoformat(),
+        "pieces": pieces(view.content),
+        "likes": view.like_count,
+        "dislikes": view.dislike_count,
+        "replies": view.child_visible,
+        "labels": [name for bit, name in _LABELS.items() if view.attributes & bit],
+        "ad": view.meta.get("ads"),
+    }

@@ -1,0 +1,58 @@
+"""A comment's text as pieces that a page can show: words, emoji, people, links. Pure; nothing of it is HTML."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+from urllib.parse import urlsplit
+
+_PIECE = re.compile(
+    r"\[em:(?P<emoji>\d{1,3})\]|(?P<link>https?://[^\s<>\"'，。！？、；：）】]+)|@(?P<name>[\w\-]{1,30})(?::(?P<id>\d{1,19}))?"
+)
+_TRAILING = ".,!?;:)]"
+
+
+def pieces(text: str) -> list[dict[str, Any]]:
+    """Return a text in pieces: ``{"text"}``, ``{"emoji"}``, ``{"link", "host"}``, ``{"at", "user"}``.
+
+    ``[em:N]`` is an emoji of the CMS. ``@name:12`` names user 12; without a number nobody is told.
+    """
+    found: list[dict[str, Any]] = []
+
+    def words(part: str) -> None:
+        if part and found and "text" in found[-1]:
+            found[-1]["text"] += part
+        elif part:
+            found.append({"text": part})
+
+    end = 0
+    for match in _PIECE.finditer(text):
+        words(text[end : match.start()])
+        end = match.end()
+        if match["emoji"]:
+            found.append({"emoji": int(match["emoji"])})
+        elif match["link"]:
+            link = match["link"].rstrip(_TRAILING)
+            host = _host(link)
+            if host:
+                found.append({"link": link, "host": host})
+            else:
+                words(link)
+            words(match["link"][len(link) :])
+        else:
+            found.append({"at": match["name"], "user": match["id"]})
+    words(text[end:])
+    return found
+
+
+def _host(link: str) -> str:
+    try:
+        return urlsplit(link).hostname or ""
+    except ValueError:
+        return ""
+
+
+def mentions(text: str) -> list[int]:
+    """Return the users that a text names by number, each once, ten at most."""
+    ids = [int(match["id"]) for match in _PIECE.finditer(text) if match["id"]]
+    return list(dict.fromkeys(ids))[:10]

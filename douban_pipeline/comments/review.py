@@ -1,0 +1,185 @@
+"""The safety review of a text before it is published: words, links, rate, doubles. Pure, but for the words' automaton.
+
+A list of words may mask (as ``mac_filter_words`` of the CMS does), send to a person, or refuse. A model may be asked
+too: whatever has the method of `TextModel`.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+import ahocorasick
+
+from douban_pipeline.comments.applying.state import Findings
+from douban_pipeline.comments.types import CommentStatus
+
+_INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufe00-\ufe0f\ufeff]")
+_LINK = re.compile(r"(?:https?://|www\.)[^\s<>\"'，。、]+", re.IGNORECASE)
+_STRING = r"'((?:[^'\\]|\\.)*)'"
+
+
+class TextModel(Protocol):
+    """A model that judges texts, where one is set up."""
+
+    def judge(self, text: str) -> tuple[CommentStatus, str]:
+        """Return NORMAL, or REVIEW with the reason."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class WordLists:
+    """Words by what follows: masked by asterisks, or the text waits for a person."""
+
+    masked: tuple[str, ...] = ()
+    reviewed: tuple[str, ...] = ()
+    refused_ips: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What is known of a text that is to be published."""
+
+    text: str
+    author: str
+    ip: str = ""
+    trusted: bool = False
+    """Whether it is by somebody of the site, whose words nobody reviews."""
+    waits_anyway: bool = False
+    """Whether the section shows nothing before a person has read it."""
+    lately: int = 0
+    """How many comments the author has published within the last minute."""
+    double: bool = False
+    """Whether the author has published the same text lately."""
+
+
+def normalise(text: str) -> str:
+    """Return a text as words are looked for in it: of the same length, without tricks of width and case.
+
+    Characters that nobody sees are dropped before, see `clean`.
+    """
+    plain = (unicodedata.normalize("NFKC", letter).casefold() for letter in text)
+    return "".join(new if len(new) == 1 else old for old, new in zip(text, plain, strict=True))
+
+
+def clean(text: str) -> str:
+    """Return a text without invisible characters, with at most two line ends in a row, and without blanks around it."""
+    text = _INVISIBLE.sub("", unicodedata.normalize("NFC", text).replace("\r\n", "\n").replace("\r", "\n"))
+    text = "".join(letter for letter in text if letter in "\n\t" or unicodedata.category(letter) != "Cc")
+    return re.sub(r"\n{3,}", "\n\n", text).strip()
+
+
+class WordFinder:
+    """Finds all of many words in one pass (Aho-Corasick)."""
+
+    def __init__(self, words: Iterable[str]) -> None:
+        self._automaton = ahocorasick.Automaton()
+        for word in words:
+            plain = normalise(clean(word))
+            if plain:
+                self._automaton.add_word(plain, len(plain))
+        self._empty = len(self._automaton) == 0
+        if not self._empty:
+            self._automaton.make_automaton()
+
+    def spans(self, text: str) -> list[tuple[int, int]]:
+        """Return where words are in a normalised text, as beginning and end."""
+        if self._empty:
+            return []
+        return [(end - length + 1, end + 1) for end, length in self._automaton.iter(text)]
+
+
+@dataclass(frozen=True)
+class SafetyReview:
+    """Judges texts.
+
+    Args:
+        words: What is looked for.
+        per_minute: Comments of one author within a minute after which the next ones are refused; 0 for any number.
+        links: Links from which on a text waits for a person; 0 for any number.
+        model: Asked last, about what nothing else held against.
+    """
+
+    words: WordLists = field(default_factory=WordLists)
+    per_minute: int = 0
+    links: int = 0
+    model: TextModel | None = None
+    _finders: Mapping[str, WordFinder] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        finders = {"masked": WordFinder(self.words.masked), "reviewed": WordFinder(self.words.reviewed)}
+        object.__setattr__(self, "_finders", finders)
+
+    def judge(self, draft: Draft) -> Findings:
+        """Return what becomes of a text."""
+        text = clean(draft.text)
+        if not text:
+            return Findings("", refusal="内容为空")
+        if draft.trusted:
+            return Findings(text)
+        if draft.ip and draft.ip in self.words.refused_ips:
+            return Findings(text, refusal="来源地址在黑名单中")
+        if draft.double:
+            return Findings(text, refusal="重复的评论")
+        if self.per_minute and draft.lately >= self.per_minute:
+            return Findings(text, refusal="发布过于频繁")
+        plain = normalise(text)
+        masked = _mask(text, self._finders["masked"].spans(plain))
+        reasons = [f"含词语“{text[start:end]}”" for start, end in self._finders["reviewed"].spans(plain)]
+        if self.links and len(_LINK.findall(text)) >= self.links:
+            reasons.append(f"含 {len(_LINK.findall(text))} 个链接")
+        if draft.waits_anyway:
+            reasons.append("先审后发")
+        if not reasons and self.model is not None:
+            status, why = self.model.judge(text)
+            if status != CommentStatus.NORMAL:
+                reasons.append(why)
+        status = CommentStatus.REVIEW if reasons else CommentStatus.NORMAL
+        return Findings(masked, status, reasons=tuple(dict.fromkeys(reasons)), masked=masked != text)
+
+
+def _mask(text: str, spans: Sequence[tuple[int, int]]) -> str:
+    letters = list(text)
+    for start, end in spans:
+        letters[start:end] = "*" * (end - start)
+    return "".join(letters)
+
+
+def read_word_lists(settings_file: Path | None, black_file: Path | None) -> WordLists:
+    """Return the CMS's own lists, from its files of PHP: ``maccms.php`` and ``blacks.php`` in ``application/extra``.
+
+    ``filter_words`` of the first is what ``mac_filter_words`` replaces by asterisks; of the second,
+    ``black_keyword_list`` sends to a person and ``black_ip_list`` refuses.
+
+    Raises:
+        OSError: A file that is named cannot be read.
+    """
+    masked: Collection[str] = ()
+    reviewed: Collection[str] = ()
+    ips: Collection[str] = ()
+    if settings_file is not None:
+        content = settings_file.read_text(encoding="utf-8", errors="replace")
+        found = re.search(rf"'filter_words'\s*=>\s*{_STRING}", content)
+        masked = _unescape(found.group(1)).split(",") if found else ()
+    if black_file is not None:
+        content = black_file.read_text(encoding="utf-8", errors="replace")
+        reviewed, ips = (_php_list(content, name) for name in ("black_keyword_list", "black_ip_list"))
+    return WordLists(
+        tuple(word.strip() for word in masked if word.strip()),
+        tuple(word.strip() for word in reviewed if word.strip()),
+        frozenset(ip.strip() for ip in ips if ip.strip()),
+    )
+
+
+def _php_list(content: str, name: str) -> list[str]:
+    item = rf"\s*(?:\d+\s*=>\s*)?{_STRING}\s*,?"
+    found = re.search(rf"'{name}'\s*=>\s*(?:array\s*\(|\[)((?:{item})*)", content)
+    return [_unescape(given.group(1)) for given in re.finditer(item, found.group(1))] if found else []
+
+
+def _unescape(text: str) -> str:
+    return re.sub(r"\\(['\\])", r"\1", text)

@@ -1,0 +1,37 @@
+"""What runs by the clock in the comment system: scores, reports and pruning."""
+
+from functools import partial
+
+import dagster as dg
+
+from douban_pipeline.comments.jobs import prune_comments, report_job, sweep_job
+from douban_pipeline.core.ui.language import described
+
+
+def schedules_for(time_zone: str) -> list[dg.ScheduleDefinition]:
+    """Return the schedules, on the clock of ``time_zone``."""
+    by_clock = partial(
+        dg.ScheduleDefinition, execution_timezone=time_zone, default_status=dg.DefaultScheduleStatus.RUNNING
+    )
+    return [
+        by_clock(
+            name="comment_scores",
+            job=sweep_job,
+            cron_schedule="*/10 * * * *",
+            description=described("每十分钟重算热度。", "Scores active sections every ten minutes."),
+        ),
+        by_clock(
+            name="hourly_comment_report",
+            job=report_job,
+            cron_schedule="25 * * * *",
+            description=described(
+                "每小时归并曝光，更新报告。", "Rolls up impressions and renews the reports every hour."
+            ),
+        ),
+        by_clock(
+            name="nightly_comments_prune",
+            job=prune_comments,
+            cron_schedule="50 4 * * *",
+            description=described("每晚清理运行记录。", "Clears away finished runs every night."),
+        ),
+    ]

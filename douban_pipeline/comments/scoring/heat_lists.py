@@ -1,0 +1,254 @@
+"""Sorted sets of sections in the order of heat: written whole, swapped in one step, in segments where they are long.
+
+    cmt:{12}:heat            what is current: version, segments with their last place, how many, when
+    cmt:{12}:heat:<v>:<n>    segment n of version v: members are ids, scores are heat
+
+Members are ids of `_DIGITS` digits, so that Redis orders comments of equal heat as the tables do: the newest first. The
+braces keep all keys of a section on one node of a cluster. A version that was replaced lives on for `GRACE` seconds,
+for whoever is reading it; one that was never finished expires.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+from redis import Redis
+
+from douban_pipeline.comments.heat.graph import Column
+
+SEGMENT = 200_000
+"""Members of one sorted set: beyond that, operations on it get slow and its release blocks."""
+LIFE = 8 * 86_400
+"""Seconds that a list lives without being published anew; then lists are read from the tables."""
+GRACE = 600
+_BUILDING = 3600
+_COMMAND = 1000
+"""Members of one command: Redis serves nobody else meanwhile."""
+_PIPELINE = 10
+_DIGITS = 19
+
+_SWAP = """
+local old = redis.call('GET', KEYS[1])
+redis.call('SET', KEYS[1], ARGV[1], 'EX', ARGV[2])
+for place = 2, #KEYS do redis.call('EXPIRE', KEYS[place], ARGV[2]) end
+if old then
+    local known = cjson.decode(old)
+    for segment = 0, known.segments - 1 do
+        redis.call('EXPIRE', KEYS[1] .. ':' .. known.version .. ':' .. segment, ARGV[3])
+    end
+end
+return 1
+"""
+"""Makes a version current, and lets the one before expire."""
+
+_PUT = """
+-- ARGV: seconds that it lives, whether those that are in it stay where they are, then heat and member in turns.
+local current = redis.call('GET', KEYS[1])
+if not current then return 0 end
+local known = cjson.decode(current)
+local keys = {}
+for segment = 0, known.segments - 1 do keys[segment] = KEYS[1] .. ':' .. known.version .. ':' .. segment end
+for i = 3, #ARGV, 2 do
+    local heat, member, there = tonumber(ARGV[i]), ARGV[i + 1], false
+    if ARGV[2] == '1' then
+        for segment = 0, known.segments - 1 do there = there or redis.call('ZSCORE', keys[segment], member) end
+    end
+    if not there then
+        local wanted = known.segments - 1
+        for segment = 0, known.segments - 2 do
+            if heat >= known.ends[segment + 1] then wanted = segment break end
+        end
+        for segment = 0, known.segments - 1 do
+            if segment ~= wanted then redis.call('ZREM', keys[segment], member) end
+        end
+        if redis.call('EXPIRE', keys[wanted], ARGV[1]) == 0 and known.count > 0 then
+            redis.call('DEL', KEYS[1])
+            return 0
+        end
+        redis.call('ZADD', keys[wanted], ARGV[i], member)
+        redis.call('EXPIRE', keys[wanted], ARGV[1])
+    end
+end
+return 1
+"""
+"""Puts comments where their heat belongs, if the list is there; never makes a list of its own.
+
+Where Redis dropped a segment for want of memory the whole list is given up, and read from the tables."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeatList:
+    """What is current of a section.
+
+    Attributes:
+        version: Names its sorted sets.
+        count: How many comments were published.
+        segments: How many sorted sets there are; one at least.
+        at: When it was published, in seconds since 1970.
+    """
+
+    version: str
+    count: int
+    segments: int
+    at: float
+
+
+class HeatLists:
+    """The sorted sets of all sections of a site.
+
+    Args:
+        client: Redis.
+        prefix: What keys begin with; sites that share a Redis have different ones.
+    """
+
+    def __init__(self, client: Redis, prefix: str = "cmt:") -> None:
+        self._client = client
+        self._prefix = prefix
+        self._swap = client.register_script(_SWAP)
+        self._put = client.register_script(_PUT)
+
+    def publish(self, section_id: int, ids: Column, heat: Column, now: datetime) -> HeatList:
+        """Replace a section's list; readers see the old one until the new one is whole.
+
+        Args:
+            section_id: The section.
+            ids: The comments that are shown, the hottest first.
+            heat: Their heat, falling.
+            now: When the scores were computed.
+        """
+        version = uuid.uuid4().hex[:12]
+        starts = range(0, max(len(ids), 1), SEGMENT)
+        keys = [self._segment(section_id, version, number) for number in range(len(starts))]
+        for key, start in zip(keys, starts, strict=True):
+            self._fill(key, ids[start : start + SEGMENT], heat[start : start + SEGMENT])
+        ends = [int(heat[min(start + SEGMENT, len(heat)) - 1]) if len(heat) else 0 for start in starts]
+        made = HeatList(version, len(ids), len(starts), now.timestamp())
+        current = {"version": version, "count": made.count, "segments": made.segments, "ends": ends, "at": made.at}
+        self._swap(keys=[self._current(section_id), *keys], args=[json.dumps(current), LIFE, GRACE])
+        return made
+
+    def _fill(self, key: str, ids: Column, heat: Column) -> None:
+        pipeline = self._client.pipeline(transaction=False)
+        for number, start in enumerate(range(0, len(ids), _COMMAND), start=1):
+            members = [f"{each:0{_DIGITS}d}" for each in ids[start : start + _COMMAND].tolist()]
+            pipeline.zadd(key, dict(zip(members, heat[start : start + _COMMAND].tolist(), strict=True)))
+            if start == 0:
+                pipeline.expire(key, _BUILDING)
+            if number % _PIPELINE == 0:
+                pipeline.execute()
+        pipeline.execute()
+
+    def current(self, section_id: int) -> HeatList | None:
+        """Return what is current of a section; None if nothing is published."""
+        stored: Any = self._client.get(self._current(section_id))
+        if stored is None:
+            return None
+        known = json.loads(stored)
+        return HeatList(known["version"], known["count"], known["segments"], known["at"])
+
+    def page(self, section_id: int, offset: int, most: int) -> list[tuple[int, int]] | None:
+        """Return comments from the ``offset``-th on as heat and id; None where no list is published.
+
+        Their status has to be looked at before they are shown.
+        """
+        known = self.current(section_id)
+        if known is None:
+            return None
+        found: list[tuple[int, int]] = []
+        segments = self._lengths(section_id, known)
+        if known.count and not all(length for _, length in segments):
+            return None  # Redis dropped a segment for want of memory
+        for key, length in segments:
+            if offset < length and len(found) < most:
+                found += self._range(key, offset, offset + most - len(found) - 1)
+            offset = max(offset - length, 0)
+        return found
+
+    def after(self, section_id: int, heat: int, comment_id: int, most: int) -> list[tuple[int, int]] | None:
+        """Return the comments behind one of that heat and id, whether it is still there or not, as `page` does."""
+        known = self.current(section_id)
+        if known is None:
+            return None
+        if known.segments > 1 and not all(length for _, length in self._lengths(section_id, known)):
+            return None  # as in `page`: comments of that segment would be passed over
+        found: list[tuple[int, int]] = []
+        for number in range(known.segments):
+            key, start = self._segment(section_id, known.version, number), 0
+            while len(found) < most:
+                page: Any = self._client.zrange(
+                    key, heat, "-inf", desc=True, byscore=True, offset=start, num=most, withscores=True
+                )
+                places = [(int(score), int(member)) for member, score in page]
+                found += [place for place in places if place < (heat, comment_id)]
+                start += len(page)
+                if len(page) < most:
+                    break
+        return found[:most]
+
+    def put(self, section_id: int, places: Iterable[tuple[int, int]], *, only_new: bool = False) -> bool:
+        """Put comments where they belong, if the section's list is there; return whether it is.
+
+        Args:
+            section_id: The section.
+            places: Heat and id of each comment.
+            only_new: Leave those that are in the list where they are.
+        """
+        given = [part for heat, number in places for part in (heat, f"{number:0{_DIGITS}d}")]
+        there = True
+        for start in range(0, len(given), _COMMAND):
+            args = [LIFE, int(only_new), *given[start : start + _COMMAND]]
+            there = there and bool(self._put(keys=[self._current(section_id)], args=args))
+        return there
+
+    def remove(self, section_id: int, ids: Iterable[int]) -> None:
+        """Take comments out of a section's list."""
+        known = self.current(section_id)
+        members = [f"{each:0{_DIGITS}d}" for each in ids]
+        if known is None or not members:
+            return
+        pipeline = self._client.pipeline(transaction=False)
+        for number in range(known.segments):
+            pipeline.zrem(self._segment(section_id, known.version, number), *members)
+        pipeline.execute()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
+
+    def drop(self, section_id: int) -> None:
+        """Forget a section's list; it is read from the tables until it is published again."""
+        self._client.delete(self._current(section_id))
+
+    def ids(self, section_id: int) -> Column | None:
+        """Return the ids of a section's list in order; None where none is published."""
+        known = self.current(section_id)
+        if known is None:
+            return None
+        members: list[bytes] = []
+        for key, _ in self._lengths(section_id, known):
+            found: Any = self._client.zrange(key, 0, -1, desc=True)
+            members += found
+        return np.array([int(member) for member in members], dtype=np.int64)
+
+    def _lengths(self, section_id: int, known: HeatList) -> Sequence[tuple[str, int]]:
+        keys = [self._segment(section_id, known.version, number) for number in range(known.segments)]
+        pipeline = self._client.pipeline(transaction=False)
+        for key in keys:
+            pipeline.zcard(key)
+        return list(zip(keys, pipeline.execute(), strict=True))
+
+    def _range(self, key: str, first: int, last: int) -> list[tuple[int, int]]:
+        page: Any = self._client.zrange(key, first, last, desc=True, withscores=True)
+        return [(int(score), int(member)) for member, score in page]
+
+    def _current(self, section_id: int) -> str:
+        return f"{self._prefix}{{{section_id}}}:heat"
+
+    def _segment(self, section_id: int, version: str, number: int) -> str:
+        return f"{self._current(section_id)}:{version}:{number}"

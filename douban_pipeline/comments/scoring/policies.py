@@ -1,0 +1,140 @@
+"""Rules and experiments as the tables keep them: read, tried, saved, retired."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, RowMapping, func, insert, select, update
+
+from douban_pipeline.comments.heat.experiments import Experiment, Policies, Variant
+from douban_pipeline.comments.heat.rules import Decision, Rule, Scope
+from douban_pipeline.comments.heat.what_if import WhatIf
+from douban_pipeline.comments.store.tables import experiment, rule
+from douban_pipeline.core.errors import ProblemsError
+
+ACTIVE, DRAFT, RETIRED = "active", "draft", "retired"
+_RUNNING = "running"
+_KEPT_MOVES = 50
+
+
+def rules_in_force(connection: Connection) -> list[Rule]:
+    """Return the rules that are applied, by name.
+
+    Raises:
+        ProblemsError: A stored rule cannot be read.
+    """
+    rows = connection.execute(select(rule).where(rule.c.state == ACTIVE).order_by(rule.c.name)).mappings()
+    return [_rule(row) for row in rows]
+
+
+def policies(connection: Connection, weights: Mapping[str, Any]) -> Policies:
+    """Return what every section is ordered by: rules in force and experiments that run.
+
+    Raises:
+        ProblemsError: A weight, a rule or an experiment has a fault; a sentence for each.
+    """
+    query = select(experiment).where(experiment.c.state == _RUNNING).order_by(experiment.c.name)
+    running = [_experiment(row) for row in connection.execute(query).mappings()]
+    return Policies(weights, rules_in_force(connection), running)
+
+
+def with_rule(rules: Sequence[Rule], changed: Rule) -> list[Rule]:
+    """Return ``rules`` with one of them put in place of its namesake, or added."""
+    return [*(each for each in rules if each.name != changed.name), changed]
+
+
+def save_rule(connection: Connection, saved: Rule, found: WhatIf, author: str, now: datetime) -> int:
+    """Put a rule in force in place of the revision before, with what it was seen to move; return its revision.
+
+    The rule has to be one that `heat.rules.rule_set` accepts beside the others.
+    """
+    last = connection.execute(select(func.max(rule.c.revision)).where(rule.c.name == saved.name)).scalar()
+    retire_rule(connection, saved.name, now)
+    revision = (last or 0) + 1
+    shown: dict[str, Any] = {"comments": found.comments, "changed": found.changed, "moved": found.moved}
+    shown |= {"hits": found.hits, "moves": [asdict(move) for move in found.moves[:_KEPT_MOVES]]}
+    connection.execute(
+        insert(rule).values(
+            name=saved.name,
+            revision=revision,
+            expression=saved.expression,
+            decision=saved.decision.value,
+            amount=saved.amount,
+            priority=saved.priority,
+            stacks=saved.stacks,
+            exempts=list(saved.exempts),
+            scope={"types": list(saved.scope.types), "sections": list(saved.scope.sections)},
+            state=ACTIVE,
+            what_if=shown,
+            author=author,
+            reason=saved.reason,
+            created_at=now,
+            active_from=now,
+        )
+    )
+    return revision
+
+
+def retire_rule(connection: Connection, name: str, now: datetime) -> bool:
+    """Take a rule out of force; return whether it was in force."""
+    statement = update(rule).where(rule.c.name == name, rule.c.state == ACTIVE)
+    return connection.execute(statement.values(state=RETIRED, retired_at=now)).rowcount > 0
+
+
+def save_experiment(connection: Connection, saved: Experiment, author: str, now: datetime) -> None:
+    """Start an experiment, or end one of that name and start it as it is now."""
+    end_experiment(connection, saved.name, now)
+    values: dict[str, Any] = {
+        "salt": saved.salt,
+        "variants": [
+            {"name": each.name, "share": each.share, "weights": dict(each.weights), "without": list(each.without)}
+            for each in saved.variants
+        ],
+        "scope": {"types": list(saved.scope.types), "sections": list(saved.scope.sections)},
+        "state": _RUNNING,
+        "author": author,
+        "started_at": now,
+        "ended_at": None,
+    }
+    known = update(experiment).where(experiment.c.name == saved.name).values(**values)
+    if not connection.execute(known).rowcount:
+        connection.execute(insert(experiment).values(name=saved.name, created_at=now, **values))
+
+
+def end_experiment(connection: Connection, name: str, now: datetime) -> bool:
+    """End an experiment; return whether it ran."""
+    statement = update(experiment).where(experiment.c.name == name, experiment.c.state == _RUNNING)
+    return connection.execute(statement.values(state="ended", ended_at=now)).rowcount > 0
+
+
+def _rule(row: RowMapping) -> Rule:
+    try:
+        decision = Decision(row["decision"])
+    except ValueError as error:
+        raise ProblemsError([f"规则「{row['name']}」的 decision「{row['decision']}」无法识别"]) from error
+    return Rule(
+        row["name"],
+        row["expression"],
+        decision,
+        row["amount"],
+        row["priority"],
+        row["stacks"],
+        tuple(row["exempts"]),
+        _scope(row["scope"]),
+        row["reason"],
+    )
+
+
+def _experiment(row: RowMapping) -> Experiment:
+    variants = tuple(
+        Variant(each["name"], each["share"], each.get("weights", {}), tuple(each.get("without", ())))
+        for each in row["variants"]
+    )
+    return Experiment(row["name"], row["salt"], variants, _scope(row["scope"]))
+
+
+def _scope(stored: Mapping[str, Any]) -> Scope:
+    return Scope(tuple(stored.get("types", ())), tuple(stored.get("sections", ())))

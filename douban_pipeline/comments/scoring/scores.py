@@ -1,0 +1,79 @@
+"""What is stored of a ranking: the heat of every root, its parts, and what rules decided."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Connection, Engine
+
+from douban_pipeline.comments.heat import score as score_rules
+from douban_pipeline.comments.heat.graph import Column
+from douban_pipeline.comments.heat.ranking import SHOWN_PARTS, Ranking
+from douban_pipeline.comments.heat.score import HEAT
+from douban_pipeline.comments.scoring.columns import SectionColumns
+from douban_pipeline.comments.store.tables import score
+from douban_pipeline.core.database import run_transaction, upsert
+
+TOLERANCE = 1000
+"""Millionths by which a stored heat may be off. Lists use what is stored, so that a sweep does not write every row for
+a decay that nobody sees: a quarter of an hour moves comments of more than a day by less."""
+BATCH = 2000
+
+
+def settle(ranking: Ranking, columns: SectionColumns) -> Column:
+    """Return the heat of every root by its place in ``columns``: the stored one where it is near enough."""
+    heat = np.empty(len(columns), dtype=np.int64)
+    heat[ranking.rows] = ranking.heat
+    near = columns.scored & (np.abs(heat - columns.stored) < TOLERANCE)
+    return np.where(near, columns.stored, heat)
+
+
+def store_scores(
+    engine: Engine,
+    section_id: int,
+    ranking: Ranking,
+    columns: SectionColumns,
+    heat: Column,
+    variant: str,
+    now: datetime,
+) -> int:
+    """Write the scores that changed, some thousand a transaction; return how many they were.
+
+    Whoever is interrupted begins anew: what was written is not written again.
+    """
+    changed = np.flatnonzero(~columns.scored | (heat != columns.stored))
+    place = np.empty(len(columns), dtype=np.int64)
+    place[ranking.rows] = np.arange(len(columns))
+    for start in range(0, len(changed), BATCH):
+        rows = list(_rows(changed[start : start + BATCH], place, section_id, ranking, heat, variant, now))
+        run_transaction(engine, partial(_write, rows=rows))
+    return len(changed)
+
+
+def _write(connection: Connection, rows: list[dict[str, Any]]) -> None:
+    changes = [each.name for each in score.c if each.name not in ("comment_id", "section_id")]
+    upsert(connection, score, rows, keys=["comment_id"], changes=changes)
+
+
+def _rows(
+    changed: Column, place: Column, section_id: int, ranking: Ranking, heat: Column, variant: str, now: datetime
+) -> Iterator[dict[str, Any]]:
+    at = place[changed]
+    parts = {name: np.round(ranking.parts[name][at].astype(np.float64), 6).tolist() for name in SHOWN_PARTS}
+    decided = {name: hit[changed] for name, hit in ranking.recalled.counted.items() if hit[changed].any()}
+    for number, (comment_id, value) in enumerate(zip(ranking.ids[at].tolist(), heat[changed].tolist(), strict=True)):
+        yield {
+            "comment_id": comment_id,
+            "section_id": section_id,
+            "heat": value,
+            "score": value / HEAT,
+            "parts": {name: column[number] for name, column in parts.items() if column[number]},
+            "decisions": [name for name, hit in decided.items() if hit[number]],
+            "variant": variant,
+            "version": str(score_rules.VERSION),
+            "score_at": now,
+        }

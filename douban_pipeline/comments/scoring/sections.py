@@ -1,0 +1,182 @@
+"""One section, and all that are active: read, ranked, published, stored."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from sqlalchemy import Engine, select
+
+from douban_pipeline.comments.heat import score as score_rules
+from douban_pipeline.comments.heat.experiments import Policies
+from douban_pipeline.comments.heat.ranking import Policy, Ranking, columns_to_read, rank
+from douban_pipeline.comments.heat.what_if import top_moves
+from douban_pipeline.comments.scoring.columns import SectionColumns, read_columns
+from douban_pipeline.comments.scoring.heat_lists import HeatLists
+from douban_pipeline.comments.scoring.scores import settle, store_scores
+from douban_pipeline.comments.store.tables import comment, event, score, section
+from douban_pipeline.comments.types import CommentStatus, EventKind
+from douban_pipeline.core.database import reading
+
+ACTIVE_FOR = timedelta(days=7)
+TOP = 10
+_MOVING = (
+    EventKind.PUBLISH,
+    EventKind.REPORT,
+    EventKind.WITHDRAW_REPORT,
+    EventKind.SET_STATUS,
+    EventKind.UNDO_STATUS,
+)
+"""Events that make a comment enter or leave a list."""
+_TRIES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredSection:
+    """What scoring one section came to.
+
+    Attributes:
+        section_id: Which.
+        comments: How many roots it has.
+        published: How many of them are in the list.
+        written: How many scores changed enough to be written.
+        moved: How many places of the first ten hold another comment than before.
+        variant: Experiment and variant; empty outside of experiments.
+        hits: By rule, for how many roots it counted.
+        seconds: How long reading, ranking, publishing and storing took.
+    """
+
+    section_id: int
+    comments: int
+    published: int
+    written: int
+    moved: int
+    variant: str
+    hits: dict[str, int] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+
+
+def rank_section(engine: Engine, section_id: int, policy: Policy, now: datetime) -> tuple[SectionColumns, Ranking]:
+    """Return the roots of a section as they are, and their order under ``policy``; nothing is written."""
+    with reading(engine) as connection:
+        columns = read_columns(connection, section_id, columns_to_read(policy), now)
+    return columns, rank(columns.ids, columns.read, policy)
+
+
+def score_section(
+    engine: Engine,
+    lists: HeatLists | None,
+    section_id: int,
+    policy: Policy,
+    now: datetime,
+    clock: Callable[[], float] = time.perf_counter,
+) -> ScoredSection:
+    """Score a section, publish its list where there is Redis, and store what changed.
+
+    Published before it is stored: readers have the new order at once, and the tables follow.
+    """
+    begun = clock()
+    serial = _serial(engine, section_id)  # what is read after it is of that serial or later
+    with reading(engine) as connection:
+        columns = read_columns(connection, section_id, columns_to_read(policy), now)
+    before = _top(columns)
+    read = clock()
+    ranking = rank(columns.ids, columns.read, policy)
+    heat = settle(ranking, columns)
+    order = score_rules.ordered(columns.ids, heat)
+    order = order[columns.shown[order]]
+    ids, ordered = columns.ids[order], heat[order]
+    columns.read.clear()
+    ranked = clock()
+    if lists is not None:
+        lists.publish(section_id, ids, ordered, now)
+        _catch_up(engine, lists, section_id, serial)
+    published = clock()
+    written = store_scores(engine, section_id, ranking, columns, heat, policy.variant, now)
+    if lists is not None:
+        _catch_up(engine, lists, section_id, serial)  # whoever was shown again meanwhile has its new heat now
+    stored = clock()
+    return ScoredSection(
+        section_id,
+        len(columns),
+        len(ids),
+        written,
+        top_moves(before, ids[:TOP].tolist()) if before else 0,
+        policy.variant,
+        {name: int(hit.sum()) for name, hit in ranking.recalled.counted.items()},
+        {
+            "read": read - begun,
+            "rank": ranked - read,
+            "publish": published - ranked,
+            "store": stored - published,
+        },
+    )
+
+
+def _top(columns: SectionColumns) -> list[int]:
+    """Return the first ids by the heat that is stored; none before the first scoring."""
+    if not columns.scored.any():
+        return []
+    order = score_rules.ordered(columns.ids, columns.stored)
+    return columns.ids[order[columns.shown[order]][:TOP]].tolist()
+
+
+def _serial(engine: Engine, section_id: int) -> int:
+    """Return the serial of the last event that was applied in a section; 0 for one that does not exist."""
+    query = select(section.c.event_seq).where(section.c.section_id == section_id)
+    with reading(engine) as connection:
+        return connection.execute(query).scalar() or 0
+
+
+def _catch_up(engine: Engine, lists: HeatLists, section_id: int, serial: int) -> None:
+    """Have the list follow what was published, hidden or shown again since a serial, with the heat of the tables.
+
+    Workers tell the list of this themselves, but may have told the one that was replaced.
+    """
+    query = (
+        select(event.c.seq, comment.c.comment_id, comment.c.status, score.c.heat)
+        .join(comment, comment.c.comment_id == event.c.comment_id)
+        .outerjoin(score, score.c.comment_id == comment.c.comment_id)
+        .where(event.c.section_id == section_id, event.c.refusal == "", event.c.kind.in_(_MOVING))
+        .where(comment.c.root_id == 0)
+    )
+    for _ in range(_TRIES):
+        with reading(engine) as connection:
+            rows = connection.execute(query.where(event.c.seq > serial)).all()
+        if not rows:
+            return
+        shown = {row.comment_id: row.heat or 0 for row in rows if row.status == CommentStatus.NORMAL}
+        lists.put(section_id, [(heat, number) for number, heat in shown.items()])
+        lists.remove(section_id, {row.comment_id for row in rows} - set(shown))
+        # Once more: what was read may have changed before it was told.
+        serial = max(row.seq for row in rows)
+
+
+def active_sections(engine: Engine, now: datetime) -> list[tuple[int, int]]:
+    """Return ids and types of the sections in which something happened within `ACTIVE_FOR`, the latest first."""
+    query = (
+        select(section.c.section_id, section.c.type)
+        .where(section.c.active_at > now - ACTIVE_FOR)
+        .order_by(section.c.active_at.desc(), section.c.section_id)
+    )
+    with reading(engine) as connection:
+        return [(row.section_id, row.type) for row in connection.execute(query)]
+
+
+def score_active(
+    engine: Engine,
+    lists: HeatLists | None,
+    chosen: Policies,
+    now: datetime,
+    *,
+    seconds: float,
+    clock: Callable[[], float] = time.monotonic,
+) -> Iterator[ScoredSection]:
+    """Score the active sections, the latest first, and begin none after ``seconds``."""
+    end = clock() + seconds
+    for section_id, section_type in active_sections(engine, now):
+        if clock() >= end:
+            return
+        yield score_section(engine, lists, section_id, chosen.of(section_id, section_type), now)

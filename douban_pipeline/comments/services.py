@@ -1,0 +1,135 @@
+"""What the service and workers of comments work with, put together once from the settings."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import cached_property
+from pathlib import Path
+from typing import Self
+
+from redis import Redis
+from sqlalchemy import Engine
+
+from douban_pipeline.comments.caching.following import ListFollower
+from douban_pipeline.comments.caching.lists import RedisLists, open_lists
+from douban_pipeline.comments.ids import IdGenerator
+from douban_pipeline.comments.review import SafetyReview, read_word_lists
+from douban_pipeline.comments.scoring.heat_lists import HeatLists
+from douban_pipeline.comments.settings import CommentsSettings
+from douban_pipeline.comments.store.migrations import TREE
+from douban_pipeline.comments.store.shards import lease_node
+from douban_pipeline.comments.worker import Worker
+from douban_pipeline.core.clock import Clock, SystemClock
+from douban_pipeline.core.database import open_engine
+from douban_pipeline.core.owner import owner_name
+
+_NODE_LEASE = timedelta(minutes=10)
+
+
+class Numbers:
+    """Gives ids of comments under a leased number, which it renews where it is asked for more.
+
+    Args:
+        engine: The database in which the lease is.
+        clock: The time.
+        owner: Who holds it.
+    """
+
+    def __init__(self, engine: Engine, clock: Clock, owner: str) -> None:
+        self._engine, self._clock, self._owner = engine, clock, owner
+        self._lock = threading.Lock()
+        self._renew_at: datetime | None = None
+        self._node = -1
+        self._ids: IdGenerator | None = None
+
+    def next(self) -> int:
+        """Return a new id."""
+        with self._lock:
+            now = self._clock.now()
+            if self._ids is None or self._renew_at is None or now >= self._renew_at:
+                node = lease_node(self._engine, self._owner, now, _NODE_LEASE)
+                if self._ids is None or node != self._node:
+                    self._ids, self._node = IdGenerator(node, self._clock.now), node
+                self._renew_at = now + _NODE_LEASE / 2
+            return self._ids.next()
+
+
+@dataclass(frozen=True)
+class CommentsServices:
+    """The comment system as one process uses it; see `open_services`."""
+
+    settings: CommentsSettings
+    engine: Engine
+    clock: Clock
+    owner: str
+    lists: RedisLists | None
+    """None where no Redis is named."""
+    numbers: Numbers = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "numbers", Numbers(self.engine, self.clock, self.owner))
+
+    @cached_property
+    def heat_lists(self) -> HeatLists | None:
+        """Whole sections in the order of heat; None where no Redis is named."""
+        url = self.settings.redis_url.get_secret_value()
+        return HeatLists(Redis.from_url(url), self.settings.redis_prefix) if url else None
+
+    def worker(self) -> Worker:
+        """Return a worker; nothing is done yet.
+
+        Raises:
+            OSError: A list of words cannot be read.
+        """
+        settings = self.settings
+        files = [Path(name) if name else None for name in (settings.words_file, settings.blacks_file)]
+        review = SafetyReview(
+            read_word_lists(*files), per_minute=settings.publish_per_minute, links=settings.links_to_review
+        )
+        return Worker(
+            self.engine,
+            self.clock,
+            self.owner,
+            review,
+            () if self.lists is None else (ListFollower(self.engine, self.lists),),
+            lease=settings.lease,
+            batch=settings.worker_batch,
+            threads=1 if self.engine.dialect.name == "sqlite" else settings.worker_threads,
+            reports_to_review=settings.reports_to_review,
+        )
+
+    def ready(self) -> Self:
+        """Return self if the database is set up for this release; a file in HOME is set up by itself.
+
+        Raises:
+            DatabaseError: The tables are missing or of another version; the message says what to run.
+        """
+        TREE.ensure(self.engine, whose="the comments'", system="comments")
+        return self
+
+    def close(self) -> None:
+        """Close what was opened."""
+        self.engine.dispose()
+        if "heat_lists" in self.__dict__ and self.heat_lists is not None:
+            self.heat_lists.close()
+
+
+def open_services(settings: CommentsSettings, role: str, clock: Clock | None = None) -> CommentsServices:
+    """Return the services for ``settings``; nothing is connected until it is used.
+
+    Args:
+        settings: From the environment.
+        role: What the process does, such as worker or service: two of them in one process are two.
+        clock: The system's, if not given.
+    """
+    clock = clock or SystemClock()
+    engine = open_engine(settings.tables_url, setting=settings.database_setting)
+    url = settings.redis_url.get_secret_value()
+    lists = None
+    if url:
+        lists = open_lists(
+            url, clock, prefix=settings.redis_prefix, seconds=settings.list_seconds, most=settings.list_size
+        )
+    return CommentsServices(settings, engine, clock, owner_name(role), lists)

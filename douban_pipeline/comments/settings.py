@@ -1,0 +1,239 @@
+"""Every setting of the comment system; where they are read: `core.settings_base`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, ClassVar, Self
+from zoneinfo import ZoneInfo
+
+from pydantic import Field, SecretStr, field_validator, model_validator
+from pydantic_settings import SettingsConfigDict
+
+from douban_pipeline.comments.heat.score import Weights
+from douban_pipeline.core.database import refuse_unusable_url
+from douban_pipeline.core.errors import ProblemsError
+from douban_pipeline.core.settings_base import BASE_PREFIX, OWNERS, SystemSettings, owner_name, time_zone
+
+PREFIX = f"{BASE_PREFIX}COMMENTS_"
+
+_LEAST_SECRET = 16
+
+
+class CommentsSettings(SystemSettings):
+    """All settings of the system; those with a variable of another prefix are shared with the other systems."""
+
+    model_config = SettingsConfigDict(env_prefix=PREFIX)
+    allowed: ClassVar[Mapping[str, str]] = {
+        "database_url": "mysql+pymysql://…, postgresql+psycopg2://… or sqlite:///FILE",
+        "token_secret": f"at least {_LEAST_SECRET} letters",
+        "admin_token": f"at least {_LEAST_SECRET} letters, such as `openssl rand -hex 24` prints",
+        "audit_token": f"at least {_LEAST_SECRET} letters, such as `openssl rand -hex 24` prints",
+        "api_keys": "NAME=KEY:REQUESTS_A_MINUTE, several separated by blanks, with keys of 16 characters or more",
+        "read_sites": "NAME=DATABASE_URL,REDIS_URL, several separated by blanks",
+        "redis_url": "redis://…, rediss://… or unix://…",
+        "site_timezone": "a time zone such as Asia/Shanghai",
+        "owner": OWNERS,
+        "heat_weights": 'JSON such as {"decay": 0.12}; the weights are those of the score',
+    }
+
+    home: Path = Field(
+        Path(".douban_pipeline"), validation_alias=f"{BASE_PREFIX}HOME", description="Folder for local files."
+    )
+    site_timezone: str = Field(
+        "Asia/Shanghai", validation_alias=f"{BASE_PREFIX}SITE_TIMEZONE", description="Time zone of hours and days."
+    )
+    owner: str = Field(
+        "team:site", validation_alias=f"{BASE_PREFIX}OWNER", description="Owner of the assets in Dagster."
+    )
+    library_url: SecretStr = Field(
+        SecretStr(""), validation_alias=f"{BASE_PREFIX}DATABASE_URL", description="SQLAlchemy URL of the CMS database."
+    )
+    database_url: SecretStr = Field(
+        SecretStr(""),
+        description="SQLAlchemy URL of the comments' tables; empty means the CMS's database, or a file in HOME.",
+    )
+
+    redis_url: SecretStr = Field(
+        SecretStr(""), description="redis:// address of the lists; empty means none: the database answers everything."
+    )
+    redis_prefix: str = Field("cmt:", min_length=1, max_length=32, description="Beginning of every key in Redis.")
+    list_size: int = Field(1000, ge=20, le=100_000, description="Ids that a list in Redis is built with.")
+    list_seconds: int = Field(600, ge=1, le=86_400, description="How long a list lives that nobody appends to.")
+    token_secret: SecretStr = Field(
+        SecretStr(""), description="Secret of the tokens (JWT, HS256) that say who a visitor is; empty accepts none."
+    )
+    cms_login: bool = Field(True, description="Whether the CMS's own login cookies say who a visitor is.")
+    table_prefix: str = Field(
+        "mac_", validation_alias=f"{BASE_PREFIX}TABLE_PREFIX", description="Prefix of the CMS's tables."
+    )
+    guests: bool = Field(False, description="Whether visitors that nobody knows may write and like.")
+    admin_token: SecretStr = Field(SecretStr(""), description="Bearer of operators; empty closes the admin pages.")
+    audit_token: SecretStr = Field(
+        SecretStr(""), description="Bearer of the audit, whose decisions operators cannot undo; empty means nobody."
+    )
+    api_keys: SecretStr = Field(
+        SecretStr(""), description="Keys of other servers, each NAME=KEY:REQUESTS_A_MINUTE, separated by blanks."
+    )
+    max_length: int = Field(2000, ge=1, le=16_000, description="Characters of a comment at most.")
+    hot_per_second: int = Field(50, ge=1, le=100_000, description="Requests a second from which on a section is hot.")
+    local_ms: int = Field(250, ge=0, le=10_000, description="How old a hot section's page may be; 0: always fresh.")
+    read_sites: SecretStr = Field(
+        SecretStr(""), description="Copies to read from, each NAME=DATABASE_URL,REDIS_URL, separated by blanks."
+    )
+    read_site: str = Field("", description="Which of them is read first; empty means the first one.")
+    max_lag_seconds: int = Field(5, ge=1, le=3600, description="How far a copy may be behind before another is asked.")
+    words_file: str = Field(
+        "", description="The CMS's application/extra/maccms.php, whose filter_words are masked; empty means none."
+    )
+    blacks_file: str = Field(
+        "",
+        description="Its application/extra/blacks.php, whose words send to a person and whose addresses are refused.",
+    )
+    publish_per_minute: int = Field(
+        10, ge=0, le=10_000, description="Comments of a user within a minute after which more are refused; 0: no limit."
+    )
+    links_to_review: int = Field(
+        2, ge=0, le=100, description="Links in a comment from which on a person has to look; 0: never."
+    )
+    reports_to_review: int = Field(
+        5, ge=0, le=10_000, description="Reports after which a comment waits for a person; 0: never."
+    )
+    worker_batch: int = Field(500, ge=1, le=5_000, description="Events that one transaction of a worker applies.")
+    worker_threads: int = Field(4, ge=1, le=64, description="Shards that a worker works on at once.")
+    worker_poll_ms: int = Field(50, ge=1, le=10_000, description="Pause of a worker that found nothing to do.")
+    worker_lease_seconds: int = Field(30, ge=5, le=3600, description="How long shards stay a silent worker's.")
+
+    heat_weights: dict[str, float] = Field(
+        default_factory=dict, description="Weights of the parts of a score that differ from the usual ones, as JSON."
+    )
+    import_batch: int = Field(
+        20_000, ge=0, le=1_000_000, description="Comments of the CMS that one run takes in; 0: none are."
+    )
+    sweep_minutes: float = Field(8.0, gt=0, le=120, description="After so long a sweep of scores begins no section.")
+    node_pages: float = Field(
+        500.0, gt=0, le=1_000_000, description="Pages a second that one process of the service was measured to serve."
+    )
+    worker_events: float = Field(
+        500.0, gt=0, le=1_000_000, description="Events a second that one worker was measured to apply."
+    )
+
+    @field_validator("owner")
+    @classmethod
+    def _owner(cls, value: str) -> str:
+        return owner_name(value)
+
+    @field_validator("site_timezone")
+    @classmethod
+    def _zone(cls, value: str) -> str:
+        return time_zone(value)
+
+    @field_validator("heat_weights")
+    @classmethod
+    def _weights(cls, value: dict[str, float]) -> dict[str, float]:
+        try:
+            Weights.of(value)
+        except ProblemsError as error:
+            raise ValueError(str(error)) from error
+        return value
+
+    @field_validator("database_url")
+    @classmethod
+    def _database(cls, value: SecretStr) -> SecretStr:
+        refuse_unusable_url(value.get_secret_value(), setting=f"{PREFIX}DATABASE_URL")
+        return value
+
+    @field_validator("token_secret", "admin_token", "audit_token")
+    @classmethod
+    def _long_enough(cls, value: SecretStr) -> SecretStr:
+        if value.get_secret_value() and len(value.get_secret_value()) < _LEAST_SECRET:
+            raise ValueError("too short")
+        return value
+
+    @field_validator("api_keys")
+    @classmethod
+    def _keys(cls, value: SecretStr) -> SecretStr:
+        read_api_keys(value.get_secret_value())
+        return value
+
+    @field_validator("read_sites")
+    @classmethod
+    def _sites(cls, value: SecretStr) -> SecretStr:
+        for database, _ in read_sites(value.get_secret_value()).values():
+            refuse_unusable_url(database, setting=f"{PREFIX}READ_SITES")
+        return value
+
+    @model_validator(mode="after")
+    def _site(self) -> Self:
+        names = read_sites(self.read_sites.get_secret_value())
+        if self.read_site and self.read_site not in names:
+            raise self.mistake("read_site", self.read_site, f"a name of {PREFIX}READ_SITES")
+        return self
+
+    @field_validator("redis_url")
+    @classmethod
+    def _redis(cls, value: SecretStr) -> SecretStr:
+        given = value.get_secret_value()
+        if given and not given.startswith(("redis://", "rediss://", "unix://")):
+            raise ValueError("no address of Redis")
+        return value
+
+    @property
+    def zone(self) -> ZoneInfo:
+        """The site's time zone."""
+        return ZoneInfo(self.site_timezone)
+
+    @property
+    def lease(self) -> timedelta:
+        """How long a shard stays a silent worker's."""
+        return timedelta(seconds=self.worker_lease_seconds)
+
+    @property
+    def tables_url(self) -> str:
+        """Where the comments' tables are: the URL given, the CMS's database, or a file in HOME."""
+        given = self.database_url.get_secret_value() or self.library_url.get_secret_value()
+        return given or f"sqlite:///{self.home / 'comments.sqlite'}"
+
+    @property
+    def database_setting(self) -> str:
+        """The variable that says where the comments' tables are."""
+        uses_library = not self.database_url.get_secret_value() and self.library_url.get_secret_value()
+        return f"{BASE_PREFIX}DATABASE_URL" if uses_library else f"{PREFIX}DATABASE_URL"
+
+
+def read_api_keys(text: str) -> dict[str, tuple[str, int]]:
+    """Return keys and requests a minute by name, from ``NAME=KEY:REQUESTS_A_MINUTE`` separated by blanks.
+
+    Raises:
+        ValueError: One cannot be read, or its key is too short.
+    """
+    found: dict[str, tuple[str, int]] = {}
+    for item in text.split():
+        name, _, rest = item.partition("=")
+        key, _, quota = rest.rpartition(":")
+        if not name or not quota.isdecimal() or len(key) < _LEAST_SECRET:
+            raise ValueError("a key that cannot be read or is too short")
+        found[name] = (key, int(quota))
+    return found
+
+
+def read_sites(text: str) -> dict[str, tuple[str, str]]:
+    """Return addresses of database and Redis by name, from ``NAME=DATABASE_URL,REDIS_URL`` separated by blanks.
+
+    Raises:
+        ValueError: One cannot be read.
+    """
+    found: dict[str, tuple[str, str]] = {}
+    for item in text.split():
+        name, equals, rest = item.partition("=")
+        database, _, cache = rest.partition(",")
+        if not name or not equals or not database:
+            raise ValueError("a site that cannot be read")
+        found[name] = (database, cache)
+    return found
+
+
+def load_settings(**overrides: Any) -> CommentsSettings:
+    """Return the settings in force; see `SystemSettings.load`."""
+    return CommentsSettings.load(**overrides)

@@ -1,0 +1,1 @@
+"""The tables of the comment system, and what is read and written in them."""

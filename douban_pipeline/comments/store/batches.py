@@ -1,0 +1,285 @@
+"""A batch of events between the database and memory: what they touch is loaded, and what they changed written back.
+
+One transaction takes a batch: the rows, the counters and the marks that its events are applied are committed together,
+under the lock of the shard and only while its owner's token holds. So a worker that is killed anywhere leaves either
+all of a batch or nothing of it, and one that was thought dead changes nothing any more.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import fields
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, RowMapping, Table, case, insert, select, tuple_, update
+
+from douban_pipeline.comments.applying.state import (
+    BatchState,
+    CommentState,
+    ModerationEntry,
+    PendingEvent,
+    ReportState,
+    SectionState,
+)
+from douban_pipeline.comments.store import tables
+from douban_pipeline.comments.types import (
+    CommentStatus,
+    EventKind,
+    EventState,
+    Rank,
+    SectionStatus,
+)
+from douban_pipeline.core.database import chunks, upsert
+
+_COMMENT_COLUMNS = tuple(tables.comment.c.keys())
+_CHANGING = (
+    "child_total",
+    "child_visible",
+    "like_count",
+    "dislike_count",
+    "report_count",
+    "status",
+    "status_rank",
+    "status_actor",
+    "attributes",
+    "updated_at",
+    "meta",
+)
+"""Columns of a comment that change once it is written."""
+_SECTION_CHANGING = (
+    "status",
+    "attributes",
+    "settings",
+    "pinned",
+    "total_count",
+    "root_count",
+    "visible_count",
+    "hidden_count",
+    "floor_seq",
+    "event_seq",
+    "active_at",
+)
+
+
+def select_pending(connection: Connection, shard: int, most: int) -> list[PendingEvent]:
+    """Return events of a shard that wait, in order; at most so many."""
+    query = (
+        select(tables.event)
+        .where(tables.event.c.shard == shard, tables.event.c.state == EventState.PENDING)
+        .order_by(tables.event.c.event_id)
+        .limit(most)
+    )
+    return [event_of(row) for row in connection.execute(query).mappings()]
+
+
+def still_pending(connection: Connection, events: Sequence[PendingEvent]) -> set[int]:
+    """Return which of some events nobody has applied, by id."""
+    found: set[int] = set()
+    for part in chunks([event.event_id for event in events]):
+        query = select(tables.event.c.event_id).where(
+            tables.event.c.event_id.in_(part), tables.event.c.state == EventState.PENDING
+        )
+        found.update(connection.execute(query).scalars())
+    return found
+
+
+def event_of(row: RowMapping) -> PendingEvent:
+    """Return an event as steps take it."""
+    return PendingEvent(
+        event_id=row["event_id"],
+        section_id=row["section_id"],
+        kind=EventKind(row["kind"]),
+        comment_id=row["comment_id"],
+        actor=row["actor"],
+        user_id=row["user_id"],
+        actor_rank=Rank(row["actor_rank"]),
+        payload=row["payload"],
+        created_at=row["created_at"],
+    )
+
+
+def load_batch(
+    connection: Connection, events: Sequence[PendingEvent], now: datetime, *, reports_to_review: int = 0
+) -> BatchState:
+    """Return everything that events touch, as it is.
+
+    Raises:
+        KeyError: An event names a section that does not exist.
+    """
+    batch = BatchState(now, reports_to_review=reports_to_review)
+    sections = sorted({event.section_id for event in events})
+    for row in _rows(connection, tables.section, "section_id", sections):
+        kept = {field.name: row[field.name] for field in fields(SectionState)}
+        kept |= {"status": SectionStatus(row["status"]), "pinned": [int(pinned) for pinned in row["pinned"]]}
+        batch.sections[row["section_id"]] = SectionState(**kept)
+    named = {event.comment_id for event in events if event.comment_id}
+    named |= {int(event.payload["parent_id"]) for event in events if event.payload.get("parent_id")}
+    _load_comments(connection, batch, named)
+    above = {link for comment in batch.comments.values() for link in (comment.root_id, comment.parent_id) if link}
+    _load_comments(connection, batch, above - set(batch.comments))
+    _load_opinions(connection, batch, events)
+    undone = {event.comment_id for event in events if event.kind == EventKind.UNDO_STATUS}
+    for row in _rows(connection, tables.moderation, "comment_id", sorted(undone), order="moderation_id"):
+        if not row["undone"]:
+            batch.moderation.setdefault(row["comment_id"], []).append(_entry(row))
+    return batch
+
+
+def _load_comments(connection: Connection, batch: BatchState, ids: Iterable[int]) -> None:
+    for row in _rows(connection, tables.comment, "comment_id", sorted(ids)):
+        given = {name: row[name] for name in _COMMENT_COLUMNS}
+        given |= {"status": CommentStatus(row["status"]), "status_rank": Rank(row["status_rank"])}
+        batch.comments[row["comment_id"]] = CommentState(**given)
+
+
+def _load_opinions(connection: Connection, batch: BatchState, events: Sequence[PendingEvent]) -> None:
+    voted = sorted({(event.comment_id, event.actor) for event in events if event.kind == EventKind.VOTE})
+    for part in chunks(voted):
+        query = select(tables.vote).where(tuple_(tables.vote.c.comment_id, tables.vote.c.voter).in_(part))
+        for row in connection.execute(query):
+            batch.votes[row.comment_id, row.voter] = row.value
+    kinds = (EventKind.REPORT, EventKind.WITHDRAW_REPORT)
+    reported = sorted({(event.comment_id, event.actor) for event in events if event.kind in kinds})
+    for part in chunks(reported):
+        query = select(tables.report).where(tuple_(tables.report.c.comment_id, tables.report.c.reporter).in_(part))
+        for row in connection.execute(query):
+            given = ReportState(row.reason, row.detail, row.created_at, row.withdrawn)
+            batch.reports[row.comment_id, row.reporter] = given
+
+
+def _entry(row: RowMapping) -> ModerationEntry:
+    given = {field.name: row[field.name] for field in fields(ModerationEntry)}
+    given |= {name: CommentStatus(row[name]) for name in ("old_status", "new_status")}
+    given |= {name: Rank(row[name]) for name in ("old_rank", "new_rank")}
+    return ModerationEntry(**given)
+
+
+def _rows(connection: Connection, table: Table, key: str, values: Sequence[int], order: str = "") -> list[RowMapping]:
+    found: list[RowMapping] = []
+    for part in chunks(values):
+        query = select(table).where(table.c[key].in_(part)).order_by(table.c[order or key])
+        found.extend(connection.execute(query).mappings())
+    return found
+
+
+def write_batch(connection: Connection, batch: BatchState, events: Sequence[PendingEvent]) -> None:
+    """Write what events changed, and mark them as applied."""
+    _write_comments(connection, batch)
+    _write_opinions(connection, batch)
+    _write_moderation(connection, batch)
+    if batch.notices:
+        rows = [{field.name: getattr(notice, field.name) for field in fields(notice)} for notice in batch.notices]
+        unique = {(row["user_id"], row["comment_id"], row["kind"]): row for row in rows}
+        keys = ("user_id", "comment_id", "kind")
+        upsert(connection, tables.notice, list(unique.values()), keys=keys, changes=["actor"])
+    for section in batch.sections.values():
+        given = {name: getattr(section, name) for name in _SECTION_CHANGING}
+        connection.execute(update(tables.section).where(tables.section.c.section_id == section.section_id), given)
+    _mark(connection, batch.now, events)
+
+
+def _write_comments(connection: Connection, batch: BatchState) -> None:
+    new = [batch.comments[number] for number in sorted(batch.new_comments)]
+    if new:
+        connection.execute(insert(tables.comment), [_comment_row(comment) for comment in new])
+        contents = [
+            {"comment_id": comment.comment_id, "content": comment.text, "content_hash": text_hash(comment.text or "")}
+            for comment in new
+        ]
+        connection.execute(insert(tables.content), contents)
+        roots = [comment for comment in new if comment.is_root]
+        if roots:
+            scores = [
+                {"comment_id": root.comment_id, "section_id": root.section_id, "parts": {}, "decisions": []}
+                for root in roots
+            ]
+            connection.execute(insert(tables.score), scores)
+    changed = [batch.comments[number] for number in sorted(batch.changed_comments - batch.new_comments)]
+    rows = [_comment_row(comment) for comment in changed]
+    upsert(connection, tables.comment, rows, keys=["comment_id"], changes=_CHANGING)
+
+
+def _comment_row(comment: CommentState) -> dict[str, Any]:
+    return {name: getattr(comment, name) for name in _COMMENT_COLUMNS}
+
+
+def _write_opinions(connection: Connection, batch: BatchState) -> None:
+    votes = [
+        {"comment_id": number, "voter": voter, "value": batch.votes[number, voter], "updated_at": batch.now}
+        for number, voter in sorted(batch.changed_votes)
+    ]
+    upsert(connection, tables.vote, votes, keys=["comment_id", "voter"], changes=["value", "updated_at"])
+    reports = [
+        {"comment_id": number, "reporter": reporter, **_report_row(batch.reports[number, reporter])}
+        for number, reporter in sorted(batch.changed_reports)
+    ]
+    columns = ("reason", "detail", "withdrawn", "created_at")
+    upsert(connection, tables.report, reports, keys=["comment_id", "reporter"], changes=columns)
+    hour = batch.now.replace(minute=0, second=0, microsecond=0)
+    liked = [
+        {
+            "comment_id": number,
+            "hour": hour,
+            "section_id": batch.comments[number].section_id,
+            "shown": 0,
+            "liked": change,
+        }
+        for number, change in sorted(batch.liked.items())
+        if change
+    ]
+    upsert(connection, tables.impression, liked, keys=["comment_id", "hour"], changes=["liked"], adds={"liked"})
+
+
+def _report_row(report: ReportState) -> dict[str, Any]:
+    return {field.name: getattr(report, field.name) for field in fields(report)}
+
+
+def _write_moderation(connection: Connection, batch: BatchState) -> None:
+    entries = [entry for found in batch.moderation.values() for entry in found]
+    undone = [entry.moderation_id for entry in entries if entry.moderation_id and entry.undone]
+    for part in chunks(undone):
+        statement = update(tables.moderation).where(tables.moderation.c.moderation_id.in_(part))
+        connection.execute(statement, {"undone": True})
+    new = sorted((entry for entry in entries if not entry.moderation_id), key=lambda entry: entry.event_id)
+    if new:
+        names = [field.name for field in fields(ModerationEntry) if field.name != "moderation_id"]
+        connection.execute(insert(tables.moderation), [{name: getattr(entry, name) for name in names} for entry in new])
+
+
+def _mark(connection: Connection, now: datetime, events: Sequence[PendingEvent]) -> None:
+    for part in chunks(events):
+        ids = [event.event_id for event in part]
+        given: dict[str, Any] = {
+            "state": EventState.APPLIED,
+            "applied_at": now,
+            "seq": case({event.event_id: event.seq for event in part}, value=tables.event.c.event_id),
+        }
+        connection.execute(update(tables.event).where(tables.event.c.event_id.in_(ids)).values(given))
+        refused = [{"number": event.event_id, "why": event.refusal[:200]} for event in part if event.refusal]
+        for why in {row["why"] for row in refused}:
+            same = [row["number"] for row in refused if row["why"] == why]
+            connection.execute(update(tables.event).where(tables.event.c.event_id.in_(same)).values(refusal=why))
+
+
+def text_hash(text: str) -> str:
+    """Return a hash by which a text is recognised whatever its blanks and case."""
+    return hashlib.sha1("".join(text.casefold().split()).encode(), usedforsecurity=False).hexdigest()
+
+
+def recent_hashes(
+    connection: Connection, authors: Iterable[tuple[int, int]], most: int = 10
+) -> dict[tuple[int, int], set[str]]:
+    """Return hashes of the last texts of users, by user and section: the same word may suit two films."""
+    found: dict[tuple[int, int], set[str]] = {}
+    for user, section in authors:
+        query = (
+            select(tables.content.c.content_hash)
+            .join(tables.comment, tables.comment.c.comment_id == tables.content.c.comment_id)
+            .where(tables.comment.c.publisher_id == user, tables.comment.c.section_id == section)
+            .order_by(tables.comment.c.comment_id.desc())
+            .limit(most)
+        )
+        found[user, section] = set(connection.execute(query).scalars())
+    return found

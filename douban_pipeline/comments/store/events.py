@@ -1,0 +1,108 @@
+"""The queue of what is to happen in sections: a row is written in the request, and applied by a worker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, RowMapping, select, update
+
+from douban_pipeline.comments.store import tables
+from douban_pipeline.comments.types import Actor, EventKind, EventState, shard_of
+from douban_pipeline.core.database import chunks, insert_missing
+
+
+@dataclass(frozen=True, slots=True)
+class EventInput:
+    """An event that is to be.
+
+    Attributes:
+        section_id: Where it happens.
+        kind: What happens.
+        actor: Who does it.
+        request_key: The same key twice is one event; at most 64 characters.
+        comment_id: What it is about; 0 for the section.
+        payload: What else there is to know.
+    """
+
+    section_id: int
+    kind: EventKind
+    actor: Actor
+    request_key: str
+    comment_id: int = 0
+    payload: Mapping[str, Any] = field(default_factory=dict)
+
+
+def append(connection: Connection, given: Sequence[EventInput], now: datetime) -> None:
+    """Write events in this order, in the caller's transaction; a request that was written before stays as it is."""
+    insert_missing(connection, tables.event, [_row(item, now) for item in given], key="request_key")
+
+
+def _row(item: EventInput, now: datetime) -> dict[str, Any]:
+    return {
+        "shard": shard_of(item.section_id),
+        "section_id": item.section_id,
+        "kind": item.kind,
+        "comment_id": item.comment_id,
+        "actor": item.actor.key,
+        "user_id": item.actor.user_id,
+        "actor_rank": item.actor.rank,
+        "payload": dict(item.payload),
+        "request_key": item.request_key,
+        "created_at": now,
+    }
+
+
+def waiting_shards(connection: Connection, shards: Iterable[int]) -> list[int]:
+    """Return those of ``shards`` that have events to apply."""
+    query = (
+        select(tables.event.c.shard)
+        .where(tables.event.c.state == EventState.PENDING, tables.event.c.shard.in_(sorted(shards)))
+        .distinct()
+    )
+    return sorted(connection.execute(query).scalars())
+
+
+def unfinished(connection: Connection, shards: Iterable[int], most: int = 1000) -> list[RowMapping]:
+    """Return events whose rows are committed, but whose caches may not have followed, the oldest first."""
+    query = (
+        select(tables.event)
+        .where(tables.event.c.state == EventState.APPLIED, tables.event.c.shard.in_(sorted(shards)))
+        .order_by(tables.event.c.event_id)
+        .limit(most)
+    )
+    return list(connection.execute(query).mappings())
+
+
+def finish(connection: Connection, events: Sequence[int]) -> None:
+    """Note that caches have followed events."""
+    for part in chunks(events):
+        connection.execute(
+            update(tables.event).where(tables.event.c.event_id.in_(part)), {"state": EventState.FINISHED}
+        )
+
+
+def find_event(connection: Connection, request_key: str) -> RowMapping | None:
+    """Return an event by its request, None where there is none."""
+    query = select(tables.event).where(tables.event.c.request_key == request_key)
+    return connection.execute(query).mappings().one_or_none()
+
+
+def find_publish(connection: Connection, comment_id: int) -> RowMapping | None:
+    """Return the event that publishes a comment and has not been refused, None where there is none."""
+    c = tables.event.c
+    query = select(tables.event).where(c.comment_id == comment_id, c.kind == EventKind.PUBLISH, c.refusal == "")
+    return connection.execute(query.limit(1)).mappings().one_or_none()
+
+
+def oldest_pending(connection: Connection) -> datetime | None:
+    """Return since when the oldest event waits; None where none does."""
+    query = (
+        select(tables.event.c.created_at)
+        .where(tables.event.c.state == EventState.PENDING)
+        .order_by(tables.event.c.event_id)
+        .limit(1)
+    )
+    return connection.execute(query).scalar()

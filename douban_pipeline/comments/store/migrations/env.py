@@ -1,0 +1,5 @@
+"""How Alembic runs our migrations, or tells them as SQL; called by `douban_pipeline.core.migrations` only."""
+
+from douban_pipeline.core.migrations import run_migrations
+
+run_migrations()

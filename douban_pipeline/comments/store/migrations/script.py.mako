@@ -1,0 +1,13 @@
+"""${message}."""
+
+from alembic import context, op
+import sqlalchemy as sa
+
+revision = ${repr(up_revision)}
+down_revision = ${repr(down_revision)}
+
+
+
+
+def upgrade() -> None:
+    ${upgrades if upgrades else "pass"}

@@ -1,0 +1,21 @@
+"""The index in which comments are searched: pairs of characters, and which texts are in it."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+
+from douban_pipeline.core.migration_steps import add_columns, add_index, create_table
+
+revision = "0002"
+down_revision = "0001"
+
+
+def upgrade() -> None:
+    """Add what is missing; texts that are there are taken into the index by the asset `comment_search_index`."""
+    create_table(
+        "cmt_bigram",
+        sa.Column("bigram", sa.BigInteger, primary_key=True, autoincrement=False),
+        sa.Column("comment_id", sa.BigInteger, primary_key=True, autoincrement=False),
+    )
+    add_columns("cmt_content", sa.Column("indexed", sa.Boolean, nullable=False, server_default=sa.false()))
+    add_index("cmt_content", "ix_cmt_content_indexed", "indexed", "comment_id")

@@ -1,0 +1,146 @@
+"""What operators look for among comments, whatever their status."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, RowMapping, Select, func, select
+
+from douban_pipeline.comments.store import tables
+from douban_pipeline.comments.store.reading import CommentView, get_comments
+from douban_pipeline.comments.store.search_index import comments_waiting, comments_with, rarest, searched_form
+from douban_pipeline.comments.types import CommentStatus
+
+_C = tables.comment.c
+_MOST_READ = 5000
+"""Comments whose texts one page reads, about; the next page goes on from there."""
+_READ_AT_ONCE = 500
+
+
+@dataclass(frozen=True, slots=True)
+class SearchRequest:
+    """What is looked for; what is not given does not matter.
+
+    Attributes:
+        text: What the text holds.
+        user_id: Who wrote it.
+        section_id: Where.
+        status: Its own status.
+        before: Ids below this one: the last of the page before.
+    """
+
+    text: str = ""
+    user_id: int = 0
+    section_id: int = 0
+    status: CommentStatus | None = None
+    before: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SearchPage:
+    """Comments that were found, as the database has them now.
+
+    Attributes:
+        comments: The newest first.
+        before: Where the next page begins; None where there is none. A page may hold fewer than were asked for, and
+            still be followed by another: see `_MOST_READ`.
+    """
+
+    comments: list[CommentView]
+    before: int | None
+
+
+def search_comments(connection: Connection, asked: SearchRequest, most: int) -> SearchPage:
+    """Return comments that fit, whatever their status, the newest first, at most so many.
+
+    A text is looked for without difference of width and case. The index says in which comments it may be, and each of
+    these is read: so are those that are not in the index yet and, where a text has no two characters side by side,
+    all that fit otherwise.
+    """
+    form = searched_form(asked.text)
+    queries = [select(_C.comment_id)]
+    if form:
+        pairs = rarest(connection, form)
+        queries = [comments_with(pairs), comments_waiting()] if pairs else queries
+    found: list[CommentView] = []
+    before, size, read = asked.before, most, 0
+    while read < _MOST_READ:
+        ids = _newest(connection, queries, asked, before, size)
+        views = get_comments(connection, ids)
+        for number in ids:
+            view = views.get(number)
+            if view is not None and form in searched_form(view.content):
+                found.append(view)
+                if len(found) == most:
+                    return SearchPage(found, number)
+        if len(ids) < size:
+            return SearchPage(found, None)
+        before, read, size = ids[-1], read + size, min(2 * size, _READ_AT_ONCE)
+    return SearchPage(found, before)
+
+
+def _newest(
+    connection: Connection, queries: Sequence[Select[tuple[int]]], asked: SearchRequest, before: int, most: int
+) -> list[int]:
+    """Return the greatest ids below ``before`` of what any of ``queries`` finds, as far as the rest of it fits."""
+    found: set[int] = set()
+    for query in queries:
+        [number] = query.selected_columns
+        # The text's author, place and status are those of this moment.
+        given = query if number.table is tables.comment else query.join(tables.comment, _C.comment_id == number)
+        if asked.user_id:
+            given = given.where(_C.publisher_id == asked.user_id)
+        if asked.section_id:
+            given = given.where(_C.section_id == asked.section_id)
+        if asked.status is not None:
+            given = given.where(_C.status == asked.status)
+        if before:
+            given = given.where(number < before)
+        found.update(connection.execute(given.order_by(number.desc()).limit(most)).scalars())
+    return sorted(found, reverse=True)[:most]
+
+
+def select_moderation(connection: Connection, comment_id: int) -> list[RowMapping]:
+    """Return what was decided of a comment, the oldest first."""
+    query = select(tables.moderation).where(tables.moderation.c.comment_id == comment_id)
+    return list(connection.execute(query.order_by(tables.moderation.c.moderation_id)).mappings())
+
+
+def batch_comments(connection: Connection, batch: str) -> list[int]:
+    """Return the comments of a batch of decisions that can still be taken back."""
+    c = tables.moderation.c
+    query = select(c.comment_id).where(c.batch == batch, c.undone.is_(False)).order_by(c.comment_id)
+    return list(connection.execute(query).scalars())
+
+
+def sections_of(connection: Connection, ids: Sequence[int]) -> dict[int, int]:
+    """Return the sections of comments by the comments' ids."""
+    query = select(_C.comment_id, _C.section_id).where(_C.comment_id.in_(ids))
+    return {row.comment_id: row.section_id for row in connection.execute(query)}
+
+
+def explain_heat(connection: Connection, comment_id: int) -> dict[str, Any] | None:
+    """Return why a root stands where it stands by heat; None for a comment without a score.
+
+    Its place counts roots that are hidden too: it is how many have more heat, and one.
+    """
+    score = tables.score.c
+    own = connection.execute(select(tables.score).where(score.comment_id == comment_id)).mappings().one_or_none()
+    if own is None:
+        return None
+    above = select(func.count()).where(
+        score.section_id == own["section_id"],
+        (score.heat > own["heat"]) | ((score.heat == own["heat"]) & (score.comment_id > comment_id)),
+    )
+    return {
+        "place": connection.execute(above).scalar_one() + 1,
+        "score": own["score"],
+        "heat": own["heat"],
+        "parts": own["parts"],
+        "decisions": own["decisions"],
+        "variant": own["variant"],
+        "version": own["version"],
+        "score_at": own["score_at"].isoformat() if own["score_at"] is not None else None,
+    }

@@ -1,0 +1,125 @@
+"""Who works on which shard, and which numbers processes put into ids: leases that every completion asks for."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from sqlalchemy import Connection, Engine, func, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from douban_pipeline.comments.ids import NODES
+from douban_pipeline.comments.store import tables
+from douban_pipeline.comments.types import SHARDS
+from douban_pipeline.core.database import DatabaseError, insert_missing, run_transaction, upsert
+from douban_pipeline.core.owner import is_dead
+
+_RACES = 20
+"""How often a new number is tried while other processes take theirs."""
+
+
+class LostShardError(Exception):
+    """Another worker has the shard now: nothing may be written for it."""
+
+
+def claim_shards(engine: Engine, owner: str, now: datetime, lease: timedelta, *, most: int = SHARDS) -> dict[int, int]:
+    """Lease shards that nobody holds, and renew those that ``owner`` holds.
+
+    Args:
+        engine: The database.
+        owner: Who wants them, as `core.owner` names processes.
+        now: The time.
+        lease: How long they are theirs without renewal.
+        most: How many it may hold in all; it gives back what it holds beyond that.
+
+    Returns:
+        Tokens by shard: those it holds now.
+    """
+
+    def work(connection: Connection) -> dict[int, int]:
+        long_ago = datetime(2000, 1, 1, tzinfo=now.tzinfo)
+        present = set(connection.execute(select(tables.shard.c.shard)).scalars())
+        if missing := [{"shard": number, "lease_until": long_ago} for number in range(SHARDS) if number not in present]:
+            insert_missing(connection, tables.shard, missing, key="shard")
+        rows = connection.execute(select(tables.shard).order_by(tables.shard.c.shard).with_for_update()).all()
+        mine = [row for row in rows if row.owner == owner]
+        held = {row.shard: row.token for row in mine[:most]}
+        if surplus := [row.shard for row in mine[most:]]:
+            connection.execute(update(tables.shard).where(tables.shard.c.shard.in_(surplus)), {"owner": ""})
+        for row in rows:
+            free = row.lease_until <= now or not row.owner or (row.owner != owner and is_dead(row.owner))
+            if row.owner != owner and free and len(held) < most:
+                held[row.shard] = row.token + 1
+        for number, token in held.items():
+            given = {"owner": owner, "token": token, "lease_until": now + lease}
+            connection.execute(update(tables.shard).where(tables.shard.c.shard == number), given)
+        return held
+
+    return run_transaction(engine, work)
+
+
+def release_shards(engine: Engine, owner: str) -> None:
+    """Give back every shard that ``owner`` holds."""
+
+    def work(connection: Connection) -> None:
+        connection.execute(update(tables.shard).where(tables.shard.c.owner == owner), {"owner": ""})
+
+    run_transaction(engine, work)
+
+
+def lock_shard(connection: Connection, shard: int, token: int) -> None:
+    """Lock a shard until the transaction ends.
+
+    Raises:
+        LostShardError: Its token is another one.
+    """
+    query = select(tables.shard.c.token).where(tables.shard.c.shard == shard).with_for_update()
+    if connection.execute(query).scalar() != token:
+        raise LostShardError(f"shard {shard} is another worker's")
+
+
+def lease_node(engine: Engine, owner: str, now: datetime, lease: timedelta) -> int:
+    """Lease a number for `ids.IdGenerator`, or renew the one that ``owner`` holds.
+
+    Raises:
+        DatabaseError: All numbers are taken.
+    """
+
+    def work(connection: Connection) -> int:
+        rows = connection.execute(select(tables.node).order_by(tables.node.c.node).with_for_update()).all()
+        present = {row.node: row for row in rows}
+        for row in sorted(rows, key=lambda row: row.owner != owner):
+            ended = row.lease_until <= now or (row.owner != owner and is_dead(row.owner))
+            if ended or row.owner == owner:
+                given = {"owner": owner, "lease_until": now + lease}
+                connection.execute(update(tables.node).where(tables.node.c.node == row.node), given)
+                return int(row.node)
+        number = next((number for number in range(NODES) if number not in present), None)
+        if number is None:
+            raise DatabaseError(
+                f"all {NODES} numbers for ids of comments are leased", "end processes that are not used"
+            )
+        connection.execute(insert(tables.node), {"node": number, "owner": owner, "lease_until": now + lease})
+        return number
+
+    for _ in range(_RACES):
+        try:
+            return run_transaction(engine, work)
+        except IntegrityError:  # another process took the same new number in this moment
+            continue
+    return run_transaction(engine, work)
+
+
+def beat(connection: Connection, name: str, now: datetime) -> None:
+    """Note that a worker writes: how old the note is at a copy of the database is how far that is behind."""
+    upsert(connection, tables.beat, [{"name": name, "beat_at": now}], keys=["name"], changes=["beat_at"])
+
+
+def last_beat(connection: Connection) -> datetime | None:
+    """Return when a worker last wrote, as far as this database knows; None for never."""
+    query = select(tables.beat.c.beat_at).order_by(tables.beat.c.beat_at.desc()).limit(1)
+    return connection.execute(query).scalar()
+
+
+def working(connection: Connection, since: datetime) -> int:
+    """Return how many workers have written a note since a moment."""
+    return connection.execute(select(func.count()).where(tables.beat.c.beat_at >= since)).scalar_one()

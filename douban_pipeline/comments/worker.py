@@ -1,0 +1,223 @@
+"""The worker: applies events shard by shard, in order, a batch a transaction, and has caches follow.
+
+A step that is cut off anywhere is done again by whoever takes the shard over: before the commit nothing of a batch is
+there, after it the events are marked as applied, and what was applied but not finished is told to the caches again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import datetime, timedelta
+from threading import Event
+from typing import Protocol
+
+from sqlalchemy import Connection, Engine, func, select
+
+from douban_pipeline.comments.applying.state import Findings, PendingEvent
+from douban_pipeline.comments.applying.steps import apply_events
+from douban_pipeline.comments.review import Draft, SafetyReview, clean
+from douban_pipeline.comments.store import batches, events, shards, tables
+from douban_pipeline.comments.types import SHARDS, EventKind, Rank
+from douban_pipeline.core.clock import Clock
+from douban_pipeline.core.database import reading, run_transaction
+
+_LOG = logging.getLogger(__name__)
+_BEAT_EVERY = timedelta(seconds=1)
+
+
+class Follower(Protocol):
+    """What has to be told of events once they are committed, such as caches."""
+
+    def follow(self, applied: Sequence[PendingEvent]) -> None:
+        """Take in what happened; told again after a crash, so it must be safe to do twice."""
+        ...
+
+    def work(self) -> int:
+        """Do what others asked of it meanwhile; return how much that was."""
+        ...
+
+
+class Worker:
+    """Applies events until it is stopped.
+
+    Args:
+        engine: The database of the tables.
+        clock: The time.
+        owner: Who holds the shards, as `core.owner` names processes.
+        review: Judges texts.
+        followers: Told of what was applied.
+        lease: How long shards stay a silent worker's.
+        batch: Events that one transaction applies.
+        threads: Shards at once.
+        reports_to_review: Reports after which a comment waits for a person.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        clock: Clock,
+        owner: str,
+        review: SafetyReview,
+        followers: Sequence[Follower] = (),
+        *,
+        lease: timedelta = timedelta(seconds=30),
+        batch: int = 500,
+        threads: int = 1,
+        reports_to_review: int = 0,
+    ) -> None:
+        self._engine, self._clock, self._owner = engine, clock, owner
+        self._review, self._followers = review, followers
+        self._lease, self._batch, self._threads = lease, batch, threads
+        self._reports_to_review = reports_to_review
+        self._held: dict[int, int] = {}
+        self._renew_at = self._beat_at = datetime.min.replace(tzinfo=clock.now().tzinfo)
+        self._name = hashlib.sha1(owner.encode(), usedforsecurity=False).hexdigest()[:32]
+
+    def run(self, stopped: Event, pause: float) -> None:
+        """Work until ``stopped`` is set, and give the shards back; waits ``pause`` seconds where nothing is to do."""
+        with ThreadPoolExecutor(self._threads, "comments") as pool:
+            while not stopped.is_set():
+                asked = sum(follower.work() for follower in self._followers)
+                if not self.turn(pool) and not asked:
+                    stopped.wait(pause)
+        self.stop()
+
+    def stop(self) -> None:
+        """Give the shards back, so that others need not wait for the lease to end."""
+        shards.release_shards(self._engine, self._owner)
+        self._held, self._renew_at = {}, datetime.min.replace(tzinfo=self._renew_at.tzinfo)
+
+    def turn(self, pool: ThreadPoolExecutor | None = None) -> int:
+        """Look once through the shards it holds; return how many events it applied."""
+        self._keep_leases()
+        with reading(self._engine) as connection:
+            waiting = events.waiting_shards(connection, self._held)
+        if pool is None or len(waiting) < 2:
+            return sum(self._work_on(shard) for shard in waiting)
+        return sum(pool.map(self._work_on, waiting))
+
+    def _work_on(self, shard: int) -> int:
+        try:
+            return self.apply(shard)
+        except shards.LostShardError:
+            _LOG.warning("shard %s was taken over by another worker", shard)
+            self._held.pop(shard, None)
+            return 0
+
+    def _keep_leases(self) -> None:
+        now = self._clock.now()
+        if now >= self._beat_at:
+            run_transaction(self._engine, lambda connection: shards.beat(connection, self._name, now))
+            self._beat_at = now + _BEAT_EVERY
+        if now < self._renew_at:
+            return
+        with reading(self._engine) as connection:
+            workers = max(1, shards.working(connection, now - 5 * _BEAT_EVERY))
+        before = set(self._held)
+        self._held = shards.claim_shards(self._engine, self._owner, now, self._lease, most=-(-SHARDS // workers))
+        self._renew_at = now + self._lease / 3
+        self._finish_others(set(self._held) - before)
+
+    def _finish_others(self, taken: Iterable[int]) -> None:
+        """Tell caches of what earlier holders of shards applied, but perhaps did not tell."""
+        taken = sorted(taken)
+        while taken:
+            with reading(self._engine) as connection:
+                rows = events.unfinished(connection, taken)
+            if not rows:
+                return
+            applied = [batches.event_of(row) for row in rows]
+            for event in applied:
+                event.touched = {event.comment_id} if event.comment_id else set()
+            self._follow(applied)
+
+    def apply(self, shard: int) -> int:
+        """Apply a batch of a shard's events; return how many.
+
+        Raises:
+            LostShardError: Another worker has the shard now; nothing was changed.
+        """
+        with reading(self._engine) as connection:
+            found = batches.select_pending(connection, shard, self._batch)
+        if not found:
+            return 0
+        findings = self._judge(found)
+        token = self._held[shard]
+
+        def work(connection: Connection) -> list[PendingEvent]:
+            shards.lock_shard(connection, shard, token)
+            pending = batches.still_pending(connection, found)
+            applied = [
+                replace(event, findings=findings.get(event.event_id), touched=set())
+                for event in found
+                if event.event_id in pending
+            ]
+            now = self._clock.now()
+            batch = batches.load_batch(connection, applied, now, reports_to_review=self._reports_to_review)
+            apply_events(batch, applied)
+            batches.write_batch(connection, batch, applied)
+            return applied
+
+        applied = run_transaction(self._engine, work)
+        self._follow(applied)
+        return len(applied)
+
+    def _follow(self, applied: Sequence[PendingEvent]) -> None:
+        for follower in self._followers:
+            follower.follow(applied)
+        ids = [event.event_id for event in applied]
+        run_transaction(self._engine, lambda connection: events.finish(connection, ids))
+
+    def _judge(self, found: Sequence[PendingEvent]) -> dict[int, Findings]:
+        """Judge the texts of a batch before its transaction begins: a model may take its time."""
+        publishing = [event for event in found if event.kind == EventKind.PUBLISH]
+        if not publishing:
+            return {}
+        users = sorted({event.user_id for event in publishing if event.user_id})
+        with reading(self._engine) as connection:
+            authors = {(event.user_id, event.section_id) for event in publishing if event.user_id}
+            hashes = batches.recent_hashes(connection, authors)
+            lately = _published_lately(connection, users, self._clock.now() - timedelta(minutes=1))
+            waits = _sections_that_wait(connection, sorted({event.section_id for event in publishing}))
+        findings = {}
+        for event in publishing:
+            text = str(event.payload["content"])
+            mark = batches.text_hash(clean(text))
+            known = hashes.get((event.user_id, event.section_id), set())
+            draft = Draft(
+                text,
+                event.actor,
+                ip=str(event.payload.get("ip", "")),
+                trusted=event.actor_rank >= Rank.OPERATOR,
+                waits_anyway=event.section_id in waits,
+                lately=lately.get(event.user_id, 0) if event.user_id else 0,
+                double=mark in known,
+            )
+            found_out = self._review.judge(draft)
+            findings[event.event_id] = found_out
+            if not found_out.refusal and event.user_id:
+                known.add(mark)
+                lately[event.user_id] = lately.get(event.user_id, 0) + 1
+        return findings
+
+
+def _published_lately(connection: Connection, users: Sequence[int], since: datetime) -> dict[int, int]:
+    if not users:
+        return {}
+    query = (
+        select(tables.comment.c.publisher_id, func.count().label("number"))
+        .where(tables.comment.c.publisher_id.in_(users), tables.comment.c.created_at > since)
+        .group_by(tables.comment.c.publisher_id)
+    )
+    return {row.publisher_id: row.number for row in connection.execute(query)}
+
+
+def _sections_that_wait(connection: Connection, sections: Sequence[int]) -> set[int]:
+    query = select(tables.section.c.section_id, tables.section.c.settings).where(
+        tables.section.c.section_id.in_(sections)
+    )
+    return {row.section_id for row in connection.execute(query) if row.settings.get("review_first")}

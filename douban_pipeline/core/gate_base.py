@@ -1,0 +1,273 @@
+"""What every gate of sources does: waiting for a slot, holding a place, recording how a call ended.
+
+Where the rows are is a subclass's to say: in a database for all processes (`core.gate`), or in the memory of one
+(`core.gate_memory`).
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+import socket
+import threading
+import uuid
+from abc import ABC, abstractmethod
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, timedelta, tzinfo
+from random import Random
+from typing import Any, TypeVar
+
+from douban_pipeline.core.clock import Clock
+from douban_pipeline.core.errors import GateClosed, GateUnreadable, QuotaSpent, SourceDoubted, SourceError
+from douban_pipeline.core.gate_evidence import EMPTY_IN_A_ROW, DoubtWindow
+from douban_pipeline.core.gate_rules import SAFETY, Admitted, Budget, GateRefusal, GateRow, WaitForTurn
+from douban_pipeline.core.gate_status import GateStatus
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class Slot:
+    """A permission to make one call.
+
+    Attributes:
+        source: The source it is for.
+        owner: Token of the call, unique over all processes.
+        granted_at: When it was given (UTC).
+        tokens_used: What the call really took, for the caller to set; while it is None, the estimate counts.
+        found: Whether the answer found something, for the caller to set; None says nothing. See `gate_evidence`.
+    """
+
+    source: str
+    owner: str
+    granted_at: datetime
+    tokens_used: int | None = None
+    found: bool | None = None
+
+
+class BaseGate(ABC):
+    """The gate of every source, wherever its rows are.
+
+    Args:
+        clock: What times are taken from, and what waits.
+        rng: Jitter of the breaker.
+        hold: How long a call may keep a place; must exceed the longest call.
+        zone: Where the days of quotas begin.
+        empty_limit: How many empty answers in a row put a source in doubt.
+    """
+
+    def __init__(
+        self,
+        clock: Clock,
+        *,
+        rng: Random | None = None,
+        hold: timedelta = timedelta(seconds=120),
+        zone: tzinfo = UTC,
+        empty_limit: int = EMPTY_IN_A_ROW,
+    ) -> None:
+        self._clock = clock
+        self._rng = rng or Random()
+        self._hold = hold
+        self._zone = zone
+        self._empty_limit = empty_limit
+        self._asking: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
+        self._process = f"{socket.gethostname()[:60]}:{os.getpid()}"
+
+    @abstractmethod
+    def configure(
+        self,
+        source: str,
+        requests_per_minute: float,
+        concurrency: int,
+        *,
+        requests_per_day: int | None = None,
+        tokens_per_minute: int | None = None,
+        tokens_per_day: int | None = None,
+    ) -> None:
+        """Set the limits of ``source``, making its row if there is none; its breaker and counters stay as they are.
+
+        Args:
+            source: Name of the source, at most 32 characters.
+            requests_per_minute: Allowed calls a minute, above 0.
+            concurrency: Allowed calls at the same time over all processes, at least 1.
+            requests_per_day: Allowed calls a day, at least 1; None is no limit.
+            tokens_per_minute: Allowed tokens in any minute, at least 1; None is no limit.
+            tokens_per_day: Allowed tokens a day, at least 1; None is no limit.
+
+        Raises:
+            ValueError: A limit is out of range.
+            GateUnreadable: The row cannot be stored.
+        """
+
+    @contextmanager
+    def slot(self, source: str, *, tokens: int = 0, known: bool = False, urgent: bool = False) -> Iterator[Slot]:
+        """Wait for the next slot of ``source``, hold a place during the block, and record how it ends.
+
+        A `SourceError` that leaves the block counts against the source as its kind says, and releases the tokens
+        unless `Slot.tokens_used` is set; other exceptions say nothing about the source.
+
+        Args:
+            source: Whom the call is for.
+            tokens: Estimate of the tokens that it will take, held until `Slot.tokens_used` says better.
+            known: Whether the call asks for something that the source is known to have, so that `Slot.found` ends or
+                proves a doubt.
+            urgent: Whether a person waits for the answer: the call goes before all that wait and are not urgent.
+
+        Raises:
+            GateClosed: The breaker is open, or opened while waiting.
+            SourceDoubted: The source is in doubt: something known has to be asked for first.
+            QuotaSpent: The day's requests or tokens are used up.
+            GateUnreadable: The gate's row is missing or cannot be read or written.
+            ValueError: ``tokens`` is negative.
+        """
+        if tokens < 0:
+            raise ValueError(f"{source}: {tokens} tokens")
+        owner = f"{self._process}:{uuid.uuid4().hex}"
+        with nullcontext() if urgent else self._asking[source]:
+            granted_at = self._wait(source, owner, tokens, known=known, urgent=urgent)
+        slot = Slot(source, owner, granted_at)
+        try:
+            yield slot
+        except SourceError as error:
+            self._leave(slot, error)
+            raise
+        except BaseException:
+            self._forget(source, owner, slot.tokens_used)
+            raise
+        self._leave(slot, None)
+
+    @abstractmethod
+    def status(self) -> list[GateStatus]:
+        """Return every source's state, by name.
+
+        Raises:
+            GateUnreadable: The table cannot be read.
+        """
+
+    def open(self, source: str, until: datetime, reason: str, *, by: str = "") -> None:
+        """Let nothing through to ``source`` before ``until``, earlier or later than it is now.
+
+        Args:
+            source: Whom to leave alone.
+            until: When one call may probe it.
+            reason: Why, for whoever is refused.
+            by: The person who says so.
+
+        Raises:
+            GateUnreadable: There is no such source, or its row cannot be read or written.
+        """
+        self._change(source, lambda row: row.open(until, reason, by))
+
+    def close(self, source: str, *, by: str = "") -> None:
+        """Let calls to ``source`` pass again at once, because ``by`` says so; what failed before is forgotten.
+
+        Raises:
+            GateUnreadable: There is no such source, or its row cannot be read or written.
+        """
+        self._change(source, lambda row: row.close(self._clock.now(), by))
+
+    def was_unhealthy(self, source: str, moment: datetime) -> bool:
+        """Return whether a call that failed at ``moment`` did so because ``source`` was unhealthy, whatever was asked.
+
+        A source without a gate never is: a chain of several, say.
+
+        Raises:
+            GateUnreadable: The row cannot be read.
+        """
+        return self._look(source, lambda row: row.was_unhealthy(moment), without_row=False)
+
+    def doubts(self, source: str, moment: datetime) -> bool:
+        """Return whether an empty answer that ``source`` gave at ``moment`` proves nothing.
+
+        Raises:
+            GateUnreadable: The row cannot be read.
+        """
+        return self._look(source, lambda row: row.evidence.doubts(moment), without_row=False)
+
+    def distrust(self, source: str, window: DoubtWindow) -> None:
+        """Remember a time in which the empty answers of ``source`` prove nothing, because a person says so.
+
+        Raises:
+            GateUnreadable: There is no such source, or its row cannot be read or written.
+        """
+        self._change(source, lambda row: row.evidence.distrust(window))
+
+    def mark_revisited(self, source: str, start: datetime) -> None:
+        """Remember that what was judged in the doubt that began at ``start`` will be judged again.
+
+        Raises:
+            GateUnreadable: There is no such source, or its row cannot be read or written.
+        """
+        self._change(source, lambda row: row.evidence.mark_revisited(start))
+
+    @abstractmethod
+    def _look(self, source: str, question: Callable[[GateRow], T], *, without_row: T) -> T:
+        """Return the answer of a source's row, which stays as it is; ``without_row`` where there is none."""
+
+    @abstractmethod
+    def _change(self, source: str, change: Callable[[GateRow], T]) -> T:
+        """Change a source's row while nobody else does, and return what ``change`` returns.
+
+        Raises:
+            GateUnreadable: There is no such row, or it cannot be read or written.
+        """
+
+    def _wait(self, source: str, owner: str, tokens: int, *, known: bool, urgent: bool) -> datetime:
+        def ask(row: GateRow) -> tuple[datetime, Admitted | WaitForTurn | GateRefusal]:
+            # The moment is read under the lock: waiting for the lock must not make it stale.
+            now = self._clock.now()
+            return now, row.ask(owner, now, self._hold, tokens, known=known, urgent=urgent)
+
+        try:
+            while True:
+                now, answer = self._change(source, ask)
+                if isinstance(answer, Admitted):
+                    return now
+                if isinstance(answer, GateRefusal):
+                    if answer.doubted:
+                        raise SourceDoubted(source, answer.reason, answer.until)
+                    kind = QuotaSpent if answer.spent else GateClosed
+                    raise kind(source, answer.reason or "the breaker is open", answer.until)
+                self._clock.sleep(answer.seconds)
+        except SourceError:
+            raise
+        except BaseException:
+            self._forget(source, owner)
+            raise
+
+    def _leave(self, slot: Slot, error: SourceError | None) -> None:
+        def leave(row: GateRow) -> None:
+            row.leave(slot.owner, error, self._clock.now(), self._rng, slot.tokens_used, found=slot.found)
+
+        try:
+            self._change(slot.source, leave)
+        except GateUnreadable:
+            # The answer at hand is good whatever became of the row; the next call will be refused.
+            logger.exception("could not give back a place at the gate of %s", slot.source)
+
+    def _forget(self, source: str, owner: str, tokens_used: int | None = None) -> None:
+        try:
+            self._change(source, lambda row: row.forget(owner, tokens_used, self._clock.now()))
+        except GateUnreadable:
+            logger.exception("could not leave the gate of %s", source)
+
+
+def checked_limits(source: str, requests_per_minute: float, concurrency: int, budget: Budget) -> dict[str, Any]:
+    """Return the limits of a source as its row holds them.
+
+    Raises:
+        ValueError: One is out of range.
+    """
+    if requests_per_minute <= 0 or concurrency < 1:
+        raise ValueError(f"{source}: {requests_per_minute} requests a minute, {concurrency} at a time")
+    limits = asdict(budget)
+    for name, limit in limits.items():
+        if limit is not None and limit < 1:
+            raise ValueError(f"{source}: {name} {limit}")
+    return {"interval_ms": math.ceil(60_000 * SAFETY / requests_per_minute), "concurrency": concurrency, **limits}

@@ -1,0 +1,353 @@
+"""TMDB's API on loopback: replays recorded answers, finds the entities in them by name, and has the faults of the real.
+
+Recordings are exchanges as `douban-pipeline tmdb load` takes them, the bundled handful or a whole file. What was not
+recorded is put together from what was: details with other things appended, searches and discoveries over the entities
+that are known.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+from douban_pipeline.demo.answers import HttpAnswer, html_answer, json_answer
+from douban_pipeline.demo.http_server import LoopbackServer
+
+BUNDLED = Path(__file__).parent / "data" / "tmdb.jsonl"
+FAULTS = ("throttled", "over_limit", "failing", "cut", "hanging", "schema", "page", "refused_key", "empty")
+"""``throttled``: 429 with code 25, and Retry-After if given. ``over_limit``: code 25 with status 200. ``failing``: 500.
+``cut``: half an answer. ``hanging``: none until the caller hangs up. ``schema``: without what every answer has
+(``results``, ``id``, credits). ``page``: HTML. ``refused_key``: 401 with code 7. ``empty``: 200 without a byte."""
+_TYPES = ("movie", "tv", "person")
+_IGNORED = frozenset({"api_key", "language", "include_adult", "append_to_response", "include_image_language", "region"})
+_PARTS = [
+    "aggregate_credits",
+    "alternative_titles",
+    "changes",
+    "combined_credits",
+    "credits",
+    "episode_groups",
+    "external_ids",
+    "images",
+    "keywords",
+    "movie_credits",
+    "tagged_images",
+    "translations",
+    "tv_credits",
+    "videos",
+]
+_EMPTY_PARTS: Mapping[str, Any] = {
+    "alternative_titles": {"titles": [], "results": []},
+    "external_ids": {},
+    "translations": {"translations": []},
+    "keywords": {"keywords": []},
+    "images": {"backdrops": [], "posters": []},
+}
+_FILTERS = {"with_genres", "with_origin_country", "with_original_language"}
+_YEARS = {"primary_release_year", "first_air_date_year", "year"}
+_PAGE = 20
+
+
+@dataclass(slots=True)
+class TmdbFault:
+    """One rule of misbehaviour.
+
+    Attributes:
+        kind: One of `FAULTS`.
+        match: Only requests whose path contains this.
+        times: Requests left that it answers; None for ever.
+        retry_after: Seconds, with ``throttled``.
+    """
+
+    kind: str
+    match: str = ""
+    times: int | None = None
+    retry_after: float | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what no rule can mean.
+
+        Raises:
+            ValueError: There is no such fault.
+        """
+        if self.kind not in FAULTS:
+            raise ValueError(f"fault {self.kind!r}: use one of {', '.join(FAULTS)}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Recording:
+    path: str
+    query: Mapping[str, str]
+    status: int
+    body: Any
+
+
+@dataclass
+class TmdbServer:
+    """Serves recordings as a context manager.
+
+    Attributes:
+        recordings: Exchanges: path, query, status, body; of one request the last counts.
+        key: What requests must bring, as a key or a bearer; empty asks for none.
+        port: Where to listen; 0 takes any.
+        seconds: How long each answer takes.
+        faults: Rules in force; may be changed while it serves.
+        asked: Path and query of every request, in order.
+    """
+
+    recordings: Iterable[Mapping[str, Any]] = ()
+    key: str = ""
+    port: int = 0
+    seconds: float = 0.0
+    faults: list[TmdbFault] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
+    _server: LoopbackServer | None = None
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _stopped: threading.Event = field(default_factory=threading.Event)
+
+    def __post_init__(self) -> None:
+        """Sort what is known."""
+        self._by_path: dict[str, list[_Recording]] = {}
+        self._known: dict[str, dict[int, dict[str, Any]]] = {kind: {} for kind in _TYPES}
+        self._details: dict[str, set[int]] = {kind: set() for kind in _TYPES}
+        for item in self.recordings or bundled():
+            self._learn(item)
+
+    def __enter__(self) -> TmdbServer:
+        """Begin to serve."""
+        self._server = LoopbackServer(("127.0.0.1", self.port), self.respond)
+        threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Stop at once, whoever still waits for an answer."""
+        assert self._server is not None
+        self._stopped.set()
+        self._server.shutdown()
+        self._server.hang_up()
+        self._server.server_close()
+
+    @property
+    def base(self) -> str:
+        """The address of the server."""
+        assert self._server is not None
+        return f"http://127.0.0.1:{self._server.server_port}"
+
+    @property
+    def api_url(self) -> str:
+        """The address of the API."""
+        return f"{self.base}/3"
+
+    @property
+    def exports_url(self) -> str:
+        """The address of the daily lists of ids."""
+        return f"{self.base}/p/exports"
+
+    def count(self, part: str = "") -> int:
+        """Return how many requests named ``part``."""
+        with self._lock:
+            return sum(part in target for target in self.asked)
+
+    # --- answering ----------------------------------------------------------------------------------------------------
+
+    def respond(self, method: str, target: str, body: bytes, authorization: str) -> HttpAnswer | None:
+        """Return what a request is answered with; None keeps the caller waiting."""
+        parts = urlsplit(target)
+        query = dict(parse_qsl(parts.query))
+        with self._lock:
+            self.asked.append(target)
+            fault = self._take(parts.path)
+        if self.seconds:
+            self._stopped.wait(self.seconds)
+        if parts.path.startswith("/p/exports/"):
+            return self._export(parts.path.rpartition("/")[2])
+        if self.key and self.key not in (query.get("api_key"), authorization.removeprefix("Bearer ")):
+            return _error(7, "Invalid API key: You must be granted a valid key.", 401)
+        answer = self._good(parts.path.removeprefix("/3"), query)
+        return answer if fault is None else _misbehave(fault, answer)
+
+    def _take(self, path: str) -> TmdbFault | None:
+        for fault in self.faults:
+            if fault.match in path:
+                if fault.times is not None:
+                    fault.times -= 1
+                    if fault.times <= 0:
+                        self.faults.remove(fault)
+                return fault
+        return None
+
+    def _good(self, path: str, query: Mapping[str, str]) -> HttpAnswer:
+        words = path.strip("/").split("/")
+        appended = [each for each in query.get("append_to_response", "").split(",") if each]
+        if len(appended) > 20:
+            return _error(27, "Too many append to response objects: The maximum number of remote calls is 20.", 400)
+        page = int(query.get("page") or 1)
+        if not 1 <= page <= 500:
+            return _error(22, "Invalid page: Pages start at 1 and max at 500.", 400)
+        found = self._recorded(path, query, exactly=words[0] in ("search", "discover", "find"))
+        if found is not None:
+            if words[0] in _TYPES and len(words) == 2 and found.status == 200:
+                return json_answer(self._with_parts(found.body, path, appended))
+            return json_answer(found.body, found.status)
+        if words[0] in ("search", "discover") and len(words) == 2:
+            items = self._searched(words[1], query) if words[0] == "search" else self._discovered(words[1], query)
+            shown = items[_PAGE * (page - 1) : _PAGE * page]
+            pages = max(1, -(-len(items) // _PAGE))
+            return json_answer({"page": page, "results": shown, "total_pages": pages, "total_results": len(items)})
+        if words[0] == "find" and len(words) == 2:
+            return json_answer({f"{kind}_results": [] for kind in (*_TYPES, "tv_episode", "tv_season")})
+        if words[1:] == ["changes"]:
+            return json_answer({"page": 1, "results": [], "total_pages": 1, "total_results": 0})
+        return _error(34, "The resource you requested could not be found.", 404)
+
+    def _recorded(self, path: str, query: Mapping[str, str], *, exactly: bool) -> _Recording | None:
+        """Return the recording of a request, in the language asked for if there is one."""
+
+        def said(given: Mapping[str, str]) -> dict[str, str]:
+            return {
+                name: value.casefold()
+                for name, value in given.items()
+                if name not in _IGNORED and (name, value) != ("page", "1")
+            }
+
+        wanted = said(query)
+        fitting = [each for each in self._by_path.get(path, ()) if not exactly or said(each.query) == wanted]
+        page = query.get("page", "1")
+        fitting = [each for each in fitting if each.query.get("page", "1") == page]
+        language = query.get("language")
+        return max(
+            enumerate(fitting),
+            key=lambda pair: (pair[1].query.get("language") == language, len(pair[1].body), pair[0]),
+            default=(0, None),
+        )[1]
+
+    def _with_parts(self, body: Mapping[str, Any], path: str, appended: Sequence[str]) -> dict[str, Any]:
+        answer = {name: value for name, value in body.items() if name not in _PARTS or name in appended}
+        for part in appended:
+            if part not in answer:
+                answer[part] = self._part(body, path, part)
+        return answer
+
+    def _part(self, body: Mapping[str, Any], path: str, part: str) -> Any:
+        for each in self._by_path.get(path, ()):
+            if each.status == 200 and part in each.body:
+                return each.body[part]
+        for each in self._by_path.get(f"{path}/{part}", ()):
+            if each.status == 200:
+                return {name: value for name, value in each.body.items() if name != "id"}
+        return _EMPTY_PARTS.get(part, {"cast": [], "crew": []} if part.endswith("credits") else {})
+
+    # --- finding among what is known ----------------------------------------------------------------------------------
+
+    def _learn(self, item: Mapping[str, Any]) -> None:
+        path = "/" + urlsplit(str(item["path"])).path.strip("/").removeprefix("3/")
+        body, status = item["body"], int(item.get("status", 200))
+        self._by_path.setdefault(path, []).append(_Recording(path, dict(item.get("query") or {}), status, body))
+        words = path.strip("/").split("/")
+        if status != 200 or not isinstance(body, Mapping):
+            return
+        if words[0] in _TYPES and len(words) == 2:
+            self._details[words[0]].add(body.get("id", 0))
+            self._know(words[0], body)
+        elif words[0] == "search" and len(words) == 2:
+            for each in body.get("results", ()):
+                self._know(each.get("media_type", words[1]), each)
+
+    def _know(self, kind: str, item: Mapping[str, Any]) -> None:
+        if kind in _TYPES and isinstance(item.get("id"), int):
+            known = {name: value for name, value in item.items() if name not in _PARTS}
+            known.setdefault("genre_ids", [genre["id"] for genre in item.get("genres", ())])
+            self._known[kind].setdefault(item["id"], {}).update(known)
+
+    def _searched(self, kind: str, query: Mapping[str, str]) -> list[dict[str, Any]]:
+        asked = query.get("query", "").strip().casefold()
+        kinds = _TYPES if kind == "multi" else (kind,)
+        found = [
+            (_likeness(item, asked), {**item, "media_type": each})
+            for each in kinds
+            for item in self._known.get(each, {}).values()
+            if asked and _likeness(item, asked)
+        ]
+        year = next((query[name] for name in _YEARS if name in query), "")
+        kept = [(like, item) for like, item in found if not year or _day(item).startswith(year)]
+        return [item for _, item in sorted(kept, key=lambda pair: (-pair[0], -float(pair[1].get("popularity") or 0)))]
+
+    def _discovered(self, kind: str, query: Mapping[str, str]) -> list[dict[str, Any]]:
+        def fits(item: Mapping[str, Any]) -> bool:
+            values = {
+                "with_genres": {str(each) for each in item.get("genre_ids", ())},
+                "with_origin_country": set(item.get("origin_country", ())),
+                "with_original_language": {item.get("original_language")},
+            }
+            years = [query[name] for name in _YEARS if name in query]
+            wanted = {name: set(query[name].replace("|", ",").split(",")) for name in _FILTERS & query.keys()}
+            return all(wanted[name] & values[name] for name in wanted) and all(map(_day(item).startswith, years))
+
+        found = [
+            item for tmdb_id, item in self._known.get(kind, {}).items() if tmdb_id in self._details[kind] and fits(item)
+        ]
+        return sorted(found, key=lambda item: -float(item.get("popularity") or 0))
+
+    def _export(self, name: str) -> HttpAnswer:
+        kinds = {"movie_ids": "movie", "tv_series_ids": "tv", "person_ids": "person"}
+        kind = next((kind for begins, kind in kinds.items() if name.startswith(begins)), "")
+        if not kind:
+            return HttpAnswer(403, b"<Error><Code>AccessDenied</Code></Error>", "application/xml")
+        title = {"movie": "original_title", "tv": "original_name", "person": "name"}[kind]
+        lines = "".join(
+            json.dumps({"id": tmdb_id, title: item.get(title), "popularity": item.get("popularity")}) + "\n"
+            for tmdb_id, item in sorted(self._known[kind].items())
+        )
+        return HttpAnswer(200, gzip.compress(lines.encode()), "application/gzip")
+
+
+def bundled() -> Iterator[dict[str, Any]]:
+    """Yield the bundled recordings."""
+    with BUNDLED.open(encoding="utf-8") as file:
+        for line in file:
+            yield json.loads(line)
+
+
+def _likeness(item: Mapping[str, Any], asked: str) -> int:
+    """Return 2 for an entity of that name, 1 for one whose name contains it, 0 for another."""
+    names = [str(item.get(name) or "").casefold() for name in ("title", "name", "original_title", "original_name")]
+    return 2 if asked in names else int(any(asked in name for name in names))
+
+
+def _day(item: Mapping[str, Any]) -> str:
+    return str(item.get("release_date") or item.get("first_air_date") or "")
+
+
+def _error(code: int, message: str, status: int, headers: Mapping[str, str] | None = None) -> HttpAnswer:
+    return json_answer({"success": False, "status_code": code, "status_message": message}, status, headers)
+
+
+def _misbehave(fault: TmdbFault, answer: HttpAnswer) -> HttpAnswer | None:
+    limit = "Your request count (41) is over the allowed limit of (40)."
+    if fault.kind == "hanging":
+        return None
+    if fault.kind == "throttled":
+        wait = {} if fault.retry_after is None else {"Retry-After": f"{fault.retry_after:g}"}
+        return _error(25, limit, 429, wait)
+    if fault.kind == "schema":
+        body = json.loads(answer.body)
+        gone = {"results", "id", "images", *_PARTS}
+        return json_answer({name: value for name, value in body.items() if name not in gone} | {"items": []})
+    others = {
+        "over_limit": _error(25, limit, 200),
+        "failing": _error(11, "Internal error: Something went wrong, contact TMDb.", 500),
+        "cut": HttpAnswer(200, answer.body[: len(answer.body) // 2]),
+        "page": html_answer("TMDB", "We are down for maintenance"),
+        "refused_key": _error(7, "Invalid API key: You must be granted a valid key.", 401),
+        "empty": HttpAnswer(200, b""),
+    }
+    return others[fault.kind]

@@ -1,0 +1,82 @@
+"""The front page and the reports over HTTP: the files directly under HOME/reports."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from fastapi import APIRouter, HTTPException, Response
+from fastapi.responses import FileResponse, PlainTextResponse, RedirectResponse
+
+FRONT_PAGE = "index.html"
+NOT_YET = "首页尚未生成：Dagster 的传感器 overview_sensor 每两分钟写一次，请稍后刷新"
+_TYPES = {".html": "text/html; charset=utf-8", ".csv": "text/csv; charset=utf-8"}
+_POLICY = re.compile(r'http-equiv="Content-Security-Policy" content="([^"]*)"')
+_HASH = re.compile(r"'sha256-[A-Za-z0-9+/]+=*'")
+_ROWS, _FOLDER, _PIECE = (
+    re.compile(r"[a-z_]+\.rows"),
+    re.compile(r"\w[\w-]*", re.ASCII),
+    re.compile(r"\w+\.js", re.ASCII),
+)
+"""Pages of lists load their rows from files beside them, see `core.ui.lists.list_files`."""
+_HEAD = 4096
+"""Bytes at the beginning of a page in which its own policy stands."""
+
+
+def reports_router(reports: Path, instead: Mapping[str, str] | None = None) -> APIRouter:
+    """Return the router.
+
+    No name of a file is taken from a request: only what lies in the folder is looked up by it.
+
+    Args:
+        reports: The folder of all reports.
+        instead: Addresses of pages that the service has itself, by the names of the files that they are better than.
+    """
+    better = instead or {}
+    router = APIRouter()
+
+    def written(name: str) -> Path | None:
+        found = {path.name: path for path in reports.glob("*.*") if path.suffix in _TYPES and path.is_file()}
+        path = found.get(name)
+        return path if path is not None and path.resolve().is_relative_to(reports.resolve()) else None
+
+    @router.get("/")
+    def front() -> Response:
+        path = written(FRONT_PAGE)
+        if path is not None:
+            return _page(path)
+        if (reports / "digest" / FRONT_PAGE).is_file():
+            return RedirectResponse("digest/", 303)  # where the digest alone is installed
+        return PlainTextResponse(NOT_YET, 404)
+
+    @router.get("/{name}")
+    def report(name: str) -> Response:
+        if name in better:
+            return RedirectResponse(better[name], 307)
+        path = written(name)
+        if path is None:
+            raise HTTPException(404)
+        return _page(path)
+
+    @router.get("/{rows}/{folder}/{piece}")
+    def rows_of_a_list(rows: str, folder: str, piece: str) -> Response:
+        path = reports / rows / folder / piece
+        if not (_ROWS.fullmatch(rows) and _FOLDER.fullmatch(folder) and _PIECE.fullmatch(piece) and path.is_file()):
+            raise HTTPException(404)
+        return FileResponse(path, media_type="text/javascript; charset=utf-8")
+
+    return router
+
+
+def _page(path: Path) -> Response:
+    """Return a file; its scripts may run that its own policy names by their hash."""
+    answer = FileResponse(path, media_type=_TYPES[path.suffix])
+    with path.open("rb") as file:
+        policy = _POLICY.search(file.read(_HEAD).decode(errors="replace"))
+    scripts = " ".join(["'self'", *_HASH.findall(policy[1] if policy else "")])
+    answer.headers["Content-Security-Policy"] = (
+        f"default-src 'none'; style-src 'unsafe-inline'; script-src {scripts}; img-src 'self' data:; "
+        "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    )
+    return answer

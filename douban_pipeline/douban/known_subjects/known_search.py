@@ -1,0 +1,86 @@
+"""Asking the known subjects about a video, in the form of a search answer that cost nothing and proves nothing."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from douban_pipeline.core.ui.presentation import subject_address
+from douban_pipeline.douban.known_subjects.subject_files import NamedSubject
+from douban_pipeline.douban.sources.search import Hit, SearchAnswer
+from douban_pipeline.matching import Video, suggest_queries
+
+PROVIDER = "known_subjects"
+"""Name under which verdicts tell who named a candidate."""
+MOST_HITS = 20
+
+if TYPE_CHECKING:
+    from douban_pipeline.douban.known_subjects.name_index import NameIndex
+
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class KnownSubjects:
+    """Subjects that are found without a request. Safe to share between threads.
+
+    Attributes:
+        indexes: Where they are looked for.
+    """
+
+    indexes: Sequence[NameIndex]
+
+    def search(self, video: Video) -> SearchAnswer:
+        """Return the subjects that are named like a video, the likest first; that there are none proves nothing."""
+        names = (*suggest_queries(video), *video.aliases)
+        hits: dict[int, Hit] = {}
+        for index in self.indexes:
+            for subject in index.find(names, year=video.year, limit=MOST_HITS):
+                hits.setdefault(subject.douban_id, _hit(subject))
+        made = min((index.contents.built_at for index in self.indexes), default=datetime.now(UTC))
+        return SearchAnswer(tuple(hits.values()), snapshots=(), requests=0, fetched_at=made, provider=PROVIDER)
+
+
+def loaded_index(home: Path) -> Path:
+    """Return the index of the files that the owner loaded."""
+    return home.absolute() / "subjects" / "loaded.sqlite"
+
+
+def archived_index(home: Path) -> Path:
+    """Return the index of the subjects that the archive tells of."""
+    return home.absolute() / "subjects" / "archived.sqlite"
+
+
+def open_known_subjects(*paths: Path) -> KnownSubjects | None:
+    """Return the known subjects of those files that exist, None if none does.
+
+    One that cannot be read is passed over with a warning: it saves requests, and nothing depends on it.
+    """
+    # A run that does not search needs no arrays.
+    from douban_pipeline.douban.known_subjects.name_index import IndexUnusable, NameIndex
+
+    indexes = []
+    for path in paths:
+        try:
+            indexes.append(NameIndex(path))
+        except FileNotFoundError:
+            continue
+        except IndexUnusable as error:
+            _LOG.warning("%s", error)
+    return KnownSubjects(tuple(indexes)) if indexes else None
+
+
+def _hit(subject: NamedSubject) -> Hit:
+    return Hit(
+        subject.douban_id,
+        title=subject.title,
+        url=subject_address(subject.douban_id),
+        original_title=subject.original_title,
+        year=subject.year,
+        kind="tv" if subject.series else "",
+        aliases=subject.names,
+    )

@@ -1,0 +1,188 @@
+"""What the front page says in words: what is the matter now, and what the pipeline did in the last 24 hours.
+
+Every number is found by an index, and nothing is asked of Dagster, so that the page can be written every two minutes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sqlalchemy import Connection, case, func, select
+
+from douban_pipeline.core.database import reading
+from douban_pipeline.douban.reports.health.alerts import Alert, open_alerts
+from douban_pipeline.douban.reports.health.causes import BREAKER, BUDGET, FAILING, GUARD, RUN, guard_of
+from douban_pipeline.douban.reports.health.report import duration
+from douban_pipeline.douban.reports.health.samples import newest_before
+from douban_pipeline.douban.reports.lists.statistics import UNWRITTEN_DAYS, Statistics
+from douban_pipeline.douban.services import Services
+from douban_pipeline.douban.store.states import DecisionState, IntroState, TaskStatus
+from douban_pipeline.douban.wording import CHANGES, VERDICTS, word_for
+from douban_pipeline.douban.writes.changes import PIPELINE, REVERT
+
+DAY = timedelta(hours=24)
+QUIET = timedelta(minutes=30)
+"""Measurements come every five minutes: after so long without one, nothing by the clock runs any more."""
+_KEPT = timedelta(days=14)
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """Something that a person should see to.
+
+    Attributes:
+        title: A line.
+        detail: What is known of it, or what to do.
+        address: Where to go: a file beside the page, or a path of Dagster's UI.
+        since: Since when, if that is known.
+    """
+
+    title: str
+    detail: str
+    address: str
+    since: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Deed:
+    """A sentence about what was done, and the page that has all of it."""
+
+    sentence: str
+    address: str
+
+
+def troubles(services: Services, found: Statistics) -> list[Trouble]:
+    """Return what needs a person now: open alerts, silence, writes, tasks and decisions that came to nothing."""
+    return [
+        *_silence(services),
+        *map(_alerted, open_alerts(services)),
+        *_left_undone(found, _refused_decisions(services)),
+    ]
+
+
+def _silence(services: Services) -> Iterator[Trouble]:
+    now = services.clock.now()
+    newest = newest_before(services, now + timedelta(microseconds=1), within=_KEPT)
+    if newest is not None and now - newest.at > QUIET:
+        yield Trouble(
+            f"已有 {duration((now - newest.at).total_seconds())}没有健康检查",
+            "定时作业 frequent_health 每五分钟一次：请看 dagster-daemon 是否在运行，定时是否开启",
+            "/deployment/daemons",
+            newest.at,
+        )
+
+
+def _alerted(alert: Alert) -> Trouble:
+    lines = [line for line in alert.detail.splitlines() if line.strip()]
+    return Trouble(alert.title, "；".join(lines[:2]), _page_of(alert), alert.first_at)
+
+
+def _page_of(alert: Alert) -> str:
+    if alert.kind == GUARD:
+        return f"/assets/{guard_of(alert.cause)[0]}?view=checks"
+    return {
+        BREAKER: "/assets/source_gates",
+        FAILING: "tasks_and_log.html",
+        BUDGET: "intro_reports.html",
+        RUN: "/runs",
+    }.get(alert.kind, "/assets/pipeline_health")
+
+
+def _left_undone(found: Statistics, refused: int) -> Iterator[Trouble]:
+    if found.unwritten:
+        yield Trouble(
+            f"{found.unwritten:,} 条变更没有写入",
+            f"{UNWRITTEN_DAYS} 天内被拒绝，或 CMS 里的内容已被别人改动",
+            "tasks_and_log.html",
+        )
+    if found.failed_today:
+        yield Trouble(f"今天放弃了 {found.failed_today:,} 项任务", "多次失败后不再重试", "tasks_and_log.html")
+    if refused:
+        yield Trouble(f"{refused:,} 条人工决定被拒绝", "最近 24 小时；每条都写明了原因", "list_decisions.html")
+
+
+def _refused_decisions(services: Services) -> int:
+    decision, since = services.tables.decision, services.clock.now() - DAY
+    query = select(func.count()).where(decision.c.state == DecisionState.REFUSED, decision.c.settled_at >= since)
+    with reading(services.engine) as connection:
+        return int(connection.execute(query).scalar_one())
+
+
+def last_day(services: Services) -> list[Deed]:
+    """Return what was done in the last 24 hours, a sentence each; what did not happen is left out."""
+    since = services.clock.now() - DAY
+    with reading(services.engine) as connection:
+        return [
+            *_judged(services, connection, since),
+            *_written(services, connection, since),
+            *_intros(services, connection, since),
+            *_finished(services, connection, since),
+            *_alerts(services, connection, since),
+        ]
+
+
+def _judged(services: Services, connection: Connection, since: datetime) -> Iterator[Deed]:
+    verdict = services.tables.verdict
+    query = select(verdict.c.verdict, func.count()).where(verdict.c.created_at >= since).group_by(verdict.c.verdict)
+    counts = Counter(dict(connection.execute(query).tuples().all()))
+    if counts:
+        kinds = [f"{word} {counts[status]:,}" for status, word in VERDICTS.items() if counts[status]]
+        yield Deed(f"判定了 {counts.total():,} 次：{'，'.join(kinds)}。", "/assets/scored_matches")
+
+
+def _written(services: Services, connection: Connection, since: datetime) -> Iterator[Deed]:
+    log = services.tables.log
+    by_hand = case((log.c.operator == PIPELINE, 0), else_=1)
+    query = select(log.c.action, by_hand, func.count()).where(log.c.applied_at >= since).group_by(log.c.action, by_hand)
+    machine: Counter[str] = Counter()
+    people: Counter[str] = Counter()
+    for action, hand, count in connection.execute(query).tuples():
+        (people if hand else machine)[action] += count
+    reverted = machine.pop(REVERT, 0) + people.pop(REVERT, 0)
+    for what, counts in (("自动写入 CMS", machine), ("按人工决定写入", people)):
+        if counts:
+            kinds = [f"{word_for(CHANGES, action)} {count:,}" for action, count in sorted(counts.items())]
+            yield Deed(f"{what} {counts.total():,} 条变更：{'，'.join(kinds)}。", "list_log.html")
+    if reverted:
+        yield Deed(f"撤销了 {reverted:,} 条变更。", "list_log.html")
+
+
+def _intros(services: Services, connection: Connection, since: datetime) -> Iterator[Deed]:
+    intro = services.tables.intro
+    query = (
+        select(intro.c.state, func.count(), func.sum(intro.c.cost_usd))
+        .where(intro.c.created_at >= since)
+        .group_by(intro.c.state)
+    )
+    rows = connection.execute(query).tuples().all()
+    counts, cost = Counter({state: count for state, count, _ in rows}), sum(float(usd or 0) for *_, usd in rows)
+    if counts:
+        yield Deed(
+            f"请模型写了 {counts.total():,} 次简介：写入 {counts[IntroState.WRITTEN]:,}，"
+            f"核对未通过 {counts[IntroState.REFUSED]:,}，无可用回答 {counts[IntroState.FAILED]:,}；"
+            f"花费 ${cost:,.2f}。",
+            "list_intros.html",
+        )
+
+
+def _finished(services: Services, connection: Connection, since: datetime) -> Iterator[Deed]:
+    task = services.tables.task
+    query = select(task.c.status, func.count()).where(task.c.finished_at >= since).group_by(task.c.status)
+    counts = Counter(dict(connection.execute(query).tuples().all()))
+    if counts:
+        yield Deed(
+            f"结束了 {counts.total():,} 项任务：成功 {counts[TaskStatus.SUCCESS]:,}，"
+            f"跳过 {counts[TaskStatus.SKIP]:,}，放弃 {counts[TaskStatus.FAIL]:,}。",
+            "list_tasks.html",
+        )
+
+
+def _alerts(services: Services, connection: Connection, since: datetime) -> Iterator[Deed]:
+    alert = services.tables.alert
+    query = select(func.count()).where(alert.c.first_at >= since)
+    begun = int(connection.execute(query).scalar_one())
+    if begun:
+        yield Deed(f"新出现 {begun:,} 个告警。", "/assets/pipeline_health")

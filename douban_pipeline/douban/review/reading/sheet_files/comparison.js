@@ -1,0 +1,212 @@
+"use strict";
+/* How a video is shown beside its candidates. All text from outside is set as text. */
+
+const MARKS = { agree: ["✓", "相符"], disagree: ["✗", "不符"], unknown: ["?", "无法比较或不确定"] };
+const byId = (id) => document.getElementById(id);
+const number = (value) => Number(value).toLocaleString("zh-CN");
+const points = (value) => String(Math.round(value * 10) / 10);
+
+/** Returns an element of a class with children, which are elements or text. */
+function el(tag, kind, ...children) {
+  const made = document.createElement(tag);
+  if (kind) made.className = kind;
+  made.append(...children.filter((child) => child !== null && child !== undefined && child !== ""));
+  return made;
+}
+
+function link(kind, address, ...children) {
+  const made = el("a", kind, ...children);
+  made.href = address;
+  made.rel = "noreferrer noopener";
+  made.target = "_blank";
+  return made;
+}
+
+function subjectLink(id) {
+  return link("id", `https://movie.douban.com/subject/${id}/`, `${id} ↗`);
+}
+
+function button(kind, key, text, act) {
+  const made = el("button", kind, key ? el("kbd", "", key) : null, el("span", "", text));
+  made.type = "button";
+  made.addEventListener("click", act);
+  return made;
+}
+
+/** Returns words, those that both sides have set off. */
+function words(list, others) {
+  const same = (word) => word.toLowerCase().replace(/[\s·・.]/g, "");
+  const known = new Set((others || []).map(same));
+  const made = el("span", "words");
+  list.forEach((word, place) => {
+    if (place) made.append("、");
+    made.append(known.has(same(word)) ? el("b", "", word) : word);
+  });
+  return made;
+}
+
+/** Returns a poster, which is asked for when it comes near; null where none may be shown. */
+function poster(sheet, kind, id, address, title) {
+  const source = sheet.pictures === "service" ? `picture/${kind}/${id}` : sheet.pictures === "direct" ? address : "";
+  if (!source || (kind === "video" && !address)) return null;
+  const shown = el("img", "poster");
+  shown.addEventListener("error", () => shown.remove());
+  Object.assign(shown, { loading: "lazy", decoding: "async", referrerPolicy: "no-referrer", alt: `海报：${title}`, src: source });
+  return shown;
+}
+
+/** Returns links to a video's page and player on the site, where it is known. */
+function siteLinks(sheet, card) {
+  const place = (pattern) => pattern.replace("{id}", card.vod);
+  const made = [];
+  if (sheet.site.page) made.push(link("", place(sheet.site.page), "站点页面 ↗"));
+  if (sheet.site.player) made.push(link("", place(sheet.site.player), "播放 ↗"));
+  return made;
+}
+
+/** Returns the head of a candidate's column. */
+function candidateHead(sheet, card, candidate, pick) {
+  const rank = candidate.rank;
+  const choose = button("choose", rank <= 9 ? String(rank) : "", `选候选 ${rank}`, () => pick(`c${rank}`));
+  choose.dataset.pick = `c${rank}`;
+  const share = Math.max(0, Math.min(1, candidate.score / sheet.highest));
+  const bar = el("span", "bar", el("i", candidate.score >= sheet.confirm ? "high" : ""));
+  bar.firstChild.style.width = `${share * 100}%`;
+  const flags = [];
+  if (candidate.id === card.id) flags.push(el("span", "flag", "现有 ID"));
+  for (const label of candidate.labels) flags.push(el("span", "flag bad", label));
+  if (!candidate.fetched) flags.push(el("span", "flag", "仅见于搜索结果，资料未查看"));
+  if (candidate.holders) {
+    const named = candidate.held.map(([vod, title]) => `${vod}《${title}》`).join("、");
+    const more = candidate.holders > candidate.held.length ? ` 等 ${number(candidate.holders)} 部` : "";
+    flags.push(el("span", "flag bad", `已关联影片 ${named}${more}`));
+  }
+  return el(
+    "th",
+    "candidate",
+    choose,
+    poster(sheet, "subject", candidate.id, candidate.poster, candidate.title),
+    el("strong", "", candidate.title || "（无片名）"),
+    el("span", "sub", candidate.year ? `${candidate.year} · ` : "", subjectLink(candidate.id)),
+    el("span", "total", el("b", "", candidate.score.toFixed(1)), ` / ${points(sheet.highest)} 分`, bar),
+    ...flags,
+  );
+}
+
+/** Returns the head of the column of the subject that the video is linked to. */
+function currentHead(sheet, current) {
+  return el(
+    "th",
+    "current",
+    el("span", "flag bad", "现有条目"),
+    poster(sheet, "subject", current.id, current.poster, current.title),
+    el("strong", "", current.title),
+    el("span", "sub", current.year ? `${current.year} · ` : "", subjectLink(current.id)),
+  );
+}
+
+/** Returns one cell of a candidate: its words, how the matcher read them, and the points they earned. */
+function candidateCell(card, candidate, row) {
+  const list = candidate.facts[row] || [];
+  const [outcome, earned, most] = candidate.marks[row] || ["", null, null];
+  const cell = el("td", outcome);
+  if (MARKS[outcome] && (list.length || outcome !== "unknown")) {
+    const mark = el("span", "mark", MARKS[outcome][0]);
+    mark.title = MARKS[outcome][1];
+    mark.setAttribute("role", "img");
+    mark.setAttribute("aria-label", MARKS[outcome][1]);
+    cell.append(mark);
+  }
+  cell.append(list.length ? words(list, card.facts[row]) : el("span", "none", "—"));
+  const equals = row === "rating" && earned;
+  if (equals) cell.append(el("span", "points", `同分时 +${points(earned)}`));
+  else if (most && (list.length || earned)) cell.append(el("span", "points", `${points(earned)}/${points(most)}`));
+  return cell;
+}
+
+function localHead(sheet, card) {
+  const links = siteLinks(sheet, card);
+  const shown = poster(sheet, "video", card.vod, card.poster, card.title);
+  return el("span", "", shown, el("strong", "", card.title), links.length ? el("span", "sub site", ...links) : null);
+}
+
+/** Returns the comparison: a column for the video, one for each candidate. */
+function comparison(sheet, card, pick) {
+  const currentFacts = card.current ? [card.current.facts] : [];
+  const all = (row) => [card.facts, ...currentFacts, ...card.candidates.map((candidate) => candidate.facts)].some((facts) => facts[row]);
+  const head = el("tr", "", el("th", "local", el("span", "label", "本地"), localHead(sheet, card)));
+  if (card.current) head.append(currentHead(sheet, card.current));
+  card.candidates.forEach((candidate) => head.append(candidateHead(sheet, card, candidate, pick)));
+  const body = el("tbody", "");
+  const labels = new Map(sheet.labels.map(([name, label]) => [label, name]));
+  const currentCell = (of, label) => {
+    const list = of.current.facts[labels.get(label)] || [];
+    return el("td", "current", list.length ? words(list, of.facts[labels.get(label)]) : el("span", "none", "—"));
+  };
+  const row = (kind, label, local, cells) => {
+    const first = el("th", "local", el("span", "label", label), local);
+    first.scope = "row";
+    body.append(el("tr", kind, first, ...(card.current ? [currentCell(card, label)] : []), ...cells));
+  };
+  if (card.candidates.some((candidate) => candidate.conflicts.length)) {
+    const list = (candidate) => el("td", "", el("ul", "", ...candidate.conflicts.map((text) => el("li", "", text))));
+    row("conflicts", "冲突", null, card.candidates.map(list));
+  }
+  if (card.candidates.some((candidate) => (card.writes[candidate.id] || []).length)) {
+    const lines = (candidate) => (card.writes[candidate.id] || []).map((text) => el("li", "", text));
+    row("writes", "替换后写入", null, card.candidates.map((each) => el("td", "", el("ul", "", ...lines(each)))));
+  }
+  for (const [name, label] of sheet.labels.filter(([name]) => all(name))) {
+    const local = card.facts[name] ? words(card.facts[name]) : el("span", "none", "—");
+    row("", label, ["rating", "votes"].includes(name) ? null : local, card.candidates.map((each) => candidateCell(card, each, name)));
+  }
+  const table = el("table", `of-${card.candidates.length + (card.current ? 1 : 0)}`, el("thead", "", head), body);
+  const scroll = el("div", "scroll", table);
+  scroll.tabIndex = 0;
+  scroll.setAttribute("role", "region");
+  scroll.setAttribute("aria-label", `《${card.title}》与候选的比较`);
+  return scroll;
+}
+
+/** Returns the verdict that confirmed a link beside the newest one, row by row. */
+function bothVerdicts(card) {
+  const head = el("tr", "", ...["", "当时的判定", "现在的判定"].map((text) => el("th", "", text)));
+  const rows = card.both.rows.map(([label, then, now, differs]) => {
+    const first = el("th", "", label);
+    first.scope = "row";
+    return el("tr", differs ? "differs" : "", first, el("td", "", then), el("td", "", now));
+  });
+  const caption = el("caption", "", "现有关联当时为何确认、现在为何存疑（关联未改动）");
+  const table = el("table", "both", caption, el("thead", "", head), el("tbody", "", ...rows));
+  const scroll = el("div", "scroll", table);
+  scroll.tabIndex = 0;
+  scroll.setAttribute("role", "region");
+  scroll.setAttribute("aria-label", `《${card.title}》前后两次判定`);
+  return scroll;
+}
+
+/** Returns what is said of a video over its comparison. */
+function cardHead(sheet, card) {
+  const facts = [card.year, card.category, `影片 ${card.vod}`, `热度 ${number(card.hits)}`];
+  if (card.updated) facts.push(`更新于 ${card.updated}`);
+  const flags = [el("span", "flag", card.status), ...card.labels.map((label) => el("span", "flag bad", label))];
+  if (card.id) flags.push(el("span", "flag bad", "现有 ID ", subjectLink(card.id)));
+  if (card.locked) flags.push(el("span", "flag", "ID 已锁定"));
+  if (card.introLocked) flags.push(el("span", "flag", "简介已锁定"));
+  if (card.cmsLocked) flags.push(el("span", "flag bad", "CMS 已锁定"));
+  if (card.score !== null) flags.push(el("span", "flag", `首选 ${card.score.toFixed(1)} 分，确认线 ${points(sheet.confirm)}`));
+  if (card.lead !== null) flags.push(el("span", "flag", `领先次优作品 ${card.lead.toFixed(1)}，至少 ${points(sheet.lead)}`));
+  const head = el(
+    "header",
+    "",
+    el("span", "place"),
+    el("h3", "", card.title || `影片 ${card.vod}`),
+    el("p", "sub", facts.filter(Boolean).join(" · ")),
+    el("p", "flags", ...flags),
+  );
+  if (card.reason) head.append(el("p", "reason", card.reason));
+  if (card.stale) head.append(el("p", "warn", "判定之后影片资料已改变，候选可能过时：所选条目在记录时会重新核对；也可选择「重新匹配」。"));
+  if (!card.verdict) head.append(el("p", "warn", "尚无判定，没有候选：请指定 ID、重新匹配或忽略。"));
+  else if (!card.candidates.length) head.append(el("p", "warn", "没有候选：请指定 ID、重新匹配或忽略。"));
+  return head;
+}

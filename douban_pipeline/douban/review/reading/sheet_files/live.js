@@ -1,0 +1,306 @@
+"use strict";
+/* The sheet as the service offers it: cards that are claimed, choices that are sent, and what became of them.
+
+   A choice is kept in the browser until the service has taken it, and sent again under the same name until then: Dagster
+   launches a name once. */
+
+const GRACE = 3000;
+const AGED = 1200;
+const AT_ONCE = 40;
+const WANTED = 24;
+const FEWEST = 10;
+const SETTLED = ["applied", "already", "refused", "reverted"];
+const KEPT_SENT = 200;
+const ABANDONED = 20000;
+
+/** Returns a name that nobody else draws; `crypto.randomUUID` is for secure pages only. */
+function drawn() {
+  return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+class Live {
+  constructor(app) {
+    this.app = app;
+    this.page = this.kept("page") || drawn();
+    try {
+      sessionStorage.setItem("douban-review:page", this.page);
+    } catch {
+      /* Another page after a reload: the claims of this one expire. */
+    }
+    this.place = `${app.choices.place}:outbox:`;
+    const own = app.choices.read(this.place + this.page);
+    this.outbox = new Map(Object.entries(objectOf(own.entries)));
+    this.batch = own.batch && Array.isArray(own.batch.entries) ? own.batch : null;
+    this.adopt();
+    const sent = app.choices.read(`${app.choices.place}:sent`).all;
+    this.sent = Array.isArray(sent) ? sent.filter((each) => each && each.key && each.run) : [];
+    this.states = new Map(this.sent.map((each) => [each.key, each]));
+    this.wait = 0;
+    this.trouble = "";
+    this.busy = { send: false, look: false, load: null };
+  }
+
+  kept(name) {
+    try {
+      return sessionStorage.getItem(`douban-review:${name}`);
+    } catch {
+      return null;
+    }
+  }
+
+  async start() {
+    await this.refresh();
+    setInterval(() => this.tick(), 1000);
+    addEventListener("visibilitychange", () => document.visibilityState === "hidden" && this.send(true));
+    addEventListener("pagehide", () => {
+      if (!this.outbox.size) navigator.sendBeacon("release", new Blob([JSON.stringify({ page: this.page })], { type: "application/json" }));
+    });
+  }
+
+  /** Asks the service; raises an error with its sentence, and `status` where it answered. */
+  async ask(path, body) {
+    const request = body
+      ? { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body), keepalive: JSON.stringify(body).length < 50000 }
+      : {};
+    const answer = await fetch(path, { ...request, redirect: "error", credentials: "same-origin", signal: AbortSignal.timeout(25000) });
+    if (answer.ok) return answer.json();
+    const said = await answer.text();
+    let detail = said;
+    try {
+      ({ detail } = JSON.parse(said));
+    } catch {
+      /* Plain text. */
+    }
+    const error = new Error(typeof detail === "string" ? detail : `请求有误（HTTP ${answer.status}）`);
+    error.status = answer.status;
+    throw error;
+  }
+
+  report(text) {
+    this.trouble = text;
+    byId("trouble").textContent = text;
+    byId("trouble").hidden = !text;
+  }
+
+  /** Reads the queue, a line for each video; cards that are here stay. */
+  async refresh() {
+    try {
+      const queue = await this.ask(`queue?page=${this.page}`);
+      this.version = queue.version;
+      this.app.replace(queue);
+      this.report("");
+    } catch (error) {
+      this.report(`队列此刻无法读取：${error.status ? error.message : "服务没有应答"}。稍后自动重试`);
+    }
+  }
+
+  /** Returns cards for as many of `items` as may be had, those here already among them. */
+  async load(items, most) {
+    while (this.busy.load) await this.busy.load;
+    const missing = items.filter((item) => !item.candidates && !this.app.isDone(item));
+    if (!missing.length) return;
+    const wanted = missing.slice(0, 1000).map((item) => item.vod);
+    const reviewer = this.app.choices.who.reviewer.slice(0, 64);
+    this.busy.load = this.ask("cards", { page: this.page, reviewer, wanted, most })
+      .then((found) => this.app.receive(found))
+      .catch((error) => this.report(`卡片此刻无法读取：${error.status ? error.message : "服务没有应答"}`))
+      .finally(() => (this.busy.load = null));
+    await this.busy.load;
+  }
+
+  /** Loads more where few cards are left that nobody has decided about. */
+  async fill() {
+    const { app } = this;
+    const open = app.listed.filter((item) => item.candidates && !app.isDone(item)).length;
+    const ahead = app.matching.filter((item) => !item.candidates && !app.isDone(item));
+    if (this.busy.load || !ahead.length || open >= FEWEST) return;
+    await this.load(ahead, WANTED - open);
+  }
+
+  /** Notes that a choice is new, another one, or none any more. */
+  chosen(item) {
+    const key = this.app.choices.key(item);
+    const row = this.app.choices.row(item);
+    const before = this.states.get(key);
+    const known = before && before.row === row && !["refused", "reverted"].includes(before.state);
+    if (!row || known) this.outbox.delete(key);
+    else if (!(before && before.row === row && before.state === "refused")) {
+      const words = wordsOf(item, this.app.choices.of(item), this.app.sheet.ids);
+      const decisions = this.app.choices.decisions(item);
+      this.outbox.set(key, { key, vod: item.vod, title: item.title, words, row, decisions, at: Date.now() });
+    }
+    this.keep();
+  }
+
+  /** Returns how far a choice has come: its state and the sentence that belongs to it. */
+  stateOf(item) {
+    const key = this.app.choices.key(item);
+    if (this.outbox.has(key)) return { state: "waiting", reason: "" };
+    if (this.batch?.entries.some((entry) => entry.key === key)) return { state: "waiting", reason: "" };
+    return this.states.get(key);
+  }
+
+  isDone(item) {
+    const found = this.stateOf(item);
+    return Boolean(found) && !["refused", "reverted"].includes(found.state);
+  }
+
+  keep() {
+    this.app.choices.write(this.place + this.page, { at: Date.now(), entries: Object.fromEntries(this.outbox), batch: this.batch });
+  }
+
+  keepSent() {
+    this.sent = this.sent.slice(-KEPT_SENT);
+    this.app.choices.write(`${this.app.choices.place}:sent`, { all: this.sent });
+  }
+
+  /** Takes over what pages left behind that are gone: the same choice twice is harmless. */
+  adopt() {
+    try {
+      for (const name of Object.keys(localStorage).filter((each) => each.startsWith(this.place))) {
+        if (name === this.place + this.page) continue;
+        const left = this.app.choices.read(name);
+        if (Date.now() - left.at < ABANDONED) continue;
+        for (const entry of [...(left.batch?.entries || []), ...Object.values(objectOf(left.entries))]) {
+          if (entry && entry.key && !this.outbox.has(entry.key)) this.outbox.set(entry.key, entry);
+        }
+        localStorage.removeItem(name);
+      }
+      this.keep();
+    } catch {
+      /* Nothing is kept in this browser. */
+    }
+  }
+
+  tick() {
+    this.ticks = (this.ticks || 0) + 1;
+    if (this.outbox.size || this.batch) this.keep();
+    this.send(false);
+    const waits = this.sent.some((each) => !SETTLED.includes(each.state));
+    if (this.ticks % (waits ? 2 : 8) === 0) this.look();
+    this.fill();
+  }
+
+  /** Sends what was chosen a moment ago, together; one launch at a time. */
+  async send(now) {
+    if (this.busy.send || (!this.batch && !this.outbox.size) || (Date.now() < this.wait && !now)) return;
+    const { reviewer, note } = this.app.choices.who;
+    if (!this.batch) {
+      const aged = [...this.outbox.values()].filter((entry) => now || Date.now() - entry.at >= AGED);
+      const running = this.sent.some((each) => each.state === "sent" && Date.now() - each.at < 20000);
+      const due = aged.some((entry) => now || Date.now() - entry.at >= GRACE) || aged.length >= AT_ONCE / 2;
+      if (!due || (running && aged.length < AT_ONCE && !now)) return;
+      if (!reviewer.trim()) return this.report("请先填写审核员：已选的保存在此浏览器中，填写后自动提交");
+      this.batch = { request: drawn(), reviewer: reviewer.trim(), note: note.trim(), entries: aged.slice(0, AT_ONCE) };
+      for (const entry of this.batch.entries) this.outbox.delete(entry.key);
+      this.keep();
+    }
+    this.busy.send = true;
+    const { entries, ...signed } = this.batch;
+    try {
+      const { run } = await this.ask("decisions", { ...signed, decisions: entries.flatMap((entry) => entry.decisions) });
+      this.took(entries, run, "sent", "");
+      this.batch = null;
+      this.wait = 0;
+      this.tries = 0;
+      this.report("");
+    } catch (error) {
+      if (error.status === 422 || error.status === 400) {
+        this.took(entries, "", "refused", error.message);
+        this.batch = null;
+      } else {
+        this.tries = (this.tries || 0) + 1;
+        this.wait = Date.now() + Math.min(30000, 1000 * 2 ** this.tries);
+        const why = error.status ? error.message : "服务没有应答";
+        this.report(`${why}。选择保存在此浏览器中，恢复后自动提交`);
+      }
+    }
+    this.busy.send = false;
+    this.keep();
+  }
+
+  took(entries, run, state, reason) {
+    for (const { key, vod, title, words, row, decisions } of entries) {
+      const actions = decisions.map((each) => each.action);
+      const entry = { key, vod, title, words, row, run, actions, state, reason, at: Date.now() };
+      this.sent = [...this.sent.filter((each) => each.key !== key), entry];
+      this.states.set(key, entry);
+    }
+    this.keepSent();
+    this.app.progressed(entries.map((entry) => entry.key));
+  }
+
+  /** Asks what became of choices and of the queue, and holds the cards that are here. */
+  async look() {
+    if (this.busy.look) return;
+    this.busy.look = true;
+    const { app } = this;
+    try {
+      const open = this.sent.filter((each) => each.run && !SETTLED.includes(each.state)).slice(-200);
+      const held = app.items.filter((item) => item.candidates && !app.isDone(item)).map((item) => item.vod);
+      const sent = open.map(({ run, vod, actions }) => ({ run, vod, actions }));
+      const found = await this.ask("live", { page: this.page, held, sent });
+      this.settle(open, found.states);
+      await this.undoOne();
+      app.lose(found.lost, found.gone);
+      if (this.trouble && !this.batch && !this.outbox.size) this.report("");
+      if (found.version !== this.version) await this.refresh();
+    } catch (error) {
+      if (!this.batch) this.report(`${error.status ? error.message : "服务没有应答"}。稍后自动重试`);
+    }
+    this.busy.look = false;
+  }
+
+  settle(open, states) {
+    const changed = [];
+    for (const entry of open.filter((each) => each.state !== "undoing" || each.undone)) {
+      const own = states.filter((each) => each.run === entry.run && each.vod === entry.vod);
+      if (own.length < entry.actions.length) continue;
+      // Of two decisions the one that has come less far speaks for both; a refusal before all.
+      const rank = (each) => ["refused", "recorded", "reverted", "already", "applied"].indexOf(each.state);
+      const [first] = own.sort((one, other) => rank(one) - rank(other));
+      if (entry.undone && !["reverted", "refused"].includes(first.state)) continue;
+      const state = entry.undone ? "reverted" : first.state;
+      if (state === entry.state) continue;
+      Object.assign(entry, { state, reason: ["refused", "already"].includes(state) ? first.reason : "" });
+      changed.push(entry.key);
+    }
+    if (changed.length) {
+      this.keepSent();
+      this.app.progressed(changed);
+    }
+  }
+
+  /** Undoes a choice that was sent, as soon as it is recorded. */
+  undo(entry) {
+    Object.assign(entry, { state: "undoing", reason: "", undo: drawn() });
+    this.keepSent();
+    this.app.progressed([entry.key]);
+    this.undoOne();
+  }
+
+  async undoOne() {
+    const entry = this.sent.find((each) => each.state === "undoing" && !each.undone);
+    if (!entry || this.undoingNow) return;
+    this.undoingNow = true;
+    const { run, vod, actions } = entry;
+    try {
+      await this.ask("undo", { request: entry.undo, reviewer: this.app.choices.who.reviewer.trim(), sent: { run, vod, actions } });
+      entry.undone = true;
+      this.keepSent();
+    } catch (error) {
+      entry.tries = (entry.tries || 0) + 1;
+      if (error.status === 422 || (error.status === 409 && entry.tries > 30)) {
+        Object.assign(entry, { state: "refused", reason: `没有撤销：${error.message}` });
+        this.keepSent();
+        this.app.progressed([entry.key]);
+      }
+    }
+    this.undoingNow = false;
+  }
+
+  /** Returns the last choices that were sent, the newest first. */
+  recent() {
+    return [...this.sent].sort((one, other) => other.at - one.at).slice(0, 10);
+  }
+}

@@ -1,0 +1,206 @@
+"use strict";
+/* The dialog with the config, the keyboard, and how the page begins. */
+
+/** Fills the dialog with the config of what was chosen and not launched, as far as a person said. */
+function make() {
+  const chosen = app.items.filter((item) => choices.row(item));
+  const fresh = chosen.filter((item) => choices.progress(item, choices.row(item)) !== "launched");
+  const { reviewer, note } = choices.who;
+  const rows = fresh.map((item) => choices.row(item));
+  byId("yaml").value = rows.length ? configOf(rows, reviewer, note) : "";
+  // A card that decides about the synopsis too has two lines.
+  byId("summary").textContent = `${rows.join("").split("\n").length - 1} 条决定` + (reviewer.trim() ? "" : "。请先填写审核员，否则无法记录");
+  byId("summary").className = reviewer.trim() ? "" : "warn";
+  const sent = chosen.length - fresh.length;
+  byId("sent").hidden = !sent;
+  byId("again").textContent = `再次包括已启动的 ${sent} 条`;
+  const links = linksOf(sheet.launch, sheet.most, rows, reviewer, note);
+  const list = links.map(({ address, rows: held }, place) => {
+    const part = links.length > 1 ? `（第 ${place + 1} 份，共 ${links.length} 份）` : "";
+    const made = link("launch", address, `打开启动页：${held.length} 条${part} ↗`);
+    const these = fresh.filter((item) => held.includes(choices.row(item)));
+    const launched = button("launched", "", "已启动，不再列出", () => noteAll(these, "launched"));
+    launched.hidden = !these.some((item) => choices.progress(item, choices.row(item)));
+    made.addEventListener("click", () => {
+      for (const item of these) choices.note(item, choices.row(item), "opened");
+      made.classList.add("opened");
+      launched.hidden = false;
+      app.changed(these);
+    });
+    return el("li", "row", made, launched);
+  });
+  byId("links").replaceChildren(...list);
+  byId("split").hidden = links.length < 2;
+}
+
+function noteAll(items, how) {
+  for (const item of items) choices.note(item, choices.row(item), how);
+  app.changed(items);
+  make();
+}
+
+async function copy() {
+  const field = byId("yaml");
+  try {
+    await navigator.clipboard.writeText(field.value);
+  } catch {
+    field.select();
+    document.execCommand("copy");
+  }
+  byId("copied").textContent = "已复制";
+}
+
+const place = () => app.listed.indexOf(app.current);
+const KEYS = {
+  j: () => move(place() + 1),
+  k: () => move(place() - 1),
+  " ": () => move(place() + 1),
+  n: next,
+  u: undo,
+  b: () => app.bulk.open(),
+  h: () => byId("hide").click(),
+  "/": () => (byId("tools").setAttribute("open", ""), byId("by-find").focus()),
+  g: () => byId("make").click(),
+  "?": () => open(byId("help")),
+};
+const CARD_KEYS = {
+  0: (card) => card.data.id && card.pick("keep"),
+  e: (card) => card.input.focus(),
+  c: (card) => (card.data.locked ? card.pick("unlock") : card.data.id && card.pick("clear")),
+  d: (card) => card.duplicate(),
+  i: (card) => card.ignore(),
+  r: (card) => card.pick("rematch"),
+  l: (card) => card.toggle("lock"),
+  a: (card) => card.toggle("accept"),
+  s: (card) => card.toggle("intro"),
+  w: (card) => card.data.cmsLocked && card.toggle("override"),
+};
+
+function press(event) {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || document.querySelector("dialog[open]")) return;
+  if (event.target.matches("input[type=text], input:not([type]), textarea, select")) {
+    if (event.key === "Escape" || event.key === "Enter") event.target.blur();
+    return;
+  }
+  if (event.key === " " && event.target.matches("button, a, summary, input")) return;
+  const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+  const card = app.current && cardOf(app.current);
+  if (key in KEYS) KEYS[key]();
+  else if (card && key in CARD_KEYS) CARD_KEYS[key](card);
+  else if (card && /^[1-9]$/.test(key)) {
+    if (card.data.candidates.some((candidate) => candidate.rank === Number(key))) card.pick(`c${key}`);
+  } else return;
+  event.preventDefault();
+}
+
+/** Lets the keyboard speak to a card that is in sight: what is scrolled away is not changed by a key. */
+function follow() {
+  const seen = (element) => {
+    const { top, bottom } = element.getBoundingClientRect();
+    return bottom > 80 && top < innerHeight - 80;
+  };
+  if (!app.current || seen(cardOf(app.current).element)) return;
+  const first = app.listed.slice(app.window.start, app.window.end).find((item) => seen(cardOf(item).element));
+  if (first) mark(first);
+}
+
+/** Keeps all fields of one name alike. */
+function bindWho() {
+  for (const name of ["reviewer", "note"]) {
+    const fields = document.querySelectorAll(`input[data-who="${name}"]`);
+    for (const field of fields) {
+      if (name === "reviewer" && sheet.reviewer) {
+        Object.assign(field, { readOnly: true, title: "登录的用户" });
+        choices.saveWho({ reviewer: sheet.reviewer });
+      }
+      field.value = choices.who[name];
+      field.addEventListener("input", () => {
+        choices.saveWho({ [name]: field.value });
+        for (const other of fields) if (other !== field) other.value = field.value;
+        for (const card of app.cards.values()) card.show();
+        if (byId("config").open) make();
+      });
+    }
+  }
+}
+
+function bindView() {
+  Object.assign(app.view, Object.fromEntries(Object.entries(choices.read("douban-review:view")).filter(([name]) => name in app.view)));
+  for (const name of ["advance", "hide"]) {
+    const box = byId(name);
+    box.checked = Boolean(app.view[name]);
+    box.addEventListener("change", () => {
+      app.view[name] = box.checked;
+      choices.write("douban-review:view", app.view);
+      list();
+    });
+  }
+  byId("tools").open = innerWidth > 700;
+  byId("clear").addEventListener("click", () => (app.finder.clear(), find()));
+  byId("bulk-open").addEventListener("click", () => app.bulk.open());
+  byId("recent-open").addEventListener("click", () => (showRecent(), open(byId("recent"))));
+}
+
+/** Returns what is listed and not decided, once all that is needed of it is known. */
+async function undecided() {
+  const open = () => app.matching.filter((item) => !app.isDone(item));
+  await app.live?.load(open().slice(0, 60), 60);
+  return open().filter((item) => item.candidates).slice(0, PREVIEWED);
+}
+
+function begin() {
+  for (const group of sheet.groups) {
+    for (const data of group.cards) app.items.push(Object.assign(data, { group: group.cards.length > 1 ? group.name : "" }));
+  }
+  app.items.forEach(retarget);
+  app.finder = new Finder(sheet, find);
+  app.finder.learn(app.items);
+  const members = (item) => app.listed.filter((each) => each.group === item.group).length;
+  const heading = (item) => (item.group && app.finder.asQueued ? `${item.group}　同系列 ${members(item)} 部` : "");
+  app.window = new CardWindow(byId("groups"), cardOf, heading, () => app.total);
+  app.bulk = new Bulk(app, undecided);
+  byId("made").textContent = `${sheet.made} ${sheet.live ? "打开" : "生成"}，评分方案：${sheet.profile}`;
+  byId("how").textContent = sheet.live ? "选择后自动提交，结果显示在卡片上。" : "选择只保存在此浏览器中；生成配置、在 Dagster 启动页核对并点 Launch Run 后才会记录。";
+  for (const shown of document.querySelectorAll("[data-served]")) shown.hidden = !sheet.live;
+  for (const shown of document.querySelectorAll("[data-file]")) shown.hidden = Boolean(sheet.live);
+  bindWho();
+  bindView();
+  if (sheet.live) app.live = new Live(app);
+  introduce();
+  find();
+  if (app.live) app.live.start();
+  else back();
+}
+
+/** Goes back to the card that was looked at before a reload, so that the keyboard speaks to one that is in sight. */
+function back() {
+  history.scrollRestoration = "manual";
+  let at = "";
+  try {
+    at = sessionStorage.getItem(`douban-review:${sheet.id}:at`);
+  } catch {
+    /* Nothing is kept in this browser. */
+  }
+  const there = app.listed.findIndex((item) => String(item.vod) === at);
+  if (there > 0) move(there);
+}
+
+begin();
+byId("undo").addEventListener("click", undo);
+byId("ask").addEventListener("click", () => open(byId("help")));
+byId("make").addEventListener("click", () => {
+  byId("copied").textContent = "";
+  make();
+  open(byId("config"));
+});
+byId("copy").addEventListener("click", copy);
+byId("again").addEventListener("click", () => {
+  noteAll(app.items.filter((item) => choices.progress(item, choices.row(item))), "");
+});
+document.addEventListener("keydown", press);
+addEventListener("scroll", () => requestAnimationFrame(follow), { passive: true });
+document.addEventListener("click", (event) => {
+  // After a click the keyboard speaks to the card again: the space bar goes on, and does not click once more.
+  const pressed = event.detail && event.target.closest("article button");
+  if (pressed && !document.activeElement.closest("article:focus")) pressed.closest("article")?.focus({ preventScroll: true });
+});

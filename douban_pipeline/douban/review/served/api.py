@@ -1,0 +1,197 @@
+"""The served sheet over HTTP, below one prefix. It knows nothing of tokens and cookies: the service sees to them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, HTTPException, Request, Response
+from fastapi.responses import JSONResponse, RedirectResponse
+from pydantic import BaseModel, ConfigDict, Field
+from sqlalchemy.exc import SQLAlchemyError
+
+from douban_pipeline.core.database import DatabaseError
+from douban_pipeline.douban.review.recording.rules import MOST_NOTE, MOST_REVIEWER
+from douban_pipeline.douban.review.recording.snapshot import LARGEST_ID
+from douban_pipeline.douban.review.served.dagster_api import DagsterUnavailable
+from douban_pipeline.douban.review.served.desk import NotYet, ReviewDesk, SentChoice
+from douban_pipeline.douban.review.served.pictures import NoPicture, Pictures
+from douban_pipeline.douban.store.states import DecisionAction
+
+MOST_AT_ONCE = 60
+"""Cards that a page claims at once, and decisions that are launched together."""
+
+_NAME = r"^[A-Za-z0-9-]{8,64}$"
+_Video = Annotated[int, Field(ge=1, le=LARGEST_ID)]
+_Token = Annotated[str, Field(pattern=_NAME)]
+_Reviewer = Annotated[str, Field(max_length=MOST_REVIEWER)]
+_WEEK = 604_800
+
+
+class _Body(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class Wanted(_Body):
+    """Cards that a page wants to show, the first it wants most."""
+
+    page: _Token
+    reviewer: _Reviewer = ""
+    wanted: list[_Video] = Field(max_length=2000)
+    most: int = Field(ge=1, le=MOST_AT_ONCE)
+
+
+class Sent(_Body):
+    """A choice that was sent: the run that records it, its video and its actions."""
+
+    run: str = Field(pattern=r"^[0-9a-f-]{36}$")
+    vod: _Video
+    actions: list[DecisionAction] = Field(max_length=2)
+
+    @property
+    def choice(self) -> SentChoice:
+        """It as the desk knows it."""
+        return SentChoice(self.run, self.vod, tuple(self.actions))
+
+
+class Shown(_Body):
+    """What a page shows, and what it waits for."""
+
+    page: _Token
+    held: list[_Video] = Field(max_length=2000)
+    sent: list[Sent] = Field(max_length=200)
+
+
+class ChosenRow(_Body):
+    """One decision, with the fields of a row of ``record_decisions``."""
+
+    vod_id: _Video
+    action: DecisionAction
+    douban_id: int = Field(0, ge=0, le=LARGEST_ID)
+    days: int = Field(0, ge=0, le=100_000)
+    lock: bool = False
+    accept_conflicts: bool = False
+    override_cms_lock: bool = False
+    verdict_id: int = Field(0, ge=0, lt=2**63)
+
+
+class Chosen(_Body):
+    """Decisions to be recorded together."""
+
+    request: _Token
+    reviewer: _Reviewer
+    note: str = Field("", max_length=MOST_NOTE)
+    decisions: list[ChosenRow] = Field(min_length=1, max_length=2 * MOST_AT_ONCE)
+
+
+class Undone(_Body):
+    """A choice to be undone."""
+
+    request: _Token
+    reviewer: _Reviewer
+    sent: Sent
+
+
+class Page(_Body):
+    """A page that is closed."""
+
+    page: _Token
+
+
+def review_router(desk: ReviewDesk, pictures: Pictures) -> APIRouter:
+    """Return the router."""
+    router = APIRouter()
+
+    def refusal(error: Exception) -> HTTPException:
+        if isinstance(error, NotYet):
+            return HTTPException(409, str(error))
+        if isinstance(error, DagsterUnavailable):
+            return HTTPException(503, str(error))
+        return HTTPException(503, f"数据库此刻无法读取（{type(error).__name__}）")
+
+    known = (NotYet, DagsterUnavailable, DatabaseError, SQLAlchemyError)
+
+    @router.get("")
+    def without_slash(request: Request) -> Response:
+        return RedirectResponse(f"{request.url.path}/", 307)
+
+    @router.get("/")
+    def page(request: Request) -> Response:
+        try:
+            body, policy = desk.page(_user(request))
+        except known as error:
+            raise refusal(error) from error
+        # What it is made of is shown anew at once.
+        headers = {"Content-Security-Policy": policy, "Cache-Control": "no-store"}
+        return Response(body, media_type="text/html; charset=utf-8", headers=headers)
+
+    @router.get("/queue")
+    def queue(page: Annotated[str, Field(pattern=_NAME)]) -> Response:
+        try:
+            return JSONResponse(desk.queue(page))
+        except known as error:
+            raise refusal(error) from error
+
+    @router.post("/cards")
+    def cards(asked: Wanted, request: Request) -> Response:
+        try:
+            return JSONResponse(desk.cards(asked.page, _user(request) or asked.reviewer, asked.wanted, asked.most))
+        except known as error:
+            raise refusal(error) from error
+
+    @router.post("/live")
+    def live(shown: Shown) -> Response:
+        try:
+            return JSONResponse(desk.live(shown.page, set(shown.held), [each.choice for each in shown.sent]))
+        except known as error:
+            raise refusal(error) from error
+
+    @router.post("/decisions")
+    def decisions(chosen: Chosen, request: Request) -> Response:
+        reviewer = _reviewer(request, chosen.reviewer)
+        rows = [row.model_dump(mode="json", exclude_defaults=True) for row in chosen.decisions]
+        try:
+            return JSONResponse({"run": desk.decide(chosen.request, reviewer, chosen.note, rows)})
+        except known as error:
+            raise refusal(error) from error
+
+    @router.post("/undo")
+    def undo(undone: Undone, request: Request) -> Response:
+        try:
+            run = desk.undo(undone.request, _reviewer(request, undone.reviewer), undone.sent.choice)
+        except known as error:
+            raise refusal(error) from error
+        return JSONResponse({"run": run})
+
+    @router.post("/release")
+    def release(closed: Page) -> Response:
+        try:
+            desk.release(closed.page)
+        except known as error:
+            raise refusal(error) from error
+        return Response(status_code=204)
+
+    @router.get("/picture/{kind}/{number}")
+    def picture(kind: str, number: int) -> Response:
+        try:
+            found = pictures.of(kind, number)
+        except NoPicture as error:
+            return Response(str(error), 404, {"Cache-Control": "private, max-age=600"}, "text/plain; charset=utf-8")
+        except known as error:
+            raise refusal(error) from error
+        # Sandboxed: whatever it turns out to be, opened by itself it runs nothing.
+        headers = {"Cache-Control": f"private, max-age={_WEEK}", "Content-Security-Policy": "sandbox"}
+        return Response(found.body, media_type=found.media_type, headers=headers)
+
+    return router
+
+
+def _user(request: Request) -> str:
+    """Return who has logged in, as the service found out; empty where nobody says."""
+    return str(getattr(request.state, "user", ""))[:MOST_REVIEWER]
+
+
+def _reviewer(request: Request, given: str) -> str:
+    name = (_user(request) or given).strip()
+    if not name:
+        raise HTTPException(422, "请先填写审核员")
+    return name

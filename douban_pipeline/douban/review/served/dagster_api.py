@@ -1,0 +1,163 @@
+"""Dagster's GraphQL as the served sheet needs it: launching a job once, and asking what became of a run.
+
+Whoever launches names the launch: a run carries the name as a tag, so that a launch that is asked for again, because
+its answer was lost, finds the run of the first one.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+
+TAG = "pipeline/request"
+"""Tag of a run that names the launch."""
+
+_SECONDS = 20.0
+_MOST_SAID = 500
+_FAILED = ("FAILURE", "CANCELED")
+
+_JOBS = """
+query Jobs { repositoriesOrError { __typename
+    ... on RepositoryConnection { nodes { name location { name } jobs { name } } }
+    ... on PythonError { message } } }
+"""
+_LAUNCH = """
+mutation Launch($params: ExecutionParams!) { launchRun(executionParams: $params) { __typename
+    ... on LaunchRunSuccess { run { runId } }
+    ... on RunConfigValidationInvalid { errors { message } }
+    ... on PipelineNotFoundError { message }
+    ... on UnauthorizedError { message }
+    ... on PythonError { message } } }
+"""
+_TAGGED = """
+query Tagged($filter: RunsFilter!) { runsOrError(filter: $filter, limit: 1) { __typename
+    ... on Runs { results { runId } }
+    ... on PythonError { message } } }
+"""
+_ENDED = """
+query Ended($id: ID!) { runOrError(runId: $id) { __typename ... on Run { status } } }
+"""
+_SAID = """
+query Said($id: ID!) { runOrError(runId: $id) { __typename ... on Run { eventConnection(limit: 1000) { events {
+    __typename
+    ... on ExecutionStepFailureEvent { error { message } failureMetadata { description } }
+    ... on RunFailureEvent { message } } } } } }
+"""
+
+
+class DagsterUnavailable(Exception):  # noqa: N818 (it says what happened)
+    """Dagster did not answer, or did not take a launch; the message is a sentence in Chinese."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunState:
+    """How far a run has come.
+
+    Attributes:
+        ended: Whether it is over.
+        failed: Whether it ended without success.
+    """
+
+    ended: bool
+    failed: bool
+
+
+class DagsterApi:
+    """Dagster behind its GraphQL address. Safe to share between threads.
+
+    Args:
+        url: The address.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._lock = threading.Lock()
+        self._places: dict[str, tuple[str, str]] = {}
+        self._launching: dict[str, threading.Lock] = {}
+
+    def launch(self, job: str, config: Mapping[str, Any], request: str) -> str:
+        """Launch ``job`` unless a run of this ``request`` is there, and return the run's id.
+
+        Raises:
+            DagsterUnavailable: It does not answer, does not know the job, or refuses the config.
+        """
+        with self._lock:
+            turn = self._launching.setdefault(request, threading.Lock())
+        try:
+            with turn:
+                return self._tagged(request) or self._launch(job, config, request)
+        finally:
+            with self._lock:
+                self._launching.pop(request, None)
+
+    def state(self, run_id: str) -> RunState:
+        """Return how far a run has come; one that Dagster does not know any more has ended.
+
+        Raises:
+            DagsterUnavailable: It does not answer.
+        """
+        found = self._ask(_ENDED, id=run_id)["runOrError"]
+        status = found.get("status", "FAILURE")
+        return RunState(status == "SUCCESS" or status in _FAILED, status in _FAILED)
+
+    def failure(self, run_id: str) -> str:
+        """Return what a failed run says went wrong, shortened; empty where it says nothing.
+
+        Raises:
+            DagsterUnavailable: Dagster does not answer.
+        """
+        found = self._ask(_SAID, id=run_id)["runOrError"]
+        events = found.get("eventConnection", {}).get("events", ())
+        said = [
+            (event.get("failureMetadata") or {}).get("description") or (event.get("error") or {}).get("message")
+            for event in events
+            if event["__typename"] == "ExecutionStepFailureEvent"
+        ]
+        said += [event.get("message") for event in events if event["__typename"] == "RunFailureEvent"]
+        return next((str(text).strip()[:_MOST_SAID] for text in said if text), "")
+
+    def _tagged(self, request: str) -> str:
+        found = self._ask(_TAGGED, filter={"tags": [{"key": TAG, "value": request}]})["runsOrError"]
+        runs = found.get("results", ())
+        return str(runs[0]["runId"]) if runs else ""
+
+    def _launch(self, job: str, config: Mapping[str, Any], request: str) -> str:
+        repository, location = self._place(job)
+        params = {
+            "selector": {"jobName": job, "repositoryName": repository, "repositoryLocationName": location},
+            "runConfigData": dict(config),
+            "mode": "default",
+            "executionMetadata": {"tags": [{"key": TAG, "value": request}]},
+        }
+        answer = self._ask(_LAUNCH, params=params)["launchRun"]
+        if answer["__typename"] == "LaunchRunSuccess":
+            return str(answer["run"]["runId"])
+        said = answer.get("message") or "；".join(each["message"] for each in answer.get("errors", ()))
+        raise DagsterUnavailable(f"Dagster 没有接受任务 {job}：{str(said or answer['__typename'])[:_MOST_SAID]}")
+
+    def _place(self, job: str) -> tuple[str, str]:
+        """Return repository and location that have a job: installations name their locations as they like."""
+        if job not in self._places:
+            answer = self._ask(_JOBS)["repositoriesOrError"]
+            for node in answer.get("nodes", ()):
+                for each in node["jobs"]:
+                    self._places.setdefault(each["name"], (node["name"], node["location"]["name"]))
+        if job not in self._places:
+            raise DagsterUnavailable(f"Dagster 里没有任务 {job}：请确认代码位置已加载")
+        return self._places[job]
+
+    def _ask(self, query: str, **variables: Any) -> dict[str, Any]:
+        try:
+            with httpx.Client(trust_env=False, timeout=_SECONDS) as client:
+                answer = client.post(self._url, json={"query": query, "variables": variables})
+            content = answer.json()
+        except (httpx.HTTPError, ValueError) as error:
+            reason = type(error).__name__
+            raise DagsterUnavailable(f"Dagster（{self._url}）没有应答：{reason}") from error
+        if not isinstance(content, dict) or content.get("errors") or not isinstance(content.get("data"), dict):
+            raise DagsterUnavailable(f"Dagster（{self._url}）的应答无法读取（HTTP {answer.status_code}）")
+        return dict(content["data"])

@@ -1,0 +1,189 @@
+"""Posters for reviewers, fetched by the service and kept on its disk: the reviewer's browser asks nobody else.
+
+An address of a poster is outside text, so only public addresses are asked, and the site's own; what comes is taken if
+it is small enough and begins as a picture does. No address is taken from a request.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx
+from sqlalchemy import select
+
+from douban_pipeline.core.addresses import admission
+from douban_pipeline.core.database import reading
+from douban_pipeline.core.errors import SourceError
+from douban_pipeline.core.http import USER_AGENT
+from douban_pipeline.core.ui.report_files import ReportFileError, ReportFolder
+from douban_pipeline.douban.review.reading.sheet import picture_address
+from douban_pipeline.douban.review.recording.replacement import archived
+from douban_pipeline.douban.services import Services
+from douban_pipeline.douban.settings import variable
+
+MOST_BYTES = 3_000_000
+"""Largest picture that is taken."""
+
+_SECONDS, _MOST_REDIRECTS = 10.0, 3
+_AT_ONCE = 4
+_FORGET = timedelta(minutes=10)
+"""How long a picture that could not be had is not asked for again."""
+
+_DAYS, _MOST_FILES = 30, 20_000
+_BEGINNINGS: Mapping[bytes, str] = {
+    b"\xff\xd8\xff": "image/jpeg",
+    b"\x89PNG\r\n\x1a\n": "image/png",
+    b"GIF87a": "image/gif",
+    b"GIF89a": "image/gif",
+}
+
+
+class NoPicture(Exception):  # noqa: N818 (it says what happened)
+    """There is no picture; the message says why, in Chinese."""
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A picture as it came, and what it is."""
+
+    body: bytes
+    media_type: str
+
+
+class Pictures:
+    """Posters of videos and subjects. Safe to share between threads.
+
+    Args:
+        services: Where addresses of posters are known, the folder HOME, and settings.
+    """
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        home = services.settings.home.absolute()
+        self._folder = ReportFolder(home / "cache" / "posters", "", variable("home"))
+        self._turns = threading.BoundedSemaphore(_AT_ONCE)
+        self._missing: dict[str, datetime] = {}
+
+    def of(self, kind: str, number: int) -> Picture:
+        """Return the poster of a ``video`` or a ``subject``.
+
+        Raises:
+            NoPicture: It has none, or none that can be had or shown.
+        """
+        address = self._address(kind, number)
+        if not address:
+            raise NoPicture("没有海报")
+        name = hashlib.sha256(address.encode()).hexdigest()
+        path = self._folder.path / name
+        kept = _read(path)
+        if kept is not None:
+            return kept
+        now = self._services.clock.now()
+        if now - self._missing.get(name, datetime.min.replace(tzinfo=UTC)) < _FORGET:
+            raise NoPicture("海报刚才无法取得")
+        with self._turns:
+            kept = _read(path)
+            if kept is not None:
+                return kept
+            try:
+                picture = self._fetch(address)
+            except NoPicture:
+                self._missing[name] = now
+                if len(self._missing) > _MOST_FILES:
+                    self._missing.clear()
+                raise
+        # A disk that is full costs the copy, not the picture.
+        with suppress(ReportFileError):
+            self._folder.write(name, picture.body)
+        self._tidy()
+        return picture
+
+    def _address(self, kind: str, number: int) -> str:
+        site = self._services.settings.site_url
+        if kind == "subject":
+            record = archived(self._services, number)
+            return picture_address(record.picture, "") if record else ""
+        if kind != "video":
+            return ""
+        vod = self._services.cms.vod
+        with reading(self._services.engine) as connection:
+            stored = connection.execute(select(vod.c.vod_pic).where(vod.c.vod_id == number)).scalar_one_or_none()
+        return picture_address(str(stored or ""), site)
+
+    def _fetch(self, address: str) -> Picture:
+        own = urlsplit(self._services.settings.site_url).netloc
+        admit = admission("poster", allow_private=False)
+        headers = {"User-Agent": USER_AGENT, "Accept": "image/*"}
+        try:
+            with httpx.Client(timeout=_SECONDS, headers=headers, trust_env=False) as client:
+                url = httpx.URL(address)
+                for _ in range(_MOST_REDIRECTS + 1):
+                    trusted = bool(own) and urlsplit(str(url)).netloc == own
+                    if not trusted:
+                        admit(url, None)
+                    with client.stream("GET", url) as answer:
+                        if not trusted:
+                            admit(url, _peer(answer))
+                        if answer.has_redirect_location:
+                            url = url.join(answer.headers["location"])
+                            continue
+                        return _picture(answer)
+        except (httpx.HTTPError, httpx.InvalidURL, SourceError) as error:
+            raise NoPicture(f"海报无法取得（{type(error).__name__}）") from error
+        raise NoPicture("海报的地址转来转去")
+
+    def _tidy(self) -> None:
+        """Remove what is old where there are very many."""
+        files = list(self._folder.path.iterdir())
+        if len(files) <= _MOST_FILES:
+            return
+        oldest = (self._services.clock.now() - timedelta(days=_DAYS)).timestamp()
+        for file in files:
+            with suppress(OSError):
+                if file.stat().st_mtime < oldest:
+                    file.unlink()
+
+
+def _peer(answer: httpx.Response) -> str | None:
+    stream = answer.extensions.get("network_stream")
+    address = stream.get_extra_info("server_addr") if stream is not None else None
+    return str(address[0]) if address else None
+
+
+def _picture(answer: httpx.Response) -> Picture:
+    if answer.status_code != 200:
+        raise NoPicture(f"海报无法取得（HTTP {answer.status_code}）")
+    body = b""
+    for part in answer.iter_bytes():
+        body += part
+        if len(body) > MOST_BYTES:
+            raise NoPicture("海报过大")
+    media_type = media_type_of(body)
+    if not media_type:
+        raise NoPicture("不是可显示的图片")
+    return Picture(body, media_type)
+
+
+def media_type_of(body: bytes) -> str:
+    """Return what a picture is by how it begins, whatever its server called it; empty where it is none."""
+    for beginning, media_type in _BEGINNINGS.items():
+        if body.startswith(beginning):
+            return media_type
+    if body[:4] == b"RIFF" and body[8:12] == b"WEBP":
+        return "image/webp"
+    return "image/avif" if body[4:12] in (b"ftypavif", b"ftypavis") else ""
+
+
+def _read(path: Path) -> Picture | None:
+    try:
+        body = path.read_bytes()
+    except OSError:
+        return None
+    return Picture(body, media_type_of(body))

@@ -1,0 +1,132 @@
+"""The commands ``index …``: subjects that are found without a request."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import typer
+from rich.table import Table
+
+from douban_pipeline.core.ui.presentation import local_time
+from douban_pipeline.douban.known_subjects.archived import index_archived
+from douban_pipeline.douban.known_subjects.known_search import (
+    KnownSubjects,
+    archived_index,
+    loaded_index,
+    open_known_subjects,
+)
+from douban_pipeline.douban.known_subjects.name_index import IndexContents, build
+from douban_pipeline.douban.known_subjects.subject_files import FileReport, NamedSubject, SubjectFileError, subjects_in
+from douban_pipeline.douban.services import open_services
+from douban_pipeline.douban.settings import load_settings
+from douban_pipeline.ops.console import console, plain
+
+_EVERY = 50_000
+
+
+def load(files: Sequence[Path], *, dry_run: bool) -> None:
+    """Make the index of ``files``, or only read them; exits with 1 if there is nothing to index."""
+    path = loaded_index(load_settings().home)
+    reports = {str(path): FileReport() for path in files}
+    if len(reports) < len(files):
+        raise typer.BadParameter("a file is named twice")
+    counts: dict[str, int] = {}
+    try:
+        subjects = _each_once(reports, counts)
+        total = sum(1 for _ in _some(subjects)) if dry_run else _build(path, subjects, counts)
+    except (SubjectFileError, OSError, sqlite3.Error) as error:
+        plain(f"nothing was loaded: {error}")
+        raise typer.Exit(1) from error
+    _print_files(reports, counts)
+    if dry_run:
+        plain(f"{total:,} subjects would be indexed: {path}; nothing was written")
+    else:
+        size = path.stat().st_size / 1e6
+        plain(f"{total:,} subjects: {path} ({size:,.1f} MB). Runs that begin from now on use it.")
+
+
+def _build(path: Path, subjects: Iterator[NamedSubject], counts: dict[str, int]) -> int:
+    return build(path, _some(subjects), counts).subjects
+
+
+def _some(subjects: Iterator[NamedSubject]) -> Iterator[NamedSubject]:
+    """Yield what there is; an index of nothing is refused, so that a wrong file replaces no good one."""
+    first = next(subjects, None)
+    if first is None:
+        raise SubjectFileError("no row is a subject with an id and a title; the index that was loaded before stays")
+    yield first
+    yield from subjects
+
+
+def _each_once(reports: dict[str, FileReport], counts: dict[str, int]) -> Iterator[NamedSubject]:
+    """Yield the subjects of all files, each as the first file has it, and tell how far it is."""
+    seen: set[int] = set()
+    for name, report in reports.items():
+        counts[name] = 0
+        for subject in subjects_in(Path(name), report):
+            if subject.douban_id not in seen:
+                seen.add(subject.douban_id)
+                counts[name] += 1
+                yield subject
+            if report.read % _EVERY == 0:
+                console.print(f"{name}: {report.read:,} subjects …", highlight=False)
+
+
+def _print_files(reports: dict[str, FileReport], counts: dict[str, int]) -> None:
+    for name, report in reports.items():
+        plain(f"{name}: {report.read:,} subjects, {counts[name]:,} of them new, {report.refused:,} rows passed over")
+        for problem in report.problems:
+            plain(f"  {problem}")
+
+
+def index_archive() -> None:
+    """Index the subjects of the archive."""
+    services = open_services(load_settings()).ready()
+    path = archived_index(services.settings.home)
+    contents = index_archived(services.archive, path)
+    plain(f"{contents.subjects:,} subjects with {contents.names:,} names: {path}")
+    services.close()
+
+
+def show() -> None:
+    """Print what the indexes hold."""
+    settings = load_settings()
+    shown = Table("index", "subjects", "names", "made", "from")
+    for name, path in (("loaded", loaded_index(settings.home)), ("archive", archived_index(settings.home))):
+        known = open_known_subjects(path)
+        contents = known.indexes[0].contents if known else None
+        shown.add_row(name, *_columns(contents, settings.zone))
+    console.print(shown)
+    if not settings.known_subjects:
+        plain("not in use: DOUBAN_PIPELINE_KNOWN_SUBJECTS=false")
+
+
+def _columns(contents: IndexContents | None, zone: ZoneInfo) -> tuple[str, ...]:
+    if contents is None:
+        return "—", "", "", "not made yet"
+    sources = ", ".join(f"{Path(name).name} ({count:,})" for name, count in contents.sources.items())
+    return f"{contents.subjects:,}", f"{contents.names:,}", local_time(contents.built_at, zone), sources
+
+
+def find(title: str, year: int | None) -> None:
+    """Print the known subjects that are named like ``title``."""
+    home = load_settings().home
+    known = open_known_subjects(loaded_index(home), archived_index(home))
+    if known is None:
+        plain("no index yet: douban-pipeline index load FILE, or index archive")
+        raise typer.Exit(1)
+    _print_found(known, title, year)
+
+
+def _print_found(known: KnownSubjects, title: str, year: int | None) -> None:
+    shown = Table("id", "title", "year", "other names")
+    listed = {
+        subject.douban_id: subject for index in known.indexes for subject in index.find([title], year=year, limit=20)
+    }
+    for subject in listed.values():
+        names = (subject.original_title, *subject.names)
+        shown.add_row(str(subject.douban_id), subject.title, str(subject.year or ""), " / ".join(filter(None, names)))
+    console.print(shown)

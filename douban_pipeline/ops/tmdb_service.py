@@ -1,0 +1,136 @@
+"""The commands ``tmdb ask``, ``forget`` and ``replay-spool``: the service that answers questions, in a terminal."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from contextlib import ExitStack
+from uuid import UUID
+
+from rich.table import Table
+
+from douban_pipeline.core.clock import SystemClock
+from douban_pipeline.core.errors import ProblemsError
+from douban_pipeline.ops.console import console, plain
+from douban_pipeline.tmdb.enrichment.metrics import Metrics
+from douban_pipeline.tmdb.enrichment.opening import open_service, open_spool
+from douban_pipeline.tmdb.enrichment.results import ATTRIBUTION, EnrichmentResult, State
+from douban_pipeline.tmdb.enrichment.spool import SpoolError, conversation_hash, user_hash
+from douban_pipeline.tmdb.enrichment.transient import LABEL_WORDS
+from douban_pipeline.tmdb.enrichment.writer import Writer
+from douban_pipeline.tmdb.services import open_store
+from douban_pipeline.tmdb.settings import load_settings
+
+_MOST_EDGES = 15
+_STATES = {
+    State.ANSWERED: "已回答",
+    State.NOTHING: "没有找到",
+    State.LATE: "TMDB 未及时回答",
+    State.FAILED: "TMDB 没有给出可用的答案",
+    State.SKIPPED: "与影视无关",
+}
+_PERSISTENCE = {
+    "queued": "已排队写入",
+    "written": "已写入",
+    "spooled": "PostgreSQL 不可用，已存入本机暂存区",
+    "lost": "未能保存",
+    "rejected": "被 PostgreSQL 拒绝，已搁置",
+    "forgotten": "用户已要求删除，未保存",
+    "skipped": "不保存",
+}
+
+
+def ask(question: str, *, kb: str, user: str, session: str, incognito: bool, as_json: bool) -> bool:
+    """Answer a question and print what it rests on; return whether TMDB could be asked."""
+    settings = load_settings()
+    with ExitStack() as stack:
+        store = None
+        if user and session and not incognito:
+            store = stack.enter_context(open_store(settings)).ready()
+        service = stack.enter_context(open_service(settings, store))
+        result = asyncio.run(
+            service.enrich_query(
+                question, kb_prefix=kb, user_id=user or None, session_id=session or None, incognito=incognito
+            )
+        )
+    if as_json:
+        plain(json.dumps(result.to_json(), ensure_ascii=False, indent=1))
+    else:
+        _print(result)
+    return result.state not in (State.FAILED, State.LATE)
+
+
+def _print(result: EnrichmentResult) -> None:
+    plain(result.answer)
+    plain("")
+    entities = "、".join(result.route.extracted_entities) or "无"
+    plain(f"状态：{_STATES[result.state]}；意图：{result.route.query_intent.value}；识别的名称：{entities}")
+    if result.problem:
+        plain(f"原因：{result.problem}")
+    if result.candidates_top3:
+        table = Table("候选", "类型", "年份", "分数", "标题", "年", "角色", "热度", "选中")
+        chosen = {(each.key.type.value, each.key.tmdb_id) for each in result.selected}
+        for each in result.candidates_top3:
+            parts = each["parts"]
+            table.add_row(
+                f"{each['name']} ({each['media_type']}/{each['tmdb_id']})",
+                each["media_type"],
+                str(each["year"] or ""),
+                f"{each['score']:g}",
+                *(f"{parts[name]:g}" for name in ("title", "year", "role", "popularity")),
+                "✓" if (each["media_type"], each["tmdb_id"]) in chosen else "",
+            )
+        console.print(table)
+    if result.uncertain:
+        plain("有分数相近的候选，请核对是否是想问的那一个。")
+    graph = result.graph
+    if graph.nodes:
+        kinds: dict[str, int] = {}
+        for key in graph.nodes:
+            kinds[LABEL_WORDS[key.label]] = kinds.get(LABEL_WORDS[key.label], 0) + 1
+        said = "、".join(f"{word} {count}" for word, count in kinds.items())
+        plain(f"临时图：{said}；边 {len(graph.edges)} 条" + ("，例如" if graph.edges else ""))
+        for edge in list(graph.edges)[:_MOST_EDGES]:
+            plain(f"  {graph.name(edge.start)} -[{edge.relation.value}]-> {graph.name(edge.end)}")
+    plain(f"耗时 {result.duration_ms:.0f} 毫秒，其中 TMDB {result.tmdb_ms:.0f} 毫秒")
+    plain(f"提问：{_PERSISTENCE[result.persistence]}")
+    plain(ATTRIBUTION)
+
+
+def replay_spool(*, dry_run: bool) -> bool:
+    """Write what waits in the spool; return whether nothing is left."""
+    settings = load_settings()
+    spool = open_spool(settings)
+    try:
+        if not dry_run and spool.counts()[0]:
+            with open_store(settings) as store:
+                metrics = Metrics()
+                writer = Writer(store.ready(), spool, metrics)
+                done = writer.replay()
+                console.print(f"{done} taken from the spool, {metrics.total('persisted_total')} of them written")
+        waiting, rejected = spool.counts()
+    except SpoolError as error:
+        raise ProblemsError([str(error)]) from error
+    finally:
+        spool.close()
+    console.print(f"{waiting} waiting, {rejected} put aside")
+    return waiting == 0
+
+
+def forget(*, user: str, conversation: UUID | None) -> None:
+    """Delete the questions of a user or a conversation."""
+    if bool(user) == (conversation is not None):
+        raise ProblemsError(["say either --user or --conversation"])
+    settings = load_settings()
+    spool = open_spool(settings, SystemClock())
+    try:
+        # First where they wait, so that none of them is written behind the deletion.
+        spooled = spool.forget(user_hash(user) if user else conversation_hash(conversation or UUID(int=0)))
+    except SpoolError as error:
+        raise ProblemsError([str(error)]) from error
+    finally:
+        spool.close()
+    with open_store(settings) as store:
+        store.ready()
+        done = store.delete_user(user) if user else store.delete_conversation(conversation or UUID(int=0))
+    console.print(f"{done} questions deleted" + (f", {spooled} more that waited in the spool" if spooled else ""))

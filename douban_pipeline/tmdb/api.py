@@ -1,0 +1,247 @@
+"""The service over HTTP: ``/tmdb/enrich``, ``/tmdb/movies/ID``, deletions, and ``/metrics`` for Prometheus."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from fastapi import APIRouter, HTTPException, Request, Response
+from fastapi.responses import JSONResponse, PlainTextResponse
+from psycopg import Error as PostgresError
+from psycopg_pool import PoolTimeout
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from douban_pipeline.core.clock import Clock
+from douban_pipeline.core.errors import NotFound, SourceError
+from douban_pipeline.tmdb.cleaning import id_of
+from douban_pipeline.tmdb.enrichment.asking import Client
+from douban_pipeline.tmdb.enrichment.results import ATTRIBUTION
+from douban_pipeline.tmdb.enrichment.routing import LONGEST_QUESTION
+from douban_pipeline.tmdb.enrichment.service import TMDBEnrichmentService
+from douban_pipeline.tmdb.enrichment.spool import Spool, SpoolError
+from douban_pipeline.tmdb.enrichment.transient import TransientGraphBuilder
+from douban_pipeline.tmdb.store.postgres import PostgresTmdbStore
+from douban_pipeline.tmdb.types import EntityKey, EntityType
+
+_logger = logging.getLogger(__name__)
+
+MOST_BYTES = 16_384
+"""Longest body of a request."""
+STORE_SECONDS = 0.5
+"""How long a film is looked for in PostgreSQL before TMDB is asked."""
+_MOST_ADDRESSES = 10_000
+
+
+class Choice(BaseModel):
+    """What a user chose of earlier candidates."""
+
+    model_config = ConfigDict(extra="forbid")
+    media_type: EntityType
+    tmdb_id: int = Field(ge=1, le=2**31 - 1)
+
+
+class Question(BaseModel):
+    """The body of ``POST /tmdb/enrich``; see `TMDBEnrichmentService.enrich_query`."""
+
+    model_config = ConfigDict(extra="forbid")
+    message: str = Field(min_length=1, max_length=LONGEST_QUESTION)
+    kb_prefix: str = Field("", max_length=64)
+    user_id: str | None = Field(None, max_length=200)
+    session_id: str | None = Field(None, max_length=200)
+    incognito: bool = False
+    request_id: str | None = Field(None, max_length=200)
+    conversation_id: UUID | None = None
+    user_message_id: UUID | None = None
+    choice: Choice | None = None
+    language: str | None = Field(None, pattern=r"^[a-z]{2}(-[A-Z]{2})?$")
+
+
+class RateLimit:
+    """How many questions an address may ask a minute: a bucket each, filled as time passes. Safe between threads.
+
+    Args:
+        per_minute: Questions a minute, and at once.
+        clock: What times are taken from.
+    """
+
+    def __init__(self, per_minute: int, clock: Clock) -> None:
+        self._most = float(per_minute)
+        self._clock = clock
+        self._buckets: dict[str, tuple[float, datetime]] = {}
+        self._lock = threading.Lock()
+
+    def wait(self, address: str) -> float:
+        """Count a question and return 0, or return after how many seconds it may be asked."""
+        now = self._clock.now()
+        with self._lock:
+            left, since = self._buckets.pop(address, (self._most, now))
+            left = min(self._most, left + (now - since).total_seconds() * self._most / 60)
+            while len(self._buckets) >= _MOST_ADDRESSES:  # the one that asked longest ago
+                self._buckets.pop(next(iter(self._buckets)))
+            self._buckets[address] = (left - 1 if left >= 1 else left, now)
+        return 0.0 if left >= 1 else (1 - left) * 60 / self._most
+
+
+def tmdb_router(
+    service: TMDBEnrichmentService,
+    client: Client,
+    store: PostgresTmdbStore | None,
+    spool: Spool | None,
+    limit: RateLimit,
+    *,
+    deadline: float,
+) -> APIRouter:
+    """Return the router.
+
+    Args:
+        service: What answers questions.
+        client: Whom films are asked of that the store does not have.
+        store: Where films are looked for first; None for nowhere.
+        spool: For its size.
+        limit: How often an address may ask.
+        deadline: Seconds to wait for TMDB.
+    """
+    return _Api(service, client, store, spool, limit, deadline).router()
+
+
+class _Api:
+    def __init__(
+        self,
+        service: TMDBEnrichmentService,
+        client: Client,
+        store: PostgresTmdbStore | None,
+        spool: Spool | None,
+        limit: RateLimit,
+        deadline: float,
+    ) -> None:
+        self._service = service
+        self._client = client
+        self._store = store
+        self._spool = spool
+        self._limit = limit
+        self._deadline = deadline
+        self._builder = TransientGraphBuilder()
+
+    def router(self) -> APIRouter:
+        router = APIRouter()
+        router.post("/tmdb/enrich")(self.enrich)
+        router.get("/tmdb/movies/{tmdb_id}")(self.movie)
+        router.delete("/tmdb/users/{user_id}/requests")(self.forget_user)
+        router.delete("/tmdb/conversations/{conversation_id}/requests")(self.forget_conversation)
+        router.get("/metrics")(self.metrics)
+        return router
+
+    async def enrich(self, request: Request) -> Response:
+        """Answer a question."""
+        self._refuse_too_often(request)
+        question = await _read(request)
+        choice = question.choice
+        result = await self._service.enrich_query(
+            question.message,
+            question.kb_prefix,
+            question.user_id,
+            question.session_id,
+            question.incognito,
+            question.request_id,
+            question.conversation_id,
+            question.user_message_id,
+            choice=EntityKey(choice.media_type, choice.tmdb_id) if choice else None,
+            language=question.language,
+        )
+        return JSONResponse(result.to_json())
+
+    async def movie(self, tmdb_id: str, request: Request) -> Response:
+        """Return a film as the store has it, or as TMDB says where the store does not know it or does not answer."""
+        self._refuse_too_often(request)
+        key = id_of(int(tmdb_id)) if tmdb_id.isascii() and tmdb_id.isdecimal() and len(tmdb_id) < 11 else None
+        if key is None:
+            raise HTTPException(404, "没有这样的编号")
+        raw, source = await self._stored(key), "store"
+        if raw is None:
+            raw, source = await self._asked(key), "tmdb"
+        graph = self._builder.build_from_tmdb_payloads([{"type": "movie", "data": raw}])
+        return JSONResponse({"source": source, "movie": raw, "graph": graph.to_json(), "attribution": ATTRIBUTION})
+
+    async def _stored(self, tmdb_id: int) -> Mapping[str, Any] | None:
+        writer, store = self._service.writer, self._store
+        if store is None or (writer is not None and writer.is_down):
+            return None
+        looking = asyncio.to_thread(store.raws, EntityType.MOVIE, [tmdb_id])
+        try:
+            return (await asyncio.wait_for(looking, STORE_SECONDS)).get(tmdb_id)
+        except (TimeoutError, PoolTimeout, PostgresError) as error:
+            _logger.warning("a film is asked of TMDB: the store does not answer (%s)", type(error).__name__)
+            return None
+
+    async def _asked(self, tmdb_id: int) -> Mapping[str, Any]:
+        asking = asyncio.to_thread(self._client.details, EntityKey(EntityType.MOVIE, tmdb_id))
+        try:
+            return (await asyncio.wait_for(asking, self._deadline)).raw
+        except NotFound:
+            raise HTTPException(404, "TMDB 没有这部电影") from None
+        except (TimeoutError, SourceError) as error:
+            _logger.warning("TMDB gave no answer about movie/%d: %s", tmdb_id, error)
+            raise HTTPException(503, "TMDB 暂时无法回答，请稍后再试", {"Retry-After": "5"}) from None
+
+    async def forget_user(self, user_id: str) -> Response:
+        """Delete all that a user asked, in the queue, the spool and PostgreSQL."""
+        return await self._forget(
+            lambda: self._service.forget_user(user_id),
+            lambda: self._store.delete_user(user_id) if self._store is not None else 0,
+        )
+
+    async def forget_conversation(self, conversation_id: UUID) -> Response:
+        """Delete what was asked in a conversation, in the queue, the spool and PostgreSQL."""
+        return await self._forget(
+            lambda: self._service.forget_conversation(conversation_id),
+            lambda: self._store.delete_conversation(conversation_id) if self._store is not None else 0,
+        )
+
+    async def _forget(self, in_spool: Callable[[], int], in_store: Callable[[], int]) -> Response:
+        try:
+            spooled = await asyncio.to_thread(in_spool)
+            deleted = await asyncio.to_thread(in_store)
+        except (SpoolError, PoolTimeout, PostgresError) as error:
+            _logger.warning("a deletion is not complete: %s", error)
+            raise HTTPException(503, "没有全部删除：存储暂不可用，请稍后重试", {"Retry-After": "30"}) from None
+        return JSONResponse({"deleted": deleted, "spooled": spooled})
+
+    async def metrics(self) -> Response:
+        """Return the figures as Prometheus reads them."""
+        return PlainTextResponse(
+            await asyncio.to_thread(self._figures), media_type="text/plain; version=0.0.4; charset=utf-8"
+        )
+
+    def _figures(self) -> str:
+        writer = self._service.writer
+        gauges = {"queue_size": writer.waiting if writer else 0, "postgres_down": int(writer.is_down) if writer else 0}
+        try:
+            waiting, rejected = self._spool.counts() if self._spool is not None else (0, 0)
+            gauges |= {"spool_size": waiting, "spool_rejected": rejected, "spool_unusable": 0}
+        except SpoolError as error:
+            _logger.warning("%s", error)
+            gauges["spool_unusable"] = 1
+        return self._service.metrics.text(**gauges)
+
+    def _refuse_too_often(self, request: Request) -> None:
+        wait = self._limit.wait(request.client.host if request.client is not None else "")
+        if wait:
+            raise HTTPException(429, "提问过于频繁，请稍后再试", {"Retry-After": str(int(wait) + 1)})
+
+
+async def _read(request: Request) -> Question:
+    content = b""
+    async for chunk in request.stream():
+        content += chunk
+        if len(content) > MOST_BYTES:
+            raise HTTPException(413, f"请求正文超过 {MOST_BYTES} 字节")
+    try:
+        return Question.model_validate_json(content)
+    except ValidationError as error:
+        found = "；".join(f"{'.'.join(map(str, each['loc'])) or '正文'}: {each['msg']}" for each in error.errors()[:5])
+        raise HTTPException(422, f"请求不合要求：{found}") from None

@@ -1,0 +1,278 @@
+"""The assets of the TMDB system: what changed, the entities, their translations, the graph, and the day's numbers."""
+
+from datetime import date
+from typing import Any
+
+import dagster as dg
+
+from douban_pipeline.core.errors import SourceError
+from douban_pipeline.core.ui.language import described
+from douban_pipeline.core.ui.presentation import as_image, table
+from douban_pipeline.tmdb import figures
+from douban_pipeline.tmdb.linking import link_videos
+from douban_pipeline.tmdb.refreshing import RefreshReport, note_changes, refresh, store_translations
+from douban_pipeline.tmdb.resources import API_POOL, GRAPH_POOL
+from douban_pipeline.tmdb.running import TmdbServices
+from douban_pipeline.tmdb.store import links, outbox
+from douban_pipeline.tmdb.syncing import DOWN, GraphUnavailableError, SyncReport, drain
+
+GROUP = "tmdb"
+CHANGES, MATCHES, ENTITIES, TRANSLATIONS, GRAPH, STATS = (
+    "tmdb_changes",
+    "tmdb_matches",
+    "tmdb_entities",
+    "tmdb_translations",
+    "tmdb_graph",
+    "enrichment_daily_stats",
+)
+IN_STORE = {"python", "postgres"}
+DAYS = dg.DailyPartitionsDefinition(start_date="2026-01-01", timezone="UTC")
+DRAIN_SECONDS = 600.0
+"""How long one run writes to the graph; the sensor launches the next where something is left."""
+_MOST_FAILED = 50
+
+
+def _nothing(context: dg.AssetExecutionContext, why: str) -> dg.MaterializeResult:
+    """Return the result of a run that can do nothing, no failure: the system may be installed and not used."""
+    context.log.warning(f"nothing to do: {why}")
+    return dg.MaterializeResult(metadata={"nothing_to_do": why})
+
+
+def _images(services: TmdbServices, names: dict[str, str], day: date) -> dg.MarkdownMetadataValue:
+    plots = figures.plots(services, names, day)
+    return dg.MetadataValue.md("\n\n".join(as_image(svg, title) for title, svg in plots.items()) or "—")
+
+
+@dg.asset(
+    name=CHANGES,
+    group_name=GROUP,
+    kinds=IN_STORE,
+    partitions_def=DAYS,
+    pool=API_POOL,
+    description=described(
+        "TMDB 某一天（UTC）改动了哪些影片、剧集和人物；其中已存储的记为到期。任何一天都可以再问一次。"
+    ),
+)
+def tmdb_changes(context: dg.AssetExecutionContext, services: dg.ResourceParam[TmdbServices]) -> dg.MaterializeResult:
+    """Which films, series and people TMDB changed on a day (UTC); those of them that are stored become due.
+
+    TMDB names the ids only. A day can be asked for again at any time: what was fetched since then is not due anew.
+    """
+    if why := services.cannot_ask:
+        return _nothing(context, why)
+    services.ready()
+    day = date.fromisoformat(context.partition_key)
+    with services.client() as client:
+        try:
+            found = note_changes(services, client, day)
+        except SourceError as error:
+            raise dg.Failure(f"TMDB 没有说 {day} 有哪些变化：{error}", allow_retries=False) from error
+    numbers = {f"{entity.value}_ids": ids for entity, (ids, _) in found.items()}
+    return dg.MaterializeResult(
+        metadata={**numbers, **{f"{entity.value}_due": marked for entity, (_, marked) in found.items()}}
+    )
+
+
+@dg.asset(
+    name=MATCHES,
+    group_name=GROUP,
+    kinds=IN_STORE,
+    pool=API_POOL,
+    description=described(
+        "片库里的影片对应 TMDB 的哪部：搜索、取候选的详情，用与豆瓣匹配相同的规则判定，存入 `tmdb.vod_link`。先查新的，"
+        "其次是 30 天前没有找到的；一次最多 `DOUBAN_PIPELINE_TMDB_VIDEOS_PER_RUN` 部。有疑问的列在这里，由 "
+        "`decide_tmdb_matches` 决定。CMS 不会被改动。"
+    ),
+)
+def tmdb_matches(context: dg.AssetExecutionContext, services: dg.ResourceParam[TmdbServices]) -> dg.MaterializeResult:
+    """Which of TMDB's titles the library's videos are, judged by the gate that judges Douban's subjects.
+
+    New videos first, then those for which nothing was found 30 days ago, `DOUBAN_PIPELINE_TMDB_VIDEOS_PER_RUN` at most.
+    A link is stored in `tmdb.vod_link`; nothing is written to the CMS. Doubtful ones are listed with their candidates,
+    and decided by `decide_tmdb_matches`.
+    """
+    why = services.cannot_ask or ("" if services.settings.library_url.get_secret_value() else "no library is named")
+    if why:
+        return _nothing(context, why)
+    services.ready()
+    with services.client() as client:
+        report = link_videos(services, client, most=services.settings.videos_per_run)
+    if report.ended:
+        context.log.warning(f"ended early: {report.ended}")
+    doubtful = services.store.run(lambda connection: links.waiting(connection, _MOST_FAILED))
+    rows = [
+        {"视频": row["vod_id"], "片名": row["title"], "候选": _candidates(row), "原因": row["reason"]}
+        for row in doubtful
+    ]
+    return dg.MaterializeResult(
+        metadata={
+            **{f"{state}_now": report.states[state] for state in ("confirmed", "review", "none")},
+            **services.store.run(links.counts),
+            "failed": report.failed,
+            "ended_early_because": report.ended or "—",
+            "doubtful": dg.MetadataValue.md(table(rows, most=_MOST_FAILED)),
+        }
+    )
+
+
+def _candidates(row: dict[str, Any]) -> str:
+    return "；".join(
+        f"{each['media_type']}/{each['tmdb_id']} {each['title']}（{each['year'] or '?'}）{each['score']}"
+        for each in row["candidates"] or ()
+    )
+
+
+@dg.asset(
+    name=ENTITIES,
+    deps=[tmdb_changes, tmdb_matches],
+    group_name=GROUP,
+    kinds=IN_STORE,
+    pool=API_POOL,
+    description=described(
+        "影片、剧集和人物的答案：到期的连同演职员重新取得。依次是：有关联或被问到的占位行、TMDB 改动过的、超过 "
+        "`DOUBAN_PIPELINE_TMDB_REFRESH_DAYS` 天的，以及 `DOUBAN_PIPELINE_TMDB_FILL_POPULAR` 允许时热门的占位行；"
+        "一次最多 `DOUBAN_PIPELINE_TMDB_ENTITIES_PER_RUN` 个。TMDB 已没有的记为消失。出错时提前结束，其余仍然到期。"
+    ),
+)
+def tmdb_entities(context: dg.AssetExecutionContext, services: dg.ResourceParam[TmdbServices]) -> dg.MaterializeResult:
+    """The answers about films, series and people: what is due is fetched again, with its credits.
+
+    In this order, `DOUBAN_PIPELINE_TMDB_ENTITIES_PER_RUN` at most: stubs that a video is linked to or a user meant,
+    what TMDB changed, what is older than `DOUBAN_PIPELINE_TMDB_REFRESH_DAYS`, and popular stubs where
+    `DOUBAN_PIPELINE_TMDB_FILL_POPULAR` says so. What TMDB does not have any more is marked as gone. Changes of nodes
+    and edges go into the outbox in the same transaction. A source that is ill ends a run early; the rest stays due.
+    """
+    if why := services.cannot_ask:
+        return _nothing(context, why)
+    services.ready()
+
+    def say(report: RefreshReport) -> None:
+        context.log.info(f"{report.changes.total()} fetched, {len(report.failed)} failed, {report.left} left")
+
+    with services.client() as client:
+        report = refresh(services, client, most=services.settings.entities_per_run, on_batch=say)
+    if report.ended:
+        context.log.warning(f"ended early: {report.ended}")
+    failed = [{"实体": str(key), "原因": reason} for key, reason in report.failed.items()]
+    return dg.MaterializeResult(
+        metadata={
+            **{name: int(value) for name, value in report.numbers().items()},
+            "left": report.left,
+            "ended_early_because": report.ended or "—",
+            "failed": dg.MetadataValue.md(table(failed, most=_MOST_FAILED)),
+            "plots": _images(services, figures.ENTITIES, services.now().date()),
+        }
+    )
+
+
+@dg.asset(
+    name=TRANSLATIONS,
+    deps=[tmdb_entities],
+    group_name=GROUP,
+    kinds=IN_STORE,
+    pool=API_POOL,
+    description=described("其他语言的标题和文字，存入各自的表：先取答案里带来的，再为最热门的实体去问。"),
+)
+def tmdb_translations(
+    context: dg.AssetExecutionContext, services: dg.ResourceParam[TmdbServices]
+) -> dg.MaterializeResult:
+    """Titles and texts in other languages, in tables of their own.
+
+    First those that answers brought with them, which costs no request; then those of the most popular entities of which
+    nothing is known, as many as a run of `tmdb_entities` may fetch.
+    """
+    if why := services.cannot_ask:
+        return _nothing(context, why)
+    services.ready()
+    with services.client() as client:
+        report = store_translations(services, client, most=services.settings.entities_per_run)
+    if report.ended:
+        context.log.warning(f"ended early: {report.ended}")
+    return dg.MaterializeResult(
+        metadata={
+            "from_answers": report.split,
+            "asked": report.asked,
+            "failed": report.failed,
+            "ended_early_because": report.ended or "—",
+        }
+    )
+
+
+@dg.asset(
+    name=GRAPH,
+    deps=[tmdb_entities],
+    group_name=GROUP,
+    kinds={"python", "neo4j"},
+    pool=GRAPH_POOL,
+    description=described(
+        "影片、剧集、人物和类型的图：把出站表里等待的变更写进去，一次最多十分钟。图数据库停机时什么都不丢，也不计失败次数；"
+        "它拒绝的以后再试，失败 `DOUBAN_PIPELINE_TMDB_OUTBOX_ATTEMPTS` 次后连同原因搁置，由 `requeue_outbox` 重排。"
+    ),
+)
+def tmdb_graph(context: dg.AssetExecutionContext, services: dg.ResourceParam[TmdbServices]) -> dg.MaterializeResult:
+    """The graph of films, series, people and genres: what waits in the outbox is written to it, for ten minutes.
+
+    Every row is leased and read when it is written, so that a run may be killed, or two may run. While the graph
+    database is down nothing is lost and no attempt counts. Rows that it refuses are tried again, later and later, and
+    put aside after `DOUBAN_PIPELINE_TMDB_OUTBOX_ATTEMPTS`, with the reason; `requeue_outbox` queues them again.
+    """
+    services.ready()
+    settings, report, down = services.settings, SyncReport(), ""
+
+    def say(so_far: SyncReport) -> None:
+        context.log.info(f"{so_far.done} entities written, {len(so_far.failed)} failed")
+
+    try:
+        with services.graph() as target:
+            report = drain(
+                services.store,
+                target,
+                batch=settings.graph_batch,
+                lease_seconds=settings.outbox_lease_seconds,
+                attempts=settings.outbox_attempts,
+                seconds=DRAIN_SECONDS,
+                on_batch=say,
+            )
+    except (GraphUnavailableError, *DOWN) as error:
+        down = f"{error}"[:300]
+        context.log.warning(f"the graph does not answer: {down}")
+    numbers = figures.note_outbox(services, report.done)
+    failed = [{"实体": str(key), "原因": reason} for key, reason in report.failed.items()]
+    dead = services.store.run(outbox.dead)
+    return dg.MaterializeResult(
+        metadata={
+            **{name: int(value) for name, value in numbers.items()},
+            "edges_written": report.written.merged,
+            "edges_deleted": report.written.deleted,
+            "nodes_deleted": report.written.nodes_deleted,
+            "graph_down_because": down or "—",
+            "failed": dg.MetadataValue.md(table(failed, most=_MOST_FAILED)),
+            "put_aside": dg.MetadataValue.md(table(dead)),
+            "plots": _images(services, figures.OUTBOX, services.now().date()),
+        }
+    )
+
+
+@dg.asset(
+    name=STATS,
+    group_name=GROUP,
+    kinds=IN_STORE,
+    partitions_def=DAYS,
+    description=described(
+        "用户某一天（UTC）问了什么：多少次、多少次有结果、用了多久、多有把握。提问删除后这些数字仍保留。"
+    ),
+)
+def enrichment_daily_stats(
+    context: dg.AssetExecutionContext, services: dg.ResourceParam[TmdbServices]
+) -> dg.MaterializeResult:
+    """What users asked on a day (UTC): how many questions, how many found something, how long it took, how sure it was.
+
+    The numbers stay when the questions themselves are deleted after `DOUBAN_PIPELINE_TMDB_REQUEST_DAYS`.
+    """
+    services.ready()
+    day = date.fromisoformat(context.partition_key)
+    numbers: dict[str, Any] = {**figures.note_requests(services, day)}
+    return dg.MaterializeResult(metadata={**numbers, "plots": _images(services, figures.REQUESTS, day)})
+
+
+assets = [tmdb_changes, tmdb_matches, tmdb_entities, tmdb_translations, tmdb_graph, enrichment_daily_stats]

@@ -1,0 +1,65 @@
+"""Checks of the TMDB system."""
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
+
+from sqlalchemy import Connection
+
+from douban_pipeline.core.ui.language import described
+from douban_pipeline.dagster_kit.guard_checks import BreachTable, Found, Guard, guard_checks
+from douban_pipeline.tmdb import guards
+from douban_pipeline.tmdb.assets import tmdb_entities, tmdb_graph
+from douban_pipeline.tmdb.guards import TmdbBreach
+
+_SHOWN: BreachTable[TmdbBreach] = BreachTable(
+    things="problems",
+    partitions="of",
+    partition_of=lambda breach: breach.what.split("/")[0],
+    row=lambda breach: {"对象": breach.what, "问题": breach.problem},
+)
+
+Find = Callable[[Any, Connection], Iterable[TmdbBreach]]
+
+
+def _warns(find: Find, services: Any, connection: Connection) -> Found[TmdbBreach]:
+    """Return what ``find`` finds as a warning."""
+    return Found([*find(services, connection)], stops=False)
+
+
+_ENTITY_GUARDS = [
+    Guard(
+        "schema_at_head",
+        described("表结构是本发行版的版本。", "The schema is at the version of this release."),
+        guards.other_versions,
+    ),
+    Guard(
+        "raw_complete",
+        described("三天内取得的答案都带演职员。", "Answers fetched in three days have the credits."),
+        guards.incomplete_answers,
+    ),
+    Guard(
+        "nothing_older_than_terms_allow",
+        described("没有超过 TMDB 条款期限的答案。", "No answer is older than TMDB's terms allow."),
+        guards.outdated_answers,
+    ),
+    Guard(
+        "no_relations_in_store",
+        described("模式里只有本系统的表。", "The schema holds our tables only."),
+        partial(_warns, guards.strange_tables),
+    ),
+]
+_GRAPH_GUARDS = [
+    Guard(
+        "outbox_keeps_up",
+        described("没有变更等待一小时以上，也没有搁置的。", "No change waits an hour, none is put aside."),
+        partial(_warns, guards.waiting_changes),
+    ),
+    Guard(
+        "graph_agrees_with_store",
+        described("抽样的实体在图里与存储一致。", "A sample is in the graph as stored."),
+        guards.differing_entities,
+    ),
+]
+
+checks = [guard_checks(tmdb_entities, _ENTITY_GUARDS, _SHOWN), guard_checks(tmdb_graph, _GRAPH_GUARDS, _SHOWN)]

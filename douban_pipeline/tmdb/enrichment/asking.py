@@ -1,0 +1,195 @@
+"""What TMDB is asked about one question, and what follows from its answers. Runs on a thread; stores nothing."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from douban_pipeline.core.errors import NotFound
+from douban_pipeline.matching import parse_title
+from douban_pipeline.tmdb.clients.api import Page
+from douban_pipeline.tmdb.enrichment.choosing import ScoredCandidate, Wanted, choose, is_uncertain, rank, score
+from douban_pipeline.tmdb.enrichment.routing import Intent, Route
+from douban_pipeline.tmdb.store.entities import Answer
+from douban_pipeline.tmdb.types import EntityKey, EntityType
+
+MOST_DETAILS = 5
+"""Titles of a recommendation whose details are fetched."""
+_LOOKED_AT = 3
+"""Candidates whose other names are looked up where none of the search's names is the wanted one."""
+MULTI, DISCOVER_TV, DISCOVER_MOVIE = "/search/multi", "/discover/tv", "/discover/movie"
+
+
+class Client(Protocol):
+    """What is needed of `TmdbClient`."""
+
+    language: str
+
+    def search_multi(self, query: str, *, language: str | None = None) -> Page:
+        """Return films, series and people of a name."""
+        ...
+
+    def discover_movie(self, *, language: str | None = None, page: int = 1, **filters: str) -> Page:
+        """Return films by filters."""
+        ...
+
+    def discover_tv(self, *, language: str | None = None, page: int = 1, **filters: str) -> Page:
+        """Return series by filters."""
+        ...
+
+    def details(self, key: EntityKey, *, language: str | None = None) -> Answer:
+        """Return all about an entity."""
+        ...
+
+
+@dataclass(slots=True)
+class Found:
+    """What TMDB said of one question, filled in as it comes: a deadline leaves what was there by then.
+
+    Attributes:
+        endpoint: What was asked first.
+        ranked: The candidates of each name, the best first.
+        selected: What was chosen of each name that something was chosen of.
+        uncertain: Whether a choice had a rival that is nearly as good.
+        payloads: Details, as they are stored.
+        multi: Answers of the search as they came, one a name.
+        discovered: The answer of the discovery as it came.
+        seconds: How long TMDB took, waiting for the gate included.
+        complete: Whether all was asked that was to be.
+    """
+
+    endpoint: str = MULTI
+    ranked: list[list[ScoredCandidate]] = field(default_factory=list)
+    selected: list[ScoredCandidate] = field(default_factory=list)
+    uncertain: bool = False
+    payloads: list[dict[str, Any]] = field(default_factory=list)
+    multi: list[Mapping[str, Any]] = field(default_factory=list)
+    discovered: Mapping[str, Any] | None = None
+    seconds: float = 0.0
+    complete: bool = False
+
+
+class Asking:
+    """Asks TMDB what a route needs, until a moment.
+
+    Args:
+        client: Whom to ask.
+        language: Of the answers.
+        until: When to begin nothing more (`time.monotonic`).
+    """
+
+    def __init__(self, client: Client, language: str, until: float) -> None:
+        self._client = client
+        self._language = language
+        self._until = until
+        self.found = Found()
+
+    def run(self, route: Route, choice: EntityKey | None = None) -> Found:
+        """Ask, and return what was found.
+
+        Args:
+            route: What the question is about.
+            choice: What the user chose of earlier candidates; nothing is searched then.
+
+        Raises:
+            SourceError: TMDB gave no usable answer; what was found before is in `found`.
+        """
+        started = time.monotonic()
+        try:
+            if choice is not None:
+                self._take(choice)
+            elif route.query_intent is Intent.ENTITY:
+                for name in route.extracted_entities:
+                    self._search(route, name)
+            elif route.query_intent in (Intent.MOVIES, Intent.SERIES):
+                self._discover(route)
+            self.found.complete = not self._is_late()
+        finally:
+            self.found.seconds = time.monotonic() - started
+        return self.found
+
+    def _is_late(self) -> bool:
+        return time.monotonic() >= self._until
+
+    def _search(self, route: Route, name: str) -> None:
+        if self._is_late():
+            return
+        wanted = Wanted(name, route.year, route.role_hint, name in route.titles, route.media)
+        page = self._client.search_multi(name, language=self._language)
+        shorter = parse_title(name).base
+        if not page.results and shorter and shorter != name and not self._is_late():
+            page = self._client.search_multi(shorter, language=self._language)  # 庆余年第二季: TMDB names the series
+        self.found.multi.append(page.raw)
+        ranked = rank(wanted, page.results)
+        details: dict[EntityKey, Answer] = {}
+        if ranked and not any(each.exact for each in ranked):
+            ranked = self._by_other_names(wanted, ranked, details)
+        self.found.ranked.append(ranked)
+        chosen = choose(ranked)
+        if chosen is None:
+            return
+        self.found.selected.append(chosen)
+        self.found.uncertain = self.found.uncertain or is_uncertain(ranked)
+        self._keep(details.get(chosen.key) or self._details(chosen.key))
+
+    def _by_other_names(
+        self, wanted: Wanted, ranked: Sequence[ScoredCandidate], details: dict[EntityKey, Answer]
+    ) -> list[ScoredCandidate]:
+        """Score the first candidates anew by their names in all languages, until one of them is the wanted name."""
+        better: dict[EntityKey, ScoredCandidate] = {}
+        for candidate in ranked[:_LOOKED_AT]:
+            answer = self._details(candidate.key)
+            if answer is None:
+                continue
+            details[candidate.key] = answer
+            better[candidate.key] = score(wanted, candidate.key, {**candidate.item, **answer.raw})
+            if better[candidate.key].exact:
+                break
+        scored = [better.get(each.key, each) for each in ranked]
+        return sorted(scored, key=lambda each: (-each.score, each.key))
+
+    def _discover(self, route: Route) -> None:
+        series = route.query_intent is Intent.SERIES
+        self.found.endpoint = DISCOVER_TV if series else DISCOVER_MOVIE
+        ask = self._client.discover_tv if series else self._client.discover_movie
+        filters: dict[str, Any] = {name.replace(".", "__"): value for name, value in route.filters.items()}
+        page = ask(language=self._language, **filters)
+        self.found.discovered = page.raw
+        kind = EntityType.TV if series else EntityType.MOVIE
+        wanted = Wanted("", route.year, None, False, kind)
+        self.found.ranked.append(rank(wanted, [{**item, "media_type": kind.value} for item in page.results]))
+        order = {item.get("id"): place for place, item in enumerate(page.results)}
+        self.found.ranked[0].sort(key=lambda each: order.get(each.key.tmdb_id, len(order)))
+        for candidate in self.found.ranked[0][:MOST_DETAILS]:
+            self._keep(self._details(candidate.key))
+
+    def _take(self, choice: EntityKey) -> None:
+        answer = self._details(choice)
+        if answer is None:
+            return
+        candidate = score(Wanted(""), choice, answer.raw)
+        self.found.ranked.append([candidate])
+        self.found.selected.append(candidate)
+        self._keep(answer)
+
+    def _details(self, key: EntityKey) -> Answer | None:
+        """Return an entity's details; None where TMDB does not have it any more, or it is too late to ask."""
+        if self._is_late():
+            return None
+        try:
+            return self._client.details(key, language=self._language)
+        except NotFound:
+            return None
+
+    def _keep(self, answer: Answer | None) -> None:
+        if answer is not None:
+            self.found.payloads.append(
+                {
+                    "type": answer.entity.value,
+                    "data": answer.raw,
+                    "language": answer.language,
+                    "fetched_at": answer.fetched_at.isoformat(),
+                }
+            )

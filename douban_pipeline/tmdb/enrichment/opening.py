@@ -1,0 +1,120 @@
+"""The service as the settings name it. Nothing of it needs PostgreSQL to start or to answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from datetime import timedelta
+
+from douban_pipeline.core.clock import Clock, SystemClock
+from douban_pipeline.core.gate_memory import MemoryGate
+from douban_pipeline.core.http import Fetcher
+from douban_pipeline.tmdb.clients.api import SOURCE, TmdbClient
+from douban_pipeline.tmdb.clients.errors import RULES
+from douban_pipeline.tmdb.enrichment.choosing import Wanted, rank
+from douban_pipeline.tmdb.enrichment.metrics import Metrics
+from douban_pipeline.tmdb.enrichment.service import TMDBEnrichmentService
+from douban_pipeline.tmdb.enrichment.spool import Spool
+from douban_pipeline.tmdb.enrichment.writer import Writer
+from douban_pipeline.tmdb.services import api_headers
+from douban_pipeline.tmdb.settings import TmdbSettings
+from douban_pipeline.tmdb.store import outbox
+from douban_pipeline.tmdb.store.postgres import PostgresTmdbStore
+
+CALLS = 64
+"""Questions, and requests to TMDB, under way at once."""
+STORE_WAIT_SECONDS = 2.0
+"""How long the writer waits for a connection before it takes PostgreSQL for stopped."""
+
+
+def open_spool(settings: TmdbSettings, clock: Clock | None = None) -> Spool:
+    """Return the spool of this machine; its file is made when it is written to."""
+    return Spool(settings.home.absolute() / "tmdb" / "spool.sqlite", clock or SystemClock())
+
+
+def service_store(settings: TmdbSettings) -> PostgresTmdbStore | None:
+    """Return the store for a service, which gives up soon when PostgreSQL does not answer; None where none is named."""
+    url = settings.database_url.get_secret_value()
+    if not url:
+        return None
+    return PostgresTmdbStore(
+        url, settings.pool_min, settings.pool_max, settings.language, wait_seconds=STORE_WAIT_SECONDS
+    )
+
+
+@contextmanager
+def open_online_client(settings: TmdbSettings, clock: Clock | None = None) -> Iterator[TmdbClient]:
+    """Yield the client of one process that answers people: its gate is in memory, and it archives nothing.
+
+    Raises:
+        ProblemsError: Neither a key nor a token is set.
+    """
+    headers = api_headers(settings)
+    clock = clock or SystemClock()
+    seconds = settings.request_timeout_seconds
+    # TMDB allows dozens of calls a second, and people wait: none may wait for ten others.
+    gate = MemoryGate(clock, hold=timedelta(seconds=seconds + 30), at_risk=CALLS)
+    gate.configure(SOURCE, 60 * settings.service_requests_per_second, CALLS)
+    with Fetcher(
+        SOURCE,
+        gate,
+        None,
+        clock,
+        timeout=seconds,
+        deadline=seconds,
+        attempts=2,
+        total_time=settings.answer_deadline_seconds,
+        rules=RULES,
+        headers=headers,
+        keep_alive=CALLS,
+    ) as fetcher:
+        yield TmdbClient(
+            fetcher,
+            None,
+            api_url=settings.api_url,
+            api_key=settings.api_key.get_secret_value(),
+            language=settings.language,
+            urgent=True,
+            archived=False,
+        )
+
+
+@contextmanager
+def open_service(
+    settings: TmdbSettings, store: PostgresTmdbStore | None, clock: Clock | None = None
+) -> Iterator[TMDBEnrichmentService]:
+    """Yield the service; questions are written to ``store``, or nowhere without one, and drained with the block.
+
+    Raises:
+        ProblemsError: Neither a key nor a token is set.
+    """
+    with ExitStack() as stack:
+        client = stack.enter_context(open_online_client(settings, clock))
+        metrics = Metrics()
+        writer, spool = None, None
+        if store is not None:
+            stack.callback(store.close)
+            spool = open_spool(settings, clock)
+            writer = Writer(
+                store,
+                spool,
+                metrics,
+                size=settings.enrichment_write_queue_size,
+                backlog=lambda: store.run(outbox.counts).waiting,
+            )
+        service = TMDBEnrichmentService(
+            tmdb_client=client,
+            spool=spool,
+            metrics=metrics,
+            clock=clock,
+            deadline=settings.answer_deadline_seconds,
+            asynchronous=settings.enrichment_async_write_enable,
+            threads=CALLS,
+            writer=writer,
+        )
+        stack.callback(service.close)
+        # Word lists and tables of characters are read at their first use: not by the first who asks.
+        rank(Wanted("喜宴", 1993), [{"id": 1, "media_type": "movie", "title": "囍宴", "release_date": "1993-08-04"}])
+        if writer is not None:
+            writer.start()
+        yield service

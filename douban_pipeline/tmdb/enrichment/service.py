@@ -1,0 +1,303 @@
+"""The service that answers questions from TMDB: it waits for TMDB until a deadline, and never for PostgreSQL."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+import uuid
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+from uuid import UUID
+
+from douban_pipeline.core.clock import Clock, SystemClock
+from douban_pipeline.core.errors import NotFound, SourceError
+from douban_pipeline.tmdb.answers import language_of
+from douban_pipeline.tmdb.enrichment.asking import Asking, Client, Found
+from douban_pipeline.tmdb.enrichment.metrics import Metrics
+from douban_pipeline.tmdb.enrichment.results import EnrichmentResult, State, answer_of
+from douban_pipeline.tmdb.enrichment.routing import Intent, Route, Router, RuleRouter
+from douban_pipeline.tmdb.enrichment.spool import Job, Spool, SpoolError, conversation_hash, user_hash
+from douban_pipeline.tmdb.enrichment.transient import EMPTY, TransientGraph, TransientGraphBuilder
+from douban_pipeline.tmdb.enrichment.writer import Store, Writer
+from douban_pipeline.tmdb.types import EntityKey, PayloadError
+
+_logger = logging.getLogger(__name__)
+
+DEADLINE_SECONDS = 3.0
+_LONGEST_TEXT = 500
+
+
+class TMDBEnrichmentService:
+    """Answers questions, and writes down what they brought behind the answers.
+
+    Args:
+        tmdb_client: Whom to ask; `TmdbClient` or what has its methods.
+        graph_builder: Makes the graph of an answer.
+        store: Where questions are written; None writes none.
+        spool: Where they wait while PostgreSQL does not answer; needed with a store.
+        router: Says what a question is about; by rules, if not given.
+        metrics: What is counted.
+        clock: What times are taken from.
+        deadline: Seconds that an answer waits for TMDB at most.
+        asynchronous: Whether questions are written behind the answer (``ENRICHMENT_ASYNC_WRITE_ENABLE``).
+        queue_size: How many may wait in memory (``ENRICHMENT_WRITE_QUEUE_SIZE``).
+        threads: Questions that TMDB is asked about at the same time.
+        writer: In place of the one made of store and spool.
+    """
+
+    def __init__(
+        self,
+        *,
+        tmdb_client: Client,
+        graph_builder: TransientGraphBuilder | None = None,
+        store: Store | None = None,
+        spool: Spool | None = None,
+        router: Router | None = None,
+        metrics: Metrics | None = None,
+        clock: Clock | None = None,
+        deadline: float = DEADLINE_SECONDS,
+        asynchronous: bool = True,
+        queue_size: int = 100,
+        threads: int = 64,
+        writer: Writer | None = None,
+    ) -> None:
+        self._client = tmdb_client
+        self._builder = graph_builder or TransientGraphBuilder()
+        self._router = router or RuleRouter()
+        self._clock = clock or SystemClock()
+        self._deadline = deadline
+        self._asynchronous = asynchronous
+        self._spool = spool
+        self.metrics = metrics or Metrics()
+        if writer is None and store is not None and spool is not None:
+            writer = Writer(store, spool, self.metrics, size=queue_size)
+        self.writer = writer
+        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="tmdb-ask")
+
+    async def enrich_query(
+        self,
+        message: str,
+        kb_prefix: str = "",
+        user_id: str | None = None,
+        session_id: str | None = None,
+        incognito: bool = False,
+        request_id: str | None = None,
+        conversation_id: UUID | None = None,
+        user_message_id: UUID | None = None,
+        *,
+        choice: EntityKey | None = None,
+        language: str | None = None,
+        deadline: float | None = None,
+    ) -> EnrichmentResult:
+        """Answer a question from TMDB.
+
+        Args:
+            message: The question, outside text; the first 500 characters count.
+            kb_prefix: The knowledge base that is asked: ``movie``, ``tv`` or none.
+            user_id: Whose it is; nothing is written without it.
+            session_id: In which session; nothing is written without it.
+            incognito: Nothing at all is written, not even TMDB's public answers.
+            request_id: The caller's id of the request, to find it again in the log.
+            conversation_id: In which conversation.
+            user_message_id: By which message.
+            choice: What the user chose of earlier candidates.
+            language: Of the answers; the client's own without it.
+            deadline: Seconds to wait for TMDB; the service's own without it.
+        """
+        started = time.monotonic()
+        message = message[:_LONGEST_TEXT]
+        route = self._router.route(message, kb_prefix)
+        if choice is not None:
+            route = Route("tmdb", Intent.ENTITY, route.extracted_entities, route.titles, route.role_hint, route.year)
+        spoken = language_of(language) or self._client.language
+        if route.query_intent is Intent.NONE:
+            return self._finished(State.SKIPPED, route, Found(endpoint=""), EMPTY, "", started, request_id)
+        wait = self._deadline if deadline is None else deadline
+        asking = Asking(self._client, spoken, started + wait)
+        state, problem = await self._ask(asking, route, choice, started + wait)
+        # What a late thread still finds must not change an answer that was given.
+        found = _copied(asking.found)
+        state, graph, problem = self._graph_of(state, found, problem)
+        result = self._finished(state, route, found, graph, problem, started, request_id)
+        persistence = await self._maybe_persist(
+            result,
+            found,
+            message=message,
+            user_id=user_id,
+            session_id=session_id,
+            incognito=incognito,
+            conversation_id=conversation_id,
+            user_message_id=user_message_id,
+            language=spoken,
+        )
+        return replace(result, persistence=persistence)
+
+    async def _ask(self, asking: Asking, route: Route, choice: EntityKey | None, until: float) -> tuple[State, str]:
+        future = asyncio.get_running_loop().run_in_executor(self._threads, asking.run, route, choice)
+        try:
+            found = await asyncio.wait_for(asyncio.shield(future), max(until - time.monotonic(), 0.001))
+        except TimeoutError:
+            future.add_done_callback(_note_late_failure)
+            return State.LATE, "TMDB did not answer in time"
+        except NotFound as error:
+            return State.NOTHING, str(error)
+        except SourceError as error:
+            _logger.warning("TMDB gave no answer to a question: %s", error)
+            return State.FAILED, str(error)
+        if not found.complete:
+            return State.LATE, "TMDB did not answer all in time"
+        return (State.ANSWERED if found.payloads else State.NOTHING), ""
+
+    def _graph_of(self, state: State, found: Found, problem: str) -> tuple[State, TransientGraph, str]:
+        try:
+            return state, self._builder.build_from_tmdb_payloads(found.payloads), problem
+        except PayloadError as error:
+            return State.FAILED, EMPTY, f"an answer of TMDB cannot be read: {error}"
+
+    def _finished(
+        self,
+        state: State,
+        route: Route,
+        found: Found,
+        graph: TransientGraph,
+        problem: str,
+        started: float,
+        request_id: str | None,
+    ) -> EnrichmentResult:
+        seconds = time.monotonic() - started
+        self.metrics.count("enrichments_total", state.value)
+        self.metrics.observe(seconds)
+        return EnrichmentResult(
+            state=state,
+            route=route,
+            endpoint=found.endpoint,
+            candidates=found.ranked,
+            selected=found.selected,
+            uncertain=found.uncertain,
+            payloads=found.payloads,
+            graph=graph,
+            answer=answer_of(state, route, found.selected, found.ranked, graph),
+            problem=problem,
+            request_id=request_id,
+            duration_ms=1000 * seconds,
+            tmdb_ms=1000 * found.seconds,
+        )
+
+    async def _maybe_persist(
+        self,
+        result: EnrichmentResult,
+        found: Found,
+        *,
+        message: str,
+        user_id: str | None,
+        session_id: str | None,
+        incognito: bool,
+        conversation_id: UUID | None,
+        user_message_id: UUID | None,
+        language: str,
+    ) -> str:
+        """Hand what a question brought to the writer; return where it went. Whatever happens, the answer stands."""
+        if incognito or not user_id or not session_id or self.writer is None:
+            return "skipped"
+        arguments: Mapping[str, Any] = {
+            "user_id": user_id,
+            "session_id": session_id,
+            "query_text": message,
+            "tmdb_endpoint": result.endpoint,
+            "extracted_entities": list(result.route.extracted_entities),
+            "disambiguation": _disambiguation(found),
+            "payloads": list(found.payloads),
+            "request_id": result.request_id,
+            "conversation_id": conversation_id,
+            "user_message_id": user_message_id,
+            "candidates_top3": result.candidates_top3,
+            "multi_results_raw": found.multi[0] if len(found.multi) == 1 else list(found.multi) or None,
+            "discover_results_raw": found.discovered,
+            "role_hint": result.route.role_hint.value if result.route.role_hint else None,
+            "tmdb_language": language,
+            "duration_ms": result.duration_ms,
+        }
+        job = Job(uuid.uuid4(), self._clock.now(), arguments)
+        if self._asynchronous:
+            if self.writer.has_room:
+                return self.writer.submit(job)
+            # The queue is full: to the disk, but not on the loop that others' answers run on.
+            return await asyncio.get_running_loop().run_in_executor(self._threads, self.writer.submit, job)
+        return await asyncio.get_running_loop().run_in_executor(self._threads, self.writer.write, job)
+
+    def forget_user(self, user_id: str) -> int:
+        """Drop what a user asked from the queue and the spool; return how many were in the spool.
+
+        What PostgreSQL has of it is `PostgresTmdbStore.delete_user`'s to delete.
+
+        Raises:
+            SpoolError: The spool cannot be written.
+        """
+        return self._spool.forget(user_hash(user_id)) if self._spool is not None else 0
+
+    def forget_conversation(self, conversation_id: UUID) -> int:
+        """Drop what was asked in a conversation; see `forget_user`."""
+        return self._spool.forget(conversation_hash(conversation_id)) if self._spool is not None else 0
+
+    @property
+    def client(self) -> Client:
+        """Whom it asks."""
+        return self._client
+
+    @property
+    def spool(self) -> Spool | None:
+        """Where questions wait while PostgreSQL does not answer."""
+        return self._spool
+
+    def problem(self) -> str | None:
+        """Return what is wrong, for a health check: a spool that takes nothing, so that an outage would lose questions.
+
+        That PostgreSQL or TMDB do not answer is none: the service goes on.
+        """
+        if self._spool is None:
+            return None
+        try:
+            self._spool.counts()
+        except SpoolError as error:
+            return str(error)
+        return None
+
+    def close(self) -> None:
+        """Finish what is under way, write what is queued or spool it; safe to repeat."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        if self.writer is not None:
+            self.writer.close()
+
+
+def _copied(found: Found) -> Found:
+    return Found(
+        found.endpoint,
+        [list(ranked) for ranked in found.ranked],
+        list(found.selected),
+        found.uncertain,
+        list(found.payloads),
+        list(found.multi),
+        found.discovered,
+        found.seconds,
+        found.complete,
+    )
+
+
+def _disambiguation(found: Found) -> list[dict[str, Any]]:
+    chosen = {each.key: each for each in found.selected}
+    return [
+        {
+            "selected": next((each.to_json() for each in ranked if each.key in chosen), None),
+            "candidates": [each.to_json() for each in ranked],
+        }
+        for ranked in found.ranked
+    ]
+
+
+def _note_late_failure(future: asyncio.Future[Found]) -> None:
+    """Take the late outcome of a question that was answered without it, so that no error goes unnoticed."""
+    if not future.cancelled() and (error := future.exception()) is not None:
+        _logger.warning("TMDB gave no answer to a question, late: %s", error)

@@ -1,0 +1,245 @@
+"""What could not be written to PostgreSQL yet, on this machine's disk until it can: nothing of an outage is lost.
+
+A file of SQLite whose every commit is on the disk before it returns (``synchronous = FULL``), shared by all processes
+of the machine. A job is claimed under a lease before it is replayed, so that two processes never replay one; it is
+logged under its own id, so that one that was written just before a crash is not written twice.
+
+Who wants to be forgotten is noted here as a hash: jobs of his from before that moment are dropped wherever they are, in
+the spool, in the memory of a service, or just written.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+import threading
+import uuid
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from douban_pipeline.core.clock import Clock
+
+LEASE = timedelta(minutes=5)
+FORGOTTEN_FOR = timedelta(days=35)
+"""How long it is remembered who was to be forgotten: longer than logged questions are kept."""
+_BUSY_SECONDS = 10.0
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS job (
+  id TEXT PRIMARY KEY, user_hash TEXT NOT NULL, conversation_hash TEXT NOT NULL, created_at REAL NOT NULL,
+  body BLOB NOT NULL, claimed_by TEXT, claimed_until REAL, rejected TEXT
+);
+CREATE INDEX IF NOT EXISTS ix_job_created ON job (created_at) WHERE rejected IS NULL;
+CREATE INDEX IF NOT EXISTS ix_job_user ON job (user_hash);
+CREATE INDEX IF NOT EXISTS ix_job_conversation ON job (conversation_hash);
+CREATE TABLE IF NOT EXISTS forgotten (hash TEXT PRIMARY KEY, at REAL NOT NULL);
+"""
+
+
+class SpoolError(Exception):
+    """The spool cannot be read or written: its disk is full, say."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One question to be written down.
+
+    Attributes:
+        job_id: Its id, and that of its row in the log.
+        created_at: When it was asked (UTC).
+        arguments: Of `PostgresTmdbStore.persist_enrichment`.
+    """
+
+    job_id: UUID
+    created_at: datetime
+    arguments: Mapping[str, Any]
+
+    @property
+    def hashes(self) -> tuple[str, str]:
+        """Whose it is, and of which conversation (empty for none), as hashes."""
+        conversation = self.arguments.get("conversation_id")
+        return user_hash(str(self.arguments["user_id"])), conversation_hash(conversation) if conversation else ""
+
+
+def user_hash(user_id: str) -> str:
+    """Return what stands for a user."""
+    return hashlib.sha256(f"user:{user_id}".encode("utf-8", "replace")).hexdigest()
+
+
+def conversation_hash(conversation_id: UUID) -> str:
+    """Return what stands for a conversation."""
+    return hashlib.sha256(f"conversation:{conversation_id}".encode()).hexdigest()
+
+
+class Spool:
+    """Jobs on the disk. Safe to share between threads and processes.
+
+    Args:
+        path: The file; made with its folder at the first use.
+        clock: What times are taken from.
+    """
+
+    def __init__(self, path: Path, clock: Clock) -> None:
+        self.path = path
+        self._clock = clock
+        self._owner = uuid.uuid4().hex
+        self._lock = threading.Lock()
+        self._connection: sqlite3.Connection | None = None
+
+    def add(self, job: Job) -> None:
+        """Keep a job; it is on the disk when this returns.
+
+        Raises:
+            SpoolError: It is not kept.
+        """
+        whose, conversation = job.hashes
+        row = (str(job.job_id), whose, conversation, job.created_at.timestamp(), _packed(job))
+        with self._transaction() as connection:
+            connection.execute(
+                "INSERT OR IGNORE INTO job (id, user_hash, conversation_hash, created_at, body) VALUES (?, ?, ?, ?, ?)",
+                row,
+            )
+
+    def claim(self) -> Job | None:
+        """Return the oldest job that nobody replays, claimed for `LEASE`; None if there is none.
+
+        Raises:
+            SpoolError: The file cannot be read or written.
+        """
+        now = self._clock.now()
+        with self._transaction() as connection:
+            row = connection.execute(
+                "UPDATE job SET claimed_by = ?, claimed_until = ? WHERE id = ("
+                "SELECT id FROM job WHERE rejected IS NULL AND (claimed_until IS NULL OR claimed_until < ?) "
+                "ORDER BY created_at, id LIMIT 1) "
+                "RETURNING id, created_at, body",
+                (self._owner, (now + LEASE).timestamp(), now.timestamp()),
+            ).fetchone()
+        return None if row is None else Job(UUID(row[0]), datetime.fromtimestamp(row[1], now.tzinfo), _unpacked(row[2]))
+
+    def done(self, job: Job) -> None:
+        """Drop a job that was written."""
+        with self._transaction() as connection:
+            connection.execute("DELETE FROM job WHERE id = ?", (str(job.job_id),))
+
+    def release(self, job: Job) -> None:
+        """Give a claimed job back: PostgreSQL does not answer."""
+        with self._transaction() as connection:
+            connection.execute(
+                "UPDATE job SET claimed_by = NULL, claimed_until = NULL WHERE id = ? AND claimed_by = ?",
+                (str(job.job_id), self._owner),
+            )
+
+    def reject(self, job: Job, reason: str) -> None:
+        """Put a job aside that PostgreSQL refuses, with the reason; it is not replayed again."""
+        with self._transaction() as connection:
+            whose, conversation = job.hashes
+            connection.execute(
+                "INSERT INTO job (id, user_hash, conversation_hash, created_at, body, rejected) "
+                "VALUES (?, ?, ?, ?, ?, ?) "
+                "ON CONFLICT (id) DO UPDATE SET rejected = excluded.rejected, claimed_by = NULL",
+                (str(job.job_id), whose, conversation, job.created_at.timestamp(), _packed(job), reason[:500]),
+            )
+
+    def counts(self) -> tuple[int, int]:
+        """Return how many jobs wait, and how many were put aside.
+
+        Raises:
+            SpoolError: The file cannot be read.
+        """
+        if self._connection is None and not self.path.exists():
+            return 0, 0
+        with self._transaction() as connection:
+            waiting, rejected = connection.execute(
+                "SELECT count(*) - count(rejected), count(rejected) FROM job"
+            ).fetchone()
+        return waiting, rejected
+
+    def forget(self, whose: str) -> int:
+        """Drop all jobs of a user or a conversation (a hash), and note that earlier ones are to be dropped anywhere.
+
+        Raises:
+            SpoolError: The file cannot be written.
+        """
+        now = self._clock.now()
+        with self._transaction() as connection:
+            connection.execute(
+                "INSERT INTO forgotten VALUES (?, ?) ON CONFLICT (hash) DO UPDATE SET at = excluded.at",
+                (whose, now.timestamp()),
+            )
+            connection.execute("DELETE FROM forgotten WHERE at < ?", ((now - FORGOTTEN_FOR).timestamp(),))
+            found = connection.execute("DELETE FROM job WHERE ? IN (user_hash, conversation_hash)", (whose,))
+            return found.rowcount
+
+    def is_forgotten(self, job: Job) -> bool:
+        """Return whether a job's user or conversation was to be forgotten after it was asked.
+
+        Raises:
+            SpoolError: The file cannot be read.
+        """
+        if self._connection is None and not self.path.exists():
+            return False
+        with self._transaction() as connection:
+            row = connection.execute(
+                "SELECT 1 FROM forgotten WHERE hash IN (?, ?) AND at >= ?", (*job.hashes, job.created_at.timestamp())
+            ).fetchone()
+        return row is not None
+
+    def close(self) -> None:
+        """Close the file; safe to repeat."""
+        with self._lock:
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        with self._lock:
+            try:
+                connection = self._opened()
+                connection.execute("BEGIN IMMEDIATE")
+                try:
+                    yield connection
+                    connection.execute("COMMIT")
+                except BaseException:
+                    if connection.in_transaction:
+                        connection.execute("ROLLBACK")
+                    raise
+            except (sqlite3.Error, OSError) as error:
+                raise SpoolError(f"the spool {self.path} cannot be used: {error}") from error
+
+    def _opened(self) -> sqlite3.Connection:
+        if self._connection is None:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self.path.touch(mode=0o600)
+            connection = sqlite3.connect(
+                self.path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
+            )
+            try:
+                connection.execute("PRAGMA journal_mode = WAL")
+                connection.execute("PRAGMA synchronous = FULL")
+                connection.execute("PRAGMA secure_delete = ON")  # what was to be forgotten leaves no bytes behind
+                connection.executescript(_SCHEMA)
+            except sqlite3.Error:
+                connection.close()
+                raise
+            self._connection = connection
+        return self._connection
+
+
+_IDS = ("conversation_id", "user_message_id")
+
+
+def _packed(job: Job) -> bytes:
+    return zlib.compress(json.dumps(dict(job.arguments), default=str, ensure_ascii=True).encode(), 1)
+
+
+def _unpacked(body: bytes) -> dict[str, Any]:
+    arguments: dict[str, Any] = json.loads(zlib.decompress(body))
+    return {name: UUID(value) if name in _IDS and value else value for name, value in arguments.items()}

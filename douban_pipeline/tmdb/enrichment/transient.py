@@ -1,0 +1,101 @@
+"""A graph of the moment: the nodes and edges of a few answers, for one question and not kept. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from douban_pipeline.tmdb.answers import payload_of
+from douban_pipeline.tmdb.projection import project
+from douban_pipeline.tmdb.types import Edge, EdgeKey, Label, Node, NodeKey, Relation
+
+
+@dataclass(frozen=True, slots=True)
+class TransientGraph:
+    """Nodes and edges, each key once.
+
+    Attributes:
+        nodes: Films (title, overview, release_date, vote_average), people (name, known_for_department), series, genres.
+        edges: DIRECTED, ACTED_IN, CREW_MEMBER, BELONGS_TO_GENRE.
+    """
+
+    nodes: Mapping[NodeKey, Node]
+    edges: Mapping[EdgeKey, Edge]
+
+    def name(self, key: NodeKey) -> str:
+        """Return what a node is called."""
+        properties = self.nodes[key].properties
+        return str(properties.get("title") or properties.get("name") or key.tmdb_id)
+
+    def people(self, relation: Relation, title: NodeKey | None = None, job: str = "") -> list[str]:
+        """Return the names of those who directed, acted in or made a title, in TMDB's order, each once."""
+        found = (
+            self.name(edge.key.start)
+            for edge in self.edges.values()
+            if edge.key.relation is relation
+            and (title is None or edge.key.end == title)
+            and (not job or str(edge.properties.get("job", "")) == job)
+        )
+        return list(dict.fromkeys(found))
+
+    def titles(self, relation: Relation, person: NodeKey) -> list[NodeKey]:
+        """Return the titles that somebody directed, acted in or made, each once."""
+        found = (edge.key for edge in self.edges.values() if edge.key.relation is relation and edge.key.start == person)
+        return list(dict.fromkeys(key.end for key in found))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as the API has it: nodes by ``LABEL:ID``, edges between them."""
+        return {
+            "nodes": [
+                {"id": _id(key), "label": key.label.value, "tmdb_id": key.tmdb_id, **_held(node.properties)}
+                for key, node in self.nodes.items()
+            ],
+            "edges": [
+                {
+                    "type": key.relation.value,
+                    "start": _id(key.start),
+                    "end": _id(key.end),
+                    **({"credit_id": key.credit_id} if key.credit_id else {}),
+                    **_held(edge.properties),
+                }
+                for key, edge in self.edges.items()
+            ],
+        }
+
+
+class TransientGraphBuilder:
+    """Builds the graph of the moment; the rules are those of the graph that is kept."""
+
+    def build_from_tmdb_payloads(self, payloads: Iterable[Mapping[str, Any]]) -> TransientGraph:
+        """Return the graph of payloads ``{"type": "movie", "data": …}``; what a full answer says of itself wins.
+
+        Raises:
+            PayloadError: One of them is none.
+        """
+        nodes: dict[NodeKey, Node] = {}
+        edges: dict[EdgeKey, Edge] = {}
+        own: dict[NodeKey, Node] = {}
+        for payload in payloads:
+            entity, data, _ = payload_of(payload)
+            projection = project(entity, data, votes=True)
+            own[projection.node.key] = projection.node
+            nodes.setdefault(projection.node.key, projection.node)
+            for other in projection.others:
+                nodes.setdefault(other.key, other)
+            for edge in projection.edges:
+                edges.setdefault(edge.key, edge)
+        return TransientGraph({**nodes, **own}, edges)
+
+
+def _id(key: NodeKey) -> str:
+    return f"{key.label.value}:{key.tmdb_id}"
+
+
+def _held(properties: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in properties.items() if value is not None}
+
+
+EMPTY = TransientGraph({}, {})
+LABEL_WORDS = {Label.MOVIE: "电影", Label.TV: "剧集", Label.PERSON: "人物", Label.GENRE: "类型"}
+"""What people are told that a node is."""

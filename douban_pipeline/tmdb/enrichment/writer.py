@@ -1,0 +1,265 @@
+"""Writing questions down behind the answers: a bounded queue, a thread that empties it, the spool for all else.
+
+No caller ever waits for PostgreSQL: a job is put into the queue at once, or onto the disk where the queue is full.
+While PostgreSQL does not answer, the thread moves jobs from the queue to the spool, and asks again after 1, 2, … 30 s.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import queue
+import threading
+import time
+from collections.abc import Callable, Coroutine
+from typing import Any, Protocol
+from uuid import UUID
+
+from psycopg import DataError, Error
+
+from douban_pipeline.tmdb.enrichment.metrics import Metrics
+from douban_pipeline.tmdb.enrichment.spool import Job, Spool, SpoolError
+
+_logger = logging.getLogger(__name__)
+
+LONGEST_PAUSE = 30.0
+_IDLE_SECONDS = 5.0
+_DRAIN_SECONDS = 10.0
+_OUTAGE_CLASSES = frozenset({"08", "25", "28", "3D", "3F", "40", "42", "53", "55", "57", "58"})
+"""Classes of SQLSTATE that are no fault of what was sent: connection, rights, no schema, a full disk, shutdown."""
+
+
+class Store(Protocol):
+    """What a writer needs of the store."""
+
+    @property
+    def persist_enrichment(self) -> Callable[..., Coroutine[Any, Any, None]]:
+        """What writes one question, under ``logged_id``; a second time does nothing."""
+        ...
+
+    def delete_request(self, logged_id: UUID) -> int:
+        """Delete one question."""
+        ...
+
+
+class Writer:
+    """Takes jobs and sees to it that they are written.
+
+    Args:
+        store: Where to.
+        spool: Where they wait for it.
+        metrics: What is counted.
+        size: Jobs that the queue holds.
+        backlog: Returns how many changes wait for the graph, to be shown; asked now and then by the thread.
+    """
+
+    def __init__(
+        self, store: Store, spool: Spool, metrics: Metrics, *, size: int = 100, backlog: Callable[[], int] | None = None
+    ) -> None:
+        self._store = store
+        self._spool = spool
+        self._metrics = metrics
+        self._queue: queue.Queue[Job | None] = queue.Queue(size)
+        self._backlog = backlog
+        self._thread: threading.Thread | None = None
+        self._starting = threading.Lock()
+        self._stopping = False
+        self._down_until = 0.0
+        self._pause = 0.0
+        self._told = 0.0
+
+    @property
+    def waiting(self) -> int:
+        """How many jobs are in the queue."""
+        return self._queue.qsize()
+
+    @property
+    def has_room(self) -> bool:
+        """Whether the queue takes another job now."""
+        return not self._stopping and not self._queue.full()
+
+    @property
+    def is_down(self) -> bool:
+        """Whether PostgreSQL did not answer lately."""
+        return time.monotonic() < self._down_until
+
+    def start(self) -> None:
+        """Start the thread, which replays the spool first; safe to repeat."""
+        with self._starting:
+            if self._thread is None and not self._stopping:
+                self._thread = threading.Thread(target=self._loop, name="tmdb-writer", daemon=True)
+                self._thread.start()
+
+    def submit(self, job: Job) -> str:
+        """Take a job and return where it went: ``queued``, ``spooled`` or ``lost``. Never waits for PostgreSQL."""
+        if not self._stopping:
+            self.start()
+            try:
+                self._queue.put_nowait(job)
+            except queue.Full:
+                pass
+            else:
+                return "queued"
+        return self._to_spool(job)
+
+    def write(self, job: Job) -> str:
+        """Write a job before returning, where that is wanted; return ``written``, ``spooled``, ``forgotten``, …"""
+        with asyncio.Runner() as runner:
+            return self._persist(job, runner)
+
+    def replay(self, most: int | None = None) -> int:
+        """Write what the spool holds, until it is empty or PostgreSQL does not answer; return how many were written."""
+        with asyncio.Runner() as runner:
+            return self._replay(runner, most)
+
+    def close(self, seconds: float = _DRAIN_SECONDS) -> None:
+        """Take no more jobs, write those in the queue or move them to the spool, and stop the thread."""
+        with self._starting:
+            self._stopping = True
+            thread = self._thread
+        if thread is not None and thread.is_alive():
+            try:
+                self._queue.put(None, timeout=seconds)
+                thread.join(seconds)
+            except queue.Full:
+                _logger.warning("the writer of TMDB's questions does not stop; its queue goes to the spool")
+        while True:  # what the thread left, if it hangs
+            try:
+                job = self._queue.get_nowait()
+            except queue.Empty:
+                break
+            if job is not None:
+                self._to_spool(job)
+        self._spool.close()
+
+    # --- the thread ---------------------------------------------------------------------------------------------------
+
+    def _loop(self) -> None:
+        with asyncio.Runner() as runner:
+            self._quietly(lambda: self._replay(runner, None))
+            while True:
+                self._tell()
+                try:
+                    job = self._queue.get(timeout=_IDLE_SECONDS if not self._pause else 1.0)
+                except queue.Empty:
+                    self._quietly(lambda: self._replay(runner, None))
+                    continue
+                if job is None:
+                    return
+                self._quietly(lambda job=job: self._persist(job, runner))  # type: ignore[misc]
+
+    @staticmethod
+    def _quietly(work: Callable[[], object]) -> None:
+        """Keep the thread alive whatever happens: the next job must not pay for this one."""
+        try:
+            work()
+        except Exception:
+            _logger.exception("the writer of TMDB's questions goes on after an error")
+
+    def _tell(self) -> None:
+        """Note how many changes wait for the graph, every few seconds."""
+        if self._backlog is None or self.is_down or time.monotonic() - self._told < _IDLE_SECONDS:
+            return
+        self._told = time.monotonic()
+        try:
+            self._metrics.gauge("outbox_backlog", self._backlog())
+        except (Error, OSError) as error:
+            self._outage(error)
+
+    def _replay(self, runner: asyncio.Runner, most: int | None) -> int:
+        done = 0
+        while not self.is_down and (most is None or done < most):
+            try:
+                job = self._spool.claim()
+            except SpoolError as error:
+                _logger.warning("%s", error)
+                return done
+            if job is None:
+                return done
+            if self._persist(job, runner, spooled=True) == "spooled":
+                return done
+            done += 1
+        return done
+
+    def _persist(self, job: Job, runner: asyncio.Runner, *, spooled: bool = False) -> str:
+        if self.is_down:
+            return self._to_spool(job)
+        try:
+            if self._forgotten(job):
+                if spooled:  # it may have been written, and PostgreSQL stopped before it could be deleted again
+                    self._store.delete_request(job.job_id)
+                return self._drop(job, spooled=spooled)
+            runner.run(self._store.persist_enrichment(logged_id=job.job_id, **job.arguments))
+            self._pause = 0.0
+            if self._forgotten(job):  # meanwhile
+                self._store.delete_request(job.job_id)
+                return self._drop(job, spooled=spooled)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the next job must go on
+            if not _is_outage(error):
+                return self._reject(job, error)
+            self._outage(error)
+            if spooled:
+                self._spool.release(job)
+                return "spooled"
+            return self._to_spool(job, forgotten_too=True)
+        self._metrics.count("persisted_total")
+        if spooled:
+            self._spool.done(job)
+        return "written"
+
+    def _outage(self, error: Exception) -> None:
+        self._metrics.count("persist_failures_total")
+        self._pause = min(2 * self._pause or 1.0, LONGEST_PAUSE)
+        self._down_until = time.monotonic() + self._pause
+        said = " ".join(str(error).split())[:200]
+        _logger.warning(
+            "tmdb persistence job failed: PostgreSQL does not answer (%s); asked again in %g s", said, self._pause
+        )
+
+    def _reject(self, job: Job, error: Exception) -> str:
+        self._metrics.count("persist_failures_total")
+        reason = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+        _logger.warning("tmdb persistence job failed: %s is put aside (%s)", job.job_id, reason)
+        try:
+            self._spool.reject(job, reason)
+        except SpoolError as failure:
+            return self._lose(failure)
+        self._metrics.count("rejected_total")
+        return "rejected"
+
+    def _to_spool(self, job: Job, *, forgotten_too: bool = False) -> str:
+        """Keep a job on the disk; one that is to be forgotten only where PostgreSQL may hold it already."""
+        try:
+            self._spool.add(job)
+            if not forgotten_too and self._forgotten(job):
+                return self._drop(job, spooled=True)
+        except SpoolError as error:
+            return self._lose(error)
+        self._metrics.count("spooled_total")
+        return "spooled"
+
+    def _lose(self, error: SpoolError) -> str:
+        self._metrics.count("lost_total")
+        _logger.error("a question of TMDB's service is lost: %s", error)
+        return "lost"
+
+    def _forgotten(self, job: Job) -> bool:
+        try:
+            return self._spool.is_forgotten(job)
+        except SpoolError as error:
+            _logger.warning("%s", error)
+            return False
+
+    def _drop(self, job: Job, *, spooled: bool) -> str:
+        self._metrics.count("forgotten_total")
+        if spooled:
+            self._spool.done(job)
+        return "forgotten"
+
+
+def _is_outage(error: Exception) -> bool:
+    """Return whether PostgreSQL does not answer or is not ready, rather than that it refuses what was sent."""
+    if isinstance(error, Error):
+        # Without a code it never got an answer; subclasses of no code stand for their class.
+        return error.sqlstate[:2] in _OUTAGE_CLASSES if error.sqlstate else not isinstance(error, DataError)
+    return isinstance(error, OSError)

@@ -1,0 +1,381 @@
+"""Jobs of TMDB: its assets and checks as jobs, upkeep by the clock, and what people launch with a config."""
+
+from contextlib import closing
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import dagster as dg
+from pydantic import Field
+
+from douban_pipeline.core.errors import ProblemsError
+from douban_pipeline.core.ui.language import described
+from douban_pipeline.core.ui.presentation import table
+from douban_pipeline.dagster_kit.launchpad import person_job
+from douban_pipeline.dagster_kit.run_history import assets_of_location, delete_remains, delete_runs
+from douban_pipeline.dagster_kit.runs import Owner, code_location_of
+from douban_pipeline.tmdb import refreshing
+from douban_pipeline.tmdb.assets import CHANGES, ENTITIES, GRAPH, MATCHES, STATS, TRANSLATIONS
+from douban_pipeline.tmdb.enrichment.opening import open_spool
+from douban_pipeline.tmdb.enrichment.spool import SpoolError, conversation_hash, user_hash
+from douban_pipeline.tmdb.linking import LinkDecision, decide
+from douban_pipeline.tmdb.resources import PERSON_TAGS, SYSTEM, tags_of
+from douban_pipeline.tmdb.running import TmdbServices
+from douban_pipeline.tmdb.store import outbox
+from douban_pipeline.tmdb.store.requests import count_of
+from douban_pipeline.tmdb.syncing import rebuild_graph
+from douban_pipeline.tmdb.types import EntityKey, EntityType
+
+HISTORY_DAYS = 90
+"""Days that finished runs are kept."""
+
+
+def _job(name: str, asset: str, kind: str, description: str) -> Any:
+    return dg.define_asset_job(
+        name, selection=dg.AssetSelection.assets(asset), tags=tags_of(kind), description=description
+    )
+
+
+changes_job = _job(
+    "note_tmdb_changes",
+    CHANGES,
+    "tmdb_changes",
+    described("TMDB 某一天改动了哪些实体。", "Which entities TMDB changed on a day."),
+)
+matches_job = _job(
+    "match_tmdb_videos",
+    MATCHES,
+    "tmdb_matches",
+    described("查找片库里的影片对应 TMDB 的哪部。", "Looks for TMDB's titles of the library's videos."),
+)
+entities_job = _job(
+    "refresh_tmdb_entities",
+    ENTITIES,
+    "tmdb_entities",
+    described("取得到期的实体，并检查存储。", "Fetches what is due, and looks at the store."),
+)
+translations_job = _job(
+    "store_tmdb_translations",
+    TRANSLATIONS,
+    "tmdb_entities",
+    described("把各语言的文字存入翻译表。", "Puts translations into their tables."),
+)
+graph_job = _job(
+    "sync_tmdb_graph",
+    GRAPH,
+    "tmdb_graph",
+    described("把出站表里等待的变更写入图。", "Brings what waits in the outbox into the graph."),
+)
+check_job = dg.define_asset_job(
+    "look_at_tmdb",
+    selection=dg.AssetSelection.all_asset_checks(),
+    tags=tags_of("tmdb_check"),
+    description=described(
+        "检查存储是否完整、够新，图是否与它一致。",
+        "Looks whether the store is complete and young enough, and the graph agrees with it.",
+    ),
+)
+stats_job = _job("count_tmdb_requests", STATS, "tmdb_stats", described("统计一天的提问。", "Counts a day's questions."))
+
+
+@dg.op
+def delete_outdated(context: dg.OpExecutionContext, services: dg.ResourceParam[TmdbServices]) -> None:
+    """Delete what is kept no longer, and finished runs of the location."""
+    services.ready()
+    done = refreshing.prune(services)
+    before = services.now() - timedelta(days=HISTORY_DAYS)
+    owner = Owner(code_location_of(context.run), SYSTEM)
+    runs = delete_runs(context.instance, owner, before=before, keep=[context.run_id])
+    delete_remains(context.instance, owner, before=before, assets=assets_of_location(context))
+    numbers = {
+        "requests": done.requests,
+        "outbox_rows": done.outbox,
+        "answers_made_stubs": done.raw,
+        "archived_answers": done.archived,
+        "runs": runs,
+    }
+    context.log.info(", ".join(f"{name} {count}" for name, count in numbers.items()))
+    context.add_output_metadata(numbers)
+
+
+@dg.job(
+    tags=tags_of("tmdb_upkeep"),
+    description=described(
+        "删除到期的提问（30 天）、出站表已完成的行（7 天）和运行记录（90 天）；过期的答案变成占位行。"
+    ),
+)
+def tmdb_retention() -> None:
+    """Delete users' questions after 30 days, done rows of the outbox after 7, and finished runs after 90.
+
+    Answers that could not be fetched again become stubs a day before they are as old as TMDB's terms allow (180 days).
+    The days are settings: `REQUEST_DAYS`, `OUTBOX_DAYS`, `RAW_DAYS`, `ARCHIVE_DAYS`.
+    """
+    delete_outdated()
+
+
+@dg.op
+def vacuum(context: dg.OpExecutionContext, services: dg.ResourceParam[TmdbServices]) -> None:
+    """Let PostgreSQL clear away dead rows."""
+    services.ready()
+    context.add_output_metadata({"seconds": round(refreshing.vacuum(services), 1)})
+
+
+@dg.job(tags=tags_of("tmdb_upkeep"), description=described("对每张表运行 `VACUUM (ANALYZE)`。"))
+def vacuum_tmdb() -> None:
+    """Run `VACUUM (ANALYZE)` on every table of the schema, so that plans and space stay good."""
+    vacuum()
+
+
+class ForgetConfig(dg.Config):
+    """Whose questions are deleted."""
+
+    dry_run: bool = Field(True, description="true 只检查 · true only checks; set false to delete.")
+    user_id: str = Field("", description="用户 · All questions of this user.")
+    conversation_id: str = Field("", description="或：会话（UUID） · Or: those of this conversation.")
+
+
+def forget(context: dg.OpExecutionContext, config: ForgetConfig, services: dg.ResourceParam[TmdbServices]) -> None:
+    """Delete the questions of a user or a conversation."""
+    services.ready()
+    if bool(config.user_id) == bool(config.conversation_id):
+        raise ProblemsError(["请填写 user_id 或 conversation_id 其中一项"])
+    try:
+        conversation = UUID(config.conversation_id) if config.conversation_id else None
+    except ValueError:
+        raise ProblemsError([f"conversation_id：“{config.conversation_id[:40]}” 不是 UUID"]) from None
+    store = services.store
+    if config.dry_run:
+        count = store.run(lambda connection: count_of(connection, config.user_id or None, conversation))
+        context.log.info(f"dry run: {count} questions would be deleted")
+    else:
+        named = user_hash(config.user_id) if conversation is None else conversation_hash(conversation)
+        try:  # first where they wait, so that none of them is written behind the deletion
+            with closing(open_spool(services.settings, services.clock)) as spool:
+                spooled = spool.forget(named)
+        except SpoolError as error:
+            raise ProblemsError([str(error)]) from error
+        count = store.delete_user(config.user_id) if conversation is None else store.delete_conversation(conversation)
+        context.log.info(f"{count} questions deleted, {spooled} more that waited in the spool of this machine")
+    context.add_output_metadata({"dry_run": config.dry_run, "questions": count})
+
+
+_FORGET = """\
+删除一位用户或一个会话的全部提问 · Delete all questions of a user or a conversation, and what else names them.
+
+`dry_run: true`（默认）只数一数。公开的影视数据不受影响。 · With `dry_run: true`, the default, they are only counted.
+
+也删除本机暂存区里等待写入的。 · Those that wait in this machine's spool are deleted, too.
+
+示例 · Examples:
+
+{examples}
+
+{links}
+
+**字段** · Fields
+
+{fields}
+"""
+
+forget_user = person_job(
+    forget,
+    name="forget_user",
+    manual=_FORGET,
+    examples={
+        "一位用户": {"dry_run": False, "user_id": "user123"},
+        "一个会话": {"dry_run": False, "conversation_id": "0e3a2c52-6a7e-4f0a-9d0e-3a1d5a2b7c11"},
+    },
+    nothing_done="没有删除任何提问",
+    tags=PERSON_TAGS,
+)
+
+
+class LinkChoice(dg.Config):
+    """What one video is."""
+
+    vod_id: int = Field(description="视频编号 · The video.")
+    media_type: str = Field("movie", description="movie 或 tv · Film or series.")
+    tmdb_id: int = Field(0, description="TMDB 的编号；0 表示 TMDB 没有 · 0: TMDB does not have it.")
+
+
+class DecideConfig(dg.Config):
+    """What a person decided."""
+
+    dry_run: bool = Field(True, description="true 只检查 · true only checks; set false to keep it.")
+    reviewer: str = Field("", description="决定的人 · Who decides.")
+    note: str = Field("", description="理由 · Why.")
+    decisions: list[LinkChoice] = Field(default_factory=list, description="逐个视频的决定 · A decision a video.")
+
+
+def decide_links(
+    context: dg.OpExecutionContext, config: DecideConfig, services: dg.ResourceParam[TmdbServices]
+) -> None:
+    """Keep what a person decided of videos."""
+    services.ready()
+    problems = [] if config.reviewer.strip() else ["请填写 reviewer"]
+    problems += [] if config.decisions else ["请在 decisions 里写明至少一个视频"]
+    for each in config.decisions:
+        if each.media_type not in ("movie", "tv"):
+            problems.append(f"视频 {each.vod_id}：media_type 应为 movie 或 tv")
+        if each.tmdb_id < 0:
+            problems.append(f"视频 {each.vod_id}：tmdb_id 不能是负数")
+    if problems:
+        raise ProblemsError(problems)
+    chosen = [
+        LinkDecision(each.vod_id, EntityKey(EntityType(each.media_type), each.tmdb_id) if each.tmdb_id else None)
+        for each in config.decisions
+    ]
+    context.add_output_metadata({"dry_run": config.dry_run, "decisions": len(chosen)})
+    if config.dry_run:
+        context.log.info(f"dry run: {len(chosen)} decisions would be kept")
+        return
+    decide(services, chosen, config.reviewer.strip(), config.note.strip())
+    context.log.info(f"{len(chosen)} decisions kept")
+
+
+_DECIDE = """\
+决定片库里的影片对应 TMDB 的哪部 · Decide which of TMDB's titles videos of the library are.
+
+有疑问的影片及候选列在资产 `tmdb_matches` 的页面上。 · Doubtful ones are on the page of `tmdb_matches`.
+
+`tmdb_id: 0` 表示 TMDB 没有。人的决定不会被运行改动。 · `tmdb_id: 0`: TMDB does not have it. No run changes a decision.
+
+示例 · Examples:
+
+{examples}
+
+{links}
+
+**字段** · Fields
+
+{fields}
+"""
+
+decide_tmdb_matches = person_job(
+    decide_links,
+    name="decide_tmdb_matches",
+    manual=_DECIDE,
+    examples={
+        "是这部电影": {
+            "dry_run": False,
+            "reviewer": "小王",
+            "decisions": [LinkChoice(vod_id=12, media_type="movie", tmdb_id=603)],
+        },
+        "TMDB 没有": {
+            "dry_run": False,
+            "reviewer": "小王",
+            "decisions": [LinkChoice(vod_id=13, media_type="movie", tmdb_id=0)],
+        },
+    },
+    nothing_done="没有保存任何决定",
+    tags=PERSON_TAGS,
+)
+
+
+class RequeueConfig(dg.Config):
+    """Which changes are queued again."""
+
+    dry_run: bool = Field(True, description="true 只列出 · true only lists them; set false to queue them again.")
+
+
+def requeue(context: dg.OpExecutionContext, config: RequeueConfig, services: dg.ResourceParam[TmdbServices]) -> None:
+    """Queue again what was put aside."""
+    services.ready()
+    rows = services.store.run(outbox.dead)
+    done = 0 if config.dry_run else services.store.run(outbox.requeue_dead)
+    context.log.info(f"{'dry run: ' if config.dry_run else ''}{len(rows)} put aside, {done} queued again")
+    shown = dg.MetadataValue.md(table(rows))
+    context.add_output_metadata({"dry_run": config.dry_run, "queued": done, "put_aside": shown})
+
+
+_REQUEUE = """\
+把搁置的变更重新排队 · Queue again what the graph refused too often, once the cause is mended.
+
+`dry_run: true`（默认）只列出最近 50 行和原因。 · With `dry_run: true`, the default, the last 50 are only listed.
+
+示例 · Example:
+
+{examples}
+
+{link}
+
+**字段** · Fields
+
+{fields}
+"""
+
+requeue_outbox = person_job(
+    requeue,
+    name="requeue_outbox",
+    manual=_REQUEUE,
+    examples={"": {"dry_run": False}},
+    nothing_done="没有重新排队",
+    tags=PERSON_TAGS,
+)
+
+
+class RebuildConfig(dg.Config):
+    """Whether the graph is built anew."""
+
+    dry_run: bool = Field(True, description="true 只说明数量 · true only says from how much; set false to do it.")
+
+
+def rebuild(context: dg.OpExecutionContext, config: RebuildConfig, services: dg.ResourceParam[TmdbServices]) -> None:
+    """Empty the graph and build it from the stored answers alone."""
+    services.ready()
+    total = sum(found.full for found in services.store.row_counts().values())
+    context.add_output_metadata({"dry_run": config.dry_run, "answers": total})
+    if config.dry_run:
+        context.log.info(f"dry run: the graph would be emptied and built from {total} answers")
+        return
+    with services.graph() as target:
+        done = rebuild_graph(
+            services.store,
+            target,
+            batch=services.settings.graph_batch,
+            on_batch=lambda built: context.log.info(f"{built} of {total}") if built % 1000 < 50 else None,
+        )
+        counts = {name: count for name, count in target.counts().items() if count}
+    context.log.info(f"built from {done} answers: " + ", ".join(f"{name} {count}" for name, count in counts.items()))
+
+
+_REBUILD = """\
+清空图并只凭存储的答案重建 · Empty the graph and build it anew from the stored answers alone.
+
+`dry_run: true`（默认）只说明有多少答案。重建期间图不完整。 · A dry run by default; the graph is incomplete meanwhile.
+
+示例 · Example:
+
+{examples}
+
+{link}
+
+**字段** · Fields
+
+{fields}
+"""
+
+rebuild_tmdb_graph = person_job(
+    rebuild,
+    name="rebuild_tmdb_graph",
+    manual=_REBUILD,
+    examples={"": {"dry_run": False}},
+    nothing_done="没有重建图",
+    tags={**PERSON_TAGS, "dagster/max_runtime": "86400"},
+)
+
+jobs: list[Any] = [
+    changes_job,
+    matches_job,
+    entities_job,
+    translations_job,
+    graph_job,
+    stats_job,
+    check_job,
+    tmdb_retention,
+    vacuum_tmdb,
+    forget_user,
+    decide_tmdb_matches,
+    requeue_outbox,
+    rebuild_tmdb_graph,
+]

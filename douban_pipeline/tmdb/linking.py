@@ -1,0 +1,178 @@
+"""The library's videos to TMDB's titles: searched, judged by the gate that judges Douban's; doubt goes to a person."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import select
+
+from douban_pipeline.cms.maccms import Category, Cms, inspect_cms, live_condition
+from douban_pipeline.core.database import reading
+from douban_pipeline.core.errors import NotFound, ProblemsError, SourceError
+from douban_pipeline.matching import Kind, Status, Subject, Verdict, Video, judge
+from douban_pipeline.matching.profiles import make_profile
+from douban_pipeline.matching.queries import suggest_queries
+from douban_pipeline.matching.site_videos import video_facts
+from douban_pipeline.tmdb.clients.api import TmdbClient
+from douban_pipeline.tmdb.refreshing import ENDS, MOST_FAILED
+from douban_pipeline.tmdb.running import TmdbServices
+from douban_pipeline.tmdb.store import links
+from douban_pipeline.tmdb.store.links import Match
+from douban_pipeline.tmdb.subjects import key_of_subject, subjects_of
+from douban_pipeline.tmdb.types import EntityKey, EntityType
+
+LOOK_AGAIN_DAYS = 30
+"""After how long a video without a link is searched again."""
+_MOST_DETAILS = 5
+"""Titles of one video that are asked about in full."""
+_MOST_SHOWN = 5
+_STATES = {Status.CONFIRMED: "confirmed", Status.REVIEW: "review", Status.NOT_FOUND: "none"}
+_PROFILE = make_profile("calibrated")
+
+
+@dataclass(slots=True)
+class LinkReport:
+    """What a run found: videos by state, those whose search failed, why it ended early."""
+
+    states: Counter[str] = field(default_factory=Counter)
+    failed: int = 0
+    ended: str = ""
+
+
+def link_videos(
+    services: TmdbServices, client: TmdbClient, *, most: int, on_video: Callable[[Match], None] | None = None
+) -> LinkReport:
+    """Look for videos that are new, then for those without a link again, and keep what was found.
+
+    Args:
+        services: Whose library and store.
+        client: Whom to ask.
+        most: Videos at most.
+        on_video: Called with what was found for each.
+
+    Raises:
+        DatabaseError: The library cannot be read.
+    """
+    report, failures = LinkReport(), 0
+    cms = inspect_cms(services.library, services.settings.table_prefix)
+    for row, categories in _rows(services, cms, most):
+        video = video_facts(row, cms, categories)
+        try:
+            match = look_for(services, client, video)
+        except SourceError as error:
+            report.failed += 1
+            failures += 1
+            if isinstance(error, ENDS) or failures >= MOST_FAILED:
+                report.ended = str(error)
+                break
+            unknown = Match(video.vod_id, video.title, "none", f"没有查成：{error}")
+            services.store.run(lambda connection, match=unknown: links.keep(connection, match, again=True))  # type: ignore[misc]
+            continue
+        failures = 0
+        services.store.run(lambda connection, match=match: links.keep(connection, match))  # type: ignore[misc]
+        report.states[match.state] += 1
+        if on_video is not None:
+            on_video(match)
+    return report
+
+
+def look_for(services: TmdbServices, client: TmdbClient, video: Video) -> Match:
+    """Return what TMDB has for a video. The answers about candidates are stored: they were asked for anyway.
+
+    Raises:
+        SourceError: A search failed, so that nothing can be said of it.
+    """
+    keys: dict[EntityKey, None] = {}
+    crowded = False
+    for query in suggest_queries(video):
+        for entity in _types(video):
+            page = client.search(entity, query)
+            crowded = crowded or page.total_pages > 1
+            keys.update(dict.fromkeys(EntityKey(entity, int(item["id"])) for item in page.results[:_MOST_DETAILS]))
+        if len(keys) >= _MOST_DETAILS:
+            break
+    subjects: list[Subject] = []
+    for key in [*keys][: 2 * _MOST_DETAILS]:
+        try:
+            answer = client.details(key)
+        except NotFound:
+            continue
+        services.store.persist_payloads([answer])
+        subjects += subjects_of(key.type, answer.raw)
+    return match_of(video, judge(video, subjects, profile=_PROFILE, crowded=crowded))
+
+
+def match_of(video: Video, verdict: Verdict) -> Match:
+    """Return what a verdict says of a video, in the store's words."""
+    shown = [
+        {
+            "media_type": key.type.value,
+            "tmdb_id": key.tmdb_id,
+            "season": season,
+            "title": each.subject.title,
+            "year": each.subject.year,
+            "score": round(each.score, 1),
+            "conflicts": list(each.comparison.conflicts),
+        }
+        for each in verdict.candidates[:_MOST_SHOWN]
+        for key, season in [key_of_subject(each.subject.douban_id)]
+    ]
+    state = _STATES[verdict.status]
+    best = key_of_subject(verdict.candidates[0].subject.douban_id)[0] if verdict.candidates else None
+    if state == "none":
+        return Match(video.vod_id, video.title, state, verdict.explanation, candidates=shown)
+    return Match(video.vod_id, video.title, state, verdict.explanation, best, verdict.score, shown)
+
+
+@dataclass(frozen=True, slots=True)
+class LinkDecision:
+    """What a person says a video is; without a title, that TMDB does not have it."""
+
+    vod_id: int
+    best: EntityKey | None
+
+
+def decide(services: TmdbServices, decisions: Sequence[LinkDecision], reviewer: str, note: str) -> None:
+    """Keep what a person decided; no run changes it.
+
+    Raises:
+        ProblemsError: A video was never looked at; nothing is kept.
+    """
+    ids = [each.vod_id for each in decisions]
+    titles = services.store.run(lambda connection: links.known(connection, ids))
+    if unknown := sorted(set(ids) - titles.keys()):
+        raise ProblemsError([f"视频 {each} 没有匹配记录，请先运行 tmdb_matches" for each in unknown])
+    reason = f"{reviewer} 决定{f'：{note}' if note else ''}"
+
+    def work(connection: Any) -> None:
+        for each in decisions:
+            state = "confirmed" if each.best else "none"
+            match = Match(each.vod_id, titles[each.vod_id], state, reason, each.best)
+            links.keep(connection, match, decided_by=reviewer)
+
+    services.store.run(work)
+
+
+def _types(video: Video) -> tuple[EntityType, ...]:
+    """Return where to look first; sites call many things by the wrong category, so the other one comes second."""
+    if video.kind is Kind.FILM:
+        return EntityType.MOVIE, EntityType.TV
+    return EntityType.TV, EntityType.MOVIE
+
+
+def _rows(services: TmdbServices, cms: Cms, most: int) -> list[tuple[Mapping[Any, Any], Mapping[int, Category]]]:
+    after = services.store.run(links.highest)
+    with reading(services.library) as connection:
+        categories = cms.categories(connection)
+        query = select(cms.vod).where(cms.vod.c.vod_id > after, live_condition(cms)).order_by(cms.vod.c.vod_id)
+        found: list[Mapping[Any, Any]] = [*connection.execute(query.limit(most)).mappings()]
+    if len(found) < most:
+        before = services.days_ago(LOOK_AGAIN_DAYS)
+        ids = services.store.run(lambda connection: links.to_look_at_again(connection, before, most - len(found)))
+        with reading(services.library) as connection:
+            rows = cms.rows(connection, ids)
+        found += [rows[vod_id] for vod_id in ids if vod_id in rows]
+    return [(row, categories) for row in found]

@@ -1,0 +1,29 @@
+"""What every Dagster face of TMDB has: the tags of its runs, its pools, and the resource ``services``."""
+
+from functools import partial
+
+import dagster as dg
+
+from douban_pipeline.dagster_kit import launchpad
+from douban_pipeline.dagster_kit.launchpad import location_of
+from douban_pipeline.dagster_kit.resources import platform_resource
+from douban_pipeline.dagster_kit.runs import run_tags
+from douban_pipeline.tmdb.running import LOCATION, TmdbServices, open_services
+from douban_pipeline.tmdb.settings import TmdbSettings
+
+SYSTEM = "tmdb"
+"""Value of the tag ``system`` in all runs of this system."""
+
+GRAPH_POOL, API_POOL = "tmdb_graph", "tmdb_api"
+POOL_LIMITS = {GRAPH_POOL: 1, API_POOL: 1}
+"""Every pool of the code location: one writes to the graph, and one asks TMDB, whose rate one run can use alone."""
+
+tags_of = partial(run_tags, SYSTEM)
+"""Returns the tags of a job by the kind of its runs."""
+
+PERSON_TAGS = {**launchpad.PERSON_TAGS, **tags_of(launchpad.PERSON_TAGS["pipeline"])}
+
+
+def services_resource(settings: TmdbSettings) -> dg.ConfigurableResource[TmdbServices]:
+    """Return the resource ``services``: store, client and graph of one process."""
+    return platform_resource(lambda run: open_services(settings, location=location_of(run) or LOCATION))

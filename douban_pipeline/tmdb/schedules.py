@@ -1,0 +1,98 @@
+"""What runs by the clock in the TMDB system. All days are UTC's, as TMDB's."""
+
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from typing import Any
+
+import dagster as dg
+
+from douban_pipeline.core.ui.language import described
+from douban_pipeline.tmdb.jobs import (
+    changes_job,
+    check_job,
+    entities_job,
+    matches_job,
+    stats_job,
+    tmdb_retention,
+    translations_job,
+    vacuum_tmdb,
+)
+from douban_pipeline.tmdb.resources import tags_of
+from douban_pipeline.tmdb.settings import TmdbSettings
+
+_CLOCK: list[tuple[str, Any, str, Callable[[], str]]] = [
+    (
+        "hourly_tmdb_entities",
+        entities_job,
+        "15 * * * *",
+        lambda: described("每小时取得到期的实体，并检查存储。", "Fetches what is due, and looks at the store."),
+    ),
+    (
+        "hourly_tmdb_matches",
+        matches_job,
+        "45 * * * *",
+        lambda: described("每小时查找新影片对应 TMDB 的哪部。", "Looks for TMDB's titles of new videos."),
+    ),
+    (
+        "daily_tmdb_translations",
+        translations_job,
+        "45 3 * * *",
+        lambda: described("每天把各语言的文字存入翻译表。", "Puts translations into their tables."),
+    ),
+    (
+        "nightly_tmdb_retention",
+        tmdb_retention,
+        "20 4 * * *",
+        lambda: described("每夜删除到期的内容。", "Deletes what is kept no longer."),
+    ),
+    (
+        "weekly_tmdb_vacuum",
+        vacuum_tmdb,
+        "40 4 * * 0",
+        lambda: described("每周让 PostgreSQL 清理死行。", "Lets PostgreSQL clear away dead rows."),
+    ),
+    (
+        "daily_tmdb_look",
+        check_job,
+        "5 6 * * *",
+        lambda: described("每天检查存储和图。", "Looks at store and graph, whatever ran."),
+    ),
+]
+
+
+def schedules_for(settings: TmdbSettings) -> list[dg.ScheduleDefinition]:
+    """Return the schedules; where no PostgreSQL is named, and one is only tried, people have to start them."""
+    named = bool(settings.database_url.get_secret_value())
+    status = dg.DefaultScheduleStatus.RUNNING if named else dg.DefaultScheduleStatus.STOPPED
+    changes = described("询问 TMDB 昨天改动了哪些实体。", "Asks which entities TMDB changed yesterday.")
+    counts = described("统计昨天的提问。", "Counts yesterday's questions.")
+    return [
+        _of_yesterday("daily_tmdb_changes", changes_job, "30 1 * * *", "tmdb_changes", changes, status),
+        _of_yesterday("daily_tmdb_stats", stats_job, "10 0 * * *", "tmdb_stats", counts, status),
+        *(
+            dg.ScheduleDefinition(
+                name=name, job=job, cron_schedule=cron, default_status=status, description=description()
+            )
+            for name, job, cron, description in _CLOCK
+        ),
+    ]
+
+
+def _of_yesterday(
+    name: str, job: Any, cron: str, kind: str, description: str, status: dg.DefaultScheduleStatus
+) -> dg.ScheduleDefinition:
+    """Return a schedule that launches the day before the one on which it ticks."""
+
+    @dg.schedule(
+        name=name,
+        job=job,
+        cron_schedule=cron,
+        execution_timezone="UTC",
+        default_status=status,
+        description=description,
+    )
+    def schedule(context: dg.ScheduleEvaluationContext) -> Iterator[dg.RunRequest]:
+        day = f"{context.scheduled_execution_time - timedelta(days=1):%F}"
+        yield dg.RunRequest(run_key=day, partition_key=day, tags=tags_of(kind))
+
+    return schedule

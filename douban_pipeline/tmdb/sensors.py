@@ -1,0 +1,55 @@
+"""The sensor that launches the writing of the graph: one indexed query; its skip reasons say why nothing runs."""
+
+import dagster as dg
+
+from douban_pipeline.core.database import DatabaseError
+from douban_pipeline.core.ui.language import described
+from douban_pipeline.dagster_kit.runs import PAUSE, JobRuns, pause_after_failures
+from douban_pipeline.tmdb.jobs import graph_job
+from douban_pipeline.tmdb.resources import tags_of
+from douban_pipeline.tmdb.running import open_services
+from douban_pipeline.tmdb.settings import PREFIX, TmdbSettings
+from douban_pipeline.tmdb.store import outbox
+
+INTERVAL_SECONDS = 30
+
+
+def sensors_for(settings: TmdbSettings) -> list[dg.SensorDefinition]:
+    """Return the sensors."""
+
+    @dg.sensor(
+        name="outbox_backlog",
+        job=graph_job,
+        minimum_interval_seconds=INTERVAL_SECONDS,
+        default_status=dg.DefaultSensorStatus.RUNNING,
+        description=described(
+            "有变更等待写入图时启动 `sync_tmdb_graph`，同一时刻只有一次运行。",
+            "Launches `sync_tmdb_graph` when changes wait for the graph; one run at a time.",
+        ),
+    )
+    def outbox_backlog(context: dg.SensorEvaluationContext) -> dg.RunRequest | dg.SkipReason:
+        if not settings.database_url.get_secret_value():
+            reason = f"{PREFIX}DATABASE_URL names no server: one for trying is not started every half a minute"
+            return dg.SkipReason(reason)
+        services = open_services(settings)
+        try:
+            services.ready()
+            due = services.store.run(outbox.due)
+            now = services.now()
+        except DatabaseError as error:
+            return dg.SkipReason(str(error))
+        finally:
+            services.close()
+        if not due:
+            return dg.SkipReason("no change waits for the graph")
+        origin = context.code_location_origin
+        runs = JobRuns(context.instance, origin.location_name if origin else None, graph_job.name)
+        if runs.under_way():
+            return dg.SkipReason(f"{due} changes wait; a run is under way, and the next tick looks again")
+        if until := pause_after_failures([ended for _, ended in runs.failed_since(now - PAUSE)], now):
+            return dg.SkipReason(f"{due} changes wait, but runs failed: paused until {until:%H:%M} UTC")
+        window = int(now.timestamp()) // INTERVAL_SECONDS
+        # The window in the key: a repeated tick asks for the same run, a later one for a new run.
+        return dg.RunRequest(run_key=f"graph:{window}", tags={**tags_of("tmdb_graph"), "tmdb/due": str(due)})
+
+    return [outbox_backlog]

@@ -1,0 +1,138 @@
+"""What has to be fetched next: in which order, by index. And the numbers of each day."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import date, datetime
+
+from psycopg import Connection, sql
+
+from douban_pipeline.tmdb.store.statements import TABLES
+from douban_pipeline.tmdb.types import EntityKey, EntityType
+
+_WANTED = """
+    SELECT media_type AS entity, tmdb_id FROM tmdb.vod_link WHERE state = 'confirmed'
+    UNION SELECT entity_type, tmdb_id FROM tmdb.enrichment_request_entities WHERE selected
+"""
+"""Whom the library's videos are linked to, and whom users meant."""
+
+
+def mark_changed(connection: Connection, entity: EntityType, ids: Iterable[int], at: datetime) -> int:
+    """Note that TMDB changed entities before a moment; return how many of them are full here and older than that."""
+    query = sql.SQL(
+        "UPDATE {} SET changed_at = %(at)s WHERE tmdb_id = ANY(%(ids)s) AND data_state = 'full' AND gone_at IS NULL "
+        "AND fetched_at < %(at)s AND (changed_at IS NULL OR changed_at < %(at)s)"
+    ).format(_table(entity))
+    return connection.execute(query, {"ids": sorted(ids), "at": at}).rowcount
+
+
+def due(connection: Connection, before: datetime, most: int, *, popular: bool) -> list[EntityKey]:
+    """Return entities to fetch: stubs that somebody wants, what changed, what is old, and popular stubs if wanted.
+
+    Args:
+        connection: To the store.
+        before: Answers from before this moment are old.
+        most: How many at most.
+        popular: Whether stubs that nobody asked for are fetched, too.
+    """
+    found: dict[EntityKey, None] = {}
+    full = "data_state = 'full' AND gone_at IS NULL"
+    steps = [
+        (
+            f"{{table}} WHERE data_state = 'stub' AND gone_at IS NULL AND ({{entity}}, tmdb_id) IN ({_WANTED})",
+            "tmdb_id",
+        ),
+        (f"{{table}} WHERE {full} AND changed_at > fetched_at", "changed_at"),
+        (f"{{table}} WHERE {full} AND fetched_at < %(before)s", "fetched_at"),
+    ]
+    if popular:
+        steps.append(("{table} WHERE data_state = 'stub' AND gone_at IS NULL", "popularity DESC NULLS LAST"))
+    for source, order in steps:
+        for entity in EntityType:
+            query = sql.SQL("SELECT tmdb_id FROM {source} ORDER BY {order} LIMIT %(most)s").format(
+                source=sql.SQL(source).format(table=_table(entity), entity=sql.Literal(entity.value)),
+                order=sql.SQL(order),
+            )
+            rows = connection.execute(query, {"before": before, "most": most - len(found)})
+            found.update(dict.fromkeys(EntityKey(entity, tmdb_id) for (tmdb_id,) in rows))
+    return list(found)[:most]
+
+
+def unsplit(connection: Connection, entity: EntityType, most: int) -> list[tuple[int, Mapping[str, object], datetime]]:
+    """Return full entities whose answer holds translations that the table of translations does not have yet."""
+    table = TABLES[entity]
+    query = sql.SQL(
+        """
+        SELECT tmdb_id, raw->'translations', fetched_at FROM {table} AS kept
+        WHERE data_state = 'full' AND gone_at IS NULL AND raw @? '$.translations.translations[0]'
+          AND NOT EXISTS (
+              SELECT FROM {translations} AS t WHERE t.{owner} = kept.tmdb_id AND t.fetched_at >= kept.fetched_at
+          )
+        ORDER BY fetched_at DESC LIMIT %s
+        """
+    ).format(
+        table=_table(entity),
+        translations=sql.Identifier("tmdb", table.translations),
+        owner=sql.Identifier(table.owner),
+    )
+    return connection.execute(query, (most,)).fetchall()
+
+
+def untranslated(connection: Connection, entity: EntityType, most: int) -> list[EntityKey]:
+    """Return full entities of whose translations nothing is known: they have to be asked for."""
+    table = TABLES[entity]
+    query = sql.SQL(
+        """
+        SELECT tmdb_id FROM {table} AS kept
+        WHERE data_state = 'full' AND gone_at IS NULL AND NOT raw ? 'translations'
+          AND NOT EXISTS (SELECT FROM {translations} AS t WHERE t.{owner} = kept.tmdb_id)
+        ORDER BY popularity DESC NULLS LAST LIMIT %s
+        """
+    ).format(
+        table=_table(entity),
+        translations=sql.Identifier("tmdb", table.translations),
+        owner=sql.Identifier(table.owner),
+    )
+    return [EntityKey(entity, tmdb_id) for (tmdb_id,) in connection.execute(query, (most,))]
+
+
+def note_numbers(connection: Connection, day: date, numbers: Mapping[str, float], *, add: bool) -> None:
+    """Keep numbers of a day: added to what is there, or in its place."""
+    with connection.cursor() as cursor:
+        cursor.executemany(
+            "INSERT INTO tmdb.daily_numbers AS kept (day, name, value) VALUES (%s, %s, %s) ON CONFLICT (day, name) "
+            "DO UPDATE SET value = EXCLUDED.value + CASE WHEN %s THEN kept.value ELSE 0 END",
+            [(day, name, float(number), add) for name, number in sorted(numbers.items())],
+        )
+
+
+def numbers_between(connection: Connection, first: date, last: date) -> dict[date, dict[str, float]]:
+    """Return the numbers of each day that has some."""
+    found: dict[date, dict[str, float]] = {}
+    query = "SELECT day, name, value FROM tmdb.daily_numbers WHERE day BETWEEN %s AND %s ORDER BY day, name"
+    for day, name, value in connection.execute(query, (first, last)):
+        found.setdefault(day, {})[name] = value
+    return found
+
+
+def request_numbers(connection: Connection, day: date) -> dict[str, float]:
+    """Return what the log says of a day's questions (UTC): how many, how many found something, how long, how sure."""
+    row = connection.execute(
+        """
+        SELECT count(*), count(selected_tmdb_id),
+               percentile_cont(0.5) WITHIN GROUP (ORDER BY duration_ms),
+               percentile_cont(0.95) WITHIN GROUP (ORDER BY duration_ms),
+               avg(selected_score), count(*) FILTER (WHERE tmdb_endpoint LIKE '/discover/%%'),
+               count(DISTINCT user_id)
+        FROM tmdb.enrichment_requests
+        WHERE created_at >= %(day)s::date AND created_at < %(day)s::date + 1
+        """,
+        {"day": day},
+    ).fetchone()
+    assert row is not None
+    names = ("requests", "hits", "ms_median", "ms_p95", "mean_score", "recommendations", "users")
+    return {name: float(value) for name, value in zip(names, row, strict=True) if value is not None}
+
+
+def _table(entity: EntityType) -> sql.Identifier:
+    return sql.Identifier("tmdb", TABLES[entity].name)

@@ -1,0 +1,54 @@
+"""Payloads of the enrichment service as answers, and which of them the store has newer ones of."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from psycopg import Connection
+
+from douban_pipeline.tmdb.answers import language_of, payload_of
+from douban_pipeline.tmdb.projection import key_of
+from douban_pipeline.tmdb.store.entities import Answer, prepare
+from douban_pipeline.tmdb.store.statements import TABLES
+from douban_pipeline.tmdb.types import EntityType, PayloadError
+
+_logger = logging.getLogger(__name__)
+
+
+def answers_of(payloads: Iterable[Mapping[str, Any]], language: str) -> Iterator[Answer]:
+    """Yield what payloads say, in ``language`` where they name none; what is no answer is left out with a warning."""
+    now = datetime.now(UTC)
+    for payload in payloads:
+        try:
+            entity, data, own = payload_of(payload)
+            fetched_at = min(now, _moment(payload.get("fetched_at")) or now)
+            answer = Answer(entity, data, own or language_of(language) or language, fetched_at)
+            prepare(answer)
+        except PayloadError as error:
+            _logger.warning("a payload of TMDB is left out: %s", error)
+            continue
+        yield answer
+
+
+def _moment(value: object) -> datetime | None:
+    try:
+        found = datetime.fromisoformat(value) if isinstance(value, str) else None
+    except ValueError:
+        return None
+    return found if found is None or found.tzinfo else found.replace(tzinfo=UTC)
+
+
+def without_outdated(connection: Connection, answers: Sequence[Answer]) -> list[Answer]:
+    """Return the answers but for those of which the store has newer ones in the same language."""
+    outdated: set[int] = set()
+    for entity in EntityType:
+        own = {key_of(entity, each.raw).tmdb_id: each for each in answers if each.entity is entity}
+        if not own:
+            continue
+        for tmdb_id, language, fetched_at in connection.execute(TABLES[entity].fetched, {"ids": sorted(own)}):
+            if own[tmdb_id].language == language and own[tmdb_id].fetched_at < fetched_at:
+                outdated.add(id(own[tmdb_id]))
+    return [each for each in answers if id(each) not in outdated]

@@ -1,0 +1,132 @@
+"""The comments' pages in a browser: reading, writing, liking, scrolling, deciding; nothing that visitors write runs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from douban_pipeline_tests.comments.serving import ADMIN, Served, served
+
+pytestmark = pytest.mark.browser
+
+HOSTILE = "<img src=x onerror=document.title='run'><script>document.title='run'</script> javascript:alert(1)"
+PICTURES = "DOUBAN_TEST_PICTURES"
+"""A folder that pictures of the pages are put into, for people to look at."""
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[Served]:
+    with served(tmp_path) as found:
+        yield found
+        found.work()
+        assert found.differences() == []
+
+
+def picture(page: Page, name: str) -> None:
+    if folder := os.environ.get(PICTURES):
+        page.screenshot(path=Path(folder) / f"{name}.png")
+
+
+def open_comments(page: Page, place: Served, film: int, user: int | None = None, sort: str = "new") -> None:
+    page.goto(f"{place.base}/demo?type=1&id={film}&sort={sort}")
+    if user is not None:
+        page.evaluate("token => localStorage.setItem('comments-token', token)", place.token(user))
+        page.reload()
+
+
+def test_a_visitor_reads_writes_likes_replies_reports_and_deletes(page, place):
+    film = place.section(title="流浪地球")
+    root = place.publish(2, film, HOSTILE)
+    place.work()
+    place.publish(3, film, "回复 @二:2 见 https://a.example/x", root)
+    place.work()
+    open_comments(page, place, film, user=5)
+    expect(page.locator("#title")).to_have_text("流浪地球")
+    expect(page.locator("#count")).to_have_text("2 条评论")
+    expect(page.locator(f"#c{root} > .text")).to_have_text(HOSTILE)
+    expect(page.locator("article article a")).to_have_attribute("href", "https://a.example/x")
+
+    page.locator("#content").fill("我的评论")
+    page.get_by_role("button", name="发布").click()
+    expect(page.locator("#list > article").first).to_contain_text("我的评论")
+    own = str(page.locator("#list > article").first.get_attribute("id"))
+    place.work()
+    like = page.locator(f"#c{root} > .acts button").first
+    like.click()
+    expect(like).to_have_text("赞 1")
+    page.locator(f"#c{root} > .acts").get_by_role("button", name="回复").click()
+    page.locator(f"#c{root} > form textarea").fill("我的回复")
+    page.locator(f"#c{root} > form button").click()
+    expect(page.locator(f"#c{root}")).to_contain_text("我的回复")
+    page.locator(f"#c{root} > .acts").get_by_role("button", name="举报").click()
+    expect(page.locator(f"#c{root} > .acts")).to_contain_text("已举报")
+    place.work()
+
+    page.reload()
+    expect(page.locator("#count")).to_have_text("4 条评论")
+    expect(page.locator(f"#c{root} > .acts button").first).to_have_attribute("aria-pressed", "true")
+    picture(page, "comments-desktop")
+    page.locator(f"#{own}").get_by_role("button", name="删除").click()
+    expect(page.locator(f"#{own}")).to_contain_text("已删除")
+    place.work()
+    page.reload()
+    expect(page.locator("#count")).to_have_text("3 条评论")
+    expect(page.locator(f"#{own}")).to_have_count(0)
+    assert page.title() == "评论"
+
+
+def test_a_long_section_is_scrolled_to_its_end_on_a_phone_in_the_dark(page, place):
+    film = place.section(title="长评")
+    roots = [place.publish(user, film, f"第 {user} 条") for user in range(2, 57)]
+    place.work()
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.emulate_media(color_scheme="dark")
+    open_comments(page, place, film)
+    expect(page.locator("#list > article").first).to_have_id(f"c{roots[-1]}")
+    for _ in range(6):
+        page.mouse.wheel(0, 20_000)
+        page.wait_for_timeout(50)
+    expect(page.locator("#end")).to_have_text("没有更多了")
+    listed = page.locator("#list > article").evaluate_all("found => found.map(each => each.id)")
+    assert listed == [f"c{root}" for root in reversed(roots)]
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "nothing is wider than the phone"
+    picture(page, "comments-phone-dark")
+    page.get_by_role("button", name="楼层").click()
+    expect(page.locator("#list > article").first).to_have_id(f"c{roots[0]}")
+
+
+def test_an_operator_searches_decides_and_takes_back(page, place):
+    film = place.section()
+    roots = [place.publish(user, film, text) for user, text in ((2, "买药加微信"), (3, "好看"))]
+    place.work()
+    page.goto(f"{place.base}/demo/admin")
+    page.locator("#token").fill("wrong-token-0123456789")
+    page.get_by_role("button", name="查询").click()
+    expect(page.locator("#said")).to_have_text("需要管理令牌")
+    page.locator("#token").fill(ADMIN)
+    page.locator("#status").select_option("")
+    page.locator("#text").fill("微信")
+    page.get_by_role("button", name="查询").click()
+    expect(page.locator("#list article")).to_have_count(1)
+    page.locator(f"#c{roots[0]} input").check()
+    page.locator("#reason").fill("广告")
+    page.get_by_role("button", name="试运行").click()
+    expect(page.locator("#said")).to_contain_text("试运行：将处理 1 条")
+    place.work()
+    assert place.listed(film, sort="new") == roots[::-1]
+    page.get_by_role("button", name="执行", exact=True).click()
+    expect(page.locator("#said")).to_contain_text("已提交 1 条")
+    place.work()
+    assert place.listed(film) == roots[1:]
+    page.get_by_role("button", name="为什么").click()
+    expect(page.locator(f"#c{roots[0]} pre")).to_contain_text("热度第")
+    expect(page.locator(f"#c{roots[0]} pre")).to_contain_text("显示中 → 已删除 广告")
+    picture(page, "comments-admin")
+    page.get_by_role("button", name="撤销这一批").click()
+    expect(page.locator("#said")).to_have_text("已提交撤销")
+    place.work()
+    assert place.listed(film, sort="new") == roots[::-1]

@@ -1,0 +1,400 @@
+"""The comment service over real HTTP: what visitors, operators and other servers get, and what they never get."""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+import uuid
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+
+from douban_pipeline.comments.api.context import Context
+from douban_pipeline.comments.caching.lists import open_lists
+from douban_pipeline.comments.identity import CmsUsers, TokenError, make_token, read_token
+from douban_pipeline.comments.rendering import mentions, pieces
+from douban_pipeline.comments.sites import LATE
+from douban_pipeline_tests.comments.serving import ADMIN, AUDIT, KEY, SECRET, Served, served
+from douban_pipeline_tests.conftest import server_url
+from douban_pipeline_tests.harness.fixtures.clocks import START
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with served(tmp_path_factory.mktemp("comments")) as found:
+        yield found
+
+
+@pytest.fixture
+def place(shared: Served) -> Iterator[Served]:
+    yield shared
+    shared.work()
+    assert shared.differences() == []
+
+
+def test_a_page_comes_in_one_call_with_replies_and_own_opinions(place):
+    film = place.section()
+    root = place.publish(2, film, "好看 [em:3] @三:3 https://a.example/x。")
+    place.work()
+    replies = [place.publish(user, film, f"回 {user}", root) for user in range(3, 8)]
+    place.call("PUT", f"/comments/{root}/vote", 1, json={"value": 1})
+    place.call("PUT", f"/comments/{replies[4]}/vote", 2, json={"value": 1})
+    place.work()
+    page = place.page(film, user=2)
+    (item,) = page["items"]
+    assert page["section"]["count"] == 6
+    assert (item["id"], item["floor"], item["likes"], item["replies"]) == (root, 1, 1, 5)
+    assert item["labels"] == ["owner_liked"]
+    assert [reply["id"] for reply in item["preview"]] == [replies[4], replies[3], replies[2]]
+    assert item["author"] == {"id": "2", "name": "用户2", "level": 0}
+    assert item["pieces"] == [
+        {"text": "好看 "},
+        {"emoji": 3},
+        {"text": " "},
+        {"at": "三", "user": "3"},
+        {"text": " "},
+        {"link": "https://a.example/x", "host": "a.example"},
+        {"text": "。"},
+    ]
+    assert page["votes"] == {replies[4]: 1}
+    assert page["me"] == {"id": "2", "name": "用户2"}
+    assert page["degraded"] == []
+    listed = place.call("GET", f"/comments/{root}/replies", params={"size": 3}).json()
+    assert [reply["id"] for reply in listed["items"]] == replies[:3]
+    rest = place.call("GET", f"/comments/{root}/replies", params={"size": 3, "cursor": listed["next"]}).json()
+    assert [reply["id"] for reply in rest["items"]] == replies[3:]
+    assert rest["next"] is None
+
+
+def test_pages_follow_each_other_to_the_end(place):
+    film = place.section()
+    roots = [place.publish(user, film, f"根 {user}") for user in range(2, 9)]
+    place.work()
+    for sort in ("new", "floor", "likes", "heat"):
+        found, cursor = [], None
+        for _ in range(9):
+            page = place.page(film, sort=sort, size=3, **({"cursor": cursor} if cursor else {}))
+            found += [item["id"] for item in page["items"]]
+            cursor = page["next"]
+            if cursor is None:
+                break
+        assert sorted(found) == sorted(roots), sort
+
+
+def test_a_deleted_comment_is_gone_from_every_path_and_comes_back(place):
+    film = place.section()
+    root = place.publish(2, film, "根")
+    place.work()
+    reply = place.publish(3, film, "回", root)
+    place.work()
+    assert place.call("GET", f"/comments/{reply}/dialog").json()["items"][0]["id"] == reply
+    assert place.call("DELETE", f"/comments/{root}", 4).status_code == 403
+    assert place.call("DELETE", f"/comments/{root}", 2).status_code == 202
+    place.work()
+    assert place.page(film)["section"]["count"] == 0
+    for sort in ("new", "floor", "likes", "heat"):
+        assert place.listed(film, sort=sort) == []
+    for path in (f"/comments/{root}/replies", f"/comments/{reply}/dialog"):
+        assert place.call("GET", path).status_code == 404
+    served_to_servers = place.call("GET", "/server/comments", KEY, params={"ids": f"{root},{reply}"})
+    assert served_to_servers.json() == {"comments": []}
+    place.call("POST", f"/comments/{root}/undo", 2)
+    place.work()
+    assert place.listed(film) == [root]
+    assert place.page(film)["section"]["count"] == 2
+
+
+def test_owners_manage_their_section(place):
+    film = place.section(owner_id=1)
+    roots = [place.publish(user, film, f"根 {user}") for user in (2, 3, 4)]
+    place.work()
+    assert place.call("PUT", f"/comments/{roots[0]}/pin", 2, json={"on": True}).status_code == 403
+    assert place.call("PUT", f"/comments/{roots[0]}/pin", 1, json={"on": True}).status_code == 202
+    place.call("PUT", f"/comments/{roots[1]}/feature", 1, json={"on": True})
+    place.call("DELETE", f"/comments/{roots[2]}", 1)
+    place.call("PATCH", f"/sections/1/{film}", 1, json={"closed": True})
+    place.work()
+    page = place.page(film, sort="new")
+    assert [item["id"] for item in page["pinned"]] == [roots[0]]
+    assert [item["id"] for item in page["items"]] == [roots[1]]
+    assert page["items"][0]["labels"] == ["featured"]
+    assert page["section"]["closed"]
+    answer = place.call("POST", f"/sections/1/{film}/comments", 2, json={"content": "晚了"})
+    assert answer.status_code == 409
+
+
+def test_what_waits_for_a_person_is_seen_by_its_author_alone(place):
+    film = place.section()
+    waits = place.publish(2, film, "看 https://a.example https://b.example")
+    place.work()
+    assert place.listed(film) == []
+    shown = place.publish(3, film, "别的")
+    place.work()
+    assert [item["id"] for item in place.page(film, user=2)["mine"]] == [waits]
+    assert place.page(film, user=3)["mine"] == []
+    found = place.call("GET", "/admin/search", ADMIN, params={"status": 1, "text": "a.example"}).json()
+    assert [item["id"] for item in found["items"]] == [waits]
+    assert found["items"][0]["reasons"] == ["含 2 个链接"]
+    trial = {"ids": [waits, shown], "status": 0, "reason": "无害"}
+    assert place.call("POST", "/admin/moderate", ADMIN, json=trial).json()["dry_run"]
+    place.work()
+    assert place.listed(film) == [shown]
+    place.call("POST", "/admin/moderate", ADMIN, json={**trial, "dry_run": False})
+    place.work()
+    assert place.listed(film, sort="floor") == [waits, shown]
+
+
+def test_decisions_of_the_audit_stand_and_batches_are_taken_back(place):
+    film = place.section()
+    roots = [place.publish(user, film, f"根 {user}") for user in (2, 3)]
+    place.work()
+    delete = {"ids": roots, "status": 2, "reason": "违规内容", "dry_run": False}
+    batch = place.call("POST", "/admin/moderate", ADMIN, json=delete).json()["batch"]
+    place.work()
+    assert place.listed(film) == []
+    place.call("POST", "/admin/moderate", AUDIT, json={**delete, "ids": roots[:1]})
+    place.work()
+    place.call("POST", "/admin/undo", ADMIN, json={"batch": batch})
+    place.work()
+    assert place.listed(film) == roots[1:]
+    refused = place.call("POST", "/admin/moderate", ADMIN, json={**delete, "status": 0, "dry_run": True}).json()
+    assert refused["refused"][roots[0]] == "已由更高级别（审核）处理，不能更改"
+    told = place.call("GET", f"/admin/comments/{roots[0]}", ADMIN).json()
+    assert [entry["action"] for entry in told["decided"]] == ["deleted", "deleted"]
+    assert told["heat"]["place"] == 2
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "who", "body", "status"),
+    [
+        ("GET", "/sections/1/999999/page", None, None, 404),
+        ("GET", "/sections/77/1/page", None, None, 400),
+        ("GET", "/sections/1/1/page?cursor=x", None, None, 400),
+        ("GET", "/counts?of=abc", None, None, 400),
+        ("POST", "/sections/1/100/comments", None, {"content": "谁"}, 401),
+        ("POST", "/sections/1/100/comments", "not.a.token", {"content": "谁"}, 401),
+        ("POST", "/sections/1/100/comments", 2, {"content": " \u200b "}, 400),
+        ("POST", "/sections/1/100/comments", 2, {"content": "长" * 2001}, 413),
+        ("POST", "/sections/1/100/comments", 2, {"content": "多", "rank": 4}, 400),
+        ("PUT", "/comments/12/vote", 2, {"value": 1}, 404),
+        ("PUT", "/comments/12/vote", 2, {"value": 2}, 400),
+        ("GET", "/admin/search", 2, None, 401),
+        ("GET", "/admin/search", None, None, 401),
+        ("GET", "/server/counts?of=1:1", ADMIN, None, 401),
+    ],
+)
+def test_errors_are_problems_that_say_what_is_wrong(method, path, who, body, status, place):
+    answer = place.call(method, path, who, json=body)
+    assert answer.status_code == status, answer.text
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert answer.json()["status"] == status
+    assert answer.json()["detail"]
+
+
+def test_a_request_that_is_sent_twice_counts_once(place):
+    film = place.section()
+    body, headers = {"content": "一次"}, {"Idempotency-Key": "k1"}
+    ids = {
+        place.call("POST", f"/sections/1/{film}/comments", 2, json=body, headers=headers).json()["id"] for _ in range(3)
+    }
+    place.work()
+    assert len(ids) == 1
+    assert place.page(film)["section"]["count"] == 1
+
+
+def test_an_unchanged_page_is_not_sent_again(place):
+    film = place.section()
+    place.publish(2, film, "根")
+    place.work()
+    first = place.call("GET", f"/sections/1/{film}/page")
+    again = place.call("GET", f"/sections/1/{film}/page", headers={"If-None-Match": first.headers["etag"]})
+    assert (again.status_code, again.content) == (304, b"")
+    place.publish(3, film, "又")
+    place.work()
+    changed = place.call("GET", f"/sections/1/{film}/page", headers={"If-None-Match": first.headers["etag"]})
+    assert changed.status_code == 200
+
+
+def test_other_servers_have_a_key_and_few_fields(place):
+    made = place.call("PUT", "/server/sections/1/5000", KEY, json={"owner_id": 9, "title": "新片"})
+    assert made.status_code == 200
+    root = place.publish(2, 5000, "根")
+    place.work()
+    assert place.call("GET", "/server/counts?of=1:5000,1:4999", KEY).json() == {
+        "counts": [{"type": 1, "object_id": 5000, "count": 1}, {"type": 1, "object_id": 4999, "count": 0}]
+    }
+    (found,) = place.call("GET", "/server/comments", KEY, params={"ids": root}).json()["comments"]
+    assert set(found) == {"id", "root", "parent", "floor", "author", "at", "pieces", "likes", "replies"}
+
+
+def test_a_server_that_asks_too_much_waits_and_impressions_are_counted(tmp_path):
+    with served(tmp_path, api_keys=f"site={KEY}:2") as place:
+        statuses = [place.call("GET", "/server/counts?of=1:1", KEY).status_code for _ in range(3)]
+        assert statuses == [200, 200, 429]
+        film = place.section()
+        root = place.publish(2, film, "根")
+        place.work()
+        for _ in range(3):
+            place.call("POST", "/impressions", json={"ids": [root, "77"]})
+        with place.services.engine.connect() as connection:
+            assert connection.exec_driver_sql("SELECT comment_id, shown FROM cmt_impression").all() == [(int(root), 3)]
+
+
+def test_the_api_describes_itself_and_pages_run_only_their_own_script(place):
+    described = place.client.get("/comments/openapi.json").json()
+    assert "/comments/v1/sections/{kind}/{object_id}/page" in described["paths"]
+    for path in ("/demo", "/demo/admin"):
+        page = place.client.get(path)
+        assert page.status_code == 200
+        assert "script-src 'sha256-" in page.headers["content-security-policy"]
+
+
+def test_a_hot_section_is_served_from_a_copy_with_personal_things_laid_over(tmp_path):
+    with served(tmp_path, hot_per_second=2, local_ms=10_000) as place:
+        film = place.section()
+        root = place.publish(2, film, "根")
+        place.work()
+        for _ in range(4):
+            place.page(film)
+        statements: list[str] = []
+        sa.event.listen(place.services.engine, "before_cursor_execute", lambda *given: statements.append(str(given[2])))
+        assert place.listed(film) == [root]
+        assert statements == []
+        place.call("PUT", f"/comments/{root}/vote", 3, json={"value": 1})
+        place.work()
+        page = place.page(film, user=3)
+        assert page["votes"] == {root: 1}
+
+
+def test_two_read_sites_stand_in_for_each_other_and_say_when_both_are_late(tmp_path):
+    main, copy = tmp_path / "main.sqlite", tmp_path / "copy.sqlite"
+    values = {
+        "database_url": f"sqlite:///{main}",
+        "read_sites": f"near=sqlite:///{copy} far=sqlite:///{main}",
+        "read_site": "near",
+        "max_lag_seconds": 5,
+    }
+    with served(tmp_path, **values) as place:
+        film = place.section()
+        first = place.publish(2, film, "根")
+        place.work()
+        with closing(sqlite3.connect(main)) as source, closing(sqlite3.connect(copy)) as target:
+            source.backup(target)
+        assert place.listed(film) == [first]
+        second = place.publish(3, film, "新")
+        place.work()
+        assert place.listed(film) == [first], "the nearer copy is read first, and not yet late"
+        place.clock.advance(seconds=10)
+        place.worker.turn()
+        place.clock.advance(seconds=2)
+        page = place.page(film, sort="new")
+        assert ([item["id"] for item in page["items"]], page["notice"]) == ([second, first], None)
+        place.clock.advance(seconds=60)
+        page = place.page(film, sort="new")
+        assert ([item["id"] for item in page["items"]], page["notice"]) == ([second, first], LATE)
+        _stop(place.context)
+        place.worker.turn()
+        place.clock.advance(seconds=2)
+        assert place.listed(film, sort="new") == [second, first]
+        states = {state["name"]: state["down"] for state in place.call("GET", "/admin/state", ADMIN).json()["sites"]}
+        assert states == {"near": True, "far": False}
+
+
+def _stop(context: Context) -> None:
+    """Have the first site's database fail, as one that is stopped does."""
+    site = context.sites._sites[0]
+    site.engine.dispose()
+
+    def gone(*_: object) -> None:
+        raise sa.exc.OperationalError("connect", {}, Exception("Connection refused"))
+
+    sa.event.listen(site.engine, "before_cursor_execute", gone)
+
+
+@pytest.mark.redis
+def test_with_redis_lists_serve_and_without_it_the_database_does(tmp_path):
+    url, prefix = server_url("redis"), f"test:{uuid.uuid4().hex}:"
+    with served(tmp_path, redis_url=url, redis_prefix=prefix[:32], list_seconds=60) as place:
+        film = place.section()
+        roots = [place.publish(user, film, f"根 {user}") for user in range(2, 6)]
+        place.work()
+        assert place.listed(film, sort="new") == roots[::-1]
+        (follower,) = place.worker._followers
+        assert follower.work() == 1, "who found no list asked for one"
+        assert place.listed(film, sort="new") == roots[::-1]
+        place.call("DELETE", f"/comments/{roots[1]}", 3)
+        place.work()
+        assert place.listed(film, sort="new") == [roots[3], roots[2], roots[0]]
+        lists = place.services.lists
+        assert lists is not None
+        lists._client = open_lists("redis://127.0.0.1:1", place.clock, seconds=1, most=1)._client
+        page = place.page(film, sort="new")
+        assert [item["id"] for item in page["items"]] == [roots[3], roots[2], roots[0]]
+        assert page["degraded"] == ["redis"]
+
+
+def test_a_list_that_lies_about_a_hidden_comment_is_not_believed(tmp_path):
+    if not server_url("redis"):
+        return
+    prefix = f"test:{uuid.uuid4().hex}:"[:32]
+    with served(tmp_path, redis_url=server_url("redis"), redis_prefix=prefix, list_seconds=60) as place:
+        film = place.section()
+        roots = [place.publish(user, film, f"根 {user}") for user in (2, 3)]
+        place.work()
+        place.listed(film, sort="new")
+        (follower,) = place.worker._followers
+        follower.work()
+        place.worker._followers = ()
+        place.call("DELETE", f"/comments/{roots[0]}", 2)
+        place.work()
+        assert place.listed(film, sort="new") == [roots[1]]
+
+
+def test_tokens_are_of_one_kind_and_end():
+    expires = START + timedelta(minutes=5)
+    token = make_token(7, SECRET, expires, name="七", level=3)
+    actor = read_token(token, SECRET, START)
+    assert (actor.key, actor.user_id, actor.name, actor.level) == ("u:7", 7, "七", 3)
+    header, claims, signature = token.split(".")
+    unsigned = make_token(7, "another-secret-0123456789", expires)
+    none = f"eyJhbGciOiJub25lIn0.{claims}."
+    for wrong in (unsigned, none, f"{header}.{claims}.", "", "a.b.c", f"{header}.{claims}.{signature[:-2]}AA"):
+        with pytest.raises(TokenError):
+            read_token(wrong, SECRET, START)
+    with pytest.raises(TokenError, match="过期"):
+        read_token(token, SECRET, START + timedelta(minutes=10))
+    with pytest.raises(TokenError):
+        read_token(token, "", START)
+
+
+def test_the_login_of_the_cms_says_who_somebody_is(tmp_path: Path):
+    engine = sa.create_engine(f"sqlite:///{tmp_path / 'cms.sqlite'}")
+    with engine.begin() as connection:
+        connection.exec_driver_sql(
+            "CREATE TABLE mac_user (user_id INTEGER, user_name TEXT, user_nick_name TEXT, user_portrait TEXT, "
+            "group_id TEXT, user_status INTEGER, user_random TEXT)"
+        )
+        connection.exec_driver_sql(
+            "INSERT INTO mac_user VALUES (7, 'qi', '七', '', '3,2', 1, 'abc'), (8, 'ba', '', '', '2', 1, '')"
+        )
+    users = CmsUsers("mac_")
+    good = {"user_id": "7", "user_name": "qi"}
+    with engine.connect() as connection:
+        assert users.logged_in(connection, {**good, "user_check": "90ae5cc3b0ba4cf6c0dbdbb2bcd4a78a"}) is None
+        for text in ("abc-qi-7-", "abc-7"):
+            found = users.logged_in(connection, {**good, "user_check": hashlib.md5(text.encode()).hexdigest()})
+            assert found is not None
+            assert (found.user_id, found.name, found.level) == (7, "七", 3)
+        blank = hashlib.md5(b"-ba-8-").hexdigest()
+        assert users.logged_in(connection, {"user_id": "8", "user_name": "ba", "user_check": blank}) is None
+    engine.dispose()
+
+
+def test_texts_become_pieces_and_nothing_becomes_html():
+    assert pieces("<b>@a</b> http:// x") == [{"text": "<b>"}, {"at": "a", "user": None}, {"text": "</b> http:// x"}]
+    assert pieces("看(https://a.example/b).")[1] == {"link": "https://a.example/b", "host": "a.example"}
+    assert mentions("@甲:3 @乙:4 @甲:3 @丙") == [3, 4]

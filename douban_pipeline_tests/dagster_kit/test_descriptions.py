@@ -1,0 +1,80 @@
+"""Everything that Dagster's pages name says what it is, in one language: add a location's module to ``LOCATIONS``."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from functools import cache
+
+import pytest
+
+from douban_pipeline.core.ui.language import has_chinese
+
+LOCATIONS = (
+    "douban_pipeline.definitions",
+    *(f"douban_pipeline.locations.{name}" for name in ("feeds", "digest", "tmdb", "comments")),
+)
+# A location is loaded in one language a process.
+PROGRAM = """
+import importlib, json, sys
+shown, assets = {}, {}
+for name in sys.argv[1:]:
+    repository = importlib.import_module(name).defs.get_repository_def()
+    graph = repository.asset_graph
+    for key in graph.get_all_asset_keys():
+        node = graph.get(key)
+        shown[f"asset {key.to_user_string()}"] = node.description
+        assets[key.to_user_string()] = [sorted(node.owners), sorted(node.kinds)]
+    for key in graph.asset_check_keys:
+        shown[f"check {key.to_user_string()}"] = graph.get_check_spec(key).description
+    for job in repository.get_all_jobs():
+        if not job.name.startswith("__"):
+            shown[f"job {job.name}"] = job.description
+    for each in (*repository.sensor_defs, *repository.schedule_defs):
+        shown[f"{type(each).__name__} {each.name}"] = each.description
+print(json.dumps([shown, assets]))
+"""
+
+
+@cache
+def loaded(**environment):
+    given = {f"DOUBAN_PIPELINE_{name.upper()}": value for name, value in environment.items()}
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("DOUBAN_PIPELINE_")}
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", PROGRAM, *LOCATIONS],
+        env={**clean, **given},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return json.loads(done.stdout)
+
+
+def english():
+    return loaded(language="en", owner="editor@example.com", database_url="mariadb+pymysql://someone@127.0.0.1/cms")
+
+
+def test_everything_says_what_it_is_in_chinese():
+    shown, _ = loaded()
+    assert not [name for name, text in shown.items() if not has_chinese(text or "")]
+    # Sentences of the other language: five words in a row.
+    prose = re.compile(r"(?:\b[A-Za-z]{2,}\b[ ,]+){5}")
+    code = re.compile(r"```.*?```|`[^`]*`|\]\([^)]*\)", re.DOTALL)
+    assert not [name for name, text in shown.items() if prose.search(code.sub("", text))]
+
+
+def test_everything_says_what_it_is_in_english():
+    shown, _ = english()
+    assert shown.keys() == loaded()[0].keys()
+    assert not [name for name, text in shown.items() if not text or has_chinese(text)]
+
+
+@pytest.mark.parametrize(
+    ("given", "owner", "backend"), [(loaded, "team:site", "sqlite"), (english, "editor@example.com", "mariadb")]
+)
+def test_assets_have_the_owner_and_the_database_that_the_settings_name(given, owner, backend):
+    _, assets = given()
+    assert {tuple(owners) for owners, _ in assets.values()} == {(owner,)}
+    assert set(assets["synced_fields"][1]) == {backend, "python"}
+    assert not any("mysql" in kinds for _, kinds in assets.values())

@@ -1,0 +1,236 @@
+"""The served sheet behind its page: claims, what is refused, launches that happen once, and posters."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import httpx
+import pytest
+
+from douban_pipeline.douban.review.reading.sheet import picture_address
+from douban_pipeline.douban.review.served.claims import LEASE, Claims
+from douban_pipeline.douban.review.served.dagster_api import TAG, DagsterApi, DagsterUnavailable
+from douban_pipeline.douban.review.served.pictures import MOST_BYTES, NoPicture, Pictures
+from douban_pipeline_tests.browser.served import served
+from douban_pipeline_tests.douban.review.shelves import Case, shelved
+
+ONE, OTHER = "a" * 32, "b" * 32
+PNG = b"\x89PNG\r\n\x1a\n" + b"0" * 100
+
+
+def test_a_video_is_claimed_by_one_until_it_is_given_up_or_forgotten(shared_library):
+    library = shelved(shared_library, [])
+    claims = Claims(library.services)
+    assert claims.take(ONE, "小王", [3, 1, 2, 4], 3) == [3, 1, 2]
+    assert claims.take(OTHER, "小李", [1, 2, 3, 4, 5], 3) == [4, 5]
+    assert claims.take(ONE, "小王", [1, 2, 3], 3) == [1, 2, 3], "one's own stay"
+    assert claims.of_others(ONE) == {4: "小李", 5: "小李"}
+    # Held for longer: what is shown. Given up: what is not.
+    library.clock.advance(seconds=60)
+    assert claims.renew(ONE, {1, 2, 9}) == {1, 2}
+    assert claims.take(OTHER, "小李", [3], 1) == [3]
+    library.clock.advance(seconds=LEASE.total_seconds() - 1)
+    assert claims.renew(ONE, {1, 2}) == {1, 2}
+    library.clock.advance(seconds=LEASE.total_seconds() + 1)
+    assert claims.of_others(OTHER) == {}
+    assert claims.take(OTHER, "小李", [1], 5) == [1]
+    assert claims.renew(ONE, {1, 2}) == set()
+    claims.release(OTHER)
+    assert claims.of_others(ONE) == {}
+
+
+def test_of_many_that_claim_at_once_each_video_goes_to_one(shared_library):
+    library = shelved(shared_library, [])
+    services = library.services
+    taken: list[list[int]] = []
+    begin = threading.Barrier(4)
+
+    def claim(holder: str) -> None:
+        begin.wait()
+        taken.append(Claims(services).take(holder, "", list(range(1, 41)), 10))
+
+    threads = [threading.Thread(target=claim, args=(letter * 32,)) for letter in "abcd"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    every = [vod_id for each in taken for vod_id in each]
+    assert len(every) == len(set(every))
+
+
+@pytest.fixture
+def asking(shared_library) -> Iterator[httpx.Client]:
+    """The service with two videos that wait, and a Dagster that does not answer."""
+    library = shelved(shared_library, [Case(4), Case(5, {"vod_name": "乙"})])
+    with served(library, DagsterApi("http://127.0.0.1:9/graphql")) as (service, _):
+        origin = service.url.removesuffix("/review/")
+        with httpx.Client(base_url=service.url, headers={"Origin": origin}, trust_env=False) as client:
+            yield client
+
+
+GOOD = {"request": ONE, "reviewer": "小王", "decisions": [{"vod_id": 4, "action": "rematch"}]}
+
+
+UNKNOWN = {"run": "0" * 36, "vod": 4, "actions": ["rematch"]}
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status"),
+    [
+        ("decisions", GOOD, 503),
+        ("decisions", {**GOOD, "reviewer": " "}, 422),
+        ("decisions", {**GOOD, "request": "x"}, 422),
+        ("decisions", {**GOOD, "decisions": []}, 422),
+        ("decisions", {**GOOD, "decisions": [{"vod_id": 4, "action": "drop_table"}]}, 422),
+        ("decisions", {**GOOD, "decisions": [{"vod_id": {"env": "HOME"}, "action": "rematch"}]}, 422),
+        ("decisions", {**GOOD, "decisions": [{"vod_id": 4, "action": "rematch", "note": {"env": "HOME"}}]}, 422),
+        ("decisions", {**GOOD, "reviewer": {"env": "HOME"}}, 422),
+        ("cards", {"page": ONE, "wanted": [4], "most": 1000}, 422),
+        (
+            "undo",
+            {"request": ONE, "reviewer": "小王", "sent": {"run": "0" * 36, "vod": 4, "actions": ["rematch"]}},
+            409,
+        ),
+    ],
+)
+def test_what_is_no_decision_is_refused(asking: httpx.Client, path: str, body: dict[str, Any], status: int):
+    assert asking.post(path, json=body).status_code == status
+
+
+def test_the_queue_has_a_line_a_video_and_a_card_for_who_claims_it(asking: httpx.Client):
+    lines = asking.get("queue", params={"page": ONE}).json()["items"]
+    assert {line["vod"] for line in lines} == {4, 5}
+    found = asking.post("cards", json={"page": ONE, "wanted": [4, 5], "most": 1}).json()
+    [card] = found["cards"]
+    line = next(line for line in lines if line["vod"] == card["vod"])
+    assert {name: card[name] for name in line if name != "group"} == {
+        name: line[name] for name in line if name != "group"
+    }
+    other = asking.post("cards", json={"page": OTHER, "wanted": [4, 5], "most": 5}).json()
+    assert [each["vod"] for each in other["cards"]] == [5]
+    assert other["gone"] == [4]
+    page = asking.get("")
+    assert "connect-src 'self'" in page.headers["content-security-policy"]
+    assert "img-src 'self'" in page.headers["content-security-policy"]
+
+
+@contextmanager
+def answering(answer: Any) -> Iterator[str]:
+    """Yield the address of a server whose ``answer`` takes method, path and body, and returns status, headers, body."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            status, headers, body = answer("GET", self.path, b"")
+            self.send_response(status)
+            for name, value in {"Content-Length": str(len(body)), **headers}.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(body)
+
+        def do_POST(self) -> None:
+            content = self.rfile.read(int(self.headers["content-length"]))
+            status, _, body = answer("POST", self.path, content)
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *said: Any) -> None:
+            """Say nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def test_a_launch_that_is_asked_for_again_finds_its_run():
+    runs: dict[str, str] = {}
+    launched: list[dict[str, Any]] = []
+
+    def dagster(method: str, path: str, body: bytes) -> tuple[int, dict[str, str], bytes]:
+        asked = json.loads(body)
+        values = asked["variables"]
+        if "launchRun" in asked["query"]:
+            params = values["params"]
+            [tag] = params["executionMetadata"]["tags"]
+            launched.append(params)
+            runs[tag["value"]] = f"run-{len(launched)}"
+            data = {"launchRun": {"__typename": "LaunchRunSuccess", "run": {"runId": runs[tag["value"]]}}}
+        elif "runsOrError" in asked["query"]:
+            [tag] = values["filter"]["tags"]
+            assert tag["key"] == TAG
+            found = [{"runId": runs[tag["value"]]}] if tag["value"] in runs else []
+            data = {"runsOrError": {"__typename": "Runs", "results": found}}
+        else:
+            place = {"name": "__repository__", "location": {"name": "ours"}, "jobs": [{"name": "record_decisions"}]}
+            data = {"repositoriesOrError": {"nodes": [place]}}
+        return 200, {}, json.dumps({"data": data}).encode()
+
+    with answering(dagster) as url:
+        api = DagsterApi(f"{url}/graphql")
+        assert api.launch("record_decisions", {"ops": {}}, ONE) == "run-1"
+        assert api.launch("record_decisions", {"ops": {}}, ONE) == "run-1"
+        assert api.launch("record_decisions", {"ops": {}}, OTHER) == "run-2"
+        assert launched[0]["selector"]["repositoryLocationName"] == "ours"
+        with pytest.raises(DagsterUnavailable, match="没有任务"):
+            api.launch("no_such_job", {}, "c" * 32)
+    with pytest.raises(DagsterUnavailable, match="没有应答"):
+        api.launch("record_decisions", {}, "d" * 32)
+
+
+def test_posters_are_fetched_once_and_only_if_they_are_small_pictures_of_the_site_or_of_the_public(
+    shared_library, tmp_path
+):
+    asked: list[str] = []
+
+    def site(method: str, path: str, body: bytes) -> tuple[int, dict[str, str], bytes]:
+        asked.append(path)
+        if path == "/moved.png":
+            return 302, {"Location": "http://127.0.0.1:9/inside.png"}, b""
+        if path == "/huge.png":
+            return 200, {}, PNG + b"0" * MOST_BYTES
+        return 200, {"Content-Type": "image/png"}, PNG if path == "/upload/a.png" else b"<svg onload=alert(1)>"
+
+    paths = {4: "upload/a.png", 5: "/page.png", 6: "/huge.png", 7: "/moved.png", 8: "http://127.0.0.1:9/x.png", 9: ""}
+    library = shelved(shared_library, [Case(vod_id, {"vod_pic": path}) for vod_id, path in paths.items()])
+    with answering(site) as url:
+        library.options = {"site_url": url, "home": tmp_path}
+        pictures = Pictures(library.services)
+        found = pictures.of("video", 4)
+        assert (found.body, found.media_type) == (PNG, "image/png")
+        assert pictures.of("video", 4).body == PNG
+        assert asked == ["/upload/a.png"]
+        for vod_id in (5, 6, 7, 8, 9, 10):
+            with pytest.raises(NoPicture):
+                pictures.of("video", vod_id)
+        for kind, number in (("subject", 4), ("file", 4)):
+            with pytest.raises(NoPicture):
+                pictures.of(kind, number)
+
+
+@pytest.mark.parametrize(
+    ("stored", "address"),
+    [
+        ("upload/vod/1.jpg", "https://site.example/upload/vod/1.jpg"),
+        ("/upload/vod/1.jpg", "https://site.example/upload/vod/1.jpg"),
+        ("mac://img.example/1.jpg", "http://img.example/1.jpg"),
+        ("//img.example/1.jpg", "https://img.example/1.jpg"),
+        ("https://img.example/1.jpg#err", "https://img.example/1.jpg"),
+        ("javascript:alert(1)", "https://site.example/javascript:alert(1)"),
+        ("ftp://img.example/1.jpg", ""),
+        ("", ""),
+    ],
+)
+def test_where_a_poster_is(stored: str, address: str):
+    assert picture_address(stored, "https://site.example/") == address

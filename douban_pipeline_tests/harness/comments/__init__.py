@@ -1,0 +1,1 @@
+"""Generated sections of comments, and how fast they are scored."""
