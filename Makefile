@@ -56,7 +56,12 @@ $(INSTALLED): setup.py $(CONSTRAINTS)
 		{ echo "$(PYTHON) is $$($(PYTHON) --version 2>&1), but Python 3.11 or newer is needed: name one with PYTHON=..." >&2; exit 1; }
 	@echo "installing into $(VENV): a minute or two, the first time only"
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --disable-pip-version-check --no-input -c $(CONSTRAINTS) -e '.[dev]'
+	@{ $(BIN)/python -m pip install --disable-pip-version-check --no-input --progress-bar off -c $(CONSTRAINTS) -e '.[dev]'; \
+		echo "exit $$?"; } | { found=0 status=1; while read -r word rest; do case $$word in \
+			Collecting) found=$$((found + 1)); [ $$((found % 25)) -ne 0 ] || echo "  $$found packages found";; \
+			Installing) [ $$found -eq 0 ] || echo "  $$found packages found; unpacking them";; \
+			exit) status=$$rest;; \
+		esac; done; exit $$status; }
 	@touch $(INSTALLED)
 
 demo: $(INSTALLED)

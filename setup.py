@@ -1,6 +1,28 @@
 """Package metadata. Tool settings live in ``pyproject.toml``, exact versions in ``.ci/constraints.txt``."""
 
+from pathlib import Path
+
 from setuptools import find_packages, setup
+
+SHARED = "share/douban_pipeline"
+"""Where the files of the top level and of `deploy` are installed, below the environment's own folder."""
+
+
+def shared_files() -> list[tuple[str, list[str]]]:
+    """Return what an installation without a checkout needs beside the package, by folder.
+
+    Hidden files stay out: `deploy/.env` of a checkout that is in use holds secrets.
+    """
+    top = [(SHARED, [name for name in ("workspace.yaml", "dagster.yaml") if Path(name).exists()])]
+    folders = [folder for folder in (Path("deploy"), *Path("deploy").rglob("*")) if folder.is_dir()]
+    return top + [
+        (
+            f"{SHARED}/{folder.as_posix()}",
+            sorted(file.as_posix() for file in folder.iterdir() if file.is_file() and file.name[0] != "."),
+        )
+        for folder in sorted(folders)
+    ]
+
 
 RUNTIME = [
     # Dagster's own packages move together: a webserver pins the core it was built with.
@@ -59,6 +81,7 @@ TMDB_EMBEDDED = [
 ]
 
 DEVELOPMENT = [
+    "setuptools>=70.1,<81",  # builds the wheel, in a test of what is in it
     "psutil>=5.9,<8",  # memory and open files of processes, in benchmarks and the soak
     "pytest>=8,<10",
     "pytest-xdist>=3.6,<4",  # tests on every core
@@ -100,6 +123,7 @@ setup(
         "douban_pipeline.serve": ["*.html.j2"],
         "douban_pipeline.tmdb.store.migrations": ["*.mako"],
     },
+    data_files=shared_files(),
     install_requires=RUNTIME,
     extras_require={
         "celery": CELERY,

@@ -266,6 +266,29 @@ def test_the_makefile_says_what_python_it_needs(interpreter: str, said: str, tmp
     assert not (tmp_path / ".venv").exists()
 
 
+@pytest.mark.parametrize("status", [0, 1])
+def test_installing_shows_how_far_it_is_and_what_went_wrong(status: int, tmp_path: Path):
+    shutil.copyfile(PROJECT / "Makefile", tmp_path / "Makefile")
+    shutil.copyfile(PROJECT / "setup.py", tmp_path / "setup.py")
+    shutil.copytree(PROJECT / ".ci", tmp_path / ".ci")
+    pip = tmp_path / "pip"
+    lines = [*(f"Collecting name{number}" for number in range(60)), "Installing collected packages: name0 name1"]
+    said = "\n".join(lines) if status == 0 else "Collecting nothing"
+    pip.write_text(f"#!/bin/sh\necho '{said}'\n[ {status} = 0 ] || echo 'ERROR: no such thing' >&2\nexit {status}\n")
+    interpreter = tmp_path / "interpreter"
+    interpreter.write_text('#!/bin/sh\n[ "$2" != venv ] || { mkdir -p "$3/bin"; cp pip "$3/bin/python"; }\n')
+    for path in (pip, interpreter):
+        path.chmod(0o755)
+    environment = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKELEVEL", "VENV")}
+    command = ["make", "-C", str(tmp_path), "--no-print-directory", "install", f"PYTHON={interpreter}"]
+    result = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert (result.returncode == 0) == (status == 0)
+    assert (tmp_path / ".venv" / ".installed").exists() == (status == 0)
+    progress = ["  25 packages found", "  50 packages found", "  60 packages found; unpacking them"]
+    assert result.stdout.splitlines()[1:] == (progress if status == 0 else [])
+    assert ("ERROR: no such thing" in result.stderr) == (status != 0)
+
+
 def test_ci_runs_without_a_terminal_and_asks_for_every_server():
     script = PROJECT / ".ci" / "run"
     assert os.access(script, os.X_OK)

@@ -29,6 +29,7 @@ from douban_pipeline.demo.setup import (
     demo_home,
     make_library,
     prepare_home,
+    project_folder,
     spread_visits,
 )
 from douban_pipeline.digest.resources import POOL_LIMITS as DIGEST_POOL_LIMITS
@@ -52,7 +53,7 @@ def run_once(console: Console) -> None:
         typer.Exit: A run or a guard failed (1), or Ctrl-C stopped it (130).
     """
     try:
-        well = run_demo(_project(), console)
+        well = run_demo(project_folder(), console)
     except (KeyboardInterrupt, DagsterExecutionInterruptedError):
         console.print("stopped; `make demo` goes on where it was")
         raise typer.Exit(130) from None
@@ -68,7 +69,7 @@ def open_ui(port: int, console: Console) -> None:
         typer.Exit: It ended; with the exit status of Dagster.
     """
     refuse_taken_port(port)
-    project, home = _project(), demo_home()
+    project, home = project_folder(), demo_home()
     console.print(f"home       {home}", highlight=False, soft_wrap=True)
     prepare_home(home, project)
     listener = review_server.listen()
@@ -147,11 +148,3 @@ def _until_stopped(command: list[str], directory: Path, console: Console) -> int
     except subprocess.TimeoutExpired:
         process.terminate()
         return process.wait()
-
-
-def _project() -> Path:
-    """Return the checkout: where `workspace.yaml` and `dagster.yaml` are."""
-    project = Path(__file__).resolve().parents[2]
-    if not (project / "workspace.yaml").exists():
-        raise typer.BadParameter("the demo runs from a checkout (pip install -e .), where workspace.yaml is")
-    return project

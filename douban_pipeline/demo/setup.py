@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sysconfig
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,20 @@ EXCLUDED_TYPE = 20
 def demo_home() -> Path:
     """Return the folder that holds everything the demo makes; deleting it starts the demo afresh."""
     return Path(".douban_pipeline").absolute() / "demo"
+
+
+def project_folder() -> Path:
+    """Return the folder of `workspace.yaml` and `dagster.yaml`: the checkout's, or that of an installed wheel.
+
+    Raises:
+        FileNotFoundError: They are in neither.
+    """
+    checkout = Path(__file__).resolve().parents[2]
+    folders = (checkout, Path(sysconfig.get_path("data")) / "share" / "douban_pipeline")
+    for folder in folders:
+        if (folder / "workspace.yaml").exists():
+            return folder
+    raise FileNotFoundError(f"workspace.yaml is neither in {folders[0]} nor in {folders[1]}: install the package again")
 
 
 def demo_environment(
