@@ -3,40 +3,28 @@
 from __future__ import annotations
 
 import json
-import logging
-import ssl
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
-from functools import cache
 from random import Random
 from types import TracebackType
 from typing import Any, TypeVar
-from urllib.parse import urlencode, urljoin
+from urllib.parse import urlencode
 
 import httpx
 import stamina
 
 from douban_pipeline.core.archive import Archive
 from douban_pipeline.core.clock import Clock
-from douban_pipeline.core.deadline import Deadline
-from douban_pipeline.core.errors import NotFound, SourceError, SourceThrottled, SourceUnavailable
+from douban_pipeline.core.errors import NotFound, SourceError, SourceThrottled
 from douban_pipeline.core.gate_base import BaseGate
 from douban_pipeline.core.gate_rules import THROTTLE_JITTER
 from douban_pipeline.core.http_answers import Admit, FetchedAnswer, HttpExchange, HttpRequest, Refuse, refuse_status
+from douban_pipeline.core.http_transport import MAX_BYTES, Transport, unusable
 from douban_pipeline.core.payload import DEFAULT_RULES, AnswerRules
 
 T = TypeVar("T")
-USER_AGENT = "Mozilla/5.0 (compatible; douban_pipeline)"
-MAX_BYTES = 8 * 1024 * 1024
-MAX_REDIRECTS = 3
 FIRST_PAUSE = (0.5, 2.0)
 """Seconds before the first retry, drawn; twice as long before each further one."""
-_REDIRECTS = frozenset({301, 302, 303, 307, 308})
-_PERMANENT = frozenset({301, 308})
-_LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
-
-# It logs the address of every call in full, and an address may carry a key.
-logging.getLogger("httpx").setLevel(logging.WARNING)
 
 
 class Fetcher:
@@ -86,26 +74,29 @@ class Fetcher:
         keep_alive: int = 0,
     ) -> None:
         self.source = source
-        self._admit = admit
         self._gate = gate
         self._archive = archive
         self._clock = clock
-        self._deadline = deadline
         self._attempts = attempts
         self._total_time = total_time
-        self._max_bytes = max_bytes
         self._missing_max_age = missing_max_age
         self._rules = rules
-        self._headers = dict(headers or {})
         self._rng = rng or Random()
-        self._client = httpx.Client(
+        self._transport = Transport(
+            source,
+            rules,
+            dict(headers or {}),
+            admit,
             timeout=timeout,
-            headers={"User-Agent": USER_AGENT, "Accept": "application/json, */*;q=0.5"},
-            # By default a new connection a call: calls are seconds apart.
-            limits=httpx.Limits(max_keepalive_connections=keep_alive),
-            mounts={f"all://{host}": None for host in _LOOPBACK},
-            verify=_tls(),
+            deadline=deadline,
+            max_bytes=max_bytes,
+            keep_alive=keep_alive,
         )
+
+    @property
+    def closed(self) -> bool:
+        """Whether nothing can be asked any more."""
+        return self._transport.closed
 
     def __enter__(self) -> Fetcher:
         """Return itself; leaving the block closes the client."""
@@ -119,7 +110,7 @@ class Fetcher:
 
     def close(self) -> None:
         """Close the client; nothing is asked afterwards. A second time does nothing."""
-        self._client.close()
+        self._transport.close()
 
     def get(
         self,
@@ -311,11 +302,7 @@ class Fetcher:
         try:
             return httpx.URL(url).copy_merge_params(params)
         except (httpx.InvalidURL, ValueError) as error:
-            raise self._unusable(error) from None
-
-    def _unusable(self, error: Exception) -> SourceUnavailable:
-        # Without the error's own words, which quote the address or the header.
-        return SourceUnavailable(self.source, f"an unusable address or key ({type(error).__name__})")
+            raise unusable(self.source, error) from None
 
     def _send(self, request: HttpRequest[T]) -> FetchedAnswer[T]:
         started = self._clock.now()
@@ -348,7 +335,7 @@ class Fetcher:
 
     def _attempt(self, request: HttpRequest[T]) -> FetchedAnswer[T]:
         with self._gate.slot(self.source, tokens=request.tokens, known=request.known, urgent=request.urgent) as slot:
-            answer = self._follow(request)
+            answer = self._transport.send(request)
             status, headers, body = answer.status, answer.headers, answer.body
             fetched_at = self._clock.now()
             snapshot_id = 0
@@ -368,85 +355,6 @@ class Fetcher:
                 slot.found = request.found(value)
             return FetchedAnswer(value, snapshot_id, fetched_at, from_cache=False)
 
-    def _follow(self, request: HttpRequest[T]) -> HttpExchange:
-        target = request.url
-        moved_to, for_good = "", True
-        try:
-            with Deadline(self._deadline) as deadline:
-                for _ in range(MAX_REDIRECTS + 1):
-                    status, headers, body = self._call(request, target, deadline)
-                    location = headers.get("location", "")
-                    if status not in _REDIRECTS or not location:
-                        return HttpExchange(status, headers, body, moved_to)
-                    next_url = urljoin(str(target), location)
-                    self._rules.refuse_redirect(self.source, next_url)
-                    if request.content is not None:
-                        return HttpExchange(status, headers, body)
-                    for_good = for_good and status in _PERMANENT
-                    target = httpx.URL(next_url)
-                    if for_good:
-                        moved_to = str(target)
-        except (httpx.InvalidURL, httpx.UnsupportedProtocol, httpx.LocalProtocolError, ValueError) as error:
-            raise self._unusable(error) from None
-        raise SourceUnavailable(self.source, f"more than {MAX_REDIRECTS} redirects")
-
-    def _call(self, request: HttpRequest[T], url: httpx.URL, deadline: Deadline) -> tuple[int, httpx.Headers, bytes]:
-        # A redirect may lead anywhere; what our headers hold is for the asked host alone.
-        headers = {} if _origin(url) != _origin(request.url) else {**self._headers, **(request.headers or {})}
-        if request.content is not None:
-            headers = {"Content-Type": request.content_type, **headers}
-        body = bytearray()
-        try:
-            if self._admit is not None:
-                self._admit(url, None)
-            trace = self._watched(url, deadline)
-            with self._client.stream(
-                request.method, url, content=request.content, headers=headers, extensions={"trace": trace}
-            ) as response:
-                deadline.watch(response.extensions["network_stream"])
-                for chunk in response.iter_bytes():
-                    body += chunk
-                    if len(body) > self._max_bytes:
-                        raise SourceUnavailable(self.source, f"an answer larger than {self._max_bytes} bytes")
-                    if deadline.passed:
-                        break
-            if not deadline.passed:
-                return response.status_code, response.headers, bytes(body)
-        except httpx.DecodingError as error:
-            raise SourceUnavailable(self.source, "an answer that cannot be decompressed") from error
-        except (httpx.UnsupportedProtocol, httpx.LocalProtocolError):
-            raise
-        except httpx.TransportError as error:
-            if not deadline.passed:
-                kind = type(error).__name__
-                what = "no answer in time" if isinstance(error, httpx.TimeoutException) else "no connection"
-                raise SourceUnavailable(self.source, f"{what} ({kind})", retryable=True) from error
-        raise SourceUnavailable(self.source, f"no whole answer within {self._deadline:g} s")
-
-    def _watched(self, url: httpx.URL, deadline: Deadline) -> Callable[[str, Mapping[str, Any]], None]:
-        """Return what follows a call: the deadline, and who was reached, before anything is said to it."""
-        admit = self._admit
-        if admit is None:
-            return deadline.trace
-
-        def trace(event: str, info: Mapping[str, Any]) -> None:
-            deadline.trace(event, info)
-            if event.endswith(".connect_tcp.complete"):
-                peer = info["return_value"].get_extra_info("server_addr")
-                admit(url, str(peer[0]) if peer else "")
-
-        return trace
-
 
 def _nothing(_body: bytes) -> Any:
     raise AssertionError("an exchange is read whole")
-
-
-def _origin(url: httpx.URL) -> tuple[str, str, int | None]:
-    return url.scheme, url.host, url.port
-
-
-@cache
-def _tls() -> ssl.SSLContext:
-    """Return the process's certificates: reading them takes longer than many a call."""
-    return httpx.create_ssl_context()

@@ -1,20 +1,18 @@
 """The files an evaluation reads: a corpus of subjects, and labelled rows. JSON lines, one object a line.
 
-A name that ends in ``.xz`` or ``.gz`` is that of a compressed file.
+They may be packed by gzip, xz or bzip2.
 """
 
 from __future__ import annotations
 
-import gzip
 import json
-import lzma
 import re
-import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from douban_pipeline.core.packed_files import FILE_PROBLEMS, unpacked, what_is_wrong
 from douban_pipeline.douban.sources.douban_php import SubjectRecord
 from douban_pipeline.matching import Kind, Video
 from douban_pipeline.matching.site_videos import facts_of_values
@@ -134,22 +132,17 @@ def _gold(path: Path, line: int, raw: Mapping[str, Any]) -> GoldRow:
     )
 
 
-_UNPACK: Mapping[str, Callable[[bytes], bytes]] = {".xz": lzma.decompress, ".gz": gzip.decompress}
-
-
 def filled_lines(path: Path) -> Iterator[tuple[int, str]]:
     """Yield the lines of a text file that are not blank, with their numbers from 1.
 
     Raises:
         FormatError: The file cannot be read, or is not UTF-8.
     """
-    unpack = _UNPACK.get(path.suffix, bytes)
     try:
-        text = unpack(path.read_bytes()).decode("utf-8")
-    except (lzma.LZMAError, EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise FormatError(f"{path} is no whole {path.suffix} file: {error}") from None
-    except OSError as error:
-        raise FormatError(f"{path} cannot be read: {error.strerror}") from None
+        with unpacked(path) as file:
+            text = file.read().decode("utf-8")
+    except FILE_PROBLEMS as error:
+        raise FormatError(f"{path} cannot be read: {what_is_wrong(error)}") from None
     except UnicodeDecodeError as error:
         raise FormatError(f"{path} is not UTF-8: {error.reason}") from None
     for line, each in enumerate(text.split("\n"), start=1):

@@ -1,17 +1,14 @@
 """Taking recorded answers into the store as if TMDB had just given them.
 
 A file holds an exchange a line: JSON with ``path``, ``query``, ``status``, ``body``, perhaps ``method``, ``recorded``.
-It may be packed by gzip or xz. Later lines are later answers, whatever day they were recorded on.
+It may be packed by gzip, xz or bzip2. Later lines are later answers, whatever day they were recorded on.
 """
 
 from __future__ import annotations
 
-import gzip
 import json
-import lzma
-import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,6 +18,7 @@ from psycopg import DataError
 
 from douban_pipeline.core.clock import Clock
 from douban_pipeline.core.errors import ProblemsError
+from douban_pipeline.core.packed_files import FILE_PROBLEMS, unpacked, what_is_wrong
 from douban_pipeline.tmdb.answers import Meaning, Reading, Request, read_answer, request_of, without_appended
 from douban_pipeline.tmdb.projection import is_full
 from douban_pipeline.tmdb.store.entities import Answer, Change, EntityWriter, Stored, prepare
@@ -30,8 +28,6 @@ from douban_pipeline.tmdb.types import EntityKey, EntityType, PayloadError
 BATCH = 50
 """Lines of a transaction."""
 UNREADABLE = "unreadable"
-_GZIP, _XZ = b"\x1f\x8b", b"\xfd7zXZ"
-"""How packed files begin."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,16 +137,10 @@ def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
         ProblemsError: It cannot be opened, or ends in the middle.
     """
     try:
-        with path.open("rb") as file:
-            begins = file.peek(6)
-            reader: Iterable[bytes] = file
-            if begins.startswith(_GZIP):
-                reader = gzip.GzipFile(fileobj=file)
-            elif begins.startswith(_XZ):
-                reader = lzma.LZMAFile(file)  # noqa: SIM115 - closed with the file below it
-            yield from enumerate(reader, 1)
-    except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
-        raise ProblemsError([f"{path} cannot be read to its end: {error}"]) from error
+        with unpacked(path) as file:
+            yield from enumerate(file, 1)
+    except FILE_PROBLEMS as error:
+        raise ProblemsError([f"{path} cannot be read to its end: {what_is_wrong(error)}"]) from error
 
 
 def _read(place: str, line: bytes, clock: Clock) -> Exchange | Loaded:

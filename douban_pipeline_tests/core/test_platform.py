@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-import httpx
 import pytest
 from sqlalchemy import Table
 
@@ -53,8 +52,7 @@ def test_the_gate_knows_the_limits_of_every_source(site: Site) -> None:
 
 def test_closing_closes_the_http_clients_and_may_be_repeated(site: Site) -> None:
     fetchers = [site.fetcher("feed", seconds=5), site.fetcher("model", seconds=90, headers={"Authorization": "k"})]
-    clients: list[httpx.Client] = [fetcher._client for fetcher in fetchers]
-    assert not any(client.is_closed for client in clients)
+    assert not any(fetcher.closed for fetcher in fetchers)
     site.close()
-    assert all(client.is_closed for client in clients)
+    assert all(fetcher.closed for fetcher in fetchers)
     site.close()

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import dagster as dg
-import httpx
 import pytest
 
+from douban_pipeline.core.http import Fetcher
 from douban_pipeline.dagster_kit.resources import platform_resource
 from douban_pipeline.douban.definitions import build_defs
 from douban_pipeline.douban.services import Services, open_services
@@ -14,7 +14,7 @@ from douban_pipeline_tests.harness.fixtures.library import GivenSettings, build_
 
 def test_each_run_opens_services_and_closes_them_with_their_http_clients(sqlite_url: str) -> None:
     opened: list[Services] = []
-    clients: list[httpx.Client] = []
+    fetchers: list[Fetcher] = []
 
     def open_once_more(run: dg.DagsterRun | None) -> Services:
         assert run is not None
@@ -25,8 +25,8 @@ def test_each_run_opens_services_and_closes_them_with_their_http_clients(sqlite_
     def use(services: dg.ResourceParam[Services]) -> None:
         assert services is opened[-1]
         fetcher = services.fetcher("any", seconds=1)
-        clients.append(fetcher._client)
-        assert not fetcher._client.is_closed
+        fetchers.append(fetcher)
+        assert not fetcher.closed
 
     @dg.job(resource_defs={"services": platform_resource(open_once_more).get_resource_definition()})
     def work() -> None:
@@ -36,7 +36,7 @@ def test_each_run_opens_services_and_closes_them_with_their_http_clients(sqlite_
         for _ in range(2):
             assert work.execute_in_process().success
     assert len(opened) == 2
-    assert [client.is_closed for client in clients] == [True, True]
+    assert [fetcher.closed for fetcher in fetchers] == [True, True]
 
 
 def test_the_resource_takes_no_config() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import lzma
 
@@ -209,15 +208,11 @@ def test_files_that_cannot_be_read_are_named(read, tmp_path):
         read(latin)
 
 
-@pytest.mark.parametrize(("suffix", "pack"), [(".xz", lzma.compress), (".gz", gzip.compress)])
-def test_compressed_files_are_read_by_their_names(write, suffix, pack):
+def test_packed_files_are_read_too(write):
     plain = write(SUBJECT)
-    packed = plain.with_name(plain.name + suffix)
-    packed.write_bytes(pack(plain.read_bytes()))
+    packed = plain.with_name(plain.name + ".xz")
+    packed.write_bytes(lzma.compress(plain.read_bytes()))
     assert read_corpus(packed) == read_corpus(plain)
-    packed.write_bytes(pack(plain.read_bytes())[:-20])
-    with pytest.raises(FormatError, match=f"no whole {suffix} file"):
-        read_corpus(packed)
-    packed.write_bytes(b"{}")
-    with pytest.raises(FormatError, match=f"no whole {suffix} file"):
+    packed.write_bytes(lzma.compress(plain.read_bytes())[:-20])
+    with pytest.raises(FormatError, match=r"\.xz cannot be read: "):
         read_corpus(packed)

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import bz2
 import csv
-import gzip
 import io
 import json
-import lzma
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -15,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
+from douban_pipeline.core.packed_files import FILE_PROBLEMS, PACKED_ENDINGS, unpacked, what_is_wrong
 from douban_pipeline.core.payload import as_int
 from douban_pipeline.douban.sources.subject_urls import SMALLEST_ID, subject_ids
 
@@ -92,7 +90,7 @@ def subjects_in(path: Path, report: FileReport) -> Iterator[NamedSubject]:
         SubjectFileError: The file cannot be read, is of another kind, or has no column for ids or titles.
     """
     name = path.name.lower()
-    for ending in _OPENERS:
+    for ending in PACKED_ENDINGS:
         name = name.removesuffix(ending)
     rows: Callable[[IO[str], Path], Iterator[tuple[int, Mapping[str, Any] | str]]]
     if name.endswith((".jsonl", ".ndjson", ".json")):
@@ -115,17 +113,13 @@ def subjects_in(path: Path, report: FileReport) -> Iterator[NamedSubject]:
                 else:
                     report.read += 1
                     yield subject
-    except (OSError, EOFError, UnicodeDecodeError, lzma.LZMAError, csv.Error) as error:
-        raise SubjectFileError(f"{path}: cannot be read: {error}") from error
-
-
-_OPENERS: Mapping[str, Callable[..., IO[bytes]]] = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}  # type: ignore[dict-item]
+    except (*FILE_PROBLEMS, UnicodeDecodeError, csv.Error) as error:
+        raise SubjectFileError(f"{path}: cannot be read: {what_is_wrong(error)}") from error
 
 
 @contextmanager
 def _opened(path: Path) -> Iterator[IO[str]]:
-    opener = _OPENERS.get(path.suffix.lower(), open)
-    with opener(path, "rb") as raw, io.TextIOWrapper(raw, encoding="utf-8-sig", newline="") as text:
+    with unpacked(path) as raw, io.TextIOWrapper(raw, encoding="utf-8-sig", newline="") as text:
         yield text
 
 

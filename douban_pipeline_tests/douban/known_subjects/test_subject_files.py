@@ -95,8 +95,8 @@ def test_rows_that_are_no_subject_are_counted_with_their_lines_and_passed_over(t
         ("subjects.csv", "编号,片名\n1,2\n".encode(), "no column for the id"),
         ("subjects.csv", b"id,x\n1,2\n", "no column for the title"),
         ("subjects.csv", b"", "no heads"),
-        ("subjects.jsonl.gz", b"not gzip", "cannot be read"),
-        ("subjects.jsonl.xz", b"not xz", "cannot be read"),
+        ("subjects.jsonl.gz", b"\x1f\x8bnot gzip", "cannot be read"),
+        ("subjects.jsonl.xz", b"\xfd7zXZ\x00not xz", "cannot be read"),
         ("subjects.jsonl", b"\xff\xfe\xff", "cannot be read"),
     ],
 )
