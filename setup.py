@@ -81,6 +81,7 @@ TMDB_EMBEDDED = [
 ]
 
 DEVELOPMENT = [
+    "pip-licenses-lib>=1.2,<2",  # under which licences the dependencies are
     "setuptools>=70.1,<81",  # builds the wheel, in a test of what is in it
     "psutil>=5.9,<8",  # memory and open files of processes, in benchmarks and the soak
     "pytest>=8,<10",

@@ -15,6 +15,7 @@ from typing import Any
 
 import dagster as dg
 import pytest
+import typer.main
 import yaml
 from dagster._core.definitions.reconstruct import ReconstructableRepository
 from dagster._core.instance.ref import InstanceRef
@@ -37,7 +38,9 @@ from douban_pipeline.douban.services import Services, open_services
 from douban_pipeline.douban.settings import PREFIX, load_settings
 from douban_pipeline.douban.store import migrations
 from douban_pipeline.douban.store.states import TaskStatus
+from douban_pipeline.ops.cli import app
 from douban_pipeline.ops.worker_hosts import check_host, locations
+from douban_pipeline.serve.settings import ServeSettings
 from douban_pipeline_tests.conftest import missing
 from douban_pipeline_tests.harness.rig.celery_workers import PROJECT, REDIS, CeleryWorkers, broker_url
 from douban_pipeline_tests.harness.rig.processes import RigError
@@ -105,7 +108,44 @@ def test_the_charts_values_hold_to_the_limits_of_one_machine() -> None:
     pod = values["runLauncher"]["config"]["k8sRunLauncher"]["runK8sConfig"]
     assert pod["jobSpecConfig"]["backoffLimit"] == 0
     assert pod["podSpecConfig"]["restartPolicy"] == "Never"
-    assert parsed(KUBERNETES / "setup-job.yaml")["kind"] == "Job"
+
+
+def test_the_clusters_objects_run_our_commands_with_the_images_secret_and_few_rights() -> None:
+    texts = [(KUBERNETES / name).read_text(encoding="utf-8") for name in ("setup-job.yaml", "services.yaml")]
+    objects = [item for text in texts for item in yaml.safe_load_all(text)]
+    assert [item["kind"] for item in objects] == ["Job", "Deployment", "Service", "Deployment"]
+    assert {item["metadata"]["namespace"] for item in objects} == {"douban"}
+    commands = []
+    for item in objects:
+        if item["kind"] == "Service":
+            labels = {pod["spec"]["selector"]["matchLabels"]["app"] for pod in objects if pod["kind"] == "Deployment"}
+            assert item["spec"]["selector"]["app"] in labels
+            continue
+        [container] = item["spec"]["template"]["spec"]["containers"]
+        commands.append(container["command"])
+        assert container["image"] == "REGISTRY/douban-pipeline:RELEASE"
+        assert container["envFrom"] == [{"secretRef": {"name": "douban-pipeline"}}]
+        if item["kind"] == "Deployment":
+            assert item["spec"]["selector"]["matchLabels"] == item["spec"]["template"]["metadata"]["labels"]
+            assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+            for given in container.get("env", []):
+                assert given["name"].removeprefix(ServeSettings.model_config["env_prefix"]).lower() in (
+                    ServeSettings.model_fields
+                )
+    assert commands == [["douban-pipeline", name] for name in ("setup", "serve", "comment-worker")]
+    assert {command for _, command in commands} <= set(typer.main.get_command(app).commands)
+
+
+def test_the_chart_has_every_location_and_compose_everything_that_the_celery_file_changes() -> None:
+    deployed = parsed(KUBERNETES / "values.yaml")["dagster-user-deployments"]["deployments"]
+    modules = {deployment["codeServerArgs"][1] for deployment in deployed}
+    workspace = yaml.safe_load((PROJECT / "workspace.yaml").read_text(encoding="utf-8"))
+    assert modules == {entry["python_module"]["module_name"] for entry in workspace["load_from"]}
+    assert len({deployment["port"] for deployment in deployed}) == len(deployed)
+    one_host, hosts = parsed(PROJECT / "deploy" / "compose.yaml"), parsed(CELERY / "compose.yaml")
+    # Everything that runs our image has to know the same instance; Redis and the worker are the second file's own.
+    ours = {name for name, service in one_host["services"].items() if service["image"] == "douban-pipeline:latest"}
+    assert set(hosts["services"]) == ours | {"redis", "worker"}
 
 
 # --- the launcher

@@ -124,8 +124,8 @@ def compose() -> dict:
 def test_compose_publishes_on_loopback_only_and_runs_nothing_as_root():
     services = compose()["services"]
     published = [port for service in services.values() for port in service.get("ports", [])]
-    assert published == ["127.0.0.1:3000:3000", "127.0.0.1:3001:3001"]
-    for name in (*LOCATIONS, "comment-worker", "webserver", "viewer", "daemon", "tools"):
+    assert published == ["127.0.0.1:8780:8780", "127.0.0.1:3000:3000", "127.0.0.1:3001:3001"]
+    for name in (*LOCATIONS, "comment-worker", "serve", "webserver", "viewer", "daemon", "tools"):
         service = services[name]
         assert service["read_only"]
         assert service["cap_drop"] == ["ALL"]
@@ -137,7 +137,7 @@ def test_compose_publishes_on_loopback_only_and_runs_nothing_as_root():
 
 def test_containers_run_what_the_units_run():
     services = compose()["services"]
-    for name in ("comment-worker", "webserver", "viewer", "daemon"):
+    for name in ("comment-worker", "serve", "webserver", "viewer", "daemon"):
         installed = unit(name)["Service"]["ExecStart"].removeprefix(f"{INSTALLED}/.venv/bin/")
         assert " ".join(services[name]["command"]) == installed.replace("127.0.0.1", "0.0.0.0")
     [code] = re.findall(r"^CMD (\[.*\])$", text_of("Dockerfile"), re.MULTILINE)

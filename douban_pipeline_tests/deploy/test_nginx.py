@@ -6,6 +6,7 @@ import http.server
 import os
 import shutil
 import subprocess
+import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +16,6 @@ import httpx
 import pytest
 
 from douban_pipeline_tests.deploy.files import text_of
-from douban_pipeline_tests.harness.rig.dagster_stack import free_port
 from douban_pipeline_tests.harness.rig.waiting import wait_for
 
 NGINX = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
@@ -54,9 +54,10 @@ def upstream() -> Iterator[int]:
 
 
 @pytest.fixture
-def proxy(tmp_path: Path) -> Iterator[tuple[httpx.Client, int, int]]:
-    """A client of the proxy, and the ports of the UI and of the viewers' UI behind it."""
-    tls, plain = free_port(), free_port()
+def proxy(tmp_path: Path) -> Iterator[tuple[httpx.Client, int, int, int]]:
+    """A client of the proxy, and the ports of the UI, of the viewers' UI and of the HTTP service behind it."""
+    # Sockets of files: a free port may be somebody else's by the time that nginx takes it. Their paths must be short.
+    sockets = Path(tempfile.mkdtemp())
     key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
     subject = ["-subj", f"/CN={HOST}", "-days", "2", "-nodes", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"]
     command = ["openssl", "req", "-x509", *subject, "-keyout", str(key), "-out", str(certificate)]
@@ -65,13 +66,14 @@ def proxy(tmp_path: Path) -> Iterator[tuple[httpx.Client, int, int]]:
     (tmp_path / "viewers").write_text("chief:{PLAIN}1\nguest:{PLAIN}2\n", encoding="utf-8")
     (tmp_path / "reports").mkdir()
     (tmp_path / "reports" / "review_queue.html").write_text("待审", encoding="utf-8")
-    with upstream() as ui, upstream() as viewer:
+    with upstream() as ui, upstream() as viewer, upstream() as service:
         site = text_of("nginx.conf")
         for old, new in {
-            "listen 80;": f"listen 127.0.0.1:{plain};",
-            "listen 443 ssl": f"listen 127.0.0.1:{tls} ssl",
+            "listen 80;": f"listen unix:{sockets}/plain;",
+            "listen 443 ssl": f"listen unix:{sockets}/tls ssl",
             "127.0.0.1:3000": f"127.0.0.1:{ui}",
             "127.0.0.1:3001": f"127.0.0.1:{viewer}",
+            "http://127.0.0.1:8780": f"http://127.0.0.1:{service}",
             f"/etc/letsencrypt/live/{HOST}/fullchain.pem": str(certificate),
             f"/etc/letsencrypt/live/{HOST}/privkey.pem": str(key),
             "/etc/nginx/douban_pipeline.": f"{tmp_path}/",
@@ -96,23 +98,20 @@ def proxy(tmp_path: Path) -> Iterator[tuple[httpx.Client, int, int]]:
         process = subprocess.Popen(nginx)
         headers = {"Host": HOST}
         try:
-            with httpx.Client(base_url=f"https://127.0.0.1:{tls}", verify=False, headers=headers) as client:
-                assert wait_for(lambda: _answers(client), seconds=10)
-                yield client, ui, viewer
+            transport = httpx.HTTPTransport(uds=f"{sockets}/tls", verify=False)
+            with httpx.Client(base_url="https://127.0.0.1", transport=transport, headers=headers) as client:
+                # It notes its number once it listens; `-t` leaves the file empty.
+                assert wait_for(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text(), seconds=60)
+                assert client.get("/").status_code == 401
+                yield client, ui, viewer, service
         finally:
             process.terminate()
-            process.wait(timeout=10)
-
-
-def _answers(client: httpx.Client) -> bool:
-    try:
-        return client.get("/").status_code == 401
-    except httpx.HTTPError:
-        return False
+            process.wait(timeout=60)
+            shutil.rmtree(sockets)
 
 
 def test_logins_parts_and_other_sites(proxy):
-    client, ui, viewer = proxy
+    client, ui, viewer, _ = proxy
     chief, guest = ("chief", "1"), ("guest", "2")
     assert client.get("/runs").status_code == client.get("/view/").status_code == 401
     assert client.get("/reports/review_queue.html").status_code == 401
@@ -137,3 +136,25 @@ def test_logins_parts_and_other_sites(proxy):
         assert client.post("/graphql", auth=chief, headers=headers).status_code == 403
     sheet = client.get("/locations/x/jobs/y", auth=chief, headers={"Sec-Fetch-Site": "cross-site"})
     assert sheet.status_code == 200, "links of a review sheet that was opened from a mail work"
+
+
+def test_pages_of_the_service_ask_for_the_login_that_their_readers_have(proxy):
+    client, _, _, service = proxy
+    chief, guest = ("chief", "1"), ("guest", "2")
+    for path in ("/review/", "/digest/", "/daily/2026-11-20", "/analysis/7", "/tmdb/movies/603"):
+        assert client.get(path).status_code == 401
+        assert client.get(path, auth=chief).text == f"{service} {path} None None"
+    for path, status in (("/review/", 401), ("/digest/", 200), ("/analysis/7", 200), ("/tmdb/movies/603", 401)):
+        assert client.get(path, auth=guest).status_code == status
+
+
+def test_comments_see_to_their_visitors_themselves(proxy):
+    client, ui, _, service = proxy
+    token = {"Authorization": "Bearer visitor"}
+    for path in ("/comments/v1/sections/1/17?order=heat", "/demo?type=1&id=17", "/demo/admin"):
+        assert client.get(path).text == f"{service} {path} None None"
+        assert client.get(path, headers=token).text == f"{service} {path} None Bearer visitor"
+        assert client.get(path, headers={"Origin": "https://evil.example"}).status_code == 403
+    for path in ("/commentsx", "/demolition"):
+        assert client.get(path).status_code == 401
+        assert client.get(path, auth=("chief", "1")).text.startswith(f"{ui} ")
