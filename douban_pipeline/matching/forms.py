@@ -70,8 +70,14 @@ def names_of(work: Video | Subject) -> TitleForms:
     """Return the names of a video or a subject."""
     if isinstance(work, Subject):
         return _names(work.title, work.original_title, work.aliases, ())
-    marks = tuple(alias for alias in work.aliases if lone_mark(alias) is not None)
-    return _names(work.title, "", tuple(alias for alias in work.aliases if alias not in marks), marks)
+    return _names_of_video(work.title, work.aliases)
+
+
+@lru_cache(maxsize=64)
+def _names_of_video(title: str, aliases: tuple[str, ...]) -> TitleForms:
+    """Return a video's names; the last ones are kept, since all its candidates are compared with them."""
+    marks = tuple(alias for alias in aliases if lone_mark(alias) is not None)
+    return _names(title, "", tuple(alias for alias in aliases if alias not in marks), marks)
 
 
 @lru_cache(maxsize=32768)

@@ -164,7 +164,8 @@ def overlap(a: tuple[str, ...], b: tuple[str, ...]) -> Overlap:
         else:
             del free[hit]
             matched += 1
-    for name in pending:
+    # Who bears a plain name on either list is there under it or not at all.
+    for name in pending if theirs.varying or mine.varying else ():
         value, other = _closest(name, theirs, free)
         if value >= SAME:
             del free[other]

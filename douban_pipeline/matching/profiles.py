@@ -79,10 +79,11 @@ class Profile:
 def _share_earned(comparison: Comparison, without: str = "") -> float:
     """Return the share earned of what could be compared, in per cent; a rating is no evidence."""
     earned = possible = 0.0
-    for item in comparison.items:
-        if _counts(item) and item.name not in (TIE_BREAK, without):
-            earned += item.points
-            possible += item.weight
+    for name, outcome, points, weight, _, _ in comparison.items:
+        # As `_counts` says; written out, since every candidate comes by here.
+        if (points or outcome is not ItemOutcome.UNKNOWN) and name != TIE_BREAK and name != without:
+            earned += points
+            possible += weight
     return round(100 * earned / max(ENOUGH, possible), 2)
 
 

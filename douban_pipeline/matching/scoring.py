@@ -179,14 +179,11 @@ class Comparison:
 
     def item(self, name: str) -> Item:
         """Return the item of that name; :class:`KeyError` when there is none."""
-        for item in self.items:
-            if item.name == name:
-                return item
-        raise KeyError(name)
+        return self.items[_PLACES[name]]
 
     def agrees(self, name: str) -> bool:
         """Say whether the item of that name agrees."""
-        return self.item(name).outcome is ItemOutcome.AGREE
+        return self.items[_PLACES[name]].outcome is ItemOutcome.AGREE
 
     def to_json(self) -> dict[str, Any]:
         """Return what is stored of the comparison, beside its points."""
@@ -199,6 +196,7 @@ class Comparison:
         }
 
 
+_PLACES = {item.name: place for place, item in enumerate(fields(Weights))}
 _SAME_PEOPLE = 2
 """Common actors that no two casts have by chance."""
 

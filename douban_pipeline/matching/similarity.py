@@ -275,22 +275,26 @@ def _with_a_title(left: TitleForms, right: TitleForms) -> float:
     )
 
 
-_UNLIKE_NAMES = TitleMatch(
-    similarity=0.0,
-    by_title=0.0,
-    local="",
-    subject="",
-    via_alias=False,
-    numbers=Numbers.NEITHER,
-    local_number=None,
-    subject_number=None,
-    editions_local=frozenset(),
-    editions_subject=frozenset(),
-    local_years=(),
-    same_base=False,
-    marks_differ=False,
-)
-"""What is said of names that have too little in common for anything else to matter."""
+_NO_EDITIONS: frozenset[str] = frozenset()
+
+
+def _unlike(local: str, subject: str, local_years: tuple[int, ...]) -> TitleMatch:
+    """Return what is said of names that have too little in common for anything else to matter."""
+    return TitleMatch(
+        similarity=0.0,
+        by_title=0.0,
+        local=local,
+        subject=subject,
+        via_alias=False,
+        numbers=Numbers.NEITHER,
+        local_number=None,
+        subject_number=None,
+        editions_local=_NO_EDITIONS,
+        editions_subject=_NO_EDITIONS,
+        local_years=local_years,
+        same_base=False,
+        marks_differ=False,
+    )
 
 
 def match_titles(video: Video, subject: Subject) -> TitleMatch:
@@ -302,7 +306,7 @@ def match_titles(video: Video, subject: Subject) -> TitleMatch:
     stated = own.year if own.year is not None else mine.parsed.year
     years_said = () if stated is None else (stated,)
     if not value:
-        return _UNLIKE_NAMES._replace(local=mine.parsed.raw, subject=theirs.parsed.raw, local_years=years_said)
+        return _unlike(mine.parsed.raw, theirs.parsed.raw, years_said)
     near = value >= NEAR_EXACT
     numbers = _numbers(left, right, mine, theirs, near)
     editions_local, editions_subject = _editions(video, subject, left, right, mine, theirs)

@@ -97,6 +97,8 @@ class ParsedTitle:
     @property
     def distinct_editions(self) -> frozenset[str]:
         """Editions that are another Douban entry."""
+        if not self.editions:
+            return self.editions
         return frozenset(code for code in self.editions if code in DISTINCT_EDITIONS or code.startswith("part-"))
 
 
@@ -275,6 +277,8 @@ def wider_readings(text: str) -> tuple[ParsedTitle, ...]:
 @lru_cache(maxsize=65536)
 def alias_readings(text: str) -> tuple[ParsedTitle, ...]:
     """Like :func:`readings`, for an alias: its ``(港/台)`` tail says where it is used and is dropped."""
+    if is_settled(text):
+        return readings(text)
     return readings(words.ALIAS_TAIL.sub("", words.ALIAS_HEAD.sub("", narrow(text))) or text)
 
 

@@ -144,12 +144,14 @@ def _answer(fetched: FetchedAnswer[SubjectRecord]) -> SubjectAnswer:
     return SubjectAnswer(fetched.value, fetched.snapshot_id, fetched.from_cache, fetched.fetched_at)
 
 
-def parse_subject(body: bytes, asked_id: int) -> SubjectRecord:
+def parse_subject(body: bytes, asked_id: int, *, compared_only: bool = False) -> SubjectRecord:
     """Read one raw answer, as it came or from the archive.
 
     Args:
         body: JSON or JSONP, with the envelope ``{code, msg, data}`` or without.
         asked_id: The id that was asked for.
+        compared_only: Whether to leave empty what the matcher compares with nothing: synopsis, writers, picture, tags,
+            state, author, address. That is a third of the work.
 
     Raises:
         SourceWall: A login or captcha page, or an error body that says so.
@@ -178,20 +180,27 @@ def parse_subject(body: bytes, asked_id: int) -> SubjectRecord:
         languages=values.names(data.get("vod_lang")),
         genres=values.names(data.get("vod_class")),
         directors=values.names(data.get("vod_director")),
-        writers=values.names(data.get("vod_writer")),
         actors=values.names(data.get("vod_actor")),
         duration_minutes=values.minutes(data.get("vod_duration")),
         episodes=values.count(data.get("vod_total")),
         rating=rating,
         votes=_votes(data) if rating is not None else None,
-        summary=values.clean(data.get("vod_content"), keep_lines=True),
-        picture=_address(data.get("vod_pic")),
-        tags=values.names(data.get("vod_tag")),
-        state=values.clean(data.get("vod_state")),
-        author=values.clean(data.get("vod_author")),
-        url=_address(data.get("vod_reurl")),
         id_confirmed=confirmed,
+        **({} if compared_only else _not_compared(data)),
     )
+
+
+def _not_compared(data: dict[str, Any]) -> dict[str, Any]:
+    """Return what is written or shown, but compared with nothing."""
+    return {
+        "writers": values.names(data.get("vod_writer")),
+        "summary": values.clean(data.get("vod_content"), keep_lines=True),
+        "picture": _address(data.get("vod_pic")),
+        "tags": values.names(data.get("vod_tag")),
+        "state": values.clean(data.get("vod_state")),
+        "author": values.clean(data.get("vod_author")),
+        "url": _address(data.get("vod_reurl")),
+    }
 
 
 def _data(answer: Any) -> dict[str, Any]:

@@ -9,6 +9,9 @@ import pytest
 from douban_pipeline.core.errors import GateClosed, SourceThrottled, SourceUnavailable, SourceWall
 from douban_pipeline.core.gate_outcomes import IN_A_ROW
 from douban_pipeline.core.gate_rules import GateState
+from douban_pipeline.demo.answers import douban_answer
+from douban_pipeline.demo.sample import load_subjects
+from douban_pipeline.douban.match_inputs import subject_facts
 from douban_pipeline.douban.sources.douban_php import DoubanClient, parse_subject
 from douban_pipeline.douban.sources.errors import SubjectMismatch, SubjectMissing
 from douban_pipeline_tests.harness.fixtures.clocks import START
@@ -94,3 +97,12 @@ def test_an_id_that_is_none_is_never_asked_for(house: House, source: Source) -> 
     with pytest.raises(ValueError, match="9999"):
         client(house, source).subject(9999, max_age=None)
     assert source.asked == []
+
+
+def test_what_the_matcher_compares_is_read_alike_without_the_rest() -> None:
+    for record in load_subjects():
+        body, douban_id = douban_answer(record).body, int(record["id"])
+        whole = parse_subject(body, douban_id)
+        compared = parse_subject(body, douban_id, compared_only=True)
+        assert subject_facts(compared, "tv") == subject_facts(whole, "tv")
+        assert (compared.summary, compared.picture, compared.writers) == ("", "", ())

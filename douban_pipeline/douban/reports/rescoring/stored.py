@@ -279,7 +279,7 @@ def _forget(kept: dict[Any, Any]) -> None:
 
 def _parsed(body: bytes, douban_id: int, *, serial: bool) -> Subject | None:
     try:
-        return subject_facts(parse_subject(body, douban_id), "tv" if serial else "")
+        return subject_facts(parse_subject(body, douban_id, compared_only=True), "tv" if serial else "")
     except SourceError:
         return None
 
