@@ -29,7 +29,7 @@ INSTALLED := $(VENV)/.installed
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo dev replay test bench bench-feeds bench-tmdb bench-comments soak lint format validate clean
+.PHONY: help install demo dev replay test bench bench-feeds bench-tmdb bench-comments soak lint format validate reference clean
 
 help:
 	@echo "make demo      run the whole chain over the bundled sample and print what came of it"
@@ -43,6 +43,7 @@ help:
 	@echo "make lint      check style, types and who imports whom"
 	@echo "make format    correct what the style check can correct"
 	@echo "make validate  load the definitions as Dagster does"
+	@echo "make reference  write the tables of settings, jobs and assets of the manual from the code"
 	@echo "make replay    serve the bundled upstream alone"
 	@echo "make install   make $(VENV); every target above does so by itself"
 	@echo "make clean     remove $(VENV), the demo library and the tools' caches"
@@ -69,6 +70,9 @@ demo: $(INSTALLED)
 
 dev: $(INSTALLED)
 	@$(BIN)/douban-pipeline dev --port $(PORT)
+
+reference: $(INSTALLED)
+	@$(BIN)/python -W ignore -m douban_pipeline_tests.harness.reference
 
 replay: $(INSTALLED)
 	@$(BIN)/douban-pipeline replay

@@ -1,0 +1,193 @@
+"""Writes what the manual takes from the code: the tables of settings, and the pages of jobs, assets and sensors.
+
+``make reference`` writes them; a test compares them with the code.
+Meanings of settings in Chinese stand in the Chinese page alone and are kept.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from douban_pipeline.core.ui.language import Language, one_language
+from douban_pipeline.douban.settings import Settings, variable
+from douban_pipeline.ops.systems.registry import MODULES, system_named
+from douban_pipeline.serve.settings import ServeSettings
+
+PROJECT = Path(__file__).resolve().parents[2]
+LOCATIONS = {
+    "douban": "douban_pipeline.definitions",
+    **{name: f"douban_pipeline.locations.{name}" for name in ("feeds", "digest", "tmdb", "comments")},
+}
+SETTINGS_PAGES: Mapping[Language, str] = {"en": "deploy/SETTINGS.md", "zh": "deploy/SETTINGS.zh-CN.md"}
+REFERENCE_PAGES: Mapping[Language, str] = {"en": "docs/reference.md", "zh": "docs/reference.zh-CN.md"}
+_EMPTY: Mapping[Language, str] = {"en": "empty", "zh": "空"}
+_ROW = re.compile(r"^\| `([A-Z_]+)` \| .* \| (.*) \|$")
+_WORDS: Mapping[Language, Mapping[str, str]] = {
+    "en": {
+        "title": "# Jobs, assets and sensors",
+        "links": "[中文](reference.zh-CN.md) · [Operating](operate.md) · [Settings](../deploy/SETTINGS.md)",
+        "intro": "Written from the code by `make reference`. Times are the site's where no zone is named.",
+        "jobs": "| job | begins | what it does |",
+        "assets": "| asset | reads | what it is |",
+        "hand": "by hand",
+    },
+    "zh": {
+        "title": "# 作业、资产和传感器",
+        "links": "[English](reference.md) · [运维](operate.zh-CN.md) · [设置](../deploy/SETTINGS.zh-CN.md)",
+        "intro": "由 `make reference` 从代码写出。没有写明时区的都是站点的时间。",
+        "jobs": "| 作业 | 何时开始 | 做什么 |",
+        "assets": "| 资产 | 读取 | 是什么 |",
+        "hand": "人工",
+    },
+}
+
+
+def documented_settings() -> list[tuple[str, Any]]:
+    """Return the settings of all systems by variable, each where it belongs."""
+    found = {variable(name): field for name, field in Settings.model_fields.items()}
+    for settings in (system_named(name).settings for name in MODULES):
+        for name, field in settings.model_fields.items():  # some are Douban's and theirs alike
+            found.setdefault(settings.variable(name), field)
+    found |= {ServeSettings.variable(name): field for name, field in ServeSettings.model_fields.items()}
+    return list(found.items())
+
+
+def shown(value: Any) -> str:
+    """Return a default as people write it in the environment."""
+    if hasattr(value, "get_secret_value"):
+        return str(value.get_secret_value())
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, tuple):
+        return ",".join(f"{item:g}" if isinstance(item, float) else item for item in value)
+    if isinstance(value, dict):
+        return ",".join(f"{name}={item:g}" if isinstance(item, int | float) else name for name, item in value.items())
+    if isinstance(value, frozenset):
+        return ",".join(str(item) for item in sorted(value))
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def settings_page(page: str, wanted: Language) -> str:
+    """Return the page of settings with its tables as the code has them; in Chinese, meanings are the page's own.
+
+    A new setting follows the one that it follows in the code.
+
+    Raises:
+        KeyError: The Chinese page does not say what a setting means.
+    """
+    lines = page.splitlines()
+    meanings = {match[1]: match[2] for line in lines if (match := _ROW.match(line))}
+    known = [match[1] if (match := _ROW.match(line)) else "" for line in lines]
+    previous = ""
+    rows: list[str] = []
+    for name, field in documented_settings():
+        default = shown(field.get_default(call_default_factory=True))
+        meaning = str(field.description) if wanted == "en" else meanings[name]
+        rows.append(f"| `{name}` | {f'`{default}`' if default else _EMPTY[wanted]} | {meaning} |")
+        if name not in known:
+            place = known.index(previous) + 1
+            known.insert(place, name)
+            lines.insert(place, "")
+        lines[known.index(name)] = rows[-1]
+        previous = name
+    wanted_rows = set(rows)
+    return "\n".join(line for line in lines if not _ROW.match(line) or line in wanted_rows) + "\n"
+
+
+# --- what Dagster shows -----------------------------------------------------------------------------------------------
+
+
+def _first_sentence(text: str | None, wanted: Language) -> str:
+    plain = " ".join(one_language(text or "", wanted).split("\n\n")[0].split()).replace("|", "\\|")
+    end = re.search(r"[。！？]|[.!?](?= |$)", plain)
+    return plain[: end.end()] if end else plain
+
+
+def described_location(module: str, wanted: Language) -> dict[str, list[list[str]]]:
+    """Return the rows of one location, in the language in which this process has loaded it."""
+    repository = importlib.import_module(module).defs.get_repository_def()
+    begins: dict[str, list[str]] = {}
+    for schedule in repository.schedule_defs:
+        crons = schedule.cron_schedule if isinstance(schedule.cron_schedule, Sequence) else [schedule.cron_schedule]
+        crons = [crons] if isinstance(crons, str) else crons
+        zone = f" ({schedule.execution_timezone})" if schedule.execution_timezone == "UTC" else ""
+        begins.setdefault(schedule.job_name, []).append(f"`{'; '.join(crons)}`{zone}")
+    for sensor in repository.sensor_defs:
+        for job in sensor.targets:
+            begins.setdefault(job.job_name, []).append(f"`{sensor.name}`")
+    jobs = [job for job in repository.get_all_jobs() if not job.name.startswith("__")]
+    graph = repository.asset_graph
+    return {
+        "jobs": [
+            [
+                f"`{job.name}`",
+                ", ".join(begins.get(job.name, [_WORDS[wanted]["hand"]])),
+                _first_sentence(job.description, wanted),
+            ]
+            for job in sorted(jobs, key=lambda job: job.name)
+        ],
+        "assets": [
+            [
+                f"`{key.to_user_string()}`",
+                ", ".join(f"`{parent.to_user_string()}`" for parent in sorted(graph.get(key).parent_keys)),
+                _first_sentence(graph.get(key).description, wanted),
+            ]
+            for key in sorted(graph.get_all_asset_keys())
+        ],
+    }
+
+
+def reference_page(wanted: Language) -> str:
+    """Return the page of jobs and assets, from a process of its own: locations speak one language each time."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("DOUBAN_PIPELINE_")}
+    environment = {**kept, "DOUBAN_PIPELINE_LANGUAGE": wanted, "PYTHONPATH": str(PROJECT)}
+    command = [sys.executable, "-W", "ignore", "-m", __spec__.name if __spec__ else __name__, "--describe", wanted]
+    with tempfile.TemporaryDirectory() as folder:  # without the `.env` of the checkout
+        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=True)
+    words = _WORDS[wanted]
+    return (
+        "\n\n".join([words["title"], words["links"], words["intro"], *_sections(json.loads(done.stdout), words)]) + "\n"
+    )
+
+
+def _sections(
+    locations: Mapping[str, Mapping[str, Sequence[Sequence[str]]]], words: Mapping[str, str]
+) -> Iterator[str]:
+    for name, tables in locations.items():
+        yield f"## `{name}`"
+        for kind in ("jobs", "assets"):
+            rows = (f"| {' | '.join(row)} |" for row in tables[kind])
+            yield "\n".join([words[kind], "|--|--|--|", *rows])
+
+
+def pages() -> dict[str, str]:
+    """Return every page that is written from the code, by its path in the checkout."""
+    settings = {
+        path: settings_page((PROJECT / path).read_text(encoding="utf-8"), wanted)
+        for wanted, path in SETTINGS_PAGES.items()
+    }
+    return settings | {path: reference_page(wanted) for wanted, path in REFERENCE_PAGES.items()}
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Write the pages; with ``--describe LANGUAGE`` print the rows of all locations as JSON."""
+    if arguments:
+        wanted: Language = "en" if arguments[1] == "en" else "zh"
+        rows = {name: described_location(module, wanted) for name, module in LOCATIONS.items()}
+        sys.stdout.write(json.dumps(rows))
+        return
+    for path, text in pages().items():
+        (PROJECT / path).write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
