@@ -61,7 +61,7 @@ CELERY = [
 
 SERVICE = [
     "fastapi>=0.115,<1",  # the HTTP service: pages for people, and the systems' APIs
-    "uvicorn>=0.30,<1",  # serves it
+    "uvicorn>=0.54,<1",  # serves it
 ]
 
 COMMENTS = [

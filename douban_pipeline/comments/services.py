@@ -77,6 +77,11 @@ class CommentsServices:
         url = self.settings.redis_url.get_secret_value()
         return HeatLists(Redis.from_url(url), self.settings.redis_prefix) if url else None
 
+    def wake_workers(self) -> None:
+        """Tell workers that events wait; without Redis they look by themselves."""
+        if self.lists is not None:
+            self.lists.wake()
+
     def worker(self) -> Worker:
         """Return a worker; nothing is done yet.
 

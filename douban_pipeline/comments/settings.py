@@ -102,7 +102,9 @@ class CommentsSettings(SystemSettings):
     )
     worker_batch: int = Field(500, ge=1, le=5_000, description="Events that one transaction of a worker applies.")
     worker_threads: int = Field(4, ge=1, le=64, description="Shards that a worker works on at once.")
-    worker_poll_ms: int = Field(50, ge=1, le=10_000, description="Pause of a worker that found nothing to do.")
+    worker_poll_ms: int = Field(
+        50, ge=1, le=10_000, description="How long events gather for a worker that has just looked."
+    )
     worker_lease_seconds: int = Field(30, ge=5, le=3600, description="How long shards stay a silent worker's.")
 
     heat_weights: dict[str, float] = Field(

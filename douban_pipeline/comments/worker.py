@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -27,6 +28,10 @@ from douban_pipeline.core.database import reading, run_transaction
 
 _LOG = logging.getLogger(__name__)
 _BEAT_EVERY = timedelta(seconds=1)
+
+
+Wait = Callable[[Event, float], object]
+"""Waits for a number of seconds, or until there may be something to do or the event is set."""
 
 
 class Follower(Protocol):
@@ -77,13 +82,24 @@ class Worker:
         self._renew_at = self._beat_at = datetime.min.replace(tzinfo=clock.now().tzinfo)
         self._name = hashlib.sha1(owner.encode(), usedforsecurity=False).hexdigest()[:32]
 
-    def run(self, stopped: Event, pause: float) -> None:
-        """Work until ``stopped`` is set, and give the shards back; waits ``pause`` seconds where nothing is to do."""
+    def run(self, stopped: Event, pause: float, wait: Wait = Event.wait) -> None:
+        """Work until ``stopped`` is set, and give the shards back.
+
+        Args:
+            stopped: Ends it.
+            pause: Seconds between two looks at least, unless a batch was full: what comes meanwhile is applied in one
+                transaction. A look that found nothing is followed by a longer wait, where there are wake-ups.
+            wait: Waits for wake-ups, so many seconds where it hears none.
+        """
         with ThreadPoolExecutor(self._threads, "comments") as pool:
             while not stopped.is_set():
+                begun = time.monotonic()
                 asked = sum(follower.work() for follower in self._followers)
-                if not self.turn(pool) and not asked:
-                    stopped.wait(pause)
+                done = self.turn(pool)
+                if not done and not asked:
+                    wait(stopped, pause)
+                if done < self._batch:
+                    stopped.wait(max(0.0, begun + pause - time.monotonic()))
         self.stop()
 
     def stop(self) -> None:
@@ -181,7 +197,9 @@ class Worker:
         with reading(self._engine) as connection:
             authors = {(event.user_id, event.section_id) for event in publishing if event.user_id}
             hashes = batches.recent_hashes(connection, authors)
-            lately = _published_lately(connection, users, self._clock.now() - timedelta(minutes=1))
+            lately: dict[int, int] = {}
+            if self._review.per_minute:
+                lately = _published_lately(connection, users, self._clock.now() - timedelta(minutes=1))
             waits = _sections_that_wait(connection, sorted({event.section_id for event in publishing}))
         findings = {}
         for event in publishing:

@@ -223,11 +223,14 @@ def comment_worker(
 def serve(
     host: Annotated[str | None, typer.Option(help="Address to listen on; SERVE_HOST by default.")] = None,
     port: Annotated[int | None, typer.Option(min=0, max=65_535, help="Port; SERVE_PORT by default.")] = None,
+    processes: Annotated[
+        int | None, typer.Option(min=1, max=64, help="How many answer on it; SERVE_PROCESSES by default.")
+    ] = None,
 ) -> None:
     """Offer the pages over HTTP until it is stopped. Any address but loopback needs SERVE_TOKEN."""
     from douban_pipeline.ops import serving
 
-    serving.serve(host, port)
+    serving.serve(host, port, processes)
 
 
 # --- measuring --------------------------------------------------------------------------------------------------------

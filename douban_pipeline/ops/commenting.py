@@ -40,6 +40,7 @@ def work(*, once: bool) -> None:
             signal.signal(number, lambda *_: stopped.set())
         lists = "lists in Redis" if services.lists is not None else "no Redis: the database answers everything"
         console.print(f"worker of comments, {lists}; Ctrl-C stops", highlight=False, soft_wrap=True)
-        worker.run(stopped, settings.worker_poll_ms / 1000)
+        wait = threading.Event.wait if services.lists is None else services.lists.wake_ups().wait
+        worker.run(stopped, settings.worker_poll_ms / 1000, wait)
     finally:
         services.close()

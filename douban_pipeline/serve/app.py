@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse
+from starlette.datastructures import MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from douban_pipeline.core.clock import Clock, SystemClock
 from douban_pipeline.core.settings_base import is_loopback
@@ -37,8 +39,6 @@ HEADERS = {
 }
 """On every answer that does not set them itself."""
 
-_Next = Callable[[Request], Awaitable[Response]]
-
 
 def create_app(settings: ServeSettings, mounts: Sequence[Mount], clock: Clock | None = None) -> FastAPI:
     """Return the application.
@@ -58,7 +58,7 @@ def create_app(settings: ServeSettings, mounts: Sequence[Mount], clock: Clock | 
                 await asyncio.to_thread(mount.close)
 
     app = FastAPI(title="douban_pipeline", docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
-    app.middleware("http")(door.guard)
+    app.add_middleware(_Doorway, door=door)
     app.get("/healthz")(door.health)
     app.get("/login")(door.show_login)
     app.post("/login")(door.log_in)
@@ -66,6 +66,34 @@ def create_app(settings: ServeSettings, mounts: Sequence[Mount], clock: Clock | 
     for mount in mounts:
         app.include_router(mount.router, prefix=mount.prefix)
     return app
+
+
+class _Doorway:
+    """Lets a request through that may, and puts the headers on every answer.
+
+    Not Starlette's decorator for this, which puts a task and a stream between every request and its answer.
+    """
+
+    def __init__(self, app: ASGIApp, door: _Door) -> None:
+        self._app, self._door = app, door
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        request = Request(scope)
+        request.state.user = self._door.user(request)
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
+                if scope["scheme"] == "https":
+                    headers.setdefault("Strict-Transport-Security", "max-age=31536000")
+            await send(message)
+
+        await (self._door.refusal(request) or self._app)(scope, receive, send_with_headers)
 
 
 class _Door:
@@ -78,18 +106,12 @@ class _Door:
         self._days = settings.remember_me_days
         self._user_header = settings.user_header
 
-    async def guard(self, request: Request, call_next: _Next) -> Response:
-        """Let a request through that may, and put the headers on every answer."""
-        # Only what the reverse proxy says is taken, and only where a setting names the header.
-        request.state.user = unquote(request.headers.get(self._user_header, "")).strip() if self._user_header else ""
-        response = self._refusal(request) or await call_next(request)
-        for name, value in HEADERS.items():
-            response.headers.setdefault(name, value)
-        if request.url.scheme == "https":
-            response.headers.setdefault("Strict-Transport-Security", "max-age=31536000")
-        return response
+    def user(self, request: Request) -> str:
+        """Return who is asking, as the reverse proxy says where a setting names its header; nobody else is believed."""
+        return unquote(request.headers.get(self._user_header, "")).strip() if self._user_header else ""
 
-    def _refusal(self, request: Request) -> Response | None:
+    def refusal(self, request: Request) -> Response | None:
+        """Return the answer to a request that may not come in, None for one that may."""
         path = request.url.path
         if not self._keeper.asks and not is_loopback(f"http://{request.headers.get('host', '')}"):
             # Without a login, a page elsewhere could have its own name point here.

@@ -5,13 +5,17 @@ from __future__ import annotations
 import socket
 
 import uvicorn
+from fastapi import FastAPI
+from uvicorn.supervisors import Multiprocess
 
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.serve.app import create_app
-from douban_pipeline.serve.mounts import MOUNTS
-from douban_pipeline.serve.settings import PREFIX, ServeSettings
+from douban_pipeline.serve.mounts import MOUNTS, Mount
+from douban_pipeline.serve.settings import PREFIX, ServeSettings, load_settings
 
 _BACKLOG = 128
+_HEALTH_SECONDS = 30
+"""A process that has not answered its parent for so long is started again; starting takes ten on a busy machine."""
 
 
 def listen(settings: ServeSettings) -> socket.socket:
@@ -29,11 +33,37 @@ def listen(settings: ServeSettings) -> socket.socket:
         raise ProblemsError([f"cannot listen ({error.strerror}): {where}; {remedy}"]) from None
 
 
+def application() -> FastAPI:
+    """Return the service as the environment sets it up: what each of several processes serves."""
+    return create_app(load_settings(), _mounts())
+
+
+def _mounts() -> list[Mount]:
+    return [found for mount in MOUNTS if (found := mount()) is not None]
+
+
 def serve(settings: ServeSettings, listener: socket.socket) -> None:
-    """Serve all systems on ``listener`` until a signal stops it; what is under way is answered first."""
-    app = create_app(settings, [found for mount in MOUNTS if (found := mount()) is not None])
+    """Serve all systems on ``listener`` until a signal stops it; what is under way is answered first.
+
+    Several processes take requests from the same listener; one that dies is started again.
+    """
+    several, mounts = settings.processes > 1, _mounts()
     config = uvicorn.Config(
-        app, log_level="warning", access_log=False, server_header=False, timeout_graceful_shutdown=10, lifespan="on"
+        f"{__name__}:{application.__name__}" if several else create_app(settings, mounts),
+        factory=several,
+        workers=settings.processes,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=10,
+        timeout_worker_healthcheck=_HEALTH_SECONDS,
+        lifespan="on",
     )
     with listener:
-        uvicorn.Server(config).run(sockets=[listener])
+        if not several:
+            uvicorn.Server(config).run(sockets=[listener])
+            return
+        for mount in mounts:  # what is wrong with one was to be said here, once, and not by every process
+            if mount.close is not None:
+                mount.close()
+        Multiprocess(config, [listener]).run()

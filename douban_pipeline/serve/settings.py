@@ -30,6 +30,7 @@ class ServeSettings(SystemSettings):
     token: SecretStr = Field(
         SecretStr(""), description="What people log in with, and programs send as a bearer; empty asks nobody."
     )
+    processes: int = Field(1, ge=1, le=64, description="Processes that answer on the port together.")
     remember_me_days: int = Field(30, ge=1, le=365, description="Days that a browser which asked for it stays known.")
 
     user_header: str = Field(

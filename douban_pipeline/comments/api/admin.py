@@ -154,6 +154,7 @@ async def _write(context: Context, given: list[EventInput]) -> None:
 
     def work() -> None:
         run_transaction(context.services.engine, lambda connection: events.append(connection, given, now))
+        context.services.wake_workers()
 
     await context.dependencies.call("write", partial(context.in_thread, work))
 

@@ -7,7 +7,7 @@ import hashlib
 import hmac
 import json
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import timedelta
@@ -18,6 +18,7 @@ from fastapi import Request, Response
 from fastapi.responses import JSONResponse
 from sqlalchemy.exc import DBAPIError
 
+from douban_pipeline.comments.api.gathering import Gathering
 from douban_pipeline.comments.api.problems import Problem
 from douban_pipeline.comments.caching.flights import Flights
 from douban_pipeline.comments.caching.hot import HotKeys
@@ -63,6 +64,7 @@ class Context:
         self._users = CmsUsers(self.settings.table_prefix)
         self._pool = ThreadPoolExecutor(_THREADS, "comments-service")
         self._counts: dict[str, tuple[int, int]] = {}
+        self._counting: Gathering[tuple[str, int], int | None] = Gathering(self._count)
         self._keys = read_api_keys(self.settings.api_keys.get_secret_value())
 
     async def in_thread(self, work: Callable[[], _Result]) -> _Result:
@@ -180,9 +182,8 @@ class Context:
     async def counted(self, key: str, seconds: int) -> int:
         """Count one more within a stretch of time, over all processes where there is a Redis; return the count."""
         moment = int(time.time() // seconds)
-        lists = self.services.lists
-        if lists is not None:
-            shared = await self.in_thread(lambda: lists.count(f"count:{key}:{moment}", seconds))
+        if self.services.lists is not None:
+            shared = await self._counting.run((f"count:{key}:{moment}", seconds))
             if shared is not None:
                 return shared
         at, number = self._counts.get(key, (moment, 0))
@@ -190,6 +191,12 @@ class Context:
             self._counts = {}
         self._counts[key] = (moment, number + 1 if at == moment else 1)
         return self._counts[key][1]
+
+    async def _count(self, keys: Sequence[tuple[str, int]]) -> Sequence[int | Exception | None]:
+        lists = self.services.lists
+        assert lists is not None
+        counted = await self.in_thread(partial(lists.count, keys))
+        return counted if counted is not None else [None] * len(keys)
 
     def close(self) -> None:
         """End the threads, and close what was opened for read sites."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import secrets
 from functools import partial
 from typing import Annotated, Any
 
@@ -13,19 +11,13 @@ from pydantic import BaseModel, ConfigDict, Field
 from douban_pipeline.comments import pages
 from douban_pipeline.comments.api.context import Context, SharedPage, accepted, address_of, answer_with, encode, tagged
 from douban_pipeline.comments.api.problems import Problem, ProblemRoute
+from douban_pipeline.comments.api.writing import May, Writing
 from douban_pipeline.comments.pages import Target
-from douban_pipeline.comments.rendering import mentions, pieces
-from douban_pipeline.comments.review import clean
-from douban_pipeline.comments.scoring.impressions import add_impressions
-from douban_pipeline.comments.store import events, sections
-from douban_pipeline.comments.store.events import EventInput
-from douban_pipeline.comments.store.reading import Order, get_comments
+from douban_pipeline.comments.store.reading import Order
 from douban_pipeline.comments.types import Actor, CommentStatus, EventKind, Rank, SectionStatus, SectionType
-from douban_pipeline.core.database import reading, run_transaction
 
 _Size = Annotated[int, Query(ge=1, le=50)]
 _Cursor = Annotated[str | None, Query(max_length=40)]
-_KEY = "idempotency-key"
 
 
 class _Body(BaseModel):
@@ -75,7 +67,13 @@ class Shown(_Body):
 def view_router(context: Context) -> APIRouter:
     """Return the paths below ``/v1``."""
     router = APIRouter(prefix="/v1", route_class=ProblemRoute, tags=["view"])
-    writing = _Writing(context)
+    writing = Writing(context)
+
+    async def about(
+        request: Request, actor: Actor, comment_id: int, kind: EventKind, *, may: May | None = None, **payload: Any
+    ) -> Response:
+        await writing.about(request, actor, comment_id, kind, may=may, **payload)
+        return accepted({"accepted": True})
 
     @router.get("/sections/{kind}/{object_id}/page")
     async def page(
@@ -122,31 +120,32 @@ def view_router(context: Context) -> APIRouter:
     async def publish(request: Request, kind: SectionType, object_id: int, body: NewComment) -> Response:
         """Publish a comment; what is needed to show it at once comes back, the rest follows within a second."""
         actor = await context.writer(request)
-        return accepted(await writing.publish(request, actor, Target(kind, object_id), body))
+        target = Target(kind, object_id)
+        return accepted(await writing.publish(request, actor, target, body.content, body.parent, body.name))
 
     @router.put("/comments/{comment_id}/vote", status_code=202)
     async def vote(request: Request, comment_id: int, body: Opinion) -> Response:
         """Like, dislike, or take that back."""
         actor = await context.writer(request)
-        return await writing.about(request, actor, comment_id, EventKind.VOTE, value=body.value)
+        return await about(request, actor, comment_id, EventKind.VOTE, value=body.value)
 
     @router.post("/comments/{comment_id}/report", status_code=202)
     async def report(request: Request, comment_id: int, body: Complaint) -> Response:
         """Report a comment."""
         actor = await context.writer(request)
-        return await writing.about(request, actor, comment_id, EventKind.REPORT, reason=body.reason, detail=body.detail)
+        return await about(request, actor, comment_id, EventKind.REPORT, reason=body.reason, detail=body.detail)
 
     @router.delete("/comments/{comment_id}/report", status_code=202)
     async def withdraw(request: Request, comment_id: int) -> Response:
         """Take a report back."""
         actor = await context.writer(request)
-        return await writing.about(request, actor, comment_id, EventKind.WITHDRAW_REPORT)
+        return await about(request, actor, comment_id, EventKind.WITHDRAW_REPORT)
 
     @router.delete("/comments/{comment_id}", status_code=202)
     async def delete(request: Request, comment_id: int) -> Response:
         """Delete one's own comment, or one in one's own section."""
         actor = await context.writer(request)
-        return await writing.about(
+        return await about(
             request, actor, comment_id, EventKind.SET_STATUS, may=_may_delete, status=CommentStatus.DELETED
         )
 
@@ -154,25 +153,31 @@ def view_router(context: Context) -> APIRouter:
     async def undo(request: Request, comment_id: int) -> Response:
         """Take back one's own deletion."""
         actor = await context.writer(request)
-        return await writing.about(request, actor, comment_id, EventKind.UNDO_STATUS, may=_may_delete)
+        return await about(request, actor, comment_id, EventKind.UNDO_STATUS, may=_may_delete)
 
     @router.put("/comments/{comment_id}/pin", status_code=202)
     async def pin(request: Request, comment_id: int, body: Switch) -> Response:
         """Pin a comment to the top of its section, or not."""
         actor = await context.writer(request)
-        return await writing.about(request, actor, comment_id, EventKind.PIN, may=_may_manage, on=body.on)
+        return await about(request, actor, comment_id, EventKind.PIN, may=_may_manage, on=body.on)
 
     @router.put("/comments/{comment_id}/feature", status_code=202)
     async def feature(request: Request, comment_id: int, body: Switch) -> Response:
         """Mark a comment as featured, or not."""
         actor = await context.writer(request)
-        return await writing.about(request, actor, comment_id, EventKind.FEATURE, may=_may_manage, on=body.on)
+        return await about(request, actor, comment_id, EventKind.FEATURE, may=_may_manage, on=body.on)
 
     @router.patch("/sections/{kind}/{object_id}", status_code=202)
     async def change_section(request: Request, kind: SectionType, object_id: int, body: SectionChange) -> Response:
         """Close a section, open it, or have people read first."""
         actor = await context.writer(request)
-        return await writing.change_section(request, actor, Target(kind, object_id), body)
+        payload: dict[str, Any] = {}
+        if body.closed is not None:
+            payload["status"] = SectionStatus.CLOSED if body.closed else SectionStatus.ACTIVE
+        if body.review_first is not None:
+            payload["settings"] = {"review_first": body.review_first}
+        await writing.change_section(request, actor, Target(kind, object_id), _may_manage, payload)
+        return accepted({"accepted": True})
 
     @router.post("/impressions", status_code=202)
     async def impressions(request: Request, body: Shown) -> Response:
@@ -257,128 +262,3 @@ def _may_manage(actor: Actor, owner_id: int, _publisher_id: int) -> Actor:
     if actor.user_id and actor.user_id == owner_id:
         return Actor(actor.key, actor.user_id, actor.name, actor.level, Rank.OWNER)
     raise Problem(403, "只有评论的作者、楼主或管理员可以这样做")
-
-
-class _Writing:
-    """What visitors ask for becomes events."""
-
-    def __init__(self, context: Context) -> None:
-        self._context, self._services = context, context.services
-
-    async def _in_thread(self, work: Any) -> Any:
-        context = self._context
-        return await context.dependencies.call("write", lambda: context.in_thread(work), expected=(Problem,))
-
-    async def publish(self, request: Request, actor: Actor, target: Target, body: NewComment) -> dict[str, Any]:
-        """Write the event of a new comment, and return what shows it."""
-        content = clean(body.content)
-        settings = self._context.settings
-        if not content:
-            raise Problem(400, "内容为空")
-        if len(content) > settings.max_length:
-            raise Problem(413, f"评论最多 {settings.max_length} 字")
-        limit = settings.publish_per_minute
-        if limit and actor.rank < Rank.OPERATOR and await self._context.counted(f"publish:{actor.key}", 60) > limit:
-            raise Problem(429, "发布过于频繁，请稍后再试", {"Retry-After": "60"})
-        payload = {
-            "content": content,
-            "name": actor.name or body.name,
-            "level": actor.level,
-            "ip": address_of(request),
-            "mentions": mentions(content),
-            "parent_id": int(body.parent) if body.parent else 0,
-        }
-        key = _request_key(request, actor, "publish")
-        comment_id = await self._in_thread(
-            lambda: self._append_comment(actor, target, payload, key, named=_KEY in request.headers)
-        )
-        return {
-            "id": str(comment_id),
-            "state": "accepted",
-            "parent": body.parent,
-            "author": {"id": str(actor.user_id) if actor.user_id else None, "name": payload["name"] or "游客"},
-            "at": self._services.clock.now().isoformat(),
-            "pieces": pieces(content),
-        }
-
-    def _append_comment(self, actor: Actor, target: Target, payload: dict[str, Any], key: str, *, named: bool) -> int:
-        number, now = self._services.numbers.next(), self._services.clock.now()
-
-        def work(connection: Any) -> int:
-            section = sections.find_section(connection, target.type, target.object_id)
-            if section is not None and section["status"] != SectionStatus.ACTIVE and actor.rank < Rank.OPERATOR:
-                raise Problem(409, "评论区已关闭")
-            section_id = (
-                section["section_id"]
-                if section is not None
-                else sections.ensure_section(connection, target.type, target.object_id, now)
-            )
-            given = EventInput(section_id, EventKind.PUBLISH, actor, key, number, payload)
-            events.append(connection, [given], now)
-            if not named:
-                return number
-            found = events.find_event(connection, key)
-            assert found is not None
-            return int(found["comment_id"])
-
-        return run_transaction(self._services.engine, work)
-
-    async def about(
-        self, request: Request, actor: Actor, comment_id: int, kind: EventKind, *, may: Any = None, **payload: Any
-    ) -> Response:
-        """Write an event about a comment."""
-        if await self._context.counted(f"act:{actor.key}", 60) > 600:
-            raise Problem(429, "操作过于频繁，请稍后再试", {"Retry-After": "60"})
-        key = _request_key(request, actor, f"{kind}:{comment_id}")
-        await self._in_thread(lambda: self._append(actor, comment_id, kind, key, may, payload))
-        return accepted({"accepted": True})
-
-    def _append(
-        self, actor: Actor, comment_id: int, kind: EventKind, key: str, may: Any, payload: dict[str, Any]
-    ) -> None:
-        engine = self._services.engine
-        with reading(engine) as connection:
-            view = get_comments(connection, [comment_id], {comment_id: ""}).get(comment_id)
-            pending = None if view is not None else events.find_publish(connection, comment_id)
-            if view is None and pending is None:
-                raise Problem(404, "评论不存在")
-            section_id = view.section_id if view is not None else int(pending["section_id"])  # type: ignore[index]
-            publisher = view.publisher_id if view is not None else int(pending["user_id"])  # type: ignore[index]
-            if may is not None:
-                section = sections.get_section(connection, section_id)
-                actor = may(actor, section["owner_id"] if section is not None else 0, publisher)
-        given = EventInput(section_id, kind, actor, key, comment_id, payload)
-        run_transaction(engine, lambda connection: events.append(connection, [given], self._services.clock.now()))
-
-    async def change_section(self, request: Request, actor: Actor, target: Target, body: SectionChange) -> Response:
-        """Write the event that changes a section."""
-        payload: dict[str, Any] = {}
-        if body.closed is not None:
-            payload["status"] = SectionStatus.CLOSED if body.closed else SectionStatus.ACTIVE
-        if body.review_first is not None:
-            payload["settings"] = {"review_first": body.review_first}
-        key = _request_key(request, actor, "section")
-
-        def work(connection: Any) -> None:
-            section = sections.find_section(connection, target.type, target.object_id)
-            if section is None:
-                raise Problem(404, "评论区不存在")
-            person = _may_manage(actor, section["owner_id"], 0)
-            given = EventInput(section["section_id"], EventKind.SET_SECTION, person, key, payload=payload)
-            events.append(connection, [given], self._services.clock.now())
-
-        await self._in_thread(lambda: run_transaction(self._services.engine, work))
-        return accepted({"accepted": True})
-
-    def note_shown(self, seen: dict[int, int]) -> None:
-        """Add to how often comments were shown."""
-        now = self._services.clock.now()
-        run_transaction(self._services.engine, lambda connection: add_impressions(connection, seen, now))
-
-
-def _request_key(request: Request, actor: Actor, what: str) -> str:
-    """Return the key of a request: that which it names, or one of its own."""
-    given = request.headers.get(_KEY, "")
-    if not given:
-        return secrets.token_hex(20)
-    return hashlib.sha256(f"{actor.key}\n{what}\n{given}".encode()).hexdigest()[:64]

@@ -17,6 +17,7 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+from douban_pipeline.comments.caching.waking import WakeUps
 from douban_pipeline.comments.scoring.heat_lists import HeatLists
 from douban_pipeline.comments.store.reading import Order, Place
 from douban_pipeline.core.clock import Clock
@@ -67,6 +68,13 @@ for i = 3, #ARGV, 1000 do
 end
 redis.call('EXPIRE', KEYS[2], ARGV[2])
 return 1
+"""
+
+_COUNT = """
+-- KEYS: what is counted. ARGV: seconds that it lives.
+local count = redis.call('INCR', KEYS[1])
+if count == 1 then redis.call('EXPIRE', KEYS[1], ARGV[1]) end
+return count
 """
 
 
@@ -201,6 +209,7 @@ class RedisLists:
             return False
         message = json.dumps([name.section_id, str(name.order), name.root_id])
         self._client.lpush(self._queue, message)
+        self._client.publish(self._channel, "")
         return True
 
     def asked(self) -> ListName | None:
@@ -242,16 +251,29 @@ class RedisLists:
         """Return whether a list is there."""
         return bool(self.attempt(lambda: self._client.exists(self._key(name))))
 
-    def count(self, key: str, seconds: int) -> int | None:
-        """Count one more under a key that lives so long; return the count, None where Redis cannot be asked."""
+    def count(self, keys: Sequence[tuple[str, int]]) -> list[int] | None:
+        """Count one more under each key, which lives so many seconds.
 
-        def work() -> int:
-            pipe = self._client.pipeline(transaction=True)
-            pipe.incr(f"{self._prefix}{key}")
-            pipe.expire(f"{self._prefix}{key}", seconds, nx=True)
-            return int(pipe.execute()[0])
+        Returns:
+            The counts, in order; None where Redis cannot be asked.
+        """
+
+        def work() -> list[int]:
+            pipe = self._client.pipeline(transaction=False)
+            for key, seconds in keys:
+                # One command a key: a count that is cut off before its end is set would never end.
+                pipe.eval(_COUNT, 1, f"{self._prefix}{key}", seconds)
+            return [int(counted) for counted in pipe.execute()]
 
         return self.attempt(work)
+
+    def wake(self) -> None:
+        """Tell workers that there is something to do; one that does not hear it looks by itself a little later."""
+        self.attempt(lambda: self._client.publish(self._channel, ""))
+
+    def wake_ups(self) -> WakeUps:
+        """Return what a worker waits with for `wake`."""
+        return WakeUps(self._client, self._channel)
 
     def contents(self, ids: Sequence[int]) -> Mapping[int, str]:
         """Return texts of comments that are kept, by id."""
@@ -291,6 +313,10 @@ class RedisLists:
     @property
     def _queue(self) -> str:
         return f"{self._prefix}rebuild"
+
+    @property
+    def _channel(self) -> str:
+        return f"{self._prefix}wake"
 
 
 def open_lists(

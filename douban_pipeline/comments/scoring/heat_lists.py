@@ -208,9 +208,9 @@ class HeatLists:
 
     def remove(self, section_id: int, ids: Iterable[int]) -> None:
         """Take comments out of a section's list."""
-        known = self.current(section_id)
         members = [f"{each:0{_DIGITS}d}" for each in ids]
-        if known is None or not members:
+        known = self.current(section_id) if members else None
+        if known is None:
             return
         pipeline = self._client.pipeline(transaction=False)
         for number in range(known.segments):

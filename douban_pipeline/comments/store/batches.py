@@ -13,7 +13,7 @@ from dataclasses import fields
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, Table, case, insert, select, tuple_, update
+from sqlalchemy import Connection, RowMapping, Subquery, Table, insert, select, tuple_, union_all, update
 
 from douban_pipeline.comments.applying.state import (
     BatchState,
@@ -33,6 +33,8 @@ from douban_pipeline.comments.types import (
 )
 from douban_pipeline.core.database import chunks, upsert
 
+_AUTHORS = 32
+"""Whose last texts one statement asks for."""
 _COMMENT_COLUMNS = tuple(tables.comment.c.keys())
 _CHANGING = (
     "child_total",
@@ -249,18 +251,28 @@ def _write_moderation(connection: Connection, batch: BatchState) -> None:
 
 
 def _mark(connection: Connection, now: datetime, events: Sequence[PendingEvent]) -> None:
-    for part in chunks(events):
-        ids = [event.event_id for event in part]
-        given: dict[str, Any] = {
+    # In one statement: the values beside the id and what changes are never written, for the rows are there.
+    unwritten = {
+        "shard": 0,
+        "section_id": 0,
+        "kind": "",
+        "actor": "",
+        "payload": {},
+        "request_key": "",
+        "created_at": now,
+    }
+    rows = [
+        {
+            **unwritten,
+            "event_id": event.event_id,
             "state": EventState.APPLIED,
             "applied_at": now,
-            "seq": case({event.event_id: event.seq for event in part}, value=tables.event.c.event_id),
+            "seq": event.seq,
+            "refusal": event.refusal[:200],
         }
-        connection.execute(update(tables.event).where(tables.event.c.event_id.in_(ids)).values(given))
-        refused = [{"number": event.event_id, "why": event.refusal[:200]} for event in part if event.refusal]
-        for why in {row["why"] for row in refused}:
-            same = [row["number"] for row in refused if row["why"] == why]
-            connection.execute(update(tables.event).where(tables.event.c.event_id.in_(same)).values(refusal=why))
+        for event in events
+    ]
+    upsert(connection, tables.event, rows, keys=["event_id"], changes=["state", "applied_at", "seq", "refusal"])
 
 
 def text_hash(text: str) -> str:
@@ -272,14 +284,24 @@ def recent_hashes(
     connection: Connection, authors: Iterable[tuple[int, int]], most: int = 10
 ) -> dict[tuple[int, int], set[str]]:
     """Return hashes of the last texts of users, by user and section: the same word may suit two films."""
-    found: dict[tuple[int, int], set[str]] = {}
-    for user, section in authors:
-        query = (
-            select(tables.content.c.content_hash)
-            .join(tables.comment, tables.comment.c.comment_id == tables.content.c.comment_id)
-            .where(tables.comment.c.publisher_id == user, tables.comment.c.section_id == section)
-            .order_by(tables.comment.c.comment_id.desc())
-            .limit(most)
-        )
-        found[user, section] = set(connection.execute(query).scalars())
+    found: dict[tuple[int, int], set[str]] = {author: set() for author in authors}
+    rising = sorted(found)
+    for start in range(0, len(rising), _AUTHORS):
+        part = rising[start : start + _AUTHORS]
+        # As many parts as a power of two, so that few statements are ever made and each is made once.
+        part += part[-1:] * ((1 << (len(part) - 1).bit_length()) - len(part))
+        for row in connection.execute(union_all(*(select(_last_texts(*author, most)) for author in part))):
+            found[row.publisher_id, row.section_id].add(row.content_hash)
     return found
+
+
+def _last_texts(user: int, section: int, most: int) -> Subquery:
+    c = tables.comment.c
+    return (
+        select(c.publisher_id, c.section_id, tables.content.c.content_hash)
+        .join(tables.content, tables.content.c.comment_id == c.comment_id)
+        .where(c.publisher_id == user, c.section_id == section)
+        .order_by(c.comment_id.desc())
+        .limit(most)
+        .subquery()
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -84,17 +84,14 @@ def finish(connection: Connection, events: Sequence[int]) -> None:
         )
 
 
-def find_event(connection: Connection, request_key: str) -> RowMapping | None:
-    """Return an event by its request, None where there is none."""
-    query = select(tables.event).where(tables.event.c.request_key == request_key)
-    return connection.execute(query).mappings().one_or_none()
-
-
-def find_publish(connection: Connection, comment_id: int) -> RowMapping | None:
-    """Return the event that publishes a comment and has not been refused, None where there is none."""
-    c = tables.event.c
-    query = select(tables.event).where(c.comment_id == comment_id, c.kind == EventKind.PUBLISH, c.refusal == "")
-    return connection.execute(query.limit(1)).mappings().one_or_none()
+def comments_of_requests(connection: Connection, keys: Collection[str]) -> dict[str, int]:
+    """Return the comments that requests are about, by key; requests that nobody has written are missing."""
+    query = select(tables.event.c.request_key, tables.event.c.comment_id)
+    return {
+        row.request_key: row.comment_id
+        for part in chunks(sorted(keys))
+        for row in connection.execute(query.where(tables.event.c.request_key.in_(part)))
+    }
 
 
 def oldest_pending(connection: Connection) -> datetime | None:

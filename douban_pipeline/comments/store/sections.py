@@ -2,20 +2,75 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, insert, select
+from sqlalchemy import Connection, RowMapping, insert, select, tuple_
 from sqlalchemy.exc import IntegrityError
 
 from douban_pipeline.comments.store import tables
+from douban_pipeline.comments.types import EventKind, SectionStatus
+from douban_pipeline.core.database import chunks
+
+
+@dataclass(frozen=True, slots=True)
+class Whereabouts:
+    """Where something happens, and whose that is.
+
+    Attributes:
+        section_id: The section.
+        owner_id: Who owns it; 0 for nobody.
+        publisher_id: Who wrote the comment that it is about; 0 for a guest, and for the section itself.
+        status: Of the section.
+    """
+
+    section_id: int
+    owner_id: int
+    publisher_id: int = 0
+    status: SectionStatus = SectionStatus.ACTIVE
 
 
 def find_section(connection: Connection, kind: int, object_id: int) -> RowMapping | None:
     """Return the section of an object, None where there is none."""
     query = select(tables.section).where(tables.section.c.type == kind, tables.section.c.object_id == object_id)
     return connection.execute(query).mappings().one_or_none()
+
+
+def find_sections(connection: Connection, objects: Collection[tuple[int, int]]) -> dict[tuple[int, int], Whereabouts]:
+    """Return the sections of objects, by type and id; those that have none are missing."""
+    found: dict[tuple[int, int], Whereabouts] = {}
+    c = tables.section.c
+    for part in chunks(sorted(objects)):
+        query = select(c.type, c.object_id, c.section_id, c.owner_id, c.status)
+        for row in connection.execute(query.where(tuple_(c.type, c.object_id).in_(part))):
+            status = SectionStatus(row.status)
+            found[row.type, row.object_id] = Whereabouts(row.section_id, row.owner_id, status=status)
+    return found
+
+
+def whereabouts(connection: Connection, comments: Collection[int]) -> dict[int, Whereabouts]:
+    """Return where comments are, by id, those among them that no worker has applied yet; unknown ones are missing."""
+    found: dict[int, Whereabouts] = {}
+    section, comment, event = tables.section.c, tables.comment.c, tables.event.c
+    applied = select(comment.comment_id, comment.publisher_id.label("publisher"), *_WHERE).join(
+        tables.section, section.section_id == comment.section_id
+    )
+    asked = (
+        select(event.comment_id, event.user_id.label("publisher"), *_WHERE)
+        .join(tables.section, section.section_id == event.section_id)
+        .where(event.kind == EventKind.PUBLISH, event.refusal == "")
+    )
+    for query, key in ((applied, comment.comment_id), (asked, event.comment_id)):
+        for part in chunks(sorted(set(comments) - set(found))):
+            for row in connection.execute(query.where(key.in_(part))):
+                status = SectionStatus(row.status)
+                found[row.comment_id] = Whereabouts(row.section_id, row.owner_id, row.publisher, status)
+    return found
+
+
+_WHERE = (tables.section.c.section_id, tables.section.c.owner_id, tables.section.c.status)
 
 
 def get_section(connection: Connection, section_id: int) -> RowMapping | None:

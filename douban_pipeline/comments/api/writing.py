@@ -1,0 +1,207 @@
+"""What visitors ask for becomes events: checked, and written with those of others that came in the same moment."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from fastapi import Request
+from sqlalchemy import Connection
+from sqlalchemy.exc import DBAPIError
+
+from douban_pipeline.comments.api.context import Context, address_of
+from douban_pipeline.comments.api.gathering import Gathering
+from douban_pipeline.comments.api.problems import Problem
+from douban_pipeline.comments.pages import Target
+from douban_pipeline.comments.rendering import mentions, pieces
+from douban_pipeline.comments.review import clean
+from douban_pipeline.comments.scoring.impressions import add_impressions
+from douban_pipeline.comments.store import events, sections
+from douban_pipeline.comments.store.events import EventInput
+from douban_pipeline.comments.store.sections import Whereabouts
+from douban_pipeline.comments.types import Actor, EventKind, Rank, SectionStatus
+from douban_pipeline.core.database import DatabaseError, is_cut, run_transaction
+
+_KEY = "idempotency-key"
+
+May = Callable[[Actor, int, int], Actor]
+"""Returns the actor with the rank for it, given the section's owner and the comment's author; raises a `Problem`."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """An event that a request asks for: about a comment that is there, or about the section of a target.
+
+    Attributes:
+        named: Whether the request has a key of its own, so that it may be there already.
+    """
+
+    actor: Actor
+    kind: EventKind
+    key: str
+    payload: Mapping[str, Any]
+    comment_id: int = 0
+    target: Target | None = None
+    may: May | None = None
+    named: bool = False
+
+
+class Writing:
+    """Takes what visitors want to the events."""
+
+    def __init__(self, context: Context) -> None:
+        self._context, self._services = context, context.services
+        self._gathering: Gathering[_Wanted, int] = Gathering(self._write_in_thread)
+
+    async def publish(
+        self, request: Request, actor: Actor, target: Target, content: str, parent: str | None, name: str
+    ) -> dict[str, Any]:
+        """Write the event of a new comment, and return what shows it.
+
+        Raises:
+            Problem: It is refused.
+        """
+        content = clean(content)
+        settings = self._context.settings
+        if not content:
+            raise Problem(400, "内容为空")
+        if len(content) > settings.max_length:
+            raise Problem(413, f"评论最多 {settings.max_length} 字")
+        limit = settings.publish_per_minute
+        if limit and actor.rank < Rank.OPERATOR and await self._context.counted(f"publish:{actor.key}", 60) > limit:
+            raise Problem(429, "发布过于频繁，请稍后再试", {"Retry-After": "60"})
+        payload = {
+            "content": content,
+            "name": actor.name or name,
+            "level": actor.level,
+            "ip": address_of(request),
+            "mentions": mentions(content),
+            "parent_id": int(parent) if parent else 0,
+        }
+        key = _request_key(request, actor, "publish")
+        comment_id = await self._write(
+            _Wanted(actor, EventKind.PUBLISH, key, payload, target=target, named=_KEY in request.headers)
+        )
+        return {
+            "id": str(comment_id),
+            "state": "accepted",
+            "parent": parent,
+            "author": {"id": str(actor.user_id) if actor.user_id else None, "name": payload["name"] or "游客"},
+            "at": self._services.clock.now().isoformat(),
+            "pieces": pieces(content),
+        }
+
+    async def about(
+        self,
+        request: Request,
+        actor: Actor,
+        comment_id: int,
+        kind: EventKind,
+        *,
+        may: May | None = None,
+        **payload: Any,
+    ) -> None:
+        """Write an event about a comment.
+
+        Raises:
+            Problem: There is no such comment, or they may not.
+        """
+        if await self._context.counted(f"act:{actor.key}", 60) > 600:
+            raise Problem(429, "操作过于频繁，请稍后再试", {"Retry-After": "60"})
+        key = _request_key(request, actor, f"{kind}:{comment_id}")
+        await self._write(_Wanted(actor, kind, key, payload, comment_id, may=may))
+
+    async def change_section(
+        self, request: Request, actor: Actor, target: Target, may: May, payload: Mapping[str, Any]
+    ) -> None:
+        """Write the event that changes a section.
+
+        Raises:
+            Problem: There is no such section, or they may not.
+        """
+        key = _request_key(request, actor, "section")
+        await self._write(_Wanted(actor, EventKind.SET_SECTION, key, payload, target=target, may=may))
+
+    async def _write(self, wanted: _Wanted) -> int:
+        return await self._context.dependencies.call("write", partial(self._gathering.run, wanted), expected=(Problem,))
+
+    async def _write_in_thread(self, wanted: Sequence[_Wanted]) -> Sequence[int | Exception]:
+        return await self._context.in_thread(partial(self._write_all, wanted))
+
+    def _write_all(self, wanted: Sequence[_Wanted]) -> Sequence[int | Exception]:
+        """Write events in one transaction; return for each its comment, or why it was not written."""
+        ids = [self._services.numbers.next() if each.kind == EventKind.PUBLISH else each.comment_id for each in wanted]
+        try:
+            outcomes = run_transaction(self._services.engine, lambda connection: self._append(connection, wanted, ids))
+        except DBAPIError as error:
+            if len(wanted) == 1 or is_cut(error):
+                raise
+            # One that the database does not take is not to take the others with it.
+            return [self._write_alone(each) for each in wanted]
+        self._services.wake_workers()
+        return outcomes
+
+    def _write_alone(self, wanted: _Wanted) -> int | Exception:
+        try:
+            return self._write_all([wanted])[0]
+        except (DBAPIError, DatabaseError) as error:
+            return error
+
+    def _append(self, connection: Connection, wanted: Sequence[_Wanted], ids: Sequence[int]) -> list[int | Exception]:
+        now = self._services.clock.now()
+        targets = {each.target for each in wanted if each.target is not None}
+        found = sections.find_sections(connection, {(each.type, each.object_id) for each in targets})
+        about = {each.comment_id for each in wanted if each.comment_id}
+        places = sections.whereabouts(connection, about)
+        outcomes: list[int | Exception] = []
+        given: list[EventInput] = []
+        for each, number in zip(wanted, ids, strict=True):
+            try:
+                actor = each.actor
+                if each.target is None:
+                    place = places.get(each.comment_id)
+                    if place is None:
+                        raise Problem(404, "评论不存在")
+                else:
+                    at = (each.target.type, each.target.object_id)
+                    if at not in found and each.kind == EventKind.PUBLISH:
+                        made = sections.ensure_section(connection, *at, now)
+                        found[at] = Whereabouts(made, 0, status=SectionStatus.ACTIVE)
+                    place = found.get(at)
+                    if place is None:
+                        raise Problem(404, "评论区不存在")
+                    closed = place.status != SectionStatus.ACTIVE and actor.rank < Rank.OPERATOR
+                    if closed and each.kind == EventKind.PUBLISH:
+                        raise Problem(409, "评论区已关闭")
+                if each.may is not None:
+                    actor = each.may(actor, place.owner_id, place.publisher_id)
+            except Problem as problem:
+                outcomes.append(problem)
+                continue
+            outcomes.append(number)
+            given.append(EventInput(place.section_id, each.kind, actor, each.key, number, each.payload))
+        events.append(connection, given, now)
+        # A request that was written before has the comment of then.
+        named = [each.key for each in wanted if each.named]
+        before = events.comments_of_requests(connection, named) if named else {}
+        return [
+            before.get(each.key, outcome) if isinstance(outcome, int) else outcome
+            for each, outcome in zip(wanted, outcomes, strict=True)
+        ]
+
+    def note_shown(self, seen: Mapping[int, int]) -> None:
+        """Add to how often comments were shown."""
+        now = self._services.clock.now()
+        run_transaction(self._services.engine, lambda connection: add_impressions(connection, seen, now))
+
+
+def _request_key(request: Request, actor: Actor, what: str) -> str:
+    """Return the key of a request: that which it names, or one of its own."""
+    given = request.headers.get(_KEY, "")
+    if not given:
+        return secrets.token_hex(20)
+    return hashlib.sha256(f"{actor.key}\n{what}\n{given}".encode()).hexdigest()[:64]
