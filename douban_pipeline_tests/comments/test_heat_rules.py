@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from douban_pipeline.comments.heat.expressions import compile_condition
 from douban_pipeline.comments.heat.factors import GRAPH
 from douban_pipeline.comments.heat.graph import Kind
+from douban_pipeline.comments.heat.patterns import MOST_TEXT, pattern_refusal
 from douban_pipeline.comments.heat.recall import MOST_MOVED, PIN_STEP, recall
 from douban_pipeline.comments.heat.rules import Decision, Rule, Scope, rule_set
 from douban_pipeline.core.errors import ProblemsError
@@ -132,6 +133,69 @@ def test_bad_conditions_are_refused_with_rule_expression_and_remedy(expression, 
     with pytest.raises(ProblemsError, match=message) as refusal:
         rule_set([Rule("odd", expression, BOOST, 1.0)])
     assert refusal.value.problems[0].startswith(f"规则「odd」（{expression}）：")
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "(a+)+b",
+        "(a*)*b",
+        "(a|aa)+$",
+        "(?:a|ab|abc)*d",
+        "([a-z]+)*!",
+        "(x?){30}x{30}",
+        ".*加.*群",
+        "加.*微.*信",
+        r"(\\w+\\s?)*;",
+        r"(a)\\1",
+        "(?=(a+)+b)a",
+    ],
+)
+@pytest.mark.parametrize("expression", ["content =~~ '{}'", "'{many}' =~~ '{}'", "content !~~ ('{}')", '"{}" =~ "{}"'])
+def test_patterns_that_could_try_for_long_are_refused_before_anything_tries_them(pattern, expression):
+    written = expression.replace("{many}", "a" * 60).replace("{}", pattern)
+    with pytest.raises(ProblemsError, match="正则表达式"):
+        rule_set([Rule("odd", written, SINK, 1.0)])
+
+
+FIXED = ["a", "b", ".", "[ab]", "(a|b)", "(?:ab)", "a{2}"]
+VARYING = ["a?", "a*", "b+", "(ab|a)", "(a*)", "(a|b)*", "(a+)+", "a{1,3}"]
+PIECES = st.lists(st.sampled_from(FIXED + VARYING), min_size=1, max_size=5)
+
+
+@given(PIECES, PIECES)
+def test_a_pattern_that_is_refused_is_not_taken_for_being_longer(first, second):
+    if pattern_refusal("".join(first)) is not None:
+        assert pattern_refusal("".join([*first, *second])) is not None
+
+
+@given(PIECES)
+def test_a_repeat_of_what_varies_is_refused_and_one_of_what_does_not_is_taken(pieces):
+    varies = any(piece in VARYING for piece in pieces)
+    assert (pattern_refusal(f"(?:{''.join(pieces)})+z") is not None) is varies
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "加群|微信",
+        "https?:",
+        r"微信.{0,20}\\d{6,}",
+        "加.*群",
+        r"\\d{6,}",
+        "(日|月)票",
+        "(?:加|进).{0,5}群",
+        "^第.{1,4}集$",
+    ],
+)
+def test_patterns_of_every_day_are_taken(pattern):
+    rule_set([Rule("usual", f"content =~~ '{pattern}'", SINK, 1.0)])
+
+
+def test_only_the_beginning_of_a_long_text_is_looked_at():
+    condition = compile_condition("content =~~ '加群'", GRAPH)
+    texts = columns_of([{"content": "好" * place + "加群"} for place in (0, MOST_TEXT - 2, MOST_TEXT - 1)])
+    assert condition.holds(texts, 3).tolist() == [True, True, False]
 
 
 @pytest.mark.parametrize(

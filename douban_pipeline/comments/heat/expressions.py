@@ -7,6 +7,7 @@ its syntax tree becomes functions over numpy columns. What can be written:
     dislikes > likes * 2                     + - * /   (a quotient by zero is 0)
     level in [4, 5, 6]                       lists of numbers or texts
     content =~~ '加群|微信'                   =~ at the beginning, =~~ anywhere, !~ and !~~ the opposite
+                                             of the first 2,000 characters; what could backtrack for long is refused
     '私信' in content                         a piece of text
     replies > (owner_liked ? 3 : 10)         one of two
 """
@@ -25,6 +26,7 @@ from rule_engine import ast
 from rule_engine.types import DataType
 
 from douban_pipeline.comments.heat.graph import Column, Columns, FactorGraph, Kind
+from douban_pipeline.comments.heat.patterns import MOST_TEXT, literal_refusal, pattern_refusal
 from douban_pipeline.core.errors import ProblemsError
 
 MOST_CHARACTERS = 500
@@ -85,6 +87,9 @@ def compile_condition(expression: str, graph: FactorGraph) -> Condition:
         raise ProblemsError(["表达式为空；例如写 likes >= 10"])
     if len(expression) > MOST_CHARACTERS:
         raise ProblemsError([f"表达式有 {len(expression)} 个字符，超过上限 {MOST_CHARACTERS}；请拆成几条规则"])
+    # Where both sides are texts, the parser evaluates the comparison itself.
+    if re.search(r"[=!]~", expression) and (refusal := literal_refusal(expression)) is not None:
+        raise ProblemsError([refusal])
     types = {each.name: _TYPES[each.kind] for each in graph.factors.values()}
     context = rule_engine.Context(
         type_resolver=rule_engine.type_resolver_from_dict(types), resolver=rule_engine.resolve_item
@@ -212,8 +217,11 @@ class _Compiler:
             raise ProblemsError(["正则表达式须直接写成文本，例如 content =~~ '微信'"])
         text = self.compile(node.left)
         method, wanted = _PATTERNS[node.type]
+        refusal = pattern_refusal(node.right.value, anywhere=method == "search")
+        if refusal is not None:
+            raise ProblemsError([refusal])
         find = getattr(re.compile(node.right.value), method)
-        return lambda columns: _each_text(text(columns), lambda each: (find(each) is not None) is wanted)
+        return lambda columns: _each_text(text(columns), lambda each: (find(each[:MOST_TEXT]) is not None) is wanted)
 
     def _ternary(self, node: Any) -> Evaluate:
         if node.case_true.result_type != node.case_false.result_type:

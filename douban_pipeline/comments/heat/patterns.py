@@ -1,0 +1,93 @@
+"""Regular expressions of rules: refused where a text could make them try for seconds. Pure, and without a clock.
+
+Python's engine goes back and tries again at every repeat and every alternative. How many ways there are at most is
+counted from the pattern alone, so that no text, clumsy or hostile, holds up whoever orders a section.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import re
+from re import _constants as codes  # type: ignore[attr-defined]
+from re import _parser as parser  # type: ignore[attr-defined]
+from typing import Any
+
+MOST_TEXT = 2000
+"""Characters of a text that patterns are looked for in, from its beginning."""
+MOST_WAYS = 5_000_000
+"""Ways that an engine may try on one text: enough for one gap of any length, some hundredths of a second."""
+_LITERAL = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""", re.DOTALL)
+_REPEATS = (codes.MAX_REPEAT, codes.MIN_REPEAT, codes.POSSESSIVE_REPEAT)
+
+
+def pattern_refusal(pattern: str, *, anywhere: bool = True) -> str | None:
+    """Return why a pattern is not taken, None if it is.
+
+    Args:
+        pattern: The expression.
+        anywhere: Whether it is looked for anywhere in a text, or at its beginning.
+
+    Raises:
+        re.error: It is no regular expression.
+    """
+    try:
+        ways = _ways(list(parser.parse(pattern)), last=True) * (MOST_TEXT if anywhere else 1)
+    except _BackReference:
+        return f"正则表达式 {pattern!r} 引用了前面的分组（\\1），可能匹配极慢；请去掉引用"
+    if ways <= MOST_WAYS:
+        return None
+    return (
+        f"正则表达式 {pattern!r} 在某些正文上会反复回溯而极慢；请不要在重复里再重复，"
+        "并给 .* 之类写明上限（如 .{0,20}），=~~ 本身就在任意位置查找，开头不必写 .*"
+    )
+
+
+def literal_refusal(expression: str) -> str | None:
+    """Return why a text in an expression is not taken as a pattern, before anything evaluates the expression."""
+    for literal in _LITERAL.findall(expression):
+        try:
+            refusal = pattern_refusal(str(ast.literal_eval(literal)))
+        except (re.error, SyntaxError, ValueError):
+            continue  # whoever parses the expression says so
+        if refusal is not None:
+            return refusal
+    return None
+
+
+class _BackReference(Exception):  # noqa: N818 (it is a finding)
+    pass
+
+
+def _ways(items: list[Any], *, last: bool = False) -> float:
+    """Return in how many ways a sequence can match at one place at most.
+
+    Args:
+        items: Of a parsed pattern.
+        last: Whether nothing follows: then the first way that a repeat at the end matches is taken.
+    """
+    ways = 1.0
+    for place, (code, given) in enumerate(items):
+        if code in _REPEATS:
+            least, most, body = given
+            each = _ways(list(body))
+            if not (last and place == len(items) - 1 and each == 1):
+                ways *= _repeated(each, int(least), min(int(most), MOST_TEXT))
+        elif code == codes.BRANCH:
+            ways *= sum(_ways(list(branch)) for branch in given[1])
+        elif code in (codes.SUBPATTERN, codes.ATOMIC_GROUP, codes.ASSERT, codes.ASSERT_NOT):
+            ways *= _ways(list(given[-1] if code != codes.ATOMIC_GROUP else given))
+        elif code in (codes.GROUPREF, codes.GROUPREF_EXISTS):
+            raise _BackReference
+    return ways
+
+
+def _repeated(each: float, least: int, most: int) -> float:
+    if each == 1:
+        return max(most - least, 0) + 1.0
+    ways = 0.0
+    for times in range(least, most + 1):
+        ways += math.inf if times * math.log2(each) > 64 else each**times
+        if ways > MOST_WAYS:
+            return math.inf
+    return ways
