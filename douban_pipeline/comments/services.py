@@ -17,6 +17,7 @@ from douban_pipeline.comments.caching.lists import RedisLists, open_lists
 from douban_pipeline.comments.ids import IdGenerator
 from douban_pipeline.comments.review import SafetyReview, read_word_lists
 from douban_pipeline.comments.scoring.heat_lists import HeatLists
+from douban_pipeline.comments.scoring.newcomers import NewcomerHeat
 from douban_pipeline.comments.settings import CommentsSettings
 from douban_pipeline.comments.store.migrations import TREE
 from douban_pipeline.comments.store.shards import lease_node
@@ -103,6 +104,7 @@ class CommentsServices:
             batch=settings.worker_batch,
             threads=1 if self.engine.dialect.name == "sqlite" else settings.worker_threads,
             reports_to_review=settings.reports_to_review,
+            heat=NewcomerHeat(self.engine, settings.heat_weights),
         )
 
     def ready(self) -> Self:

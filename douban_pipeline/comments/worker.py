@@ -21,6 +21,7 @@ from sqlalchemy import Connection, Engine, func, select
 from douban_pipeline.comments.applying.state import Findings, PendingEvent
 from douban_pipeline.comments.applying.steps import apply_events
 from douban_pipeline.comments.review import Draft, SafetyReview, clean
+from douban_pipeline.comments.scoring.newcomers import NewcomerHeat
 from douban_pipeline.comments.store import batches, events, shards, tables
 from douban_pipeline.comments.types import SHARDS, EventKind, Rank
 from douban_pipeline.core.clock import Clock
@@ -59,6 +60,7 @@ class Worker:
         batch: Events that one transaction applies.
         threads: Shards at once.
         reports_to_review: Reports after which a comment waits for a person.
+        heat: Gives new comments their heat; without it they have none until a sweep.
     """
 
     def __init__(
@@ -73,11 +75,12 @@ class Worker:
         batch: int = 500,
         threads: int = 1,
         reports_to_review: int = 0,
+        heat: NewcomerHeat | None = None,
     ) -> None:
         self._engine, self._clock, self._owner = engine, clock, owner
         self._review, self._followers = review, followers
         self._lease, self._batch, self._threads = lease, batch, threads
-        self._reports_to_review = reports_to_review
+        self._reports_to_review, self._heat = reports_to_review, heat
         self._held: dict[int, int] = {}
         self._renew_at = self._beat_at = datetime.min.replace(tzinfo=clock.now().tzinfo)
         self._name = hashlib.sha1(owner.encode(), usedforsecurity=False).hexdigest()[:32]
@@ -175,6 +178,8 @@ class Worker:
             now = self._clock.now()
             batch = batches.load_batch(connection, applied, now, reports_to_review=self._reports_to_review)
             apply_events(batch, applied)
+            if self._heat is not None:
+                self._heat.score(batch)
             batches.write_batch(connection, batch, applied)
             return applied
 

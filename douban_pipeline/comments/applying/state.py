@@ -187,6 +187,8 @@ class BatchState:
     notices: list[NoticeInput] = field(default_factory=list)
     liked: dict[int, int] = field(default_factory=dict)
     """Likes gained by comment, those taken back subtracted."""
+    scores: dict[int, Mapping[str, Any]] = field(default_factory=dict)
+    """Rows of `cmt_score` of new roots, by id; a root without one has a heat of 0 until it is scored."""
 
     def root_of(self, comment: CommentState) -> CommentState:
         """Return the root of a comment: itself where it is one."""

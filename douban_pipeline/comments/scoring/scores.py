@@ -46,10 +46,8 @@ def store_scores(
     Whoever is interrupted begins anew: what was written is not written again.
     """
     changed = np.flatnonzero(~columns.scored | (heat != columns.stored))
-    place = np.empty(len(columns), dtype=np.int64)
-    place[ranking.rows] = np.arange(len(columns))
     for start in range(0, len(changed), BATCH):
-        rows = list(_rows(changed[start : start + BATCH], place, section_id, ranking, heat, variant, now))
+        rows = list(score_rows(changed[start : start + BATCH], section_id, ranking, variant, now))
         run_transaction(engine, partial(_write, rows=rows))
     return len(changed)
 
@@ -59,13 +57,24 @@ def _write(connection: Connection, rows: list[dict[str, Any]]) -> None:
     upsert(connection, score, rows, keys=["comment_id"], changes=changes)
 
 
-def _rows(
-    changed: Column, place: Column, section_id: int, ranking: Ranking, heat: Column, variant: str, now: datetime
+def score_rows(
+    chosen: Column, section_id: int, ranking: Ranking, variant: str, now: datetime
 ) -> Iterator[dict[str, Any]]:
-    at = place[changed]
+    """Yield rows of `cmt_score`.
+
+    Args:
+        chosen: Which of the roots, by their places in the columns that were ranked.
+        section_id: Their section.
+        ranking: Of all of them.
+        variant: Experiment and variant.
+        now: When it was computed.
+    """
+    place = np.empty(len(ranking), dtype=np.int64)
+    place[ranking.rows] = np.arange(len(ranking))
+    at = place[chosen]
     parts = {name: np.round(ranking.parts[name][at].astype(np.float64), 6).tolist() for name in SHOWN_PARTS}
-    decided = {name: hit[changed] for name, hit in ranking.recalled.counted.items() if hit[changed].any()}
-    for number, (comment_id, value) in enumerate(zip(ranking.ids[at].tolist(), heat[changed].tolist(), strict=True)):
+    decided = {name: hit[chosen] for name, hit in ranking.recalled.counted.items() if hit[chosen].any()}
+    for number, (comment_id, value) in enumerate(zip(ranking.ids[at].tolist(), ranking.heat[at].tolist(), strict=True)):
         yield {
             "comment_id": comment_id,
             "section_id": section_id,

@@ -50,6 +50,15 @@ _CHANGING = (
     "meta",
 )
 """Columns of a comment that change once it is written."""
+_UNSCORED: dict[str, Any] = {
+    "heat": 0,
+    "score": 0.0,
+    "parts": {},
+    "decisions": [],
+    "variant": "",
+    "version": "",
+    "score_at": None,
+}
 _SECTION_CHANGING = (
     "status",
     "attributes",
@@ -194,7 +203,11 @@ def _write_comments(connection: Connection, batch: BatchState) -> None:
         roots = [comment for comment in new if comment.is_root]
         if roots:
             scores = [
-                {"comment_id": root.comment_id, "section_id": root.section_id, "parts": {}, "decisions": []}
+                {
+                    "comment_id": root.comment_id,
+                    "section_id": root.section_id,
+                    **(batch.scores.get(root.comment_id) or _UNSCORED),
+                }
                 for root in roots
             ]
             connection.execute(insert(tables.score), scores)
