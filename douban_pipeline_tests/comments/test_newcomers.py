@@ -69,7 +69,7 @@ def test_a_sweep_right_after_finds_nothing_to_change(database_url):
         order = place.roots(Order.HEAT)
         assert (order[0], order[-1]) == (praise, group)
         assert {plain, brought} == set(order[1:-1])
-        assert before[group].decisions == ["groups", "links"]
+        assert before[group].decisions == ["groups", "links", "long"]
         assert before[praise].parts["rules"] == 0.5
         assert sweep(place) == 0
         assert stored(place) == before
