@@ -1,7 +1,8 @@
 # `make demo`, `make test` and `make dev` work on a fresh clone; they need Python 3.11 or newer and nothing else.
 #
 #   make demo PYTHON=python3.12        another interpreter (before the first call, or after `make clean`)
-#   make dev PORT=3111                 another port for Dagster's UI
+#   make demo SYSTEMS=douban,feeds     some of the five systems
+#   make dev PORT=3111                 another port for Dagster's UI; SERVICE_PORT=8888 for the service
 #   make test PYTEST_ARGS="-m quick"   rules, storage on SQLite and the definitions: under a minute
 #   make test PYTEST_ARGS="-k revert"  some of the tests
 #   make bench BENCH_ARGS="--sizes 20000 --only initialise"
@@ -12,7 +13,9 @@
 
 PYTHON ?= python3
 VENV ?= .venv
+SYSTEMS ?=
 PORT ?= 3000
+SERVICE_PORT ?= 8780
 WORKERS ?= 2
 PYTEST_ARGS ?=
 BENCH_ARGS ?=
@@ -32,8 +35,8 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: help install demo dev replay test bench bench-feeds bench-tmdb bench-comments soak lint format validate reference clean
 
 help:
-	@echo "make demo      run the whole chain over the bundled sample and print what came of it"
-	@echo "make dev       open Dagster's UI on the demo library, with sensors and schedules running"
+	@echo "make demo      run all five systems, or SYSTEMS, over bundled samples and print what came of them"
+	@echo "make dev       run Dagster, the service and the comment worker on the demo library until Ctrl-C"
 	@echo "make test      run the tests; those that need a server are skipped, with the reason, if it does not answer"
 	@echo "make bench     measure speed and size at 170,000 and 1,700,000 videos on a real MariaDB: an hour, 10 GB"
 	@echo "make bench-feeds  replay push times against polling policies at equal polls: a few minutes"
@@ -66,10 +69,10 @@ $(INSTALLED): setup.py $(CONSTRAINTS)
 	@touch $(INSTALLED)
 
 demo: $(INSTALLED)
-	@$(BIN)/douban-pipeline demo
+	@$(BIN)/douban-pipeline demo --systems '$(SYSTEMS)'
 
 dev: $(INSTALLED)
-	@$(BIN)/douban-pipeline dev --port $(PORT)
+	@$(BIN)/douban-pipeline dev --port $(PORT) --service-port $(SERVICE_PORT)
 
 reference: $(INSTALLED)
 	@$(BIN)/python -W ignore -m douban_pipeline_tests.harness.reference

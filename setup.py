@@ -110,7 +110,7 @@ setup(
         "douban_pipeline.comments.store.migrations": ["*.mako"],
         "douban_pipeline.core.ui": ["*.html.j2", "page.css"],
         "douban_pipeline.core.ui.lists": ["*.html.j2", "list.css", "list.js"],
-        "douban_pipeline.demo": ["data/*"],
+        "douban_pipeline.demo": ["*.html.j2", "data/*"],
         "douban_pipeline.douban.reports.pages": ["*.html.j2"],
         "douban_pipeline.douban.review.reading": ["sheet_files/*"],
         "douban_pipeline.douban.store.migrations": ["*.mako"],

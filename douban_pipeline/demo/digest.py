@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import date, datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -14,6 +16,7 @@ from douban_pipeline.core.clock import SystemClock
 from douban_pipeline.core.database import reading
 from douban_pipeline.demo.digest_server import DigestServer
 from douban_pipeline.demo.feeds import SteppedClock
+from douban_pipeline.demo.outcomes import NOTHING, Outcome
 from douban_pipeline.demo.push_server import PushServer
 from douban_pipeline.demo.werss import ACCOUNT, PASSWORD, Article, WeRssStandIn
 from douban_pipeline.digest.definitions import build_defs
@@ -22,6 +25,7 @@ from douban_pipeline.digest.services import DigestServices, open_services
 from douban_pipeline.digest.settings import DigestSettings
 from douban_pipeline.digest.slots import SlotKey
 from douban_pipeline.digest.store import slots
+from douban_pipeline.digest.types import SlotStatus
 from douban_pipeline.digest.wording import SLOT_STATUSES
 
 _ACCOUNTS = {"MP_WXS_3000000001": "产业观察", "MP_WXS_3000000002": "每日财经", "MP_WXS_3000000003": "影视资讯"}
@@ -39,16 +43,14 @@ _ARTICLES = (
 """Hour of the day, account, title, the score that the stand-in of the model gives, and text."""
 
 
-def run_digest(home: Path, instance: dg.DagsterInstance, console: Console) -> bool:
-    """Run yesterday's five slots and their pushes through Dagster; return whether all went well.
+def run_digest(home: Path, instance: dg.DagsterInstance, console: Console) -> Outcome:
+    """Run yesterday's five slots and their pushes through Dagster, those that were not run yet.
 
     Args:
-        home: The demo's folder; the tables are made anew in a file in it.
+        home: The demo's folder; the tables are in a file in it.
         instance: Dagster's instance.
         console: Where to print.
     """
-    for ending in ("", "-wal", "-shm"):
-        Path(f"{home / 'digest.sqlite'}{ending}").unlink(missing_ok=True)
     database = f"sqlite:///{home / 'digest.sqlite'}"
     zone = DigestSettings.load(home=home, database_url=database).zone
     day = SystemClock().now().astimezone(zone).date() - timedelta(days=1)
@@ -67,14 +69,36 @@ def run_digest(home: Path, instance: dg.DagsterInstance, console: Console) -> bo
         )
         services = open_services(settings, clock).ready()
         console.print(f"articles   {server.base} (bundled WeRSS and model, this machine only)")
-        ended = [_slot(services, instance, clock, SlotKey(day, slot)) for slot in settings.schedule_slots]
+        with reading(services.engine) as connection:
+            before = {row.slot for row in slots.of_day(connection, day) if row.status == SlotStatus.SUCCESS}
+        due = [slot for slot in settings.schedule_slots if slot not in before]
+        ended = [_slot(services, instance, clock, SlotKey(day, slot)) for slot in due]
         _print(services, console, day)
         sent = [each.title for each in robots.taken if each.kind == "wecom"]
         console.print(f"{len(robots.taken)} messages taken by two robots: {'; '.join(sent)}", soft_wrap=True)
         page = services.reports.path / "digest" / "daily" / f"{day}.html"
-        console.print(f"report     {page}", soft_wrap=True)
         services.close()
-    return all(ended) and page.exists()
+    done = f"{len(due)} slots of {day}, {len(robots.taken)} messages pushed" if due else NOTHING
+    return Outcome(all(ended) and page.exists(), done, page)
+
+
+@contextmanager
+def serve_today() -> Iterator[dict[str, str]]:
+    """Serve yesterday's and today's articles and the model; give the variables that name them."""
+    clock = SystemClock()
+    zone = DigestSettings.load().zone
+    today = clock.now().astimezone(zone).date()
+    articles = [article for day in (today - timedelta(days=1), today) for article in _articles(zone, day)]
+    werss = WeRssStandIn(lambda: clock.now().timestamp(), accounts=dict(_ACCOUNTS), articles=articles)
+    with DigestServer(werss) as server:
+        values = {
+            "werss_url": server.base,
+            "werss_username": ACCOUNT,
+            "werss_password": PASSWORD,
+            "deepseek_url": server.model_url,
+            "deepseek_api_key": "demo",
+        }
+        yield {DigestSettings.variable(name): value for name, value in values.items()}
 
 
 def _moment(zone: ZoneInfo, day: date, hour: float) -> float:
@@ -85,7 +109,7 @@ def _articles(zone: ZoneInfo, day: date) -> list[Article]:
     ids = list(_ACCOUNTS)
     return [
         Article(
-            f"{ids[account][-10:]}-{number}",
+            f"{ids[account][-10:]}-{day:%m%d}-{number}",
             ids[account],
             title,
             _moment(zone, day, hour),

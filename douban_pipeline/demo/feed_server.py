@@ -61,7 +61,7 @@ class RequestSeen:
 class _Server(LoopbackServer):
     def __init__(self, owner: FeedServer) -> None:
         self._owner = owner
-        super().__init__(("127.0.0.1", 0), lambda *_: None)
+        super().__init__(("127.0.0.1", owner.port), lambda *_: None)
 
     def answer(self, method: str, target: str, body: bytes, headers: Message) -> HttpAnswer | None:
         return self._owner.answer(method, target, body, headers)
@@ -75,11 +75,13 @@ class FeedServer:
         now: The present moment.
         channels: The sources by name; may be changed while it serves.
         seen: Every request.
+        port: Where it listens; 0 takes one that is free.
     """
 
     now: Callable[[], float]
     channels: dict[str, Channel]
     seen: list[RequestSeen] = field(default_factory=list)
+    port: int = 0
     _server: _Server | None = None
 
     def __enter__(self) -> FeedServer:

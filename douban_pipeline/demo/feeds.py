@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import dagster as dg
 from rich.console import Console
 from rich.table import Table
+from sqlalchemy import create_engine, func, select
+from sqlalchemy.exc import SQLAlchemyError
 
 from douban_pipeline.core.database import reading
 from douban_pipeline.demo.feed_server import ACCOUNT, PASSWORD, Channel, FeedServer
+from douban_pipeline.demo.outcomes import NOTHING, Outcome
 from douban_pipeline.feeds.definitions import build_defs
 from douban_pipeline.feeds.following import SourceRequest, follow
 from douban_pipeline.feeds.polling import Poller
 from douban_pipeline.feeds.services import FeedsServices, open_services
 from douban_pipeline.feeds.settings import FeedsSettings
 from douban_pipeline.feeds.store import stats
+from douban_pipeline.feeds.store.tables import source
+from douban_pipeline.feeds.store.tables import stats as stats_table
 from douban_pipeline.feeds.wording import why_text
 
 HOURS = 8
@@ -63,42 +72,111 @@ def demo_channels(start: float) -> dict[str, Channel]:
     }
 
 
-def run_feeds(home: Path, instance: dg.DagsterInstance, console: Console) -> bool:
-    """Follow the sources, let `HOURS` hours pass, poll and analyse through Dagster; return whether all went well.
+def run_feeds(home: Path, instance: dg.DagsterInstance, console: Console) -> Outcome:
+    """Follow the sources, let `HOURS` hours pass, poll and analyse through Dagster; return what came of it.
+
+    Run again, it goes on where it was: what came due since then is asked for.
 
     Args:
-        home: The demo's folder; the tables are made anew in a file in it.
+        home: The demo's folder; the tables are in a file in it.
         instance: Dagster's instance.
         console: Where to print.
     """
-    path = home / "feeds.sqlite"
-    for ending in ("", "-wal", "-shm"):
-        Path(f"{path}{ending}").unlink(missing_ok=True)
-    start = datetime.now(UTC).timestamp() - HOURS * _HOUR
-    clock = SteppedClock(start)
-    channels = demo_channels(start)
-    with FeedServer(lambda: clock.at, channels) as server:
-        settings = FeedsSettings.load(
-            home=home,
-            database_url=f"sqlite:///{path}",
-            profile="budget",
-            allow_private=True,
-            requests_per_minute=60_000,
-            host_concurrency=4,
-            werss_url=server.base,
-            werss_username=ACCOUNT,
-            werss_password=PASSWORD,
-        )
-        services = open_services(settings, clock).ready()
+    now = int(datetime.now(UTC).timestamp())
+    clock = SteppedClock(now)
+    with _sources(home, now, lambda: clock.at) as (start, reached, server):
+        clock.at = reached
+        services = open_services(_settings(home, server), clock).ready()
         console.print(f"sources    {server.base} (bundled, this machine only)")
-        follow(services, [_request(server, name, each) for name, each in channels.items()], dry_run=False)
-        while clock.at < start + HOURS * _HOUR:
-            clock.at += _STEP
+        if reached == start:
+            _follow_all(services, server)
+        polls, hits = _totals(services)
+        while clock.at < now:
+            clock.at = min(clock.at + _STEP, now)
             Poller(services, seconds=60).run()
         well = _through_dagster(services, instance)
-        _print(services, console)
+        asked, found = (after - earlier for after, earlier in zip(_totals(services), (polls, hits), strict=True))
+        _print(services, console, asked, found, now - reached)
         services.close()
-    return well
+    done = f"{asked} polls of {len(server.channels)} sources, {found} found something" if asked else NOTHING
+    return Outcome(well, done, home / "reports" / "feeds.html")
+
+
+@contextmanager
+def serve_sources(home: Path, now: Callable[[], float]) -> Iterator[dict[str, str]]:
+    """Serve the demo's sources, and follow them where that was not done yet; give the variables that name them."""
+    with _sources(home, int(now()), now) as (start, reached, server):
+        settings = _settings(home, server)
+        if reached == start:
+            services = open_services(settings).ready()
+            _follow_all(services, server)
+            services.close()
+        names = ("profile", "werss_url", "werss_username", "werss_password")
+        values = (settings.profile, server.base, ACCOUNT, PASSWORD)
+        yield {settings.variable(name): value for name, value in zip(names, values, strict=True)}
+
+
+@contextmanager
+def _sources(home: Path, moment: int, now: Callable[[], float]) -> Iterator[tuple[int, int, FeedServer]]:
+    """Serve the sources of an earlier demo, or new ones; give when they began, how far they came, and the server."""
+    path = home / "feeds.sqlite"
+    before = _earlier(path, moment)
+    if before is None:
+        for ending in ("", "-wal", "-shm"):
+            Path(f"{path}{ending}").unlink(missing_ok=True)
+    start, reached, port = before or (moment - HOURS * _HOUR, moment - HOURS * _HOUR, 0)
+    with FeedServer(now, demo_channels(start), port=port) as server:
+        yield start, reached, server
+
+
+def _settings(home: Path, server: FeedServer) -> FeedsSettings:
+    return FeedsSettings.load(
+        home=home,
+        database_url=f"sqlite:///{home / 'feeds.sqlite'}",
+        profile="budget",
+        allow_private=True,
+        requests_per_minute=60_000,
+        host_concurrency=4,
+        werss_url=server.base,
+        werss_username=ACCOUNT,
+        werss_password=PASSWORD,
+    )
+
+
+def _follow_all(services: FeedsServices, server: FeedServer) -> None:
+    follow(services, [_request(server, name, each) for name, each in server.channels.items()], dry_run=False)
+
+
+def _earlier(path: Path, now: int) -> tuple[int, int, int] | None:
+    """Return when the sources of an earlier demo began, how far it came, and their port; None where it cannot go on.
+
+    It can while the sources publish, if their port can be had.
+    """
+    if not path.exists():
+        return None
+    engine = create_engine(f"sqlite:///{path}")
+    try:
+        with engine.connect() as connection:
+            start, some_url = connection.execute(select(func.min(source.c.created_at), func.min(source.c.url))).one()
+            reached = connection.execute(select(func.max(stats_table.c.last_check_at))).scalar()
+    except SQLAlchemyError:  # of another release, or cut off while it was made
+        return None
+    finally:
+        engine.dispose()
+    port = urlsplit(some_url or "").port
+    if not start or not reached or not port or not start <= reached <= now < start + _DAY:
+        return None
+    try:
+        socket.create_server(("127.0.0.1", port)).close()
+    except OSError:
+        return None
+    return start, reached, port
+
+
+def _totals(services: FeedsServices) -> tuple[int, int]:
+    with reading(services.engine) as connection:
+        rows = stats.with_sources(connection)
+    return sum(row.check_count for row in rows), sum(row.hit_count for row in rows)
 
 
 def _request(server: FeedServer, name: str, channel: Channel) -> SourceRequest:
@@ -119,7 +197,7 @@ def _through_dagster(services: FeedsServices, instance: dg.DagsterInstance) -> b
     return all(result.success for result in results)
 
 
-def _print(services: FeedsServices, console: Console) -> None:
+def _print(services: FeedsServices, console: Console, polls: int, hits: int, seconds: int) -> None:
     table = Table("source", "kind", "polls", "hits", "next look", "why", title="Followed sources", title_justify="left")
     with reading(services.engine) as connection:
         rows = stats.with_sources(connection)
@@ -129,7 +207,4 @@ def _print(services: FeedsServices, console: Console) -> None:
         why = why_text(row.why, row._asdict())
         table.add_row(row.title, row.kind, str(row.check_count), str(row.hit_count), due, why)
     console.print(table)
-    polls = sum(row.check_count for row in rows)
-    hits = sum(row.hit_count for row in rows)
-    console.print(f"{polls} polls in {HOURS} hours of the sources' time, {hits} found something")
-    console.print(f"page       {services.settings.home / 'reports' / 'feeds.html'}", soft_wrap=True)
+    console.print(f"{polls} polls in {seconds / _HOUR:.1f} hours of the sources' time, {hits} found something")

@@ -1,226 +1,68 @@
-"""The demo itself: the whole chain over all shards through Dagster, and a table of what came of it."""
+"""The demo: one system after the other, each on the embedded parts it needs, and a table of what came of it."""
+
+from __future__ import annotations
 
 import os
-from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import time
+from collections.abc import Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 import dagster as dg
-import stamina
-from dagster._core.errors import DagsterExecutionInterruptedError
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
-from sqlalchemy import func, select
 
-from douban_pipeline.core.database import reading
 from douban_pipeline.dagster_kit.runs import set_pool_limits
-from douban_pipeline.demo.digest import run_digest
-from douban_pipeline.demo.feeds import run_feeds
-from douban_pipeline.demo.replay import ReplayServer
-from douban_pipeline.demo.sample import load_subjects
-from douban_pipeline.demo.setup import apply_states, demo_environment, demo_home, make_library, prepare_home
-from douban_pipeline.demo.tmdb import run_tmdb
-from douban_pipeline.digest.resources import POOL_LIMITS as DIGEST_POOL_LIMITS
-from douban_pipeline.douban.definitions import build_defs
-from douban_pipeline.douban.jobs import CHAIN, POOL_LIMITS, SYNC_TAGS, shard_range_tags
-from douban_pipeline.douban.partitions import SHARDS_PER_RUN, partition_key
-from douban_pipeline.douban.services import Services, open_services
-from douban_pipeline.douban.settings import Settings, load_settings
-from douban_pipeline.douban.store.shown_status import shown_status_column
-from douban_pipeline.douban.store.states import ChangeState
-from douban_pipeline.douban.store.tables import SHARDS
-from douban_pipeline.feeds.resources import POOL_LIMITS as FEEDS_POOL_LIMITS
-from douban_pipeline.tmdb.resources import POOL_LIMITS as TMDB_POOL_LIMITS
+from douban_pipeline.demo.outcomes import Outcome, print_outcomes
+from douban_pipeline.demo.setup import demo_environment, demo_home, pool_limits, prepare_home
+
+SYSTEMS: Mapping[str, str] = {
+    "douban": "chain:run_chain",
+    "feeds": "feeds:run_feeds",
+    "digest": "digest:run_digest",
+    "tmdb": "tmdb:run_tmdb",
+    "comments": "comments:run_comments",
+}
+"""What the demo runs of each system, in this order: a module of this package and its function, loaded when used."""
+_EXTRAS = {"tmdb": "tmdb-embedded"}
+"""Extras that are called otherwise than their system."""
 
 
-@dataclass(slots=True)
-class DemoResult:
-    """What the demo's runs came to."""
-
-    run_ids: list[str] = field(default_factory=list)
-    failed_runs: list[str] = field(default_factory=list)
-    counts: Counter[str] = field(default_factory=Counter)
-    guards: dict[str, list[bool]] = field(default_factory=dict)
-
-
-def run_demo(project: Path, console: Console) -> bool:
-    """Set up the demo, run the chain over all shards, print the result; return whether all went well.
+def run_demo(project: Path, systems: Sequence[str], console: Console) -> bool:
+    """Run the demo of each of ``systems``, print what came of it; return whether all went well.
 
     Args:
-        project: The checkout, whose `dagster.yaml` the demo's instance uses.
+        project: The folder whose `dagster.yaml` the demo's instance uses.
+        systems: Names in `SYSTEMS`.
         console: Where to print.
     """
     home = demo_home()
     console.print(f"home       {home}", highlight=False, soft_wrap=True)
     prepare_home(home, project)
-    stamina.instrumentation.set_on_retry_hooks([])  # the sample's failing subjects are no news
-    with ReplayServer(load_subjects()) as upstream:
-        os.environ.update(
-            demo_environment(
-                home, douban_url=upstream.douban_url, search_url=upstream.search_url, llm_url=upstream.llm_url
-            )
-        )
-        settings = load_settings()
-        services = open_services(settings)
-        console.print(f"library    {settings.shown_library_url}")
-        console.print(f"upstream   {upstream.url} (bundled replay, this machine only)")
-        make_library(services)
-        with dg.DagsterInstance.get() as instance:
-            set_pool_limits(instance, {**POOL_LIMITS, **FEEDS_POOL_LIMITS, **DIGEST_POOL_LIMITS, **TMDB_POOL_LIMITS})
-            done = _run_all(settings, services, instance, console)
-            _print_result(services, done, console)
-            services.close()
-            followed = run_feeds(home, instance, console)
-            digested = run_digest(home, instance, console)
-            graphed = run_tmdb(home, instance, console)
-    return (
-        followed
-        and digested
-        and graphed
-        and not done.failed_runs
-        and all(all(passed) for passed in done.guards.values())
-    )
-
-
-def _run_all(settings: Settings, services: Services, instance: dg.DagsterInstance, console: Console) -> DemoResult:
-    repository = build_defs(settings=settings).get_repository_def()
-    done = DemoResult()
-    columns = (TextColumn("{task.description:<34}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console) as progress:
-        steps = SHARDS // SHARDS_PER_RUN
-        bar = progress.add_task("taking in the library", total=steps + 2)
-        ops = {"initialise": {"config": {"spread": False}}}
-        _run(repository, instance, done, "initialise_library", ops=ops)
-        apply_states(services)
-        progress.advance(bar)
-        for first in range(0, SHARDS, SHARDS_PER_RUN):
-            last = first + SHARDS_PER_RUN - 1
-            progress.update(bar, description=f"shards {partition_key(first)}-{partition_key(last)} of {SHARDS}")
-            if not console.is_terminal:
-                console.print(f"shards {partition_key(first)}-{partition_key(last)} of {SHARDS}")
-            _run(repository, instance, done, CHAIN, tags={**SYNC_TAGS, **shard_range_tags(first, last)})
-            progress.advance(bar)
-        progress.update(bar, description="reports")
-        _run(repository, instance, done, "nightly_reports")
-        progress.update(bar, advance=1, description="done")
-    return done
-
-
-def _run(
-    repository: dg.RepositoryDefinition,
-    instance: dg.DagsterInstance,
-    done: DemoResult,
-    job: str,
-    *,
-    ops: Mapping[str, Any] | None = None,
-    tags: Mapping[str, str] | None = None,
-) -> None:
-    # The terminal belongs to the progress bar; every event, a failure too, is in the instance, for the UI.
-    run_config = {"ops": ops or {}, "loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
-    result = repository.get_job(job).execute_in_process(
-        instance=instance, raise_on_error=False, run_config=run_config, tags=tags
-    )
-    if any(_interrupted(event) for event in result.all_events):
-        raise KeyboardInterrupt
-    done.run_ids.append(result.run_id)
-    if not result.success:
-        done.failed_runs.append(f"{job} {result.run_id}")
-    for event in result.all_events:
-        if event.event_type is dg.DagsterEventType.ASSET_CHECK_EVALUATION:
-            evaluation = event.asset_check_evaluation_data
-            guard = f"{evaluation.asset_key.to_user_string()}: {evaluation.check_name}"
-            done.guards.setdefault(guard, []).append(evaluation.passed)
-        elif event.is_step_materialization:
-            _count(done.counts, event)
-
-
-def _interrupted(event: dg.DagsterEvent) -> bool:
-    """Return whether a step was stopped by Ctrl-C, which Dagster reports as a failure like any other."""
-    error = event.step_failure_data.error if event.is_step_failure else None
-    return error is not None and error.cls_name == DagsterExecutionInterruptedError.__name__
-
-
-def _count(counts: Counter[str], event: dg.DagsterEvent) -> None:
-    materialization = event.step_materialization_data.materialization
-    # A run over several shards reports the same numbers for each of them: count them once.
-    shard = materialization.partition
-    if shard is not None and int(shard) % SHARDS_PER_RUN:
-        return
-    for name, value in materialization.metadata.items():
-        if isinstance(value, dg.IntMetadataValue) and value.value is not None:
-            counts[f"{materialization.asset_key.to_user_string()}.{name}"] += value.value
-
-
-def _print_result(services: Services, done: DemoResult, console: Console) -> None:
-    counts = done.counts
-    result = Table(title="This run", title_justify="left", show_header=False)
-    for label, value in (
-        ("due", counts["due_videos.due"]),
-        ("confirmed by this run", counts["scored_matches.confirmed"]),
-        ("sent to review", counts["scored_matches.review"] + counts["synced_fields.sent_to_review"]),
-        ("not found", counts["scored_matches.not_found"]),
-        ("synced (written or up to date)", counts["synced_fields.written"] + counts["synced_fields.unchanged"]),
-        ("failed, to be tried again", counts["search_candidates.failed"] + counts["synced_fields.failed"]),
-        ("deferred by an ill source", counts["search_candidates.deferred"] + counts["synced_fields.deferred"]),
-        ("intros written", counts["ai_intros.written"]),
-        ("requests to find candidates", counts["search_candidates.requests"]),
-    ):
-        result.add_row(label, str(value))
-    console.print(result)
-    console.print(_library_table(services))
-    console.print(_guard_table(done))
-    written = _written_table(services, done)
-    if written.row_count:
-        console.print(written)
-    for run in done.failed_runs:
-        console.print(f"[red]failed run:[/red] {run}")
-    if not counts["due_videos.due"]:
-        console.print("Nothing was due: the library is up to date. Delete .douban_pipeline/demo to start afresh.")
+    os.environ.update(demo_environment(home))
+    outcomes = []
+    with dg.DagsterInstance.get() as instance:
+        set_pool_limits(instance, pool_limits())
+        chosen = [name for name in SYSTEMS if name in systems]
+        for number, name in enumerate(chosen, 1):
+            console.rule(f"{number} of {len(chosen)}: {name}", align="left")
+            began = time.monotonic()
+            outcome = _run(name, home, instance, console)
+            outcomes.append((name, outcome, time.monotonic() - began))
+    console.rule()
+    print_outcomes(outcomes, console)
     console.print("Next: `make dev` shows these runs, and new ones, in Dagster's UI.")
+    console.print(f"Delete {home} to start afresh.", soft_wrap=True, highlight=False)
+    return all(outcome.well for _, outcome, _ in outcomes)
 
 
-def _library_table(services: Services) -> Table:
-    video = services.tables.video
-    status = shown_status_column(video)
-    table = Table("status", "videos", "locked id", "with Douban id", title="The library now", title_justify="left")
-    query = (
-        select(
-            status,
-            func.count(),
-            func.count().filter(video.c.douban_id_locked),
-            func.count().filter(video.c.vod_douban_id > 0),
-        )
-        .group_by(status)
-        .order_by(func.count().desc())
-    )
-    with reading(services.engine) as connection:
-        for row in connection.execute(query):
-            table.add_row(*(str(value) for value in row))
-    return table
-
-
-def _guard_table(done: DemoResult) -> Table:
-    table = Table("guard", "passed", "failed", title="Guards", title_justify="left")
-    for guard, passed in sorted(done.guards.items()):
-        failed = len(passed) - sum(passed)
-        table.add_row(guard, str(sum(passed)), f"[red]{failed}[/red]" if failed else "0")
-    return table
-
-
-def _written_table(services: Services, done: DemoResult) -> Table:
-    log = services.tables.log
-    columns: Counter[str] = Counter()
-    changes = 0
-    with reading(services.engine) as connection:
-        query = select(log.c.new_values).where(log.c.run_id.in_(done.run_ids), log.c.state == ChangeState.APPLIED)
-        for values in connection.execute(query).scalars():
-            changes += 1
-            columns.update(values.keys())
-    table = Table("column of mac_vod", "changes", title="Written", title_justify="left")
-    table.caption = f"{changes} logged changes"
-    for column, count in columns.most_common():
-        table.add_row(column, str(count))
-    return table
+def _run(name: str, home: Path, instance: dg.DagsterInstance, console: Console) -> Outcome:
+    """Run the demo of a system; one whose libraries are not installed is left out."""
+    module, _, function = SYSTEMS[name].partition(":")
+    try:
+        run = getattr(import_module(f"douban_pipeline.demo.{module}"), function)
+    except ModuleNotFoundError as error:
+        extra = _EXTRAS.get(name, name)
+        return Outcome(True, f"left out: {error.name} is not installed (pip install 'douban_pipeline[{extra}]')")
+    outcome = run(home, instance, console)
+    assert isinstance(outcome, Outcome)
+    return outcome

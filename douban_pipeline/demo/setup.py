@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import shutil
 import sysconfig
+from contextlib import suppress
 from datetime import datetime, timedelta
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,8 @@ from douban_pipeline.douban.settings import PREFIX
 from douban_pipeline.douban.store import migrations
 from douban_pipeline.douban.store.states import ReviewStatus
 
+_NOBODY = "http://127.0.0.1:9"
+"""An address at which nobody answers."""
 EXCLUDED_TYPE = 20
 """伦理片: left alone in the demo, to show that a category can be."""
 
@@ -44,15 +48,16 @@ def project_folder() -> Path:
 def demo_environment(
     home: Path,
     *,
-    douban_url: str,
-    search_url: str,
-    llm_url: str,
+    douban_url: str = _NOBODY,
+    search_url: str = _NOBODY,
+    llm_url: str = _NOBODY,
     ui_url: str = "http://127.0.0.1:3000",
     review_url: str = "",
 ) -> dict[str, str]:
     """Return the environment variables under which every process of the demo runs.
 
-    The demo's sources are on this machine, so they may be asked as fast as they answer.
+    The demo's sources are on this machine, so they may be asked as fast as they answer. A source whose address is not
+    given is not there.
     """
     settings = {
         "HOME": str(home),
@@ -82,6 +87,8 @@ def demo_environment(
         "FEEDS_DATABASE_URL": f"sqlite:///{home / 'feeds.sqlite'}",
         "FEEDS_ALLOW_PRIVATE": "true",
         "DIGEST_DATABASE_URL": f"sqlite:///{home / 'digest.sqlite'}",
+        "COMMENTS_DATABASE_URL": f"sqlite:///{home / 'comments.sqlite'}",
+        "SYSTEMS": ",".join(("douban", "feeds", "digest", "tmdb", "comments")),
     }
     # The replayed model takes any key; a real one in the environment must not reach it.
     outside = {"DAGSTER_HOME": str(home / "dagster"), "OPENROUTER_API_KEY": "demo"}
@@ -93,6 +100,15 @@ def prepare_home(home: Path, project: Path) -> None:
     dagster_home = home / "dagster"
     dagster_home.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(project / "dagster.yaml", dagster_home / "dagster.yaml")
+
+
+def pool_limits() -> dict[str, int]:
+    """Return the limits of the pools of all systems that are installed."""
+    limits: dict[str, int] = {}
+    for module in ("douban.jobs", "feeds.resources", "digest.resources", "tmdb.resources", "comments.resources"):
+        with suppress(ModuleNotFoundError):
+            limits |= import_module(f"douban_pipeline.{module}").POOL_LIMITS
+    return limits
 
 
 def make_library(services: Services) -> int:

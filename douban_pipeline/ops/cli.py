@@ -175,27 +175,32 @@ def show_list(
 
 
 @app.command()
-def demo() -> None:
-    """Run the whole chain over the bundled sample, through Dagster, and print what came of it."""
+def demo(
+    systems: Annotated[
+        str, typer.Option(help="Systems, separated by commas: douban, feeds, digest, tmdb, comments. Default: all.")
+    ] = "",
+) -> None:
+    """Run each system over bundled samples, through Dagster, on parts that bring themselves; print what came of it."""
     from douban_pipeline.ops.console import console, silence_beta_warnings
 
     silence_beta_warnings()  # before the import that loads the whole code location
     from douban_pipeline.demo import commands
 
-    commands.run_once(console)
+    commands.run_once(systems, console)
 
 
 @app.command()
 def dev(
     port: Annotated[int, typer.Option(help="Port of Dagster's UI, on 127.0.0.1.")] = 3000,
+    service_port: Annotated[int, typer.Option(help="Port of the service, on 127.0.0.1.")] = 8780,
 ) -> None:
-    """Open Dagster's UI on the demo library, with sensors and schedules running."""
+    """Run Dagster, the service and the comment worker on the demo library, until Ctrl-C."""
     from douban_pipeline.ops.console import console, silence_beta_warnings
 
     silence_beta_warnings()  # before the import that loads the whole code location
     from douban_pipeline.demo import commands
 
-    commands.open_ui(port, console)
+    commands.open_all(port, service_port, console)
 
 
 # --- the other systems: their commands stand in modules of their own --------------------------------------------------

@@ -15,7 +15,10 @@ def test_a_day_of_five_slots_ends_with_the_report(tmp_path: Path, monkeypatch: p
     monkeypatch.chdir(tmp_path)
     console = Console(record=True, width=200)
     with dg.DagsterInstance.ephemeral() as instance:
-        assert digest.run_digest(tmp_path, instance, console)
+        first = digest.run_digest(tmp_path, instance, console)
+        assert first.well
+        assert "5 slots" in first.done
+        assert "8 messages pushed" in first.done
     said = console.export_text()
     assert "8 messages taken by two robots" in said
     assert "【机会提醒】07:00 发现 1 条（最高分 82）" in said

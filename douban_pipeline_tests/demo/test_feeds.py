@@ -10,14 +10,29 @@ from rich.console import Console
 from sqlalchemy import create_engine, select
 
 from douban_pipeline.demo import feeds
-from douban_pipeline.feeds.store.tables import entry, source, stats
+from douban_pipeline.feeds.store.tables import entry, poll, source, stats
+
+
+def _polls(home: Path) -> list[int]:
+    engine = create_engine(f"sqlite:///{home / 'feeds.sqlite'}")
+    with engine.connect() as connection:
+        found = list(connection.execute(select(poll.c.poll_id)).scalars())
+    engine.dispose()
+    return found
 
 
 def test_eight_hours_of_a_dozen_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     console = Console(record=True, width=160)
     with dg.DagsterInstance.ephemeral() as instance:
-        assert feeds.run_feeds(tmp_path, instance, console)
+        first = feeds.run_feeds(tmp_path, instance, console)
+        assert first.well
+        asked = len(_polls(tmp_path))
+        assert first.done.startswith(f"{asked} polls of 12 sources")
+        again = feeds.run_feeds(tmp_path, instance, console)
+        assert again.well
+        # Only what came due while the first one was looked at; never those hours again.
+        assert len(_polls(tmp_path)) - asked <= 12
     engine = create_engine(f"sqlite:///{tmp_path / 'feeds.sqlite'}")
     with engine.connect() as connection:
         rows = connection.execute(
@@ -36,5 +51,5 @@ def test_eight_hours_of_a_dozen_sources(tmp_path: Path, monkeypatch: pytest.Monk
         "要登录的源": ("active", "HTTP 401 unauthorised"),
         "停更的源": ("gone", "HTTP 410 gone"),
     }
-    assert "polls in 8 hours" in console.export_text()
+    assert "polls in 8.0 hours" in console.export_text()
     assert "示例公众号" in (tmp_path / "reports" / "feeds.html").read_text(encoding="utf-8")

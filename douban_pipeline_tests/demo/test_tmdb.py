@@ -17,7 +17,14 @@ def test_three_questions_fill_the_graph_and_a_change_moves_one_edge(
     monkeypatch.chdir(tmp_path)
     console = Console(record=True, width=200)
     with dg.DagsterInstance.ephemeral() as instance:
-        assert tmdb.run_tmdb(tmp_path, instance, console)
-    said = console.export_text()
+        first = tmdb.run_tmdb(tmp_path, instance, console)
+        said = console.export_text()
+        assert first.well, said
+        assert "entities into the graph" in first.done
+        again = tmdb.run_tmdb(tmp_path, instance, console)
+        assert again.well, console.export_text()
+        assert again.done == "3 questions answered; the graph was up to date"
+    assert first.page is not None
+    assert "《喜宴》的导演是谁" in first.page.read_text(encoding="utf-8")
     assert "3 logged" in said
     assert "movie/9261: changed in the graph; 1 edge written" in said

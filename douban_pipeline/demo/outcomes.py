@@ -1,0 +1,62 @@
+"""What the demo of each system came to: a line of the last table, and a page to look at."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from douban_pipeline.core.ui.templates import render
+
+NOTHING = "nothing was due"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What the demo of a system came to.
+
+    Attributes:
+        well: Whether all of it went well.
+        done: What was done, in a few words.
+        page: A file to look at; None for a system that left none.
+    """
+
+    well: bool
+    done: str
+    page: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Chapter:
+    """A part of a page: lines of text, then a table; either may be empty. Its rows are as long as ``heads``."""
+
+    key: str
+    title: str
+    lines: Sequence[str] = ()
+    heads: Sequence[str] = ()
+    rows: Sequence[Sequence[object]] = field(default_factory=tuple)
+
+
+def write_page(path: Path, title: str, about: str, chapters: Sequence[Chapter]) -> Path:
+    """Write what a system's demo showed as a page; return its path."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    page = render(
+        __package__, "outcome.html.j2", title=title, badge="示例", about=about, lang="zh-Hans", chapters=chapters
+    )
+    path.write_text(page, encoding="utf-8")
+    return path
+
+
+def print_outcomes(outcomes: Sequence[tuple[str, Outcome, float]], console: Console) -> None:
+    """Print a row a system, with its seconds, then the address of each system's page."""
+    table = Table("system", "what was done", "seconds", "", title="The demo", title_justify="left")
+    for name, outcome, seconds in outcomes:
+        table.add_row(name, outcome.done, f"{seconds:.0f}", "[green]ok[/]" if outcome.well else "[red]failed[/]")
+    table.caption = f"{sum(seconds for _, _, seconds in outcomes):.0f} seconds"
+    console.print(table)
+    for name, outcome, _ in outcomes:
+        if outcome.page is not None:
+            console.print(f"{name:<9}  {outcome.page.as_uri()}", highlight=False, soft_wrap=True)

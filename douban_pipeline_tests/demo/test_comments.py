@@ -1,0 +1,30 @@
+"""The demo of comments: what people did is there once, however often it is run, and nothing hidden is shown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import dagster as dg
+import pytest
+from rich.console import Console
+
+from douban_pipeline.demo import comments
+from douban_pipeline.demo.outcomes import NOTHING
+
+
+def test_a_section_is_talked_in_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    console = Console(record=True, width=200)
+    with dg.DagsterInstance.ephemeral() as instance:
+        first = comments.run_comments(tmp_path, instance, console)
+        again = comments.run_comments(tmp_path, instance, console)
+    said = console.export_text()
+    assert first.well, said
+    assert again.well, said
+    assert again.done == NOTHING
+    assert "0 counters differ" in said
+    assert first.page is not None
+    page = first.page.read_text(encoding="utf-8")
+    assert "摄影和配乐" in page
+    for hidden in ("加群", "路人甲"):
+        assert hidden not in page

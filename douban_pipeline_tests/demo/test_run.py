@@ -1,0 +1,52 @@
+"""The demo of all systems: its table, its links, systems that are not installed, names that are not there."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+import typer
+from rich.console import Console
+
+from douban_pipeline.demo import commands, run
+from douban_pipeline.demo.outcomes import Chapter, Outcome, print_outcomes, write_page
+
+
+def test_every_system_has_a_row_and_a_link(tmp_path: Path) -> None:
+    shown = io.StringIO()
+    page = write_page(tmp_path / "page.html", "片名", "说明", [Chapter("a", "一", ["<b>"], ("列",), [("<i>",)])])
+    found = [("douban", Outcome(True, "3 written", page), 1.0), ("feeds", Outcome(False, "nothing was due"), 2.4)]
+    print_outcomes(found, Console(file=shown, width=80))
+    said = shown.getvalue()
+    assert "3 written" in said
+    assert "failed" in said
+    assert said.count("file://") == 1
+    assert page.as_uri() in said
+    assert "&lt;b&gt;" in page.read_text(encoding="utf-8")
+    assert "<i>" not in page.read_text(encoding="utf-8")
+
+
+def test_only_what_is_asked_for_is_run_and_what_is_not_installed_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("DAGSTER_HOME", *run.demo_environment(tmp_path)):
+        monkeypatch.setenv(name, "")  # what the demo sets is taken back afterwards
+    done: list[str] = []
+
+    def runs(name: str) -> str:
+        monkeypatch.setattr(run, f"run_{name}", lambda *_: done.append(name) or Outcome(True, "done"), raising=False)
+        return f"run:run_{name}"
+
+    monkeypatch.setattr(run, "SYSTEMS", {"a": runs("a"), "b": runs("b"), "comments": "not_there:run", "c": runs("c")})
+    shown = io.StringIO()
+    project = Path(run.__file__).parents[2]
+    assert run.run_demo(project, ["c", "a", "comments"], Console(file=shown, width=120))
+    assert done == ["a", "c"]
+    assert "pip install 'douban_pipeline[comments]'" in shown.getvalue()
+
+
+def test_a_system_that_is_not_there_is_refused() -> None:
+    with pytest.raises(typer.BadParameter, match="no system 'video'; systems: douban, feeds, digest, tmdb, comments"):
+        commands.run_once("douban,video", Console(file=io.StringIO()))
