@@ -20,6 +20,7 @@ from douban_pipeline.demo.outcomes import NOTHING, Outcome
 from douban_pipeline.demo.replay import ReplayServer
 from douban_pipeline.demo.sample import load_subjects
 from douban_pipeline.demo.setup import apply_states, demo_environment, make_library
+from douban_pipeline.douban.chain.due.shard_work import ShardWork
 from douban_pipeline.douban.definitions import build_defs
 from douban_pipeline.douban.jobs import CHAIN, SYNC_TAGS, shard_range_tags
 from douban_pipeline.douban.partitions import SHARDS_PER_RUN, partition_key
@@ -67,14 +68,12 @@ def run_chain(home: Path, instance: dg.DagsterInstance, console: Console) -> Out
     judged = counts["scored_matches.confirmed"] + counts["scored_matches.review"] + counts["scored_matches.not_found"]
     written = counts["synced_fields.written"]
     well = not done.failed_runs and all(all(passed) for passed in done.guards.values())
-    return Outcome(
-        well,
-        f"{counts['due_videos.due']} videos due, {judged} judged, {written} written, "
-        f"{counts['ai_intros.written']} intros"
-        if counts["due_videos.due"]
-        else NOTHING,
-        home / "reports" / "index.html",
+    failed = counts["search_candidates.failed"] + counts["synced_fields.failed"]
+    result = (
+        f"{counts['due_videos.due']} visits, {judged} judged, {written} written, {counts['ai_intros.written']} intros"
     )
+    result += f", {failed} to be tried again" if failed else ""
+    return Outcome(well, result if counts["due_videos.due"] else NOTHING, home / "reports" / "index.html")
 
 
 def _run_all(settings: Settings, services: Services, instance: dg.DagsterInstance, console: Console) -> DemoResult:
@@ -88,13 +87,22 @@ def _run_all(settings: Settings, services: Services, instance: dg.DagsterInstanc
         _run(repository, instance, done, "initialise_library", ops=ops)
         apply_states(services)
         progress.advance(bar)
+        work = ShardWork(services.engine, services.tables, settings, services.clock)
+        waiting = {due.shard for due in work.overview()}
         for first in range(0, SHARDS, SHARDS_PER_RUN):
             last = first + SHARDS_PER_RUN - 1
+            if waiting.isdisjoint(range(first, last + 1)):
+                progress.advance(bar)
+                continue
             progress.update(bar, description=f"shards {partition_key(first)}-{partition_key(last)} of {SHARDS}")
             if not console.is_terminal:
                 console.print(f"shards {partition_key(first)}-{partition_key(last)} of {SHARDS}")
-            _run(repository, instance, done, CHAIN, tags={**SYNC_TAGS, **shard_range_tags(first, last)})
+            _run(repository, instance, done, CHAIN, shards=(first, last))
             progress.advance(bar)
+        # Whose id does not fit is due for a match as soon as that is found; all of these fit into one run.
+        if work.overview():
+            progress.update(bar, description="what became due meanwhile")
+            _run(repository, instance, done, CHAIN, shards=(0, SHARDS - 1))
         progress.update(bar, description="reports")
         _run(repository, instance, done, "nightly_reports")
         progress.update(bar, advance=1, description="done")
@@ -108,8 +116,9 @@ def _run(
     job: str,
     *,
     ops: Mapping[str, Any] | None = None,
-    tags: Mapping[str, str] | None = None,
+    shards: tuple[int, int] | None = None,
 ) -> None:
+    tags = {**SYNC_TAGS, **shard_range_tags(*shards)} if shards is not None else None
     # The terminal belongs to the progress bar; every event, a failure too, is in the instance, for the UI.
     run_config = {"ops": ops or {}, "loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
     result = repository.get_job(job).execute_in_process(
@@ -126,7 +135,7 @@ def _run(
             guard = f"{evaluation.asset_key.to_user_string()}: {evaluation.check_name}"
             done.guards.setdefault(guard, []).append(evaluation.passed)
         elif event.is_step_materialization:
-            _count(done.counts, event)
+            _count(done.counts, event, shards)
 
 
 def _interrupted(event: dg.DagsterEvent) -> bool:
@@ -135,11 +144,11 @@ def _interrupted(event: dg.DagsterEvent) -> bool:
     return error is not None and error.cls_name == DagsterExecutionInterruptedError.__name__
 
 
-def _count(counts: Counter[str], event: dg.DagsterEvent) -> None:
+def _count(counts: Counter[str], event: dg.DagsterEvent, shards: tuple[int, int] | None) -> None:
     materialization = event.step_materialization_data.materialization
     # A run over several shards reports the same numbers for each of them: count them once.
     shard = materialization.partition
-    if shard is not None and int(shard) % SHARDS_PER_RUN:
+    if shard is not None and shards is not None and int(shard) != shards[0]:
         return
     for name, value in materialization.metadata.items():
         if isinstance(value, dg.IntMetadataValue) and value.value is not None:

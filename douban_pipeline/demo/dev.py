@@ -75,7 +75,7 @@ def run_dev(project: Path, home: Path, port: int, service_port: int, console: Co
                 children.start(name, command)
             asked = [lambda: unready_dagster(dagster)] + ([lambda: unready_service(service)] if service else [])
             wait_until_ready(asked, children.ended)
-            _announce(dagster, service, environment, console)
+            _announce(home, dagster, service, environment, console)
             children.wait()
     except KeyboardInterrupt:
         console.print("stopped; nothing runs any more")
@@ -171,9 +171,12 @@ def unready_dagster(address: str) -> str:
 
 
 def unready_service(address: str) -> str:
-    """Return why the service cannot be used yet, empty where it can."""
-    answer = httpx.get(f"{address}/healthz", timeout=10.0, trust_env=False)
-    answer.raise_for_status()
+    """Return why the service cannot be used yet, empty where it can; an ill system of it keeps nobody from the others.
+
+    Raises:
+        httpx.HTTPError: It does not answer.
+    """
+    httpx.get(f"{address}/healthz", timeout=10.0, trust_env=False)
     return ""
 
 
@@ -193,23 +196,22 @@ def wait_until_ready(
     """
     until = time.monotonic() + seconds
     waiting = [*asked]
-    why = ""
     while waiting:
         if found := ended():
             raise ChildProcessError(found)
-        if time.monotonic() > until:
-            raise ChildProcessError(f"not everything answers after {seconds:.0f} s: {why}")
         try:
             why = waiting[0]()
         except httpx.HTTPError as error:
             why = str(error)
-        if why:
-            time.sleep(pause)
-        else:
+        if not why:
             waiting.pop(0)
+        elif time.monotonic() >= until:
+            raise ChildProcessError(f"not everything answers after {seconds:.0f} s: {why}")
+        else:
+            time.sleep(pause)
 
 
-def _announce(dagster: str, service: str, environment: Mapping[str, str], console: Console) -> None:
+def _announce(home: Path, dagster: str, service: str, environment: Mapping[str, str], console: Console) -> None:
     def say(what: str, address: str) -> None:
         console.print(f"  {what:<18} {address}", highlight=False, soft_wrap=True)
 
@@ -219,7 +221,8 @@ def _announce(dagster: str, service: str, environment: Mapping[str, str], consol
 
         say("reports", f"{service}/")
         say("review", f"{service}/review/")
-        say("digest", f"{service}/digest/")
+        if (home / "reports" / "digest").exists():
+            say("digest", f"{service}/digest/")
         if find_spec("ahocorasick"):
             say("comments", f"{service}/demo?type=1&id={OBJECT_ID}")
             token = environment[f"{BASE_PREFIX}{_ADMIN}"]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from douban_pipeline.core.ui.templates import render
@@ -54,7 +55,9 @@ def print_outcomes(outcomes: Sequence[tuple[str, Outcome, float]], console: Cons
     """Print a row a system, with its seconds, then the address of each system's page."""
     table = Table("system", "what was done", "seconds", "", title="The demo", title_justify="left")
     for name, outcome, seconds in outcomes:
-        table.add_row(name, outcome.done, f"{seconds:.0f}", "[green]ok[/]" if outcome.well else "[red]failed[/]")
+        table.add_row(
+            name, escape(outcome.done), f"{seconds:.0f}", "[green]ok[/]" if outcome.well else "[red]failed[/]"
+        )
     table.caption = f"{sum(seconds for _, _, seconds in outcomes):.0f} seconds"
     console.print(table)
     for name, outcome, _ in outcomes:

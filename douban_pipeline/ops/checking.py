@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -45,30 +45,44 @@ def check(names: Sequence[str] | None, *, dagster: bool, sources: bool, as_json:
         sources: Ask each source once.
         as_json: Print JSON.
     """
-    results = list(_results(names, dagster=dagster, sources=sources))
+    found = list(_results(names, dagster=dagster, sources=sources))
+    results, by_system = [result for _, result in found], worst_states(found)
     passed = all(result.state != "fail" for result in results)
     if as_json:
-        plain(json.dumps({"ok": passed, "findings": [result.to_json() for result in results]}, ensure_ascii=False))
+        content = {"ok": passed, "systems": by_system, "findings": [result.to_json() for result in results]}
+        plain(json.dumps(content, ensure_ascii=False))
     else:
         print_results(results)
+        if len(by_system) > 1:
+            plain(", ".join(f"{system}: {state}" for system, state in by_system.items()))
     return passed
 
 
-def _results(names: Sequence[str] | None, *, dagster: bool, sources: bool) -> Iterator[CheckResult]:
+def worst_states(found: Iterable[tuple[str, CheckResult]]) -> dict[str, State]:
+    """Return the worst that was found of each system, and of Dagster, by name."""
+    states: dict[str, State] = {}
+    for system, result in found:
+        states[system] = max(states.get(system, "ok"), result.state, key=("ok", "warn", "fail").index)
+    return states
+
+
+def _results(names: Sequence[str] | None, *, dagster: bool, sources: bool) -> Iterator[tuple[str, CheckResult]]:
+    """Yield what was found, each with the system that it is of; what is Dagster's is of none."""
     try:
         with_douban, others = registry.chosen(names)
     except SettingsError:  # Douban's, which are explained below
         with_douban, others = True, ()
     if with_douban:
-        yield from _douban_results(sources=sources)
+        yield from ((registry.DOUBAN, result) for result in _douban_results(sources=sources))
     for system in others:
-        yield from system_results(system)
+        yield from ((system.name, result) for result in system_results(system))
     if dagster:
         # Dagster and our code location take longer to load than everything else: a monitor may do without.
         silence_beta_warnings()
         from douban_pipeline.ops.dagster_checks import dagster_results
 
-        yield from dagster_results(SystemClock().now(), with_douban=with_douban, others=others)
+        found = dagster_results(SystemClock().now(), with_douban=with_douban, others=others)
+        yield from (("dagster", result) for result in found)
 
 
 def _douban_results(*, sources: bool) -> Iterator[CheckResult]:

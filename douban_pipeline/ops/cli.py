@@ -41,7 +41,7 @@ def options(
 
 _Systems = Annotated[
     list[str] | None,
-    typer.Option("--system", help="douban, feeds …; may be repeated. Default: DOUBAN_PIPELINE_SYSTEMS."),
+    typer.Option("--system", help="douban, feeds … or all; may be repeated. Default: DOUBAN_PIPELINE_SYSTEMS."),
 ]
 
 # --- an installation --------------------------------------------------------------------------------------------------

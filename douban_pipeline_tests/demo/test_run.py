@@ -42,7 +42,7 @@ def test_only_what_is_asked_for_is_run_and_what_is_not_installed_is_left_out(
     monkeypatch.setattr(run, "SYSTEMS", {"a": runs("a"), "b": runs("b"), "comments": "not_there:run", "c": runs("c")})
     shown = io.StringIO()
     project = Path(run.__file__).parents[2]
-    assert run.run_demo(project, ["c", "a", "comments"], Console(file=shown, width=120))
+    assert run.run_demo(project, ["c", "a", "comments"], Console(file=shown, width=200))
     assert done == ["a", "c"]
     assert "pip install 'douban_pipeline[comments]'" in shown.getvalue()
 

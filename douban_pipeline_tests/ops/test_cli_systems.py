@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 
 import pytest
 import sqlalchemy as sa
 from dagster import DagsterInstance
 
+from douban_pipeline.comments.store.events import EventInput, append
+from douban_pipeline.comments.store.sections import ensure_section
+from douban_pipeline.comments.store.shards import beat
+from douban_pipeline.comments.types import Actor, EventKind
 from douban_pipeline.core.archive import Archive
 from douban_pipeline.core.database import open_engine
 from douban_pipeline.core.settings_base import SYSTEMS
@@ -33,6 +38,41 @@ def url_setting(name: str) -> str:
 
 def findings(reported: Called) -> dict[str, dict[str, str]]:
     return {finding["name"]: finding for finding in json.loads(reported.said)["findings"]}
+
+
+def test_all_names_every_system_and_the_worst_of_each_is_told(tmp_path, call):
+    given = {"DOUBAN_PIPELINE_HOME": str(tmp_path), "DOUBAN_PIPELINE_TMDB_DATABASE_URL": "sqlite:///x"}
+    asked = call("check", "--system", "all", "--no-dagster", "--json", **given)
+    assert asked.status == 1
+    told = json.loads(asked.said)
+    assert list(told["systems"]) == ["douban", *NAMES]
+    assert told["systems"]["tmdb"] == "fail"
+    for system, state in told["systems"].items():
+        own = [each["state"] for each in told["findings"] if each["name"].startswith(f"{system}.")]
+        assert not own or state == max(own, key=("ok", "warn", "fail").index)
+    assert "tmdb: fail" in call("check", "--system", "all", "--no-dagster", **given).said.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("waits", "workers", "state"),
+    [(False, 0, "ok"), (True, 0, "warn"), (True, 1, "warn")],
+)
+def test_events_that_nobody_applies_are_a_warning(waits, workers, state, tmp_path, call):
+    url = f"sqlite:///{tmp_path / 'comments.sqlite'}"
+    given = {"DOUBAN_PIPELINE_COMMENTS_DATABASE_URL": url, "DOUBAN_PIPELINE_HOME": str(tmp_path)}
+    assert call("setup", "--system", "comments", **given).status == 0
+    engine, now = open_engine(url), datetime.now(UTC)
+    with engine.begin() as connection:
+        if waits:
+            section = ensure_section(connection, 1, 7, now)
+            event = EventInput(section, EventKind.PUBLISH, Actor("u:2", 2), "k", 5, {"content": "好看"})
+            append(connection, [event], now - timedelta(minutes=5))
+        if workers:
+            beat(connection, "w", now + timedelta(hours=1))
+    engine.dispose()
+    found = findings(call("check", "--system", "comments", "--no-dagster", "--json", **given))
+    assert found["comments.worker"]["state"] == state
+    assert ("no worker runs" in found["comments.worker"]["remedy"]) == (waits and not workers)
 
 
 def test_every_system_is_one_that_the_setting_may_name():

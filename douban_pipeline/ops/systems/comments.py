@@ -2,15 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, Engine, select
 
 from douban_pipeline.comments.settings import CommentsSettings
+from douban_pipeline.comments.store.events import oldest_pending
 from douban_pipeline.comments.store.migrations import TREE
+from douban_pipeline.comments.store.shards import working
 from douban_pipeline.comments.store.tables import shard
 from douban_pipeline.core.clock import SystemClock
+from douban_pipeline.core.database import reading
+from douban_pipeline.ops.results import CheckResult
+from douban_pipeline.ops.source_checks import reached
 from douban_pipeline.ops.systems.registry import System
+
+_BEAT = timedelta(seconds=10)
+"""Age from which a worker's note counts for nothing."""
+_LONGEST_WAIT = timedelta(minutes=1)
+_START = "no worker runs: start `douban-pipeline comment-worker`"
+
+
+def _checks(settings: CommentsSettings, engine: Engine) -> Iterator[CheckResult]:
+    """Look whether workers apply what waits, Redis answers where one is named, and anybody may write."""
+    now = SystemClock().now()
+    with reading(engine) as connection:
+        workers = working(connection, now - _BEAT)
+        since = oldest_pending(connection)
+    age = (now - since).total_seconds() if since is not None else 0.0
+    message = f"{workers} at work, " + ("nothing waits" if since is None else f"the oldest event waits {age:.0f} s")
+    if age > _LONGEST_WAIT.total_seconds():
+        remedy = "start `douban-pipeline comment-worker`, or one more of them" if workers else _START
+        yield CheckResult("worker", "warn", message, remedy)
+    else:
+        yield CheckResult("worker", "ok", message)
+    url = settings.redis_url.get_secret_value()
+    if url and not url.startswith("unix:"):
+        yield reached("redis", settings.variable("redis_url"), url)
+    elif not url:
+        yield CheckResult("redis", "ok", f"{settings.variable('redis_url')} names none: the database answers")
+    ways = {
+        "tokens": bool(settings.token_secret.get_secret_value()),
+        "the CMS's login": settings.cms_login,
+        "guests": settings.guests,
+    }
+    known = ", ".join(name for name, there in ways.items() if there)
+    if known:
+        yield CheckResult("visitors", "ok", f"who writes is told by: {known}")
+    else:
+        remedy = f"set one of {', '.join(map(settings.variable, ('token_secret', 'cms_login', 'guests')))}"
+        yield CheckResult("visitors", "warn", "nobody may write", remedy)
 
 
 def _leased_by(connection: Connection) -> list[str]:
@@ -30,5 +72,6 @@ SYSTEM = System(
     tree=TREE,
     pool_limits=_pool_limits,
     location="douban_pipeline.locations.comments",
+    checks=_checks,
     leased_by=_leased_by,
 )

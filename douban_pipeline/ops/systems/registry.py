@@ -18,6 +18,8 @@ from douban_pipeline.ops.results import CheckResult
 
 DOUBAN = "douban"
 """The core system, which the commands serve by themselves."""
+ALL = "all"
+"""What names every system."""
 
 MODULES = {
     "feeds": "douban_pipeline.ops.systems.feeds",
@@ -135,7 +137,7 @@ def chosen(given: Sequence[str] | None) -> tuple[bool, tuple[System, ...]]:
     """Return whether Douban's system is meant, and which others.
 
     Args:
-        given: Names; without any, what ``DOUBAN_PIPELINE_SYSTEMS`` says.
+        given: Names; ``all`` is every system; without any, what ``DOUBAN_PIPELINE_SYSTEMS`` says.
 
     Raises:
         ProblemsError: There is no such system.
@@ -143,6 +145,8 @@ def chosen(given: Sequence[str] | None) -> tuple[bool, tuple[System, ...]]:
     """
     from douban_pipeline.douban.settings import load_settings
 
+    if given and ALL in given:
+        given = (DOUBAN, *MODULES)
     names = tuple(dict.fromkeys(given or load_settings().systems))
     return DOUBAN in names, tuple(system_named(name) for name in names if name != DOUBAN)
 

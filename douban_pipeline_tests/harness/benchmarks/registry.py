@@ -9,8 +9,10 @@ from douban_pipeline_tests.harness.benchmarks.measures import (
     budget,
     duplicates,
     instance,
+    other_systems,
     pages,
     queueing,
+    ratios,
     rescoring,
     reverting,
     sensor_look,
@@ -33,6 +35,8 @@ MODULES: tuple[ModuleType, ...] = (
     instance,
     pages,
     workers,
+    other_systems,
+    ratios,
 )
 MEASURES: tuple[Measure, ...] = tuple(measure for module in MODULES for measure in module.MEASURES)
 

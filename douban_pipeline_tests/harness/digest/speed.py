@@ -20,24 +20,24 @@ from douban_pipeline.digest.store.tables import slot_run
 from douban_pipeline.digest.types import SlotStatus
 from douban_pipeline_tests.digest.stage import SLOTS, Stage, stage
 
-_ARTICLES = 50
+ARTICLES = 50
 _DAYS = 3650
 _LAST = date(2026, 11, 19)
 
 
-def measure_slot(at: Stage, console: Console, articles: int = _ARTICLES) -> None:
-    """Run a slot over new articles: intake, analyses, findings, report and pages."""
+def measure_slot(at: Stage, articles: int = ARTICLES) -> tuple[float, float]:
+    """Run a slot over new articles: intake, analyses, findings, report and pages; return seconds and those of CPU."""
     for number in range(articles):
         at.publish(number, number % 100)
     began, cpu = time.perf_counter(), time.process_time()
     ended = at.run("22:00")
     took, busy = time.perf_counter() - began, time.process_time() - cpu
     assert len(at.analyses()) == articles, ended
-    console.print(f"a slot of {articles} articles: {took:.2f} s, {busy:.2f} s of CPU, stand-ins counted")
+    return took, busy
 
 
-def measure_list(at: Stage, console: Console) -> None:
-    """List ten years of slots."""
+def measure_list(at: Stage) -> tuple[int, float]:
+    """List ten years of slots; return how many, and the seconds."""
     first = _LAST - timedelta(days=_DAYS - 1)
     moment = at.clock.at
     rows = [
@@ -60,7 +60,7 @@ def measure_list(at: Stage, console: Console) -> None:
     began = time.perf_counter()
     with engine.connect() as connection:
         found = slots.between(connection, first, _LAST)
-    console.print(f"listing {len(found):,} slots: {time.perf_counter() - began:.2f} s")
+    return len(found), time.perf_counter() - began
 
 
 def main() -> None:
@@ -68,8 +68,10 @@ def main() -> None:
     argparse.ArgumentParser(description=__doc__).parse_args()
     console = Console()
     with tempfile.TemporaryDirectory() as folder, stage(Path(folder), at="22:00") as at:
-        measure_slot(at, console)
-        measure_list(at, console)
+        took, busy = measure_slot(at)
+        console.print(f"a slot of {ARTICLES} articles: {took:.2f} s, {busy:.2f} s of CPU, stand-ins counted")
+        found, took = measure_list(at)
+        console.print(f"listing {found:,} slots: {took:.2f} s")
 
 
 if __name__ == "__main__":

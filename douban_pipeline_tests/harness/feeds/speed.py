@@ -10,6 +10,7 @@ import resource
 import tempfile
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -31,18 +32,32 @@ from douban_pipeline.feeds.store.polls import add_poll
 from douban_pipeline.feeds.store.tables import stats
 from douban_pipeline.feeds.types import Entry, PollOutcome, PollRecord
 
-_MANY = 100_000
+MANY = 100_000
 _MEGABYTE = 1 << 20
 
 
-def measure_choosing(engine: Engine, console: Console) -> None:
+@dataclass(frozen=True, slots=True)
+class Times:
+    """How long the same thing took time after time, in milliseconds.
+
+    Attributes:
+        p50, p95: By the clock.
+        cpu: Of this process, the median.
+    """
+
+    p50: float
+    p95: float
+    cpu: float
+
+
+def measure_choosing(engine: Engine) -> Times:
     """Choose what is due among 100,000 sources."""
     now = int(time.time())
     random = np.random.default_rng(1)
-    due = random.integers(now - 3600, now + 86_400, _MANY)
+    due = random.integers(now - 3600, now + 86_400, MANY)
     rows = [{"source_id": f"s{number:06}", "next_due_at": int(at)} for number, at in enumerate(due)]
     with engine.begin() as connection:
-        for start in range(0, _MANY, 10_000):
+        for start in range(0, MANY, 10_000):
             connection.execute(insert(stats), rows[start : start + 10_000])
     took, busy = [], []
     with engine.connect() as connection:
@@ -51,10 +66,10 @@ def measure_choosing(engine: Engine, console: Console) -> None:
             get_due_sources(connection, now, limit=20)
             took.append(time.perf_counter() - began)
             busy.append(time.process_time() - cpu)
-    _show(console, f"choosing the due among {_MANY:,}", took, busy)
+    return _times(took, busy)
 
 
-def measure_booking(engine: Engine, console: Console, polls: int = 500) -> None:
+def measure_booking(engine: Engine, polls: int = 500) -> Times:
     """Book polls: 20 known entries and a new one each, statistics, and the poll itself, in one transaction."""
     now = int(time.time())
     took, busy = [], []
@@ -70,7 +85,7 @@ def measure_booking(engine: Engine, console: Console, polls: int = 500) -> None:
             add_poll(connection, PollRecord("booked", "example.com", now, PollOutcome.HIT, 200, new=1))
         took.append(time.perf_counter() - began)
         busy.append(time.process_time() - cpu)
-    _show(console, "bookkeeping of one poll", took, busy)
+    return _times(took, busy)
 
 
 def measure_run(home: Path, url: str, sources: int, console: Console) -> None:
@@ -115,10 +130,13 @@ def measure_run(home: Path, url: str, sources: int, console: Console) -> None:
     console.print(f"most memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
 
 
-def _show(console: Console, what: str, took: Sequence[float], busy: Sequence[float]) -> None:
+def _times(took: Sequence[float], busy: Sequence[float]) -> Times:
     p50, p95 = np.percentile(np.array(took) * 1000, [50, 95])
-    own = np.percentile(np.array(busy) * 1000, 50)
-    console.print(f"{what}: p50 {p50:.2f} ms, p95 {p95:.2f} ms; CPU of this process p50 {own:.2f} ms")
+    return Times(float(p50), float(p95), float(np.percentile(np.array(busy) * 1000, 50)))
+
+
+def _show(console: Console, what: str, times: Times) -> None:
+    console.print(f"{what}: p50 {times.p50:.2f} ms, p95 {times.p95:.2f} ms; CPU of this process p50 {times.cpu:.2f} ms")
 
 
 def main() -> None:
@@ -133,8 +151,8 @@ def main() -> None:
         engine = open_engine(url)
         TREE.upgrade(engine)
         console.print(engine.dialect.name)
-        measure_choosing(engine, console)
-        measure_booking(engine, console)
+        _show(console, f"choosing the due among {MANY:,}", measure_choosing(engine))
+        _show(console, "bookkeeping of one poll", measure_booking(engine))
         engine.dispose()
         if given.sources:
             measure_run(Path(folder), url, given.sources, console)
