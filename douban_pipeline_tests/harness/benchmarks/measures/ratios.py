@@ -10,6 +10,7 @@ import itertools
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 from sqlalchemy import Engine, insert
 
@@ -108,7 +109,7 @@ def _listing(folder: Path) -> tuple[int, int]:
     for years in (10, 1):
         engine = open_engine(f"sqlite:///{folder / f'digest{years}.sqlite'}")
         DIGEST.upgrade(engine)
-        rows = [
+        rows: list[dict[str, Any]] = [
             {
                 "run_date": day - timedelta(days=number),
                 "slot": slot,
