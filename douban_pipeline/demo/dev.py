@@ -217,7 +217,7 @@ def _announce(home: Path, dagster: str, service: str, environment: Mapping[str, 
 
     console.print(f"Everything answers: {dagster} (Ctrl-C stops everything)", soft_wrap=True)
     if service:
-        from douban_pipeline.demo.comments import OBJECT_ID
+        from douban_pipeline.demo.talk import OBJECT_ID
 
         say("reports", f"{service}/")
         say("review", f"{service}/review/")

@@ -76,7 +76,7 @@ _DELETED = 5
 _VOTERS = range(21, 27)
 
 
-def run_comments(home: Path, instance: dg.DagsterInstance, console: Console) -> Outcome:
+def run_talk(home: Path, instance: dg.DagsterInstance, console: Console) -> Outcome:
     """Publish, like and delete over HTTP, apply it, and have Dagster score it; return what came of it.
 
     Run again, the same requests change nothing: each has a key of its own.

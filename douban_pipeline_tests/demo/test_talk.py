@@ -8,7 +8,7 @@ import dagster as dg
 import pytest
 from rich.console import Console
 
-from douban_pipeline.demo import comments
+from douban_pipeline.demo import talk
 from douban_pipeline.demo.outcomes import NOTHING
 
 
@@ -16,8 +16,8 @@ def test_a_section_is_talked_in_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.chdir(tmp_path)
     console = Console(record=True, width=200)
     with dg.DagsterInstance.ephemeral() as instance:
-        first = comments.run_comments(tmp_path, instance, console)
-        again = comments.run_comments(tmp_path, instance, console)
+        first = talk.run_talk(tmp_path, instance, console)
+        again = talk.run_talk(tmp_path, instance, console)
     said = console.export_text()
     assert first.well, said
     assert again.well, said
