@@ -32,7 +32,7 @@ INSTALLED := $(VENV)/.installed
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo dev replay test bench bench-feeds bench-tmdb bench-comments soak lint format validate reference clean
+.PHONY: help install demo dev replay test bench bench-feeds bench-tmdb bench-comments soak lint format validate reference screenshots clean
 
 help:
 	@echo "make demo      run all five systems, or SYSTEMS, over bundled samples and print what came of them"
@@ -47,6 +47,7 @@ help:
 	@echo "make format    correct what the style check can correct"
 	@echo "make validate  load the definitions as Dagster does"
 	@echo "make reference  write the tables of settings, jobs and assets of the manual from the code"
+	@echo "make screenshots  take the README's pictures of what the demo left, with an installed Chromium"
 	@echo "make replay    serve the bundled upstream alone"
 	@echo "make install   make $(VENV); every target above does so by itself"
 	@echo "make clean     remove $(VENV), the demo library and the tools' caches"
@@ -76,6 +77,9 @@ dev: $(INSTALLED)
 
 reference: $(INSTALLED)
 	@$(BIN)/python -W ignore -m douban_pipeline_tests.harness.reference
+
+screenshots: $(INSTALLED)
+	@$(BIN)/python -m douban_pipeline_tests.harness.screenshots
 
 replay: $(INSTALLED)
 	@$(BIN)/douban-pipeline replay

@@ -37,6 +37,7 @@ from douban_pipeline.ops.cli import app
 from douban_pipeline.tmdb.definitions import build_defs as build_tmdb
 from douban_pipeline.tmdb.settings import TmdbSettings
 from douban_pipeline_tests.conftest import NOT_QUICK, QUICK, SERVERS, TESTS, is_quick
+from douban_pipeline_tests.harness import screenshots
 from douban_pipeline_tests.harness.fixtures.library import GivenSettings
 from douban_pipeline_tests.harness.reference import SETTINGS_PAGES, documented_settings, settings_page
 
@@ -44,7 +45,8 @@ PROJECT = Path(__file__).resolve().parents[1]
 VARIABLE = f"(?:{PREFIX}|(?=[A-Z]+_API_KEY))[A-Z_]+"
 """How the variables of settings look."""
 READMES = ("README.md", "README.zh-CN.md")
-PAGES = [READMES, *((f"docs/{page}.md", f"docs/{page}.zh-CN.md") for page in ("operate", "review", "develop"))]
+DOCS = ("try", "architecture", "operate", "review", "develop")
+PAGES = [READMES, *((f"docs/{page}.md", f"docs/{page}.zh-CN.md") for page in DOCS)]
 """Pages that exist in English and in Chinese."""
 TOP_LEVEL = {
     "douban_pipeline",
@@ -58,6 +60,7 @@ TOP_LEVEL = {
     "README.zh-CN.md",
     "CHANGELOG.md",
     "CONTRIBUTING.md",
+    "SECURITY.md",
     "LICENSE",
     "Makefile",
     "pyproject.toml",
@@ -226,7 +229,7 @@ def test_every_make_command_that_is_named_exists(pages: Sequence[str]):
 
 
 @pytest.mark.parametrize(
-    "path", [*itertools.chain(*PAGES), "CONTRIBUTING.md", "deploy/README.md", "deploy/README.zh-CN.md"]
+    "path", [*itertools.chain(*PAGES), "CONTRIBUTING.md", "SECURITY.md", "deploy/README.md", "deploy/README.zh-CN.md"]
 )
 def test_links_lead_to_what_is_there(path: str):
     text = text_of(path)
@@ -328,6 +331,13 @@ def test_what_is_no_module_is_shipped_with_the_package():
 
 
 # --- the READMEs ------------------------------------------------------------------------------------------------------
+
+
+def test_pictures_are_small_and_all_shown(readme: str):
+    shown = set(re.findall(r"\(docs/images/([a-z]+\.jpg)\)", readme))
+    pictures = {path.name: path.stat().st_size for path in (PROJECT / "docs" / "images").iterdir()}
+    assert shown == pictures.keys() == {f"{name}.jpg" for name in screenshots.PAGES}
+    assert max(pictures.values()) <= screenshots.MOST_BYTES
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page[0])
