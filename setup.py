@@ -39,6 +39,7 @@ RUNTIME = [
     "httpx>=0.27,<1",  # every call that leaves the machine
     "stamina>=24.3",  # retries around one call, with jitter and a deadline
     "rapidfuzz>=3.9,<4",  # edit distance
+    "anyascii>=0.3.2,<1",  # pinyin of Chinese names, to compare them with Latin ones by their sound
     "opencc>=1.1.9,<2",  # traditional and Taiwan forms of titles
     "pydantic>=2.7,<3",
     "pydantic-settings>=2.4,<3",  # settings from the environment and .env

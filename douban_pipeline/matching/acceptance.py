@@ -20,6 +20,7 @@ from douban_pipeline.matching.forms import ASIDE, names_of
 from douban_pipeline.matching.hits import may_match_too
 from douban_pipeline.matching.scoring import Comparison, ItemOutcome
 from douban_pipeline.matching.similarity import Numbers
+from douban_pipeline.matching.text import script
 from douban_pipeline.matching.titles import parse_title
 
 SHORT_TITLE = 2
@@ -115,6 +116,12 @@ class Case:
         return self.comparison.exact_year
 
     @property
+    def of_cinema(self) -> bool:
+        """Whether both are films, and of live action; of those, names of two letters are as rare as of three."""
+        films = (self.video.kind, self.subject.kind) == (Kind.FILM, Kind.FILM)
+        return films and not any(kinds.animated(None, genres) for genres in self.comparison.fields.genres)
+
+    @property
     def letters(self) -> float:
         """Letters of the name the two have in common; one of an alphabet says a third of a Chinese one."""
         base = parse_title(self.comparison.title.local).base
@@ -201,11 +208,16 @@ def _alias_unbacked(case: Case) -> bool:
     title = case.comparison.title
     if not title.near_exact or not title.via_alias or case.person:
         return False
-    if case.letters < TELLING_TITLE or (title.only_alias and title.similarity < 1):
+    if title.only_alias and title.similarity < 1:
         # Memoir of a Murderer is not Memoirs of a Murderer.
         return True
+    latin = title.only_alias and case.exact_year and script(title.local) == "latin"
+    if case.letters < TELLING_TITLE:
+        # Rashomon is a word of its own, Daisy is not.
+        return not (latin and case.letters > SHORT_TITLE and case.traits >= 2)
     if title.only_alias:
-        return case.traits < (2 if case.letters < OWN_TITLE else 1)
+        # A foreign title is nearly as good as an original one: translators' names for works meet more often.
+        return case.traits < (1 if latin or case.letters >= OWN_TITLE else 2)
     # Another name of the video is the subject's own title: of its year, that is as good as the video's title.
     return not case.traits and (case.letters < OWN_TITLE or not case.exact_year)
 
@@ -230,12 +242,26 @@ def _year_unconfirmed(case: Case) -> bool:
     if year.gap > 1:
         return year.gap > YEARS_OF_RELEASE or not one_work
     if case.person:
-        return not (film or one_work or case.comparison.agrees("length"))
+        return not (film or one_work or _one_film(case) or case.comparison.agrees("length"))
+    if film and not case.people_known and (case.comparison.title.names > 1 or _numbered(case)):
+        return _live_rivals(case)
     if case.people_known or has_relatives(case) or case.comparison.title.via_alias or kind is False:
         return True
     if not case.traits and case.video.kind is not Kind.FILM:
         return True
     return case.letters < (UNIQUE_TITLE if kinds.serial(case.subject) else OWN_TITLE)
+
+
+def _one_film(case: Case) -> bool:
+    """Say whether a film has the candidate's cast; nobody says of the candidate that it has episodes."""
+    one = case.video.kind is Kind.FILM and kinds.serial(case.subject) is not True
+    return one and case.whole_cast and not case.comparison.title.via_alias
+
+
+def _numbered(case: Case) -> bool:
+    """Say whether both state the number of a sequel, under a name of its own: a festival's year is the only doubt."""
+    title = case.comparison.title
+    return title.numbers is Numbers.AGREE and not title.via_alias and case.letters >= OWN_TITLE
 
 
 def _sibling_nearer(case: Case) -> bool:
@@ -277,13 +303,27 @@ def _uncorroborated(case: Case) -> bool:
     if case.person:
         # One actor of one, without a year, may play in both.
         return case.comparison.year is None and len(case.video.actors) == 1 and _live_rivals(case)
-    if case.people_known or _live_rivals(case):
+    if case.people_known or _live_rivals(case) or _kind_of_another(case):
         return True
     title = case.comparison.title
     if case.nobody_listed and not (title.names > 1 or title.same_original):
         # 捉迷藏 of 2005 is an American film and a Japanese one: a cast that is not there confirms nobody.
         return True
-    return case.letters <= SHORT_TITLE and case.traits < 2
+    return case.letters <= SHORT_TITLE and case.traits < 2 and not (case.of_cinema and case.letters == SHORT_TITLE)
+
+
+def _kind_of_another(case: Case) -> bool:
+    """Say whether a namesake of about the year is of the video's kind, and nobody knows the candidate's.
+
+    A web search names a series and its film alike; the film's year on a site may be the series'.
+    """
+    return case.comparison.kind is None and any(
+        rival.kind is True
+        and rival.title.near_exact
+        and rival.title.numbers is not Numbers.CONFLICT
+        and (rival.year is None or rival.year.gap <= YEARS_OF_RELEASE)
+        for _, rival in case.rivals
+    )
 
 
 def _marks_differ(case: Case) -> bool:

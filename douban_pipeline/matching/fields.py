@@ -190,7 +190,7 @@ def compare_fields(video: Video, subject: Subject, title: TitleMatch, year: Year
         year=year,
         kind=kinds.agree(video, subject),
         region=compare_regions(video.regions, subject.regions),
-        director=_director(video, subject, directors, cast),
+        director=_director(video, subject, directors, cast, year),
         no_director_common=directors.agree is False,
         cast=cast,
         genres=(kinds.read_genres(video.genres), kinds.read_genres(subject.genres)),
@@ -202,9 +202,13 @@ def compare_fields(video: Video, subject: Subject, title: TitleMatch, year: Year
     )
 
 
-def _director(video: Video, subject: Subject, found: people.Overlap, cast: people.Overlap) -> bool | None:
+def _director(
+    video: Video, subject: Subject, found: people.Overlap, cast: people.Overlap, year: YearGap | None
+) -> bool | None:
     if found.agree is not False:
-        return found.agree
+        # Many names sound alike, but few directors of one year.
+        of_year = found.agree is None and year is not None and year.own and year.gap <= 1
+        return found.agree or (of_year and people.heard(video.directors, subject.directors)) or None
     is_film = Kind.FILM in (video.kind, subject.kind)
     # Series change directors by episode, so lists of several need not meet.
     changing = not is_film and max(len(video.directors), len(subject.directors)) > 2

@@ -2,7 +2,7 @@
 
 A Chinese name is compared letter by letter after folding. A transliterated one (阿尔伯特·芬尼 / 艾伯特·芬尼)
 varies with the translator and gets a similarity test. Names in different scripts cannot be compared at all:
-they say nothing, neither for nor against.
+they say nothing, neither for nor against; unless one asks whether they sound alike.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from rapidfuzz import fuzz
 
+from douban_pipeline.matching.phonetics import SAME_SOUND, sounds_alike
 from douban_pipeline.matching.text import HAN, is_settled, narrow, normalise, script
 
 SAME = 0.8
@@ -26,10 +27,12 @@ _UNLIKE = 50.0  # under this ratio, of 100, two spellings cannot be one name
 MAYBE = 0.6
 """Between this and :data:`SAME` it is undecided."""
 
+_MOST_HEARD = 12  # pairs of names; of more, some sound alike by chance
+
 _DOTS = re.compile(r"[·・•‧∙.\s]+")
 _HAN_THEN_LATIN = re.compile(rf"^(?P<han>[{HAN}·・•‧∙\-\s]{{2,}}?)\s+(?P<latin>[A-Za-z\u00c0-\u024f][^{HAN}]*)$")
-_ROLE = re.compile(r"\s*[(（\[【].*$|\s*(?:饰|as)\s.*$")
-_MAYBE_ROLE = re.compile(r"\(|\[|【|饰 |as ")
+_ROLE = re.compile(r"\s*[(（\[【].*$|\s*饰\s.*$|\s+as\s.*$")
+_MAYBE_ROLE = re.compile(r"\(|\[|【|饰 | as ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +177,20 @@ def overlap(a: tuple[str, ...], b: tuple[str, ...]) -> Overlap:
             doubtful += 1
     transliterated = mine.transliterated and theirs.transliterated
     return Overlap(matched, doubtful, _comparable(mine, theirs), _comparable(theirs, mine), transliterated)
+
+
+@lru_cache(maxsize=16384)
+def heard(a: tuple[str, ...], b: tuple[str, ...]) -> bool:
+    """Say whether somebody on one short list has a Latin name that sounds like a Chinese one on the other."""
+    if not a or not b or len(a) * len(b) > _MOST_HEARD:
+        return False
+    mine, theirs = ([each for name in names for each in _spellings(name)] for names in (a, b))
+    for one in mine:
+        for other in theirs:
+            latin, han = (one, other) if one.script == "latin" else (other, one)
+            if latin.script == "latin" and han.script == "han" and sounds_alike(latin.parts, han.parts) >= SAME_SOUND:
+                return True
+    return False
 
 
 def _closest(name: str, people: _People, free: Container[str]) -> tuple[float, str]:

@@ -24,6 +24,13 @@ PLACE = {"regions": ("中国大陆",)}
 PLACED = both(regions=("中国大陆",), kind=Kind.SERIES)
 NO_YEAR = {"year": None, "directors": ("王伟",)}
 LONE_ACTOR = {"year": None, "directors": (), "actors": ("李沁",)}
+FILMED = {"kind": Kind.FILM}
+SEQUEL = ({"title": "灯塔守夜人2", "year": 2020, **FILMED}, {"title": "灯塔守夜人2", "year": 2019, **FILMED})
+TWO_NAMES = ({"title": "灯塔守夜人", "year": 2020, **FILMED}, {"title": "灯塔守夜人", "year": 2019, **FILMED})
+WHOLE_CAST = {"directors": ("王伟",), "actors": ("潘粤明", "王泷正", "吕晓霖")}
+CAST_A_YEAR_OFF = ({**WHOLE_CAST, **FILMED, "year": 2018}, WHOLE_CAST)
+LONGER = other("新白夜追凶", 1990)
+FOREIGN = ({"title": "Long Watch", **FILMED}, {"aliases": ("Long Watch",), **FILMED})
 
 ALONE = [
     pytest.param(
@@ -136,6 +143,59 @@ ALONE = [
         Code.ALIAS_UNBACKED,
         "仅别名相符，佐证不足",
         id="a short alias of the subject and one trait",
+    ),
+    pytest.param(
+        thin({**SEQUEL[0], "title": "灯塔守夜人"}, {**SEQUEL[1], "title": "灯塔守夜人"}, other("灯塔守夜人2", 2023)),
+        thin(*SEQUEL, other("灯塔守夜人3", 2021)),
+        Code.YEAR_UNCONFIRMED,
+        "年份未知或有出入",
+        id="a film a year off that states no number, with sequels in sight",
+    ),
+    pytest.param(
+        thin({**SEQUEL[0], "kind": Kind.SERIES}, {**SEQUEL[1], "kind": Kind.SERIES}, other("灯塔守夜人", 2016)),
+        thin(*SEQUEL, other("灯塔守夜人", 2016)),
+        Code.YEAR_UNCONFIRMED,
+        "年份未知或有出入",
+        id="numbers that are seasons of a series",
+    ),
+    pytest.param(
+        thin(*TWO_NAMES, other("灯塔守夜人之春", 2022)),
+        thin(
+            {**TWO_NAMES[0], "aliases": ("The Long Watch",)},
+            {**TWO_NAMES[1], "aliases": ("The Long Watch",)},
+            other("灯塔守夜人之春", 2022),
+        ),
+        Code.YEAR_UNCONFIRMED,
+        "年份未知或有出入",
+        id="a film a year off of a family, without a second name",
+    ),
+    pytest.param(
+        thin({**CAST_A_YEAR_OFF[0], "actors": ("潘粤明",)}, CAST_A_YEAR_OFF[1], LONGER),
+        thin(*CAST_A_YEAR_OFF, LONGER),
+        Code.YEAR_UNCONFIRMED,
+        "年份未知或有出入",
+        id="one actor a year off, of a name that a longer one holds",
+    ),
+    pytest.param(
+        thin({**FOREIGN[0], "kind": None}, FOREIGN[1]),
+        thin(*FOREIGN),
+        Code.ALIAS_UNBACKED,
+        "仅别名相符，佐证不足",
+        id="a foreign title and no trait",
+    ),
+    pytest.param(
+        thin({**FOREIGN[0], "title": "Keepers"}, {**FOREIGN[1], "aliases": ("Keepers",)}),
+        thin({**FOREIGN[0], "title": "Keepers", **PLACE}, {**FOREIGN[1], "aliases": ("Keepers",), **PLACE}),
+        Code.ALIAS_UNBACKED,
+        "仅别名相符，佐证不足",
+        id="a foreign title of one word and one trait",
+    ),
+    pytest.param(
+        thin({"kind": Kind.FILM}, {}, other("白夜追凶", 2019, kind=Kind.FILM)),
+        thin({"kind": Kind.FILM}, {}, other("白夜追凶", 2020, kind=Kind.FILM)),
+        Code.UNCORROBORATED,
+        "有同名作品",
+        id="a namesake that is of the video's kind, where the candidate's is unknown",
     ),
     pytest.param(
         thin(
@@ -255,6 +315,13 @@ ALONE = [
         Code.UNCORROBORATED,
         "片名过短、有同名作品或人员不符，需要导演、主演佐证",
         id="a short name with one trait",
+    ),
+    pytest.param(
+        thin(*both(title="追", kind=Kind.FILM)),
+        thin(*both(title="追凶", kind=Kind.FILM)),
+        Code.UNCORROBORATED,
+        "片名过短、有同名作品或人员不符，需要导演、主演佐证",
+        id="a film of one letter",
     ),
     pytest.param(
         thin(*PLACED, other("白夜追凶", 2018)),
