@@ -16,6 +16,7 @@ from rich.table import Table
 
 from douban_pipeline.core.clock import Clock, SystemClock
 from douban_pipeline.core.ui.plots import percent
+from douban_pipeline.douban.known_subjects.known_search import KnownSubjects
 from douban_pipeline.douban.match_inputs import profile_of
 from douban_pipeline.douban.settings import load_settings
 from douban_pipeline.evaluation import report_html, report_markdown
@@ -72,6 +73,7 @@ class EvaluationRequest:
         hide_truth: Whether headline rows are judged once more with their true subject taken out of the index.
         search: What candidates are searched for with.
         limits: What has to be kept.
+        index: A file of known subjects, as `douban-pipeline index load` writes it; None for none.
     """
 
     corpus: Path
@@ -83,6 +85,7 @@ class EvaluationRequest:
     hide_truth: bool = True
     search: SearchKind = SearchKind.SUGGESTIONS
     limits: EvaluationLimits = field(default_factory=EvaluationLimits)
+    index: Path | None = None
 
 
 def search_kind(name: str) -> SearchKind:
@@ -122,11 +125,12 @@ def evaluate_by_settings(
     hide_truth: bool,
     search: SearchKind,
     limits: EvaluationLimits,
+    index: Path | None = None,
 ) -> bool:
     """Evaluate with the weights and thresholds of the settings, and where these say; see `run`.
 
     Args:
-        corpus, gold, against, limit, hide_truth, search, limits: See `EvaluationRequest`.
+        corpus, gold, against, limit, hide_truth, search, limits, index: See `EvaluationRequest`.
         out: Folder of the reports; by default one in HOME.
         console: Where to print.
         profiles: As the command line got them, see `profile_names`.
@@ -143,6 +147,7 @@ def evaluate_by_settings(
         hide_truth=hide_truth,
         search=search,
         limits=limits,
+        index=index,
     )
     return run(request, console, SystemClock())
 
@@ -157,6 +162,7 @@ def run(request: EvaluationRequest, console: Console, clock: Clock) -> bool:
         EvaluationError: There is nothing to evaluate, or the folder cannot be written.
     """
     earlier = _read_earlier(request)
+    known = _open_index(request.index)
     corpus = read_corpus(request.corpus)
     rows = _read_rows(request)
     if not corpus:
@@ -173,11 +179,11 @@ def run(request: EvaluationRequest, console: Console, clock: Clock) -> bool:
     )
     reports = []
     for profile in request.profiles:
-        results = _judge(corpus, rows, profile, console, search=request.search)
+        results = _judge(corpus, rows, profile, console, search=request.search, known=known)
         comparison = None
         if profile.name in earlier:
             comparison = compare_with(earlier[profile.name], results, str(request.against))
-        hidden = _judge_hidden(corpus, rows, profile, console, request.search) if request.hide_truth else []
+        hidden = _judge_hidden(corpus, rows, profile, console, request.search, known) if request.hide_truth else []
         reports.append(make_report(run_of, profile, results, comparison, hidden))
     _write(request.out, _files(reports))
     _print_tables(reports, console)
@@ -190,6 +196,20 @@ def _read_earlier(request: EvaluationRequest) -> dict[str, Mapping[Key, Predicti
         return {}
     names = [profile.name for profile in request.profiles]
     return {name: read_predictions(find_predictions(request.against, name)) for name in names}
+
+
+def _open_index(path: Path | None) -> KnownSubjects | None:
+    if path is None:
+        return None
+    # Few evaluations have one, and it brings arrays.
+    from douban_pipeline.douban.known_subjects.name_index import IndexUnusable, NameIndex
+
+    try:
+        return KnownSubjects((NameIndex(path),))
+    except FileNotFoundError:
+        raise EvaluationError(f"there is no index {path}: make one with `douban-pipeline index load FILE`") from None
+    except IndexUnusable as error:
+        raise EvaluationError(str(error)) from None
 
 
 def _read_rows(request: EvaluationRequest) -> list[GoldRow]:
@@ -209,9 +229,10 @@ def _judge_hidden(
     profile: Profile,
     console: Console,
     search: SearchKind,
+    known: KnownSubjects | None,
 ) -> list[Result]:
     headline = [row for row in rows if is_headline(row)]
-    return _judge(corpus, headline, profile, console, search=search, hide_truth=True)
+    return _judge(corpus, headline, profile, console, search=search, known=known, hide_truth=True)
 
 
 def _judge(
@@ -221,6 +242,7 @@ def _judge(
     console: Console,
     *,
     search: SearchKind,
+    known: KnownSubjects | None,
     hide_truth: bool = False,
 ) -> list[Result]:
     progress = Progress(
@@ -240,6 +262,7 @@ def _judge(
             profile,
             hide_truth=hide_truth,
             search_kind=search,
+            known=known,
             on_progress=lambda: progress.advance(task),
         )
 

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
+from douban_pipeline.douban.known_subjects.known_search import KnownSubjects
 from douban_pipeline.douban.sources.douban_php import SubjectAnswer, SubjectRecord, parse_subject
 from douban_pipeline.douban.sources.errors import SubjectMissing
 from douban_pipeline.douban.sources.search import SearchAnswer, VideoQuery
@@ -16,6 +18,7 @@ from douban_pipeline.douban.sources.search_providers import parse_searxng, parse
 from douban_pipeline.evaluation.answers import searxng_body, subject_body, suggestions_body
 from douban_pipeline.evaluation.formats import CorpusSubject
 from douban_pipeline.evaluation.title_index import TitleIndex
+from douban_pipeline.matching import Video
 
 
 class SearchKind(enum.StrEnum):
@@ -82,6 +85,22 @@ class LocalSearch:
         parsed = parse_suggestions(suggestions_body(named)) if self.titles_only else parse_searxng(searxng_body(named))
         full = len(parsed.hits) == self._page
         return SearchAnswer(parsed.hits, (0,), 1, _NEVER, self.name, full=full, of_titles=self.titles_only)
+
+
+@dataclass(frozen=True, slots=True)
+class KnownButOne(KnownSubjects):
+    """Subjects that are found without a request, but for one.
+
+    Attributes:
+        hidden: The subject that is not known for now.
+    """
+
+    hidden: int | None = None
+
+    def search(self, video: Video) -> SearchAnswer:
+        """See `KnownSubjects.search`."""
+        answer = KnownSubjects.search(self, video)
+        return replace(answer, hits=tuple(hit for hit in answer.hits if hit.douban_id != self.hidden))
 
 
 class LocalDouban:

@@ -8,8 +8,9 @@ from datetime import timedelta
 from typing import Any
 
 from douban_pipeline.douban.chain.linking.candidates import CandidateFinder, judge_found
+from douban_pipeline.douban.known_subjects.known_search import KnownSubjects
 from douban_pipeline.evaluation.formats import CorpusSubject, GoldRow
-from douban_pipeline.evaluation.local import LocalDouban, LocalSearch, SearchKind
+from douban_pipeline.evaluation.local import KnownButOne, LocalDouban, LocalSearch, SearchKind
 from douban_pipeline.matching import Status
 from douban_pipeline.matching.profiles import Profile
 
@@ -93,6 +94,7 @@ def evaluate(
     *,
     hide_truth: bool = False,
     search_kind: SearchKind = SearchKind.SUGGESTIONS,
+    known: KnownSubjects | None = None,
     on_progress: Callable[[], None] | None = None,
 ) -> list[Result]:
     """Judge every row against the corpus and return the results in their order.
@@ -103,9 +105,11 @@ def evaluate(
         profile: The profile that decides.
         hide_truth: Whether every row's true subject is taken out of the index: any link is wrong then.
         search_kind: What candidates are searched for with.
+        known: Subjects that are found without a request, None for nobody's.
         on_progress: Called after every row.
     """
     search, douban = LocalSearch(corpus, search_kind), LocalDouban(corpus)
+    indexes = known.indexes if known is not None else ()
     finder = CandidateFinder(
         search,
         douban,
@@ -118,6 +122,8 @@ def evaluate(
     for row in rows:
         if hide_truth:
             search.hidden, row = row.expected, replace(row, expected=None)
+        if indexes:
+            finder.known = KnownButOne(indexes, hidden=search.hidden)
         results.append(_judge(row, corpus, finder, douban, profile))
         if on_progress is not None:
             on_progress()

@@ -272,6 +272,9 @@ def evaluate(
     search: Annotated[
         str, typer.Option(help="suggestions: titles and years; six: the same, six a page; web: bare titles.")
     ] = "suggestions",
+    index: Annotated[
+        Path | None, typer.Option(help="An index of known subjects, asked before the search, as production does.")
+    ] = None,
 ) -> None:
     """Measure the matcher on labelled records: wrong links, coverage, reviews, requests; write a report of it."""
     from douban_pipeline.evaluation import command
@@ -289,6 +292,7 @@ def evaluate(
             hide_truth=hide_truth,
             search=command.search_kind(search),
             limits=command.EvaluationLimits(most_wrong, least_coverage, most_wrong_hidden),
+            index=index,
         )
     except KeyboardInterrupt:
         console.print("stopped; no report was written or changed")

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from douban_pipeline.douban.known_subjects.known_search import KnownSubjects
 from douban_pipeline.evaluation import command
 from douban_pipeline.evaluation.command import EvaluationError, EvaluationLimits, EvaluationRequest, profile_names, run
 from douban_pipeline.evaluation.formats import FormatError, GoldRow, read_corpus, read_gold
@@ -93,9 +94,10 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> Callable[[Judge], None]:
             *,
             hide_truth: bool,
             search_kind: SearchKind,
+            known: KnownSubjects | None,
             on_progress: Callable[[], None],
         ):
-            del corpus, search_kind
+            del corpus, search_kind, known
             rows = [replace(row, expected=None) for row in rows] if hide_truth else rows
             for _ in rows:
                 on_progress()
@@ -369,3 +371,10 @@ def test_a_search_is_named(tmp_path: Path, corpus: Path, gold: list[Path]):
     assert "searched with bare titles" in (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
     with pytest.raises(EvaluationError, match="no search 'google': give suggestions, six, web"):
         command.search_kind("google")
+
+
+def test_an_index_that_is_not_there_or_none_at_all_is_named(tmp_path: Path, corpus: Path, gold: list[Path]):
+    with pytest.raises(EvaluationError, match=r"nowhere\.sqlite: make one with `douban-pipeline index load FILE`"):
+        reported(request(corpus, gold, tmp_path / "out", index=tmp_path / "nowhere.sqlite"))
+    with pytest.raises(EvaluationError, match="corpus"):
+        reported(request(corpus, gold, tmp_path / "out", index=corpus))

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
+from douban_pipeline.douban.known_subjects.known_search import KnownSubjects
+from douban_pipeline.douban.known_subjects.name_index import NameIndex, build
+from douban_pipeline.douban.known_subjects.subject_files import NamedSubject
 from douban_pipeline.douban.sources.douban_php import SubjectRecord
 from douban_pipeline.evaluation.formats import CorpusSubject, GoldRow
 from douban_pipeline.evaluation.runner import evaluate
@@ -124,3 +128,14 @@ def test_who_bears_the_name_is_not_looked_for_under_others():
     video = Video(1, "追凶", ("夜行人", "The Chase"), year=2019)
     [found] = evaluate(corpus, [row(video, expected=90_000_401)], make_profile("calibrated"))
     assert (found.verdict, found.requests) == (Status.REVIEW, 2)
+
+
+def test_known_subjects_are_asked_first_and_the_hidden_one_is_not_among_them(tmp_path: Path):
+    path = tmp_path / "known.sqlite"
+    build(path, [NamedSubject(90_000_101, "长河落日记事", year=2021)], {"test": 1})
+    known = KnownSubjects((NameIndex(path),))
+    [found] = evaluate(CORPUS, [row(RICH)], PLAN, known=known)
+    assert (found.douban_id, found.requests) == (90_000_101, 1), "one question about the subject and no search"
+    [hidden] = evaluate(CORPUS, [row(RICH)], PLAN, known=known, hide_truth=True)
+    assert not hidden.confirmed
+    assert 90_000_101 not in dict(hidden.candidates)
