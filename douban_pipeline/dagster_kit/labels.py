@@ -1,6 +1,6 @@
 """What the site's settings say about all assets of a location: whose they are, and which database they lie in."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import dagster as dg
 
@@ -23,3 +23,24 @@ def labelled(assets: Iterable[dg.AssetsDefinition], *, owner: str, library_url: 
         return spec.replace_attributes(owners=spec.owners or [owner], kinds=kinds)
 
     return [asset.map_asset_specs(label) for asset in assets]
+
+
+def reading_from(
+    assets: Iterable[dg.AssetsDefinition], others: Mapping[str, str | None]
+) -> list[dg.AssetsDefinition | dg.AssetSpec]:
+    """Return ``assets``, of which some read what an asset of another code location left in a table.
+
+    Dagster's lineage joins locations by the assets' keys; nothing is launched by it, and no code of the other system is
+    needed. What is read stands here as an external asset.
+
+    Args:
+        assets: The location's own.
+        others: By the key of an asset of this location, that of the one it reads; None for none.
+    """
+    read = {dg.AssetKey(name): dg.AssetKey(other) for name, other in others.items() if other is not None}
+
+    def join(spec: dg.AssetSpec) -> dg.AssetSpec:
+        other = read.get(spec.key)
+        return spec if other is None else spec.merge_attributes(deps=[other])
+
+    return [asset.map_asset_specs(join) for asset in assets]
