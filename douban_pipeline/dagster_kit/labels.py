@@ -25,13 +25,11 @@ def labelled(assets: Iterable[dg.AssetsDefinition], *, owner: str, library_url: 
     return [asset.map_asset_specs(label) for asset in assets]
 
 
-def reading_from(
-    assets: Iterable[dg.AssetsDefinition], others: Mapping[str, str | None]
-) -> list[dg.AssetsDefinition | dg.AssetSpec]:
+def reading_from(assets: Iterable[dg.AssetsDefinition], others: Mapping[str, str | None]) -> list[dg.AssetsDefinition]:
     """Return ``assets``, of which some read what an asset of another code location left in a table.
 
     Dagster's lineage joins locations by the assets' keys; nothing is launched by it, and no code of the other system is
-    needed. What is read stands here as an external asset.
+    needed.
 
     Args:
         assets: The location's own.

@@ -5,8 +5,8 @@ from typing import Any
 
 import dagster as dg
 
-from douban_pipeline.dagster_kit.labels import labelled
-from douban_pipeline.digest.assets import assets_for
+from douban_pipeline.dagster_kit.labels import labelled, reading_from
+from douban_pipeline.digest.assets import ARTICLES, assets_for
 from douban_pipeline.digest.checks import checks_for
 from douban_pipeline.digest.jobs import jobs
 from douban_pipeline.digest.partitions import partitions_for
@@ -16,6 +16,9 @@ from douban_pipeline.digest.resources import services_resource
 from douban_pipeline.digest.schedules import schedules_for
 from douban_pipeline.digest.sensors import sensors_for
 from douban_pipeline.digest.settings import DigestSettings, load_settings
+
+FEED_POLLS = "feed_polls"
+"""The asset of the system feeds whose entries are digested too."""
 
 
 def build_defs(
@@ -33,7 +36,9 @@ def build_defs(
     settings = settings or load_settings()
     assets = assets_for(partitions_for(settings.schedule_slots, settings.site_timezone))
     return dg.Definitions(
-        assets=labelled(assets, owner=settings.owner),
+        assets=reading_from(
+            labelled(assets, owner=settings.owner), {ARTICLES: FEED_POLLS if settings.feed_sources else None}
+        ),
         asset_checks=checks_for(assets),
         jobs=[*jobs, *push_jobs],
         sensors=[*sensors_for(settings), *push_sensors],

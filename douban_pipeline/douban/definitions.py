@@ -5,7 +5,7 @@ from typing import Any
 
 import dagster as dg
 
-from douban_pipeline.dagster_kit.labels import labelled
+from douban_pipeline.dagster_kit.labels import labelled, reading_from
 from douban_pipeline.douban.chain.deciding import assets as deciding_assets
 from douban_pipeline.douban.chain.due import assets as scheduling_assets
 from douban_pipeline.douban.chain.due import jobs as scheduling_jobs
@@ -71,6 +71,15 @@ default_jobs: list[Any] = [
 ]
 
 
+def read_of_others(settings: Settings) -> dict[str, str | None]:
+    """Return which assets read what an asset of another system left, by the settings that say so."""
+    newcomers = settings.newcomers and "feeds" in settings.systems
+    return {
+        "due_videos": "feed_polls" if newcomers else None,
+        "search_candidates": "tmdb_matches" if settings.evidence_from_tmdb else None,
+    }
+
+
 def build_defs(
     *, settings: Settings | None = None, resource_overrides: Mapping[str, Any] | None = None
 ) -> dg.Definitions:
@@ -85,7 +94,10 @@ def build_defs(
     """
     settings = settings or load_settings()
     return dg.Definitions(
-        assets=labelled(default_assets, owner=settings.owner, library_url=settings.database_url.get_secret_value()),
+        assets=reading_from(
+            labelled(default_assets, owner=settings.owner, library_url=settings.database_url.get_secret_value()),
+            read_of_others(settings),
+        ),
         asset_checks=checks,
         jobs=[*default_jobs, *rescoring_jobs.jobs_for(settings)],
         sensors=sensors,
