@@ -95,3 +95,18 @@ def test_likeness_is_a_share(latin: tuple[str, ...], han: tuple[str, ...]) -> No
 def test_only_its_own_name_is_heard(one: tuple[str, str], other: tuple[str, str]) -> None:
     mine, theirs = tuple(one[0].split()), tuple(other[1].split("·"))
     assert (sounds_alike(mine, theirs) >= SAME_SOUND) == (one[1] == other[1])
+
+
+_NAMES = st.lists(st.sampled_from([name for pair in (*SAME, *OTHERS) for name in pair]), max_size=4).map(tuple)
+
+
+@given(_NAMES, _NAMES)
+def test_who_is_heard_does_not_depend_on_the_side_or_the_order(one: tuple[str, ...], other: tuple[str, ...]) -> None:
+    found = heard(one, other)
+    assert found == heard(other, one) == heard(one[::-1], other)
+
+
+@given(_NAMES, _NAMES)
+def test_one_more_name_is_never_less_unless_the_lists_are_long(one: tuple[str, ...], other: tuple[str, ...]) -> None:
+    if heard(one, other) and (len(one) + 1) * len(other) <= 12:
+        assert heard((*one, "白井悠"), other)
