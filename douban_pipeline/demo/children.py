@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -54,27 +54,28 @@ class Children:
                 return f"{name} ended with the status {status}"
         return ""
 
-    def wait(self, pause: float = 0.5) -> None:
-        """Wait until one of them ends.
+    def wait(self, end: threading.Event, pause: float = 0.5) -> None:
+        """Wait until ``end`` is set.
 
         Raises:
-            ChildProcessError: One did.
+            ChildProcessError: One of them ended before.
+            KeyboardInterrupt: ``end`` was set.
         """
-        while not (found := self.ended()):
-            time.sleep(pause)
-        raise ChildProcessError(found)
+        while not end.wait(pause):
+            if found := self.ended():
+                raise ChildProcessError(found)
+        raise KeyboardInterrupt
 
     def stop(self, grace: float = GRACE_SECONDS) -> None:
         """Stop all of them, and everything that they started: kindly, then firmly, then at once; safe to repeat.
 
         Args:
-            grace: Seconds that each way is given. Ctrl-C goes on to the next.
+            grace: Seconds that each way is given.
         """
         for number in (signal.SIGINT, signal.SIGTERM):
             for process in self._running.values():
                 _tell_group(process.pid, number)
-            with suppress(KeyboardInterrupt):
-                self._wait_for_groups(grace)
+            self._wait_for_groups(grace)
         for process in self._running.values():
             _tell_group(process.pid, signal.SIGKILL)
             process.wait()

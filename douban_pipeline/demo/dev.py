@@ -7,6 +7,7 @@ import os
 import secrets
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -18,6 +19,7 @@ from types import FrameType
 import dagster as dg
 import httpx
 from rich.console import Console
+from rich.markup import escape
 
 from douban_pipeline.core.settings_base import BASE_PREFIX
 from douban_pipeline.dagster_kit.runs import set_pool_limits
@@ -58,7 +60,7 @@ def run_dev(project: Path, home: Path, port: int, service_port: int, console: Co
     prepare_home(home, project)
     service = f"http://127.0.0.1:{service_port}" if find_spec("fastapi") and find_spec("uvicorn") else ""
     dagster = f"http://127.0.0.1:{port}"
-    _end_by_exception()
+    end = _End()
     try:
         with ExitStack() as stack:
             environment = stack.enter_context(_sources(home, dagster, service, console))
@@ -71,17 +73,18 @@ def run_dev(project: Path, home: Path, port: int, service_port: int, console: Co
             # From the demo's folder: Dagster lets a `.env` of the working directory override the environment, and a
             # checkout's may name a real CMS.
             children = stack.enter_context(Children(home))
+            end.leave_to_the_loops()
             for name, command in _commands(project, port, service_port if service else None).items():
                 children.start(name, command)
             asked = [lambda: unready_dagster(dagster)] + ([lambda: unready_service(service)] if service else [])
-            wait_until_ready(asked, children.ended)
+            wait_until_ready(asked, children.ended, end.asked)
             _announce(home, dagster, service, environment, console)
-            children.wait()
+            children.wait(end.asked)
     except KeyboardInterrupt:
         console.print("stopped; nothing runs any more")
         return 0
     except ChildProcessError as error:
-        console.print(f"[red]{error}[/red]; everything else was stopped", soft_wrap=True)
+        console.print(f"[red]{escape(str(error))}[/red]; everything else was stopped", soft_wrap=True)
         return 1
     return 0
 
@@ -181,18 +184,25 @@ def unready_service(address: str) -> str:
 
 
 def wait_until_ready(
-    asked: Sequence[Callable[[], str]], ended: Callable[[], str], *, pause: float = 0.5, seconds: float = 600.0
+    asked: Sequence[Callable[[], str]],
+    ended: Callable[[], str],
+    end: threading.Event,
+    *,
+    pause: float = 0.5,
+    seconds: float = 600.0,
 ) -> None:
     """Return once nobody says why not.
 
     Args:
         asked: Each says why it cannot be used yet, by words or an error of HTTP; empty where it can.
         ended: Says which process has ended; empty while all run.
+        end: Set when nobody is to wait any more.
         pause: Seconds between two rounds.
         seconds: After which it is given up.
 
     Raises:
         ChildProcessError: A process ended, or it took too long.
+        KeyboardInterrupt: ``end`` was set.
     """
     until = time.monotonic() + seconds
     waiting = [*asked]
@@ -207,8 +217,8 @@ def wait_until_ready(
             waiting.pop(0)
         elif time.monotonic() >= until:
             raise ChildProcessError(f"not everything answers after {seconds:.0f} s: {why}")
-        else:
-            time.sleep(pause)
+        elif end.wait(pause):
+            raise KeyboardInterrupt
 
 
 def _announce(home: Path, dagster: str, service: str, environment: Mapping[str, str], console: Console) -> None:
@@ -230,13 +240,32 @@ def _announce(home: Path, dagster: str, service: str, environment: Mapping[str, 
     console.print(f"Every shard of the demo library comes due within {DEMO_SPREAD.seconds // 60} minutes.")
 
 
-def _end_by_exception() -> None:
-    """Have every signal that ends a process raise KeyboardInterrupt, so that what was started is stopped."""
+class _End:
+    """Notes the signals that end a process; until processes are started, they interrupt what is under way as well.
 
-    def interrupt(_number: int, _frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
+    Not later: an exception that is raised while a collected object is cleared away is lost, and one that is raised
+    while processes are stopped leaves the others running.
+    """
 
-    # A shell starts what runs in the background with Ctrl-C ignored.
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        with contextlib.suppress(ValueError):  # not in the main thread
-            signal.signal(number, interrupt)
+    def __init__(self) -> None:
+        self.asked = threading.Event()
+        self._interrupts = True
+        # A shell starts what runs in the background with Ctrl-C ignored.
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            with contextlib.suppress(ValueError):  # not in the main thread
+                signal.signal(number, self._note)
+
+    def _note(self, _number: int, _frame: FrameType | None) -> None:
+        self.asked.set()
+        if self._interrupts:
+            raise KeyboardInterrupt
+
+    def leave_to_the_loops(self) -> None:
+        """Interrupt nothing from now on.
+
+        Raises:
+            KeyboardInterrupt: A signal has come before.
+        """
+        self._interrupts = False
+        if self.asked.is_set():
+            raise KeyboardInterrupt

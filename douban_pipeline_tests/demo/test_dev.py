@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -90,15 +91,23 @@ def test_it_is_ready_when_nobody_says_why_not() -> None:
         calls.append(name)
         return str(next(answers[name])())
 
-    dev.wait_until_ready([lambda: ask("one"), lambda: ask("two")], lambda: "", pause=0)
+    dev.wait_until_ready([lambda: ask("one"), lambda: ask("two")], lambda: "", threading.Event(), pause=0)
     assert calls == ["one", "one", "one", "two"]
 
 
 def test_a_process_that_ends_or_time_that_is_over_ends_the_wait() -> None:
     with pytest.raises(ChildProcessError, match="the service ended with the status 2"):
-        dev.wait_until_ready([lambda: "loading"], lambda: "the service ended with the status 2", pause=0)
+        dev.wait_until_ready(
+            [lambda: "loading"], lambda: "the service ended with the status 2", threading.Event(), pause=0
+        )
     with pytest.raises(ChildProcessError, match="not everything answers after 0 s: loading tmdb"):
-        dev.wait_until_ready([lambda: "loading tmdb"], lambda: "", pause=0, seconds=0)
+        dev.wait_until_ready([lambda: "loading tmdb"], lambda: "", threading.Event(), pause=0, seconds=0)
+    end = threading.Event()
+    end.set()
+    with pytest.raises(KeyboardInterrupt):
+        dev.wait_until_ready([lambda: "loading"], lambda: "", end)
+    with Children(Path()) as children, pytest.raises(KeyboardInterrupt):
+        children.wait(end)
 
 
 STUBBORN = """
