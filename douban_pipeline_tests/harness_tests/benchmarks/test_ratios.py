@@ -36,5 +36,6 @@ def test_counting_is_the_same_time_after_time(tmp_path: Path) -> None:
         found.append((steps.number, asked.number))
     engine.dispose()
     assert found[0] == found[1]
-    assert found[0][1] == 1
+    assert {asked for _, asked in found} == {found[0][1]}
+    assert found[0][1] >= 1
     assert 8 < found[2][0] / found[0][0] < 12
