@@ -116,12 +116,6 @@ class Case:
         return self.comparison.exact_year
 
     @property
-    def of_cinema(self) -> bool:
-        """Whether both are films, and of live action; of those, names of two letters are as rare as of three."""
-        films = (self.video.kind, self.subject.kind) == (Kind.FILM, Kind.FILM)
-        return films and not any(kinds.animated(None, genres) for genres in self.comparison.fields.genres)
-
-    @property
     def letters(self) -> float:
         """Letters of the name the two have in common; one of an alphabet says a third of a Chinese one."""
         base = parse_title(self.comparison.title.local).base
@@ -309,7 +303,7 @@ def _uncorroborated(case: Case) -> bool:
     if case.nobody_listed and not (title.names > 1 or title.same_original):
         # 捉迷藏 of 2005 is an American film and a Japanese one: a cast that is not there confirms nobody.
         return True
-    return case.letters <= SHORT_TITLE and case.traits < 2 and not (case.of_cinema and case.letters == SHORT_TITLE)
+    return case.letters <= SHORT_TITLE and case.traits < 2
 
 
 def _kind_of_another(case: Case) -> bool:

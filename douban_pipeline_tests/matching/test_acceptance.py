@@ -317,13 +317,6 @@ ALONE = [
         id="a short name with one trait",
     ),
     pytest.param(
-        thin(*both(title="追", kind=Kind.FILM)),
-        thin(*both(title="追凶", kind=Kind.FILM)),
-        Code.UNCORROBORATED,
-        "片名过短、有同名作品或人员不符，需要导演、主演佐证",
-        id="a film of one letter",
-    ),
-    pytest.param(
         thin(*PLACED, other("白夜追凶", 2018)),
         thin(*PLACED, other("白夜追凶", 2019)),
         Code.UNCORROBORATED,
