@@ -22,7 +22,8 @@ from douban_pipeline.comments.sweeping import sweep
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.ui.language import described
-from douban_pipeline.core.ui.presentation import as_image, table
+from douban_pipeline.core.ui.presentation import as_image
+from douban_pipeline.dagster_kit.metadata import counts_table, shown_plots, shown_table
 
 _SHOWN = 30
 INDEXED_AT_ONCE = 50_000
@@ -60,7 +61,7 @@ def comment_factors(services: dg.ResourceParam[CommentsServices]) -> dg.Material
         rows.append(row)
     metadata: dict[str, dg.MetadataValue] = {
         "factors": dg.MetadataValue.int(len(GRAPH.factors)),
-        "meanings": dg.MetadataValue.md(table(rows, most=len(rows))),
+        "meanings": shown_table(rows, most=len(rows)),
     }
     if sections:
         metadata["section"] = dg.MetadataValue.int(sections[0][0])
@@ -99,7 +100,7 @@ def comment_rules(services: dg.ResourceParam[CommentsServices]) -> dg.Materializ
         for rule in sorted(rules, key=lambda each: (-each.priority, each.name))
     ]
     return dg.MaterializeResult(
-        metadata={"rules": dg.MetadataValue.int(len(rules)), "in_force": dg.MetadataValue.md(table(rows, most=_SHOWN))}
+        metadata={"rules": dg.MetadataValue.int(len(rules)), "in_force": shown_table(rows, most=_SHOWN)}
     )
 
 
@@ -154,11 +155,9 @@ def sweep_metadata(done: list[ScoredSection], left: int) -> dict[str, dg.Metadat
         "comments": dg.MetadataValue.int(sum(each.comments for each in done)),
         "scores_written": dg.MetadataValue.int(sum(each.written for each in done)),
         "moved_in_top_ten": dg.MetadataValue.int(sum(each.moved for each in done)),
-        "slowest": dg.MetadataValue.md(table(rows)),
-        "rules": dg.MetadataValue.md(
-            table([{"规则": name, "生效": count} for name, count in hits.most_common(_SHOWN)])
-        ),
-        "variants": dg.MetadataValue.md(table([{"实验组": name, "评论区": count} for name, count in variants.items()])),
+        "slowest": shown_table(rows),
+        "rules": counts_table("规则", "生效", hits.most_common(), most=_SHOWN),
+        "variants": counts_table("实验组", "评论区", variants.items()),
     }
     plot = pictures.moves([each.moved for each in done])
     if plot:
@@ -193,7 +192,7 @@ def capacity_report(services: dg.ResourceParam[CommentsServices]) -> dg.Material
             "service_processes": dg.MetadataValue.int(found.service_nodes),
             "workers": dg.MetadataValue.int(found.workers),
             "hot_from_pages_per_second": dg.MetadataValue.float(round(found.hot_pages, 1)),
-            "plots": dg.MetadataValue.md("\n\n".join(as_image(svg, name) for name, svg in plots.items() if svg) or "—"),
+            "plots": shown_plots(plots),
         }
     )
 
@@ -233,7 +232,7 @@ def comment_review_queue(services: dg.ResourceParam[CommentsServices]) -> dg.Mat
         for each in waiting
     ]
     return dg.MaterializeResult(
-        metadata={"waiting": dg.MetadataValue.int(len(waiting)), "comments": dg.MetadataValue.md(table(rows, most=200))}
+        metadata={"waiting": dg.MetadataValue.int(len(waiting)), "comments": shown_table(rows, most=200)}
     )
 
 

@@ -27,8 +27,8 @@ from douban_pipeline.comments.types import Actor, CommentStatus, Rank
 from douban_pipeline.core.database import reading, run_transaction
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.ui.language import described
-from douban_pipeline.core.ui.presentation import table
-from douban_pipeline.dagster_kit.launchpad import person_job
+from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig, person_job
+from douban_pipeline.dagster_kit.metadata import run_table
 from douban_pipeline.dagster_kit.run_history import assets_of_location, delete_remains, delete_runs
 from douban_pipeline.dagster_kit.runs import Owner, code_location_of
 
@@ -58,7 +58,7 @@ report_job = dg.define_asset_job(
 )
 
 
-class ModerateConfig(dg.Config):
+class ModerateConfig(LaunchpadConfig):
     """A decision about many comments, or one that is taken back."""
 
     dry_run: bool = Field(True, description="true 只检查 · true only shows; set false to decide.")
@@ -120,7 +120,7 @@ def decide_many(
             "comments_found": len(planned),
             "refused": refused,
             "events": written,
-            "comments": dg.MetadataValue.md(table([_row(each) for each in planned], most=_SHOWN)),
+            "comments": run_table([_row(each) for each in planned], most=_SHOWN),
         }
     )
 
@@ -169,7 +169,7 @@ moderate_comments = person_job(
 )
 
 
-class ReindexConfig(dg.Config):
+class ReindexConfig(LaunchpadConfig):
     """Texts that are taken into the index of the search anew."""
 
     dry_run: bool = Field(True, description="true 只统计 · true only counts; set false to index.")

@@ -19,6 +19,19 @@ SIGNATURE = frozenset({"reviewer", "operator", "note", "reason", "dry_run"})
 """Fields by which a person signs a launch; in a link to a launchpad they are as they are by default."""
 
 
+class LaunchpadConfig(dg.Config):
+    """What a launchpad takes: descriptions of fields, written as ``中文 · English``, are in the pages' language."""
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        super().__pydantic_init_subclass__(**kwargs)
+        for field in cls.model_fields.values():
+            field.description = one_side(field.description or "") or None
+        if language() == "zh":
+            # Dagster would show the docstring, which is English, beside them.
+            cls.__doc__ = None
+
+
 def person_job(
     work: Callable[..., None],
     *,

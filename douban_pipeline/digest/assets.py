@@ -5,7 +5,7 @@ from typing import Any
 import dagster as dg
 
 from douban_pipeline.core.ui.language import described
-from douban_pipeline.core.ui.presentation import as_image, table
+from douban_pipeline.dagster_kit.metadata import counts_table, shown_plots, shown_table
 from douban_pipeline.digest import figures, wording
 from douban_pipeline.digest.resources import SLOT_POOL
 from douban_pipeline.digest.running import EndedSlot, SlotWork, TooEarly
@@ -50,7 +50,7 @@ def _ended(ended: EndedSlot) -> dict[str, Any]:
         "pushable": ended.pushable,
         "messages": ended.messages,
         "not_pushed_because": ended.push_refusal or "—",
-        "best": dg.MetadataValue.md(table(wording.finding_rows(ended.findings))),
+        "best": shown_table(wording.finding_rows(ended.findings)),
     }
 
 
@@ -113,12 +113,11 @@ def assets_for(partitions: dg.MultiPartitionsDefinition) -> list[dg.AssetsDefini
         report = work.analyse()
         if report.ended:
             context.log.warning(report.ended)
-        problems = [{"原因": why, "篇数": count} for why, count in report.problems.most_common()]
         return dg.MaterializeResult(
             metadata={
                 **{name: value for name, value in report.counters().items() if isinstance(value, int)},
                 "calls_ended": report.ended or "—",
-                "problems": dg.MetadataValue.md(table(problems)),
+                "problems": counts_table("原因", "篇数", report.problems.most_common()),
                 "model": services.settings.deepseek_model,
                 "wire_model": services.wire_model,
                 "rubric": f"{services.rubric.hash[:12]} ({services.rubric.origin})",
@@ -146,7 +145,7 @@ def assets_for(partitions: dg.MultiPartitionsDefinition) -> list[dg.AssetsDefini
             return dg.MaterializeResult(metadata=nothing)
         if work.is_report:
             found = work.found()
-            shown = dg.MetadataValue.md(table(wording.finding_rows(found)))
+            shown = shown_table(wording.finding_rows(found))
             return dg.MaterializeResult(metadata={"findings": len(found), "best": shown})
         ended = work.end()
         return dg.MaterializeResult(metadata=_ended(ended))
@@ -170,7 +169,7 @@ def assets_for(partitions: dg.MultiPartitionsDefinition) -> list[dg.AssetsDefini
         """
         key = SlotKey.parse(str(context.partition_key))
         plots = figures.plots(services, key.run_date)
-        images = {"plots": dg.MetadataValue.md("\n\n".join(as_image(svg, name) for name, svg in plots.items()) or "—")}
+        images = {"plots": shown_plots(plots)}
         numbers = figures.day_numbers(services, key.run_date)
         if key.slot != services.settings.report_slot:
             return dg.MaterializeResult(metadata={**numbers, **images})

@@ -9,8 +9,8 @@ from pydantic import Field
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.ui.language import described
-from douban_pipeline.core.ui.presentation import table
-from douban_pipeline.dagster_kit.launchpad import person_job
+from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig, person_job
+from douban_pipeline.dagster_kit.metadata import run_table
 from douban_pipeline.dagster_kit.run_history import assets_of_location, delete_remains, delete_runs
 from douban_pipeline.dagster_kit.runs import Owner, code_location_of
 from douban_pipeline.digest.assets import ANALYSES, ARTICLES, FINDINGS, REPORT
@@ -45,7 +45,7 @@ check_job = dg.define_asset_job(
 )
 
 
-class WatchConfig(dg.Config):
+class WatchConfig(LaunchpadConfig):
     """How the watchdog looks."""
 
     grace_minutes: int = Field(30, ge=0, description="报告时段过后多少分钟还没有日报才补发 · Minutes after the hour.")
@@ -64,7 +64,7 @@ def watch_reports(
         context.log.info(f"the report of {each.day} {said}")
     made = [each for each in found if not each.was_there]
     rows = [{"日期": each.day, "标题": each.made.title if each.made else "", "消息": each.messages} for each in made]
-    context.add_output_metadata({"watched": len(found), "made": dg.MetadataValue.md(table(rows))})
+    context.add_output_metadata({"watched": len(found), "made": run_table(rows)})
 
 
 @dg.job(tags=tags_of("digest_watch"), description=described("该出日报的时段没有出时，补出日报并放进发件箱。"))
@@ -73,7 +73,7 @@ def watch_digest() -> None:
     watch_reports()
 
 
-class ReanalyseConfig(dg.Config):
+class ReanalyseConfig(LaunchpadConfig):
     """Which articles are analysed anew."""
 
     dry_run: bool = Field(True, description="true 只列出 · true only shows what would be analysed; set false to do it.")
@@ -97,7 +97,7 @@ def reanalyse(
             {"编号": each.content_item_id, "公众号": each.mp_name, "标题": each.title}
             for each in items.chosen(connection, chosen)
         ]
-    context.add_output_metadata({"dry_run": config.dry_run, "articles": dg.MetadataValue.md(table(rows, most=100))})
+    context.add_output_metadata({"dry_run": config.dry_run, "articles": run_table(rows, most=100)})
     if config.dry_run:
         context.log.info(f"dry run: {len(rows)} articles would be analysed anew")
         return
@@ -134,7 +134,7 @@ reanalyse_articles = person_job(
 )
 
 
-class RebuildConfig(dg.Config):
+class RebuildConfig(LaunchpadConfig):
     """Which day's report is made anew."""
 
     dry_run: bool = Field(True, description="true 只检查 · true only checks; set false to make it.")

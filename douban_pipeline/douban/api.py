@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,6 +15,8 @@ NOT_YET = "首页尚未生成：Dagster 的传感器 overview_sensor 每两分�
 _TYPES = {".html": "text/html; charset=utf-8", ".csv": "text/csv; charset=utf-8"}
 _POLICY = re.compile(r'http-equiv="Content-Security-Policy" content="([^"]*)"')
 _HASH = re.compile(r"'sha256-[A-Za-z0-9+/]+=*'")
+_IMAGES = re.compile(r"img-src ([^;]*)")
+_SOURCE = re.compile(r"https?:(//[\w.-]+(:\d+)?)?", re.ASCII)
 _ROWS, _FOLDER, _PIECE = (
     re.compile(r"[a-z_]+\.rows"),
     re.compile(r"\w[\w-]*", re.ASCII),
@@ -70,13 +73,17 @@ def reports_router(reports: Path, instead: Mapping[str, str] | None = None) -> A
 
 
 def _page(path: Path) -> Response:
-    """Return a file; its scripts may run that its own policy names by their hash."""
+    """Return a file; its scripts may run that its own policy names by their hash, and its pictures be shown."""
     answer = FileResponse(path, media_type=_TYPES[path.suffix])
     with path.open("rb") as file:
         policy = _POLICY.search(file.read(_HEAD).decode(errors="replace"))
-    scripts = " ".join(["'self'", *_HASH.findall(policy[1] if policy else "")])
+    own = html.unescape(policy[1]) if policy else ""
+    scripts = " ".join(["'self'", *_HASH.findall(own)])
+    images = _IMAGES.search(own)
+    sources = [source for source in (images[1].split() if images else ()) if _SOURCE.fullmatch(source)]
+    pictures = " ".join(["'self'", "data:", *sources])
     answer.headers["Content-Security-Policy"] = (
-        f"default-src 'none'; style-src 'unsafe-inline'; script-src {scripts}; img-src 'self' data:; "
+        f"default-src 'none'; style-src 'unsafe-inline'; script-src {scripts}; img-src {pictures}; "
         "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
     )
     return answer

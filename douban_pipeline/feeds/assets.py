@@ -6,7 +6,7 @@ import dagster as dg
 
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.ui.language import described
-from douban_pipeline.core.ui.presentation import as_image, table
+from douban_pipeline.dagster_kit.metadata import counts_table, shown_plots, shown_table
 from douban_pipeline.feeds import wording
 from douban_pipeline.feeds.alerts import tell_people
 from douban_pipeline.feeds.polling import Poller, PollReport
@@ -32,12 +32,10 @@ def poll_metadata(report: PollReport) -> dict[str, dg.MetadataValue]:
         "left_for_next_run": report.left,
         "leases_lost": report.lost,
     }
-    hosts = [{"主机": host, "抓取": count} for host, count in report.hosts.most_common(_SHOWN)]
-    problems = [{"问题": what, "来源": count} for what, count in report.problems.most_common(_SHOWN)]
     return {
         **{name: dg.MetadataValue.int(value) for name, value in numbers.items()},
-        "hosts": dg.MetadataValue.md(table(hosts)),
-        "problems": dg.MetadataValue.md(table(problems)),
+        "hosts": counts_table("主机", "抓取", report.hosts.most_common(), most=_SHOWN),
+        "problems": counts_table("问题", "来源", report.problems.most_common(), most=_SHOWN),
     }
 
 
@@ -99,7 +97,7 @@ def feed_entries(services: dg.ResourceParam[FeedsServices]) -> dg.MaterializeRes
         for row in newest
     ]
     shown = {name: dg.MetadataValue.int(value) for name, value in counts.items()}
-    return dg.MaterializeResult(metadata={**shown, "newest": dg.MetadataValue.md(table(rows, most=_SHOWN))})
+    return dg.MaterializeResult(metadata={**shown, "newest": shown_table(rows, most=_SHOWN)})
 
 
 @dg.asset(
@@ -112,14 +110,12 @@ def feed_cadence(context: dg.AssetExecutionContext, services: dg.ResourceParam[F
     services.ready()
     report = review(services)
     context.log.info(f"{report.sources} sources analysed, {report.changed} changed their cadence")
-    origins = [{"节奏来自": name, "来源": count} for name, count in sorted(report.origins.items())]
-    cadences = [{"节奏": name, "来源": count} for name, count in sorted(report.cadences.items())]
     metadata: dict[str, dg.MetadataValue] = {
         "sources": dg.MetadataValue.int(report.sources),
         "changed": dg.MetadataValue.int(report.changed),
         "mended_clocks": dg.MetadataValue.int(report.mended),
-        "cadences": dg.MetadataValue.md(table(cadences)),
-        "origins": dg.MetadataValue.md(table(origins)),
+        "cadences": counts_table("节奏", "来源", sorted(report.cadences.items())),
+        "origins": counts_table("节奏来自", "来源", sorted(report.origins.items())),
     }
     if report.plan is not None:
         metadata["budget_polls_a_day"] = dg.MetadataValue.float(report.plan.polls_per_day)
@@ -147,8 +143,8 @@ def feeds_page(services: dg.ResourceParam[FeedsServices]) -> dg.MaterializeResul
             "made_at": f"{datetime.fromtimestamp(view.now, services.settings.zone):%Y-%m-%d %H:%M}",
             **{name: dg.MetadataValue.int(value) for name, value in figures.items()},
             "hit_rate": dg.MetadataValue.float(round(view.figures["hit_rate"], 4)),
-            "worst": dg.MetadataValue.md(table(view.worst)),
-            "plots": dg.MetadataValue.md("\n\n".join(as_image(svg, name) for name, svg in view.plots.items()) or "—"),
+            "worst": shown_table(view.worst),
+            "plots": shown_plots(view.plots),
         }
     )
 

@@ -9,8 +9,8 @@ from pydantic import Field
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.ui.language import described
-from douban_pipeline.core.ui.presentation import table
-from douban_pipeline.dagster_kit.launchpad import person_job
+from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig, person_job
+from douban_pipeline.dagster_kit.metadata import run_table
 from douban_pipeline.dagster_kit.run_history import assets_of_location, delete_remains, delete_runs
 from douban_pipeline.dagster_kit.runs import Owner, code_location_of
 from douban_pipeline.feeds import following, wording
@@ -45,7 +45,7 @@ review_job = dg.define_asset_job(
 )
 
 
-class SourceRow(dg.Config):
+class SourceRow(LaunchpadConfig):
     """One source."""
 
     kind: str = Field("rss", description="种类 · rss, werss, maccms or json.")
@@ -58,7 +58,7 @@ class SourceRow(dg.Config):
     )
 
 
-class FollowConfig(dg.Config):
+class FollowConfig(LaunchpadConfig):
     """Which sources are added or edited."""
 
     dry_run: bool = Field(True, description="true 只检查 · true only checks and shows; set false to store.")
@@ -86,7 +86,7 @@ def _show_following(context: dg.OpExecutionContext, report: FollowReport, *, dry
             "added": len(report.added),
             "edited": len(report.edited),
             "known": len(report.known),
-            "sources": dg.MetadataValue.md(table(rows, most=100)),
+            "sources": run_table(rows, most=100),
         }
     )
 
@@ -143,7 +143,7 @@ follow_sources = person_job(
 )
 
 
-class PauseConfig(dg.Config):
+class PauseConfig(LaunchpadConfig):
     """Which sources are paused or resumed."""
 
     dry_run: bool = Field(True, description="true 只检查 · true only checks; set false to change.")
@@ -164,7 +164,7 @@ def change_states(
     )
     context.log.info(f"{len(found)} sources {'would be ' if config.dry_run else ''}changed")
     rows = [_shown(each) for each in found]
-    context.add_output_metadata({"dry_run": config.dry_run, "sources": dg.MetadataValue.md(table(rows, most=100))})
+    context.add_output_metadata({"dry_run": config.dry_run, "sources": run_table(rows, most=100)})
 
 
 _PAUSE = """\
@@ -193,7 +193,7 @@ pause_sources = person_job(
 )
 
 
-class PollNowConfig(dg.Config):
+class PollNowConfig(LaunchpadConfig):
     """Which sources are asked now."""
 
     sources: list[str] = Field(default_factory=list, description="来源的名称、地址或 id · Titles, addresses or ids.")
@@ -236,7 +236,7 @@ poll_sources_now = person_job(
 )
 
 
-class OpmlConfig(dg.Config):
+class OpmlConfig(LaunchpadConfig):
     """A list of feeds."""
 
     dry_run: bool = Field(True, description="true 只检查 · true only checks and shows; set false to store.")

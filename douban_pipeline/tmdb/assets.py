@@ -7,7 +7,7 @@ import dagster as dg
 
 from douban_pipeline.core.errors import SourceError
 from douban_pipeline.core.ui.language import described
-from douban_pipeline.core.ui.presentation import as_image, table
+from douban_pipeline.dagster_kit.metadata import shown_plots, shown_table
 from douban_pipeline.tmdb import figures
 from douban_pipeline.tmdb.linking import link_videos
 from douban_pipeline.tmdb.refreshing import RefreshReport, note_changes, refresh, store_translations
@@ -40,7 +40,7 @@ def _nothing(context: dg.AssetExecutionContext, why: str) -> dg.MaterializeResul
 
 def _images(services: TmdbServices, names: dict[str, str], day: date) -> dg.MarkdownMetadataValue:
     plots = figures.plots(services, names, day)
-    return dg.MetadataValue.md("\n\n".join(as_image(svg, title) for title, svg in plots.items()) or "—")
+    return shown_plots(plots)
 
 
 @dg.asset(
@@ -110,7 +110,7 @@ def tmdb_matches(context: dg.AssetExecutionContext, services: dg.ResourceParam[T
             **services.store.run(links.counts),
             "failed": report.failed,
             "ended_early_because": report.ended or "—",
-            "doubtful": dg.MetadataValue.md(table(rows, most=_MOST_FAILED)),
+            "doubtful": shown_table(rows, most=_MOST_FAILED),
         }
     )
 
@@ -159,7 +159,7 @@ def tmdb_entities(context: dg.AssetExecutionContext, services: dg.ResourceParam[
             **{name: int(value) for name, value in report.numbers().items()},
             "left": report.left,
             "ended_early_because": report.ended or "—",
-            "failed": dg.MetadataValue.md(table(failed, most=_MOST_FAILED)),
+            "failed": shown_table(failed, most=_MOST_FAILED),
             "plots": _images(services, figures.ENTITIES, services.now().date()),
         }
     )
@@ -246,8 +246,8 @@ def tmdb_graph(context: dg.AssetExecutionContext, services: dg.ResourceParam[Tmd
             "edges_deleted": report.written.deleted,
             "nodes_deleted": report.written.nodes_deleted,
             "graph_down_because": down or "—",
-            "failed": dg.MetadataValue.md(table(failed, most=_MOST_FAILED)),
-            "put_aside": dg.MetadataValue.md(table(dead)),
+            "failed": shown_table(failed, most=_MOST_FAILED),
+            "put_aside": shown_table(dead),
             "plots": _images(services, figures.OUTBOX, services.now().date()),
         }
     )

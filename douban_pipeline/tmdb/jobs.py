@@ -10,8 +10,8 @@ from pydantic import Field
 
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.ui.language import described
-from douban_pipeline.core.ui.presentation import table
-from douban_pipeline.dagster_kit.launchpad import person_job
+from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig, person_job
+from douban_pipeline.dagster_kit.metadata import run_table
 from douban_pipeline.dagster_kit.run_history import assets_of_location, delete_remains, delete_runs
 from douban_pipeline.dagster_kit.runs import Owner, code_location_of
 from douban_pipeline.tmdb import refreshing
@@ -126,7 +126,7 @@ def vacuum_tmdb() -> None:
     vacuum()
 
 
-class ForgetConfig(dg.Config):
+class ForgetConfig(LaunchpadConfig):
     """Whose questions are deleted."""
 
     dry_run: bool = Field(True, description="true 只检查 · true only checks; set false to delete.")
@@ -190,7 +190,7 @@ forget_user = person_job(
 )
 
 
-class LinkChoice(dg.Config):
+class LinkChoice(LaunchpadConfig):
     """What one video is."""
 
     vod_id: int = Field(description="视频编号 · The video.")
@@ -198,7 +198,7 @@ class LinkChoice(dg.Config):
     tmdb_id: int = Field(0, description="TMDB 的编号；0 表示 TMDB 没有 · 0: TMDB does not have it.")
 
 
-class DecideConfig(dg.Config):
+class DecideConfig(LaunchpadConfig):
     """What a person decided."""
 
     dry_run: bool = Field(True, description="true 只检查 · true only checks; set false to keep it.")
@@ -272,7 +272,7 @@ decide_tmdb_matches = person_job(
 )
 
 
-class RequeueConfig(dg.Config):
+class RequeueConfig(LaunchpadConfig):
     """Which changes are queued again."""
 
     dry_run: bool = Field(True, description="true 只列出 · true only lists them; set false to queue them again.")
@@ -284,7 +284,7 @@ def requeue(context: dg.OpExecutionContext, config: RequeueConfig, services: dg.
     rows = services.store.run(outbox.dead)
     done = 0 if config.dry_run else services.store.run(outbox.requeue_dead)
     context.log.info(f"{'dry run: ' if config.dry_run else ''}{len(rows)} put aside, {done} queued again")
-    shown = dg.MetadataValue.md(table(rows))
+    shown = run_table(rows)
     context.add_output_metadata({"dry_run": config.dry_run, "queued": done, "put_aside": shown})
 
 
@@ -314,7 +314,7 @@ requeue_outbox = person_job(
 )
 
 
-class RebuildConfig(dg.Config):
+class RebuildConfig(LaunchpadConfig):
     """Whether the graph is built anew."""
 
     dry_run: bool = Field(True, description="true 只说明数量 · true only says from how much; set false to do it.")

@@ -22,8 +22,10 @@ pytestmark = pytest.mark.browser
 NOW = datetime(2026, 3, 1, 4, tzinfo=UTC)
 HOSTILE = "甲<img src=x onerror=document.title='run'></script><script>document.title='run'</script>\u2028"
 COUNT = 130
+PICTURES, DRAWN = "data:image/svg+xml,", "%3Csvg xmlns='http://www.w3.org/2000/svg' width='40' height='56'/%3E"
 COLUMNS = (
     ListColumn("video", "影片"),
+    ListColumn("picture", "海报", ColumnKind.PICTURE),
     ListColumn("vod_id", "影片 ID", ColumnKind.ID),
     ListColumn("category", "分类", ColumnKind.LABEL),
     ListColumn("labels", "冲突", ColumnKind.LABEL),
@@ -40,6 +42,7 @@ PAGE = ListPage(
     COLUMNS,
     key="vod_id",
     time="updated",
+    video="vod_id",
     links={"set": ListLink("填写", "/launch?vod={0}&text={1}"), "search": ListLink("搜索", "https://example.org/{0}")},
     batch=(ListLink("批量", "/batch?ids=%5B{ids}%5D"),),
 )
@@ -48,6 +51,7 @@ PAGE = ListPage(
 def row(number: int) -> Row:
     return {
         "video": f"{HOSTILE}{number}",
+        "picture": f"{PICTURES}{DRAWN}" if number % 2 else None,
         "vod_id": number,
         "category": f"{HOSTILE}类" if number % 2 else "剧集",
         "labels": ("年份", "地区") if number % 3 == 0 else ("年份",) if number % 3 == 1 else (),
@@ -63,7 +67,13 @@ def row(number: int) -> Row:
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with a list of several pieces."""
     monkeypatch.setattr(list_files, "PIECE", 20)
-    frame = ListFrame(ZoneInfo("Asia/Shanghai"), "https://dagster.example.org/", [("某列表", "list_some.html")])
+    frame = ListFrame(
+        ZoneInfo("Asia/Shanghai"),
+        "https://dagster.example.org/",
+        [("某列表", "list_some.html")],
+        "https://site.example.org/vod/{id}.html",
+        PICTURES,
+    )
     count = write_list(ReportFolder(tmp_path, "", "HOME"), PAGE, map(row, range(1, COUNT + 1)), frame, NOW)
     assert count == COUNT
     return tmp_path
@@ -79,7 +89,7 @@ def opened(page: Page, folder: Path) -> Iterator[Page]:
     expect(page.locator("#list-said")).to_contain_text("共 130 行")
     yield page
     assert page.title() != "run"
-    assert page.locator("img").count() == 0
+    assert page.locator("img:not(.poster)").count() == 0
     assert not wrong
 
 
@@ -163,6 +173,14 @@ def test_links_lead_where_they_should_and_outside_text_stays_a_part(opened: Page
     assert "<" not in search
 
 
+def test_a_row_has_its_poster_and_leads_to_the_sites_page(opened: Page) -> None:
+    rows = opened.locator("#list-rows tr")
+    expect(rows.first.locator("img.poster")).to_have_js_property("naturalWidth", 40)
+    assert rows.nth(1).locator("img").count() == 0
+    assert rows.nth(1).locator(".video a").get_attribute("href") == "https://site.example.org/vod/2.html"
+    assert opened.locator('th[data-key="picture"]').count() == 0
+
+
 def test_batches_are_about_what_is_selected_on_any_page(opened: Page) -> None:
     batch = opened.locator("#list-batch a")
     expect(batch).to_have_text("批量（本页 50 项）")
@@ -180,6 +198,9 @@ def test_without_scripts_the_first_rows_are_there(browser: Browser, folder: Path
     page = context.new_page()
     page.goto((folder / "list_some.html").as_uri())
     assert ids(page) == list(range(1, 51))
+    assert page.locator("#list-rows tr").first.locator(".video a").get_attribute("href") == (
+        "https://site.example.org/vod/1.html"
+    )
     assert page.locator(".filters").is_hidden()
     assert "前 50 行" in page.locator("#list-said").inner_text()
     assert page.get_by_role("link", name=re.compile("^CSV")).get_attribute("href") == "list_some.csv"

@@ -18,6 +18,7 @@ LOCATIONS = (
 # A location is loaded in one language a process.
 PROGRAM = """
 import importlib, json, sys
+from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig
 shown, assets = {}, {}
 for name in sys.argv[1:]:
     repository = importlib.import_module(name).defs.get_repository_def()
@@ -33,6 +34,11 @@ for name in sys.argv[1:]:
             shown[f"job {job.name}"] = job.description
     for each in (*repository.sensor_defs, *repository.schedule_defs):
         shown[f"{type(each).__name__} {each.name}"] = each.description
+def configs(kind):
+    return [found for each in kind.__subclasses__() for found in (each, *configs(each))]
+for each in configs(LaunchpadConfig):
+    for name, field in each.model_fields.items():
+        shown[f"field {each.__module__}.{each.__name__}.{name}"] = field.description
 print(json.dumps([shown, assets]))
 """
 

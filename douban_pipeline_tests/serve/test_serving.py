@@ -313,6 +313,12 @@ def test_reports_are_served_with_the_scripts_that_they_name_and_no_others(fronte
     policy = browser.get("/missing.html").headers["content-security-policy"]
     assert "script-src 'self' 'sha256-QUJD+/8=';" in policy
     assert "script-src 'self';" in browser.get("/feeds.html").headers["content-security-policy"]
+    assert "img-src 'self' data:;" in policy
+    given = "&#39;self&#39; data: https://site.example.org https: *; connect-src *"
+    (reports / "locked.html").write_text(LISTED.replace("default-src", f"img-src {given}; default-src"))
+    policy = browser.get("/locked.html").headers["content-security-policy"]
+    assert "img-src 'self' data: https://site.example.org https:;" in policy
+    assert "*" not in policy
     assert browser.get("/missing.csv").headers["content-type"] == "text/csv; charset=utf-8"
 
 

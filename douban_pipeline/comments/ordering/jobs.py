@@ -18,13 +18,13 @@ from douban_pipeline.comments.store.tables import section
 from douban_pipeline.comments.sweeping import explain_places, rebuild
 from douban_pipeline.core.database import reading, run_transaction
 from douban_pipeline.core.errors import ProblemsError
-from douban_pipeline.core.ui.presentation import table
-from douban_pipeline.dagster_kit.launchpad import person_job
+from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig, person_job
+from douban_pipeline.dagster_kit.metadata import run_table
 
 _SHOWN = 200
 
 
-class RuleConfig(dg.Config):
+class RuleConfig(LaunchpadConfig):
     """A rule that is tried or put in force."""
 
     dry_run: bool = Field(True, description="true 只试算 · true only shows what would move; set false to save.")
@@ -91,7 +91,7 @@ def try_and_save_rule(
             "revision": revision,
             "changed": found.changed,
             "moved": found.moved,
-            "moves": dg.MetadataValue.md(table(rows, most=_SHOWN)),
+            "moves": run_table(rows, most=_SHOWN),
         }
     )
 
@@ -147,7 +147,7 @@ save_comment_rule = person_job(
 )
 
 
-class RetireConfig(dg.Config):
+class RetireConfig(LaunchpadConfig):
     """A rule that is taken out of force."""
 
     dry_run: bool = Field(True, description="true 只检查 · true only checks; set false to retire it.")
@@ -197,7 +197,7 @@ retire_comment_rule = person_job(
 )
 
 
-class RebuildConfig(dg.Config):
+class RebuildConfig(LaunchpadConfig):
     """A section that is scored anew."""
 
     section: int = Field(0, description="评论区编号 · Id of the section.")
@@ -240,7 +240,7 @@ rebuild_comment_section = person_job(
 )
 
 
-class ExplainConfig(dg.Config):
+class ExplainConfig(LaunchpadConfig):
     """Places that are explained."""
 
     section: int = Field(0, description="评论区编号 · Id of the section.")
@@ -256,7 +256,7 @@ def explain_ranks(
     for place, sentences in found.items():
         context.log.info(f"{place}: {''.join(sentences)}")
     rows = [{"名次": place, "原因": sentence} for place, sentences in found.items() for sentence in sentences]
-    context.add_output_metadata({"places": len(found), "why": dg.MetadataValue.md(table(rows, most=_SHOWN))})
+    context.add_output_metadata({"places": len(found), "why": run_table(rows, most=_SHOWN)})
 
 
 _EXPLAIN = """\

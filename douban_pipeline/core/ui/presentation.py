@@ -7,6 +7,7 @@ import html
 import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -61,7 +62,9 @@ def table(rows: Sequence[Mapping[str, Any]], *, most: int = MOST_ROWS, empty: st
     return _shown(rows, _piped, most, empty)
 
 
-def panel(rows: Sequence[Mapping[str, Any]], *, most: int = MOST_ROWS, empty: str = "—") -> str:
+def panel(
+    rows: Sequence[Mapping[str, Any]], *, most: int = MOST_ROWS, empty: str = "—", in_dialog: bool = False
+) -> str:
     """Return ``rows`` as the page of an asset in Dagster's UI has room for them.
 
     That page sets a table which is too wide one Chinese character a line, and cuts what is on its right. Markdown of
@@ -73,8 +76,9 @@ def panel(rows: Sequence[Mapping[str, Any]], *, most: int = MOST_ROWS, empty: st
         rows: Cells by head; the first says what a row is about.
         most: How many rows are shown.
         empty: What is returned without rows.
+        in_dialog: Whether it is shown in a dialog however short it is, as on the page of a run.
     """
-    return _shown(rows, _fitted, most, empty)
+    return _shown(rows, partial(_fitted, in_dialog=in_dialog), most, empty)
 
 
 def _shown(
@@ -98,12 +102,12 @@ def _piped(columns: Sequence[str], cells: Sequence[Mapping[str, str]]) -> str:
     return tabulate(rows, headers=list(columns), tablefmt="pipe", disable_numparse=True)
 
 
-def _fitted(columns: list[str], cells: list[dict[str, str]]) -> str:
+def _fitted(columns: list[str], cells: list[dict[str, str]], *, in_dialog: bool) -> str:
     widths = {name: max(_shown_width(text) for text in (name, *(row[name] for row in cells))) for name in columns}
     needed, piped = sum(widths.values()) + _GAP * len(columns), _piped(columns, cells)
     if needed <= PAGE:
         return piped
-    if len(piped) < DIALOG_FROM:
+    if len(piped) < DIALOG_FROM and not in_dialog:
         first, *others = columns
         said = (
             f"{number}. **{row[first]}**　" + "；".join(f"{name}：{row[name]}" for name in others if row[name])

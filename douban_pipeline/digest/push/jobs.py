@@ -10,8 +10,8 @@ from pydantic import Field
 from douban_pipeline.core.database import reading, run_transaction
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.ui.language import described
-from douban_pipeline.core.ui.presentation import local_time, table
-from douban_pipeline.dagster_kit.launchpad import person_job
+from douban_pipeline.core.ui.presentation import local_time, panel
+from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig, person_job
 from douban_pipeline.digest.push import outbox
 from douban_pipeline.digest.push.outbox import Notification
 from douban_pipeline.digest.push.rules import PushState, PushType
@@ -33,7 +33,7 @@ _STATES = {
 _TYPES = {PushType.FINDING: "机会", PushType.REPORT: "日报", PushType.ALERT: "告警"}
 
 
-class PushConfig(dg.Config):
+class PushConfig(LaunchpadConfig):
     """How the outbox is emptied."""
 
     dry_run: bool = Field(False, description="true 只列出会发送什么 · true only lists what would be sent.")
@@ -91,10 +91,10 @@ def messages_table(rows: Sequence[Notification], services: DigestServices) -> st
         }
         for row in rows
     ]
-    return table(shown, most=_MOST_SHOWN)
+    return panel(shown, most=_MOST_SHOWN, in_dialog=True)
 
 
-class ResendConfig(dg.Config):
+class ResendConfig(LaunchpadConfig):
     """Which messages are sent again."""
 
     dry_run: bool = Field(True, description="true 只列出 · true only lists them; set false to send.")

@@ -6,7 +6,8 @@ from typing import Any
 import dagster as dg
 
 from douban_pipeline.core.ui.language import described
-from douban_pipeline.core.ui.presentation import counted, local_time, table
+from douban_pipeline.core.ui.presentation import counted, local_time
+from douban_pipeline.dagster_kit.metadata import shown_table
 from douban_pipeline.douban.chain.assets import begin_step, chain_asset, tables_with_rows
 from douban_pipeline.douban.chain.deciding.assets import open_lane
 from douban_pipeline.douban.chain.session import Session
@@ -70,7 +71,7 @@ def ai_intros(context: dg.AssetExecutionContext, services: dg.ResourceParam[Serv
                     "switched_off": False,
                     "dry_run": True,
                     "planned": len(found),
-                    "texts": dg.MetadataValue.md(table([_planned(item, services.settings) for item in found])),
+                    "texts": shown_table([_planned(item, services.settings) for item in found]),
                     **_money(ledger, services),
                 }
             )
@@ -131,7 +132,7 @@ def _written(session: Session, due: DueIntros, ledger: IntroLedger) -> dict[str,
         "cost_usd": round(taken.cost_usd, 6),
         "tokens": taken.tokens,
         "batch": session.change_log.batch_id,
-        "texts": dg.MetadataValue.md(table([_shown(result) for result in sorted(results, key=_refused_first)])),
+        "texts": shown_table([_shown(result) for result in sorted(results, key=_refused_first)]),
         **_money(ledger, services),
         **attempts.counts(),
         **attempts.pace(),
@@ -148,7 +149,8 @@ def _withdrawn(session: Session) -> int:
     return withdrawn
 
 
-_ORDER = ("refused", "written", "skipped")
+_RESULTS = {"refused": "未通过核对", "written": "已写入", "skipped": "跳过"}
+_ORDER = tuple(_RESULTS)
 
 
 def _refused_first(result: IntroResult) -> tuple[int, int]:
@@ -158,24 +160,21 @@ def _refused_first(result: IntroResult) -> tuple[int, int]:
 
 def _shown(result: IntroResult) -> dict[str, object]:
     return {
-        "vod_id": result.vod_id,
-        "shard": result.shard,
-        "title": result.title,
-        "result": result.result,
-        "change": result.change_id,
-        "ordered by": result.reviewer,
-        "text": result.text[:_SHOWN],
-        "violations": violation_texts(result.violations),
-        "why": "" if result.violations else result.reason,
+        "影片": f"{result.vod_id} {result.title}".rstrip(),
+        "结果": _RESULTS[result.result],
+        "指定者": result.reviewer,
+        "简介": result.text[:_SHOWN],
+        "未通过": violation_texts(result.violations),
+        "原因": "" if result.violations else result.reason,
+        "变更": result.change_id,
     }
 
 
 def _planned(item: DueIntro, settings: Settings) -> dict[str, object]:
     return {
-        "vod_id": item.vod_id,
-        "shard": item.shard,
-        "result": "planned",
-        "synced at": local_time(item.synced_at, settings.zone),
+        "影片": item.vod_id,
+        "结果": "演练",
+        "同步于": local_time(item.synced_at, settings.zone),
     }
 
 

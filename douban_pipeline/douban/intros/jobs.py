@@ -3,8 +3,8 @@
 import dagster as dg
 from pydantic import Field
 
-from douban_pipeline.core.ui.presentation import table
-from douban_pipeline.dagster_kit.launchpad import person_job
+from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig, person_job
+from douban_pipeline.dagster_kit.metadata import run_table
 from douban_pipeline.douban.intros.author import ledger_of
 from douban_pipeline.douban.intros.ledger import costs_of
 from douban_pipeline.douban.intros.rewriting import RewriteResult, rewrite_intros
@@ -14,7 +14,7 @@ from douban_pipeline.douban.services import Services
 RESULTS = {"written": "已写入", "shown": "仅预览", "refused": "未通过核对", "failed": "调用失败", "skipped": "跳过"}
 
 
-class RedoConfig(dg.Config):
+class RedoConfig(LaunchpadConfig):
     """Which intros are written anew, by whose order and why."""
 
     reviewer: str = Field("", description="你的名字 · Your name; it is noted with every write.")
@@ -47,7 +47,7 @@ def rewrite(context: dg.OpExecutionContext, config: RedoConfig, services: dg.Res
             "asked": taken.calls,
             "cost_usd": round(taken.cost_usd, 6),
             "tokens": taken.tokens,
-            "intros": dg.MetadataValue.md(table([_shown(item) for item in results], most=200)),
+            "intros": run_table([_shown(item) for item in results], most=200),
         }
     )
 

@@ -5,6 +5,7 @@ from pydantic import Field
 
 from douban_pipeline.core.ui.language import described
 from douban_pipeline.core.ui.report_files import ReportFileError, ReportFolder
+from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig
 from douban_pipeline.douban.chain.syncing.assets import synced_fields
 from douban_pipeline.douban.review.imports.csv_files import export_csv
 from douban_pipeline.douban.review.reading.completing import completed
@@ -21,17 +22,17 @@ from douban_pipeline.douban.services import Services
 CSV_NAME = "review_queue.csv"
 
 
-class ReviewQueueConfig(dg.Config):
+class ReviewQueueConfig(LaunchpadConfig):
     """How much of the queue is shown."""
 
     most_requests: int = Field(
         100,
         ge=0,
         le=2000,
-        description="Candidates known from a search only that Douban is asked about now, for the sheet; a fifth of "
-        "these while due videos wait.",
+        description="为审核单现在向豆瓣补查多少个只在搜索中见过的候选；有影片到期时为其五分之一 · Candidates known "
+        "from a search only that Douban is asked about now, for the sheet; a fifth of these while due videos wait.",
     )
-    most: int = Field(200, ge=1, le=2000, description="Videos on the review sheet and in the CSV file.")
+    most: int = Field(200, ge=1, le=2000, description="审核单和 CSV 中的影片数 · Videos on the sheet and in the CSV.")
 
 
 @dg.asset(

@@ -8,8 +8,9 @@ import dagster as dg
 from pydantic import Field
 
 from douban_pipeline.core.ui.launchpad_links import launch_link
-from douban_pipeline.core.ui.presentation import escaped, subject_link, table
-from douban_pipeline.dagster_kit.launchpad import location_of, person_job
+from douban_pipeline.core.ui.presentation import escaped, panel, subject_link
+from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig, location_of, person_job
+from douban_pipeline.dagster_kit.metadata import run_table
 from douban_pipeline.douban import links
 from douban_pipeline.douban.chain.deciding.checks import refused_at_recording
 from douban_pipeline.douban.resources import OVERRIDE, PERSON_TAGS
@@ -41,7 +42,7 @@ _RESULTS = {
 _ORDER = tuple(_RESULTS)
 
 
-class DecisionRow(dg.Config):
+class DecisionRow(LaunchpadConfig):
     """One decision. Fields that its action does not use keep their defaults."""
 
     vod_id: int = Field(description="影片；必填 · The video (mac_vod.vod_id).")
@@ -68,7 +69,7 @@ class DecisionRow(dg.Config):
     )
 
 
-class DecisionsConfig(dg.Config):
+class DecisionsConfig(LaunchpadConfig):
     """Who decided what, and why."""
 
     reviewer: str = Field("", description=REVIEWER)
@@ -102,7 +103,7 @@ def store_decisions(
 def recorded_table(recording: Recording) -> str:
     """Return what became of each row as a Markdown table, refused rows first."""
     items = sorted(recording.items, key=lambda item: (_ORDER.index(item.status), not item.unchecked))
-    return table([_shown(item) for item in items], most=_SHOWN)
+    return panel([_shown(item) for item in items], most=_SHOWN, in_dialog=True)
 
 
 def _shown(item: Decision) -> dict[str, object]:
@@ -135,7 +136,7 @@ def log_progress(context: dg.OpExecutionContext, services: Services, total: int)
 def replaced(services: Services, recording: Recording) -> dict[str, Any]:
     """Return metadata that shows the old subject beside the new one, of the videos whose id would be another one."""
     found = replacements(services, recording.items)
-    return {"replaced_ids": dg.MetadataValue.md(table(replacement_rows(found), most=_SHOWN))} if found else {}
+    return {"replaced_ids": run_table(replacement_rows(found), most=_SHOWN)} if found else {}
 
 
 def dry_run_notice(settings: Settings) -> dict[str, str]:

@@ -6,7 +6,7 @@ import dagster as dg
 
 from douban_pipeline.core.ui.language import described
 from douban_pipeline.core.ui.launchpad_links import launch_link
-from douban_pipeline.core.ui.presentation import table
+from douban_pipeline.dagster_kit.metadata import shown_table
 from douban_pipeline.douban import links
 from douban_pipeline.douban.chain.syncing.assets import synced_fields
 from douban_pipeline.douban.services import Services
@@ -77,7 +77,7 @@ def cms_drift(context: dg.AssetExecutionContext, services: dg.ResourceParam[Serv
             "not_restored": tally.not_restored,
             **({"batch": change_log.batch_id} if tally.restored else {}),
             "restoring": dg.MetadataValue.md(_restoring(services, tally, change_log.batch_id)),
-            "counts": dg.MetadataValue.md(table(counts)),
+            "counts": shown_table(counts),
             "by_whom": dg.MetadataValue.md(tally.looks_table()),
             "differences": dg.MetadataValue.md(tally.findings_table(SERIOUS, settings.zone, location)),
             "later_edits": dg.MetadataValue.md(

@@ -9,7 +9,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from douban_pipeline.core.ui.launchpad_links import launch_link
-from douban_pipeline.core.ui.presentation import Markdown, local_time, subject_link, table
+from douban_pipeline.core.ui.presentation import Markdown, local_time, panel, subject_link
 from douban_pipeline.douban import links
 from douban_pipeline.douban.store.states import DecisionAction
 from douban_pipeline.douban.undo.drift import SERIOUS, Drift, DriftBatch, DriftCause, DriftKind
@@ -82,7 +82,7 @@ class DriftTally:
             for kind in DriftKind
             if self.by_kind[kind]
         ]
-        return table(rows)
+        return panel(rows)
 
     def findings_table(self, kinds: Iterable[DriftKind], zone: ZoneInfo, location: str, *, most: int = SHOWN) -> str:
         """Return findings as a table, the gravest first."""
@@ -90,7 +90,7 @@ class DriftTally:
         total = sum(self.by_kind[kind] for kind in kinds)
         rows = [_row(drift, became, zone, location) for drift, became in of_kinds[:most]]
         more = f"\n\n仅列出前 {len(rows)} 处，共 {total} 处。" if total > len(rows) else ""
-        return table(rows, most=most) + more
+        return panel(rows, most=most) + more
 
 
 def _row(drift: Drift, became: str, zone: ZoneInfo, location: str) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from douban_pipeline.core.database import reading
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.ui.launchpad_links import launch_link
 from douban_pipeline.core.ui.presentation import escaped
-from douban_pipeline.dagster_kit.launchpad import person_job
+from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig, person_job
 from douban_pipeline.douban import links
 from douban_pipeline.douban.resources import OVERRIDE, PERSON_TAGS
 from douban_pipeline.douban.services import Services
@@ -35,7 +35,7 @@ LEAST_EVENTS = 20
 """Events of each video that are shown in any case."""
 
 
-class RevertConfig(dg.Config):
+class RevertConfig(LaunchpadConfig):
     """Which writes are reverted. Filters left empty do not restrict; those that are set must all hold."""
 
     operator: str = Field(
@@ -204,7 +204,7 @@ revert_changes = person_job(
 )
 
 
-class HistoryConfig(dg.Config):
+class HistoryConfig(LaunchpadConfig):
     """Whose history is shown."""
 
     vod_ids: list[int] = Field(default_factory=list, description="影片 · The videos (mac_vod.vod_id).")

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, RowMapping, and_, or_, select
 from douban_pipeline.cms.values import readable
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.ui.launchpad_links import launch_link
-from douban_pipeline.core.ui.presentation import local_time, table
+from douban_pipeline.core.ui.presentation import local_time, panel
 from douban_pipeline.douban import links
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.settings import Settings
@@ -61,7 +61,7 @@ def change_table(services: Services, results: Sequence[RevertedChange]) -> str:
             }
         )
     left_out = f"\n\n仅列出前 {MOST_ROWS} 条，共 {len(first)} 条。" if len(first) > MOST_ROWS else ""
-    return table(shown, most=MOST_ROWS) + left_out
+    return panel(shown, most=MOST_ROWS, in_dialog=True) + left_out
 
 
 def decision_table(settings: Settings, decisions: Sequence[RowMapping]) -> str:
@@ -77,7 +77,7 @@ def decision_table(settings: Settings, decisions: Sequence[RowMapping]) -> str:
         }
         for row in decisions
     ]
-    return table(rows, most=MOST_ROWS)
+    return panel(rows, most=MOST_ROWS, in_dialog=True)
 
 
 def steps_table(
@@ -108,4 +108,4 @@ def steps_table(
                     "": "撤销" if change["change_id"] in taken else "保留",
                 }
             )
-    return table(rows, most=MOST_STEPPED * MOST_STEPS) if rows else ""
+    return panel(rows, most=MOST_STEPPED * MOST_STEPS, in_dialog=True) if rows else ""

@@ -3,7 +3,7 @@
 import dagster as dg
 
 from douban_pipeline.core.ui.language import described
-from douban_pipeline.core.ui.presentation import table
+from douban_pipeline.dagster_kit.metadata import shown_table
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.upkeep.assets import source_gates
 from douban_pipeline.douban.upkeep.gates import closed_reason, gate_row, not_closed
@@ -27,7 +27,7 @@ def gates_closed(services: dg.ResourceParam[Services]) -> dg.AssetCheckResult:
         passed=not found,
         severity=dg.AssetCheckSeverity.WARN,
         description=f"以下来源暂停调用：{reasons}" if found else "",
-        metadata={"gates_open": len(found), **({"gates": dg.MetadataValue.md(table(rows))} if found else {})},
+        metadata={"gates_open": len(found), **({"gates": shown_table(rows)} if found else {})},
     )
 
 

@@ -11,8 +11,9 @@ from pydantic import Field
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.ui.language import described
-from douban_pipeline.core.ui.presentation import local_time, table
-from douban_pipeline.dagster_kit.launchpad import person_job
+from douban_pipeline.core.ui.presentation import local_time
+from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig, person_job
+from douban_pipeline.dagster_kit.metadata import run_table
 from douban_pipeline.dagster_kit.run_history import assets_of_location, delete_remains, delete_runs
 from douban_pipeline.dagster_kit.runs import Owner, code_location_of
 from douban_pipeline.douban.chain.linking.revisiting import revisit
@@ -29,7 +30,7 @@ HEALTH_DAYS = 2
 kept elsewhere."""
 
 
-class GateConfig(dg.Config):
+class GateConfig(LaunchpadConfig):
     """Which source's breaker is changed, how, by whom and why."""
 
     reviewer: str = Field("", description="你的名字 · Your name; it is shown with the breaker.")
@@ -65,8 +66,8 @@ def change_gate(context: dg.OpExecutionContext, config: GateConfig, services: dg
             "source": source,
             "action": config.action.value,
             "until": local_time(change.until, zone),
-            "before": dg.MetadataValue.md(table([gate_row(change.before, now, zone)])),
-            "now": dg.MetadataValue.md(table(shown)),
+            "before": run_table([gate_row(change.before, now, zone)]),
+            "now": run_table(shown),
         }
     )
 
@@ -113,7 +114,7 @@ set_gate = person_job(
 )
 
 
-class RevisitConfig(dg.Config):
+class RevisitConfig(LaunchpadConfig):
     """Whose empty answers are not believed, and of when."""
 
     reviewer: str = Field("", description="你的名字 · Your name.")
@@ -139,9 +140,7 @@ def visit_again(context: dg.OpExecutionContext, config: RevisitConfig, services:
         {"vod_id": item.vod_id, "判定于": local_time(item.judged_at, zone), "再次访问": local_time(item.visit_at, zone)}
         for item in missed
     ]
-    context.add_output_metadata(
-        {"dry_run": config.dry_run, "videos": len(missed), "listed": dg.MetadataValue.md(table(rows))}
-    )
+    context.add_output_metadata({"dry_run": config.dry_run, "videos": len(missed), "listed": run_table(rows)})
 
 
 _REVISIT = """\
@@ -185,7 +184,7 @@ revisit_not_found = person_job(
 _MEGABYTE = 1_000_000
 
 
-class PruneConfig(dg.Config):
+class PruneConfig(LaunchpadConfig):
     """Whether anything is deleted."""
 
     dry_run: bool = Field(
@@ -215,10 +214,8 @@ def drop_answers(context: dg.OpExecutionContext, config: PruneConfig, services: 
             "deleted": pruned.dropped,
             "bytes_freed": pruned.dropped_bytes,
             "seen_again": pruned.seen_again,
-            "kept_because": dg.MetadataValue.md(
-                table([{"原因": what, "应答": count} for what, count in pruned.reasons.items()])
-            ),
-            "archive": dg.MetadataValue.md(table(_stock_rows(stock, services.settings))),
+            "kept_because": run_table([{"原因": what, "应答": count} for what, count in pruned.reasons.items()]),
+            "archive": run_table(_stock_rows(stock, services.settings)),
         }
     )
 
@@ -250,7 +247,7 @@ prune_archive = person_job(
 )
 
 
-class ReparseConfig(dg.Config):
+class ReparseConfig(LaunchpadConfig):
     """Which answers are read again."""
 
     source: str = Field("douban", description=f"来源 · Whose answers: {', '.join(PARSERS)}.")
@@ -296,8 +293,8 @@ def read_again(context: dg.OpExecutionContext, config: ReparseConfig, services: 
             "looked_at": found.looked_at,
             "read": found.good,
             "noted": found.noted,
-            "outcomes": dg.MetadataValue.md(table(_outcome_rows(found))),
-            "examples": dg.MetadataValue.md(table(_example_rows(found))),
+            "outcomes": run_table(_outcome_rows(found)),
+            "examples": run_table(_example_rows(found)),
         }
     )
 
@@ -358,7 +355,7 @@ def _example_rows(found: Reparsed) -> list[dict[str, object]]:
     ]
 
 
-class PruneHistoryConfig(dg.Config):
+class PruneHistoryConfig(LaunchpadConfig):
     """Whether what is past its days is deleted, or only counted."""
 
     dry_run: bool = Field(

@@ -10,6 +10,7 @@ from markupsafe import Markup
 from sqlalchemy import Connection, Row, func, select
 
 from douban_pipeline.core.database import reading
+from douban_pipeline.core.ui.live_tables import controls_style, page_policy, tables_script
 from douban_pipeline.core.ui.templates import Card, render
 from douban_pipeline.feeds import wording
 from douban_pipeline.feeds.alerts import causes
@@ -191,5 +192,8 @@ def page(view: FeedsView, services: FeedsServices) -> str:
         left_out=view.left_out,
         causes=view.causes,
         worst=view.worst,
+        policy=page_policy(tables_script()),
+        style=controls_style(),
+        script=tables_script().text,
         plots=[Markup(svg) for svg in view.plots.values()],  # noqa: S704 (made by core.ui.plots, which escapes)
     )

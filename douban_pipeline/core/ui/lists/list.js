@@ -55,7 +55,7 @@ const column = (place) => list.columns[place];
 function textOf(row, place) {
   const cell = row[place];
   const kind = column(place).kind;
-  if (cell === null || cell === undefined || kind === "links") return "";
+  if (cell === null || cell === undefined || kind === "links" || kind === "picture") return "";
   if (kind === "label") return labelsOf(place, cell).join(" ");
   return String(cell);
 }
@@ -187,6 +187,28 @@ function content(row, place) {
   }
 }
 
+/** Returns what names a row: with its poster, and as a link to the video's page, where there are any. */
+function named(row, parts) {
+  const made = el("div", "video");
+  const picture = row[places.get("picture")];
+  if (picture) {
+    const image = el("img", "poster");
+    Object.assign(image, { loading: "lazy", decoding: "async", referrerPolicy: "no-referrer", alt: "", width: 40, height: 56 });
+    image.addEventListener("error", () => image.remove());
+    image.src = list.pictures + picture;
+    made.append(image);
+  }
+  const video = row[places.get(list.video)];
+  const shown = el("span", "", ...parts);
+  made.append(shown);
+  if (list.page && video) {
+    const to = link("", list.page.replace("{id}", String(video)));
+    to.append(...parts);
+    shown.append(to);
+  }
+  return made;
+}
+
 function box(row) {
   const id = row[places.get(list.key)];
   const made = el("input", "");
@@ -201,7 +223,7 @@ function box(row) {
 }
 
 let current = [];
-const visible = list.columns.map((_, place) => place).filter((place) => !column(place).empty);
+const visible = list.columns.map((_, place) => place).filter((place) => !column(place).empty && column(place).kind !== "picture");
 
 function render(page, total) {
   current = page;
@@ -212,7 +234,8 @@ function render(page, total) {
       const cells = visible.map((place) => {
         const each = column(place);
         const parts = content(row, place);
-        const made = el("td", each.class, ...(parts.length ? [el("div", "", ...parts)] : []));
+        const held = place === visible[0] ? named(row, parts) : el("div", "", ...parts);
+        const made = el("td", each.class, ...(parts.length ? [held] : []));
         made.dataset.head = each.head;
         return made;
       });

@@ -7,9 +7,7 @@ before open still finds that one's; the folders before these two are cleared awa
 
 from __future__ import annotations
 
-import base64
 import contextlib
-import hashlib
 import json
 import shutil
 import tempfile
@@ -26,6 +24,7 @@ from markupsafe import Markup
 
 from douban_pipeline.core.ui.lists.list_page import ColumnKind, ListColumn, ListPage, Row
 from douban_pipeline.core.ui.lists.list_table import batches, frame_of, write_csv
+from douban_pipeline.core.ui.live_tables import controls_style, page_policy, page_script
 from douban_pipeline.core.ui.presentation import local_time, subject_address
 from douban_pipeline.core.ui.report_files import ReportFileError, ReportFolder
 from douban_pipeline.core.ui.templates import render
@@ -51,6 +50,7 @@ _CLASSES = {
     ColumnKind.TIME: "short",
     ColumnKind.SUBJECT: "short",
     ColumnKind.LINKS: "act",
+    ColumnKind.PICTURE: "short",
 }
 
 
@@ -62,11 +62,17 @@ class ListFrame:
         zone: The site's zone, in which times are shown.
         ui_url: Address of Dagster's UI, put before addresses that begin with a slash.
         siblings: Title and file of the pages that each page leads to.
+        video_page: Address of a video's page with ``{id}``, empty for none.
+        pictures: What addresses of pictures begin with; rows hold what follows.
+        image_sources: Where pictures may come from, as sources of a policy.
     """
 
     zone: ZoneInfo
     ui_url: str
     siblings: Sequence[tuple[str, str]] = ()
+    video_page: str = ""
+    pictures: str = ""
+    image_sources: str = ""
 
 
 @dataclass(slots=True)
@@ -132,8 +138,8 @@ class _Writing:
                 return _moment(cell, self.frame.zone)
             case ColumnKind.NUMBER:
                 return round(cell, 4) if isinstance(cell, float) else cell
-            case ColumnKind.SUBJECT:
-                return cell or None
+            case ColumnKind.PICTURE:
+                return str(cell).removeprefix(self.frame.pictures) if cell else None
             case _:
                 return cell or None
 
@@ -221,6 +227,9 @@ def _html(writing: _Writing, now: datetime, files: str) -> str:
         "ui": frame.ui_url.rstrip("/"),
         "key": page.key,
         "time": page.time,
+        "video": page.video,
+        "page": frame.video_page,
+        "pictures": frame.pictures,
         "columns": columns,
         "links": {key: [link.text, link.address] for key, link in page.links.items()},
         "batch": [[link.text, link.address] for link in page.batch],
@@ -229,11 +238,7 @@ def _html(writing: _Writing, now: datetime, files: str) -> str:
         {**each, "choices": writing.labels[key].choices() if (key := each["key"]) in writing.labels else []}
         for each in columns
     ]
-    script = _file("list.js")
-    wrapped = f"(() => {{\n{script}}})();"
-    digest = base64.b64encode(hashlib.sha256(wrapped.encode()).digest()).decode()
-    ours = {"style": _file("list.css"), "script": wrapped, "script_hash": f"'sha256-{digest}'"}
-    trusted = {name: Markup(text) for name, text in ours.items()}  # noqa: S704 - nothing from outside is in them
+    script = page_script(_file("list.js"))
     return render(
         _PACKAGE,
         "list_page.html.j2",
@@ -252,8 +257,11 @@ def _html(writing: _Writing, now: datetime, files: str) -> str:
             {column.key: _shown(column, row.get(column.key), page, frame) for column in page.columns}
             for row in writing.first
         ],
+        pages=[_page_of(page, frame, row) for row in writing.first],
         csv_file=page.csv_file,
-        **trusted,
+        policy=page_policy(script, images=frame.image_sources, own_files=True),
+        style=controls_style() + Markup(_file("list.css")),  # noqa: S704 - a file of ours
+        script=script.text,
     )
 
 
@@ -277,12 +285,18 @@ def _shown(column: ListColumn, cell: Any, page: ListPage, frame: ListFrame) -> A
             return _words(cell)
         case ColumnKind.TIME:
             return local_time(cell, frame.zone)
-        case ColumnKind.ID:
+        case ColumnKind.ID | ColumnKind.PICTURE:
             return str(cell)
         case ColumnKind.NUMBER:
             return f"{cell:,.2f}".rstrip("0").rstrip(".") if isinstance(cell, float) else f"{cell:,}"
         case _:
             return str(cell).split("\n")
+
+
+def _page_of(page: ListPage, frame: ListFrame, row: Row) -> str:
+    """Return the address of the page of a row's video, empty for none."""
+    vod_id = row.get(page.video) if page.video else None
+    return frame.video_page.replace("{id}", str(vod_id)) if vod_id else ""
 
 
 def _link(page: ListPage, frame: ListFrame, key: str, given: Sequence[Any]) -> Mapping[str, str]:

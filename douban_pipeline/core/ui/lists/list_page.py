@@ -9,6 +9,7 @@ number   an integer or a float
 id       a number that is no amount
 time     a moment, shown in the site's zone
 subject  the id of a subject, shown as a link to its page; 0 is none
+picture  the address of a small picture, shown beside what names the row
 links    a tuple of links, each a tuple: the key of one of `ListPage.links`, and what is put into its address
 ======== =====================================================================================================
 """
@@ -39,6 +40,7 @@ class ColumnKind(enum.StrEnum):
     TIME = "time"
     SUBJECT = "subject"
     LINKS = "links"
+    PICTURE = "picture"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,7 @@ class ListPage:
         columns: Its columns; the first names the row.
         key: The column whose numbers the batch links take.
         time: The column that "since" and "until" look at; empty for none.
+        video: The column that holds the number of a video, to whose page the first column leads; empty for none.
         links: Links of rows by key.
         batch: Links for the rows that are selected; their address takes ``{ids}``.
         order: In which order the rows come, in words.
@@ -97,6 +100,7 @@ class ListPage:
     columns: Sequence[ListColumn]
     key: str
     time: str = ""
+    video: str = ""
     links: Mapping[str, ListLink] = field(default_factory=dict)
     batch: Sequence[ListLink] = ()
     order: str = ""
@@ -114,7 +118,8 @@ class ListPage:
     @property
     def read_columns(self) -> Sequence[ListColumn]:
         """The columns of the CSV file."""
-        return [column for column in self.columns if column.in_csv and column.kind is not ColumnKind.LINKS]
+        unread = (ColumnKind.LINKS, ColumnKind.PICTURE)
+        return [column for column in self.columns if column.in_csv and column.kind not in unread]
 
 
 def cell_text(cell: Any, zone: ZoneInfo) -> str:

@@ -6,23 +6,31 @@ import dagster as dg
 from pydantic import Field
 
 from douban_pipeline.core.ui.language import described
-from douban_pipeline.core.ui.presentation import local_time, table
+from douban_pipeline.core.ui.presentation import local_time
+from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig
+from douban_pipeline.dagster_kit.metadata import shown_table
 from douban_pipeline.douban.chain.assets import begin_step, chain_asset
 from douban_pipeline.douban.chain.due.due_videos import DueReport, DueVideos, Scope
 from douban_pipeline.douban.chain.linking.revisiting import revisit_doubted
 from douban_pipeline.douban.decisions.applying import apply_decisions
 from douban_pipeline.douban.services import Services
+from douban_pipeline.douban.wording import REVIEW_STATUSES, TASK_TYPES, word_for
 
 
-class DueConfig(dg.Config):
+class DueConfig(LaunchpadConfig):
     """Which videos a run takes on."""
 
     scope: Scope = Field(
         Scope.due,
-        description="due: whose next visit has come. unmatched: also every video without a confirmed subject. "
+        description="due：已到期的；unmatched：以及所有没有确认条目的；everything：分片里的全部影片，用于整库重做 · "
+        "due: whose next visit has come. unmatched: also every video without a confirmed subject. "
         "everything: all videos of the shard, for a backfill that re-does the library.",
     )
-    batch_size: int = Field(0, description="Videos a shard; 0 takes the setting DOUBAN_PIPELINE_BATCH_SIZE.")
+    batch_size: int = Field(
+        0,
+        description="每个分片的影片数；0 用设置 DOUBAN_PIPELINE_BATCH_SIZE · Videos a shard; 0 takes the setting "
+        "DOUBAN_PIPELINE_BATCH_SIZE.",
+    )
 
 
 @chain_asset(
@@ -65,10 +73,10 @@ def due_videos(
     waiting = sorted((video for video in report.taken if video.due_since), key=lambda video: str(video.due_since))
     rows = [
         {
-            "vod_id": video.vod_id,
-            "task": video.task_type,
-            "status": video.status,
-            "due since": local_time(video.due_since, services.settings.zone),
+            "影片": video.vod_id,
+            "任务": word_for(TASK_TYPES, video.task_type),
+            "状态": word_for(REVIEW_STATUSES, video.status),
+            "到期": local_time(video.due_since, services.settings.zone),
         }
         for video in waiting
     ]
@@ -84,7 +92,7 @@ def due_videos(
                 "left_for_later": report.left,
                 "dropped_out_of_scope": dropped,
                 "revisited": len(missed),
-                "waiting_longest": dg.MetadataValue.md(table(rows)),
+                "waiting_longest": shown_table(rows),
             }
         )
     )

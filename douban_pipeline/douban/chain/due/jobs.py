@@ -8,7 +8,9 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from douban_pipeline.core.database import DatabaseError
 from douban_pipeline.core.ui.language import described
-from douban_pipeline.core.ui.presentation import local_time, table
+from douban_pipeline.core.ui.presentation import local_time
+from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig
+from douban_pipeline.dagster_kit.metadata import run_table
 from douban_pipeline.douban.chain.due.intake import Intake, IntakeReport
 from douban_pipeline.douban.chain.due.newcomers import Newcomers
 from douban_pipeline.douban.resources import tags_of
@@ -24,7 +26,7 @@ _DRY_RUN = described(
 )
 
 
-class InitialiseConfig(dg.Config):
+class InitialiseConfig(LaunchpadConfig):
     """How a library is taken in."""
 
     dry_run: bool = Field(False, description=_DRY_RUN)
@@ -37,13 +39,13 @@ class InitialiseConfig(dg.Config):
     )
 
 
-class TakeInConfig(dg.Config):
+class TakeInConfig(LaunchpadConfig):
     """Whether what is new is taken in, or only counted."""
 
     dry_run: bool = Field(False, description=_DRY_RUN)
 
 
-class SweepConfig(dg.Config):
+class SweepConfig(LaunchpadConfig):
     """Which slice of the library is swept."""
 
     dry_run: bool = Field(False, description=_DRY_RUN)
@@ -69,7 +71,7 @@ def _metadata(report: IntakeReport) -> dict[str, dg.MetadataValue]:
         "new": dg.MetadataValue.int(report.new),
         "changed": dg.MetadataValue.int(report.changed),
         "gone": dg.MetadataValue.int(report.gone),
-        "tiers": dg.MetadataValue.md(table(tiers)),
+        "tiers": run_table(tiers),
     }
 
 
@@ -150,7 +152,7 @@ def _take_newcomers(context: dg.OpExecutionContext, services: Services, intake: 
         }
         for each, vod_ids in report.taken[:_SHOWN]
     ]
-    shown = {"newcomers": dg.MetadataValue.md(table(rows))} if rows else {}
+    shown = {"newcomers": run_table(rows)} if rows else {}
     return {
         "newcomers_taken": dg.MetadataValue.int(len(report.taken)),
         "newcomers_changed_rows": dg.MetadataValue.int(report.intake.new + report.intake.changed),

@@ -9,6 +9,7 @@ from pydantic import Field
 from douban_pipeline.core.database import reading, run_transaction
 from douban_pipeline.core.ui.language import described
 from douban_pipeline.core.ui.presentation import counted, local_time, panel, subject_link
+from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig
 from douban_pipeline.douban.chain.assets import begin_step, chain_asset, tables_with_rows
 from douban_pipeline.douban.chain.due.assets import due_videos
 from douban_pipeline.douban.chain.linking.candidates import CandidateFinder, FoundCandidates
@@ -185,11 +186,11 @@ def _doubtful(item: VerdictSummary) -> dict[str, object]:
     }
 
 
-class DueRechecksConfig(dg.Config):
+class DueRechecksConfig(LaunchpadConfig):
     """Which slice of the library is looked at."""
 
-    part: int = Field(0, ge=0, description="The slice, counted from 0.")
-    parts: int = Field(1, ge=1, le=SHARDS, description="Into how many slices the shards are divided; 1 for all.")
+    part: int = Field(0, ge=0, description="第几份，从 0 数起 · The slice, counted from 0.")
+    parts: int = Field(1, ge=1, le=SHARDS, description="分片分成几份 · Into how many slices the shards are divided.")
 
 
 @dg.asset(

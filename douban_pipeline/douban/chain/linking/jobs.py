@@ -4,8 +4,9 @@ import dagster as dg
 from pydantic import Field
 
 from douban_pipeline.core.ui.language import described
-from douban_pipeline.core.ui.presentation import subject_link, table
-from douban_pipeline.dagster_kit.launchpad import person_job
+from douban_pipeline.core.ui.presentation import subject_link
+from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig, person_job
+from douban_pipeline.dagster_kit.metadata import run_table
 from douban_pipeline.douban.chain.linking.assets import due_rechecks
 from douban_pipeline.douban.chain.linking.ordered import MOST_RECHECKS, RecheckOrder, order_rechecks
 from douban_pipeline.douban.known_subjects.archived import index_archived
@@ -19,7 +20,7 @@ from douban_pipeline.douban.wording import ID_SOURCES, word_for
 _SHOWN = 500
 
 
-class RecheckConfig(dg.Config):
+class RecheckConfig(LaunchpadConfig):
     """Which links are judged again, by whose order and why."""
 
     reviewer: str = Field("", description="你的名字 · Your name; it is noted with every task.")
@@ -59,7 +60,7 @@ def queue_rechecks(context: dg.OpExecutionContext, config: RecheckConfig, servic
             "dry_run": config.dry_run,
             "queued": 0 if config.dry_run else queued,
             "refused": len(found) - queued,
-            "links": dg.MetadataValue.md(table(rows, most=_SHOWN)),
+            "links": run_table(rows, most=_SHOWN),
         }
     )
 

@@ -8,7 +8,8 @@ import dagster as dg
 
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.ui.language import described
-from douban_pipeline.core.ui.presentation import counted, subject_link, table
+from douban_pipeline.core.ui.presentation import counted, subject_link
+from douban_pipeline.dagster_kit.metadata import counts_table, shown_table
 from douban_pipeline.douban.chain.assets import begin_step, chain_asset, tables_with_rows
 from douban_pipeline.douban.chain.linking.assets import scored_matches
 from douban_pipeline.douban.chain.syncing.guards import changes_of_run
@@ -76,12 +77,8 @@ def synced_fields(context: dg.AssetExecutionContext, services: dg.ResourceParam[
                 **decision_metadata(decided, deferred),
                 "changes_logged": sum(logged.values()),
                 "batch": session.change_log.batch_id,
-                "columns": dg.MetadataValue.md(
-                    table([{"column": column, "videos": count} for column, count in columns.most_common()])
-                ),
-                "most_telling": dg.MetadataValue.md(
-                    table([_shown(result) for result in sorted(results, key=_telling)])
-                ),
+                "columns": counts_table("字段", "影片", columns.most_common()),
+                "most_telling": shown_table([_shown(result) for result in sorted(results, key=_telling)]),
                 **attempts.counts(),
                 **attempts.pace(),
                 **tables_with_rows({"put_back": attempts.requeued(services.settings.zone)}),
@@ -119,7 +116,15 @@ def _decision(decision: Decision) -> dict[str, object]:
     }
 
 
-_ORDER = ("refused", "review", "written", "planned", "skipped", "unchanged")
+_RESULTS = {
+    "refused": "被拒",
+    "review": "转审核",
+    "written": "已写入",
+    "planned": "演练",
+    "skipped": "跳过",
+    "unchanged": "未变",
+}
+_ORDER = tuple(_RESULTS)
 
 
 def _telling(result: SyncResult) -> tuple[int, bool, int]:
@@ -129,12 +134,10 @@ def _telling(result: SyncResult) -> tuple[int, bool, int]:
 
 def _shown(result: SyncResult) -> dict[str, object]:
     return {
-        "vod_id": result.vod_id,
-        "shard": result.shard,
-        "title": result.title,
-        "subject": subject_link(result.douban_id),
-        "result": result.result + (" (new link)" if result.linked else ""),
-        "change": result.change_id,
-        "columns": ", ".join(result.columns),
-        "why": result.reason,
+        "影片": f"{result.vod_id} {result.title}".rstrip(),
+        "结果": _RESULTS[result.result] + ("（新关联）" if result.linked else ""),
+        "条目": subject_link(result.douban_id),
+        "字段": "、".join(result.columns),
+        "原因": result.reason,
+        "变更": result.change_id,
     }

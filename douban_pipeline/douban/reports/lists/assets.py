@@ -7,16 +7,17 @@ from pydantic import Field
 
 from douban_pipeline.core.ui.language import described
 from douban_pipeline.core.ui.report_files import ReportFileError
+from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig
 from douban_pipeline.douban.chain.syncing.assets import synced_fields
 from douban_pipeline.douban.reports.lists.catalogue import LISTS, OVERVIEW, publish
 from douban_pipeline.douban.reports.lists.overview import write_overview
 from douban_pipeline.douban.services import Services
 
 
-class ListsConfig(dg.Config):
+class ListsConfig(LaunchpadConfig):
     """Which lists are written."""
 
-    names: list[str] = Field(default_factory=lambda: list(LISTS), description=f"Lists to write: {', '.join(LISTS)}.")
+    names: list[str] = Field(default_factory=lambda: list(LISTS), description=f"列表 · Lists: {', '.join(LISTS)}.")
 
 
 @dg.asset(

@@ -10,6 +10,7 @@ from douban_pipeline.douban.reports.lists.keyset import ListFilter
 from douban_pipeline.douban.reports.lists.named_list import NamedList, rows_of
 from douban_pipeline.douban.reports.lists.records import decisions_list, log_list, tasks_list
 from douban_pipeline.douban.reports.lists.videos import intros_list, locked_list, missing_list, review_list
+from douban_pipeline.douban.reports.video_site import VideoSite
 from douban_pipeline.douban.services import Services
 
 LISTS: Mapping[str, Callable[[Services], NamedList]] = {
@@ -40,6 +41,14 @@ def publish(services: Services, name: str) -> int:
         ReportFileError: They cannot be written.
     """
     wanted = LISTS[name](services)
-    frame = ListFrame(services.settings.zone, services.settings.ui_url, siblings(services))
+    site = VideoSite.of(services.settings)
+    frame = ListFrame(
+        services.settings.zone,
+        services.settings.ui_url,
+        siblings(services),
+        site.page_pattern,
+        site.pictures,
+        site.image_sources,
+    )
     rows = rows_of(services, wanted, ListFilter(), most=wanted.most)
     return write_list(services.reports, wanted.page, rows, frame, services.clock.now())

@@ -19,6 +19,7 @@ from douban_pipeline.douban.reports.lists.videos import (
     LABEL,
     NAME,
     NUMBER,
+    PICTURE,
     TIME,
     VOD_ID,
     category_names,
@@ -28,6 +29,7 @@ from douban_pipeline.douban.reports.lists.videos import (
 from douban_pipeline.douban.reports.pages.duplicates import linked_conditions, members_of
 from douban_pipeline.douban.reports.pages.duplicates_report import ORIGINS
 from douban_pipeline.douban.reports.pages.keepers import Keeper, ranked
+from douban_pipeline.douban.reports.video_site import VideoSite
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import DecisionAction
 
@@ -38,7 +40,7 @@ _SIZE_FIRST = 100_000_000_000
 def duplicates_list(services: Services, keeper: Keeper = Keeper.best_match) -> NamedList:
     """Return the videos that carry a confirmed id which others carry too."""
     video, vod, location = services.tables.video, services.cms.vod, services.location
-    categories = category_names(services)
+    categories, site = category_names(services), VideoSite.of(services.settings)
     size = func.count().label("size")
     shared = (
         select(video.c.vod_douban_id.label("shared_id"), size)
@@ -50,6 +52,7 @@ def duplicates_list(services: Services, keeper: Keeper = Keeper.best_match) -> N
     table = video.join(shared, shared.c.shared_id == video.c.vod_douban_id)
     columns = (
         NAME,
+        PICTURE,
         VOD_ID,
         ListColumn("year", "年份", width="narrow"),
         CATEGORY,
@@ -77,7 +80,7 @@ def duplicates_list(services: Services, keeper: Keeper = Keeper.best_match) -> N
         for vod_id, row in rows.items():
             cells = held.get(row["vod_douban_id"], {}).get(vod_id)
             if cells is not None:
-                found[vod_id] = {**named(row, categories), "douban_id": row["vod_douban_id"], **cells}
+                found[vod_id] = {**named(row, categories, site), "douban_id": row["vod_douban_id"], **cells}
         return found
 
     page = ListPage(
@@ -87,6 +90,7 @@ def duplicates_list(services: Services, keeper: Keeper = Keeper.best_match) -> N
         "程序从不合并或删除影片。",
         columns,
         key="douban_id",
+        video="vod_id",
         time="updated",
         links={
             "clear": decide("清除", location, DecisionAction.clear_id),

@@ -6,8 +6,8 @@ from typing import Any
 import dagster as dg
 from pydantic import Field
 
-from douban_pipeline.core.ui.presentation import table
-from douban_pipeline.dagster_kit.launchpad import person_job
+from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig, person_job
+from douban_pipeline.dagster_kit.metadata import run_table
 from douban_pipeline.douban.links import LOCATION
 from douban_pipeline.douban.reports.lists.keyset import ListFilter
 from douban_pipeline.douban.reports.lists.matching_now import MOST, queue_matches
@@ -23,7 +23,7 @@ from douban_pipeline.douban.store.shown_status import ShownStatus
 _SHOWN = 500
 
 
-class MatchNowConfig(dg.Config):
+class MatchNowConfig(LaunchpadConfig):
     """Which videos without an id are matched at once. Named ones alone, or all that the filters leave."""
 
     reviewer: str = Field("", description="你的名字 · Your name; it is kept with the tasks.")
@@ -66,7 +66,7 @@ def queue(context: dg.OpExecutionContext, config: MatchNowConfig, services: dg.R
             "queued": queued.new,
             "sooner": queued.waiting,
             "not_in_the_list": "、".join(map(str, queued.unknown[:_SHOWN])),
-            "first": dg.MetadataValue.md(table(rows, most=_SHOWN)),
+            "first": run_table(rows, most=_SHOWN),
         }
     )
 
@@ -103,7 +103,7 @@ queue_matches_job = person_job(
 )
 
 
-class SettleConfig(dg.Config):
+class SettleConfig(LaunchpadConfig):
     """Which groups are settled, by which rule, by whom and why."""
 
     reviewer: str = Field("", description=REVIEWER)
@@ -163,7 +163,7 @@ def _settled(found: Settlement) -> dict[str, Any]:
     ]
     return {
         "groups": len(found.groups),
-        "settled": dg.MetadataValue.md(table(rows, most=_SHOWN)),
+        "settled": run_table(rows, most=_SHOWN),
         "no_groups": "、".join(map(str, found.no_groups)),
         "too_large": "、".join(map(str, found.too_large)),
     }

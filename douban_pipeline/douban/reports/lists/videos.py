@@ -16,6 +16,7 @@ from douban_pipeline.douban.reports.lists.keyset import ListRows, Orderable
 from douban_pipeline.douban.reports.lists.named_list import FIRST, SECOND, THIRD, NamedList, batch_link, decide, link_of
 from douban_pipeline.douban.reports.lists.review_cells import review_cells
 from douban_pipeline.douban.reports.pages.locked import lock_origins
+from douban_pipeline.douban.reports.video_site import VideoSite
 from douban_pipeline.douban.review.recording.snapshot import newest_candidates, newest_verdicts
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.shown_status import shown_status, shown_status_column
@@ -26,6 +27,7 @@ from douban_pipeline.douban.wording import ID_SOURCES, NEVER_SEARCHED, OPERATORS
 TEXT, LABEL, NUMBER, TIME = ColumnKind.TEXT, ColumnKind.LABEL, ColumnKind.NUMBER, ColumnKind.TIME
 
 NAME = ListColumn("video", "影片")
+PICTURE = ListColumn("picture", "海报", ColumnKind.PICTURE)
 VOD_ID = ListColumn("vod_id", "影片 ID", ColumnKind.ID)
 CATEGORY = ListColumn("category", "分类", LABEL)
 ACTIONS = ListColumn("links", "操作", ColumnKind.LINKS)
@@ -63,7 +65,7 @@ def video_rows(
 def known_of(services: Services, connection: Connection, vod_ids: Sequence[int]) -> dict[int, RowMapping]:
     """Return what lists show of both rows of these videos; one that the CMS has no more is left out."""
     vod, video = services.cms.vod, services.tables.video
-    names = "vod_id vod_name vod_year vod_area vod_director vod_hits vod_time type_id"
+    names = "vod_id vod_name vod_pic vod_year vod_area vod_director vod_hits vod_time type_id"
     query = (
         select(*(vod.c[name] for name in names.split()), vod.c.vod_douban_id.label("in_cms"))
         .add_columns(*(column for column in video.c if column.name not in vod.c))
@@ -74,9 +76,10 @@ def known_of(services: Services, connection: Connection, vod_ids: Sequence[int])
     return {row["vod_id"]: row for row in connection.execute(query).mappings()}
 
 
-def named(row: Mapping[Any, Any], categories: Mapping[int, str]) -> dict[str, Any]:
+def named(row: Mapping[Any, Any], categories: Mapping[int, str], site: VideoSite) -> dict[str, Any]:
     """Return the cells that every list of videos begins with."""
     return {
+        "picture": site.poster(row["vod_id"], str(row["vod_pic"] or "")) or None,
         "vod_id": row["vod_id"],
         "video": readable(row["vod_name"]),
         "year": readable(row["vod_year"]).removeprefix("0") or None,
@@ -105,11 +108,13 @@ def _common(location: str) -> dict[str, ListLink]:
 def review_list(services: Services) -> NamedList:
     """Return the videos that wait for a person: doubtful matches and ids, and those that failed again and again."""
     video, categories, location = services.tables.video, category_names(services), services.location
+    site = VideoSite.of(services.settings)
     waiting = or_(
         video.c.douban_review_status == ReviewStatus.REVIEW, video.c.douban_sync_fail_count >= FAILURES_FOR_A_PERSON
     )
     columns = (
         NAME,
+        PICTURE,
         VOD_ID,
         ListColumn("year", "年份", width="narrow"),
         ListColumn("region", "地区", width="narrow"),
@@ -135,7 +140,10 @@ def review_list(services: Services) -> NamedList:
         candidates = newest_candidates(services.tables, connection, vod_ids, 2)
         verdicts = newest_verdicts(services.tables, connection, vod_ids)
         return {
-            vod_id: {**named(row, categories), **review_cells(row, verdicts.get(vod_id), candidates.get(vod_id, ()))}
+            vod_id: {
+                **named(row, categories, site),
+                **review_cells(row, verdicts.get(vod_id), candidates.get(vod_id, ())),
+            }
             for vod_id, row in known_of(services, connection, vod_ids).items()
         }
 
@@ -146,6 +154,7 @@ def review_list(services: Services) -> NamedList:
         "有候选但不能自动确认的匹配、存疑的现有 ID，以及连续失败的影片。逐部比较见 review_queue。",
         columns,
         key="vod_id",
+        video="vod_id",
         time="updated",
         links={
             **_common(location),
@@ -176,8 +185,10 @@ def review_list(services: Services) -> NamedList:
 def missing_list(services: Services) -> NamedList:
     """Return the live videos without an id."""
     video, categories, location = services.tables.video, category_names(services), services.location
+    site = VideoSite.of(services.settings)
     columns = (
         NAME,
+        PICTURE,
         VOD_ID,
         ListColumn("year", "年份", width="narrow"),
         CATEGORY,
@@ -198,7 +209,7 @@ def missing_list(services: Services) -> NamedList:
         candidates = newest_candidates(services.tables, connection, vod_ids, 1)
         found = {}
         for vod_id, row in known_of(services, connection, vod_ids).items():
-            cells = named(row, categories)
+            cells = named(row, categories, site)
             found[vod_id] = {
                 **cells,
                 **review_cells(row, None, candidates.get(vod_id, ())),
@@ -216,6 +227,7 @@ def missing_list(services: Services) -> NamedList:
         "还没有查找过（未检查）、查找过而没有（未找到）、或有候选但尚未确认的影片；已忽略的不列出。",
         columns,
         key="vod_id",
+        video="vod_id",
         time="updated",
         links=_common(location),
         batch=(
@@ -241,8 +253,10 @@ def missing_list(services: Services) -> NamedList:
 def locked_list(services: Services) -> NamedList:
     """Return the videos whose id no automatic run may change."""
     video, categories, location = services.tables.video, category_names(services), services.location
+    site = VideoSite.of(services.settings)
     columns = (
         NAME,
+        PICTURE,
         VOD_ID,
         ListColumn("year", "年份", width="narrow"),
         CATEGORY,
@@ -266,7 +280,7 @@ def locked_list(services: Services) -> NamedList:
             if differs and row["in_cms"]:
                 acts.append(("relock", vod_id, row["in_cms"]))
             found[vod_id] = {
-                **named(row, categories),
+                **named(row, categories, site),
                 "douban_id": row["vod_douban_id"],
                 "source": word_for(ID_SOURCES, row["douban_id_source"]),
                 "since": row["douban_id_lock_time"],
@@ -284,6 +298,7 @@ def locked_list(services: Services) -> NamedList:
         "锁定的 ID 不会被任何自动运行改动。",
         columns,
         key="vod_id",
+        video="vod_id",
         time="since",
         links={**_common(location), "relock": relock},
         batch=(batch_link("批量解锁", lambda ids: links.batch(DecisionAction.unlock_id, ids), location),),
@@ -302,8 +317,10 @@ def locked_list(services: Services) -> NamedList:
 def intros_list(services: Services) -> NamedList:
     """Return the videos whose intro is locked, was written by the model, or failed."""
     video, categories, location = services.tables.video, category_names(services), services.location
+    site = VideoSite.of(services.settings)
     columns = (
         NAME,
+        PICTURE,
         VOD_ID,
         ListColumn("year", "年份", width="narrow"),
         CATEGORY,
@@ -320,7 +337,7 @@ def intros_list(services: Services) -> NamedList:
 
     def read(connection: Connection, vod_ids: Sequence[int]) -> Mapping[int, Row]:
         return {
-            vod_id: {**named(row, categories), **_intro_cells(row)}
+            vod_id: {**named(row, categories, site), **_intro_cells(row)}
             for vod_id, row in known_of(services, connection, vod_ids).items()
         }
 
@@ -330,6 +347,7 @@ def intros_list(services: Services) -> NamedList:
         "简介已锁定、由模型写过、或没有写成的影片。锁定的简介不会被任何自动运行改动。",
         columns,
         key="vod_id",
+        video="vod_id",
         time="written",
         links=_common(location),
         batch=(

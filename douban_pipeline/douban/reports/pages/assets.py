@@ -7,8 +7,10 @@ metadata, and a sheet among the report files.
 import dagster as dg
 from pydantic import Field
 
+from douban_pipeline.core.database import reading
 from douban_pipeline.core.ui.language import described
 from douban_pipeline.core.ui.report_files import ReportFileError
+from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig
 from douban_pipeline.douban.chain.syncing.assets import synced_fields
 from douban_pipeline.douban.reports.pages.duplicates import subject_groups, title_groups
 from douban_pipeline.douban.reports.pages.duplicates_report import duplicates_report
@@ -22,25 +24,37 @@ from douban_pipeline.douban.reports.pages.missing_report import missing_report
 from douban_pipeline.douban.reports.pages.report_page import PageFrame, ReportPage, markdown, sheet
 from douban_pipeline.douban.reports.pages.tasks_and_log import tasks_and_log_of
 from douban_pipeline.douban.reports.pages.tasks_and_log_report import tasks_and_log_report
+from douban_pipeline.douban.reports.video_site import VideoSite, posters_of
 from douban_pipeline.douban.services import Services
 
 _MOST = 5000
 """Entries of a sheet that a telephone still opens."""
 
 
-class MissingConfig(dg.Config):
+class MissingConfig(LaunchpadConfig):
     """How much is listed."""
 
-    most: int = Field(500, ge=1, le=_MOST, description="Videos in the sheet, the most valuable first.")
+    most: int = Field(
+        500,
+        ge=1,
+        le=_MOST,
+        description="报告中的影片数 · Videos in the sheet, the best first.",
+    )
 
 
-class DuplicatesConfig(dg.Config):
+class DuplicatesConfig(LaunchpadConfig):
     """What is proposed, and how much is listed."""
 
     keeper: Keeper = Field(
-        Keeper.best_match, description="Which of a group is proposed to be kept: best_match, earliest_link, popularity."
+        Keeper.best_match,
+        description="每组建议保留：best_match、earliest_link 或 popularity · What is proposed to be kept.",
     )
-    most: int = Field(500, ge=1, le=_MOST, description="Groups of each sort in the sheet, the largest first.")
+    most: int = Field(
+        500,
+        ge=1,
+        le=_MOST,
+        description="报告中每类的组数 · Groups of each sort in the sheet.",
+    )
 
 
 @dg.asset(
@@ -146,7 +160,9 @@ def tasks_and_log(services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
 def _published(services: Services, report: ReportPage) -> dg.MaterializeResult:
     """Write the sheet of a report, and return its numbers and tables as metadata."""
     settings = services.settings
-    frame = PageFrame(settings.zone, settings.ui_url, services.location)
+    with reading(services.engine) as connection:
+        posters = posters_of(services, connection, report.videos)
+    frame = PageFrame(settings.zone, settings.ui_url, services.location, VideoSite.of(settings), posters)
     try:
         services.reports.write(report.file, sheet(report, frame, services.clock.now()))
     except ReportFileError as error:

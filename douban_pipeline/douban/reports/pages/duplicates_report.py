@@ -19,6 +19,7 @@ from douban_pipeline.douban.reports.pages.report_page import (
     NoteCell,
     ReportPage,
     SubjectCell,
+    VideoCell,
 )
 
 _NAMED = 10
@@ -93,7 +94,8 @@ def _named(member: GroupMember, zone: ZoneInfo) -> LinesCell:
     facts += [f"{member.score:.1f} 分"] if member.score is not None else []
     facts += [_linked(member.linked_at, zone)] if member.linked_at else []
     facts.append(f"播放 {member.hits:,}")
-    return LinesCell((video_name(member.vod_id, member.title, member.year), NoteCell("，".join(facts))))
+    name = video_name(member.vod_id, member.title, member.year)
+    return LinesCell((VideoCell(member.vod_id, name), NoteCell("，".join(facts))))
 
 
 def _linked(moment: datetime, zone: ZoneInfo) -> str:

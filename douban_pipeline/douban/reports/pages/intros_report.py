@@ -21,6 +21,7 @@ from douban_pipeline.douban.reports.pages.report_page import (
     LinkCell,
     NoteCell,
     ReportPage,
+    VideoCell,
     decision,
 )
 from douban_pipeline.douban.store.states import DecisionAction
@@ -102,7 +103,7 @@ def _text(vod_id: int, found: Intros) -> NoteCell:
 
 def _locked(item: LockedIntro, found: Intros) -> dict[str, Cell]:
     return {
-        "影片": found.names[item.vod_id],
+        "影片": VideoCell(item.vod_id, found.names[item.vod_id]),
         "由谁": item.model or "人工",
         "锁定时间": item.since,
         "简介": _text(item.vod_id, found),
@@ -112,7 +113,7 @@ def _locked(item: LockedIntro, found: Intros) -> dict[str, Cell]:
 
 def _failed(item: FailedIntro, found: Intros) -> dict[str, Cell]:
     return {
-        "影片": found.names[item.vod_id],
+        "影片": VideoCell(item.vod_id, found.names[item.vod_id]),
         "失败次数": item.times,
         "最近一次": item.last,
         "原因": item.reason,
@@ -123,7 +124,12 @@ def _failed(item: FailedIntro, found: Intros) -> dict[str, Cell]:
 
 
 def _sourceless(item: SourcelessIntro, found: Intros) -> dict[str, Cell]:
-    return {"影片": found.names[item.vod_id], "原因": item.reason, "时间": item.when}
+    return {
+        "影片": VideoCell(item.vod_id, found.names[item.vod_id]),
+        "原因": item.reason,
+        "时间": item.when,
+        "操作": _rewrite(item.vod_id),
+    }
 
 
 def _waiting(found: Intros) -> Iterator[dict[str, Cell]]:

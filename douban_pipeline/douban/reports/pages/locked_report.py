@@ -11,6 +11,7 @@ from douban_pipeline.douban.reports.pages.report_page import (
     LinkCell,
     ReportPage,
     SubjectCell,
+    VideoCell,
     decision,
 )
 from douban_pipeline.douban.store.states import DecisionAction
@@ -54,7 +55,7 @@ def locked_report(found: LockedIds) -> ReportPage:
 
 def _row(item: LockedId) -> dict[str, Cell]:
     return {
-        "影片": item.name,
+        "影片": VideoCell(item.vod_id, item.name),
         "锁定的 ID": SubjectCell(item.douban_id) if item.douban_id else "空（不关联）",
         "来源": word_for(ID_SOURCES, item.source),
         "锁定时间": item.since,

@@ -14,6 +14,7 @@ from douban_pipeline.douban.reports.pages.report_page import (
     NoteCell,
     ReportPage,
     SubjectCell,
+    VideoCell,
     decision,
 )
 from douban_pipeline.douban.store.shown_status import ShownStatus
@@ -51,7 +52,7 @@ def missing_report(found: MissingIds) -> ReportPage:
 
 def _row(item: MissingVideo) -> dict[str, Cell]:
     return {
-        "影片": video_name(item.vod_id, item.title, item.year),
+        "影片": VideoCell(item.vod_id, video_name(item.vod_id, item.title, item.year)),
         "状态": REVIEW_STATUSES[item.status],
         "原因": item.reason or NEVER_SEARCHED,
         "最佳候选": _candidate(item.best),

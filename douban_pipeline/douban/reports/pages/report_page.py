@@ -6,8 +6,8 @@ is read at a desk and on a phone. Outside text is escaped here, for both. Knows 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -15,6 +15,7 @@ from zoneinfo import ZoneInfo
 from markupsafe import Markup
 
 from douban_pipeline.core.ui.launchpad_links import Launchpad
+from douban_pipeline.core.ui.live_tables import controls_style, page_policy, tables_script
 from douban_pipeline.core.ui.presentation import (
     Markdown,
     escaped,
@@ -25,6 +26,7 @@ from douban_pipeline.core.ui.presentation import (
 )
 from douban_pipeline.core.ui.templates import Card, render
 from douban_pipeline.douban.links import decide
+from douban_pipeline.douban.reports.video_site import VideoSite
 from douban_pipeline.douban.store.states import DecisionAction
 
 IN_UI = 50
@@ -39,6 +41,14 @@ class SubjectCell:
     """A subject, shown as a link to its page; 0 is none."""
 
     douban_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class VideoCell:
+    """A video by its name, shown with its poster and as a link to its page on the site, where these are known."""
+
+    vod_id: int
+    name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +82,7 @@ class LinesCell:
         return all(isinstance(each, LinkCell) for each in self.cells)
 
 
-Cell = str | int | float | datetime | SubjectCell | LinkCell | NoteCell | LinesCell | None
+Cell = str | int | float | datetime | SubjectCell | VideoCell | LinkCell | NoteCell | LinesCell | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +162,21 @@ class ReportPage:
         """Name of the sheet."""
         return f"{self.name}.html"
 
+    @property
+    def videos(self) -> set[int]:
+        """The videos that are shown, by id."""
+        cells = (cell for chapter in self.chapters for row in chapter.rows for cell in row.values())
+        return {vod_id for cell in cells for vod_id in _videos(cell)}
+
+
+def _videos(cell: Cell) -> Iterator[int]:
+    match cell:
+        case VideoCell(vod_id):
+            yield vod_id
+        case LinesCell(cells):
+            for each in cells:
+                yield from _videos(each)
+
 
 @dataclass(frozen=True, slots=True)
 class PageFrame:
@@ -161,11 +186,19 @@ class PageFrame:
         zone: The site's zone, in which times are shown.
         ui_url: Address of Dagster's UI, which a sheet puts before the paths of links.
         location: Code location of the launchpads, see `Launchpad.path`.
+        site: The video site.
+        posters: Addresses of posters by video, empty for none; a video that the CMS has no more is not in it.
     """
 
     zone: ZoneInfo
     ui_url: str
     location: str
+    site: VideoSite = field(default_factory=VideoSite)
+    posters: Mapping[int, str] = field(default_factory=dict)
+
+    def video_page(self, vod_id: int) -> str:
+        """Return the address of a video's page on the site, empty for one that has none."""
+        return self.site.address(vod_id) if vod_id in self.posters else ""
 
 
 def decision(text: str, vod_id: int, action: DecisionAction, **given: Any) -> LinkCell:
@@ -189,6 +222,9 @@ def _marked(cell: Cell, frame: PageFrame) -> Markdown:
             return Markdown(f"[{escaped(text)}]({cell.path(frame.location)})")
         case SubjectCell(douban_id):
             return subject_link(douban_id)
+        case VideoCell(vod_id, name):
+            address = frame.video_page(vod_id)
+            return Markdown(f"[{escaped(name)}]({address})") if address else escaped(name)
         case NoteCell(text):
             return escaped(text)
         case datetime():
@@ -198,17 +234,26 @@ def _marked(cell: Cell, frame: PageFrame) -> Markdown:
 
 
 def sheet(report: ReportPage, frame: PageFrame, now: datetime, *, renewed_seconds: int = 0) -> str:
-    """Return a report as an HTML page; a browser reads it again every ``renewed_seconds``, 0 for never."""
+    """Return a report as an HTML page.
+
+    Its tables can be sorted and filtered, but for a page that a browser reads again every ``renewed_seconds``, which
+    would undo it; 0 is never.
+    """
     made = local_time(now, frame.zone).replace("\u00a0", " ")
     about = (
         f"{report.about}{made} 生成（{frame.zone.key}）。"
         "操作链接打开 Dagster 的启动页，已填好内容；核对、填上姓名后点 Launch Run 才会生效。"
     )
+    sortable = not renewed_seconds and any(len(chapter.rows) > 1 for chapter in report.chapters)
+    scripts = [tables_script()] if sortable else []
     return render(
         __package__,
         "report.html.j2",
         lang="zh-Hans",
         renewed_seconds=renewed_seconds,
+        policy=page_policy(*scripts, images=frame.site.image_sources),
+        style=controls_style(),
+        scripts=[script.text for script in scripts],
         title=report.title,
         badge="",
         about=about,
@@ -222,11 +267,12 @@ def sheet(report: ReportPage, frame: PageFrame, now: datetime, *, renewed_second
 
 @dataclass(frozen=True, slots=True)
 class _Shown:
-    """A cell as the template takes it: ``kind`` is ``text``, ``note``, ``link``, ``links`` or ``lines``."""
+    """A cell as the template takes it: ``kind`` is ``text``, ``note``, ``link``, ``links``, ``lines`` or ``video``."""
 
     kind: str
     text: str = ""
     address: str = ""
+    picture: str = ""
     parts: Sequence[_Shown] = ()
 
 
@@ -265,6 +311,8 @@ def _shown(cell: Cell, frame: PageFrame) -> _Shown | None:
             return _Shown("link", text, frame.ui_url.rstrip("/") + address if address.startswith("/") else address)
         case SubjectCell(douban_id):
             return _Shown("link", str(douban_id), subject_address(douban_id)) if douban_id else None
+        case VideoCell(vod_id, name):
+            return _Shown("video", name, frame.video_page(vod_id), frame.posters.get(vod_id, ""))
         case NoteCell(text):
             return _Shown("note", text)
         case datetime():

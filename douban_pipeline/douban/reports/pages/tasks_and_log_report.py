@@ -18,6 +18,7 @@ from douban_pipeline.douban.reports.pages.report_page import (
     NoteCell,
     ReportPage,
     SubjectCell,
+    VideoCell,
     decision,
 )
 from douban_pipeline.douban.reports.pages.tasks_and_log import REFUSED_DAYS, DecisionLine, TasksAndLog
@@ -68,6 +69,10 @@ def tasks_and_log_report(found: TasksAndLog) -> ReportPage:
     )
 
 
+def _history(vod_id: int) -> LinkCell:
+    return LinkCell("历史", links.history(vod_id))
+
+
 def _bad(count: int) -> str:
     return "bad" if count else "good"
 
@@ -114,8 +119,9 @@ def _deferred_row(item: TaskReason, names: VideoNames) -> dict[str, Cell]:
         "任务": word_for(TASK_TYPES, item.task_type),
         "原因": item.reason,
         "数量": item.count,
-        "例": names[item.vod_id],
+        "例": VideoCell(item.vod_id, names[item.vod_id]),
         "最早继续": item.until,
+        "操作": _history(item.vod_id),
     }
 
 
@@ -126,7 +132,8 @@ def _failure(item: TaskReason, names: VideoNames) -> dict[str, Cell]:
         "次数": item.count,
         "其中会重试": item.open,
         "最近一次": item.last,
-        "例": names[item.vod_id],
+        "例": VideoCell(item.vod_id, names[item.vod_id]),
+        "操作": _history(item.vod_id),
     }
 
 
@@ -149,13 +156,14 @@ def _decision(item: DecisionLine, names: VideoNames) -> dict[str, Cell]:
     state = word_for(DECISION_STATES, item.state)
     waits = "条目尚未核对" if item.unchecked else ""
     return {
-        "影片": names[item.vod_id],
+        "影片": VideoCell(item.vod_id, names[item.vod_id]),
         "决定": word_for(CHANGES, item.action),
         "条目": SubjectCell(item.douban_id),
         "审核员": item.reviewer,
         "理由": item.note,
         "状态": "：".join(filter(None, (state, item.state_reason or waits))),
         "记录于": item.at,
+        "操作": _history(item.vod_id),
     }
 
 
@@ -181,7 +189,7 @@ def _of_changes(found: TasksAndLog) -> Sequence[Chapter]:
 def _change(item: LoggedChange, names: VideoNames) -> dict[str, Cell]:
     revert = LinkCell("撤销整批", links.revert(batch_id=item.batch_id))
     return {
-        "影片": names[item.vod_id],
+        "影片": VideoCell(item.vod_id, names[item.vod_id]),
         "变更": word_for(CHANGES, item.action),
         "内容": item.what,
         "为什么": _HASHES.sub(lambda found: f"{found[0][:8]}…", item.reason),
@@ -189,7 +197,7 @@ def _change(item: LoggedChange, names: VideoNames) -> dict[str, Cell]:
         "时间": item.at,
         "状态": "：".join(filter(None, (word_for(CHANGE_STATES, item.state), item.state_reason))),
         "批次": NoteCell(item.batch_id),
-        "操作": LinesCell((revert, LinkCell("历史", links.history(item.vod_id)))),
+        "操作": LinesCell((revert, _history(item.vod_id))),
     }
 
 
@@ -197,7 +205,7 @@ def _troubled(item: LoggedChange, names: VideoNames) -> dict[str, Cell]:
     remedy = remedy_of(item)
     actions = tuple(decision(CHANGES[action], item.vod_id, action) for action in remedy.actions)
     return {
-        "影片": names[item.vod_id],
+        "影片": VideoCell(item.vod_id, names[item.vod_id]),
         "变更": word_for(CHANGES, item.action),
         "内容": item.what,
         "谁": word_for(OPERATORS, item.operator),
@@ -205,7 +213,7 @@ def _troubled(item: LoggedChange, names: VideoNames) -> dict[str, Cell]:
         "状态": word_for(CHANGE_STATES, item.state),
         "原因": item.state_reason,
         "怎么办": remedy.text,
-        "操作": LinesCell(actions),
+        "操作": LinesCell((*actions, _history(item.vod_id))),
     }
 
 

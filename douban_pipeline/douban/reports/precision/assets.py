@@ -8,7 +8,8 @@ import dagster as dg
 from douban_pipeline.cms.values import readable
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.ui.language import described
-from douban_pipeline.core.ui.presentation import as_image, subject_link, table
+from douban_pipeline.core.ui.presentation import as_image, subject_link
+from douban_pipeline.dagster_kit.metadata import shown_table
 from douban_pipeline.douban.chain.syncing.assets import synced_fields
 from douban_pipeline.douban.reports.precision import report
 from douban_pipeline.douban.reports.precision.audit import (
@@ -105,12 +106,12 @@ def automatic_precision(
             "brakes_pulled": len(pulled),
             "target": target,
             "plot": dg.MetadataValue.md(as_image(svg, "自动关联的正确率")),
-            "by_stratum": dg.MetadataValue.md(table(strata, most=len(strata))),
-            "by_score": dg.MetadataValue.md(table(report.band_rows(bands, sample.by_band))),
-            "brakes": dg.MetadataValue.md(table(report.brake_rows(on))),
-            "overruled_links": dg.MetadataValue.md(table(_wrong(judged), most=_MOST_WRONG)),
-            "overruled_rules": dg.MetadataValue.md(table(report.rule_rows(rules))),
-            "to_check": dg.MetadataValue.md(table(_to_check(sample, titles), most=len(sample.picks))),
+            "by_stratum": shown_table(strata, most=len(strata)),
+            "by_score": shown_table(report.band_rows(bands, sample.by_band)),
+            "brakes": shown_table(report.brake_rows(on)),
+            "overruled_links": shown_table(_wrong(judged), most=_MOST_WRONG),
+            "overruled_rules": shown_table(report.rule_rows(rules)),
+            "to_check": shown_table(_to_check(sample, titles), most=len(sample.picks)),
             "decisions_to_launch": dg.MetadataValue.md(_launchpad(sample, titles, day)),
         }
     )

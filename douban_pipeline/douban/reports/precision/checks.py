@@ -4,7 +4,8 @@ import dagster as dg
 
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.ui.language import described
-from douban_pipeline.core.ui.presentation import local_time, table
+from douban_pipeline.core.ui.presentation import local_time
+from douban_pipeline.dagster_kit.metadata import shown_table
 from douban_pipeline.douban.reports.precision.assets import automatic_precision
 from douban_pipeline.douban.reports.precision.braking import name_of
 from douban_pipeline.douban.reports.precision.report import brake_rows
@@ -31,7 +32,7 @@ def precision_holds(services: dg.ResourceParam[Services]) -> dg.AssetCheckResult
         passed=not on,
         severity=dg.AssetCheckSeverity.ERROR,
         description=f"以下类别的自动确认已暂停，转人工审核：{names}" if on else "",
-        metadata={"brakes_on": len(on), **({"strata": dg.MetadataValue.md(table(rows))} if on else {})},
+        metadata={"brakes_on": len(on), **({"strata": shown_table(rows)} if on else {})},
     )
 
 

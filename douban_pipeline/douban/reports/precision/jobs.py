@@ -3,15 +3,15 @@
 import dagster as dg
 from pydantic import Field
 
-from douban_pipeline.core.ui.presentation import table
-from douban_pipeline.dagster_kit.launchpad import person_job
+from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig, person_job
+from douban_pipeline.dagster_kit.metadata import run_table
 from douban_pipeline.douban.reports.precision.braking import lift
 from douban_pipeline.douban.reports.precision.report import brake_rows
 from douban_pipeline.douban.resources import PERSON_TAGS
 from douban_pipeline.douban.services import Services
 
 
-class LiftConfig(dg.Config):
+class LiftConfig(LaunchpadConfig):
     """Which brakes are lifted, by whom and why."""
 
     reviewer: str = Field("", description="你的名字 · Your name; it is noted with the brake.")
@@ -33,7 +33,7 @@ def release(context: dg.OpExecutionContext, config: LiftConfig, services: dg.Res
             "dry_run": config.dry_run,
             "lifted": len(lifted.brakes),
             "videos_waiting": lifted.waiting,
-            "brakes": dg.MetadataValue.md(table(brake_rows(lifted.brakes))),
+            "brakes": run_table(brake_rows(lifted.brakes)),
         }
     )
 

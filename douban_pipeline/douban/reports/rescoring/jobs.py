@@ -10,8 +10,8 @@ from pydantic import Field
 
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.errors import ProblemsError
-from douban_pipeline.core.ui.presentation import table
-from douban_pipeline.dagster_kit.launchpad import person_job
+from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig, person_job
+from douban_pipeline.dagster_kit.metadata import run_table
 from douban_pipeline.douban.match_inputs import profile_of
 from douban_pipeline.douban.reports.precision.labels import acts_of_people, chosen_by_people
 from douban_pipeline.douban.reports.rescoring import report
@@ -30,7 +30,7 @@ _MOST_EXAMPLES = 50
 _IN_FORCE = "left out: as in force"
 
 
-class RescoreConfig(dg.Config):
+class RescoreConfig(LaunchpadConfig):
     """The rules in question, and which videos they are tried on."""
 
     profile: str | None = Field(
@@ -181,7 +181,7 @@ def _metadata(found: Replay, config: RescoreConfig, queued: int, seconds: float)
         "microseconds_per_video": round(found.microseconds_per_video, 1),
         "seconds": round(seconds, 1),
         "config": dg.MetadataValue.json(config.model_dump()),
-        **{name: dg.MetadataValue.md(table(rows, most=20 * _MOST_EXAMPLES)) for name, rows in tables.items()},
+        **{name: run_table(rows, most=20 * _MOST_EXAMPLES) for name, rows in tables.items()},
     }
 
 

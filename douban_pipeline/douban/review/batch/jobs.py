@@ -9,8 +9,9 @@ import dagster as dg
 from pydantic import Field
 
 from douban_pipeline.core.errors import ProblemsError
-from douban_pipeline.core.ui.presentation import Markdown, subject_link, table
-from douban_pipeline.dagster_kit.launchpad import person_job
+from douban_pipeline.core.ui.presentation import Markdown, subject_link
+from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig, person_job
+from douban_pipeline.dagster_kit.metadata import run_table
 from douban_pipeline.douban.links import LOCATION
 from douban_pipeline.douban.resources import OVERRIDE, PERSON_TAGS
 from douban_pipeline.douban.review.batch.filters import MOST_ROWS, VideoFilter
@@ -52,7 +53,7 @@ class YesNo(enum.StrEnum):
 _YES_NO = {YesNo.any: None, YesNo.yes: True, YesNo.no: False}
 
 
-class BatchConfig(dg.Config):
+class BatchConfig(LaunchpadConfig):
     """What is decided, and about which videos. A filter that is empty does not restrict; one at least must be set."""
 
     reviewer: str = Field("", description=REVIEWER)
@@ -233,8 +234,8 @@ def _shown(selection: BatchSelection, batch: BatchDecision) -> dict[str, Any]:
     ]
     left_out = [{"影片": entry.vod_id, "片名": entry.title, "原因": entry.why} for entry in selection.left_out]
     return {
-        "videos": dg.MetadataValue.md(table(videos, most=_SHOWN)),
-        "videos_left_out": dg.MetadataValue.md(table(left_out, most=_SHOWN)),
+        "videos": run_table(videos, most=_SHOWN),
+        "videos_left_out": run_table(left_out, most=_SHOWN),
         "matched": selection.matched_in_all,
         "selected": len(selection.videos),
         "beyond_max_rows": selection.beyond,

@@ -145,7 +145,7 @@ def test_a_dry_run_writes_nothing_and_says_what_it_would(stage):
     assert (found["dry_run"], found["planned"], found["written"], found["linked"]) == (True, 2, 0, 1)
     assert (found["changes_logged"], scenario.library.log(), scenario.library.all_bytes()) == (0, [], before)
     reported = found["most_telling"].replace("\\", "")
-    assert "planned (new link)" in reported
+    assert "演练（新关联）" in reported
     assert "vod_writer" in reported
     assert "演练模式：未写入" in reported
     assert telling(scenario.verdicts(4), "state") == [("dry_run",)]

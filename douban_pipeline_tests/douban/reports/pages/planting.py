@@ -17,6 +17,7 @@ import yaml
 from douban_pipeline.core.ui.launchpad_links import Launchpad
 from douban_pipeline.douban.links import LOCATION
 from douban_pipeline.douban.reports.pages.assets import assets
+from douban_pipeline.douban.reports.pages.report_page import VideoCell
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import DecisionState
 from douban_pipeline.douban.store.tasks import shard_of
@@ -177,6 +178,8 @@ def days_before(days: float, now: datetime = START) -> datetime:
 
 
 def rows_of(chapters: Sequence[Any], key: str) -> list[dict[str, Any]]:
-    """Return the rows of a chapter."""
+    """Return the rows of a chapter, videos by their names."""
     [chapter] = [chapter for chapter in chapters if chapter.key == key]
-    return [dict(row) for row in chapter.rows]
+    return [
+        {head: cell.name if isinstance(cell, VideoCell) else cell for head, cell in row.items()} for row in chapter.rows
+    ]

@@ -12,6 +12,7 @@ from douban_pipeline.douban.reports.pages import duplicates
 from douban_pipeline.douban.reports.pages.duplicates import subject_groups, title_groups
 from douban_pipeline.douban.reports.pages.duplicates_report import duplicates_report
 from douban_pipeline.douban.reports.pages.keepers import Keeper, LinkOrigin
+from douban_pipeline.douban.reports.pages.report_page import VideoCell
 from douban_pipeline_tests.douban.reports.pages.planting import (
     change,
     days_before,
@@ -235,7 +236,7 @@ def test_the_report_says_how_each_is_linked_and_why_one_is_kept(library):
     report = report_of(library)
     [row] = rows_of(report.chapters, "by_subject")
     assert row["理由"] == "豆瓣 ID 由自动匹配确认（其次：豆瓣 ID 为 CMS 原有）"
-    assert [cell if isinstance(cell, str) else cell.text for cell in row["建议保留"].cells] == [
+    assert [cell.name if isinstance(cell, VideoCell) else cell.text for cell in row["建议保留"].cells] == [
         "2 影片乙（2024）",
         "自动匹配，91.5 分，播放 0",
     ]

@@ -44,7 +44,7 @@ def test_in_the_ui_a_link_is_a_path_and_outside_it_an_address() -> None:
     assert 'href="https://search.douban.com/?a=1&amp;b=2"' in html_of(away)
 
 
-ATTRIBUTES = {"lang", "charset", "name", "content", "class", "href", "id", "data-head"}
+ATTRIBUTES = {"http-equiv", "lang", "charset", "name", "content", "class", "href", "id", "data-head"}
 
 
 class Seen(HTMLParser):

@@ -1,0 +1,159 @@
+"""The tables of a report in a browser, opened as a file: sorted, filtered, with posters and links, on any screen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from douban_pipeline.douban.reports.pages.report_page import (
+    Cell,
+    Chapter,
+    LinesCell,
+    LinkCell,
+    NoteCell,
+    PageFrame,
+    ReportPage,
+    VideoCell,
+    sheet,
+)
+from douban_pipeline.douban.reports.video_site import VideoSite
+
+pytestmark = pytest.mark.browser
+
+NOW = datetime(2026, 3, 1, 4, tzinfo=UTC)
+HOSTILE = "甲<img src=x onerror=document.title='run'></script><script>document.title='run'</script>"
+COUNT = 40
+PICTURE = (
+    "<svg xmlns='http://www.w3.org/2000/svg' width='40' height='56'><rect width='40' height='56' fill='#789'/></svg>"
+)
+GONE, WITHOUT_POSTER, BROKEN = 1, 2, 3
+
+
+def row(number: int) -> dict[str, Cell]:
+    return {
+        "影片": VideoCell(number, f"{number} {HOSTILE}"),
+        "状态": "未找到" if number % 2 else "待审核",
+        "原因": "得分不足" * (number % 5),
+        "播放": 12_345 * ((number * 7) % COUNT),
+        "更新": NOW - timedelta(days=number) if number % 10 else None,
+        "候选": LinesCell((f"候选{number}", NoteCell(f"{number}.5 分"))),
+        "操作": LinesCell((LinkCell("填写 ID", f"/fill?vod={number}"), LinkCell("忽略", f"/ignore?vod={number}"))),
+    }
+
+
+@pytest.fixture
+def report(tmp_path: Path) -> Path:
+    """A report of two tables, the second a short one, whose posters lie beside it."""
+    (tmp_path / "picture.svg").write_text(PICTURE)
+    rows = [row(number) for number in range(1, COUNT + 1)]
+    short = [{"来源": each, "数": number} for number, each in enumerate(("乙", "甲", "丙"))]
+    page = ReportPage(
+        "some_report", "某报告", "说明。", {}, [], [Chapter("long", "长", rows), Chapter("short", "短", short)]
+    )
+    posters = dict.fromkeys(range(1, COUNT + 1), "picture.svg") | {WITHOUT_POSTER: "", BROKEN: "nowhere.svg"}
+    del posters[GONE]
+    frame = PageFrame(
+        ZoneInfo("Asia/Shanghai"),
+        "https://dagster.example.org",
+        "location",
+        VideoSite("https://site.example.org", "/vod/{id}.html", direct=True),
+        posters,
+    )
+    path = tmp_path / "some_report.html"
+    # A file's policy has no word for its own folder: pictures of a site come by https.
+    path.write_text(sheet(page, frame, NOW).replace("img-src", "img-src file:"), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def opened(page: Page, report: Path) -> Iterator[Page]:
+    """The report, as a file; nothing from outside runs in it."""
+    wrong: list[str] = []
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.goto(report.as_uri())
+    expect(page.locator("#long .said")).to_have_text(f"共 {COUNT} 行")
+    yield page
+    assert page.title() != "run"
+    assert not wrong
+
+
+def expect_ids(page: Page, wanted: list[int]) -> None:
+    names = page.locator("#long td[data-head='影片'] .video > span")
+    expect(names).to_have_text([f"{number} {HOSTILE}" for number in wanted])
+
+
+def test_heads_sort_numbers_as_numbers_and_what_is_empty_comes_last(opened: Page) -> None:
+    plays = opened.get_by_role("button", name="播放")
+    plays.click()
+    by_plays = sorted(range(1, COUNT + 1), key=lambda number: (-((number * 7) % COUNT), number))
+    expect_ids(opened, by_plays)
+    expect(opened.locator("#long th").nth(3)).to_have_attribute("aria-sort", "descending")
+    plays.click()
+    expect_ids(opened, sorted(range(1, COUNT + 1), key=lambda number: ((number * 7) % COUNT, number)))
+    plays.click()
+    expect_ids(opened, list(range(1, COUNT + 1)))
+    opened.get_by_role("button", name="更新").click()
+    dated = sorted((number for number in range(1, COUNT + 1) if number % 10), reverse=True)
+    expect_ids(opened, [*dated, 10, 20, 30, 40])
+
+
+def test_words_and_choices_add_up_and_actions_are_not_searched(opened: Page) -> None:
+    search = opened.locator("#long input[type=search]")
+    search.fill("候选1 <IMG")
+    wanted = [number for number in range(1, COUNT + 1) if f"候选{number}".startswith("候选1")]
+    expect_ids(opened, wanted)
+    opened.locator("#long").get_by_label("状态", exact=True).select_option(label="待审核（20）")
+    expect_ids(opened, [number for number in wanted if number % 2 == 0])
+    expect(opened.locator("#long .said")).to_have_text(f"5 行符合，共 {COUNT} 行")
+    search.fill("填写")
+    expect_ids(opened, [])
+
+
+def test_on_a_phone_a_list_takes_the_place_of_the_heads(opened: Page) -> None:
+    opened.set_viewport_size({"width": 390, "height": 800})
+    expect(opened.locator("#long thead")).to_be_hidden()
+    opened.locator("#long").get_by_label("排序", exact=True).select_option(label="播放 ▲")
+    expect_ids(opened, sorted(range(1, COUNT + 1), key=lambda number: ((number * 7) % COUNT, number)))
+
+
+def test_a_short_table_is_only_sorted(opened: Page) -> None:
+    assert opened.locator("#short .filters").count() == 0
+    opened.get_by_role("button", name="来源").click()
+    expect(opened.locator("#short td:first-child")).to_have_text(["丙", "甲", "乙"])
+
+
+def test_videos_lead_to_the_site_and_a_poster_that_cannot_be_had_leaves_no_hole(opened: Page) -> None:
+    first = opened.locator("#long tr").filter(has_text="候选5")
+    assert first.locator(".video a").get_attribute("href") == "https://site.example.org/vod/5.html"
+    assert opened.locator("#long tbody tr").nth(GONE - 1).locator(".video a, img").count() == 0
+    assert opened.locator("#long tbody tr").nth(WITHOUT_POSTER - 1).locator("img").count() == 0
+    expect(opened.locator("#long tbody tr").nth(BROKEN - 1).locator("img")).to_have_count(0)
+    shown = first.locator("img")
+    assert shown.evaluate("async (image) => { await image.decode(); return image.naturalWidth; }") == 40
+    assert (shown.get_attribute("loading"), shown.get_attribute("referrerpolicy")) == ("lazy", "no-referrer")
+
+
+def test_without_scripts_every_row_is_there(browser: Browser, report: Path) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(report.as_uri())
+    assert page.locator("#long tbody tr").count() == COUNT
+    assert page.locator(".filters").count() == 0
+    context.close()
+
+
+@pytest.mark.parametrize("width", [390, 1440])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_nothing_is_wider_than_the_screen(browser: Browser, report: Path, width: int, scheme: str) -> None:
+    context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)  # type: ignore[arg-type]
+    page = context.new_page()
+    page.goto(report.as_uri())
+    expect(page.locator("#long .said")).to_have_text(f"共 {COUNT} 行")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.locator("#long .poster").first.bounding_box() is not None
+    context.close()
