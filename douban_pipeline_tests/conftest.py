@@ -35,6 +35,9 @@ pytest_plugins = [
 ]
 """Fixtures of all rooms."""
 
+os.environ["LC_ALL"] = "C.UTF-8"
+"""The command line speaks as the locale does; tests read English."""
+
 SERVERS = {
     "mariadb": ("DOUBAN_TEST_MARIADB_URL", "mysql+pymysql://root@127.0.0.1:3306/"),
     "postgres": ("DOUBAN_TEST_POSTGRES_URL", "postgresql+psycopg2://postgres@127.0.0.1:5432/postgres"),

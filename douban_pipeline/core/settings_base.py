@@ -19,9 +19,9 @@ from dotenv import dotenv_values
 from pydantic import SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-ENV_FILE = ".env"
+from douban_pipeline.core.environment import BASE_PREFIX as BASE_PREFIX
+from douban_pipeline.core.environment import ENV_FILE as ENV_FILE
 
-BASE_PREFIX = "DOUBAN_PIPELINE_"
 SYSTEMS = ("feeds", "digest", "tmdb", "comments")
 """Systems beside Douban's."""
 SYSTEM_PREFIXES = tuple(f"{BASE_PREFIX}{system.upper()}_" for system in (*SYSTEMS, "serve"))

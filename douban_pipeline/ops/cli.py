@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from douban_pipeline import __version__
+from douban_pipeline.core.ui.language import said, terminal_language
 from douban_pipeline.ops.digest_cli import digest
 from douban_pipeline.ops.feeds_cli import feeds
 from douban_pipeline.ops.index_cli import index
@@ -295,7 +296,7 @@ def evaluate(
             index=index,
         )
     except KeyboardInterrupt:
-        console.print("stopped; no report was written or changed")
+        console.print(said("已停止；没有写出或改动报告", "stopped; no report was written or changed"))
         raise typer.Exit(130) from None
     if not within_limits:
         raise typer.Exit(1)
@@ -317,7 +318,12 @@ def replay(
 def main() -> None:
     """Run the command line; an error a person can mend is printed in a line, without a trace, and ends it with 2."""
     try:
-        app()
+        if terminal_language() == "zh":
+            from douban_pipeline.ops.translation import in_chinese
+
+            in_chinese(app)()
+        else:
+            app()
     except Exception as error:
         line = _line_for(error)
         if line is None:
@@ -341,16 +347,20 @@ def _line_for(error: Exception) -> str | None:
         ("douban_pipeline.ops.client_programs", "OperatingError"),
         ("douban_pipeline.core.errors", "ProblemsError"),
     ):
-        return f"[red]error:[/red] {escape(str(error))}"
+        return f"[red]{said('错误：', 'error:')}[/red] {escape(str(error))}"
     if _is_a(error, ("dagster", "DagsterError")):
         short = escape(" ".join(str(error).split())[:400])
-        return f"[red]error:[/red] Dagster's instance in DAGSTER_HOME cannot be opened: {short}"
+        opened = said(
+            "无法打开 DAGSTER_HOME 中的 Dagster 实例：", "Dagster's instance in DAGSTER_HOME cannot be opened: "
+        )
+        return f"[red]{said('错误：', 'error:')}[/red] {opened}{short}"
     if isinstance(error, ModuleNotFoundError) and error.name in ("psycopg", "psycopg_pool", "neo4j"):
-        return "[red]error:[/red] the TMDB system is not installed: pip install 'douban_pipeline\\[tmdb]'"
+        missing = said("没有安装 TMDB 系统：", "the TMDB system is not installed: ")
+        return f"[red]{said('错误：', 'error:')}[/red] {missing}pip install 'douban_pipeline\\[tmdb]'"
     if _is_a(error, ("neo4j.exceptions", "Neo4jError"), ("neo4j.exceptions", "DriverError")):
-        return f"[red]graph error:[/red] {escape(str(error))}"
+        return f"[red]{said('图数据库错误：', 'graph error:')}[/red] {escape(str(error))}"
     if _is_a(error, ("sqlalchemy.exc", "SQLAlchemyError"), ("psycopg", "Error"), ("psycopg_pool", "PoolTimeout")):
-        return f"[red]database error:[/red] {escape(str(error))}"
+        return f"[red]{said('数据库错误：', 'database error:')}[/red] {escape(str(error))}"
     return None
 
 

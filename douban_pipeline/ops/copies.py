@@ -8,6 +8,7 @@ from typing import NoReturn
 import typer
 
 from douban_pipeline.core.clock import SystemClock
+from douban_pipeline.core.ui.language import said
 from douban_pipeline.douban.services import open_services
 from douban_pipeline.douban.settings import load_settings
 from douban_pipeline.douban.store import migrations
@@ -42,7 +43,7 @@ def save(names: Sequence[str] | None, target: Path, *, keep: int | None) -> None
         size = file.stat().st_size / 1e6
         plain(f"{file}: {system.name}, {size:.1f} MB, version {header.version}, {rows} rows")
         for old in backups.drop_old(target, f"{system.name}-", keep, ENDING) if keep is not None else []:
-            plain(f"removed {old}")
+            plain(said(f"已删除 {old}", f"removed {old}"))
 
 
 def _beside(target: Path, name: str, number: int) -> Path:
@@ -61,7 +62,7 @@ def _save_douban(target: Path, now: datetime, *, keep: int | None) -> None:
     size = path.stat().st_size / 1e6
     plain(f"{path}: {size:.1f} MB, version {header.version}, newest write {_time(header.newest_write)}")
     for old in backups.drop_old(target, prefix, keep) if keep is not None else []:
-        plain(f"removed {old}")
+        plain(said(f"已删除 {old}", f"removed {old}"))
     services.close()
 
 
@@ -105,8 +106,9 @@ def _restore_system(system: System, path: Path, *, dry_run: bool, replace: bool,
 
 def _end_dry_run(refusals: Sequence[str]) -> NoReturn:
     for refusal in refusals:
-        plain(f"refused    {refusal}")
-    plain("dry run: nothing was changed" + ("" if refusals else "; --no-dry-run does it"))
+        plain(f"{said('拒绝', 'refused')}    {refusal}")
+    done = said("演练：没有改动", "dry run: nothing was changed")
+    plain(done + ("" if refusals else said("；加 --no-dry-run 执行", "; --no-dry-run does it")))
     raise typer.Exit(1 if refusals else 0)
 
 

@@ -12,6 +12,7 @@ from sqlalchemy import make_url
 from sqlalchemy.exc import ArgumentError
 
 from douban_pipeline.core.settings_base import SettingsError
+from douban_pipeline.core.ui.language import said
 from douban_pipeline.douban.services import open_services
 from douban_pipeline.douban.settings import load_settings
 from douban_pipeline.douban.store import migrations
@@ -63,17 +64,32 @@ def _set_up_douban() -> None:
         raise
     with instance:
         cms = services.cms
-        console.print(f"CMS        {services.settings.shown_library_url}, {len(services.categories)} categories")
-        console.print(f"           recycle bin: {'yes' if cms.has_recycle_bin else 'no (release before 2026)'}")
+        place, categories = services.settings.shown_library_url, len(services.categories)
+        console.print(f"CMS        {place}{said(f'，{categories} 个分类', f', {categories} categories')}")
+        with_bin = said("回收站：有", "recycle bin: yes")
+        without = said("回收站：无（2026 年以前的版本）", "recycle bin: no (release before 2026)")
+        console.print(f"           {with_bin if cms.has_recycle_bin else without}")
         before, after = migrations.upgrade(services.engine, services.settings.table_prefix)
-        console.print(f"our tables version {before or 'none'} → {after}")
+        console.print(_tables_line(before, after))
         set_pool_limits(instance, POOL_LIMITS)
-        console.print(f"pools      {', '.join(f'{pool} {limit}' for pool, limit in POOL_LIMITS.items())}")
-    dry = "[yellow]dry run: nothing is written to the CMS[/yellow]" if services.settings.dry_run else "live"
-    console.print(f"mode       {dry}")
+        console.print(
+            f"{said('并发池', 'pools')}      {', '.join(f'{pool} {limit}' for pool, limit in POOL_LIMITS.items())}"
+        )
+    practice = said("演练：不写入 CMS", "dry run: nothing is written to the CMS")
+    mode = f"[yellow]{practice}[/yellow]" if services.settings.dry_run else said("正式", "live")
+    console.print(f"{said('模式', 'mode')}       {mode}")
     print_results([profile_result(services)])
-    console.print("Next: launch the job initialise_library, then start Dagster (README.md, “Start small”).")
+    console.print(
+        said(
+            "下一步：启动作业 initialise_library，再启动 Dagster（见 README.zh-CN.md）。",
+            "Next: launch the job initialise_library, then start Dagster (README.md, “Start small”).",
+        )
+    )
     services.close()
+
+
+def _tables_line(before: str | None, after: str) -> str:
+    return said(f"自有的表   版本 {before or '无'} → {after}", f"our tables version {before or 'none'} → {after}")
 
 
 def _stop_at(results: list[CheckResult]) -> None:
@@ -98,11 +114,12 @@ def _upgrade_douban(*, dry_run: bool) -> None:
     prefix = services.settings.table_prefix
     if dry_run:
         plan = migrations.plan(services.engine, prefix)
-        plain(f"-- our tables in {services.settings.shown_library_url}: version {plan.before or 'none'} → {plan.after}")
-        plain(plan.sql or "-- nothing to do")
+        place = services.settings.shown_library_url
+        plain(f"-- {place}: {_tables_line(plan.before, plan.after)}")
+        plain(plan.sql or said("-- 没有要做的", "-- nothing to do"))
     else:
         before, after = migrations.upgrade(services.engine, prefix)
-        console.print(f"our tables version {before or 'none'} → {after}")
+        console.print(_tables_line(before, after))
         print_results([profile_result(services)])
     services.close()
 
@@ -133,7 +150,9 @@ def show_settings(names: Sequence[str] | None) -> None:
     with_douban, others = registry.chosen(names)
     # A variable that is cut off cannot be copied.
     table = Table(
-        Column("variable", no_wrap=True), Column("value", overflow="fold"), Column("meaning", overflow="fold")
+        Column(said("变量", "variable"), no_wrap=True),
+        Column(said("当前值", "value"), overflow="fold"),
+        Column(said("含义", "meaning"), overflow="fold"),
     )
     shown: set[str] = set()
     for settings in (

@@ -14,6 +14,7 @@ from typing import IO
 import typer
 
 from douban_pipeline.core.clock import moment_in
+from douban_pipeline.core.ui.language import said
 from douban_pipeline.core.ui.lists.list_page import ColumnKind, ListColumn, cell_text
 from douban_pipeline.core.ui.lists.list_table import batches, frame_of, write_csv
 from douban_pipeline.douban.reports.lists.catalogue import LISTS
@@ -59,7 +60,7 @@ def show(name: str, asked: ListRequest, csv: Path | None) -> None:
     if csv is not None:
         count = _write(services, wanted, restricted, asked, csv)
         if csv != Path("-"):
-            console.print(f"{count:,} rows: {csv}", highlight=False)
+            console.print(said(f"{count:,} 行：{csv}", f"{count:,} rows: {csv}"), highlight=False)
     else:
         _print(services, wanted, restricted, asked)
     services.close()
@@ -111,8 +112,10 @@ def _print(services: Services, wanted: NamedList, restricted: ListFilter, asked:
         filled = [column for column in others if _holds(column, row.get(column.key))]
         facts = (f"{column.head} {_short(cell_text(row.get(column.key), zone))}" for column in filled)
         console.print("  " + " · ".join(facts), markup=False, highlight=False, soft_wrap=True)
-    more = f"; --page {asked.page + 1} has more" if len(found) > asked.size else ""
-    console.print(f"page {asked.page}, {len(shown)} rows{more}", highlight=False)
+    following = said(f"；--page {asked.page + 1} 还有", f"; --page {asked.page + 1} has more")
+    more = following if len(found) > asked.size else ""
+    page = said(f"第 {asked.page} 页，{len(shown)} 行", f"page {asked.page}, {len(shown)} rows")
+    console.print(f"{page}{more}", highlight=False)
 
 
 def _holds(column: ListColumn, cell: object) -> bool:

@@ -1,7 +1,8 @@
 """The language in which Dagster's pages and the command line speak to the site's people: Chinese or English.
 
 Both texts stand where a thing is declared. Which is shown is asked when the definitions are loaded, so a change of the
-setting needs the code locations to be reloaded.
+setting needs the code locations to be reloaded. The pages are Chinese unless the setting says otherwise; a terminal
+speaks as its locale does.
 """
 
 from __future__ import annotations
@@ -12,9 +13,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Literal, overload
 
-from dotenv import dotenv_values
-
-from douban_pipeline.core.settings_base import BASE_PREFIX, ENV_FILE
+from douban_pipeline.core.environment import BASE_PREFIX, environment
 
 Language = Literal["zh", "en"]
 VARIABLE = f"{BASE_PREFIX}LANGUAGE"
@@ -33,7 +32,24 @@ def chosen_language(environment: Mapping[str, str | None]) -> Language | None:
 @cache
 def language() -> Language:
     """Return the language of Dagster's pages: `DOUBAN_PIPELINE_LANGUAGE`, from the environment or ``.env``; Chinese."""
-    return chosen_language({**dotenv_values(ENV_FILE, encoding="utf-8"), **os.environ}) or "zh"
+    return chosen_language(environment()) or "zh"
+
+
+@cache
+def terminal_language() -> Language:
+    """Return the language of the command line: `DOUBAN_PIPELINE_LANGUAGE`, or what the locale's is; English."""
+    return chosen_language(environment()) or locale_language(os.environ)
+
+
+def locale_language(variables: Mapping[str, str]) -> Language:
+    """Return the language of the locale that ``LC_ALL``, ``LC_MESSAGES`` and ``LANG`` name, the first of them."""
+    named = next((given for name in ("LC_ALL", "LC_MESSAGES", "LANG") if (given := variables.get(name))), "")
+    return "zh" if named.lower().startswith("zh") else "en"
+
+
+def said(chinese: str, english: str) -> str:
+    """Return a message of the command line in its language."""
+    return chinese if terminal_language() == "zh" else english
 
 
 @overload
