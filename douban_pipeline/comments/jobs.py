@@ -29,8 +29,7 @@ from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.ui.language import described
 from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig, person_job
 from douban_pipeline.dagster_kit.metadata import run_table
-from douban_pipeline.dagster_kit.run_history import assets_of_location, delete_remains, delete_runs
-from douban_pipeline.dagster_kit.runs import Owner, code_location_of
+from douban_pipeline.dagster_kit.pruning import RetentionConfig, prune_opening, prune_runs, report_pruned
 
 _SHOWN = 200
 
@@ -231,17 +230,17 @@ HISTORY_DAYS = 7
 
 
 @dg.op
-def prune_comment_runs(context: dg.OpExecutionContext, services: dg.ResourceParam[CommentsServices]) -> None:
+def prune_comment_runs(
+    context: dg.OpExecutionContext, config: RetentionConfig, services: dg.ResourceParam[CommentsServices]
+) -> None:
     """Delete finished runs past their days."""
     before = services.clock.now() - timedelta(days=HISTORY_DAYS)
-    owner = Owner(code_location_of(context.run), SYSTEM)
-    runs = delete_runs(context.instance, owner, before=before, keep=[context.run_id])
-    delete_remains(context.instance, owner, before=before, assets=assets_of_location(context))
-    context.log.info(f"{runs} runs deleted")
-    context.add_output_metadata({"runs": runs})
+    runs = prune_runs(context, SYSTEM, before=before, dry_run=config.dry_run)
+    report_pruned(context, {"runs": runs}, dry_run=config.dry_run)
 
 
 @dg.job(
+    config=prune_opening("prune_comment_runs"),
     tags=tags_of("comments_prune"),
     description=described("清理超过七天的运行记录。", "Clears away finished runs of the location after seven days."),
 )

@@ -231,6 +231,11 @@ class Archive:
         with reading(self._engine) as connection:
             return self._size_of(connection, snapshot_ids, before)
 
+    def prune(self, before: datetime, *, dry_run: bool = False) -> int:
+        """Delete the answers last seen before a moment; return how many, or how many a dry run would delete."""
+        work = self.size_of if dry_run else self.drop
+        return sum(work(some, before).answers for ids in self.unseen_since(before) for some in chunks(ids))
+
     def drop(self, snapshot_ids: Collection[int], before: datetime) -> ArchiveSize:
         """Delete those of some hundred answers that still were last seen before a moment, all or none of them."""
         table = self._table

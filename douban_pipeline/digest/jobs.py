@@ -11,8 +11,7 @@ from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.ui.language import described
 from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig, person_job
 from douban_pipeline.dagster_kit.metadata import run_table
-from douban_pipeline.dagster_kit.run_history import assets_of_location, delete_remains, delete_runs
-from douban_pipeline.dagster_kit.runs import Owner, code_location_of
+from douban_pipeline.dagster_kit.pruning import RetentionConfig, prune_opening, prune_runs, report_pruned
 from douban_pipeline.digest.assets import ANALYSES, ARTICLES, FINDINGS, REPORT
 from douban_pipeline.digest.reporting import make_report
 from douban_pipeline.digest.resources import PERSON_TAGS, SYSTEM, tags_of
@@ -185,19 +184,20 @@ HISTORY_DAYS = 90
 
 
 @dg.op
-def prune(context: dg.OpExecutionContext, services: dg.ResourceParam[DigestServices]) -> None:
+def prune(context: dg.OpExecutionContext, config: RetentionConfig, services: dg.ResourceParam[DigestServices]) -> None:
     """Clear away raw answers and finished runs past their days."""
     services.ready()
-    answers = drop_old(services)
+    answers = drop_old(services, dry_run=config.dry_run)
     before = services.now() - timedelta(days=HISTORY_DAYS)
-    owner = Owner(code_location_of(context.run), SYSTEM)
-    runs = delete_runs(context.instance, owner, before=before, keep=[context.run_id])
-    delete_remains(context.instance, owner, before=before, assets=assets_of_location(context))
-    context.log.info(f"{answers} raw answers and {runs} runs deleted")
-    context.add_output_metadata({"answers": answers, "runs": runs})
+    runs = prune_runs(context, SYSTEM, before=before, dry_run=config.dry_run)
+    report_pruned(context, {"answers": answers, "runs": runs}, dry_run=config.dry_run)
 
 
-@dg.job(tags=tags_of("digest_prune"), description=described("清理 30 天前的原始内容和 90 天前结束的运行记录。"))
+@dg.job(
+    config=prune_opening("prune"),
+    tags=tags_of("digest_prune"),
+    description=described("清理 30 天前的原始内容和 90 天前结束的运行记录。"),
+)
 def prune_digest() -> None:
     """Clear away raw answers past 30 days, and finished runs of the location past 90."""
     prune()

@@ -49,11 +49,6 @@ def analyse_again(services: DigestServices, ids: Sequence[int]) -> AnalysisRepor
     return Analyser(services, 0, "again", deadline).again(ids)
 
 
-def drop_old(services: DigestServices) -> int:
-    """Delete raw answers past their days; return how many. Analyses keep what the model said."""
-    before = services.now() - timedelta(days=_ANSWER_DAYS)
-    answers = 0
-    for ids in services.archive.unseen_since(before):
-        for start in range(0, len(ids), 500):
-            answers += services.archive.drop(ids[start : start + 500], before).answers
-    return answers
+def drop_old(services: DigestServices, *, dry_run: bool = False) -> int:
+    """Delete raw answers past their days; return how many, or how many would go. Analyses keep what the model said."""
+    return services.archive.prune(services.now() - timedelta(days=_ANSWER_DAYS), dry_run=dry_run)

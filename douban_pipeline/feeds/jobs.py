@@ -11,8 +11,7 @@ from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.ui.language import described
 from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig, person_job
 from douban_pipeline.dagster_kit.metadata import run_table
-from douban_pipeline.dagster_kit.run_history import assets_of_location, delete_remains, delete_runs
-from douban_pipeline.dagster_kit.runs import Owner, code_location_of
+from douban_pipeline.dagster_kit.pruning import RetentionConfig, prune_opening, prune_runs, report_pruned
 from douban_pipeline.feeds import following, wording
 from douban_pipeline.feeds.assets import feed_cadence, feed_entries, feed_polls, feeds_page, poll_metadata
 from douban_pipeline.feeds.following import FollowReport, SourceRequest
@@ -285,19 +284,17 @@ HISTORY_DAYS = 7
 
 
 @dg.op
-def prune(context: dg.OpExecutionContext, services: dg.ResourceParam[FeedsServices]) -> None:
+def prune(context: dg.OpExecutionContext, config: RetentionConfig, services: dg.ResourceParam[FeedsServices]) -> None:
     """Delete polls, raw answers and finished runs past their days."""
     services.ready()
-    dropped, answers = drop_old(services)
+    polls, answers = drop_old(services, dry_run=config.dry_run)
     before = services.clock.now() - timedelta(days=HISTORY_DAYS)
-    owner = Owner(code_location_of(context.run), SYSTEM)
-    runs = delete_runs(context.instance, owner, before=before, keep=[context.run_id])
-    delete_remains(context.instance, owner, before=before, assets=assets_of_location(context))
-    context.log.info(f"{dropped} polls, {answers} raw answers and {runs} runs deleted")
-    context.add_output_metadata({"polls": dropped, "answers": answers, "runs": runs})
+    runs = prune_runs(context, SYSTEM, before=before, dry_run=config.dry_run)
+    report_pruned(context, {"polls": polls, "answers": answers, "runs": runs}, dry_run=config.dry_run)
 
 
 @dg.job(
+    config=prune_opening("prune"),
     tags=tags_of("feeds_prune"),
     description=described("清理超过 `DOUBAN_PIPELINE_FEEDS_POLL_DAYS` 天的抓取记录和原始内容，以及结束的运行记录。"),
 )

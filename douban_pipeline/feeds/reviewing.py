@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from sqlalchemy import Connection
 
@@ -75,14 +75,13 @@ def review(services: FeedsServices) -> ReviewReport:
     return report
 
 
-def drop_old(services: FeedsServices) -> tuple[int, int]:
-    """Delete polls and raw answers past their days; return how many of each. Entries and statistics stay."""
+def drop_old(services: FeedsServices, *, dry_run: bool = False) -> tuple[int, int]:
+    """Delete polls and raw answers past their days; return how many of each. Entries and statistics stay.
+
+    A dry run deletes nothing, and returns how many would go.
+    """
     days = services.settings.poll_days
     before = services.now() - days * _DAY
-    dropped = run_transaction(services.engine, lambda connection: polls.prune_polls(connection, before))
-    answers = 0
-    moment = datetime.fromtimestamp(before, UTC) + timedelta(0)
-    for ids in services.archive.unseen_since(moment):
-        for start in range(0, len(ids), 500):
-            answers += services.archive.drop(ids[start : start + 500], moment).answers
-    return dropped, answers
+    work = polls.count_polls if dry_run else polls.prune_polls
+    dropped = run_transaction(services.engine, lambda connection: work(connection, before))
+    return dropped, services.archive.prune(datetime.fromtimestamp(before, UTC), dry_run=dry_run)

@@ -12,8 +12,7 @@ from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.ui.language import described
 from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig, person_job
 from douban_pipeline.dagster_kit.metadata import run_table
-from douban_pipeline.dagster_kit.run_history import assets_of_location, delete_remains, delete_runs
-from douban_pipeline.dagster_kit.runs import Owner, code_location_of
+from douban_pipeline.dagster_kit.pruning import RetentionConfig, prune_opening, prune_runs, report_pruned
 from douban_pipeline.tmdb import refreshing
 from douban_pipeline.tmdb.assets import CHANGES, ENTITIES, GRAPH, MATCHES, STATS, TRANSLATIONS
 from douban_pipeline.tmdb.enrichment.opening import open_spool
@@ -79,14 +78,14 @@ stats_job = _job("count_tmdb_requests", STATS, "tmdb_stats", described("统计�
 
 
 @dg.op
-def delete_outdated(context: dg.OpExecutionContext, services: dg.ResourceParam[TmdbServices]) -> None:
+def delete_outdated(
+    context: dg.OpExecutionContext, config: RetentionConfig, services: dg.ResourceParam[TmdbServices]
+) -> None:
     """Delete what is kept no longer, and finished runs of the location."""
     services.ready()
-    done = refreshing.prune(services)
+    done = refreshing.prune(services, dry_run=config.dry_run)
     before = services.now() - timedelta(days=HISTORY_DAYS)
-    owner = Owner(code_location_of(context.run), SYSTEM)
-    runs = delete_runs(context.instance, owner, before=before, keep=[context.run_id])
-    delete_remains(context.instance, owner, before=before, assets=assets_of_location(context))
+    runs = prune_runs(context, SYSTEM, before=before, dry_run=config.dry_run)
     numbers = {
         "requests": done.requests,
         "outbox_rows": done.outbox,
@@ -94,11 +93,11 @@ def delete_outdated(context: dg.OpExecutionContext, services: dg.ResourceParam[T
         "archived_answers": done.archived,
         "runs": runs,
     }
-    context.log.info(", ".join(f"{name} {count}" for name, count in numbers.items()))
-    context.add_output_metadata(numbers)
+    report_pruned(context, numbers, dry_run=config.dry_run)
 
 
 @dg.job(
+    config=prune_opening("delete_outdated"),
     tags=tags_of("tmdb_upkeep"),
     description=described(
         "删除到期的提问（30 天）、出站表已完成的行（7 天）和运行记录（90 天）；过期的答案变成占位行。"

@@ -199,16 +199,18 @@ class Pruned:
     archived: int
 
 
-def prune(services: TmdbServices) -> Pruned:
-    """Delete what is kept no longer; answers a day before TMDB's terms would be broken, for this runs once a day."""
+def prune(services: TmdbServices, *, dry_run: bool = False) -> Pruned:
+    """Delete what is kept no longer; answers a day before TMDB's terms would be broken, for this runs once a day.
+
+    A dry run deletes nothing, and returns how many would go.
+    """
     settings, store = services.settings, services.store
-    archive, before = services.archive, services.days_ago(settings.archive_days)
-    return Pruned(
-        store.delete_requests(services.days_ago(settings.request_days)),
-        store.prune_outbox(services.days_ago(settings.outbox_days)),
-        store.drop_raw(services.days_ago(settings.raw_days - 1)),
-        sum(archive.drop(some, before).answers for ids in archive.unseen_since(before) for some in chunks(ids)),
-    )
+    before = [services.days_ago(days) for days in (settings.request_days, settings.outbox_days, settings.raw_days - 1)]
+    archived = services.archive.prune(services.days_ago(settings.archive_days), dry_run=dry_run)
+    if dry_run:
+        return Pruned(*store.run(lambda connection: due.outdated(connection, *before)), archived)
+    requests, outbox, raw = before
+    return Pruned(store.delete_requests(requests), store.prune_outbox(outbox), store.drop_raw(raw), archived)
 
 
 def vacuum(services: TmdbServices) -> float:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Table
 
 from douban_pipeline.core.clock import Clock, SystemClock
-from douban_pipeline.core.database import chunks
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.platform import Platform, SourceLimits
 from douban_pipeline.tmdb.clients.api import EXPORTS, SOURCE, TmdbClient
@@ -132,11 +131,7 @@ def prune_archive(settings: TmdbSettings, store: PostgresTmdbStore, before: date
     """Delete archived answers that were last seen before a moment; return how many."""
     platform = TmdbPlatform(engine=store.engine(), clock=SystemClock(), settings=settings)
     try:
-        return sum(
-            platform.archive.drop(some, before).answers
-            for ids in platform.archive.unseen_since(before)
-            for some in chunks(ids)
-        )
+        return platform.archive.prune(before)
     finally:
         platform.close()
 

@@ -344,6 +344,8 @@ def test_without_redis_scores_are_in_the_tables(tmp_path, instance):
 def test_pruning_keeps_what_is_fresh(services, instance):
     planted(services)
     assert run(services, instance, "score_comments").success
+    result = run(services, instance, "prune_comments", prune_comment_runs={"dry_run": True})
+    assert shown(result) == {"runs": 0, "dry_run": True}
     assert run(services, instance, "prune_comments").success
 
 

@@ -158,6 +158,10 @@ def test_old_polls_and_answers_go_and_entries_stay(at: Stage, instance: dg.Dagst
     [news] = at.follow("news")
     at.poll()
     at.clock.sleep(timedelta(days=31).total_seconds())
+    polls = len(at.polls(news))
+    assert polls
+    assert run(at, instance, "prune_feeds", prune={"dry_run": True}).success
+    assert len(at.polls(news)) == polls
     assert run(at, instance, "prune_feeds").success
     assert at.polls(news) == []
     assert len(at.entries(news)) == 12

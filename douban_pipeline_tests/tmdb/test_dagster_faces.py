@@ -100,6 +100,11 @@ def metadata(result: dg.ExecuteInProcessResult) -> dict[str, Any]:
     return {name: value.value for name, value in event.materialization.metadata.items()}
 
 
+def pruned(result: dg.ExecuteInProcessResult) -> dict[str, Any]:
+    [found] = [each for each in result.all_node_events if each.is_successful_output]
+    return {name: value.value for name, value in found.step_output_data.metadata.items()}
+
+
 def outcome(result: dg.ExecuteInProcessResult) -> dict[str, bool]:
     return {each.check_name: each.passed for each in result.get_asset_check_evaluations()}
 
@@ -234,7 +239,10 @@ def test_a_day_s_questions_are_counted_for_good(services: TmdbServices, instance
     assert (found["requests"], found["hits"], found["hit_rate"]) == (2, 1, 50)
     assert (found["ms_median"], found["mean_score"], found["users"]) == (20, 0.8, 1)
     assert "提问" in found["plots"]
-    assert run(services, instance, "tmdb_retention").success
+    dry = pruned(run(services, instance, "tmdb_retention", delete_outdated={"dry_run": True}))
+    assert (dry["requests"], dry["outbox_rows"], dry["answers_made_stubs"], dry["dry_run"]) == (1, 0, 0, True)
+    assert execute(store, "SELECT count(*) FROM tmdb.enrichment_requests") == [(3,)]
+    assert pruned(run(services, instance, "tmdb_retention")) == {**dry, "dry_run": False}
     assert execute(store, "SELECT count(*) FROM tmdb.enrichment_requests") == [(2,)]
     assert run(services, instance, "vacuum_tmdb").success
 

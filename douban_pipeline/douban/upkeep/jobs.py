@@ -14,8 +14,7 @@ from douban_pipeline.core.ui.language import described
 from douban_pipeline.core.ui.presentation import local_time
 from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig, person_job
 from douban_pipeline.dagster_kit.metadata import run_table
-from douban_pipeline.dagster_kit.run_history import assets_of_location, delete_remains, delete_runs
-from douban_pipeline.dagster_kit.runs import Owner, code_location_of
+from douban_pipeline.dagster_kit.pruning import RetentionConfig, prune_opening, prune_runs, report_pruned
 from douban_pipeline.douban.chain.linking.revisiting import revisit
 from douban_pipeline.douban.resources import PERSON_TAGS, SYSTEM, tags_of
 from douban_pipeline.douban.services import Services
@@ -355,38 +354,21 @@ def _example_rows(found: Reparsed) -> list[dict[str, object]]:
     ]
 
 
-class PruneHistoryConfig(LaunchpadConfig):
-    """Whether what is past its days is deleted, or only counted."""
-
-    dry_run: bool = Field(
-        False,
-        description=described("true 只统计会删除多少", "true only counts what would be deleted."),
-    )
-
-
 @dg.op
-def prune(context: dg.OpExecutionContext, config: PruneHistoryConfig, services: dg.ResourceParam[Services]) -> None:
+def prune(context: dg.OpExecutionContext, config: RetentionConfig, services: dg.ResourceParam[Services]) -> None:
     """Delete finished runs, closed tasks and ended alerts past their days."""
     services.ready()
     now = services.clock.now()
     before = now - timedelta(days=services.settings.history_days)
-    owner = Owner(code_location_of(context.run), SYSTEM)
-    keep = [context.run_id]
-    dry_run = config.dry_run
-    runs = delete_runs(context.instance, owner, before=before, keep=keep, dry_run=dry_run)
-    short = now - timedelta(days=HEALTH_DAYS)
-    runs += delete_runs(context.instance, owner, before=short, keep=keep, tags=HEALTH_TAGS, dry_run=dry_run)
-    if not dry_run:
-        delete_remains(context.instance, owner, before=before, assets=assets_of_location(context))
-    deleted = delete_closed(services.engine, services.tables, before, dry_run=dry_run)
-    done = "would be deleted" if dry_run else "deleted"
-    context.log.info(f"{runs} runs, {deleted.tasks} tasks and {deleted.alerts} alerts {done}")
+    sooner = {now - timedelta(days=HEALTH_DAYS): HEALTH_TAGS}
+    runs = prune_runs(context, SYSTEM, before=before, dry_run=config.dry_run, sooner=sooner)
+    deleted = delete_closed(services.engine, services.tables, before, dry_run=config.dry_run)
     counts = {"runs": runs, "tasks": deleted.tasks, "alerts": deleted.alerts}
-    context.add_output_metadata({**counts, "dry_run": dry_run})
+    report_pruned(context, counts, dry_run=config.dry_run)
 
 
 @dg.job(
-    config=dg.RunConfig(ops={"prune": PruneHistoryConfig(dry_run=False)}),
+    config=prune_opening("prune"),
     tags=tags_of("housekeeping"),
     description=described(
         "清理 Dagster 的运行记录、已结束的任务和告警，保留 `DOUBAN_PIPELINE_HISTORY_DAYS` 天。健康检"

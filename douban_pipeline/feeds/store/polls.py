@@ -75,6 +75,11 @@ def outcomes_of(connection: Connection, source_id: str, limit: int) -> list[dict
     return [dict(row._mapping) for row in connection.execute(query.limit(limit))]
 
 
+def count_polls(connection: Connection, before: int) -> int:
+    """Return how many polls there are before a moment."""
+    return connection.execute(select(func.count()).select_from(poll).where(poll.c.at < before)).scalar_one()
+
+
 def prune_polls(connection: Connection, before: int) -> int:
     """Delete polls before a moment; return how many."""
     connection.execute(delete(cadence_count).where(cadence_count.c.at < before))

@@ -17,6 +17,26 @@ _WANTED = """
 """Whom the library's videos are linked to, and whom users meant."""
 
 
+def outdated(connection: Connection, requests: datetime, outbox: datetime, raw: datetime) -> tuple[int, int, int]:
+    """Return how many questions, done rows of the outbox and answers are from before a moment, each before its own.
+
+    They are what `PostgresTmdbStore` deletes by `delete_requests` and `prune_outbox`, and makes stubs of by `drop_raw`.
+    """
+
+    def count(what: str | sql.Composed, before: datetime) -> int:
+        query = sql.SQL("SELECT count(*) FROM {}").format(sql.SQL(what) if isinstance(what, str) else what)
+        row = connection.execute(query, (before,)).fetchone()
+        assert row is not None
+        return int(row[0])
+
+    full = sql.SQL("{} WHERE data_state = 'full' AND fetched_at < %s")
+    return (
+        count("tmdb.enrichment_requests WHERE created_at < %s", requests),
+        count("tmdb.neo4j_etl_outbox WHERE processed_at < %s", outbox),
+        sum(count(full.format(_table(entity)), raw) for entity in TABLES),
+    )
+
+
 def mark_changed(connection: Connection, entity: EntityType, ids: Iterable[int], at: datetime) -> int:
     """Note that TMDB changed entities before a moment; return how many of them are full here and older than that."""
     query = sql.SQL(
