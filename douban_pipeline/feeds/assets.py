@@ -115,7 +115,11 @@ def feed_cadence(context: dg.AssetExecutionContext, services: dg.ResourceParam[F
         "changed": dg.MetadataValue.int(report.changed),
         "mended_clocks": dg.MetadataValue.int(report.mended),
         "cadences": counts_table("节奏", "来源", sorted(report.cadences.items())),
-        "origins": counts_table("节奏来自", "来源", sorted(report.origins.items())),
+        "origins": counts_table(
+            "节奏来自",
+            "来源",
+            ((wording.ORIGINS.get(name, name), count) for name, count in sorted(report.origins.items())),
+        ),
     }
     if report.plan is not None:
         metadata["budget_polls_a_day"] = dg.MetadataValue.float(report.plan.polls_per_day)

@@ -27,6 +27,7 @@ FREQUENCIES = {
     "monthly": "每月",
     "low": "很少",
 }
+ORIGINS = {"manual": "手动", "learned": "学到的", "silent": "久未发布"}
 _ORIGINS = {"manual": "已知发布不足 3 次，按手动节奏", "learned": "按学到的节奏", "silent": "久未发布，放慢"}
 _BOUNDS = {
     "accrual": "集中在常发布的时段",

@@ -75,7 +75,7 @@ class LiveTable {
         this.show();
       }, 120);
     });
-    return el("label", "wide", "文字（片名、ID、原因……）", input);
+    return el("label", "wide", "查找", input);
   }
 
   /** Offers the columns of which many rows say the same few things. */

@@ -84,16 +84,21 @@ def test_what_is_serious_warns_and_says_what_can_be_done(scenario):
     assert not report.check.blocking
     assert report.check.description == "锁定的值被改 1 处，豆瓣 ID 被改 1 处，被改回写入之前的值 1 处"
     assert (report.checked["locked"], report.checked["id"], report.checked["put_back"]) == (1, 1, 1)
-    rows = report.plain("differences").splitlines()[2:]
-    assert [[cell.strip() for cell in row.split("|")[1:4]] for row in rows] == [
-        ["4", "长河落日记事", "vod_douban_id"],
-        ["5", "蓝鲸与灯塔守望者", "vod_douban_id"],
-        ["5", "蓝鲸与灯塔守望者", "vod_writer"],
+    text = report.plain("differences")
+    lines = text.splitlines()
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines if line.startswith("| ")][1:]
+    assert [row[:4] for row in rows] == [
+        ["1", "4", "长河落日记事", "vod_douban_id"],
+        ["2", "5", "蓝鲸与灯塔守望者", "vod_douban_id"],
+        ["3", "5", "蓝鲸与灯塔守望者", "vod_writer"],
     ]
-    assert "过期的后台表单" in rows[0]
-    assert "过期的后台表单" in rows[2]
+    # What is long stands in numbered lines below.
+    said = {line[4]: line for line in lines if line.startswith("- **")}
+    of_first, of_third = (" ".join([*row, said.get(row[0], "")]) for row in (rows[0], rows[2]))
+    assert "过期的后台表单" in of_first
+    assert "过期的后台表单" in of_third
     for job in ("video_history", "record_decisions"):
-        assert f"/jobs/{job}/playground/setup?config=" in rows[0]
+        assert f"/jobs/{job}/playground/setup?config=" in of_first
     assert "DOUBAN_PIPELINE_RESTORE_LOCKED=true" in report.metadata["restoring"]
     assert report.metadata["restored"] == 0
     assert scenario.cms(4, "vod_douban_id") == (0,)

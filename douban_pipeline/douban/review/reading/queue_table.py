@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from douban_pipeline.core.ui.launchpad_links import Launchpad
-from douban_pipeline.core.ui.presentation import Markdown, escaped, panel, subject_link
+from douban_pipeline.core.ui.presentation import Markdown, escaped, subject_link, table
 from douban_pipeline.douban.links import IGNORED_DAYS, decide
 from douban_pipeline.douban.review.reading.queue import QueueEntry, ReviewQueue
 from douban_pipeline.douban.review.reading.sheet import held_by_others, item_label, plain, shown_rating
@@ -35,7 +35,7 @@ def holders_shown(services: Services, queue: ReviewQueue) -> Mapping[int, Subjec
 def pressing_table(queue: ReviewQueue, holders: Mapping[int, SubjectHolders], location: str) -> str:
     """Return the most pressing videos, and say how many more are on the sheet, and how many on none."""
     first = queue.first[:SHOWN]
-    text = panel([_shown(entry, holders, location) for entry in first], most=SHOWN)
+    text = table([_shown(entry, holders, location) for entry in first], most=SHOWN)
     on_sheet, left = len(queue.first) - len(first), queue.length - len(first)
     notes = [f"这是最要紧的 {len(first)} 部，另有 {left:,} 部待审核"] if left else []
     notes += [f"{'' if on_sheet == left else f'其中 {on_sheet:,} 部'}见审核单（sheet）"] if on_sheet else []
@@ -159,7 +159,7 @@ def candidates_table(queue: ReviewQueue, holders: Mapping[int, SubjectHolders]) 
     rows = [
         _candidate(entry, each, holders) for entry in queue.first[:SHOWN] for each in entry.candidates[:_CANDIDATES]
     ]
-    return panel(rows, most=_CANDIDATES * SHOWN)
+    return table(rows, most=_CANDIDATES * SHOWN)
 
 
 def _candidate(
