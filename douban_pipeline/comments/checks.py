@@ -1,17 +1,12 @@
 """Checks of the comment system."""
 
-from collections.abc import Callable, Iterable
-from functools import partial
-from typing import Any
-
 import dagster as dg
-from sqlalchemy import Connection
 
 from douban_pipeline.comments import guards
 from douban_pipeline.comments.assets import hot_scores
 from douban_pipeline.comments.guards import CommentBreach
 from douban_pipeline.core.ui.language import described
-from douban_pipeline.dagster_kit.guard_checks import BreachTable, Found, Guard, guard_checks
+from douban_pipeline.dagster_kit.guard_checks import BreachTable, Guard, guard_checks
 
 _SHOWN: BreachTable[CommentBreach] = BreachTable(
     things="breaches",
@@ -19,14 +14,6 @@ _SHOWN: BreachTable[CommentBreach] = BreachTable(
     partition_of=lambda breach: str(breach.section_id or "—"),
     row=lambda breach: {"评论区": breach.section_id or "", "问题": breach.what},
 )
-
-Find = Callable[[Any, Connection], Iterable[CommentBreach]]
-
-
-def _warns(find: Find, services: Any, connection: Connection) -> Found[CommentBreach]:
-    """Return what ``find`` finds as a warning: it says that something is ill, not that scores are wrong."""
-    return Found([*find(services, connection)], stops=False)
-
 
 _GUARDS = [
     Guard(
@@ -53,7 +40,8 @@ _GUARDS = [
             "没有事件在等工作进程，近一小时 95% 的事件在 2 秒内生效。",
             "No event waits for a worker, and 95 % of the last hour's were applied within 2 seconds.",
         ),
-        partial(_warns, lambda services, connection: guards.late_events(connection, services.clock)),
+        lambda services, connection: guards.late_events(connection, services.clock),
+        warns=True,
     ),
     Guard(
         "caches_agree",
@@ -61,7 +49,8 @@ _GUARDS = [
             f"各列表前 {guards.PAGE} 条次序正确，热度与数据表一致。",
             f"The first {guards.PAGE} of each list are in order and have the heat of the tables.",
         ),
-        partial(_warns, lambda services, connection: guards.differing_lists(connection, services.heat_lists)),
+        lambda services, connection: guards.differing_lists(connection, services.heat_lists),
+        warns=True,
     ),
     Guard(
         "audits_stand",

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import timedelta
-from pathlib import Path
 from typing import Any, ClassVar, Self
-from zoneinfo import ZoneInfo
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import SettingsConfigDict
@@ -14,42 +12,30 @@ from pydantic_settings import SettingsConfigDict
 from douban_pipeline.comments.heat.score import Weights
 from douban_pipeline.core.database import refuse_unusable_url
 from douban_pipeline.core.errors import ProblemsError
-from douban_pipeline.core.settings_base import BASE_PREFIX, OWNERS, SystemSettings, owner_name, time_zone
+from douban_pipeline.core.located_settings import LocatedSettings
+from douban_pipeline.core.settings_base import BASE_PREFIX
 
 PREFIX = f"{BASE_PREFIX}COMMENTS_"
 
 _LEAST_SECRET = 16
 
 
-class CommentsSettings(SystemSettings):
+class CommentsSettings(LocatedSettings):
     """All settings of the system; those with a variable of another prefix are shared with the other systems."""
 
     model_config = SettingsConfigDict(env_prefix=PREFIX)
+    file: ClassVar[str] = "comments.sqlite"
     allowed: ClassVar[Mapping[str, str]] = {
-        "database_url": "mysql+pymysql://…, postgresql+psycopg2://… or sqlite:///FILE",
+        **LocatedSettings.allowed,
         "token_secret": f"at least {_LEAST_SECRET} letters",
         "admin_token": f"at least {_LEAST_SECRET} letters, such as `openssl rand -hex 24` prints",
         "audit_token": f"at least {_LEAST_SECRET} letters, such as `openssl rand -hex 24` prints",
         "api_keys": "NAME=KEY:REQUESTS_A_MINUTE, several separated by blanks, with keys of 16 characters or more",
         "read_sites": "NAME=DATABASE_URL,REDIS_URL, several separated by blanks",
         "redis_url": "redis://…, rediss://… or unix://…",
-        "site_timezone": "a time zone such as Asia/Shanghai",
-        "owner": OWNERS,
         "heat_weights": 'JSON such as {"decay": 0.12}; the weights are those of the score',
     }
 
-    home: Path = Field(
-        Path(".douban_pipeline"), validation_alias=f"{BASE_PREFIX}HOME", description="Folder for local files."
-    )
-    site_timezone: str = Field(
-        "Asia/Shanghai", validation_alias=f"{BASE_PREFIX}SITE_TIMEZONE", description="Time zone of hours and days."
-    )
-    owner: str = Field(
-        "team:site", validation_alias=f"{BASE_PREFIX}OWNER", description="Owner of the assets in Dagster."
-    )
-    library_url: SecretStr = Field(
-        SecretStr(""), validation_alias=f"{BASE_PREFIX}DATABASE_URL", description="SQLAlchemy URL of the CMS database."
-    )
     database_url: SecretStr = Field(
         SecretStr(""),
         description="SQLAlchemy URL of the comments' tables; empty means the CMS's database, or a file in HOME.",
@@ -121,16 +107,6 @@ class CommentsSettings(SystemSettings):
         500.0, gt=0, le=1_000_000, description="Events a second that one worker was measured to apply."
     )
 
-    @field_validator("owner")
-    @classmethod
-    def _owner(cls, value: str) -> str:
-        return owner_name(value)
-
-    @field_validator("site_timezone")
-    @classmethod
-    def _zone(cls, value: str) -> str:
-        return time_zone(value)
-
     @field_validator("heat_weights")
     @classmethod
     def _weights(cls, value: dict[str, float]) -> dict[str, float]:
@@ -138,12 +114,6 @@ class CommentsSettings(SystemSettings):
             Weights.of(value)
         except ProblemsError as error:
             raise ValueError(str(error)) from error
-        return value
-
-    @field_validator("database_url")
-    @classmethod
-    def _database(cls, value: SecretStr) -> SecretStr:
-        refuse_unusable_url(value.get_secret_value(), setting=f"{PREFIX}DATABASE_URL")
         return value
 
     @field_validator("token_secret", "admin_token", "audit_token")
@@ -182,26 +152,9 @@ class CommentsSettings(SystemSettings):
         return value
 
     @property
-    def zone(self) -> ZoneInfo:
-        """The site's time zone."""
-        return ZoneInfo(self.site_timezone)
-
-    @property
     def lease(self) -> timedelta:
         """How long a shard stays a silent worker's."""
         return timedelta(seconds=self.worker_lease_seconds)
-
-    @property
-    def tables_url(self) -> str:
-        """Where the comments' tables are: the URL given, the CMS's database, or a file in HOME."""
-        given = self.database_url.get_secret_value() or self.library_url.get_secret_value()
-        return given or f"sqlite:///{self.home / 'comments.sqlite'}"
-
-    @property
-    def database_setting(self) -> str:
-        """The variable that says where the comments' tables are."""
-        uses_library = not self.database_url.get_secret_value() and self.library_url.get_secret_value()
-        return f"{BASE_PREFIX}DATABASE_URL" if uses_library else f"{PREFIX}DATABASE_URL"
 
 
 def read_api_keys(text: str) -> dict[str, tuple[str, int]]:

@@ -36,16 +36,18 @@ class Guard(Generic[B]):
         description: What the rule says, for the asset's page.
         find: Returns all breaches; it is given the system's services and a connection that reads.
         concerns: Whether a breach that ``find`` returned is one of this guard's.
+        warns: Whether a breach only warns, whatever ``find`` says: something is ill, but no data is wrong.
     """
 
     name: str
     description: str
     find: Callable[[Any, Connection], Iterable[B] | Found[B]]
     concerns: Callable[[B], bool] = lambda breach: True
+    warns: bool = False
 
     def of(self, found: Found[B]) -> Found[B]:
         """Return the part of ``found`` that concerns this guard."""
-        return Found([breach for breach in found.breaches if self.concerns(breach)], found.stops)
+        return Found([breach for breach in found.breaches if self.concerns(breach)], found.stops and not self.warns)
 
 
 @dataclass(frozen=True, slots=True)

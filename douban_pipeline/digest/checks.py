@@ -1,14 +1,11 @@
 """Checks of the digest."""
 
-from collections.abc import Callable, Iterable, Sequence
-from functools import partial
-from typing import Any
+from collections.abc import Sequence
 
 import dagster as dg
-from sqlalchemy import Connection
 
 from douban_pipeline.core.ui.language import described
-from douban_pipeline.dagster_kit.guard_checks import BreachTable, Found, Guard, guard_checks
+from douban_pipeline.dagster_kit.guard_checks import BreachTable, Guard, guard_checks
 from douban_pipeline.digest import guards
 from douban_pipeline.digest.guards import DigestBreach
 
@@ -19,43 +16,40 @@ _SHOWN: BreachTable[DigestBreach] = BreachTable(
     row=lambda breach: {"日期": breach.day, "对象": breach.what, "问题": breach.problem},
 )
 
-Find = Callable[[Any, Connection], Iterable[DigestBreach]]
-
-
-def _warns(find: Find, services: Any, connection: Connection) -> Found[DigestBreach]:
-    """Return what ``find`` finds as a warning: it must not stop the report."""
-    return Found([*find(services, connection)], stops=False)
-
-
 _ARTICLE_GUARDS = [
     Guard(
         "accounts_synced",
         described("WeRSS 近期同步过每个关注的公众号。", "WeRSS synced every followed account lately."),
-        partial(_warns, guards.stale_accounts),
+        guards.stale_accounts,
+        warns=True,
     ),
     Guard(
         "articles_arrive",
         described("WeRSS 正常时，没有连续两个时段一篇文章也没有。", "Not two empty slots in a row with WeRSS well."),
-        partial(_warns, guards.empty_slots),
+        guards.empty_slots,
+        warns=True,
     ),
 ]
 _ANALYSIS_GUARDS = [
     Guard(
         "model_not_throttled",
         described("模型没有在连续两个时段返回 429。", "No 429s in two slots in a row."),
-        partial(_warns, guards.throttled_slots),
+        guards.throttled_slots,
+        warns=True,
     ),
     Guard(
         "no_instructions",
         described("今天没有文章夹带对模型的指令。", "No article of today speaks to the model."),
-        partial(_warns, guards.suspicious_articles),
+        guards.suspicious_articles,
+        warns=True,
     ),
 ]
 _REPORT_GUARDS = [
     Guard(
         "slots_done",
         described("今天到点的时段都正常结束。", "Every slot of today that is due ended well."),
-        partial(_warns, guards.undone_slots),
+        guards.undone_slots,
+        warns=True,
     ),
     Guard(
         "report_delivered",
@@ -65,7 +59,8 @@ _REPORT_GUARDS = [
     Guard(
         "pushes_settled",
         described("没有消息被放弃，也没有结果不明的。", "No message is given up, or of unknown fate."),
-        partial(_warns, guards.unsettled_pushes),
+        guards.unsettled_pushes,
+        warns=True,
     ),
 ]
 

@@ -5,38 +5,31 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from datetime import time, timedelta
-from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
-from zoneinfo import ZoneInfo
 
 from pydantic import Field, SecretStr, field_validator
 from pydantic_settings import NoDecode, SettingsConfigDict
 
-from douban_pipeline.core.database import refuse_unusable_url
+from douban_pipeline.core.located_settings import LocatedSettings
 from douban_pipeline.core.messages.channels import KINDS, read_channels
 from douban_pipeline.core.settings_base import (
     BASE_PREFIX,
-    OWNERS,
-    SystemSettings,
     http_address,
-    owner_name,
     split_list,
     split_pairs,
-    time_zone,
 )
 
 PREFIX = f"{BASE_PREFIX}DIGEST_"
 _SLOT = re.compile(r"([01][0-9]|2[0-3]):[0-5][0-9]")
 
 
-class DigestSettings(SystemSettings):
+class DigestSettings(LocatedSettings):
     """All settings of the system; those with a variable of another prefix are shared with the other systems."""
 
     model_config = SettingsConfigDict(env_prefix=PREFIX)
+    file: ClassVar[str] = "digest.sqlite"
     allowed: ClassVar[Mapping[str, str]] = {
-        "site_timezone": "a time zone such as Asia/Shanghai",
-        "owner": OWNERS,
-        "database_url": "mysql+pymysql://…, postgresql+psycopg2://… or sqlite:///FILE",
+        **LocatedSettings.allowed,
         "schedule_slots": "times of the day such as 07:00, ascending; the last one is the report's",
         "werss_url": "an http:// or https:// address",
         "deepseek_url": "the http:// or https:// address of chat completions",
@@ -47,18 +40,6 @@ class DigestSettings(SystemSettings):
         "quiet_hours": "two times with a dash between them, such as 23:00-07:00",
     }
 
-    home: Path = Field(
-        Path(".douban_pipeline"), validation_alias=f"{BASE_PREFIX}HOME", description="Folder for local files."
-    )
-    site_timezone: str = Field(
-        "Asia/Shanghai", validation_alias=f"{BASE_PREFIX}SITE_TIMEZONE", description="Time zone of slots and days."
-    )
-    owner: str = Field(
-        "team:site", validation_alias=f"{BASE_PREFIX}OWNER", description="Owner of the assets in Dagster."
-    )
-    library_url: SecretStr = Field(
-        SecretStr(""), validation_alias=f"{BASE_PREFIX}DATABASE_URL", description="SQLAlchemy URL of the CMS database."
-    )
     feeds_url: SecretStr = Field(
         SecretStr(""),
         validation_alias=f"{BASE_PREFIX}FEEDS_DATABASE_URL",
@@ -184,31 +165,10 @@ class DigestSettings(SystemSettings):
         read_quiet_hours(value)
         return value
 
-    @field_validator("owner")
-    @classmethod
-    def _owner(cls, value: str) -> str:
-        return owner_name(value)
-
-    @field_validator("site_timezone")
-    @classmethod
-    def _zone(cls, value: str) -> str:
-        return time_zone(value)
-
     @field_validator("werss_url", "deepseek_url", "public_url")
     @classmethod
     def _address(cls, value: str) -> str:
         return http_address(value) if value else value
-
-    @field_validator("database_url")
-    @classmethod
-    def _database(cls, value: SecretStr) -> SecretStr:
-        refuse_unusable_url(value.get_secret_value(), setting=f"{PREFIX}DATABASE_URL")
-        return value
-
-    @property
-    def zone(self) -> ZoneInfo:
-        """The site's time zone."""
-        return ZoneInfo(self.site_timezone)
 
     @property
     def channels(self) -> tuple[str, ...]:
@@ -229,18 +189,6 @@ class DigestSettings(SystemSettings):
     def window(self) -> timedelta:
         """How far back a slot looks."""
         return timedelta(days=self.window_days)
-
-    @property
-    def tables_url(self) -> str:
-        """Where the digest's tables are: the URL given, the CMS's database, or a file in HOME."""
-        given = self.database_url.get_secret_value() or self.library_url.get_secret_value()
-        return given or f"sqlite:///{self.home / 'digest.sqlite'}"
-
-    @property
-    def database_setting(self) -> str:
-        """The variable that says where the digest's tables are."""
-        uses_library = not self.database_url.get_secret_value() and self.library_url.get_secret_value()
-        return f"{BASE_PREFIX}DATABASE_URL" if uses_library else f"{PREFIX}DATABASE_URL"
 
     @property
     def feeds_tables_url(self) -> str:

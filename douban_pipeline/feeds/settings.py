@@ -3,43 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, ClassVar, Literal
-from zoneinfo import ZoneInfo
 
 from pydantic import Field, SecretStr, field_validator
 from pydantic_settings import SettingsConfigDict
 
-from douban_pipeline.core.database import refuse_unusable_url
-from douban_pipeline.core.settings_base import BASE_PREFIX, OWNERS, SystemSettings, http_address, owner_name, time_zone
+from douban_pipeline.core.located_settings import LocatedSettings
+from douban_pipeline.core.settings_base import BASE_PREFIX, http_address
 
 PREFIX = f"{BASE_PREFIX}FEEDS_"
 
 
-class FeedsSettings(SystemSettings):
+class FeedsSettings(LocatedSettings):
     """All settings of the system; those with a variable of the base prefix are shared with the other systems."""
 
     model_config = SettingsConfigDict(env_prefix=PREFIX)
+    file: ClassVar[str] = "feeds.sqlite"
     allowed: ClassVar[Mapping[str, str]] = {
+        **LocatedSettings.allowed,
         "profile": "plan or budget",
-        "site_timezone": "a time zone such as Asia/Shanghai",
-        "owner": OWNERS,
-        "database_url": "mysql+pymysql://…, postgresql+psycopg2://… or sqlite:///FILE",
         "werss_url": "an http:// or https:// address",
     }
 
-    home: Path = Field(
-        Path(".douban_pipeline"), validation_alias=f"{BASE_PREFIX}HOME", description="Folder for local files."
-    )
-    site_timezone: str = Field(
-        "Asia/Shanghai", validation_alias=f"{BASE_PREFIX}SITE_TIMEZONE", description="Time zone of hours and days."
-    )
-    owner: str = Field(
-        "team:site", validation_alias=f"{BASE_PREFIX}OWNER", description="Owner of the assets in Dagster."
-    )
-    library_url: SecretStr = Field(
-        SecretStr(""), validation_alias=f"{BASE_PREFIX}DATABASE_URL", description="SQLAlchemy URL of the CMS database."
-    )
     reports_url: str = Field(
         "", validation_alias=f"{BASE_PREFIX}REPORTS_URL", description="Address of the folder reports in HOME."
     )
@@ -96,43 +81,10 @@ class FeedsSettings(SystemSettings):
         SecretStr(""), description="KEY:SECRET of WeRSS 1.4.9 and later, in place of account and password."
     )
 
-    @field_validator("owner")
-    @classmethod
-    def _owner(cls, value: str) -> str:
-        return owner_name(value)
-
-    @field_validator("site_timezone")
-    @classmethod
-    def _zone(cls, value: str) -> str:
-        return time_zone(value)
-
     @field_validator("werss_url")
     @classmethod
     def _address(cls, value: str) -> str:
         return http_address(value) if value else value
-
-    @field_validator("database_url")
-    @classmethod
-    def _database(cls, value: SecretStr) -> SecretStr:
-        refuse_unusable_url(value.get_secret_value(), setting=f"{PREFIX}DATABASE_URL")
-        return value
-
-    @property
-    def zone(self) -> ZoneInfo:
-        """The site's time zone."""
-        return ZoneInfo(self.site_timezone)
-
-    @property
-    def tables_url(self) -> str:
-        """Where the feeds' tables are: the URL given, the CMS's database, or a file in HOME."""
-        given = self.database_url.get_secret_value() or self.library_url.get_secret_value()
-        return given or f"sqlite:///{self.home / 'feeds.sqlite'}"
-
-    @property
-    def database_setting(self) -> str:
-        """The variable that says where the feeds' tables are."""
-        uses_library = not self.database_url.get_secret_value() and self.library_url.get_secret_value()
-        return f"{BASE_PREFIX}DATABASE_URL" if uses_library else f"{PREFIX}DATABASE_URL"
 
 
 def load_settings(**overrides: Any) -> FeedsSettings:

@@ -1,13 +1,7 @@
 """Checks of the TMDB system."""
 
-from collections.abc import Callable, Iterable
-from functools import partial
-from typing import Any
-
-from sqlalchemy import Connection
-
 from douban_pipeline.core.ui.language import described
-from douban_pipeline.dagster_kit.guard_checks import BreachTable, Found, Guard, guard_checks
+from douban_pipeline.dagster_kit.guard_checks import BreachTable, Guard, guard_checks
 from douban_pipeline.tmdb import guards
 from douban_pipeline.tmdb.assets import tmdb_entities, tmdb_graph
 from douban_pipeline.tmdb.guards import TmdbBreach
@@ -18,14 +12,6 @@ _SHOWN: BreachTable[TmdbBreach] = BreachTable(
     partition_of=lambda breach: breach.what.split("/")[0],
     row=lambda breach: {"对象": breach.what, "问题": breach.problem},
 )
-
-Find = Callable[[Any, Connection], Iterable[TmdbBreach]]
-
-
-def _warns(find: Find, services: Any, connection: Connection) -> Found[TmdbBreach]:
-    """Return what ``find`` finds as a warning."""
-    return Found([*find(services, connection)], stops=False)
-
 
 _ENTITY_GUARDS = [
     Guard(
@@ -46,14 +32,16 @@ _ENTITY_GUARDS = [
     Guard(
         "no_relations_in_store",
         described("模式里只有本系统的表。", "The schema holds our tables only."),
-        partial(_warns, guards.strange_tables),
+        guards.strange_tables,
+        warns=True,
     ),
 ]
 _GRAPH_GUARDS = [
     Guard(
         "outbox_keeps_up",
         described("没有变更等待一小时以上，也没有搁置的。", "No change waits an hour, none is put aside."),
-        partial(_warns, guards.waiting_changes),
+        guards.waiting_changes,
+        warns=True,
     ),
     Guard(
         "graph_agrees_with_store",

@@ -318,8 +318,12 @@ def test_what_was_skipped_is_reported_first_and_outside_text_is_escaped(scenario
     written = scenario.play()
     scenario.library.set_cms(6, vod_writer="站长|改的", vod_name="<b>片*名</b>")
     shown = take_back(scenario, dry_run=True, run_id=written.run_id)
-    rows = shown.output["changes"].splitlines()[2:]
-    assert [row.split("|")[2].strip() for row in rows] == ["6", "5", "4"]
+    lines = shown.output["changes"].splitlines()
+    short = [line for line in lines if line.startswith("| ")][1:]
+    assert [row.split("|")[3].strip() for row in short] == ["6", "5", "4"]
+    # What is long stands in numbered lines below.
+    below = {line[4]: line for line in lines if line.startswith("- **")}
+    rows = [row + below.get(str(number), "") for number, row in enumerate(short, 1)]
     assert "<b>" not in shown.output["changes"]
     assert "片\\*名" in rows[0]
     assert "vod\\_writer" in rows[0]

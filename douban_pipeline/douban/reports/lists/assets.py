@@ -8,7 +8,7 @@ from pydantic import Field
 from douban_pipeline.core.ui.language import described
 from douban_pipeline.core.ui.report_files import ReportFileError
 from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig
-from douban_pipeline.douban.chain.syncing.assets import synced_fields
+from douban_pipeline.douban.reports.assets import report_asset
 from douban_pipeline.douban.reports.lists.catalogue import LISTS, OVERVIEW, publish
 from douban_pipeline.douban.reports.lists.overview import write_overview
 from douban_pipeline.douban.services import Services
@@ -20,14 +20,9 @@ class ListsConfig(LaunchpadConfig):
     names: list[str] = Field(default_factory=lambda: list(LISTS), description=f"列表 · Lists: {', '.join(LISTS)}.")
 
 
-@dg.asset(
-    deps=[synced_fields],
-    group_name="reports",
-    kinds={"mysql", "python"},
-    description=described(
-        "所有要人处理的清单，每份都是全部行：待核查、无豆瓣 ID、豆瓣 ID 重复、已锁定豆瓣 ID、简介、任"
-        "务、决定、变更日志。每份一个可筛选、排序、翻页的网页和一个 CSV 文件。"
-    ),
+@report_asset(
+    "所有要人处理的清单，每份都是全部行：待核查、无豆瓣 ID、豆瓣 ID 重复、已锁定豆瓣 ID、简介、任"
+    "务、决定、变更日志。每份一个可筛选、排序、翻页的网页和一个 CSV 文件。"
 )
 def lists(
     context: dg.AssetExecutionContext, config: ListsConfig, services: dg.ResourceParam[Services]

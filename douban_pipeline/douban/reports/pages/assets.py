@@ -8,10 +8,9 @@ import dagster as dg
 from pydantic import Field
 
 from douban_pipeline.core.database import reading
-from douban_pipeline.core.ui.language import described
 from douban_pipeline.core.ui.report_files import ReportFileError
 from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig
-from douban_pipeline.douban.chain.syncing.assets import synced_fields
+from douban_pipeline.douban.reports.assets import report_asset
 from douban_pipeline.douban.reports.pages.duplicates import subject_groups, title_groups
 from douban_pipeline.douban.reports.pages.duplicates_report import duplicates_report
 from douban_pipeline.douban.reports.pages.intros import intros
@@ -57,14 +56,9 @@ class DuplicatesConfig(LaunchpadConfig):
     )
 
 
-@dg.asset(
-    deps=[synced_fields],
-    group_name="reports",
-    kinds={"mysql", "python"},
-    description=described(
-        "没有确认豆瓣 ID 的影片：未找到的，以及有候选但没人确认的。最受关注的排在最前，每部附原因、最"
-        "佳候选、豆瓣搜索链接，以及填 ID、忽略的启动页链接。"
-    ),
+@report_asset(
+    "没有确认豆瓣 ID 的影片：未找到的，以及有候选但没人确认的。最受关注的排在最前，每部附原因、最"
+    "佳候选、豆瓣搜索链接，以及填 ID、忽略的启动页链接。"
 )
 def missing_douban_ids(config: MissingConfig, services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
     """Live videos without a confirmed Douban id: not found, or with candidates that nobody confirmed yet.
@@ -77,14 +71,9 @@ def missing_douban_ids(config: MissingConfig, services: dg.ResourceParam[Service
     return _published(services, missing_report(missing_ids(services, most=config.most)))
 
 
-@dg.asset(
-    deps=[synced_fields],
-    group_name="reports",
-    kinds={"mysql", "python"},
-    description=described(
-        "可能重复的影片：同一豆瓣 ID 的，以及片名、季数、年份、类型相同的。每组给出建议保留哪一部及理"
-        "由，附处理链接（先试运行）。机器从不合并或删除影片。"
-    ),
+@report_asset(
+    "可能重复的影片：同一豆瓣 ID 的，以及片名、季数、年份、类型相同的。每组给出建议保留哪一部及理"
+    "由，附处理链接（先试运行）。机器从不合并或删除影片。"
 )
 def duplicate_reports(config: DuplicatesConfig, services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
     """Groups of videos that may be one: by shared Douban id, and by equal name, number, year and kind.
@@ -99,14 +88,8 @@ def duplicate_reports(config: DuplicatesConfig, services: dg.ResourceParam[Servi
     return _published(services, duplicates_report(by_subject, by_title, config.keeper, services.settings.zone))
 
 
-@dg.asset(
-    deps=[synced_fields],
-    group_name="reports",
-    kinds={"mysql", "python"},
-    description=described(
-        "自动运行不会改动的豆瓣 ID：谁、何时、为何锁定。锁定后又在 CMS 里被改掉的排在最前。每条附解"
-        "锁、改锁的启动页链接。"
-    ),
+@report_asset(
+    "自动运行不会改动的豆瓣 ID：谁、何时、为何锁定。锁定后又在 CMS 里被改掉的排在最前。每条附解锁、改锁的启动页链接。"
 )
 def locked_douban_ids(services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
     """Douban ids that no automatic run may change: whose word each is, since when, who locked it and why.
@@ -118,14 +101,9 @@ def locked_douban_ids(services: dg.ResourceParam[Services]) -> dg.MaterializeRes
     return _published(services, locked_report(locked_ids(services)))
 
 
-@dg.asset(
-    deps=[synced_fields],
-    group_name="reports",
-    kinds={"mysql", "python"},
-    description=described(
-        "简介总览：哪些已锁定、哪些失败及原因、还有多少在等、核对拒绝了什么、花了多少钱（近 30 天）。"
-        "每部附重写、锁定、解锁的启动页链接。"
-    ),
+@report_asset(
+    "简介总览：哪些已锁定、哪些失败及原因、还有多少在等、核对拒绝了什么、花了多少钱（近 30 天）。"
+    "每部附重写、锁定、解锁的启动页链接。"
 )
 def intro_reports(services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
     """Intros: which are locked, which fail and why, how many wait, what the fact guard refuses, what they cost.
@@ -137,13 +115,8 @@ def intro_reports(services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
     return _published(services, intros_report(intros(services)))
 
 
-@dg.asset(
-    deps=[synced_fields],
-    group_name="reports",
-    kinds={"mysql", "python"},
-    description=described(
-        "任务、决定和变更：哪些没有进展及原因，哪些决定被拒绝，谁写了什么。未写入的变更附处理办法，最新变更附撤销链接。"
-    ),
+@report_asset(
+    "任务、决定和变更：哪些没有进展及原因，哪些决定被拒绝，谁写了什么。未写入的变更附处理办法，最新变更附撤销链接。"
 )
 def tasks_and_log(services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
     """Tasks, decisions and changes: what does not move and why, what was not applied, what was written by whom.

@@ -7,10 +7,9 @@ import dagster as dg
 
 from douban_pipeline.cms.values import readable
 from douban_pipeline.core.database import reading
-from douban_pipeline.core.ui.language import described
 from douban_pipeline.core.ui.presentation import as_image, subject_link
 from douban_pipeline.dagster_kit.metadata import shown_table
-from douban_pipeline.douban.chain.syncing.assets import synced_fields
+from douban_pipeline.douban.reports.assets import report_asset
 from douban_pipeline.douban.reports.precision import report
 from douban_pipeline.douban.reports.precision.audit import (
     Audit,
@@ -36,15 +35,10 @@ LATELY = timedelta(days=30)
 """How far back the line on top looks: what an owner calls last month."""
 
 
-@dg.asset(
-    deps=[synced_fields],
-    group_name="reports",
-    kinds={"mysql", "python"},
-    description=described(
-        "自动关联的正确率，按事后的人工决定计算，分类别、分得分段。下限低于 "
-        "`DOUBAN_PIPELINE_PRECISION_TARGET` 的类别停止自动确认，转人工审核，直到用 `lift_brakes` 恢"
-        "复。"
-    ),
+@report_asset(
+    "自动关联的正确率，按事后的人工决定计算，分类别、分得分段。下限低于 "
+    "`DOUBAN_PIPELINE_PRECISION_TARGET` 的类别停止自动确认，转人工审核，直到用 `lift_brakes` 恢"
+    "复。"
 )
 def automatic_precision(
     context: dg.AssetExecutionContext, services: dg.ResourceParam[Services]

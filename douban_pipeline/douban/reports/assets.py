@@ -1,0 +1,20 @@
+"""What the reports have in common as assets."""
+
+from collections.abc import Callable
+from typing import Any
+
+import dagster as dg
+
+from douban_pipeline.core.ui.language import described
+from douban_pipeline.douban.chain.syncing.assets import synced_fields
+
+
+def report_asset(chinese: str) -> Callable[[Callable[..., Any]], dg.AssetsDefinition]:
+    """Return the decorator of a report: it comes after what it tells of, and lies in the library's database.
+
+    Args:
+        chinese: Its description in Chinese; in English its docstring is shown.
+    """
+    return dg.asset(
+        deps=[synced_fields], group_name="reports", kinds={"mysql", "python"}, description=described(chinese)
+    )
