@@ -8,7 +8,7 @@ import dagster as dg
 from pydantic import Field
 
 from douban_pipeline.core.ui.launchpad_links import launch_link
-from douban_pipeline.core.ui.presentation import escaped, panel, subject_link
+from douban_pipeline.core.ui.presentation import escaped, subject_link, table
 from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig, location_of, person_job
 from douban_pipeline.dagster_kit.metadata import run_table
 from douban_pipeline.douban import links
@@ -103,7 +103,7 @@ def store_decisions(
 def recorded_table(recording: Recording) -> str:
     """Return what became of each row as a Markdown table, refused rows first."""
     items = sorted(recording.items, key=lambda item: (_ORDER.index(item.status), not item.unchecked))
-    return panel([_shown(item) for item in items], most=_SHOWN, in_dialog=True)
+    return table([_shown(item) for item in items], most=_SHOWN)
 
 
 def _shown(item: Decision) -> dict[str, object]:
