@@ -15,8 +15,8 @@ HELP: Mapping[str, str] = {
     "Check the settings and the databases, create or upgrade our tables, set Dagster's pool limits.": (
         "检查设置和数据库，建立或升级自有的表，设置 Dagster 的并发池上限。"
     ),
-    "douban, feeds …; may be repeated. Default: DOUBAN_PIPELINE_SYSTEMS.": (
-        "系统名（douban、feeds 等），可重复；默认取 DOUBAN_PIPELINE_SYSTEMS。"
+    "douban, feeds … or all; may be repeated. Default: DOUBAN_PIPELINE_SYSTEMS.": (
+        "系统名（douban、feeds 等）或 all，可重复；默认取 DOUBAN_PIPELINE_SYSTEMS。"
     ),
     "Check that everything the pipeline needs is there; exit with 1 if something fails. It changes nothing.": (
         "检查所需的一切是否就绪；有一项不通过则以 1 退出。不改动任何东西。"
@@ -76,12 +76,17 @@ HELP: Mapping[str, str] = {
     "Rows of a page.": "每页行数。",
     "Write all rows to this CSV file; - is the standard output.": "把全部行写入此 CSV 文件；- 为标准输出。",
     # --- the demo, workers and services ---
-    "Run the whole chain over the bundled sample, through Dagster, and print what came of it.": (
-        "用自带的样本经 Dagster 跑完整个流程，并打印结果。"
+    "Run each system over bundled samples, through Dagster, on parts that bring themselves; print what came of it.": (
+        "用自带的样本和部件经 Dagster 把每个系统跑一遍，并打印结果。"
     ),
-    "Open Dagster's UI on the demo library, with sensors and schedules running.": (
-        "在演示片库上打开 Dagster 界面，传感器和定时任务同时运行。"
+    "Run Dagster, the service and the comment worker on the demo library, until Ctrl-C.": (
+        "在演示片库上运行 Dagster、服务和评论工作进程，直到 Ctrl-C。"
     ),
+    "Systems, separated by commas: douban, feeds, digest, tmdb, comments. Default: all.": (
+        "系统，用逗号分隔：douban、feeds、digest、tmdb、comments；默认全部。"
+    ),
+    "How many answer on it; SERVE_PROCESSES by default.": "由几个进程应答；默认取 SERVE_PROCESSES。",
+    "Port of the service, on 127.0.0.1.": "服务的端口（127.0.0.1）。",
     "Port of Dagster's UI, on 127.0.0.1.": "Dagster 界面的端口（127.0.0.1）。",
     "Apply what happens in comment sections, until it is stopped. Any number of workers share the work.": (
         "处理评论区的事件，直到被停止；可同时运行多个，分担工作。"
