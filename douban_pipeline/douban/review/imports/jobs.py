@@ -6,9 +6,8 @@ import dagster as dg
 from pydantic import Field
 
 from douban_pipeline.core.errors import ProblemsError
-from douban_pipeline.core.ui.presentation import local_time
+from douban_pipeline.core.ui.presentation import local_time, table
 from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig, person_job
-from douban_pipeline.dagster_kit.metadata import run_table
 from douban_pipeline.douban.links import LOCATION
 from douban_pipeline.douban.resources import PERSON_TAGS
 from douban_pipeline.douban.review.imports.csv_files import CsvError, ParsedDecisions, parse_csv
@@ -76,7 +75,9 @@ def read_and_record(context: dg.OpExecutionContext, config: ImportConfig, servic
         [sentence for _, sentence in refused],
         undecided=parsed.undecided,
         ignored_columns="、".join(parsed.ignored),
-        refused_lines=run_table([{"行": line, "原因": sentence} for line, sentence in refused], most=_SHOWN),
+        refused_lines=dg.MetadataValue.md(
+            table([{"行": line, "原因": sentence} for line, sentence in refused], most=_SHOWN)
+        ),
         **replaced(services, recording),
         **dry_run_notice(services.settings),
     )
@@ -109,7 +110,7 @@ def _not_there(error: InboxError, settings: Settings) -> dg.Failure:
     names = "、".join(repr(letter.name) for letter in error.files) or "（空）"
     return dg.Failure(
         f"{NOTHING_RECORDED}：\n- {error}；收件夹里现有：{names}",
-        metadata={"files": run_table(files, most=_SHOWN)},
+        metadata={"files": dg.MetadataValue.md(table(files, most=_SHOWN))},
         allow_retries=False,
     )
 
