@@ -66,12 +66,13 @@ class Children:
                 raise ChildProcessError(found)
         raise KeyboardInterrupt
 
-    def stop(self, grace: float = GRACE_SECONDS) -> None:
+    def stop(self, grace: float | None = None) -> None:
         """Stop all of them, and everything that they started: kindly, then firmly, then at once; safe to repeat.
 
         Args:
-            grace: Seconds that each way is given.
+            grace: Seconds that each way is given; `GRACE_SECONDS` by default.
         """
+        grace = GRACE_SECONDS if grace is None else grace
         for number in (signal.SIGINT, signal.SIGTERM):
             for process in self._running.values():
                 _tell_group(process.pid, number)

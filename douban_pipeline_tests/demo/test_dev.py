@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import io
 import os
-import signal
 import socket
-import subprocess
 import sys
-import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -150,40 +147,3 @@ def own_port(taken: int = 0) -> int:
                 if found.connect_ex(("127.0.0.1", port)):
                     return port
     raise AssertionError("no port is free")
-
-
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    """A folder that no other session of pytest closes to the account under which PostgreSQL runs for root."""
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as found:
-        yield Path(found)
-
-
-@pytest.mark.long
-def test_everything_starts_answers_and_ends_with_one_signal(folder: Path) -> None:
-    port = own_port()
-    service = own_port(port)
-    log = folder / "log"
-    own = ("DOUBAN_PIPELINE_", "DAGSTER_", "PYTEST")
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(own)}
-    environment["PYTHONPATH"] = str(Path(dev.__file__).parents[2])
-    command = [sys.executable, "-m", "douban_pipeline", "dev", "--port", str(port), "--service-port", str(service)]
-    with log.open("w") as said:
-        process = subprocess.Popen(command, cwd=folder, env=environment, stdout=said, stderr=subprocess.STDOUT)
-    try:
-        wait_for(lambda: process.poll() is not None or "Everything answers" in log.read_text())
-        assert process.poll() is None, log.read_text()
-        shown = log.read_text()
-        assert f"Everything answers: http://127.0.0.1:{port} " in shown
-        for path in ("/healthz", "/review/", "/demo"):
-            found = httpx.get(
-                f"http://127.0.0.1:{service}{path}", timeout=LIMIT, trust_env=False, follow_redirects=True
-            )
-            assert found.status_code in (200, 503) if path == "/healthz" else found.status_code == 200, path
-        started = psutil.Process(process.pid).children(recursive=True)
-        assert len(started) > 5
-    finally:
-        process.send_signal(signal.SIGINT)
-        status = process.wait(LIMIT)
-    assert status == 0, log.read_text()
-    wait_for(lambda: not any(alive(each.pid) and each.is_running() for each in started))

@@ -8,7 +8,7 @@ import pytest
 
 from douban_pipeline.core.database import open_engine
 from douban_pipeline_tests.harness.benchmarks.counted import calls, sqlite_steps, statements
-from douban_pipeline_tests.harness.benchmarks.measures.ratios import WORSE, all_ratios
+from douban_pipeline_tests.harness.benchmarks.measures.ratios import all_ratios
 
 
 @pytest.mark.long
@@ -18,8 +18,6 @@ def test_no_ratio_is_a_third_above_what_it_was(tmp_path: Path) -> None:
     assert systems == {"douban", "feeds", "digest", "tmdb", "comments"}
     worse = [f"{each.name}: {each.value:.2f}, {each.note}" for each in figures if each.value > each.target.most]
     assert not worse
-    # A ratio that is far below its baseline has a baseline that would let a regression through.
-    assert not [each.name for each in figures if each.value * WORSE < each.baseline]
 
 
 def test_counting_is_the_same_time_after_time(tmp_path: Path) -> None:
