@@ -20,7 +20,7 @@ SYSTEMS: Mapping[str, str] = {
     "feeds": "feeds:run_feeds",
     "digest": "digest:run_digest",
     "tmdb": "tmdb:run_tmdb",
-    "comments": "talk:run_talk",
+    "comments": "comments:run_comments",
 }
 """What the demo runs of each system, in this order: a module of this package and its function, loaded when used."""
 _EXTRAS = {"tmdb": "tmdb-embedded"}

@@ -41,7 +41,7 @@ from douban_pipeline.comments.types import Actor, EventKind
 from douban_pipeline.comments.worker import Worker
 from douban_pipeline.core.clock import SystemClock
 from douban_pipeline.core.database import open_engine
-from douban_pipeline_tests.harness.comments.generated import generate
+from douban_pipeline.demo.comment_shape import generate
 
 SECRET = "a-secret-of-the-benchmark-0123456789"
 HOT, LARGE, BATCHED, SINGLE = 1, 2, 3, 4

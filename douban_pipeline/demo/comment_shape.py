@@ -1,7 +1,7 @@
 """Sections of comments in the shape of real ones: most without a like, a few with thousands.
 
 The constants are fitted to likes, lengths and replies of 2,489 real comments; `compare` prints how near a generated
-section comes to such a file: ``python -m douban_pipeline_tests.harness.comments.generated FILE``.
+section comes to such a file: ``python -m douban_pipeline.demo.comment_shape FILE``.
 """
 
 from __future__ import annotations

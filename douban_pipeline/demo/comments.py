@@ -1,0 +1,299 @@
+"""The demo of comments: 5,000 of the CMS's own are taken in and ordered; a rule is tried; one is deleted everywhere."""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+import socket
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import httpx
+from pydantic import SecretStr
+from rich.console import Console
+from sqlalchemy import create_engine
+
+from douban_pipeline.demo.comment_sample import make_comments
+from douban_pipeline.demo.outcomes import Outcome
+from douban_pipeline.demo.sample import load_videos
+from douban_pipeline.demo.talk import run_talk
+
+COMMENTS = 5000
+RULE = {
+    "name": "bought_likes",
+    "expression": "has_link and reports >= 3",
+    "decision": "sink",
+    "amount": 2.0,
+    "reason": "带网址且被多次举报",
+}
+_TYPE = 1
+_SERVER = "demo"
+_STOP_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Stage:
+    """The service as visitors, operators and other servers meet it, its worker, and Dagster's jobs."""
+
+    services: Any
+    instance: dg.DagsterInstance
+    client: httpx.Client
+    admin: str
+    key: str
+    object_id: int
+
+    def ask(self, path: str, token: str = "", **given: Any) -> Any:
+        """Return what a path answers."""
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        answer = self.client.get(f"/comments/v1{path}", headers=headers, params=given)
+        return answer.json() if answer.is_success else None
+
+    def page(self, sort: str, size: int = 10, cursor: str | None = None) -> dict[str, Any]:
+        """Return a page of the section."""
+        found = self.ask(f"/sections/{_TYPE}/{self.object_id}/page", sort=sort, size=size, cursor=cursor)
+        return dict(found)
+
+    def decide(self, path: str, **body: Any) -> dict[str, Any]:
+        """Decide as an operator, and have the worker carry it out."""
+        headers = {"Authorization": f"Bearer {self.admin}"}
+        answer = self.client.post(f"/comments/v1/admin/{path}", headers=headers, json=body)
+        self.work()
+        return dict(answer.raise_for_status().json())
+
+    def work(self) -> None:
+        """Apply everything that waits."""
+        worker = self.services.worker()
+        while worker.turn():
+            pass
+        worker.stop()
+
+    def run(self, job: str, **config: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
+        """Run a job; return what its steps say, and whether it and all checks passed."""
+        from douban_pipeline.comments.definitions import build_defs
+
+        settings = self.services.settings
+        repository = build_defs(settings=settings, resource_overrides={"services": self.services}).get_repository_def()
+        given = {"ops": {name: {"config": dict(values)} for name, values in config.items()}}
+        quiet = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+        result = repository.get_job(job).execute_in_process(
+            instance=self.instance, raise_on_error=False, run_config=given | quiet
+        )
+        said: dict[str, Any] = {}
+        for event in result.all_node_events:
+            if event.is_successful_output:
+                said |= {name: value.value for name, value in event.step_output_data.metadata.items()}
+            elif event.is_step_materialization:
+                found = event.step_materialization_data.materialization.metadata
+                said |= {name: value.value for name, value in found.items()}
+        failed = [each.check_name for each in result.get_asset_check_evaluations() if not each.passed]
+        return said | {"failed checks": failed}, result.success and not failed
+
+
+def run_comments(home: Path, instance: dg.DagsterInstance, console: Console) -> Outcome:
+    """Have people talk about a film, then take 5,000 comments in; return what came of both.
+
+    Args:
+        home: The demo's folder.
+        instance: Dagster's instance.
+        console: Where to print.
+    """
+    talked = run_talk(home, instance, console)
+    well = run_section(home, instance, console)
+    done = f"{talked.done}; {COMMENTS} comments taken in, a rule tried, one deleted everywhere"
+    return Outcome(talked.well and well, done, talked.page)
+
+
+def run_section(home: Path, instance: dg.DagsterInstance, console: Console, comments: int = COMMENTS) -> bool:
+    """Take comments in, order them, try a rule, delete a comment and bring it back; return whether all went well.
+
+    Args:
+        home: The demo's folder; the database is made anew in it.
+        instance: Dagster's instance.
+        console: Where to print.
+        comments: How many.
+    """
+    with _stage(home / "comments-demo", instance, console) as stage:
+        return _take_in(stage, console, comments) and _try_rule(stage, console) and _delete(stage, console)
+
+
+@contextmanager
+def _stage(folder: Path, instance: dg.DagsterInstance, console: Console) -> Iterator[_Stage]:
+    from douban_pipeline.comments.api.routes import PUBLIC, comments_router
+    from douban_pipeline.comments.embedded import embedded_redis
+    from douban_pipeline.comments.services import open_services
+    from douban_pipeline.comments.settings import CommentsSettings
+    from douban_pipeline.serve.app import create_app
+    from douban_pipeline.serve.mounts import Mount
+    from douban_pipeline.serve.settings import ServeSettings
+
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    url, admin, key = f"sqlite:///{folder / 'comments.sqlite'}", secrets.token_hex(16), secrets.token_hex(16)
+    with ExitStack() as stack:
+        redis = stack.enter_context(embedded_redis())
+        if redis is None:
+            console.print("comments   no redis-server is found: everything is read from the database")
+        settings = CommentsSettings.load(
+            home=folder,
+            library_url=SecretStr(url),
+            database_url=SecretStr(url),
+            table_prefix="mac_",
+            redis_url=SecretStr(redis or ""),
+            admin_token=SecretStr(admin),
+            api_keys=SecretStr(f"{_SERVER}={key}:1000"),
+            read_sites=SecretStr(""),
+            local_ms=0,
+        )
+        services = open_services(settings, "demo")
+        stack.callback(services.close)
+        services.ready()
+        router, context = comments_router(services)
+        stack.callback(context.close)
+        app = create_app(ServeSettings(token=SecretStr("")), [Mount("comments", router, public=PUBLIC)])
+        base = stack.enter_context(_served(app))
+        client = stack.enter_context(httpx.Client(base_url=base, timeout=30, trust_env=False))
+        yield _Stage(services, instance, client, admin, key, int(load_videos()[0]["vod_id"]))
+
+
+@contextmanager
+def _served(app: Any) -> Iterator[str]:
+    """Offer an application on this machine alone; yield its address."""
+    import uvicorn
+
+    listener = socket.create_server(("127.0.0.1", 0))
+    # Connections are kept while the demo works: one that is closed in the moment it is used again is an error.
+    config = uvicorn.Config(app, log_level="warning", access_log=False, lifespan="off", timeout_keep_alive=600)
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, args=([listener],), daemon=True, name="comments")
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join(_STOP_SECONDS)
+        listener.close()
+
+
+def _take_in(stage: _Stage, console: Console, comments: int) -> bool:
+    """Make the CMS's table, take it in, order it, and open the page."""
+    services, video = stage.services, load_videos()[0]
+    library = create_engine(services.settings.library_url.get_secret_value())
+    with library.begin() as connection:
+        make_comments(connection, comments, stage.object_id, services.clock.now())
+    library.dispose()
+    title = str(video["vod_name"])
+    stage.client.put(
+        f"/comments/v1/server/sections/{_TYPE}/{stage.object_id}",
+        headers={"Authorization": f"Bearer {stage.key}"},
+        json={"owner_id": 1, "title": title},
+    ).raise_for_status()
+    begun = time.perf_counter()
+    taken, reported = stage.run("report_comments")
+    stage.work()
+    seconds = time.perf_counter() - begun
+    scored, passed = stage.run("score_comments")
+    checks = "passed" if passed else f"failed: {', '.join(scored['failed checks'])}"
+    console.print(
+        f"comments   {taken.get('taken', 0)} of the CMS's own on 《{title}》 taken in and applied in {seconds:.1f} s, "
+        f"{scored.get('scores_written', 0)} ordered by heat; checks {checks}",
+        soft_wrap=True,
+    )
+    begun = time.perf_counter()
+    page = stage.page("heat")
+    took = 1000 * (time.perf_counter() - begun)
+    section = page["section"]
+    console.print(
+        f"page       {section['count']} comments, {section['roots']} of them roots, opened in {took:.0f} ms; the first:"
+    )
+    _print_first(page["items"], console)
+    found = stage.ask(f"/admin/comments/{page['items'][2]['id']}", stage.admin)
+    console.print("why third? " + found["why"][0], markup=False, soft_wrap=True)
+    for sentence in found["why"][1:]:
+        console.print(f"           {sentence}", markup=False, soft_wrap=True)
+    return reported and passed and section["count"] == comments and len(found["why"]) > 3
+
+
+def _print_first(items: list[dict[str, Any]], console: Console) -> None:
+    for place, item in enumerate(items[:5], start=1):
+        text = "".join(piece.get("text") or piece.get("link") or "" for piece in item["pieces"])
+        text = text if len(text) <= 40 else text[:39] + "…"
+        told = f"{item['likes']} likes, {item['replies']} replies"
+        console.print(f"           {place}. {text} ({item['author']['name']}, {told})", markup=False, soft_wrap=True)
+
+
+def _try_rule(stage: _Stage, console: Console) -> bool:
+    """Show what a rule would move, put it in force, and show the first ones again."""
+    section_id = int(stage.page("heat")["section"]["id"])
+    rule = {**RULE, "try_on": section_id}
+    tried, first = stage.run("save_comment_rule", try_and_save_rule=rule)
+    console.print(
+        f"rule       {RULE['expression']} → {RULE['decision']} by {RULE['amount']}, tried: {tried.get('changed')} "
+        f"would get another score, {tried.get('moved')} would move",
+        markup=False,
+        soft_wrap=True,
+    )
+    before = [item["id"] for item in stage.page("heat")["items"]]
+    saved, second = stage.run("save_comment_rule", try_and_save_rule={**rule, "dry_run": False, "operator": "demo"})
+    _, third = stage.run("score_comments")
+    page = stage.page("heat")
+    gone = [place for place, number in enumerate(before, start=1) if number not in {i["id"] for i in page["items"]}]
+    console.print(
+        f"           in force as revision {saved.get('revision')}; who was number "
+        f"{', '.join(map(str, gone)) or 'nobody'} has left the first ten:"
+    )
+    _print_first(page["items"], console)
+    return first and second and third and len(gone) == 1 and tried.get("revision") == 0
+
+
+def _delete(stage: _Stage, console: Console) -> bool:
+    """Delete the hottest comment with replies, look for it in every list, and take that back."""
+    chosen = next(item for item in stage.page("heat", 50)["items"] if item["replies"])
+    number, below = chosen["id"], chosen["replies"]
+    replies = [item["id"] for item in stage.ask(f"/comments/{number}/replies")["items"]]
+    before, listed = stage.page("new")["section"]["count"], _places(stage, chosen, replies)
+    given = {"ids": [number], "status": 2, "reason": "演示删除"}
+    refused = stage.decide("moderate", **given)["refused"]
+    batch = stage.decide("moderate", **given, dry_run=False)["batch"]
+    after, found = stage.page("new")["section"]["count"], _places(stage, chosen, replies)
+    console.print(
+        f"deleted    comment {number} with {below} replies, which was in all of {', '.join(_LISTS)}: "
+        f"now in {len(found)} of them, and {before} comments became {after}",
+        soft_wrap=True,
+    )
+    stage.decide("undo", batch=batch, reason="演示撤销")
+    again, back = stage.page("new")["section"]["count"], _places(stage, chosen, replies)
+    console.print(f"           taken back: {again} comments, in {len(back)} of {len(_LISTS)} again")
+    return not refused and not found and (after, again) == (before - 1 - below, before) and listed == back == [*_LISTS]
+
+
+_LISTS = ("by heat", "by time", "by likes", "by floor", "its replies", "its dialog", "the API of servers")
+
+
+def _places(stage: _Stage, chosen: dict[str, Any], replies: list[str]) -> list[str]:
+    """Return the lists and answers that hold a comment, or a reply to it; long lists are opened where it stood."""
+    number, floor = chosen["id"], chosen["floor"]
+    opened = {
+        "by heat": stage.page("heat", 50),
+        "by time": stage.page("new", 50, f"{floor + 1}.0"),
+        "by likes": stage.page("likes", 50, f"{chosen['likes']}.{int(number) + 1}"),
+        "by floor": stage.page("floor", 50, f"{floor - 1}.0"),
+    }
+    found = [name for name, page in opened.items() if {number, *replies} & _ids(page)]
+    if stage.ask(f"/comments/{number}/replies") is not None:
+        found.append("its replies")
+    if any(stage.ask(f"/comments/{each}/dialog") is not None for each in replies):
+        found.append("its dialog")
+    if stage.ask("/server/comments", stage.key, ids=",".join([number, *replies]))["comments"]:
+        found.append("the API of servers")
+    return found
+
+
+def _ids(page: dict[str, Any]) -> set[str]:
+    items = [*page["pinned"], *page["items"]]
+    return {each["id"] for item in items for each in (item, *item["preview"])}

@@ -1,0 +1,34 @@
+"""The demo of comments: taken in, ordered, a rule tried and applied, one deleted everywhere and brought back."""
+
+from __future__ import annotations
+
+import dagster as dg
+import numpy as np
+import pytest
+from rich.console import Console
+
+from douban_pipeline.comments import embedded
+from douban_pipeline.demo import comments
+from douban_pipeline.demo.comment_shape import WITHOUT_LIKE, generate
+
+
+@pytest.mark.parametrize("with_redis", [True, False])
+def test_comments_are_ordered_a_rule_moves_one_and_a_deleted_one_is_gone_everywhere(with_redis, tmp_path, monkeypatch):
+    if not with_redis:
+        monkeypatch.setattr(embedded, "redis_program", lambda: None)
+    console = Console(record=True, width=200)
+    with dg.DagsterInstance.ephemeral() as instance:
+        well = comments.run_section(tmp_path, instance, console, comments=400)
+    said = console.export_text()
+    assert well, said
+    assert ("no redis-server is found" in said) == (not with_redis and embedded.redis_program() is None)
+    assert "第 3 名，共" in said
+    assert "in force as revision 1" in said
+    assert "now in 0 of them" in said
+
+
+def test_the_sample_has_the_shape_that_was_measured():
+    made = generate(50_000, seed=3)
+    assert abs(float(np.mean(made.likes == 0)) - WITHOUT_LIKE) < 0.02
+    assert 2 <= np.quantile(made.likes, 0.9) <= 12, "a heavy tail"
+    assert made.likes.max() > 3000
