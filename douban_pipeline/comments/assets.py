@@ -8,6 +8,7 @@ import numpy as np
 
 from douban_pipeline.comments import capacity as capacity_rules
 from douban_pipeline.comments import guards, moderating, pictures
+from douban_pipeline.comments.exporting import ExportReport, open_export
 from douban_pipeline.comments.heat.factors import GRAPH
 from douban_pipeline.comments.heat.graph import Kind
 from douban_pipeline.comments.importing import take_in
@@ -220,6 +221,44 @@ def mac_comment_import(
 @dg.asset(
     group_name="comments",
     kinds={"python"},
+    deps=[mac_comment_import],
+    description=described("把显示状态和赞踩举报数写回 CMS 自己的评论；默认关闭，可用 `export_comments` 试算和撤销。"),
+)
+def mac_comment_export(
+    context: dg.AssetExecutionContext, services: dg.ResourceParam[CommentsServices]
+) -> dg.MaterializeResult:
+    """Status and counts of comments that came from the CMS, written back where `…_EXPORT` is set; off by default.
+
+    Rows that changed in the CMS meanwhile are left alone. The job `export_comments` shows what would be written, and
+    takes a batch back.
+    """
+    services.ready()
+    if not services.settings.export:
+        context.log.info("DOUBAN_PIPELINE_COMMENTS_EXPORT is false: nothing is written to the CMS")
+        return dg.MaterializeResult(metadata={"written": 0, "export": False})
+    with open_export(services) as export:
+        now = services.clock.now()
+        found = export.run(f"run {context.run.run_id}"[:64], "auto", now, dry_run=False)
+    return dg.MaterializeResult(metadata={"export": True, **export_metadata(found)})
+
+
+def export_metadata(found: ExportReport) -> dict[str, dg.MetadataValue]:
+    """Return what an export came to, as metadata."""
+    rows = [
+        {"CMS 评论": row.number, "评论": row.comment_id, "原值": row.old, "新值": row.new, "不写的原因": row.refusal}
+        for row in found.rows
+    ]
+    return {
+        "compared": dg.MetadataValue.int(found.compared),
+        "written": dg.MetadataValue.int(found.written),
+        "skipped": dg.MetadataValue.int(found.skipped),
+        "rows": dg.MetadataValue.md(table(rows, most=len(rows) or 1)),
+    }
+
+
+@dg.asset(
+    group_name="comments",
+    kinds={"python"},
     description=described("等待人工处理的评论，最早的在前；用 `moderate_comments` 放行或删除。"),
 )
 def comment_review_queue(services: dg.ResourceParam[CommentsServices]) -> dg.MaterializeResult:
@@ -257,6 +296,7 @@ def comment_search_index(services: dg.ResourceParam[CommentsServices]) -> dg.Mat
 assets = [
     comment_search_index,
     mac_comment_import,
+    mac_comment_export,
     comment_factors,
     comment_rules,
     impression_rollup,

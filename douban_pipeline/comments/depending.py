@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -47,6 +47,10 @@ DEPENDENCIES = {
         Dependency("write", True, 5.0, 2000, fallback="an error 503: nothing was accepted"),
         Dependency("identity", True, 2.0, 2000, fallback="an error 503 for who has a login; visitors read on"),
         Dependency("personal", False, 1.0, 32, fallback="the page without own votes and waiting comments"),
+        Dependency("friends", False, 2.0, 8, fallback="the page without what friends liked"),
+        Dependency("decorations", False, 2.0, 8, fallback="the page without badges"),
+        Dependency("notices", False, 2.0, 16, fallback="an error 503, which pages pass over"),
+        Dependency("explanation", False, 20.0, 2, fallback="the parts of the score as they were stored"),
         Dependency("impressions", False, 1.0, 4, fallback="the report is dropped"),
     )
 }
@@ -58,9 +62,14 @@ class UnavailableError(RuntimeError):
 
 
 class Dependencies:
-    """Calls dependencies under their limits, for one event loop."""
+    """Calls dependencies under their limits, for one event loop.
 
-    def __init__(self) -> None:
+    Args:
+        table: What there is; `DEPENDENCIES` but for tests.
+    """
+
+    def __init__(self, table: Mapping[str, Dependency] = DEPENDENCIES) -> None:
+        self._table = table
         self._under_way: dict[str, int] = {}
         self._failed: dict[str, tuple[int, float]] = {}
 
@@ -77,7 +86,7 @@ class Dependencies:
         Raises:
             UnavailableError: It failed, took too long, or is left alone. Weak ones are called through `try_call`.
         """
-        dependency = DEPENDENCIES[name]
+        dependency = self._table[name]
         failures, until = self._failed.get(name, (0, 0.0))
         if failures >= dependency.failures and time.monotonic() < until:
             raise UnavailableError(name)
@@ -122,5 +131,5 @@ class Dependencies:
                 ),
                 "fallback": dependency.fallback,
             }
-            for dependency in DEPENDENCIES.values()
+            for dependency in self._table.values()
         ]

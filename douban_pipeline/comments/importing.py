@@ -33,13 +33,12 @@ from douban_pipeline.comments.services import CommentsServices
 from douban_pipeline.comments.store.events import EventInput, append
 from douban_pipeline.comments.store.sections import ensure_section
 from douban_pipeline.comments.store.tables import comment, event
-from douban_pipeline.comments.types import Actor, CommentStatus, EventKind, Rank, SectionType
+from douban_pipeline.comments.types import IMPORTED, IMPORTED_VOTES, Actor, CommentStatus, EventKind, Rank, SectionType
 from douban_pipeline.core.database import open_engine, reading, run_transaction
 from douban_pipeline.core.settings_base import BASE_PREFIX
 
 BATCH = 500
-MOST_VOTES = 1000
-_SOURCE = "mac_comment:"
+MOST_VOTES = IMPORTED_VOTES
 _DIGITS = 12
 _NUMBERS = ("comment_id", "comment_mid", "comment_rid", "comment_pid", "user_id", "comment_status", "comment_ip")
 _COUNTS = ("comment_time", "comment_up", "comment_down", "comment_report")
@@ -67,7 +66,7 @@ class ImportReport:
 
 def source_of(number: int) -> str:
     """Return how a comment of the CMS is known: of equal length, so that the greatest is the last."""
-    return f"{_SOURCE}{number:0{_DIGITS}d}"
+    return f"{IMPORTED}{number:0{_DIGITS}d}"
 
 
 def take_in(services: CommentsServices, most: int) -> ImportReport | None:
@@ -123,7 +122,7 @@ def last_taken(connection: Connection) -> int:
     for column in (event.c.request_key, comment.c.source_key):
         within = column.between(source_of(0), source_of(10**_DIGITS - 1))
         found.append(connection.execute(select(func.max(column)).where(within)).scalar())
-    return max(int(each.removeprefix(_SOURCE)[:_DIGITS]) if each else 0 for each in found)
+    return max(int(each.removeprefix(IMPORTED)[:_DIGITS]) if each else 0 for each in found)
 
 
 def _store(

@@ -13,10 +13,14 @@ from douban_pipeline.comments.assets import (
     comment_review_queue,
     comment_rules,
     comment_search_index,
+    export_metadata,
     hot_scores,
     impression_rollup,
+    mac_comment_export,
     mac_comment_import,
 )
+from douban_pipeline.comments.experimenting.jobs import jobs as experiment_jobs
+from douban_pipeline.comments.exporting import open_export
 from douban_pipeline.comments.moderating import STATUS_NAMES, PlannedChange
 from douban_pipeline.comments.ordering.jobs import jobs as ordering_jobs
 from douban_pipeline.comments.resources import LOCATION, PERSON_TAGS, SYSTEM, tags_of
@@ -47,7 +51,12 @@ sweep_job = dg.define_asset_job(
 report_job = dg.define_asset_job(
     "report_comments",
     selection=dg.AssetSelection.assets(
-        mac_comment_import, comment_factors, impression_rollup, capacity_report, comment_review_queue
+        mac_comment_import,
+        mac_comment_export,
+        comment_factors,
+        impression_rollup,
+        capacity_report,
+        comment_review_queue,
     ),
     tags=tags_of("comments_report"),
     description=described(
@@ -225,6 +234,72 @@ reindex_comments = person_job(
 )
 
 
+class ExportConfig(dg.Config):
+    """What is written back into the CMS's own comments, or taken back."""
+
+    dry_run: bool = Field(True, description="true 只比较 · true only shows; set false to write.")
+    action: Literal["export", "undo"] = Field("export", description="写回或撤销 · Write, or take a batch back.")
+    batch: str = Field("", description="批次名；撤销时写要撤销的批次 · Name of the batch, or of that taken back.")
+    operator: str = Field("", description="操作人 · Who does it.")
+
+
+def write_back(
+    context: dg.OpExecutionContext, config: ExportConfig, services: dg.ResourceParam[CommentsServices]
+) -> None:
+    """Compare the CMS's comments with ours and write what differs, or take a batch of such writes back."""
+    services.ready()
+    batch, operator = config.batch.strip()[:64], config.operator.strip()[:64]
+    problems = [] if batch or (config.dry_run and config.action == "export") else ["请写明批次名（batch）"]
+    if not config.dry_run and not operator:
+        problems.append("请写明操作人（operator）")
+    if not config.dry_run and config.action == "export" and not services.settings.export:
+        problems.append("写回默认关闭：试算满意后设置 DOUBAN_PIPELINE_COMMENTS_EXPORT=true")
+    if problems:
+        raise ProblemsError(problems)
+    with open_export(services) as export:
+        if config.action == "undo":
+            found = export.undo(batch, dry_run=config.dry_run)
+        else:
+            found = export.run(batch, operator, services.clock.now(), dry_run=config.dry_run)
+    context.log.info(f"{found.compared} compared, {found.written} written, {found.skipped} left alone")
+    context.add_output_metadata({"dry_run": config.dry_run, **export_metadata(found)})
+
+
+_EXPORT = """\
+把评论的显示状态和赞、踩、举报数写回 CMS 自己的评论表 · Write status and counts back into the CMS's own comments.
+
+只写从 CMS 接入的评论的四个字段，不增删行，不改表结构；CMS 中已另有变化的行不写。`dry_run: true`（默认）只列出会写什么。
+`action: undo` 撤销一个批次，之后又变化的行除外。
+
+Only four columns of comments that came from the CMS are written, where it still has what was taken in or written last.
+With `dry_run: true` only the differences are shown; `action: undo` takes a batch back.
+
+示例 · Examples:
+
+{examples}
+
+{links}
+
+**字段** · Fields
+
+{fields}
+"""
+
+export_comments = person_job(
+    write_back,
+    name="export_comments",
+    manual=_EXPORT,
+    examples={
+        "试算": {},
+        "写回": {"dry_run": False, "batch": "首次写回", "operator": "小王"},
+        "撤销": {"action": "undo", "dry_run": False, "batch": "首次写回", "operator": "小王"},
+    },
+    nothing_done="未写回",
+    location=LOCATION,
+    tags=PERSON_TAGS,
+)
+
+
 HISTORY_DAYS = 7
 """Days that finished runs are kept: one comes every ten minutes, and what they did is in the tables."""
 
@@ -253,7 +328,9 @@ jobs: list[Any] = [
     sweep_job,
     report_job,
     *ordering_jobs,
+    *experiment_jobs,
     moderate_comments,
     reindex_comments,
+    export_comments,
     prune_comments,
 ]

@@ -159,6 +159,13 @@ def read_personal(site: Site, actor: Actor, section_id: int, ids: Collection[int
     }
 
 
+def read_liked(site: Site, users: Collection[int], ids: Collection[int]) -> dict[int, list[int]]:
+    """Return by comment which of some users like it."""
+    with reading(site.engine) as connection:
+        found = store.liked_by(connection, ids, [f"u:{user}" for user in users])
+    return {number: [int(voter.removeprefix("u:")) for voter in voters] for number, voters in found.items()}
+
+
 def _shown_section(connection: Connection, target: Target) -> Any:
     section = find_section(connection, target.type, target.object_id)
     if section is None or section["status"] == SectionStatus.HIDDEN:

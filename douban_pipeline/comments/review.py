@@ -1,7 +1,7 @@
 """The safety review of a text before it is published: words, links, rate, doubles. Pure, but for the words' automaton.
 
-A list of words may mask (as ``mac_filter_words`` of the CMS does), send to a person, or refuse. A model may be asked
-too: whatever has the method of `TextModel`.
+A list of words may mask (as ``mac_filter_words`` of the CMS does), send to a person, or refuse. A model may read what
+was published once more, see `comments.model_review`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import unicodedata
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
 
 import ahocorasick
 
@@ -21,14 +20,6 @@ from douban_pipeline.comments.types import CommentStatus
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufe00-\ufe0f\ufeff]")
 _LINK = re.compile(r"(?:https?://|www\.)[^\s<>\"'，。、]+", re.IGNORECASE)
 _STRING = r"'((?:[^'\\]|\\.)*)'"
-
-
-class TextModel(Protocol):
-    """A model that judges texts, where one is set up."""
-
-    def judge(self, text: str) -> tuple[CommentStatus, str]:
-        """Return NORMAL, or REVIEW with the reason."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,13 +92,11 @@ class SafetyReview:
         words: What is looked for.
         per_minute: Comments of one author within a minute after which the next ones are refused; 0 for any number.
         links: Links from which on a text waits for a person; 0 for any number.
-        model: Asked last, about what nothing else held against.
     """
 
     words: WordLists = field(default_factory=WordLists)
     per_minute: int = 0
     links: int = 0
-    model: TextModel | None = None
     _finders: Mapping[str, WordFinder] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -134,10 +123,6 @@ class SafetyReview:
             reasons.append(f"含 {len(_LINK.findall(text))} 个链接")
         if draft.waits_anyway:
             reasons.append("先审后发")
-        if not reasons and self.model is not None:
-            status, why = self.model.judge(text)
-            if status != CommentStatus.NORMAL:
-                reasons.append(why)
         status = CommentStatus.REVIEW if reasons else CommentStatus.NORMAL
         return Findings(masked, status, reasons=tuple(dict.fromkeys(reasons)), masked=masked != text)
 

@@ -15,6 +15,8 @@ from sqlalchemy import Engine
 from douban_pipeline.comments.caching.following import ListFollower
 from douban_pipeline.comments.caching.lists import RedisLists, open_lists
 from douban_pipeline.comments.ids import IdGenerator
+from douban_pipeline.comments.model_review import ModelReviewer
+from douban_pipeline.comments.plugs import SitePlugs
 from douban_pipeline.comments.review import SafetyReview, read_word_lists
 from douban_pipeline.comments.scoring.heat_lists import HeatLists
 from douban_pipeline.comments.scoring.newcomers import NewcomerHeat
@@ -83,6 +85,29 @@ class CommentsServices:
         if self.lists is not None:
             self.lists.wake()
 
+    @cached_property
+    def plugs(self) -> SitePlugs:
+        """Other services of the site: friends and badges."""
+        settings = self.settings
+        return SitePlugs(
+            friends_url=settings.friends_url,
+            decorations_url=settings.decorations_url,
+            token=settings.plug_token.get_secret_value(),
+            seconds=settings.plug_seconds,
+        )
+
+    def model_reviewer(self) -> ModelReviewer | None:
+        """Return what has a model judge comments beside a worker of the same owner; None where no model is named."""
+        settings = self.settings
+        if not settings.review_url:
+            return None
+        model = SitePlugs(
+            review_url=settings.review_url,
+            token=settings.plug_token.get_secret_value(),
+            seconds=settings.review_seconds,
+        )
+        return ModelReviewer(self.engine, self.clock, self.owner, model, settings.review_minutes)
+
     def worker(self) -> Worker:
         """Return a worker; nothing is done yet.
 
@@ -119,6 +144,8 @@ class CommentsServices:
     def close(self) -> None:
         """Close what was opened."""
         self.engine.dispose()
+        if "plugs" in self.__dict__:
+            self.plugs.close()
         if "heat_lists" in self.__dict__ and self.heat_lists is not None:
             self.heat_lists.close()
 

@@ -18,6 +18,7 @@ from douban_pipeline.core.settings_base import BASE_PREFIX
 PREFIX = f"{BASE_PREFIX}COMMENTS_"
 
 _LEAST_SECRET = 16
+_HTTP = "http://… or https://…"
 
 
 class CommentsSettings(LocatedSettings):
@@ -33,6 +34,9 @@ class CommentsSettings(LocatedSettings):
         "api_keys": "NAME=KEY:REQUESTS_A_MINUTE, several separated by blanks, with keys of 16 characters or more",
         "read_sites": "NAME=DATABASE_URL,REDIS_URL, several separated by blanks",
         "redis_url": "redis://…, rediss://… or unix://…",
+        "friends_url": _HTTP,
+        "decorations_url": _HTTP,
+        "review_url": _HTTP,
         "heat_weights": 'JSON such as {"decay": 0.12}; the weights are those of the score',
     }
 
@@ -86,6 +90,13 @@ class CommentsSettings(LocatedSettings):
     reports_to_review: int = Field(
         5, ge=0, le=10_000, description="Reports after which a comment waits for a person; 0: never."
     )
+    friends_url: str = Field("", description="Service that says who is whose friend (GET ?user=ID); empty means none.")
+    decorations_url: str = Field("", description="Service that knows users' badges (POST); empty means none.")
+    review_url: str = Field("", description="Service with a model that reviews comments (POST); empty means none.")
+    plug_token: SecretStr = Field(SecretStr(""), description="Bearer for these three services; empty sends none.")
+    plug_seconds: float = Field(1.0, gt=0, le=10, description="How long an answer of friends or badges may take.")
+    review_seconds: float = Field(5.0, gt=0, le=60, description="How long the model's answer may take.")
+    review_minutes: int = Field(60, ge=1, le=10_080, description="Comments older than this are not sent to the model.")
     worker_batch: int = Field(500, ge=1, le=5_000, description="Events that one transaction of a worker applies.")
     worker_threads: int = Field(4, ge=1, le=64, description="Shards that a worker works on at once.")
     worker_poll_ms: int = Field(
@@ -99,6 +110,7 @@ class CommentsSettings(LocatedSettings):
     import_batch: int = Field(
         20_000, ge=0, le=1_000_000, description="Comments of the CMS that one run takes in; 0: none are."
     )
+    export: bool = Field(False, description="Whether status and counts are written back to the CMS's own comments.")
     sweep_minutes: float = Field(8.0, gt=0, le=120, description="After so long a sweep of scores begins no section.")
     node_pages: float = Field(
         500.0, gt=0, le=1_000_000, description="Pages a second that one process of the service was measured to serve."
@@ -149,6 +161,13 @@ class CommentsSettings(LocatedSettings):
         given = value.get_secret_value()
         if given and not given.startswith(("redis://", "rediss://", "unix://")):
             raise ValueError("no address of Redis")
+        return value
+
+    @field_validator("friends_url", "decorations_url", "review_url")
+    @classmethod
+    def _address(cls, value: str) -> str:
+        if value and not value.startswith(("http://", "https://")):
+            raise ValueError("no address")
         return value
 
     @property

@@ -7,6 +7,10 @@ from enum import IntEnum, IntFlag, StrEnum
 
 SHARDS = 64
 """Sections are spread over so many shards; one worker at a time works on a shard."""
+IMPORTED = "mac_comment:"
+"""How requests begin that take a comment over from the CMS, and the keys of these comments."""
+IMPORTED_VOTES = 1000
+"""Likes, dislikes and reports of each such comment that become votes and reports, at most."""
 
 
 class SectionType(IntEnum):

@@ -198,9 +198,11 @@ class Worker:
         publishing = [event for event in found if event.kind == EventKind.PUBLISH]
         if not publishing:
             return {}
-        users = sorted({event.user_id for event in publishing if event.user_id})
+        # Of people of the site, and of what is taken over from elsewhere, nothing is looked up: nobody reviews it.
+        judged = [event for event in publishing if event.user_id and event.actor_rank < Rank.OPERATOR]
+        users = sorted({event.user_id for event in judged})
         with reading(self._engine) as connection:
-            authors = {(event.user_id, event.section_id) for event in publishing if event.user_id}
+            authors = {(event.user_id, event.section_id) for event in judged}
             hashes = batches.recent_hashes(connection, authors)
             lately: dict[int, int] = {}
             if self._review.per_minute:

@@ -40,6 +40,11 @@ def work(*, once: bool) -> None:
             signal.signal(number, lambda *_: stopped.set())
         lists = "lists in Redis" if services.lists is not None else "no Redis: the database answers everything"
         console.print(f"worker of comments, {lists}; Ctrl-C stops", highlight=False, soft_wrap=True)
+        reviewer = services.model_reviewer()
+        if reviewer is not None:
+            # A thread of its own, which ends with the process: what it has not judged is judged later.
+            console.print("a model reads what is published", highlight=False)
+            threading.Thread(target=reviewer.run, args=(stopped, 1.0), daemon=True, name="comments-model").start()
         wait = threading.Event.wait if services.lists is None else services.lists.wake_ups().wait
         worker.run(stopped, settings.worker_poll_ms / 1000, wait)
     finally:

@@ -122,9 +122,9 @@ def test_an_operator_searches_decides_and_takes_back(page, place):
     expect(page.locator("#said")).to_contain_text("已提交 1 条")
     place.work()
     assert place.listed(film) == roots[1:]
-    page.get_by_role("button", name="为什么").click()
-    expect(page.locator(f"#c{roots[0]} pre")).to_contain_text("热度第")
-    expect(page.locator(f"#c{roots[0]} pre")).to_contain_text("显示中 → 已删除 广告")
+    page.get_by_role("button", name="为什么排在这里").click()
+    expect(page.locator(f"#c{roots[0]} .why")).to_contain_text("不在热度列表中")
+    expect(page.locator(f"#c{roots[0]} .why")).to_contain_text("显示中 → 已删除 广告")
     picture(page, "comments-admin")
     page.get_by_role("button", name="撤销这一批").click()
     expect(page.locator("#said")).to_have_text("已提交撤销")

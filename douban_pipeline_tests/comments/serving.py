@@ -6,7 +6,7 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from itertools import count
 from pathlib import Path
@@ -17,6 +17,7 @@ import uvicorn
 
 from douban_pipeline.comments.api.context import Context
 from douban_pipeline.comments.api.routes import PUBLIC, comments_router
+from douban_pipeline.comments.depending import DEPENDENCIES, Dependencies
 from douban_pipeline.comments.identity import make_token
 from douban_pipeline.comments.services import CommentsServices, open_services
 from douban_pipeline.comments.settings import CommentsSettings
@@ -106,18 +107,23 @@ def served(home: Path, **values: Any) -> Iterator[Served]:
     clock = FakeClock()
     services = open_services(CommentsSettings(_env_file=None, **given), "service", clock).ready()
     router, context = comments_router(services)
+    # A crowded machine takes its time; what limits are for is tested where they are the subject.
+    patient = {name: replace(each, seconds=100.0) for name, each in DEPENDENCIES.items()}
+    context.dependencies = Dependencies(patient)
     app = create_app(
         ServeSettings(_env_file=None, token="a-token-of-the-service-0123"),
         [Mount("comments", router, public=PUBLIC, problem=context.problem)],
         clock,
     )
-    server = uvicorn.Server(uvicorn.Config(app, log_level="error", lifespan="off", access_log=False))
+    server = uvicorn.Server(
+        uvicorn.Config(app, log_level="error", lifespan="off", access_log=False, timeout_keep_alive=600)
+    )
     listener = socket.create_server(("127.0.0.1", 0))
     thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
     thread.start()
     base = f"http://127.0.0.1:{listener.getsockname()[1]}"
     try:
-        with httpx.Client(base_url=base, timeout=30, trust_env=False) as client:
+        with httpx.Client(base_url=base, timeout=100, trust_env=False) as client:
             yield Served(base, services, context, services.worker(), clock, client)
     finally:
         server.should_exit = True

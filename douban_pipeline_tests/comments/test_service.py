@@ -17,6 +17,7 @@ from douban_pipeline.comments.api.context import Context
 from douban_pipeline.comments.caching.lists import open_lists
 from douban_pipeline.comments.identity import CmsUsers, TokenError, make_token, read_token
 from douban_pipeline.comments.rendering import mentions, pieces
+from douban_pipeline.comments.scoring import explanations
 from douban_pipeline.comments.sites import LATE
 from douban_pipeline_tests.comments.serving import ADMIN, AUDIT, KEY, SECRET, Served, served
 from douban_pipeline_tests.conftest import server_url
@@ -166,6 +167,27 @@ def test_decisions_of_the_audit_stand_and_batches_are_taken_back(place):
     told = place.call("GET", f"/admin/comments/{roots[0]}", ADMIN).json()
     assert [entry["action"] for entry in told["decided"]] == ["deleted", "deleted"]
     assert told["heat"]["place"] == 2
+    assert told["why"] == ["未显示的评论不在热度列表中。"]
+    reply = place.publish(4, film, "一条回复", parent=roots[1])
+    place.work()
+    shown = place.call("GET", f"/admin/comments/{roots[1]}", ADMIN).json()
+    assert shown["why"][0].startswith("第 1 名，共 1 条")
+    assert any(sentence.startswith("回复 +") and "1 条可见回复" in sentence for sentence in shown["why"])
+    assert "不参加热度排序" in place.call("GET", f"/admin/comments/{reply}", ADMIN).json()["why"][0]
+
+
+def test_a_rank_that_cannot_be_explained_in_time_is_told_by_its_stored_parts(place, monkeypatch):
+    film = place.section()
+    root = place.publish(2, film, "根")
+    place.work()
+
+    def fail(*_: object) -> list[str]:
+        raise RuntimeError("too large")
+
+    monkeypatch.setattr(explanations, "explain_comment", fail)
+    told = place.call("GET", f"/admin/comments/{root}", ADMIN).json()
+    assert (told["why"], told["degraded"]) == ([], ["explanation"])
+    assert told["heat"]["place"] == 1
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from douban_pipeline.comments.api.context import Context, accepted, tagged
 from douban_pipeline.comments.api.problems import Problem, ProblemRoute
 from douban_pipeline.comments.applying.priority import RANK_NAMES, status_refusal
 from douban_pipeline.comments.heat.explaining import PART_NAMES
+from douban_pipeline.comments.scoring import explanations
 from douban_pipeline.comments.store import events, searching
 from douban_pipeline.comments.store.events import EventInput
 from douban_pipeline.comments.store.reading import CommentView, get_comments
@@ -58,6 +59,23 @@ def admin_router(context: Context) -> APIRouter:
         call = partial(context.in_thread, read)
         return await context.dependencies.call("page", call, expected=(Problem,))
 
+    async def why(found: dict[str, Any]) -> dict[str, Any]:
+        """Return why a comment stands where it stands, in sentences; none where the section takes too long to rank."""
+        if found["root"] is not None:
+            return {"why": ["回复按楼层排列，不参加热度排序。"], "degraded": []}
+        degraded: list[str] = []
+        weights, now = context.services.settings.heat_weights, context.services.clock.now()
+
+        def read() -> list[str]:
+            section_id, comment_id = int(found["section"]), int(found["id"])
+            with reading(engine) as connection:
+                said = explanations.explain_comment(connection, section_id, comment_id, weights, now)
+            return said or ["未显示的评论不在热度列表中。"]
+
+        call = partial(context.in_thread, read)
+        said = await context.dependencies.try_call("explanation", call, degraded)
+        return {"why": said or [], "degraded": degraded}
+
     @router.get("/search")
     async def search(
         request: Request,
@@ -84,7 +102,7 @@ def admin_router(context: Context) -> APIRouter:
         found = await in_database(lambda connection: _explained(connection, comment_id))
         if found is None:
             raise Problem(404, "评论不存在")
-        return tagged(request, found)
+        return tagged(request, {**found, **await why(found)})
 
     @router.post("/moderate")
     async def moderate(request: Request, body: Decision) -> Response:

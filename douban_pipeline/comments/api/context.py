@@ -9,7 +9,7 @@ import json
 import time
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
 from typing import Any, TypeVar
@@ -19,10 +19,12 @@ from fastapi.responses import JSONResponse
 from sqlalchemy.exc import DBAPIError
 
 from douban_pipeline.comments.api.gathering import Gathering
+from douban_pipeline.comments.api.overlay import decorations
 from douban_pipeline.comments.api.problems import Problem
 from douban_pipeline.comments.caching.flights import Flights
 from douban_pipeline.comments.caching.hot import HotKeys
 from douban_pipeline.comments.caching.lists import open_lists
+from douban_pipeline.comments.caching.remembered import Remembered
 from douban_pipeline.comments.depending import Dependencies
 from douban_pipeline.comments.identity import CmsUsers, TokenError, guest, read_token
 from douban_pipeline.comments.pages import NoSuchPageError
@@ -36,6 +38,8 @@ _Result = TypeVar("_Result")
 _THREADS = 32
 _LOCAL_MOST = 2000
 """Local copies of pages at once."""
+_REMEMBERED, _REMEMBERED_SECONDS = 20_000, 60.0
+"""Users whose friends and badges are remembered, and for how long."""
 
 
 @dataclass(slots=True)
@@ -44,6 +48,7 @@ class SharedPage:
 
     body: dict[str, Any]
     notice: str
+    degraded: list[str] = field(default_factory=list)
     encoded: tuple[bytes, str] | None = None
 
 
@@ -61,6 +66,8 @@ class Context:
         self.hot = HotKeys(self.settings.hot_per_second)
         self.sites = _open_sites(services)
         self.local: dict[Hashable, tuple[float, SharedPage]] = {}
+        self.friends: Remembered[int, list[int]] = Remembered(_REMEMBERED_SECONDS, _REMEMBERED, time.monotonic)
+        self.badges: Remembered[int, dict[str, str]] = Remembered(_REMEMBERED_SECONDS, _REMEMBERED, time.monotonic)
         self._users = CmsUsers(self.settings.table_prefix)
         self._pool = ThreadPoolExecutor(_THREADS, "comments-service")
         self._counts: dict[str, tuple[int, int]] = {}
@@ -93,7 +100,10 @@ class Context:
             return known[1]
 
         async def read() -> SharedPage:
-            return SharedPage(*await self.read("page", work))
+            page = SharedPage(*await self.read("page", work))
+            if found := await decorations(self, page.body, page.degraded):
+                page.body["decorations"] = found
+            return page
 
         page = await self.flights.run(key, read)
         if is_hot and self.settings.local_ms:

@@ -14,6 +14,7 @@ from fastapi.responses import HTMLResponse, JSONResponse
 from douban_pipeline import __version__
 from douban_pipeline.comments.api.admin import admin_router
 from douban_pipeline.comments.api.context import Context
+from douban_pipeline.comments.api.notices import notices_router
 from douban_pipeline.comments.api.servers import server_router
 from douban_pipeline.comments.api.view import view_router
 from douban_pipeline.comments.services import CommentsServices
@@ -26,7 +27,7 @@ def comments_router(services: CommentsServices) -> tuple[APIRouter, Context]:
     """Return the router, and what its answers are made with."""
     context = Context(services)
     router = APIRouter()
-    for part in (view_router(context), server_router(context), admin_router(context)):
+    for part in (view_router(context), notices_router(context), server_router(context), admin_router(context)):
         router.include_router(part, prefix="/comments")
     described = list(router.routes)
 

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from douban_pipeline.comments import pages
 from douban_pipeline.comments.api.context import Context, SharedPage, accepted, address_of, answer_with, encode, tagged
+from douban_pipeline.comments.api.overlay import items_of, personal
 from douban_pipeline.comments.api.problems import Problem, ProblemRoute
 from douban_pipeline.comments.api.writing import May, Writing
 from douban_pipeline.comments.pages import Target
@@ -195,32 +196,18 @@ def view_router(context: Context) -> APIRouter:
 async def _answer(context: Context, request: Request, page: SharedPage) -> Response:
     """Lay what one person sees over what everybody sees."""
     lists, shared = context.services.lists, page.body
-    degraded = ["redis"] if lists is not None and lists.away else []
+    degraded = [*page.degraded, *(["redis"] if lists is not None and lists.away else [])]
     visitor = await context.visitor(request)
     if visitor is None and not degraded:
         if page.encoded is None:
             page.encoded = encode({**shared, "notice": page.notice or None, "degraded": []})
         return answer_with(request, *page.encoded)
     body: dict[str, Any] = {**shared, "notice": page.notice or None}
-    ids = [int(item["id"]) for item in _items(shared)]
-    if visitor is not None and (ids or "section" in shared):
-        section_id = int(shared.get("section", {}).get("id", 0))
-        personal = await context.dependencies.try_call(
-            "personal",
-            lambda: context.in_thread(
-                lambda: context.sites.read(lambda site: pages.read_personal(site, visitor, section_id, ids))[0]
-            ),
-            degraded,
-        )
-        body |= personal or {"votes": {}, "mine": []}
+    if visitor is not None and (items_of(shared) or "section" in shared):
+        body |= await personal(context, visitor, shared, degraded)
         body["me"] = {"id": str(visitor.user_id) if visitor.user_id else None, "name": visitor.name}
     body["degraded"] = degraded
     return tagged(request, body)
-
-
-def _items(shared: dict[str, Any]) -> list[dict[str, Any]]:
-    top = [*shared.get("pinned", ()), *shared.get("items", ())]
-    return [*top, *(reply for item in top for reply in item.get("preview", ()))]
 
 
 def _place(cursor: str | None) -> Any:

@@ -22,13 +22,7 @@ from douban_pipeline.comments.applying.state import (
     ReportState,
     SectionState,
 )
-from douban_pipeline.comments.types import (
-    Attribute,
-    CommentStatus,
-    EventKind,
-    Rank,
-    SectionStatus,
-)
+from douban_pipeline.comments.types import Attribute, CommentStatus, EventKind, Rank, SectionStatus
 
 _CLOSED = "评论区已关闭"
 _GONE = "评论不存在"
@@ -183,6 +177,8 @@ def _vote(batch: BatchState, section: SectionState, event: PendingEvent) -> str 
     comment.dislike_count += (value == -1) - (before == -1)
     if likes:
         batch.liked[comment.comment_id] = batch.liked.get(comment.comment_id, 0) + likes
+    if likes > 0 and event.user_id and comment.publisher_id != event.user_id:
+        _tell(batch, event, comment.publisher_id, "like")
     if event.user_id and event.user_id == section.owner_id:
         comment.mark(Attribute.OWNER_LIKED, value == 1)
     batch.change(comment)

@@ -285,4 +285,5 @@ explain_comment_ranks = person_job(
     tags=PERSON_TAGS,
 )
 
+
 jobs: list[Any] = [save_comment_rule, retire_comment_rule, rebuild_comment_section, explain_comment_ranks]

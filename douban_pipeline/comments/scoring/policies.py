@@ -16,7 +16,7 @@ from douban_pipeline.comments.store.tables import experiment, rule
 from douban_pipeline.core.errors import ProblemsError
 
 ACTIVE, DRAFT, RETIRED = "active", "draft", "retired"
-_RUNNING = "running"
+RUNNING = "running"
 _KEPT_MOVES = 50
 
 
@@ -36,9 +36,13 @@ def policies(connection: Connection, weights: Mapping[str, Any]) -> Policies:
     Raises:
         ProblemsError: A weight, a rule or an experiment has a fault; a sentence for each.
     """
-    query = select(experiment).where(experiment.c.state == _RUNNING).order_by(experiment.c.name)
-    running = [_experiment(row) for row in connection.execute(query).mappings()]
-    return Policies(weights, rules_in_force(connection), running)
+    return Policies(weights, rules_in_force(connection), running(connection))
+
+
+def running(connection: Connection) -> list[Experiment]:
+    """Return the experiments that run, by name."""
+    query = select(experiment).where(experiment.c.state == RUNNING).order_by(experiment.c.name)
+    return [_experiment(row) for row in connection.execute(query).mappings()]
 
 
 def with_rule(rules: Sequence[Rule], changed: Rule) -> list[Rule]:
@@ -94,7 +98,7 @@ def save_experiment(connection: Connection, saved: Experiment, author: str, now:
             for each in saved.variants
         ],
         "scope": {"types": list(saved.scope.types), "sections": list(saved.scope.sections)},
-        "state": _RUNNING,
+        "state": RUNNING,
         "author": author,
         "started_at": now,
         "ended_at": None,
@@ -106,8 +110,14 @@ def save_experiment(connection: Connection, saved: Experiment, author: str, now:
 
 def end_experiment(connection: Connection, name: str, now: datetime) -> bool:
     """End an experiment; return whether it ran."""
-    statement = update(experiment).where(experiment.c.name == name, experiment.c.state == _RUNNING)
+    statement = update(experiment).where(experiment.c.name == name, experiment.c.state == RUNNING)
     return connection.execute(statement.values(state="ended", ended_at=now)).rowcount > 0
+
+
+def find_experiment(connection: Connection, name: str) -> tuple[Experiment, datetime, str] | None:
+    """Return an experiment by name with when it began and its state, running or ended; None where there is none."""
+    row = connection.execute(select(experiment).where(experiment.c.name == name)).mappings().one_or_none()
+    return (_experiment(row), row["started_at"] or row["created_at"], row["state"]) if row is not None else None
 
 
 def _rule(row: RowMapping) -> Rule:

@@ -226,6 +226,17 @@ def preview_replies(
     return found
 
 
+def liked_by(connection: Connection, ids: Collection[int], voters: Collection[str]) -> dict[int, list[str]]:
+    """Return by comment which of some voters like it; comments that none of them likes are missing."""
+    c = tables.vote.c
+    found: dict[int, list[str]] = {}
+    for part in chunks(sorted(voters)):
+        query = select(c.comment_id, c.voter).where(c.comment_id.in_(ids), c.voter.in_(part), c.value == Vote.LIKE)
+        for row in connection.execute(query):
+            found.setdefault(row.comment_id, []).append(row.voter)
+    return found
+
+
 def votes_of(connection: Connection, voter: str, ids: Collection[int]) -> dict[int, Vote]:
     """Return what a person thinks of comments, by id; those without an opinion are missing."""
     found: dict[int, Vote] = {}

@@ -135,6 +135,8 @@ content = Table(
     _words("content_hash", 40),
     # Whether its pairs of characters are in `cmt_bigram`.
     Column("indexed", Boolean, nullable=False, server_default=false()),
+    # Whether a model has judged it, see `comments.model_review`.
+    Column("judged", Boolean, nullable=False, server_default=false()),
     Index("ix_cmt_content_indexed", "indexed", "comment_id"),
     **MYSQL_OPTIONS,
 )
@@ -234,7 +236,7 @@ notice = Table(
     metadata,
     Column("notice_id", BigId, primary_key=True, autoincrement=True),
     _id("user_id"),
-    # reply, mention or status.
+    # reply, mention, like (one a comment, of who liked it last), status or refused.
     Column("kind", String(16), nullable=False),
     _id("comment_id"),
     _id("section_id"),
@@ -327,6 +329,27 @@ experiment = Table(
     _moment("started_at"),
     _moment("ended_at"),
     UniqueConstraint("name", name="uq_cmt_experiment_name"),
+    **MYSQL_OPTIONS,
+)
+
+export = Table(
+    "cmt_export",
+    metadata,
+    Column("export_id", BigId, primary_key=True, autoincrement=True),
+    Column("batch", String(64), nullable=False),
+    # Of the CMS's comment, and of ours.
+    _id("number"),
+    _id("comment_id"),
+    # Columns of the CMS that differ, before and after.
+    Column("old_values", JsonText, nullable=False),
+    Column("new_values", JsonText, nullable=False),
+    # prepared, applied, skipped or undone.
+    Column("state", String(16), nullable=False),
+    _words("operator", 64),
+    _moment("created_at", nullable=False),
+    Index("ix_cmt_export_number", "number", "export_id"),
+    Index("ix_cmt_export_batch", "batch", "export_id"),
+    Index("ix_cmt_export_state", "state", "export_id"),
     **MYSQL_OPTIONS,
 )
 

@@ -1,0 +1,1 @@
+"""Experiments with the order of heat: started, evaluated and ended by people."""

@@ -1,0 +1,139 @@
+"""The job by which people see to experiments."""
+
+from typing import Any, Literal
+
+import dagster as dg
+from pydantic import Field
+
+from douban_pipeline.comments.experimenting.results import evaluate
+from douban_pipeline.comments.heat.experiments import Experiment, Policies, Variant
+from douban_pipeline.comments.heat.rules import Scope
+from douban_pipeline.comments.resources import LOCATION, PERSON_TAGS
+from douban_pipeline.comments.scoring import policies
+from douban_pipeline.comments.services import CommentsServices
+from douban_pipeline.core.database import reading, run_transaction
+from douban_pipeline.core.errors import ProblemsError
+from douban_pipeline.core.ui.presentation import table
+from douban_pipeline.dagster_kit.launchpad import person_job
+
+_SHOWN = 200
+
+
+class VariantConfig(dg.Config):
+    """One variant of an experiment."""
+
+    name: str = Field("", description="组名 · Name of the variant.")
+    share: float = Field(0.5, description="占评论区的比例，0 至 1 · Share of the sections, 0 to 1.")
+    weights: dict[str, float] = Field(default_factory=dict, description="不同于平常的权重 · Weights that differ.")
+    without: list[str] = Field(default_factory=list, description="不采用的规则 · Rules that are not applied.")
+
+
+class ExperimentConfig(dg.Config):
+    """An experiment that is started, looked at or ended."""
+
+    action: Literal["start", "evaluate", "end"] = Field("evaluate", description="操作 · What is done.")
+    dry_run: bool = Field(True, description="true 只试算 · true changes nothing; set false to start or end it.")
+    name: str = Field("", description="实验名 · Name of the experiment.")
+    salt: str = Field("", description="任意文字，换一段即重新抽取 · Any text; another one draws other sections.")
+    variants: list[VariantConfig] = Field(default_factory=list, description="各组 · The variants.")
+    types: list[int] = Field(default_factory=list, description="只用于这些类型的评论区 · Only for these types.")
+    sections: list[int] = Field(default_factory=list, description="只用于这些评论区 · Only for these sections.")
+    operator: str = Field("", description="操作人 · Who does it.")
+
+    def experiment(self) -> Experiment:
+        """Return the experiment as it is applied."""
+        variants = [Variant(each.name, each.share, dict(each.weights), tuple(each.without)) for each in self.variants]
+        return Experiment(self.name, self.salt, tuple(variants), Scope(tuple(self.types), tuple(self.sections)))
+
+
+def see_to_experiment(
+    context: dg.OpExecutionContext, config: ExperimentConfig, services: dg.ResourceParam[CommentsServices]
+) -> None:
+    """Start an experiment, say what came of it, or end it."""
+    services.ready()
+    if not config.dry_run and config.action != "evaluate" and not config.operator.strip():
+        raise ProblemsError(["开始或结束实验需要写明操作人（operator）"])
+    now, engine = services.clock.now(), services.engine
+    with reading(engine) as connection:
+        known = policies.find_experiment(connection, config.name)
+        if config.action == "start":
+            wanted, since = config.experiment(), now
+            others = [each for each in policies.running(connection) if each.name != wanted.name]
+            Policies(services.settings.heat_weights, policies.rules_in_force(connection), [*others, wanted])
+        elif known is None:
+            raise ProblemsError([f"没有名为「{config.name}」的实验"])
+        else:
+            wanted, since, state = known
+            if config.action == "end" and state != policies.RUNNING:
+                raise ProblemsError([f"实验「{config.name}」已经结束"])
+        results = evaluate(connection, wanted, since)
+    if not config.dry_run and config.action == "start":
+        author = config.operator.strip()
+        run_transaction(engine, lambda connection: policies.save_experiment(connection, wanted, author, now))
+    if not config.dry_run and config.action == "end":
+        run_transaction(engine, lambda connection: policies.end_experiment(connection, wanted.name, now))
+    rows = [
+        {
+            "组": each.name,
+            "评论区": each.sections,
+            "曝光": each.shown,
+            "点赞": each.liked,
+            "点赞率": f"{100 * each.rate:.2f}%",
+            "下界": f"{100 * each.bound:.2f}%",
+            "新评论": each.comments,
+        }
+        for each in results
+    ]
+    for row in rows:
+        context.log.info("，".join(f"{name} {value}" for name, value in row.items()))
+    context.add_output_metadata(
+        {
+            "dry_run": config.dry_run,
+            "since": since.isoformat(),
+            "sections": sum(each.sections for each in results),
+            "variants": dg.MetadataValue.md(table(rows, most=_SHOWN)),
+        }
+    )
+
+
+_EXPERIMENT = """\
+热评实验：开始、评估或结束 · Start an experiment with the order of heat, evaluate it, or end it.
+
+评论区按盐值散列分组，一个评论区的所有人看到同一次序。`action: start` 且 `dry_run: true` 时列出各组会分到多少评论区；
+`evaluate` 给出自开始以来各组的曝光、点赞率及其下界；`end` 之后，各评论区在下一次重算时回到平常的次序。
+
+Sections are drawn by a salted hash; everybody sees the same order in one. With `start` and `dry_run: true` only the
+draw is shown. `evaluate` shows impressions and like rates since it began; after `end`, sections return to the
+usual order.
+
+示例 · Examples:
+
+{examples}
+
+{links}
+
+**字段** · Fields
+
+{fields}
+"""
+
+comment_experiment = person_job(
+    see_to_experiment,
+    name="comment_experiment",
+    manual=_EXPERIMENT,
+    examples={
+        "开始": {
+            "action": "start",
+            "name": "slow_decay",
+            "salt": "2026-11",
+            "variants": [VariantConfig(name="slower", share=0.5, weights={"decay": 0.06})],
+        },
+        "评估": {"action": "evaluate", "name": "slow_decay"},
+        "结束": {"action": "end", "name": "slow_decay"},
+    },
+    nothing_done="实验没有变化",
+    location=LOCATION,
+    tags=PERSON_TAGS,
+)
+
+jobs: list[Any] = [comment_experiment]

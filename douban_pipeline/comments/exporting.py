@@ -1,0 +1,347 @@
+"""Status and counts of comments that came from the CMS, written back into its own table (`mac_comment`).
+
+Only four columns of rows that are there are written, nothing is added and no table is altered. A row is written where
+the CMS still has what was taken in or written last: what changed there meanwhile is left alone and listed. Each write
+is noted before it is made and can be taken back. The CMS's table knows no transactions, so a row that was noted when a
+run died is settled by the next one, by what the CMS has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Connection,
+    Engine,
+    MetaData,
+    RowMapping,
+    Table,
+    case,
+    func,
+    insert,
+    inspect,
+    select,
+    update,
+)
+
+from douban_pipeline.comments.services import CommentsServices
+from douban_pipeline.comments.store.tables import comment, export, report, vote
+from douban_pipeline.comments.types import IMPORTED, IMPORTED_VOTES, CommentStatus, Rank
+from douban_pipeline.core.database import chunks, open_engine, reading, run_transaction
+from douban_pipeline.core.errors import ProblemsError
+from douban_pipeline.core.settings_base import BASE_PREFIX
+
+BATCH = 500
+COLUMNS = ("comment_status", "comment_up", "comment_down", "comment_report")
+"""All that is ever written."""
+MOST_COUNT = 8_388_607
+"""What the CMS's columns hold, signed or not."""
+_PREPARED, _APPLIED, _SKIPPED, _UNDONE = "prepared", "applied", "skipped", "undone"
+_SHOWN = 200
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedRow:
+    """One row of the CMS that would be written, or not.
+
+    Attributes:
+        number: The CMS's id of it.
+        comment_id: Ours.
+        old: What the CMS has, of the columns that differ.
+        new: What it gets.
+        refusal: Why it is left alone; empty where it is written.
+    """
+
+    number: int
+    comment_id: int
+    old: dict[str, int]
+    new: dict[str, int]
+    refusal: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ExportReport:
+    """What an export came to.
+
+    Attributes:
+        compared: Rows of the CMS that were compared.
+        written: Rows that were written, or would be.
+        skipped: Rows that differ, and are left alone.
+        rows: The first of both.
+    """
+
+    compared: int = 0
+    written: int = 0
+    skipped: int = 0
+    rows: tuple[ExportedRow, ...] = field(default_factory=tuple)
+
+    def plus(self, compared: int, found: Sequence[ExportedRow]) -> ExportReport:
+        """Return it with some more rows."""
+        skipped = sum(bool(row.refusal) for row in found)
+        return ExportReport(
+            self.compared + compared,
+            self.written + len(found) - skipped,
+            self.skipped + skipped,
+            (*self.rows, *found)[:_SHOWN],
+        )
+
+
+class CommentExport:
+    """Writes back, and takes back.
+
+    Args:
+        engine: The database of our tables.
+        library: The CMS's.
+        prefix: Of the CMS's tables.
+    """
+
+    def __init__(self, engine: Engine, library: Engine, prefix: str) -> None:
+        self._engine, self._library = engine, library
+        names = ("comment_id", *COLUMNS)
+        self._table = Table(f"{prefix}comment", MetaData(), *(Column(name, BigInteger) for name in names))
+
+    def run(self, batch: str, operator: str, now: datetime, *, dry_run: bool = True) -> ExportReport:
+        """Compare all comments that came from the CMS, and write what differs unless it is a dry run.
+
+        Raises:
+            ProblemsError: The CMS has no such table, or the batch was used before.
+        """
+        self._ready()
+        if not dry_run:
+            with reading(self._engine) as connection:
+                if connection.execute(select(export.c.export_id).where(export.c.batch == batch).limit(1)).first():
+                    raise ProblemsError([f"批次名「{batch}」已经用过"])
+            self.settle()
+        done = ExportReport()
+        for ours in self._ours():
+            with reading(self._library) as connection:
+                theirs = _theirs(connection, self._table, list(ours))
+            found = [row for number, one in ours.items() if (row := _compare(number, one, theirs.get(number)))]
+            if not dry_run:
+                found = self._write(found, batch, operator, now)
+            done = done.plus(len(theirs), found)
+        return done
+
+    def undo(self, batch: str, *, dry_run: bool = True) -> ExportReport:
+        """Give rows of a batch back what they had, the last one first, unless the CMS has something else by now.
+
+        Raises:
+            ProblemsError: There is no such batch, or all of it was taken back.
+        """
+        self._ready()
+        if not dry_run:
+            self.settle()
+        with reading(self._engine) as connection:
+            query = select(export).where(export.c.batch == batch, export.c.state == _APPLIED)
+            rows = connection.execute(query.order_by(export.c.export_id.desc())).mappings().all()
+        if not rows:
+            raise ProblemsError([f"没有可撤销的批次「{batch}」"])
+        done = ExportReport()
+        for part in chunks(rows):
+            found = []
+            for row in part:
+                back = ExportedRow(row["number"], row["comment_id"], row["new_values"], row["old_values"])
+                well = self._has(back.number, back.old) if dry_run else self._put(back)
+                if well and not dry_run:
+                    self._note([row["export_id"]], _UNDONE)
+                found.append(back if well else replace(back, refusal="CMS 中之后又有变化"))
+            done = done.plus(len(part), found)
+        return done
+
+    def settle(self) -> int:
+        """Settle what was noted when a run died, by what the CMS has; return how many rows that were."""
+        with reading(self._engine) as connection:
+            rows = connection.execute(select(export).where(export.c.state == _PREPARED)).mappings().all()
+        for row in rows:
+            self._note([row["export_id"]], _APPLIED if self._has(row["number"], row["new_values"]) else _SKIPPED)
+        return len(rows)
+
+    def _ready(self) -> None:
+        if not inspect(self._library).has_table(self._table.name):
+            raise ProblemsError([f"CMS 的数据库里没有表 {self._table.name}"])
+
+    def _ours(self) -> Iterator[dict[int, dict[str, Any]]]:
+        """Yield our comments that came from the CMS, by its number, some at a time."""
+        last = IMPORTED
+        while True:
+            with reading(self._engine) as connection:
+                found = _ours(connection, last)
+            if not found:
+                return
+            last = found[-1]["source_key"]
+            yield {int(row["source_key"].removeprefix(IMPORTED)): row for row in found}
+
+    def _write(self, found: Sequence[ExportedRow], batch: str, operator: str, now: datetime) -> list[ExportedRow]:
+        """Note what is to be written, write it, and note that it was."""
+        wanted = [row for row in found if not row.refusal]
+        if not wanted:
+            return list(found)
+        given = [
+            {
+                "batch": batch,
+                "number": row.number,
+                "comment_id": row.comment_id,
+                "old_values": row.old,
+                "new_values": row.new,
+                "state": _PREPARED,
+                "operator": operator,
+                "created_at": now,
+            }
+            for row in wanted
+        ]
+        run_transaction(self._engine, lambda connection: connection.execute(insert(export), given))
+        with reading(self._engine) as connection:
+            numbers = [row.number for row in wanted]
+            query = select(export.c.number, export.c.export_id).where(
+                export.c.batch == batch, export.c.number.in_(numbers)
+            )
+            ids = {row.number: row.export_id for row in connection.execute(query)}
+        outcome = {row.number: self._put(row) for row in wanted}
+        self._note([ids[number] for number, well in outcome.items() if well], _APPLIED)
+        self._note([ids[number] for number, well in outcome.items() if not well], _SKIPPED)
+        return [
+            row if row.refusal or outcome[row.number] else replace(row, refusal="CMS 中刚刚又有变化") for row in found
+        ]
+
+    def _put(self, row: ExportedRow) -> bool:
+        """Write a row where the CMS still has the old values; return whether it has the new ones now."""
+        c = self._table.c
+        still = [c[name] == value for name, value in row.old.items()]
+        statement = update(self._table).where(c.comment_id == row.number, *still).values(row.new)
+        done = run_transaction(self._library, lambda connection: connection.execute(statement).rowcount)
+        return bool(done) or self._has(row.number, row.new)
+
+    def _has(self, number: int, values: Mapping[str, int]) -> bool:
+        c = self._table.c
+        with reading(self._library) as connection:
+            query = select(c.comment_id).where(
+                c.comment_id == number, *(c[name] == value for name, value in values.items())
+            )
+            return connection.execute(query).first() is not None
+
+    def _note(self, ids: Sequence[int], state: str) -> None:
+        for part in chunks(ids):
+            statement = update(export).where(export.c.export_id.in_(part)).values(state=state)
+            run_transaction(self._engine, lambda connection, each=statement: connection.execute(each))
+
+
+@contextmanager
+def open_export(services: CommentsServices) -> Iterator[CommentExport]:
+    """Yield what writes back into the CMS that the settings name.
+
+    Raises:
+        ProblemsError: They name none.
+    """
+    url = services.settings.library_url.get_secret_value()
+    if not url:
+        raise ProblemsError([f"没有写明 CMS 的数据库：请设置 {BASE_PREFIX}DATABASE_URL"])
+    library = open_engine(url, setting=f"{BASE_PREFIX}DATABASE_URL")
+    try:
+        yield CommentExport(services.engine, library, services.settings.table_prefix)
+    finally:
+        library.dispose()
+
+
+def _compare(number: int, ours: Mapping[str, Any], theirs: Mapping[str, int] | None) -> ExportedRow | None:
+    """Return what is to be written to a row of the CMS; None where nothing differs, or there is no such row."""
+    if theirs is None:
+        return None
+    wanted, refusals = dict(theirs), []
+    for name, (now, known) in ours["counts"].items():
+        if now in (theirs[name], known, ours["undone"].get(name)) or known >= IMPORTED_VOTES:
+            continue  # nothing happened here, somebody took it back, or the CMS counts more than was taken in
+        if theirs[name] == known:
+            wanted[name] = min(now, MOST_COUNT)
+        else:
+            refusals.append(f"{name} 在 CMS 中已另有变化（{known} → {theirs[name]}）")
+    shown = int(ours["shown"])
+    if shown not in (theirs["comment_status"], ours["undone"].get("comment_status")):
+        if not shown or ours["decided"] or ours["exported_status"] == 0:
+            wanted["comment_status"] = shown
+        else:
+            refusals.append("在 CMS 中被隐藏，这里没有人放行")
+    new = {name: wanted[name] for name in COLUMNS if wanted[name] != theirs[name]}
+    if not new and not refusals:
+        return None
+    why = "" if new else "；".join(refusals)
+    return ExportedRow(number, ours["comment_id"], {name: theirs[name] for name in new}, new, why)
+
+
+def _theirs(connection: Connection, table: Table, numbers: Sequence[int]) -> dict[int, dict[str, int]]:
+    rows = connection.execute(select(table).where(table.c.comment_id.in_(numbers))).mappings()
+    return {row["comment_id"]: {name: int(row[name]) for name in COLUMNS} for row in rows}
+
+
+def _ours(connection: Connection, after: str) -> list[dict[str, Any]]:
+    """Return the next of our comments that came from the CMS, with what it is known to have."""
+    root, c = comment.alias("root"), comment.c
+    query = (
+        select(comment, root.c.status.label("root_status"))
+        .outerjoin(root, root.c.comment_id == c.root_id)
+        .where(c.source_key > after, c.source_key < f"{IMPORTED}:")
+        .order_by(c.source_key)
+        .limit(BATCH)
+    )
+    rows = connection.execute(query).mappings().all()
+    ids = [row["comment_id"] for row in rows]
+    numbers = {row["comment_id"]: int(row["source_key"].removeprefix(IMPORTED)) for row in rows}
+    known, written = _taken_in(connection, ids), _exported(connection, list(numbers.values()))
+    return [
+        _known(row, known.get(row["comment_id"], (0, 0, 0)), *written.get(numbers[row["comment_id"]], ({}, {})))
+        for row in rows
+    ]
+
+
+def _known(
+    row: RowMapping, taken: tuple[int, int, int], written: Mapping[str, int], undone: Mapping[str, int]
+) -> dict[str, Any]:
+    names = ("like_count", "dislike_count", "report_count")
+    return {
+        "comment_id": row["comment_id"],
+        "source_key": row["source_key"],
+        "shown": row["status"] == CommentStatus.NORMAL and row["root_status"] in (None, CommentStatus.NORMAL),
+        # Somebody of the site, and not the same automation that took its status from the CMS.
+        "decided": row["status_rank"] >= Rank.OPERATOR,
+        "undone": undone,
+        "exported_status": written.get("comment_status"),
+        "counts": {
+            column: (row[name], written.get(column, count))
+            for column, name, count in zip(COLUMNS[1:], names, taken, strict=True)
+        },
+    }
+
+
+def _taken_in(connection: Connection, ids: Sequence[int]) -> dict[int, tuple[int, int, int]]:
+    """Return likes, dislikes and reports that comments were taken in with: those of nobody in particular."""
+    likes, dislikes = (func.sum(case((vote.c.value == value, 1), else_=0)) for value in (1, -1))
+    nobody = vote.c.voter.startswith("imported:", autoescape=True)
+    votes = select(vote.c.comment_id, likes, dislikes).where(vote.c.comment_id.in_(ids), nobody)
+    found = {row[0]: (int(row[1]), int(row[2]), 0) for row in connection.execute(votes.group_by(vote.c.comment_id))}
+    of_nobody = report.c.reporter.startswith("imported:", autoescape=True)
+    reports = select(report.c.comment_id, func.count()).where(report.c.comment_id.in_(ids), of_nobody)
+    for number, count in connection.execute(reports.group_by(report.c.comment_id)):
+        likes_there, dislikes_there, _ = found.get(number, (0, 0, 0))
+        found[number] = (likes_there, dislikes_there, int(count))
+    return found
+
+
+def _exported(connection: Connection, numbers: Sequence[int]) -> dict[int, tuple[dict[str, int], dict[str, int]]]:
+    """Return what rows of the CMS were left with by column, and what somebody took back and is not written again."""
+    found: dict[int, tuple[dict[str, int], dict[str, int]]] = {}
+    query = select(export.c.number, export.c.new_values, export.c.old_values, export.c.state)
+    query = query.where(export.c.number.in_(numbers), export.c.state.in_([_APPLIED, _UNDONE]))
+    for row in connection.execute(query.order_by(export.c.export_id)):
+        left, undone = found.setdefault(row.number, ({}, {}))
+        left.update(row.new_values if row.state == _APPLIED else row.old_values)
+        if row.state == _UNDONE:
+            undone.update(row.new_values)
+        else:
+            for name in row.new_values:
+                undone.pop(name, None)
+    return found

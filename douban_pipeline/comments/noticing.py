@@ -1,0 +1,87 @@
+"""Notices as their owner reads them: of what is not shown, or is gone, nothing is told but to its author."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, RowMapping, select
+
+from douban_pipeline.comments.rendering import pieces
+from douban_pipeline.comments.store import reading as store
+from douban_pipeline.comments.store import tables
+from douban_pipeline.comments.store.notices import select_notices
+from douban_pipeline.comments.store.reading import CommentView
+from douban_pipeline.comments.types import CommentStatus
+
+COUNTED = 100
+"""Unread notices that are counted; pages say 99+ from there."""
+_OWN = ("status", "refused")
+"""Kinds that are about what the reader wrote."""
+_STATUS = {CommentStatus.NORMAL: "shown", CommentStatus.REVIEW: "waiting", CommentStatus.DELETED: "deleted"}
+
+
+def read_notices(
+    connection: Connection, user_id: int, before: int | None, size: int, *, unread: bool = False
+) -> dict[str, Any]:
+    """Return a page of a user's notices, the newest first, and where it goes on.
+
+    A page may have fewer than ``size`` where comments are gone; it is the last one where ``next`` is None.
+    """
+    rows = select_notices(connection, user_id, before, size, unread=unread)
+    items = list(_items(connection, user_id, rows))
+    return {"items": items, "next": str(rows[-1]["notice_id"]) if len(rows) == size else None}
+
+
+def count_unread(connection: Connection, user_id: int) -> int:
+    """Return how many unread notices a user would see, `COUNTED` at most."""
+    rows = select_notices(connection, user_id, None, COUNTED, unread=True)
+    return sum(1 for _ in _items(connection, user_id, rows))
+
+
+def _items(connection: Connection, user_id: int, rows: Sequence[RowMapping]) -> Iterable[dict[str, Any]]:
+    ids = {row["comment_id"] for row in rows}
+    views = store.get_comments(connection, ids)
+    shown = store.shown_ids(connection, ids)
+    section = tables.section.c
+    query = select(section.section_id, section.type, section.object_id, section.title)
+    found = connection.execute(query.where(section.section_id.in_({row["section_id"] for row in rows})))
+    sections = {row.section_id: row for row in found}
+    for row in rows:
+        view, own = views.get(row["comment_id"]), row["kind"] in _OWN
+        if not own and row["comment_id"] not in shown:
+            continue
+        if row["kind"] == "like" and (view is None or not view.like_count):
+            continue
+        place = sections.get(row["section_id"])
+        yield {
+            "id": str(row["notice_id"]),
+            "kind": row["kind"],
+            "seen": bool(row["seen"]),
+            "at": row["created_at"].isoformat(),
+            "by": _by(row, view),
+            "section": None
+            if place is None
+            else {"type": place.type, "object_id": place.object_id, "title": place.title},
+            "comment": None if view is None else _comment(view, user_id),
+        }
+
+
+def _by(row: RowMapping, view: CommentView | None) -> dict[str, Any] | None:
+    """Return who did it: nobody in particular where the site decided."""
+    user = row["actor"].removeprefix("u:")
+    if row["kind"] in _OWN or not user.isdecimal():
+        return None
+    named = view is not None and row["kind"] in ("reply", "mention") and view.publisher_id == int(user)
+    name = str(view.meta.get("name") or "") if view is not None and named else ""
+    return {"id": user, "name": name or f"用户{user}"}
+
+
+def _comment(view: CommentView, user_id: int) -> dict[str, Any]:
+    return {
+        "id": str(view.comment_id),
+        "root": str(view.root_id) if view.root_id else None,
+        "pieces": pieces(view.content),
+        "likes": view.like_count,
+        "status": _STATUS[view.status] if view.publisher_id == user_id else "shown",
+    }

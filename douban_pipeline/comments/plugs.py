@@ -1,0 +1,155 @@
+"""What other services of the site may add, each at an address of the settings: friends, badges, a model that reviews.
+
+All of them are weak: without an answer in time there is no label and no badge, and the list of words alone judges.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Annotated, TypeVar
+
+import httpx
+from pydantic import BaseModel, ConfigDict, Field
+
+MOST_FRIENDS = 500
+"""Friends of one person whose likes are looked for; the first ones."""
+_MOST_BYTES = 262_144
+
+
+class PlugError(RuntimeError):
+    """A service did not answer, or with something else than what is described here."""
+
+
+class Verdict(StrEnum):
+    """What a model says of a text."""
+
+    FINE = "pass"
+    REVIEW = "review"
+    """A person has to look."""
+    REJECT = "reject"
+    """It goes, and only the audit brings it back."""
+
+
+class _Answer(BaseModel):
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+_Found = TypeVar("_Found", bound=_Answer)
+
+
+class _Friends(_Answer):
+    friends: list[int]
+
+
+class Decoration(_Answer):
+    """How somebody is shown.
+
+    Attributes:
+        badge: A few letters beside the name.
+        color: Of the badge, ``#rrggbb``; empty for the page's own.
+    """
+
+    badge: str = Field("", max_length=20)
+    color: str = Field("", pattern=r"^(#[0-9a-fA-F]{6})?$")
+
+
+class _Decorations(_Answer):
+    users: dict[Annotated[str, Field(pattern=r"^\d{1,19}$")], Decoration]
+
+
+class Judgement(_Answer):
+    """What a model says of one text.
+
+    Attributes:
+        verdict: What becomes of it.
+        reason: Why, for whoever looks.
+    """
+
+    verdict: Verdict
+    reason: str = Field("", max_length=300)
+
+
+class SitePlugs:
+    """Asks the services; each of them is there if its address is given.
+
+    Args:
+        friends_url: ``GET …?user=12`` answers ``{"friends": [13, 14]}``.
+        decorations_url: ``POST {"users": [12]}`` answers ``{"users": {"12": {"badge": "VIP", "color": "#c00000"}}}``.
+        review_url: ``POST {"id": "…", "text": "…"}`` answers ``{"verdict": "pass|review|reject", "reason": "…"}``.
+        token: Sent to all of them as a bearer; empty sends none.
+        seconds: How long an answer may take.
+    """
+
+    def __init__(
+        self,
+        *,
+        friends_url: str = "",
+        decorations_url: str = "",
+        review_url: str = "",
+        token: str = "",
+        seconds: float = 1.0,
+    ) -> None:
+        self._seconds = seconds
+        self._friends, self._decorations, self._review = friends_url, decorations_url, review_url
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        self._client = httpx.Client(headers=headers, timeout=seconds, trust_env=False, follow_redirects=False)
+
+    @property
+    def has_friends(self) -> bool:
+        """Whether anybody knows who is whose friend."""
+        return bool(self._friends)
+
+    @property
+    def has_decorations(self) -> bool:
+        """Whether anybody knows badges."""
+        return bool(self._decorations)
+
+    @property
+    def has_review(self) -> bool:
+        """Whether there is a model that reviews."""
+        return bool(self._review)
+
+    def friends(self, user_id: int) -> list[int]:
+        """Return the friends of a user, `MOST_FRIENDS` at most.
+
+        Raises:
+            PlugError: There is no usable answer.
+        """
+        found = self._ask(_Friends, "GET", self._friends, params={"user": user_id})
+        return found.friends[:MOST_FRIENDS]
+
+    def decorations(self, users: Sequence[int]) -> dict[str, Decoration]:
+        """Return how users are shown, by id; those without anything are missing.
+
+        Raises:
+            PlugError: There is no usable answer.
+        """
+        return self._ask(_Decorations, "POST", self._decorations, json={"users": list(users)}).users
+
+    def judge(self, comment_id: int, text: str) -> Judgement:
+        """Return what the model says of a text.
+
+        Raises:
+            PlugError: There is no usable answer.
+        """
+        return self._ask(Judgement, "POST", self._review, json={"id": str(comment_id), "text": text})
+
+    def _ask(self, kind: type[_Found], method: str, url: str, **given: object) -> _Found:
+        end = time.monotonic() + self._seconds
+        try:
+            with self._client.stream(method, url, **given) as answer:  # type: ignore[arg-type]
+                answer.raise_for_status()
+                content = b""
+                for part in answer.iter_bytes():
+                    content += part
+                    if len(content) > _MOST_BYTES or time.monotonic() > end:
+                        raise PlugError(f"{url}: more than {_MOST_BYTES} bytes, or too slow")
+            return kind.model_validate_json(content)
+        except (httpx.HTTPError, ValueError) as error:
+            raise PlugError(f"{url}: {type(error).__name__}") from error
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()

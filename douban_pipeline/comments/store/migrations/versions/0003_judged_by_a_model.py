@@ -1,0 +1,15 @@
+"""Which texts a model has judged."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+
+from douban_pipeline.core.migration_steps import add_columns
+
+revision = "0003"
+down_revision = "0002"
+
+
+def upgrade() -> None:
+    """Add the mark; texts of before are older than what is sent to a model."""
+    add_columns("cmt_content", sa.Column("judged", sa.Boolean, nullable=False, server_default=sa.false()))
