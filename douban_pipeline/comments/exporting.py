@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from sqlalchemy import (
@@ -22,6 +23,7 @@ from sqlalchemy import (
     MetaData,
     RowMapping,
     Table,
+    Update,
     case,
     func,
     insert,
@@ -228,7 +230,11 @@ class CommentExport:
     def _note(self, ids: Sequence[int], state: str) -> None:
         for part in chunks(ids):
             statement = update(export).where(export.c.export_id.in_(part)).values(state=state)
-            run_transaction(self._engine, lambda connection, each=statement: connection.execute(each))
+            run_transaction(self._engine, partial(_execute, statement=statement))
+
+
+def _execute(connection: Connection, statement: Update) -> None:
+    connection.execute(statement)
 
 
 @contextmanager
@@ -280,13 +286,9 @@ def _theirs(connection: Connection, table: Table, numbers: Sequence[int]) -> dic
 
 def _ours(connection: Connection, after: str) -> list[dict[str, Any]]:
     """Return the next of our comments that came from the CMS, with what it is known to have."""
-    root, c = comment.alias("root"), comment.c
+    c = comment.c
     query = (
-        select(comment, root.c.status.label("root_status"))
-        .outerjoin(root, root.c.comment_id == c.root_id)
-        .where(c.source_key > after, c.source_key < f"{IMPORTED}:")
-        .order_by(c.source_key)
-        .limit(BATCH)
+        select(comment).where(c.source_key > after, c.source_key < f"{IMPORTED}:").order_by(c.source_key).limit(BATCH)
     )
     rows = connection.execute(query).mappings().all()
     ids = [row["comment_id"] for row in rows]
@@ -305,7 +307,8 @@ def _known(
     return {
         "comment_id": row["comment_id"],
         "source_key": row["source_key"],
-        "shown": row["status"] == CommentStatus.NORMAL and row["root_status"] in (None, CommentStatus.NORMAL),
+        # Its own status: below a comment that is hidden, the CMS shows nothing either.
+        "shown": row["status"] == CommentStatus.NORMAL,
         # Somebody of the site, and not the same automation that took its status from the CMS.
         "decided": row["status_rank"] >= Rank.OPERATOR,
         "undone": undone,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cached_property
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from redis import Redis
 from sqlalchemy import Engine
@@ -27,6 +27,9 @@ from douban_pipeline.comments.worker import Worker
 from douban_pipeline.core.clock import Clock, SystemClock
 from douban_pipeline.core.database import open_engine
 from douban_pipeline.core.owner import owner_name
+
+if TYPE_CHECKING:
+    from douban_pipeline.comments.caching.binlog import BinlogReader
 
 _NODE_LEASE = timedelta(minutes=10)
 
@@ -96,6 +99,22 @@ class CommentsServices:
             seconds=settings.plug_seconds,
         )
 
+    def _follower(self, lists: RedisLists) -> ListFollower:
+        return ListFollower(self.engine, lists, told=self.settings.follow == "events")
+
+    def binlog_reader(self) -> BinlogReader | None:
+        """Return what has lists follow the database's binary log; None where they follow events, or there is no Redis.
+
+        Raises:
+            ModuleNotFoundError: The extra ``comments-binlog`` is not installed.
+            ProblemsError: The server keeps no such log.
+        """
+        if self.settings.follow != "binlog" or self.lists is None:
+            return None
+        from douban_pipeline.comments.caching.binlog import BinlogReader
+
+        return BinlogReader(self.engine, self.lists, self._follower(self.lists), self.owner)
+
     def model_reviewer(self) -> ModelReviewer | None:
         """Return what has a model judge comments beside a worker of the same owner; None where no model is named."""
         settings = self.settings
@@ -124,7 +143,7 @@ class CommentsServices:
             self.clock,
             self.owner,
             review,
-            () if self.lists is None else (ListFollower(self.engine, self.lists),),
+            () if self.lists is None else (self._follower(self.lists),),
             lease=settings.lease,
             batch=settings.worker_batch,
             threads=1 if self.engine.dialect.name == "sqlite" else settings.worker_threads,

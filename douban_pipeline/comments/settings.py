@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import SettingsConfigDict
@@ -51,6 +51,9 @@ class CommentsSettings(LocatedSettings):
     redis_prefix: str = Field("cmt:", min_length=1, max_length=32, description="Beginning of every key in Redis.")
     list_size: int = Field(1000, ge=20, le=100_000, description="Ids that a list in Redis is built with.")
     list_seconds: int = Field(600, ge=1, le=86_400, description="How long a list lives that nobody appends to.")
+    follow: Literal["events", "binlog"] = Field(
+        "events", description="What lists follow: the events that workers apply, or the database's binary log (ROW)."
+    )
     token_secret: SecretStr = Field(
         SecretStr(""), description="Secret of the tokens (JWT, HS256) that say who a visitor is; empty accepts none."
     )

@@ -74,7 +74,7 @@ def _row(
     number: int, object_id: int, parent: int, at: float, text: str, draw: random.Random, names: list[str]
 ) -> dict[str, Any]:
     user = draw.randrange(1, 900)
-    given = {"comment_id": number, "comment_rid": object_id, "comment_pid": parent, "user_id": user}
+    given: dict[str, Any] = {"comment_id": number, "comment_rid": object_id, "comment_pid": parent, "user_id": user}
     given |= {"comment_name": names[user % len(names)], "comment_time": int(at), "comment_content": text}
     return given | {"comment_up": 0, "comment_down": 0, "comment_report": 0}
 

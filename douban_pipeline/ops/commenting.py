@@ -40,6 +40,13 @@ def work(*, once: bool) -> None:
             signal.signal(number, lambda *_: stopped.set())
         lists = "lists in Redis" if services.lists is not None else "no Redis: the database answers everything"
         console.print(f"worker of comments, {lists}; Ctrl-C stops", highlight=False, soft_wrap=True)
+        try:
+            binlog = services.binlog_reader()
+        except ModuleNotFoundError as error:
+            raise ProblemsError([f"{error.name} missing: pip install 'douban_pipeline[comments-binlog]'"]) from error
+        if binlog is not None:
+            console.print("lists follow the binary log", highlight=False)
+            threading.Thread(target=binlog.run, args=(stopped, 0.2), daemon=True, name="comments-binlog").start()
         reviewer = services.model_reviewer()
         if reviewer is not None:
             # A thread of its own, which ends with the process: what it has not judged is judged later.

@@ -36,8 +36,8 @@ async def decorations(context: Context, body: dict[str, Any], degraded: list[str
         ask = partial(plugs.decorations, unknown)
         found = await context.dependencies.try_call("decorations", lambda: context.in_thread(ask), degraded)
         for user in unknown if found is not None else ():
-            badge = (found or {}).get(str(user))
-            context.badges.put(user, badge.model_dump() if badge is not None else {})
+            known = (found or {}).get(str(user))
+            context.badges.put(user, known.model_dump() if known is not None else {})
     return {str(user): badge for user in authors if (badge := context.badges.get(user))}
 
 

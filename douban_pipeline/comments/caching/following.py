@@ -26,22 +26,24 @@ class ListFollower:
     Args:
         engine: The database of the tables.
         lists: The lists.
+        told: Whether events change lists; not where the binary log does, see `caching.binlog`.
     """
 
-    def __init__(self, engine: Engine, lists: RedisLists) -> None:
-        self._engine, self._lists = engine, lists
+    def __init__(self, engine: Engine, lists: RedisLists, *, told: bool = True) -> None:
+        self._engine, self._lists, self._told = engine, lists, told
         self._missed: set[ListName] = set()
 
     def follow(self, applied: Sequence[PendingEvent]) -> None:
         """Change the lists that live where events touched comments."""
         sections: dict[int, set[int]] = {}
-        for event in applied:
+        for event in applied if self._told else ():
             if event.touched and not event.refusal:
                 sections.setdefault(event.section_id, set()).update(event.touched)
         for section_id, touched in sections.items():
-            self._follow_section(section_id, sorted(touched))
+            self.follow_section(section_id, sorted(touched))
 
-    def _follow_section(self, section_id: int, touched: Sequence[int]) -> None:
+    def follow_section(self, section_id: int, touched: Sequence[int]) -> None:
+        """Bring the lists of a section that live up to the database, as far as some comments go."""
         changes: list[ListChange] = []
         gone: list[int] = []
         warm: list[tuple[int, int]] = []

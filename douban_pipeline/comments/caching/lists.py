@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -300,6 +301,34 @@ class RedisLists:
         if ids:
             self.attempt(lambda: self._client.delete(*[self._content(number) for number in ids]))
 
+    def kept(self, name: str) -> str | None:
+        """Return what was kept under a name; None where nothing was, or Redis cannot be asked."""
+        found: Any = self.attempt(lambda: self._client.get(f"{self._prefix}{name}"))
+        return found
+
+    def keep(self, name: str, value: str) -> None:
+        """Keep something under a name, for good."""
+        self.attempt(lambda: self._client.set(f"{self._prefix}{name}", value))
+
+    def hold(self, name: str, owner: str, seconds: int) -> bool:
+        """Take or renew a lease; return whether it is the owner's now."""
+        script = (
+            "local o = redis.call('GET', KEYS[1]) if o and o ~= ARGV[1] then return 0 end "
+            "redis.call('SET', KEYS[1], ARGV[1], 'EX', ARGV[2]) return 1"
+        )
+        return bool(self.attempt(lambda: self._client.eval(script, 1, f"{self._prefix}{name}", owner, seconds)))
+
+    def drop_all(self) -> int | None:
+        """Drop the lists of all sections; return how many keys that were, None where Redis cannot be asked."""
+
+        def work() -> int:
+            keys = list(self._client.scan_iter(f"{_escaped(self._prefix)}{{*", count=1000))
+            for start in range(0, len(keys), 1000):
+                self._client.unlink(*keys[start : start + 1000])
+            return len(keys)
+
+        return self.attempt(work)
+
     def _key(self, name: ListName) -> str:
         # The braces keep what belongs to a section on one node of a cluster.
         return f"{self._prefix}{{{name.section_id}}}:{name.root_id}:{name.order}"
@@ -317,6 +346,11 @@ class RedisLists:
     @property
     def _channel(self) -> str:
         return f"{self._prefix}wake"
+
+
+def _escaped(prefix: str) -> str:
+    """Return a prefix as it is written in a pattern."""
+    return re.sub(r"([*?\[\]\\])", r"\\\1", prefix)
 
 
 def open_lists(
