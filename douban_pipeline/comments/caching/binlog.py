@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from threading import Event
 from typing import Any
 
+import pymysql
 from pymysql.err import MySQLError
 from pymysqlreplication import BinLogStreamReader
 from pymysqlreplication.event import XidEvent
@@ -128,6 +129,7 @@ class BinlogReader:
             only_tables=[tables.comment.name],
             only_events=[WriteRowsEvent, UpdateRowsEvent, DeleteRowsEvent, XidEvent],
             enable_logging=False,
+            pymysql_wrapper=_connect,
         )
 
     def _place(self) -> tuple[str, int] | None:
@@ -164,6 +166,13 @@ class BinlogReader:
                     sections.setdefault(row.section_id, set()).add(row.comment_id)
         for section_id, ids in sections.items():
             self._follower.follow_section(section_id, sorted(ids))
+
+
+def _connect(**given: Any) -> Any:
+    """Connect as the library asks, but under the name that the driver has for a database today."""
+    if "db" in given:
+        given["database"] = given.pop("db")
+    return pymysql.connect(**given)
 
 
 def _ids(found: Any) -> Iterator[int]:
