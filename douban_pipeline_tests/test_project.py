@@ -163,8 +163,8 @@ def declared() -> list[Requirement]:
         for node in ast.parse(text_of("setup.py")).body
         if isinstance(node, ast.Assign) and isinstance(target := node.targets[0], ast.Name)
     }
-    names = ("RUNTIME", "CELERY", "SERVICE", "TMDB", "TMDB_EMBEDDED", "DEVELOPMENT")
-    return [Requirement(line) for name in names for line in lists[name]]
+    names = ("RUNTIME", "CELERY", "SERVICE", "COMMENTS", "COMMENTS_EMBEDDED", "COMMENTS_BINLOG", "TMDB", "TMDB_EMBEDDED")
+    return [Requirement(line) for name in (*names, "DEVELOPMENT") for line in lists[name]]
 
 
 def pins() -> dict[str, str]:
