@@ -163,7 +163,16 @@ def declared() -> list[Requirement]:
         for node in ast.parse(text_of("setup.py")).body
         if isinstance(node, ast.Assign) and isinstance(target := node.targets[0], ast.Name)
     }
-    names = ("RUNTIME", "CELERY", "SERVICE", "COMMENTS", "COMMENTS_EMBEDDED", "COMMENTS_BINLOG", "TMDB", "TMDB_EMBEDDED")
+    names = (
+        "RUNTIME",
+        "CELERY",
+        "SERVICE",
+        "COMMENTS",
+        "COMMENTS_EMBEDDED",
+        "COMMENTS_BINLOG",
+        "TMDB",
+        "TMDB_EMBEDDED",
+    )
     return [Requirement(line) for name in (*names, "DEVELOPMENT") for line in lists[name]]
 
 

@@ -252,7 +252,7 @@ def export_metadata(found: ExportReport) -> dict[str, dg.MetadataValue]:
         "compared": dg.MetadataValue.int(found.compared),
         "written": dg.MetadataValue.int(found.written),
         "skipped": dg.MetadataValue.int(found.skipped),
-        "rows": dg.MetadataValue.md(table(rows, most=len(rows) or 1)),
+        "rows": shown_table(rows, most=len(rows) or 1),
     }
 
 
