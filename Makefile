@@ -8,6 +8,7 @@
 #   make bench BENCH_ARGS="--sizes 20000 --only initialise"
 #   make bench-feeds DATA=push_times.csv.gz OUT=results
 #   make bench-tmdb BENCH_ARGS="--movies 2000"
+#   make bench-review BENCH_ARGS="--videos 900 --waiting 60 --opened 0"
 #   make bench-comments BENCH_ARGS="--comments 20000 --seconds 5"
 #   make soak MINUTES=5
 
@@ -32,7 +33,7 @@ INSTALLED := $(VENV)/.installed
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo dev replay test bench bench-feeds bench-tmdb bench-comments soak lint format validate reference screenshots clean
+.PHONY: help install demo dev replay test bench bench-feeds bench-tmdb bench-comments bench-review soak lint format validate reference screenshots clean
 
 help:
 	@echo "make demo      run all five systems, or SYSTEMS, over bundled samples and print what came of them"
@@ -41,6 +42,7 @@ help:
 	@echo "make bench     measure speed and size at 170,000 and 1,700,000 videos on a real MariaDB: an hour, 10 GB"
 	@echo "make bench-feeds  replay push times against polling policies at equal polls: a few minutes"
 	@echo "make bench-tmdb  measure TMDB's store, outbox, graph and answers, on servers from wheels: some minutes"
+	@echo "make bench-review  measure reviewing in a browser beside a backfill, on MariaDB and PostgreSQL: some minutes"
 	@echo "make bench-comments  measure how fast comments are published, applied and read, on MariaDB and Redis: some minutes"
 	@echo "make soak      let a library live for MINUTES ($(MINUTES)) while everything goes wrong, and audit it"
 	@echo "make lint      check style, types and who imports whom"
@@ -95,6 +97,9 @@ bench-feeds: $(INSTALLED)
 
 bench-tmdb: $(INSTALLED)
 	@$(BIN)/python -m douban_pipeline_tests.harness.tmdb $(BENCH_ARGS)
+
+bench-review: $(INSTALLED)
+	@$(BIN)/python -m douban_pipeline_tests.harness.reviewing $(BENCH_ARGS)
 
 bench-comments: $(INSTALLED)
 	@$(BIN)/python -m douban_pipeline_tests.harness.comments $(BENCH_ARGS)

@@ -24,6 +24,7 @@ from sqlalchemy import (
     Table,
     Text,
     cast,
+    column,
     inspect,
     literal,
     select,
@@ -100,6 +101,9 @@ class Category:
     extend: str
 
 
+SCREENSHOTS = "vod_pic_screenshot"
+
+
 @dataclass(frozen=True, slots=True)
 class Cms:
     """The CMS's tables as this site has them; see `inspect_cms`.
@@ -109,12 +113,14 @@ class Cms:
         type: `mac_type` with the columns we use.
         widths: Characters that each text column of `mac_vod` holds (absent where it has no limit of interest).
         utf8mb3: Text columns of `mac_vod` that cannot hold 4-byte characters.
+        screenshots: The column of `mac_vod` with pictures of the file, for reading alone; None in older releases.
     """
 
     vod: Table
     type: Table
     widths: dict[str, int]
     utf8mb3: frozenset[str]
+    screenshots: ColumnElement[str] | None = None
 
     @property
     def has_recycle_bin(self) -> bool:
@@ -222,7 +228,8 @@ def inspect_cms(engine: Engine, prefix: str) -> Cms:
         Column("type_extend", Text),
     )
     widths = {name: columns[name]["type"].length for name in _TEXTS if getattr(columns[name]["type"], "length", None)}
-    return Cms(vod, kinds, widths, _narrow_columns(engine, vod.name))
+    screenshots = column(SCREENSHOTS, Text) if SCREENSHOTS in columns else None
+    return Cms(vod, kinds, widths, _narrow_columns(engine, vod.name), screenshots)
 
 
 def _narrow_columns(engine: Engine, table: str) -> frozenset[str]:

@@ -44,7 +44,7 @@ class InProcess(DagsterApi):
         self.down = False
         self.lose = False
 
-    def launch(self, job: str, config: Mapping[str, Any], request: str) -> str:
+    def launch(self, job: str, config: Mapping[str, Any], request: str, tags: Mapping[str, str] | None = None) -> str:
         """Do what the job does."""
         if self.down:
             raise DagsterUnavailable("Dagster 没有应答")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from douban_pipeline_tests.browser.sheets import (
     STANDING,
     card,
     config_of,
+    current,
     go_to,
     library,
     open_sheet,
@@ -194,6 +196,42 @@ def test_choices_survive_a_reload_and_rest_on_their_verdict(page: Page, library:
     library.execute(sa.insert(library.tables.verdict).values({**judged, "verdict_id": 777}))
     open_sheet(page, library, tmp_path)
     assert [row["vod_id"] for row in config_of(page)["decisions"]] == [5]
+
+
+def test_after_a_reload_the_next_undecided_is_current_and_no_key_changes_what_is_out_of_sight(
+    page: Page, library: Library, tmp_path: Path
+):
+    open_sheet(page, stocked(library, SIX), tmp_path)
+    order = [int(str(each.get_attribute("data-vod"))) for each in page.locator("article").all()]
+    go_to(page, order[2])
+    press(page, "r")
+    page.reload()
+    expect(page.locator("article.current:not(.done)")).to_be_in_viewport()
+    assert current(page) in order[3:], "not the first again"
+    # Scrolled away, and a key before the page has taken note of it.
+    page.evaluate(
+        """() => {
+          document.querySelector("main").style.paddingTop = "4000px";
+          scrollTo({ top: 0, behavior: "instant" });
+          document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "r", bubbles: true }));
+        }"""
+    )
+    expect(page.locator("#count")).to_have_text("已选 1 / 6")
+    expect(page.locator("article.current")).to_be_in_viewport()
+    press(page, "r")
+    expect(page.locator("#count")).to_have_text("已选 2 / 6")
+
+
+def test_a_file_says_as_of_when_it_is_and_that_it_is_old(page: Page, library: Library, tmp_path: Path):
+    library.options = {**library.options, "review_url": "https://review.example/"}
+    page.clock.set_fixed_time(library.clock.now())
+    open_sheet(page, stocked(library, SIX), tmp_path)
+    expect(page.locator("#made")).to_contain_text("数据截至 2026-03-01 12:00")
+    expect(page.locator("#trouble")).to_be_hidden()
+    page.clock.set_fixed_time(library.clock.now() + timedelta(hours=5))
+    page.reload()
+    expect(page.locator("#trouble")).to_contain_text("这些数据是 5 小时前的")
+    expect(page.locator("#trouble a")).to_have_attribute("href", "https://review.example/")
 
 
 def test_a_browser_that_keeps_nothing_is_enough(page: Page, library: Library, tmp_path: Path):

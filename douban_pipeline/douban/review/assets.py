@@ -7,19 +7,17 @@ from douban_pipeline.core.ui.language import described
 from douban_pipeline.core.ui.report_files import ReportFileError, ReportFolder
 from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig
 from douban_pipeline.douban.chain.syncing.assets import synced_fields
-from douban_pipeline.douban.review.imports.csv_files import export_csv
 from douban_pipeline.douban.review.reading.completing import completed
-from douban_pipeline.douban.review.reading.page import SHEET_NAME, sheet_page
+from douban_pipeline.douban.review.reading.page import SHEET_NAME
 from douban_pipeline.douban.review.reading.queue import review_queue_of
 from douban_pipeline.douban.review.reading.queue_table import (
     candidates_table,
     holders_shown,
     pressing_table,
 )
-from douban_pipeline.douban.review.reading.sheet import sheet_of
+from douban_pipeline.douban.review.reading.sheet import site_addresses
+from douban_pipeline.douban.review.written_sheet import CSV_NAME, MOST_SHOWN, write_sheet
 from douban_pipeline.douban.services import Services
-
-CSV_NAME = "review_queue.csv"
 
 
 class ReviewQueueConfig(LaunchpadConfig):
@@ -32,7 +30,9 @@ class ReviewQueueConfig(LaunchpadConfig):
         description="为审核单现在向豆瓣补查多少个只在搜索中见过的候选；有影片到期时为其五分之一 · Candidates known "
         "from a search only that Douban is asked about now, for the sheet; a fifth of these while due videos wait.",
     )
-    most: int = Field(200, ge=1, le=2000, description="审核单和 CSV 中的影片数 · Videos on the sheet and in the CSV.")
+    most: int = Field(
+        MOST_SHOWN, ge=1, le=2000, description="审核单和 CSV 中的影片数 · Videos on the sheet and in the CSV."
+    )
 
 
 @dg.asset(
@@ -60,15 +60,16 @@ def review_queue(
         f"{fetched.requests} subjects asked for, {fetched.known} known from the archive, {fetched.left} left"
     )
     try:
-        services.reports.write(SHEET_NAME, sheet_page(sheet_of(services, queue)))
-        services.reports.write(CSV_NAME, export_csv(queue.first))
+        write_sheet(services, queue)
     except ReportFileError as error:
         raise dg.Failure(str(error), allow_retries=False) from error
     holders = holders_shown(services, queue)
     # What people click comes first: the UI shows everything else further down.
     return dg.MaterializeResult(
         metadata={
-            "most_pressing": dg.MetadataValue.md(pressing_table(queue, holders, services.location)),
+            "most_pressing": dg.MetadataValue.md(
+                pressing_table(queue, holders, services.location, site_addresses(services.settings))
+            ),
             **_served(services),
             "sheet": _place(services.reports, SHEET_NAME),
             "csv": _place(services.reports, CSV_NAME),

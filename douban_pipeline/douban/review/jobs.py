@@ -13,13 +13,17 @@ from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig, location_of, 
 from douban_pipeline.dagster_kit.metadata import run_table
 from douban_pipeline.douban import links
 from douban_pipeline.douban.chain.deciding.checks import refused_at_recording
+from douban_pipeline.douban.chain.session import open_session
+from douban_pipeline.douban.decisions.applying import AT_ONCE_TAG, apply_decisions
 from douban_pipeline.douban.resources import OVERRIDE, PERSON_TAGS
 from douban_pipeline.douban.review.recording.record import Recording, record
 from douban_pipeline.douban.review.recording.replacement import replacement_rows, replacements
+from douban_pipeline.douban.review.written_sheet import rewrite_sheet
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.settings import Settings
 from douban_pipeline.douban.store.decisions import Decision, DecisionStatus
 from douban_pipeline.douban.store.states import DecisionAction
+from douban_pipeline.douban.store.tasks import shard_of
 from douban_pipeline.douban.wording import ACTIONS
 
 NOTHING_RECORDED = "未记录任何决定"
@@ -80,6 +84,10 @@ class DecisionsConfig(LaunchpadConfig):
     )
 
 
+APPLYING_TIME = timedelta(seconds=20)
+"""How long a run that applies what it recorded begins anything new."""
+
+
 def store_decisions(
     context: dg.OpExecutionContext, config: DecisionsConfig, services: dg.ResourceParam[Services]
 ) -> None:
@@ -95,9 +103,24 @@ def store_decisions(
         dry_run=config.dry_run,
         progress=log_progress(context, services, len(decisions)),
     )
+    if AT_ONCE_TAG in context.run.tags and not config.dry_run:
+        apply_at_once(context, services, recording)
+    if not config.dry_run:
+        rewrite_sheet(services, context.log)
     report_recording(
         context, recording, config.dry_run, **replaced(services, recording), **dry_run_notice(services.settings)
     )
+
+
+def apply_at_once(context: dg.OpExecutionContext, services: Services, recording: Recording) -> None:
+    """Apply what a run recorded; what it does not come to, or what waits for a source, is left to `apply_decisions`."""
+    shards = sorted({shard_of(each.vod_id) for each in recording.of(DecisionStatus.RECORDED)})
+    if not shards or services.settings.dry_run:
+        return
+    session = open_session(services, context.run_id, shards, context.log)
+    deadline = session.started + APPLYING_TIME
+    handled = apply_decisions(services, session.queue, session.change_log, shards, deadline=deadline, lane=True)
+    context.log.info(f"{handled} decisions looked at")
 
 
 def recorded_table(recording: Recording) -> str:

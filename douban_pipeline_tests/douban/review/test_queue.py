@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from douban_pipeline.core.ui.launchpad_links import MOST_CHARACTERS
-from douban_pipeline.douban.review.reading.queue import review_queue_of
+from douban_pipeline.douban.review.reading.queue import first_frame, review_queue_of
 from douban_pipeline.douban.review.reading.queue_table import holders_shown, pressing_table
 from douban_pipeline.douban.store.states import DecisionState
 from douban_pipeline_tests.douban.review.shelves import Case, shelved
@@ -314,6 +314,28 @@ def test_the_ui_shows_the_first_and_says_how_many_are_on_the_sheet(shared_librar
     text = pressing_table(queue, holders_shown(library.services, queue), library.services.location)
     assert len(text.splitlines()) == 2 + 16 + 2
     assert text.endswith("这是最要紧的 16 部，另有 24 部待审核，其中 14 部见审核单（sheet）。")
+
+
+def test_rows_lead_to_the_site_and_its_player(shared_library):
+    library = shelved(shared_library, [Case(4)])
+    queue = review_queue_of(library.services, most=30)
+    site = {"page": "https://site.example/v/{id}.html", "player": "https://site.example/p/{id}.html"}
+    row = pressing_table(queue, {}, library.services.location, site).splitlines()[2]
+    assert row.startswith("| [4](https://site.example/v/4.html) [▶](https://site.example/p/4.html) |")
+    assert pressing_table(queue, {}, library.services.location).splitlines()[2].startswith("| 4 ")
+
+
+@pytest.mark.parametrize(
+    ("stored", "frame"),
+    [
+        ("https://a.example/1.jpg", "https://a.example/1.jpg"),
+        ("开头$upload/1.jpg#结尾$upload/2.jpg", "upload/1.jpg"),
+        ("", ""),
+        ("#upload/2.jpg", ""),
+    ],
+)
+def test_the_first_of_the_screenshots(stored: str, frame: str):
+    assert first_frame(stored) == frame
 
 
 def test_a_long_reason_is_cut(scenario):

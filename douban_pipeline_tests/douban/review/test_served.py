@@ -14,10 +14,12 @@ import pytest
 
 from douban_pipeline.douban.review.reading.sheet import picture_address
 from douban_pipeline.douban.review.served.claims import LEASE, Claims
-from douban_pipeline.douban.review.served.dagster_api import TAG, DagsterApi, DagsterUnavailable
+from douban_pipeline.douban.review.served.dagster_api import TAG, DagsterApi, DagsterUnavailable, RunState
+from douban_pipeline.douban.review.served.desk import ReviewDesk, SentChoice
 from douban_pipeline.douban.review.served.pictures import MOST_BYTES, NoPicture, Pictures
+from douban_pipeline.douban.store.states import DecisionAction
 from douban_pipeline_tests.browser.served import served
-from douban_pipeline_tests.douban.review.shelves import Case, shelved
+from douban_pipeline_tests.douban.review.shelves import Case, decision_of, shelved
 
 ONE, OTHER = "a" * 32, "b" * 32
 PNG = b"\x89PNG\r\n\x1a\n" + b"0" * 100
@@ -119,6 +121,52 @@ def test_the_queue_has_a_line_a_video_and_a_card_for_who_claims_it(asking: httpx
     assert "img-src 'self'" in page.headers["content-security-policy"]
 
 
+def test_a_page_opens_with_the_first_cards_and_their_lines(shared_library):
+    library = shelved(shared_library, [Case(vod_id, {"vod_hits": 1000 - vod_id}) for vod_id in range(1, 101)])
+    desk = ReviewDesk(library.services, DagsterApi("http://127.0.0.1:9/graphql"))
+    whole = desk.queue(ONE)
+    found = desk.open(ONE, "小王", 12)
+    assert (found["waiting"], found["version"]) == (100, whole["version"])
+    assert [card["vod"] for card in found["cards"]] == [line["vod"] for line in whole["items"][:12]]
+    assert found["items"] == whole["items"][: len(found["items"])]
+    assert 12 < len(found["items"]) < 100, "a window, not all"
+    # Whoever comes next is offered what the first one does not look at, also from a list that is somewhat old.
+    decided = found["items"][12]["vod"]
+    library.insert(library.tables.decision, [decision_of(library, decided, DecisionAction.rematch, 0, "pending")])
+    library.clock.advance(seconds=30)
+    other = desk.open(OTHER, "小李", 12)
+    assert other["version"] == whole["version"]
+    assert [card["vod"] for card in other["cards"]] == [line["vod"] for line in whole["items"][13:25]]
+    assert decided not in {line["vod"] for line in other["items"]}
+    library.clock.advance(minutes=6)
+    assert desk.open(OTHER, "小李", 12)["version"] != whole["version"]
+
+
+def test_dagster_is_asked_once_for_all_choices_of_a_run(shared_library):
+    asked: list[str] = []
+
+    class Counted(DagsterApi):
+        def state(self, run_id: str) -> RunState:
+            asked.append(run_id)
+            return RunState(ended=run_id != OTHER, failed=False)
+
+    library = shelved(shared_library, [Case(vod_id) for vod_id in range(1, 11)])
+    recorded = {**decision_of(library, 1, DecisionAction.rematch, 0, "pending"), "run_id": ONE}
+    library.insert(library.tables.decision, [recorded])
+    desk = ReviewDesk(library.services, Counted("http://127.0.0.1:9/graphql"))
+    sent = [SentChoice(ONE, vod_id, ("rematch",)) for vod_id in range(1, 6)]
+    sent += [SentChoice(OTHER, vod_id, ("rematch",)) for vod_id in range(6, 11)]
+    found = desk.live(ONE, set(), sent)["states"]
+    assert sorted(asked) == [ONE, OTHER]
+    assert {each["vod"]: each["state"] for each in found} == {
+        1: "recorded",
+        2: "already",
+        3: "already",
+        4: "already",
+        5: "already",
+    }
+
+
 @contextmanager
 def answering(answer: Any) -> Iterator[str]:
     """Yield the address of a server whose ``answer`` takes method, path and body, and returns status, headers, body."""
@@ -202,19 +250,24 @@ def test_posters_are_fetched_once_and_only_if_they_are_small_pictures_of_the_sit
             return 200, {}, PNG + b"0" * MOST_BYTES
         return 200, {"Content-Type": "image/png"}, PNG if path == "/upload/a.png" else b"<svg onload=alert(1)>"
 
+    shots = {7: "开头$upload/a.png#结尾$upload/b.png"}
     paths = {4: "upload/a.png", 5: "/page.png", 6: "/huge.png", 7: "/moved.png", 8: "http://127.0.0.1:9/x.png", 9: ""}
-    library = shelved(shared_library, [Case(vod_id, {"vod_pic": path}) for vod_id, path in paths.items()])
+    library = shelved(
+        shared_library,
+        [Case(vod_id, {"vod_pic": path, "vod_pic_screenshot": shots.get(vod_id)}) for vod_id, path in paths.items()],
+    )
     with answering(site) as url:
         library.options = {"site_url": url, "home": tmp_path}
         pictures = Pictures(library.services)
         found = pictures.of("video", 4)
         assert (found.body, found.media_type) == (PNG, "image/png")
         assert pictures.of("video", 4).body == PNG
+        assert pictures.of("frame", 7).body == PNG
         assert asked == ["/upload/a.png"]
         for vod_id in (5, 6, 7, 8, 9, 10):
             with pytest.raises(NoPicture):
                 pictures.of("video", vod_id)
-        for kind, number in (("subject", 4), ("file", 4)):
+        for kind, number in (("subject", 4), ("file", 4), ("frame", 4)):
             with pytest.raises(NoPicture):
                 pictures.of(kind, number)
 

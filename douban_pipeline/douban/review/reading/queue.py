@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import Connection, Row, RowMapping, func, or_, select
+from sqlalchemy import ColumnElement, Connection, Row, RowMapping, func, or_, select
 
-from douban_pipeline.cms.maccms import live_condition
+from douban_pipeline.cms.maccms import SCREENSHOTS, live_condition
 from douban_pipeline.cms.numbers import moment_of
 from douban_pipeline.cms.values import readable
 from douban_pipeline.core.database import chunks, reading
@@ -74,7 +75,7 @@ def places_of(
     places = []
     for row in open_rows:
         score, lead = points.get(row["verdict_id"], (None, None))
-        title = parse_title(readable(row["vod_name"]))
+        franchise, number = _franchise_of(row["vod_name"])
         if row["type_id"] not in kinds:
             kinds[row["type_id"]] = kind_of_category(services.categories, row["type_id"])
         status = shown_status(row)
@@ -93,12 +94,19 @@ def places_of(
                     in_cms=status == ShownStatus.REVIEW and row["vod_douban_id"] > 0,
                     failing=row["douban_sync_fail_count"] >= FAILURES_FOR_A_PERSON,
                 ),
-                title.base,
+                franchise,
                 kinds[row["type_id"]],
-                title.number or 0,
+                number,
             )
         )
     return places, len(rows) - len(open_rows)
+
+
+@lru_cache(maxsize=50_000)
+def _franchise_of(name: str) -> tuple[str, int]:
+    """Return name without season or part, and the number of that, 0 for none; names seldom change between looks."""
+    title = parse_title(readable(name))
+    return title.base, title.number or 0
 
 
 def _waiting(services: Services, connection: Connection, vod_ids: Collection[int] | None) -> list[RowMapping]:
@@ -194,6 +202,7 @@ class QueueEntry:
         labels: What held that verdict's link back, in a word each (年份冲突, 多候选接近), where there is one.
         both: The verdict that confirmed the link and the newest one, where that confirms it no more.
         picture: Its poster as the CMS has it, empty for none.
+        frame: Likewise the first screenshot of its file.
     """
 
     vod_id: int
@@ -220,6 +229,7 @@ class QueueEntry:
     labels: tuple[str, ...] = ()
     both: BothVerdicts | None = None
     picture: str = ""
+    frame: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,7 +278,9 @@ def entries_of(
 ) -> dict[int, QueueEntry]:
     """Return all that is shown of these videos; one that was deleted since the queue was read is not among them."""
     video, verdict, vod = services.tables.video, services.tables.verdict, services.cms.vod
-    columns = [column for column in vod.c if column.name not in ("vod_content", "vod_blurb")]
+    columns: list[ColumnElement[Any]] = [each for each in vod.c if each.name not in ("vod_content", "vod_blurb")]
+    if services.cms.screenshots is not None:
+        columns.append(services.cms.screenshots)
     found: dict[int, QueueEntry] = {}
     for chunk in chunks(places):
         vod_ids = [place.vod_id for place in chunk]
@@ -291,6 +303,15 @@ def entries_of(
                 chosen = choice.get(place.vod_id, [])
                 found[place.vod_id] = _entry(services, place, row, chosen, verdict_row, both.get(place.vod_id))
     return found
+
+
+def first_frame(stored: str) -> str:
+    """Return the first of the CMS's screenshots; empty for none.
+
+    Args:
+        stored: ``#`` between items, each an address, or a title and an address with ``$`` between.
+    """
+    return stored.partition("#")[0].rpartition("$")[2].strip()
 
 
 def _entry(
@@ -328,4 +349,5 @@ def _entry(
         both=both if place.status == ReviewStatus.REVIEW else None,
         cms_locked=cms_lock_refusal(row, respect_vod_lock=services.settings.respect_vod_lock) is not None,
         picture=row["vod_pic"] or "",
+        frame=first_frame(row.get(SCREENSHOTS) or ""),
     )

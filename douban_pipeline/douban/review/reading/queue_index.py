@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection, select
@@ -19,21 +20,43 @@ from douban_pipeline.douban.wording import REVIEW_STATUSES, word_for
 from douban_pipeline.matching.codes import labels_of
 
 
-def index_of(services: Services) -> tuple[list[dict[str, Any]], int]:
-    """Return a line for each video that waits, in the order of the queue, and how many wait for the machine only.
+@dataclass(frozen=True, slots=True)
+class QueueOrder:
+    """In which order videos wait, before anything else is read of them.
+
+    Attributes:
+        places: All that wait, each group's by season or part, the most pressing group first.
+        group_of: The number of each video's group.
+        decided: How many wait for the machine only.
+    """
+
+    places: tuple[QueuePlace, ...]
+    group_of: Mapping[int, int]
+    decided: int
+
+
+def order_of(services: Services) -> QueueOrder:
+    """Return the order of all that waits."""
+    with reading(services.engine) as connection:
+        places, decided = places_of(services, connection)
+    groups = [sorted(group, key=lambda place: (place.number, place.before)) for group in grouped(places)]
+    group_of = {place.vod_id: number for number, group in enumerate(groups) for place in group}
+    return QueueOrder(tuple(place for group in groups for place in group), group_of, decided)
+
+
+def lines_of(services: Services, order: QueueOrder, places: Sequence[QueuePlace]) -> list[dict[str, Any]]:
+    """Return a line for each of ``places``, but for those that were deleted; whole groups have their names.
 
     The fields are named as those of a card, whose first part they are.
     """
     with reading(services.engine) as connection:
-        places, decided = places_of(services, connection)
-        groups = [sorted(group, key=lambda place: (place.number, place.before)) for group in grouped(places)]
         lines = _lines(services, connection, places)
-    found = []
-    for members in groups:
-        there = [lines[place.vod_id] for place in members if place.vod_id in lines]
-        name = group_name(line["title"] for line in there) if len(there) > 1 else ""
-        found += [{**line, "group": name} for line in there]
-    return found, decided
+    members: dict[int, list[dict[str, Any]]] = {}
+    for place in places:
+        if place.vod_id in lines:
+            members.setdefault(order.group_of[place.vod_id], []).append(lines[place.vod_id])
+    names = {number: group_name(line["title"] for line in group) for number, group in members.items() if len(group) > 1}
+    return [{**line, "group": names.get(number, "")} for number, group in members.items() for line in group]
 
 
 def _lines(services: Services, connection: Connection, places: Sequence[QueuePlace]) -> dict[int, dict[str, Any]]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 from douban_pipeline.core.ui.launchpad_links import Launchpad
@@ -32,14 +33,36 @@ def holders_shown(services: Services, queue: ReviewQueue) -> Mapping[int, Subjec
     return holders_of(services, {each.douban_id for entry in queue.first[:SHOWN] for each in entry.candidates})
 
 
-def pressing_table(queue: ReviewQueue, holders: Mapping[int, SubjectHolders], location: str) -> str:
-    """Return the most pressing videos, and say how many more are on the sheet, and how many on none."""
+def pressing_table(
+    queue: ReviewQueue,
+    holders: Mapping[int, SubjectHolders],
+    location: str,
+    site: Mapping[str, str] = MappingProxyType({}),
+) -> str:
+    """Return the most pressing videos, and say how many more are on the sheet, and how many on none.
+
+    Args:
+        queue: What waits.
+        holders: Which videos have the subjects that are shown.
+        location: Repository and code location, for links into launchpads.
+        site: Addresses of a video's ``page`` and ``player`` with ``{id}`` in them, empty for none.
+    """
     first = queue.first[:SHOWN]
-    text = table([_shown(entry, holders, location) for entry in first], most=SHOWN)
+    text = table([{**_shown(entry, holders, location), "影片": _on_site(entry, site)} for entry in first], most=SHOWN)
     on_sheet, left = len(queue.first) - len(first), queue.length - len(first)
     notes = [f"这是最要紧的 {len(first)} 部，另有 {left:,} 部待审核"] if left else []
     notes += [f"{'' if on_sheet == left else f'其中 {on_sheet:,} 部'}见审核单（sheet）"] if on_sheet else []
     return text + (f"\n\n{'，'.join(notes)}。" if notes else "")
+
+
+def _on_site(entry: QueueEntry, site: Mapping[str, str]) -> Markdown:
+    """Return a video's number as a link to its page on the site, and a link to its player, where these are known."""
+
+    def address(name: str) -> str:
+        return site.get(name, "").replace("{id}", str(entry.vod_id))
+
+    page = f"[{entry.vod_id}]({address('page')})" if address("page") else str(entry.vod_id)
+    return Markdown(f"{page} [▶]({address('player')})" if address("player") else page)
 
 
 def _shown(entry: QueueEntry, holders: Mapping[int, SubjectHolders], location: str) -> dict[str, object]:

@@ -27,6 +27,7 @@ from douban_pipeline.douban.review.recording.snapshot import (
     titles_of,
 )
 from douban_pipeline.douban.services import Services
+from douban_pipeline.douban.settings import Settings
 from douban_pipeline.douban.sources.subject_urls import SMALLEST_ID
 from douban_pipeline.douban.store.states import ReviewStatus
 from douban_pipeline.douban.wording import PROFILES, REVIEW_STATUSES, word_for
@@ -91,12 +92,13 @@ def frame_of(services: Services) -> dict[str, Any]:
     """Return what the sheet shows whatever waits: rules in force, words, and where its links lead."""
     settings, now = services.settings, services.clock.now()
     profile = profile_of(settings)
-    site = settings.site_url.rstrip("/")
     return {
         # Of this library, whoever makes the sheet and when: choices wait in the browser until they are launched.
         "id": hashlib.sha256(f"{settings.shown_library_url} {settings.table_prefix}".encode()).hexdigest()[:16],
         "profile": word_for(PROFILES, profile.name),
         "made": f"{local_time(now, settings.zone)}（{settings.site_timezone}）",
+        "at": int(now.timestamp()),
+        "served": settings.review_url,
         "highest": profile.most,
         "confirm": settings.confirm_score,
         "review": settings.review_score,
@@ -105,9 +107,16 @@ def frame_of(services: Services) -> dict[str, Any]:
         "most": MOST_CHARACTERS,
         "ids": [SMALLEST_ID, LARGEST_ID],
         "labels": [[row, label] for row, label in LABELS.items()],
-        "site": {"page": site and site + settings.site_page, "player": site and site + settings.site_player},
+        "site": site_addresses(settings),
         "pictures": "direct" if settings.direct_posters else "",
     }
+
+
+def site_addresses(settings: Settings) -> dict[str, str]:
+    """Return addresses of a video's page and player on the site, with ``{id}`` in them; empty where none is known."""
+    site = settings.site_url.rstrip("/")
+    paths = {"page": settings.site_page, "player": settings.site_player}
+    return {name: site + path if site and path else "" for name, path in paths.items()}
 
 
 def cards_of(services: Services, entries: Sequence[QueueEntry]) -> list[dict[str, Any]]:
@@ -124,6 +133,7 @@ def cards_of(services: Services, entries: Sequence[QueueEntry]) -> list[dict[str
         {
             **_card(entry, holders, titles, settings.zone, posters),
             "poster": picture_address(entry.picture, settings.site_url),
+            "frame": picture_address(entry.frame, settings.site_url),
             "current": current.get(entry.vod_id),
             "writes": writes.get(entry.vod_id, {}),
         }

@@ -31,6 +31,14 @@ class _Body(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
+class Opened(_Body):
+    """A page that opens, with how many cards it shows at once."""
+
+    page: _Token
+    reviewer: _Reviewer = ""
+    most: int = Field(ge=1, le=MOST_AT_ONCE)
+
+
 class Wanted(_Body):
     """Cards that a page wants to show, the first it wants most."""
 
@@ -128,6 +136,13 @@ def review_router(desk: ReviewDesk, pictures: Pictures) -> APIRouter:
     def queue(page: Annotated[str, Field(pattern=_NAME)]) -> Response:
         try:
             return JSONResponse(desk.queue(page))
+        except known as error:
+            raise refusal(error) from error
+
+    @router.post("/open")
+    def opened(asked: Opened, request: Request) -> Response:
+        try:
+            return JSONResponse(desk.open(asked.page, _user(request) or asked.reviewer, asked.most))
         except known as error:
             raise refusal(error) from error
 

@@ -46,7 +46,8 @@ class Claims:
             if rows:
                 # Of two that claim at once one comes first: whoever finds the row there does not hold it.
                 insert_missing(connection, claim, rows, key="vod_id")
-            return [vod_id for vod_id in free if vod_id in self._held(connection, holder, free)]
+            held = self._held(connection, holder, free)
+            return [vod_id for vod_id in free if vod_id in held]
 
         return run_transaction(self._engine, work)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import httpx
@@ -79,8 +80,10 @@ class DagsterApi:
         self._places: dict[str, tuple[str, str]] = {}
         self._launching: dict[str, threading.Lock] = {}
 
-    def launch(self, job: str, config: Mapping[str, Any], request: str) -> str:
-        """Launch ``job`` unless a run of this ``request`` is there, and return the run's id.
+    def launch(
+        self, job: str, config: Mapping[str, Any], request: str, tags: Mapping[str, str] = MappingProxyType({})
+    ) -> str:
+        """Launch ``job`` unless a run of this ``request`` is there, and return the run's id; ``tags`` are the run's.
 
         Raises:
             DagsterUnavailable: It does not answer, does not know the job, or refuses the config.
@@ -89,7 +92,7 @@ class DagsterApi:
             turn = self._launching.setdefault(request, threading.Lock())
         try:
             with turn:
-                return self._tagged(request) or self._launch(job, config, request)
+                return self._tagged(request) or self._launch(job, config, {**tags, TAG: request})
         finally:
             with self._lock:
                 self._launching.pop(request, None)
@@ -125,13 +128,13 @@ class DagsterApi:
         runs = found.get("results", ())
         return str(runs[0]["runId"]) if runs else ""
 
-    def _launch(self, job: str, config: Mapping[str, Any], request: str) -> str:
+    def _launch(self, job: str, config: Mapping[str, Any], tags: Mapping[str, str]) -> str:
         repository, location = self._place(job)
         params = {
             "selector": {"jobName": job, "repositoryName": repository, "repositoryLocationName": location},
             "runConfigData": dict(config),
             "mode": "default",
-            "executionMetadata": {"tags": [{"key": TAG, "value": request}]},
+            "executionMetadata": {"tags": [{"key": key, "value": value} for key, value in tags.items()]},
         }
         answer = self._ask(_LAUNCH, params=params)["launchRun"]
         if answer["__typename"] == "LaunchRunSuccess":

@@ -14,19 +14,26 @@ from typing import Any
 
 from sqlalchemy import RowMapping, select
 
-from douban_pipeline.core.database import reading
+from douban_pipeline.core.database import chunks, reading
+from douban_pipeline.douban.decisions.applying import AT_ONCE_TAG
 from douban_pipeline.douban.review.reading.completing import completed
 from douban_pipeline.douban.review.reading.page import served_page
 from douban_pipeline.douban.review.reading.queue import ReviewQueue, decided_videos, entries_of, places_of
-from douban_pipeline.douban.review.reading.queue_index import index_of
+from douban_pipeline.douban.review.reading.queue_index import QueueOrder, lines_of, order_of
 from douban_pipeline.douban.review.reading.sheet import cards_of, frame_of
 from douban_pipeline.douban.review.served.claims import Claims
-from douban_pipeline.douban.review.served.dagster_api import DagsterApi
+from douban_pipeline.douban.review.served.dagster_api import DagsterApi, RunState
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import DecisionState
 
 LEAST_AGE = timedelta(seconds=15)
 """How old the list of what waits may be before it is read again; where reading takes long, so many times as long."""
+
+STALE_AGE = timedelta(minutes=5)
+"""The same for who opens the sheet: what was decided since is not offered, whatever the list says."""
+
+_WINDOW = 60
+"""Videos of which a page is told at first."""
 
 _REST = 20
 RECORD, REVERT = "record_decisions", "revert_changes"
@@ -40,6 +47,21 @@ _STATES: Mapping[str, str] = {
 }
 
 
+@dataclass(slots=True)
+class _Known:
+    """What waited when it was read at a moment, and how long reading took; lines are read when they are asked for."""
+
+    at: datetime
+    took: timedelta
+    order: QueueOrder
+    lines: list[dict[str, Any]] | None = None
+
+    @property
+    def version(self) -> str:
+        """Changes whenever it is read anew."""
+        return self.at.isoformat()
+
+
 @dataclass(frozen=True, slots=True)
 class SentChoice:
     """A choice that a page sent: the run that records it, and what it was about."""
@@ -47,6 +69,11 @@ class SentChoice:
     run_id: str
     vod_id: int
     actions: tuple[str, ...]
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """What tells it from others: its run and its video."""
+        return self.run_id, self.vod_id
 
 
 class NotYet(Exception):  # noqa: N818 (it says what happened)
@@ -66,7 +93,7 @@ class ReviewDesk:
         self._dagster = dagster
         self._claims = Claims(services)
         self._reading = threading.Lock()
-        self._index: tuple[datetime, timedelta, list[dict[str, Any]], int] | None = None
+        self._index: _Known | None = None
 
     def page(self, reviewer: str) -> tuple[bytes, str]:
         """Return the page, and the policy that it has to be sent with.
@@ -78,16 +105,32 @@ class ReviewDesk:
         pictures = frame["pictures"] or "service"
         return served_page({**frame, "pictures": pictures, "groups": [], "live": True, "reviewer": reviewer})
 
+    def open(self, holder: str, reviewer: str, most: int) -> dict[str, Any]:
+        """Claim the first cards that are free and return them, with how many wait: what is looked at first.
+
+        What waits is not read anew for it unless nobody has asked for long: a page that is open asks all the time.
+        """
+        known = self._known(STALE_AGE)
+        hidden = self._hidden(holder)
+        order = known.order
+        free = [place for place in order.places if place.vod_id not in hidden][:_WINDOW]
+        wanted = [place.vod_id for place in free]
+        found = self.cards(holder, reviewer, wanted, most)
+        gone = set(found["gone"])
+        shown = [place for place in free if place.vod_id not in gone]
+        return {**found, "items": lines_of(self._services, order, shown), **self._counts(known)}
+
     def queue(self, holder: str) -> dict[str, Any]:
         """Return a line for each video that waits for a person and that nobody else looks at or has decided."""
-        lines, decided = self._lines()
+        known = self._known(LEAST_AGE)
+        lines = known.lines or lines_of(self._services, known.order, known.order.places)
+        known.lines = lines
         hidden = self._hidden(holder)
-        return {
-            "items": [line for line in lines if line["vod"] not in hidden],
-            "waiting": len(lines),
-            "decided": decided,
-            "version": self._version(),
-        }
+        return {"items": [line for line in lines if line["vod"] not in hidden], **self._counts(known)}
+
+    def _counts(self, known: _Known) -> dict[str, Any]:
+        waiting = len(known.order.places)
+        return {"waiting": waiting, "decided": known.order.decided, "version": known.version}
 
     def cards(self, holder: str, reviewer: str, wanted: Sequence[int], most: int) -> dict[str, Any]:
         """Claim the first ``most`` of ``wanted`` that are free, and return their cards.
@@ -114,7 +157,7 @@ class ReviewDesk:
             held: The videos whose cards it has.
             sent: Choices that it sent and that are not settled.
         """
-        self._lines()
+        known = self._known(LEAST_AGE)
         kept = self._claims.renew(holder, held)
         with reading(self._services.engine) as connection:
             decided = decided_videos(self._services.tables, connection)
@@ -123,18 +166,19 @@ class ReviewDesk:
         return {
             "lost": sorted(set(held) - kept - own),
             "gone": sorted((decided | set(others)) - own),
-            "version": self._version(),
-            "states": [state for choice in sent for state in self._states(choice)],
+            "version": known.version,
+            "states": self._states(sent),
         }
 
     def decide(self, request: str, reviewer: str, note: str, rows: Sequence[Mapping[str, Any]]) -> str:
-        """Launch the job that records decisions, once for a ``request``; return the run's id.
+        """Launch the job that records decisions and applies them, once for a ``request``; return the run's id.
 
         Raises:
             DagsterUnavailable: Dagster did not take it.
         """
         config = {"reviewer": reviewer, "note": note, "dry_run": False, "decisions": [dict(row) for row in rows]}
-        return self._dagster.launch(RECORD, {"ops": {"store_decisions": {"config": config}}}, request)
+        tags = {AT_ONCE_TAG: "at_once"}
+        return self._dagster.launch(RECORD, {"ops": {"store_decisions": {"config": config}}}, request, tags)
 
     def undo(self, request: str, reviewer: str, choice: SentChoice) -> str:
         """Launch the job that reverts what a choice came to, once for a ``request``; return the run's id.
@@ -144,7 +188,7 @@ class ReviewDesk:
             DagsterUnavailable: Dagster did not take it.
         """
         live = (DecisionState.PENDING, DecisionState.QUEUED, DecisionState.APPLIED)
-        ids = [row["decision_id"] for row in self._decisions(choice) if row["state"] in live]
+        ids = [row["decision_id"] for row in self._decisions([choice]).values() if row["state"] in live]
         if not ids:
             raise NotYet("这个选择还没有记录下来，或已被拒绝、撤销，没有可撤销的内容")
         config = {
@@ -159,38 +203,43 @@ class ReviewDesk:
         """Give up what a page holds."""
         self._claims.release(holder)
 
-    def _states(self, choice: SentChoice) -> list[dict[str, Any]]:
-        """Return what became of a choice, an entry for each of its actions that is known of."""
-        rows = {row["action"]: row for row in self._decisions(choice)}
-        found = [
-            {
-                "run": choice.run_id,
-                "vod": choice.vod_id,
-                "action": action,
-                "state": _STATES[row["state"]],
-                "reason": row["state_reason"],
-            }
-            for action, row in rows.items()
-        ]
-        missing = [action for action in choice.actions if action not in rows]
-        run = self._dagster.state(choice.run_id) if missing else None
-        if run is None or not run.ended:
-            return found
-        if run.failed:
-            why = self._dagster.failure(choice.run_id) or "记录决定的运行没有成功，请重新选择"
-            state = "refused"
-        else:
-            why, state = "已经如此，或已有相同的决定，无需记录", "already"
-        return found + [
-            {"run": choice.run_id, "vod": choice.vod_id, "action": action, "state": state, "reason": why}
-            for action in missing
-        ]
+    def _states(self, sent: Sequence[SentChoice]) -> list[dict[str, Any]]:
+        """Return what became of choices, an entry for each of their actions that is known of."""
+        rows = self._decisions(sent)
+        missing = {choice.run_id for choice in sent for action in choice.actions if (*choice.key, action) not in rows}
+        ended = {run_id: run for run_id in sorted(missing) if (run := self._dagster.state(run_id)).ended}
+        why = {run_id: self._unrecorded(run_id, run) for run_id, run in ended.items()}
+        found = []
+        for choice in sent:
+            own = {key[2]: row for key, row in rows.items() if key[:2] == choice.key}
+            told = {action: (_STATES[row["state"]], row["state_reason"]) for action, row in own.items()}
+            if choice.run_id in why:
+                told |= {action: why[choice.run_id] for action in choice.actions if action not in own}
+            about = {"run": choice.run_id, "vod": choice.vod_id}
+            found += [
+                {**about, "action": action, "state": state, "reason": reason}
+                for action, (state, reason) in told.items()
+            ]
+        return found
 
-    def _decisions(self, choice: SentChoice) -> list[RowMapping]:
+    def _unrecorded(self, run_id: str, run: RunState) -> tuple[str, str]:
+        """Return state and sentence of what a run that has ended did not record."""
+        if run.failed:
+            return "refused", self._dagster.failure(run_id) or "记录决定的运行没有成功，请重新选择"
+        return "already", "已经如此，或已有相同的决定，无需记录"
+
+    def _decisions(self, sent: Sequence[SentChoice]) -> dict[tuple[str, int, str], RowMapping]:
+        """Return the decisions that came of choices, by run, video and action."""
         decision = self._services.tables.decision
-        query = select(decision).where(decision.c.vod_id == choice.vod_id, decision.c.run_id == choice.run_id)
+        wanted = {choice.key for choice in sent}
+        found: dict[tuple[str, int, str], RowMapping] = {}
         with reading(self._services.engine) as connection:
-            return list(connection.execute(query.order_by(decision.c.decision_id)).mappings())
+            for some in chunks(sorted({choice.vod_id for choice in sent})):
+                query = select(decision).where(decision.c.vod_id.in_(some)).order_by(decision.c.decision_id)
+                for row in connection.execute(query).mappings():
+                    if (row["run_id"], row["vod_id"]) in wanted:
+                        found[row["run_id"], row["vod_id"], row["action"]] = row
+        return found
 
     def _hidden(self, holder: str) -> set[int]:
         """Return what others decided or look at."""
@@ -198,18 +247,18 @@ class ReviewDesk:
             decided = decided_videos(self._services.tables, connection)
         return decided | set(self._claims.of_others(holder))
 
-    def _version(self) -> str:
-        return self._index[0].isoformat() if self._index else ""
+    def _known(self, age: timedelta) -> _Known:
+        """Return what waits, read anew where that is older than ``age``, or so many times as old as reading takes.
 
-    def _lines(self) -> tuple[list[dict[str, Any]], int]:
-        """Return what waits, read anew where that was long ago; one thread reads, the others take what is there."""
+        One thread reads, the others take what is there.
+        """
         now = self._services.clock.now()
         known = self._index
-        if known is not None and (now - known[0] < max(LEAST_AGE, _REST * known[1]) or self._reading.locked()):
-            return known[2], known[3]
+        if known is not None and (now - known.at < max(age, _REST * known.took) or self._reading.locked()):
+            return known
         with self._reading:
             if self._index is not known and self._index is not None:
-                return self._index[2], self._index[3]
-            lines, decided = index_of(self._services)
-            self._index = (now, self._services.clock.now() - now, lines, decided)
-            return lines, decided
+                return self._index
+            order = order_of(self._services)
+            self._index = _Known(now, self._services.clock.now() - now, order)
+            return self._index

@@ -23,6 +23,7 @@ from douban_pipeline.core.database import reading
 from douban_pipeline.core.errors import SourceError
 from douban_pipeline.core.http_transport import USER_AGENT
 from douban_pipeline.core.ui.report_files import ReportFileError, ReportFolder
+from douban_pipeline.douban.review.reading.queue import first_frame
 from douban_pipeline.douban.review.reading.sheet import picture_address
 from douban_pipeline.douban.review.recording.replacement import archived
 from douban_pipeline.douban.services import Services
@@ -72,7 +73,7 @@ class Pictures:
         self._missing: dict[str, datetime] = {}
 
     def of(self, kind: str, number: int) -> Picture:
-        """Return the poster of a ``video`` or a ``subject``.
+        """Return the poster of a ``video`` or a ``subject``, or the first ``frame`` of a video's file.
 
         Raises:
             NoPicture: It has none, or none that can be had or shown.
@@ -110,12 +111,14 @@ class Pictures:
         if kind == "subject":
             record = archived(self._services, number)
             return picture_address(record.picture, "") if record else ""
-        if kind != "video":
+        cms = self._services.cms
+        column = {"video": cms.vod.c.vod_pic, "frame": cms.screenshots}.get(kind)
+        if column is None:
             return ""
-        vod = self._services.cms.vod
+        query = select(column).select_from(cms.vod).where(cms.vod.c.vod_id == number)
         with reading(self._services.engine) as connection:
-            stored = connection.execute(select(vod.c.vod_pic).where(vod.c.vod_id == number)).scalar_one_or_none()
-        return picture_address(str(stored or ""), site)
+            stored = str(connection.execute(query).scalar_one_or_none() or "")
+        return picture_address(first_frame(stored) if kind == "frame" else stored, site)
 
     def _fetch(self, address: str) -> Picture:
         own = urlsplit(self._services.settings.site_url).netloc

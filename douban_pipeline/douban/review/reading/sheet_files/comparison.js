@@ -48,10 +48,10 @@ function words(list, others) {
 /** Returns a poster, which is asked for when it comes near; null where none may be shown. */
 function poster(sheet, kind, id, address, title) {
   const source = sheet.pictures === "service" ? `picture/${kind}/${id}` : sheet.pictures === "direct" ? address : "";
-  if (!source || (kind === "video" && !address)) return null;
-  const shown = el("img", "poster");
+  if (!source || (kind !== "subject" && !address)) return null;
+  const shown = el("img", kind === "frame" ? "poster frame" : "poster");
   shown.addEventListener("error", () => shown.remove());
-  Object.assign(shown, { loading: "lazy", decoding: "async", referrerPolicy: "no-referrer", alt: `海报：${title}`, src: source });
+  Object.assign(shown, { loading: "lazy", decoding: "async", referrerPolicy: "no-referrer", alt: `${kind === "frame" ? "画面" : "海报"}：${title}`, src: source });
   return shown;
 }
 
@@ -127,7 +127,8 @@ function candidateCell(card, candidate, row) {
 function localHead(sheet, card) {
   const links = siteLinks(sheet, card);
   const shown = poster(sheet, "video", card.vod, card.poster, card.title);
-  return el("span", "", shown, el("strong", "", card.title), links.length ? el("span", "sub site", ...links) : null);
+  const frame = poster(sheet, "frame", card.vod, card.frame, card.title);
+  return el("span", "", shown, el("strong", "", card.title), links.length ? el("span", "sub site", ...links) : null, frame);
 }
 
 /** Returns the comparison: a column for the video, one for each candidate. */

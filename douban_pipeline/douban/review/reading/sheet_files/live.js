@@ -8,6 +8,7 @@ const GRACE = 3000;
 const AGED = 1200;
 const AT_ONCE = 40;
 const WANTED = 24;
+const FIRST = 12;
 const FEWEST = 10;
 const SETTLED = ["applied", "already", "refused", "reverted"];
 const KEPT_SENT = 200;
@@ -49,7 +50,9 @@ class Live {
   }
 
   async start() {
-    await this.refresh();
+    await this.open();
+    // The first card is there before the other thousands of lines are asked for.
+    requestAnimationFrame(() => setTimeout(() => this.refresh(), 0));
     setInterval(() => this.tick(), 1000);
     addEventListener("visibilitychange", () => document.visibilityState === "hidden" && this.send(true));
     addEventListener("pagehide", () => {
@@ -82,11 +85,26 @@ class Live {
     byId("trouble").hidden = !text;
   }
 
+  /** Asks for the first cards; the whole queue comes after them. */
+  async open() {
+    try {
+      const reviewer = this.app.choices.who.reviewer.slice(0, 64);
+      const found = await this.ask("open", { page: this.page, reviewer, most: FIRST });
+      const cards = new Map(found.cards.map((card) => [card.vod, card]));
+      const items = found.items.map((item) => Object.assign(item, cards.get(item.vod), { group: item.group }));
+      this.app.replace({ ...found, items });
+      items.forEach(retarget);
+    } catch {
+      /* What follows says so. */
+    }
+  }
+
   /** Reads the queue, a line for each video; cards that are here stay. */
   async refresh() {
     try {
       const queue = await this.ask(`queue?page=${this.page}`);
       this.version = queue.version;
+      this.app.whole = true;
       this.app.replace(queue);
       this.report("");
     } catch (error) {

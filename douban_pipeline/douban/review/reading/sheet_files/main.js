@@ -95,7 +95,8 @@ app.receive = ({ cards, gone }) => {
   const known = new Map(app.items.map((item) => [item.vod, item]));
   for (const card of cards) {
     const item = known.get(card.vod);
-    if (!item) continue;
+    // One that is here already stays: somebody looks at it.
+    if (!item || (item.candidates && item.verdict === card.verdict)) continue;
     forget(item, true);
     Object.assign(item, card, { group: item.group });
     retarget(item);
@@ -127,9 +128,9 @@ app.lose = (lost, gone) => {
 function forget(item, stays = false) {
   app.cards.get(item.vod)?.element.remove();
   app.cards.delete(item.vod);
+  if (app.current === item) app.current = null;
   if (stays) return;
   app.targets.get(item.target)?.delete(item);
-  if (app.current === item) app.current = null;
 }
 
 /** Lists what the fields over the cards let through. */
@@ -147,8 +148,14 @@ function list() {
     app.current = null;
   }
   app.total = app.view.hide ? app.matching.filter((item) => !app.isDone(item)).length : app.matching.length;
+  if (app.live && !app.whole) app.total = Math.max(app.total, sheet.waiting || 0);
   app.window.set(app.listed, app.current);
-  if (!app.current && app.listed.length) mark(app.listed.find((item) => !app.isDone(item)) || app.listed[0]);
+  if (!app.current && app.listed.length) {
+    mark(app.listed.find((item) => !app.isDone(item)) || app.listed[0]);
+    const { element } = cardOf(app.current);
+    // Who has gone on to cards that were still to come sees them when they are here.
+    if (scrollY && !isSeen(element)) element.scrollIntoView({ block: "start", behavior: "instant" });
+  }
   const empty = !app.listed.length;
   byId("empty").hidden = !empty;
   byId("empty").textContent = app.items.some((item) => !app.isDone(item)) ? (app.live && app.matching.length ? "正在读取…" : "没有符合条件的影片。") : "没有待审核的影片。";
@@ -159,7 +166,8 @@ function tell() {
   const chosen = app.items.filter((item) => (app.live ? app.isDone(item) : choices.row(item)));
   const asked = app.live ? [] : chosen.filter((item) => choices.progress(item, choices.row(item)));
   const launched = asked.filter((item) => choices.progress(item, choices.row(item)) === "launched");
-  const parts = [`已选 ${number(chosen.length)} / ${number(app.items.length)}`];
+  const all = app.live && !app.whole ? Math.max(app.items.length, sheet.waiting || 0) : app.items.length;
+  const parts = [`已选 ${number(chosen.length)} / ${number(all)}`];
   if (launched.length) parts.push(`${launched.length} 条已启动`);
   if (asked.length > launched.length) parts.push(`${asked.length - launched.length} 条打开过启动页，是否已启动待您确认`);
   if (app.live) {
@@ -170,7 +178,7 @@ function tell() {
     }
   }
   byId("count").textContent = parts.join("，");
-  byId("progress").max = Math.max(1, app.items.length);
+  byId("progress").max = Math.max(1, all);
   byId("progress").value = chosen.length;
   byId("undo").disabled = !choices.history.length;
   byId("make").disabled = !chosen.length;

@@ -77,6 +77,7 @@ const CARD_KEYS = {
 };
 
 function press(event) {
+  app.pressed = true;
   if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || document.querySelector("dialog[open]")) return;
   if (event.target.matches("input[type=text], input:not([type]), textarea, select")) {
     if (event.key === "Escape" || event.key === "Enter") event.target.blur();
@@ -84,23 +85,33 @@ function press(event) {
   }
   if (event.key === " " && event.target.matches("button, a, summary, input")) return;
   const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
-  const card = app.current && cardOf(app.current);
   if (key in KEYS) KEYS[key]();
-  else if (card && key in CARD_KEYS) CARD_KEYS[key](card);
-  else if (card && /^[1-9]$/.test(key)) {
-    if (card.data.candidates.some((candidate) => candidate.rank === Number(key))) card.pick(`c${key}`);
+  else if (key in CARD_KEYS || /^[1-9]$/.test(key)) {
+    const card = inSight();
+    if (card && key in CARD_KEYS) CARD_KEYS[key](card);
+    else if (card?.data.candidates.some((candidate) => candidate.rank === Number(key))) card.pick(`c${key}`);
   } else return;
   event.preventDefault();
 }
 
+const isSeen = (element) => {
+  const { top, bottom } = element.getBoundingClientRect();
+  return bottom > 80 && top < innerHeight - 80;
+};
+
+/** Returns the card that keys may change. What is scrolled away is shown first, and not changed. */
+function inSight() {
+  follow();
+  const card = app.current && cardOf(app.current);
+  if (!card || isSeen(card.element)) return card;
+  card.element.scrollIntoView({ block: "start", behavior: "instant" });
+  return null;
+}
+
 /** Lets the keyboard speak to a card that is in sight: what is scrolled away is not changed by a key. */
 function follow() {
-  const seen = (element) => {
-    const { top, bottom } = element.getBoundingClientRect();
-    return bottom > 80 && top < innerHeight - 80;
-  };
-  if (!app.current || seen(cardOf(app.current).element)) return;
-  const first = app.listed.slice(app.window.start, app.window.end).find((item) => seen(cardOf(item).element));
+  if (!app.current || isSeen(cardOf(app.current).element)) return;
+  const first = app.listed.slice(app.window.start, app.window.end).find((item) => isSeen(cardOf(item).element));
   if (first) mark(first);
 }
 
@@ -148,7 +159,18 @@ async function undecided() {
   return open().filter((item) => item.candidates).slice(0, PREVIEWED);
 }
 
+/** Returns the video that was looked at before a reload, as text. */
+function lookedAt() {
+  try {
+    return sessionStorage.getItem(`douban-review:${sheet.id}:at`);
+  } catch {
+    return ""; // nothing is kept in this browser
+  }
+}
+
 function begin() {
+  // What is listed first is marked, and kept in its place.
+  const at = lookedAt();
   for (const group of sheet.groups) {
     for (const data of group.cards) app.items.push(Object.assign(data, { group: group.cards.length > 1 ? group.name : "" }));
   }
@@ -159,7 +181,7 @@ function begin() {
   const heading = (item) => (item.group && app.finder.asQueued ? `${item.group}　同系列 ${members(item)} 部` : "");
   app.window = new CardWindow(byId("groups"), cardOf, heading, () => app.total);
   app.bulk = new Bulk(app, undecided);
-  byId("made").textContent = `${sheet.made} ${sheet.live ? "打开" : "生成"}，评分方案：${sheet.profile}`;
+  byId("made").textContent = `${sheet.live ? `${sheet.made} 打开` : `数据截至 ${sheet.made}，之后的判定和决定不在此页`}，评分方案：${sheet.profile}`;
   byId("how").textContent = sheet.live ? "选择后自动提交，结果显示在卡片上。" : "选择只保存在此浏览器中；生成配置、在 Dagster 启动页核对并点 Launch Run 后才会记录。";
   for (const shown of document.querySelectorAll("[data-served]")) shown.hidden = !sheet.live;
   for (const shown of document.querySelectorAll("[data-file]")) shown.hidden = Boolean(sheet.live);
@@ -168,21 +190,40 @@ function begin() {
   if (sheet.live) app.live = new Live(app);
   introduce();
   find();
-  if (app.live) app.live.start();
-  else back();
+  history.scrollRestoration = "manual";
+  if (app.live) return app.live.start();
+  age();
+  addEventListener("visibilitychange", age);
+  back(at);
 }
 
-/** Goes back to the card that was looked at before a reload, so that the keyboard speaks to one that is in sight. */
-function back() {
-  history.scrollRestoration = "manual";
-  let at = "";
-  try {
-    at = sessionStorage.getItem(`douban-review:${sheet.id}:at`);
-  } catch {
-    /* Nothing is kept in this browser. */
-  }
+/** Says of a file that has become old that others have decided since. */
+function age() {
+  const hours = (Date.now() / 1000 - sheet.at) / 3600;
+  byId("trouble").hidden = hours < 1;
+  if (hours < 1) return;
+  const told = hours < 48 ? `${Math.floor(hours)} 小时` : `${Math.floor(hours / 24)} 天`;
+  const live = sheet.served ? ["，或用", link("", sheet.served, "在线审核单 ↗")] : [];
+  byId("trouble").replaceChildren(`这些数据是 ${told}前的，此后可能已有人决定：请重新打开此文件（决定执行后会重写），或重新生成 review_queue`, ...live, "。");
+}
+
+/** Goes back to the card that was looked at before a reload or, if that is decided, to the next that is not. */
+function back(at) {
   const there = app.listed.findIndex((item) => String(item.vod) === at);
-  if (there > 0) move(there);
+  const open = (item, place) => place >= there && !app.isDone(item);
+  const to = there < 0 ? -1 : app.listed.findIndex(open);
+  const item = app.listed[to] || app.current;
+  if (item && app.listed.indexOf(item) > 0) settle(item, SETTLING);
+}
+
+const SETTLING = 10;
+/* Frames within which cards around one that is gone to get their heights. */
+
+/** Goes to a card, and stays with it while those above it grow, unless somebody does something. */
+function settle(item, frames) {
+  if (app.pressed || !app.listed.includes(item)) return;
+  move(app.listed.indexOf(item));
+  if (frames) requestAnimationFrame(() => settle(item, frames - 1));
 }
 
 begin();

@@ -1,0 +1,1 @@
+"""How fast people review: a sitting in a real browser, at a real service, with Dagster as in production beside it."""
