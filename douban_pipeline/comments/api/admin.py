@@ -158,6 +158,7 @@ def admin_router(context: Context) -> APIRouter:
             "sites": context.sites.states(),
             "hot": [[str(key), count] for key, count in context.hot.hottest(10)],
             "waiting_seconds": waits,
+            "loads": context.loads,
             "redis": None if context.services.lists is None else not context.services.lists.away,
         }
         return tagged(request, body)

@@ -68,6 +68,8 @@ class Context:
         self.local: dict[Hashable, tuple[float, SharedPage]] = {}
         self.friends: Remembered[int, list[int]] = Remembered(_REMEMBERED_SECONDS, _REMEMBERED, time.monotonic)
         self.badges: Remembered[int, dict[str, str]] = Remembered(_REMEMBERED_SECONDS, _REMEMBERED, time.monotonic)
+        self.loads = 0
+        """How often this process read a page that callers share."""
         self._users = CmsUsers(self.settings.table_prefix)
         self._pool = ThreadPoolExecutor(_THREADS, "comments-service")
         self._counts: dict[str, tuple[int, int]] = {}
@@ -100,6 +102,7 @@ class Context:
             return known[1]
 
         async def read() -> SharedPage:
+            self.loads += 1
             page = SharedPage(*await self.read("page", work))
             if found := await decorations(self, page.body, page.degraded):
                 page.body["decorations"] = found

@@ -18,6 +18,7 @@ class Answer:
     body: bytes
 
     def json(self) -> Any:
+        """Return the body, read as JSON."""
         return json.loads(self.body)
 
 
@@ -47,6 +48,15 @@ class Caller:
             self._writer.close()
         self._reader = self._writer = None
 
+    async def connect(self) -> None:
+        """Connect, if that is not done; `ask` does it as well.
+
+        Raises:
+            OSError: The connection cannot be made.
+        """
+        if self._writer is None:
+            self._reader, self._writer = await asyncio.open_connection(self._host, self._port)
+
     async def ask(
         self, method: str, path: str, body: Mapping[str, Any] | None = None, headers: Mapping[str, str] | None = None
     ) -> Answer:
@@ -62,8 +72,9 @@ class Caller:
         if body is not None:
             lines += ["Content-Type: application/json", f"Content-Length: {len(content)}"]
         try:
-            if self._writer is None or self._reader is None:
-                self._reader, self._writer = await asyncio.open_connection(self._host, self._port)
+            await self.connect()
+            assert self._reader is not None
+            assert self._writer is not None
             self._writer.write("\r\n".join([*lines, "", ""]).encode() + content)
             head = await self._reader.readuntil(b"\r\n\r\n")
             length = next(line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:"))

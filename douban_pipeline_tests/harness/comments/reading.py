@@ -1,0 +1,138 @@
+"""How fast pages are read over HTTP: of a hot section, far down a large one, and of one that nobody has read yet."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+
+import sqlalchemy as sa
+
+from douban_pipeline.comments.store.reading import Order
+from douban_pipeline_tests.harness.comments.callers import Caller, percentile
+from douban_pipeline_tests.harness.comments.loading import COLD, HOT, LARGE
+from douban_pipeline_tests.harness.comments.running import ADMIN, Running
+
+_KEYS = {Order.NEW: "floor", Order.FLOOR: "floor", Order.LIKES: "like_count", Order.HEAT: "heat"}
+_SIZE = 20
+
+
+def measure_hot(place: Running, seconds: int, connections: int) -> dict[str, float]:
+    """Read page one of the hot section as fast as it goes over kept connections; p95 is of what a caller waits."""
+    taken: list[float] = []
+    refused: list[int] = []
+
+    async def reader(base: str, until: float) -> None:
+        async with Caller(base) as caller:
+            while time.monotonic() < until:
+                begun = time.perf_counter()
+                answer = await caller.ask("GET", f"/comments/v1/sections/1/{HOT}/page?sort=new")
+                if answer.status == 200:
+                    taken.append(time.perf_counter() - begun)
+                else:
+                    refused.append(answer.status)
+
+    async def run(until: float) -> None:
+        bases = [place.bases[number % len(place.bases)] for number in range(connections)]
+        await asyncio.gather(*(reader(base, until) for base in bases))
+
+    asyncio.run(run(time.monotonic() + 2))
+    taken.clear()
+    refused.clear()
+    before = place.service_seconds()
+    asyncio.run(run(time.monotonic() + seconds))
+    return {
+        "requests a second": len(taken) / seconds,
+        "p95, ms": 1000 * percentile(taken, 0.95),
+        "refused": len(refused),
+        "ms of the services' processor a request": 1000 * (place.service_seconds() - before) / len(taken),
+    }
+
+
+def _cursors(engine: sa.Engine, section_id: int, order: Order, first: int, count: int) -> list[str]:
+    """Return cursors of places from the ``first``-th root on, a page apart, as a caller that paged there would have."""
+    key, falls = _KEYS[order], order != Order.FLOOR
+    table = sa.table("cmt_score" if order == Order.HEAT else "cmt_comment", sa.column(key), sa.column("comment_id"))
+    columns = [table.c[key], table.c.comment_id]
+    query = (
+        sa.select(*columns)
+        .where(sa.text("section_id = :section"))
+        .order_by(*(column.desc() if falls else column for column in columns))
+        .limit(_SIZE * count)
+        .offset(first)
+    )
+    with engine.connect() as connection:
+        rows = connection.execute(query, {"section": section_id}).all()
+    return [f"{row[0]}.{row[1]}" for row in rows[::_SIZE]]
+
+
+def measure_depth(place: Running, engine: sa.Engine, section_id: int, count: int, times: int) -> dict[str, float]:
+    """Return how long pages take at the top and four fifths down, in every order, in milliseconds.
+
+    Pages follow each other, so that none is read twice; one caller asks for one after another.
+    """
+    figures: dict[str, float] = {}
+
+    async def read(order: Order, cursors: Sequence[str]) -> list[float]:
+        taken = []
+        async with Caller(place.bases[0]) as caller:
+            for cursor in cursors:
+                begun = time.perf_counter()
+                path = f"/comments/v1/sections/1/{LARGE}/page?sort={order}&size={_SIZE}&cursor={cursor}"
+                answer = await caller.ask("GET", path)
+                taken.append(time.perf_counter() - begun)
+                assert answer.status == 200, answer
+                assert answer.body.count(b'"floor"') == _SIZE
+        return taken
+
+    for order in Order:
+        for name, first in (("top", 0), ("far", max(1, int(count * 0.8)))):
+            cursors = _cursors(engine, section_id, order, first, times)
+            before = place.service_seconds()
+            taken = [1000 * each for each in asyncio.run(read(order, cursors))]
+            figures[f"{order} {name} p50"] = percentile(taken, 0.5)
+            figures[f"{order} {name} p95"] = percentile(taken, 0.95)
+            used = 1000 * (place.service_seconds() - before)
+            figures[f"{order} {name}, ms of the services' processor a page"] = used / len(taken)
+    return figures
+
+
+def measure_cold(place: Running, callers: int) -> dict[str, float]:
+    """Have callers ask for a page that nobody has read, each over a connection of its own, all at once.
+
+    Returns:
+        How many were answered, and how often the services read the page for them.
+    """
+
+    async def loads() -> int:
+        found = 0
+        for base in place.bases:
+            async with Caller(base) as caller:
+                answer = await caller.ask(
+                    "GET", "/comments/v1/admin/state", headers={"Authorization": f"Bearer {ADMIN}"}
+                )
+                found += int(answer.json()["loads"])
+        return found
+
+    async def ask(number: int, begin: asyncio.Event) -> int:
+        async with Caller(place.bases[number % len(place.bases)]) as caller:
+            await caller.connect()
+            await begin.wait()
+            return (await caller.ask("GET", f"/comments/v1/sections/1/{COLD}/page?sort=likes")).status
+
+    async def run() -> dict[str, float]:
+        before, begin = await loads(), asyncio.Event()
+        asked = [asyncio.create_task(ask(number, begin)) for number in range(callers)]
+        await asyncio.sleep(0)
+        begun = time.monotonic()
+        begin.set()
+        answers = await asyncio.gather(*asked)
+        return {
+            "callers": len(answers),
+            "answered": sum(status == 200 for status in answers),
+            "processes": len(place.bases),
+            "readings of the page": await loads() - before,
+            "seconds": time.monotonic() - begun,
+        }
+
+    return asyncio.run(run())
