@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,8 +15,10 @@ from redis import Redis
 from douban_pipeline.comments.ids import IdGenerator
 from douban_pipeline.comments.scoring.heat_lists import HeatLists
 from douban_pipeline.comments.store import tables
+from douban_pipeline.comments.store.reading import Order, Place, get_comments, list_roots
 from douban_pipeline.comments.store.sections import ensure_section
 from douban_pipeline.demo.comment_shape import generate
+from douban_pipeline_tests.harness.comments.callers import percentile
 
 HOT, LARGE, BATCHED, SINGLE, COLD, OUTAGE = 1, 2, 3, 4, 5, 6
 """Objects whose sections are measured."""
@@ -99,3 +102,30 @@ def drop_keys(redis_url: str, prefix: str) -> None:
     for key in client.scan_iter(f"{prefix}*", count=1000):
         client.unlink(key)
     client.close()
+
+
+def measure_listing(engine: sa.Engine, section_id: int, count: int, size: int, times: int) -> dict[str, float]:
+    """Return how long a page of ids takes at the top and far down, in every order, in milliseconds."""
+    figures: dict[str, float] = {}
+    far = max(1, int(count * 0.8))
+    keys = {Order.NEW: "floor", Order.FLOOR: "floor", Order.LIKES: "like_count"}
+    for order in Order:
+        column = "heat" if order == Order.HEAT else keys[order]
+        table = "cmt_score" if order == Order.HEAT else "cmt_comment"
+        direction = "" if order == Order.FLOOR else "DESC"
+        with engine.connect() as connection:
+            row = connection.exec_driver_sql(
+                f"SELECT {column}, comment_id FROM {table} WHERE section_id = {section_id} "
+                f"ORDER BY {column} {direction}, comment_id {direction} LIMIT 1 OFFSET {far}"
+            ).one()
+            deep = Place(int(row[0]), int(row[1]))
+            for name, after in (("top", None), ("far", deep)):
+                taken = []
+                for _ in range(times):
+                    begun = time.perf_counter()
+                    places = list_roots(connection, section_id, order, after, size)
+                    get_comments(connection, [place.comment_id for place in places])
+                    taken.append(1000 * (time.perf_counter() - begun))
+                figures[f"{order} {name} p50"] = percentile(taken, 0.5)
+                figures[f"{order} {name} p95"] = percentile(taken, 0.95)
+    return figures

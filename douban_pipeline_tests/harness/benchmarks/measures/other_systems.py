@@ -9,11 +9,13 @@ from collections.abc import Iterator
 from itertools import chain
 
 from douban_pipeline.comments.store.migrations import TREE as COMMENTS
+from douban_pipeline.comments.store.reading import Order
 from douban_pipeline.core.database import open_engine
 from douban_pipeline.feeds.store.migrations import TREE as FEEDS
 from douban_pipeline_tests.digest.stage import stage
 from douban_pipeline_tests.harness.benchmarks.measuring import Figure, Measure, Target, World
-from douban_pipeline_tests.harness.comments import __main__ as comments_bench
+from douban_pipeline_tests.harness.comments import loading as comments_bench
+from douban_pipeline_tests.harness.comments.publishing import measure_batches
 from douban_pipeline_tests.harness.digest import speed as digest_speed
 from douban_pipeline_tests.harness.feeds import speed as feeds_speed
 from douban_pipeline_tests.harness.rig.databases import MARIADB, server_url
@@ -80,17 +82,18 @@ def comments(world: World) -> list[Figure]:
         try:
             COMMENTS.upgrade(engine)
             world.say(f"{_EVENTS:,} events in batches, and some alone")
-            applied = comments_bench.measure_batches(engine, _EVENTS)
+            applied = measure_batches(engine, _EVENTS)
             world.say(f"a section of {_COMMENTS:,} comments")
             section = comments_bench.fill(engine, _COMMENTS)
-            depth = comments_bench.measure_depth(engine, section, _COMMENTS, _PAGE, _TIMES)
+            depth = comments_bench.measure_listing(engine, section, _COMMENTS, _PAGE, _TIMES)
         finally:
             engine.dispose()
     far = max(value for name, value in depth.items() if name.endswith("far p95"))
-    against = max(depth[f"{order} far p50"] / depth[f"{order} top p50"] for order in comments_bench.Order)
+    against = max(depth[f"{order} far p50"] / depth[f"{order} top p50"] for order in Order)
+    batch, single = (applied[f"{name}, events a second"] for name in ("batch", "single"))
     return [
-        Figure("events applied", applied["batch"], "/s", None, applied["single"], "one by one"),
-        Figure("events in a batch against one by one", applied["batch"] / applied["single"], "", Target(least=10)),
+        Figure("events applied", batch, "/s", None, single, "one by one"),
+        Figure("events in a batch against one by one", batch / single, "", Target(least=10)),
         Figure("a page far down, p95", far, "ms", Target(most=30)),
         Figure("a page far down against page one", against, "", Target(most=2)),
     ]
