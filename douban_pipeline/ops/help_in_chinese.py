@@ -125,6 +125,9 @@ HELP: Mapping[str, str] = {
     "suggestions: titles and years; six: the same, six a page; web: bare titles.": (
         "suggestions：片名和年份；six：同上，每页六条；web：只有片名。"
     ),
+    "An index of known subjects, asked before the search, as production does.": (
+        "已知条目的索引，与正式环境一样先查它再搜索。"
+    ),
     "Serve the bundled replay upstream: douban.php, three searches and OpenRouter, from the sample.": (
         "提供自带的模拟上游：douban.php、三种搜索和 OpenRouter，内容来自样本。"
     ),
