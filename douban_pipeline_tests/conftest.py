@@ -5,6 +5,9 @@ Addresses come from the environment:
 - ``DOUBAN_TEST_MARIADB_URL`` (default ``mysql+pymysql://root@127.0.0.1:3306/``)
 - ``DOUBAN_TEST_POSTGRES_URL`` (default ``postgresql+psycopg2://postgres@127.0.0.1:5432/postgres``)
 - ``DOUBAN_TEST_REDIS_URL`` (default ``redis://127.0.0.1:6379/13``), a database that the tests may empty
+Where none of these is set and nothing answers there, a server of the run's own is started, from a wheel or the program
+that is installed (`harness.rig.own_servers`).
+
 - ``DOUBAN_TEST_CHROMIUM``: a Chromium, where none is on the path by a name of its own
 - ``DOUBAN_TEST_REQUIRE`` names what must be there (``mariadb,postgres,redis,browser``): a test that would be skipped
   for want of one of them fails instead.
@@ -20,13 +23,16 @@ from collections.abc import Iterator, Set
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import alembic.util
 import pytest
 from hypothesis import settings
 from sqlalchemy import Engine, create_engine, event, make_url
 from sqlalchemy.exc import OperationalError
+
+if TYPE_CHECKING:
+    from douban_pipeline_tests.harness.rig.own_servers import OwnServers
 
 pytest_plugins = [
     "douban_pipeline_tests.harness.fixtures.library",
@@ -83,6 +89,20 @@ def is_quick(path: Path, marks: Set[str] = frozenset()) -> bool:
     return among(QUICK) and not among(NOT_QUICK) and not marks & {*SERVERS, "browser", "long"}
 
 
+@cache
+def own_servers() -> OwnServers:
+    """Return the servers of this process's own; what starts them is loaded where one is wanted."""
+    from douban_pipeline_tests.harness.rig.own_servers import OwnServers
+
+    return OwnServers()
+
+
+def pytest_sessionfinish() -> None:
+    """Stop the servers of the run's own."""
+    if own_servers.cache_info().currsize:
+        own_servers().close()
+
+
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Import no other module when only the quick tests are wanted."""
     wanted = config.getoption("markexpr") != "quick" or not collection_path.name.startswith("test_")
@@ -113,21 +133,30 @@ def _revisions_read_once() -> Iterator[None]:
 
 
 def server_url(name: str) -> str:
-    """Return the address of server ``name``, or skip (or fail, if it is required) when it does not answer."""
+    """Return the address of server ``name``, or skip (or fail, if it is required) when there is none."""
     variable, default = SERVERS[name]
     url = make_url(os.environ.get(variable, default))
     try:
         socket.create_connection((url.host or "127.0.0.1", url.port or 0), timeout=2).close()
     except OSError as error:
+        own = None if variable in os.environ or is_required(name) else own_servers().url(name)
+        if own is not None:
+            os.environ[variable] = own  # processes that tests start find it, too
+            return own
         missing(name, f"{name} does not answer at {url.host}:{url.port} ({error}); set {variable} to use another")
     return url.render_as_string(hide_password=False)
 
 
 def missing(name: str, message: str) -> NoReturn:
     """Skip the test for want of ``name``, or fail it, if that is required."""
-    if name in os.environ.get("DOUBAN_TEST_REQUIRE", "").split(","):
+    if is_required(name):
         pytest.fail(message)
     pytest.skip(message)
+
+
+def is_required(name: str) -> bool:
+    """Return whether a test that would be skipped for want of ``name`` is to fail."""
+    return name in os.environ.get("DOUBAN_TEST_REQUIRE", "").split(",")
 
 
 DATABASE_OPTIONS = {"mariadb": "DEFAULT CHARACTER SET utf8", "postgres": "ENCODING 'UTF8' TEMPLATE template0"}

