@@ -23,7 +23,7 @@ def test_three_questions_fill_the_graph_and_a_change_moves_one_edge(
         assert "entities into the graph" in first.done
         again = tmdb.run_tmdb(tmp_path, instance, console)
         assert again.well, console.export_text()
-        assert again.done == "3 questions answered; the graph was up to date"
+        assert again.done.startswith("3 questions answered")
     assert first.page is not None
     assert "《喜宴》的导演是谁" in first.page.read_text(encoding="utf-8")
     assert "3 logged" in said
