@@ -80,6 +80,10 @@ COMMENTS_BINLOG = [
     "mysql-replication>=1.0.15,<2",  # row events of a MariaDB or MySQL server, as a replica gets them
 ]
 
+POSTERS = [
+    "pillow>=11,<14",  # reads pictures of every kind, for hashes by which a copy is told
+]
+
 TMDB = [
     "psycopg[binary,pool]>=3.2,<4",  # PostgreSQL: batches in pipelines, connections for threads
     "neo4j>=6.0,<7",  # the graph database, over Bolt
@@ -154,6 +158,12 @@ setup(
             *TMDB_EMBEDDED,
             *DEVELOPMENT,
         ],
+]
+
+        "posters": POSTERS,
+        "tmdb": TMDB,
+        "tmdb-embedded": [*TMDB, *TMDB_EMBEDDED],
+        "dev": [*CELERY, *SERVICE, *COMMENTS, *POSTERS, *TMDB, *TMDB_EMBEDDED, *DEVELOPMENT],
     },
     entry_points={"console_scripts": ["douban-pipeline = douban_pipeline.__main__:main"]},
 )

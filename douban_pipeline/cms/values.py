@@ -315,3 +315,19 @@ def blurb(text: str, width: int = 100, column: int = 255) -> str:
         column: Characters the column holds, after escaping.
     """
     return _fit(one_line(content_text(text))[:width].rstrip(), column)
+
+
+def picture_address(stored: str, site: str) -> str:
+    """Return the address of a picture as the CMS or Douban names it, empty where that is none.
+
+    Args:
+        stored: As it is stored; the CMS writes ``mac:`` for a protocol, and ``#err`` where its download failed.
+        site: The site's address, which a path lies under.
+    """
+    address = stored.strip().partition("#err")[0]
+    address = f"http:{address[4:]}" if address.startswith("mac:") else address
+    if address.startswith("//"):
+        address = f"https:{address}"
+    elif site and address and "://" not in address:
+        address = f"{site.rstrip('/')}/{address.lstrip('/')}"
+    return address if address.startswith(("http://", "https://")) else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property
-from typing import Self
+from typing import TYPE_CHECKING, Self
 from zoneinfo import ZoneInfo
 
 from sqlalchemy import Table
@@ -43,6 +43,9 @@ from douban_pipeline.douban.store.tables import OwnTables, own_tables
 from douban_pipeline.douban.store.tasks import TaskQueue
 from douban_pipeline.douban.writes.change_log import ChangeLog
 from douban_pipeline.matching import RULE_VERSION
+
+if TYPE_CHECKING:
+    from douban_pipeline.douban.evidence.posters import Posters
 
 _LLM_TOKENS = 1200
 
@@ -114,7 +117,9 @@ class Services(Platform):
     @property
     def sources_in_use(self) -> frozenset[str]:
         """The sources that the settings have asked; gates of others stay as they were left."""
-        return frozenset({DOUBAN, *self.settings.search_urls, *([LLM] if self.settings.ai_intros else [])})
+        settings = self.settings
+        further = {LLM: settings.ai_intros, "posters": settings.evidence_from_posters}
+        return frozenset({DOUBAN, *settings.search_urls, *(source for source, wanted in further.items() if wanted)})
 
     def vocabulary(self, type_id: int) -> SiteVocabulary:
         """Return the area and language words that a category's filter bar knows."""
@@ -152,6 +157,19 @@ class Services(Platform):
         titles = TmdbTitles(url, setting=variable("tmdb_database_url"))
         self._opened.callback(titles.close)
         return titles
+
+    @cached_property
+    def posters(self) -> Posters | None:
+        """Who compares posters; None where the settings do not want it."""
+        settings = self.settings
+        if not settings.evidence_from_posters:
+            return None
+        from douban_pipeline.douban.evidence import posters  # needs the extra
+
+        configure_gate(self.gate, posters.SOURCE, SourceLimits(settings.poster_requests_per_minute, 4))
+        fetcher = posters.open_fetcher(self.gate, self.clock, settings.site_url)
+        self._opened.callback(fetcher.close)
+        return posters.Posters(fetcher, self.engine, self.tables, self.clock, settings.site_url)
 
     @cached_property
     def llm(self) -> LanguageModel:

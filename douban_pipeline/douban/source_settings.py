@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from functools import cached_property
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from zoneinfo import ZoneInfo
@@ -67,6 +68,10 @@ class SourceSettings(SystemSettings):
     evidence_from_tmdb: bool = Field(
         False, description="Have what TMDB says of linked videos help to match them; needs TMDB_DATABASE_URL."
     )
+    evidence_from_posters: bool = Field(
+        False, description="Have a poster that is the candidate's own help to match a video; needs the extra posters."
+    )
+    poster_requests_per_minute: int = Field(120, ge=1, le=6_000, description="Pictures a minute, all processes.")
     tmdb_database_url: SecretStr = Field(
         SecretStr(""), description="URL of the PostgreSQL for the schema tmdb; empty means one in HOME, for trying."
     )
@@ -226,6 +231,11 @@ class SourceSettings(SystemSettings):
         if self.intro_min_han > self.intro_max_han:
             raise self.mistake(
                 "intro_min_han", self.intro_min_han, f"at most {PREFIX}INTRO_MAX_HAN, which is {self.intro_max_han}"
+            )
+        if self.evidence_from_posters and find_spec("PIL") is None:
+            raise ValueError(
+                f"{self.variable('evidence_from_posters')} = true needs Pillow, which is not installed: "
+                "pip install 'douban_pipeline[posters]'"
             )
         if self.evidence_from_tmdb:
             url, setting = self.tmdb_database_url.get_secret_value(), self.variable("tmdb_database_url")

@@ -170,6 +170,7 @@ SOURCE_NAMES: Mapping[str, str] = {
     "douban_suggest": "豆瓣联想",
     "bocha": "博查搜索",
     "openrouter": "语言模型",
+    "posters": "海报图片",
 }
 """What is asked over the network; see `upkeep.gates`."""
 

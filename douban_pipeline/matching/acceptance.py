@@ -70,6 +70,7 @@ class Case:
         reverted: Douban ids whose link to this video was reverted before.
         linked: Titles of other videos that are linked to the candidate.
         chosen: The Douban id that a person chose for this video, None if nobody did.
+        same_poster: Whether the video's poster is the candidate's; that it is another says nothing.
     """
 
     video: Video
@@ -82,6 +83,7 @@ class Case:
     reverted: frozenset[int] = frozenset()
     linked: Sequence[str] = ()
     chosen: int | None = None
+    same_poster: bool = False
 
     def found(self, *codes: Code) -> bool:
         """Say whether any of these speaks against the candidate."""
@@ -123,10 +125,10 @@ class Case:
 
     @property
     def traits(self) -> int:
-        """Facts beside title, year and people that agree."""
+        """Facts beside title, year and people that agree; a poster is one more, and never the title or the year."""
         comparison = self.comparison
         fields = sum(comparison.agrees(name) for name in ("region", "genre", "length"))
-        return fields + (comparison.kind is True) + (comparison.title.names > 1)
+        return fields + (comparison.kind is True) + (comparison.title.names > 1) + self.same_poster
 
 
 def has_relatives(case: Case) -> bool:

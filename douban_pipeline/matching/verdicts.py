@@ -6,7 +6,7 @@ A pure function of its arguments, so that the whole library can be judged again 
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -200,6 +200,7 @@ def judge(
     linked: Mapping[int, Sequence[str]] | None = None,
     chosen: int | None = None,
     braked: frozenset[str] = frozenset(),
+    posters: Collection[int] = (),
 ) -> Verdict:
     """Judge a video against its candidates.
 
@@ -216,6 +217,7 @@ def judge(
         linked: Titles of the other videos that are linked to a subject, by its id.
         chosen: The Douban id that a person chose for this video; no other is confirmed.
         braked: Strata in which nothing is confirmed until a person says otherwise.
+        posters: Douban ids whose poster is the video's: one fact more, where others agree.
 
     Returns:
         The verdict. Its candidates are ranked even when it is UNDECIDED.
@@ -233,14 +235,24 @@ def judge(
         others = [(other.subject, other.comparison) for other in ranked if other is not top]
         linked_titles = (linked or {}).get(top.subject.douban_id, ())
         case = Case(
-            video, top.subject, top.comparison, others, complete, crowded, has_siblings, reverted, linked_titles, chosen
+            video,
+            top.subject,
+            top.comparison,
+            others,
+            complete,
+            crowded,
+            has_siblings,
+            reverted,
+            linked_titles,
+            chosen,
+            same_poster=top.subject.douban_id in posters,
         )
         strata = strata_of(video, top.subject, top.comparison, has_relatives(case))
 
     def verdict(status: Status, codes: Iterable[str], text: str | None = None) -> Verdict:
         codes = tuple(dict.fromkeys(codes))
         douban_id = best.subject.douban_id if best and status is Status.CONFIRMED else None
-        explanation = text if text is not None else _explain(status, ranked, codes, score, lead)
+        explanation = text if text is not None else _explain(status, ranked, codes, score, lead, posters)
         return Verdict(status, ranked, douban_id, score, lead, codes, explanation, profile.name, strata)
 
     if not source_healthy:
@@ -312,7 +324,12 @@ _ITEM_NAMES = {
 
 
 def _explain(
-    status: Status, ranked: Sequence[Candidate], codes: Sequence[str], score: float | None, lead: float | None
+    status: Status,
+    ranked: Sequence[Candidate],
+    codes: Sequence[str],
+    score: float | None,
+    lead: float | None,
+    posters: Collection[int],
 ) -> str:
     if status is Status.UNDECIDED or not ranked:
         return "；".join(SENTENCES[code] for code in codes) + "。"
@@ -322,6 +339,8 @@ def _explain(
     head += f"得分 {shown.score:.1f}"
     if lead is not None:
         head += f"，领先 {lead:.1f}"
+    if shown.subject.douban_id in posters:
+        head += "，海报相同"
     if status is Status.CONFIRMED:
         agreed = [
             _ITEM_NAMES[item.name]

@@ -6,7 +6,7 @@ is added is stored with the verdict, so that it can be explained and judged agai
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Self
 
@@ -23,6 +23,9 @@ MOST_ACTORS = 10
 """Leading actors that are added."""
 EVIDENCE = "evidence"
 """Under this name what was added stands among a verdict's stored facts."""
+
+POSTERS = "posters"
+"""Under this name the candidates whose poster is the video's do."""
 
 _SHORTEST = {"han": 2, "latin": 4}
 """Fewest letters of a name that is added. Names in other scripts are not: one in common speaks against numbers."""
@@ -228,6 +231,13 @@ def _said(video: Video) -> tuple[str, ...]:
     return (video.title, *video.aliases)
 
 
-def stored_facts(video: Video, added: Added | None) -> dict[str, Any]:
-    """Return the facts that are stored with a verdict: the video as it was judged, and what of that was added."""
-    return {**asdict(video), **({EVIDENCE: asdict(added)} if added is not None else {})}
+def stored_facts(video: Video, added: Added | None, posters: Collection[int] = ()) -> dict[str, Any]:
+    """Return the facts that are stored with a verdict: the video as it was judged, what of that was added, and the
+    candidates whose poster is the video's."""
+    evidence = {EVIDENCE: asdict(added)} if added is not None else {}
+    return {**asdict(video), **evidence, **({POSTERS: list(posters)} if posters else {})}
+
+
+def posters_of(facts: Mapping[str, Any] | None) -> tuple[int, ...]:
+    """Return the candidates whose poster was the video's, as a verdict's facts tell."""
+    return tuple((facts or {}).get(POSTERS, ()))

@@ -56,6 +56,7 @@ class OwnTables:
     alert: Table
     health: Table
     claim: Table
+    poster: Table
 
 
 @cache
@@ -367,6 +368,16 @@ def own_tables(prefix: str) -> OwnTables:
         index("claim_holder", "holder"),
         index("claim_until", "until"),
     )
+    # Hashes of posters, by whose they are: video:ID or subject:ID. None for what is no picture.
+    poster = table(
+        "poster",
+        Column("owner", String(32), primary_key=True),
+        Column("address", String(500), nullable=False),
+        Column("hashes", String(255), nullable=False),
+        Column("first_hash", String(36), nullable=False),
+        Column("fetched_at", UtcDateTime, nullable=False),
+        index("poster_first_hash", "first_hash"),
+    )
     return OwnTables(
         metadata,
         video,
@@ -384,4 +395,5 @@ def own_tables(prefix: str) -> OwnTables:
         alert,
         health,
         claim,
+        poster,
     )

@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
-from douban_pipeline.douban.review.reading.sheet import picture_address
+from douban_pipeline.cms.values import picture_address
 from douban_pipeline.douban.review.served.claims import LEASE, Claims
 from douban_pipeline.douban.review.served.dagster_api import TAG, DagsterApi, DagsterUnavailable, RunState
 from douban_pipeline.douban.review.served.desk import ReviewDesk, SentChoice

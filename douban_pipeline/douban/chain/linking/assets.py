@@ -15,6 +15,7 @@ from douban_pipeline.douban.chain.due.assets import due_videos
 from douban_pipeline.douban.chain.linking.candidates import CandidateFinder, FoundCandidates
 from douban_pipeline.douban.chain.linking.described import described_videos
 from douban_pipeline.douban.chain.linking.due_rechecks import RecheckReason, queue_due_rechecks
+from douban_pipeline.douban.chain.linking.posters import with_posters
 from douban_pipeline.douban.chain.linking.rechecks import search_refusal
 from douban_pipeline.douban.chain.linking.verdicts import VerdictSummary, VerdictWriter, skip_task
 from douban_pipeline.douban.match_inputs import profile_of
@@ -80,7 +81,8 @@ def search_candidates(context: dg.AssetExecutionContext, services: dg.ResourcePa
 
     def find(task: Task) -> FoundCandidates:
         current = states[task.vod_id]["vod_douban_id"] if task.task_type is TaskType.RECHECK else 0
-        return finder.find(videos[task.vod_id], patience=PATIENCE - task.attempts, current=current)
+        result = finder.find(videos[task.vod_id], patience=PATIENCE - task.attempts, current=current)
+        return with_posters(services, rows[task.vod_id], videos[task.vod_id], result)
 
     for task, result in attempts.run(wanted, find, workers=settings.videos_in_work):
         advance = partial(
@@ -106,6 +108,7 @@ def search_candidates(context: dg.AssetExecutionContext, services: dg.ResourcePa
             {
                 "searched": len(found),
                 "with_evidence": sum(each.added is not None for each in described_by.values()),
+                "with_posters": sum(bool(result.posters) for result in found.values()),
                 "without_candidates": sum(not result.subjects for result in found.values()),
                 "requests": requests,
                 "requests_per_video": round(requests / len(found), 2) if found else 0.0,

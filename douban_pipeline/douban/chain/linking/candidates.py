@@ -82,6 +82,7 @@ class FoundCandidates:
             video (it names all subjects of a title at once) or a fetched subject agrees in its people, because the
             search ends there with every provider well, too.
         source_healthy: Whether no call failed to a provider that named some of them.
+        posters: Candidates whose poster is the video's.
     """
 
     subjects: tuple[FetchedCandidate, ...]
@@ -91,6 +92,7 @@ class FoundCandidates:
     requests: int
     complete: bool = True
     source_healthy: bool = True
+    posters: tuple[int, ...] = ()
 
     def found_by(self, douban_id: int) -> str:
         """Return the provider that named a fetched candidate first; empty where that is not known."""
@@ -109,6 +111,7 @@ class FoundCandidates:
             "requests": self.requests,
             "complete": self.complete,
             "source_healthy": self.source_healthy,
+            "posters": list(self.posters),
         }
 
     @classmethod
@@ -125,6 +128,7 @@ class FoundCandidates:
             payload["requests"],
             payload.get("complete", True),
             payload.get("source_healthy", True),
+            tuple(payload.get("posters", ())),
         )
 
 
@@ -426,4 +430,5 @@ def judge_found(
         linked=circumstances.linked,
         chosen=circumstances.chosen,
         braked=circumstances.braked,
+        posters=found.posters,
     )

@@ -193,7 +193,7 @@ def _newest_verdicts(services: Services, connection: Connection, vod_ids: Collec
     newest = select(func.max(verdict.c.verdict_id)).where(verdict.c.vod_id.in_(vod_ids)).group_by(verdict.c.vod_id)
     # In two steps: MariaDB runs a subquery of this form once for each row.
     verdict_ids = list(connection.execute(newest).scalars())
-    wanted = "verdict_id vod_id rule_version profile created_at snapshots crowded complete source_healthy"
+    wanted = "verdict_id vod_id rule_version profile created_at snapshots crowded complete source_healthy facts"
     query = select(*(verdict.c[name] for name in wanted.split())).where(verdict.c.verdict_id.in_(verdict_ids))
     return {row["vod_id"]: row for row in connection.execute(query).mappings()} if verdict_ids else {}
 

@@ -11,6 +11,7 @@ from sqlalchemy import Connection, RowMapping, select
 from douban_pipeline.core.archive import key_hash
 from douban_pipeline.core.errors import SourceError
 from douban_pipeline.douban.chain.linking.candidates import FetchedCandidate, FoundCandidates
+from douban_pipeline.douban.evidence.adding import posters_of
 from douban_pipeline.douban.match_inputs import subject_facts
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.sources.douban_php import SOURCE as DOUBAN
@@ -132,6 +133,7 @@ def _found(verdict: RowMapping, rows: Sequence[RowMapping], answers: Mapping[int
         requests=0,
         complete=verdict["complete"],
         source_healthy=verdict["source_healthy"],
+        posters=posters_of(verdict["facts"]),
     )
 
 

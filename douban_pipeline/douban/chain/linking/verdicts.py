@@ -287,7 +287,7 @@ class VerdictWriter:
             "rejects": list(best.comparison.rejects) if best else [],
             "reasons": reasons_of(verdict, explanation),
             "explanation": explanation[:500],
-            "facts": stored_facts(video.video, video.added),
+            "facts": stored_facts(video.video, video.added, found.posters),
             "snapshots": [*found.snapshots, *(each.snapshot_id for each in found.subjects)],
             "fingerprint": fingerprint(row),
             "profile": verdict.profile,

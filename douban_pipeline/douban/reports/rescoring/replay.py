@@ -180,6 +180,7 @@ def judge_again(stored: StoredVerdict, profile: Profile) -> RejudgedVerdict:
         linked=stored.linked,
         chosen=stored.chosen,
         braked=stored.braked,
+        posters=stored.posters,
     )
     verdict = respect_site(verdict, stored.video, stored.added, profile)
     status, explanation = respect_current_id(verdict, stored.current_id)

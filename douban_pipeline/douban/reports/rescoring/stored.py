@@ -14,7 +14,7 @@ from sqlalchemy import Connection, RowMapping, String, case, false, func, or_, s
 
 from douban_pipeline.core.database import chunks, reading, run_statement
 from douban_pipeline.core.errors import SourceError
-from douban_pipeline.douban.evidence.adding import Added
+from douban_pipeline.douban.evidence.adding import Added, posters_of
 from douban_pipeline.douban.match_inputs import subject_facts
 from douban_pipeline.douban.reports.rescoring.neighbours import LinkedVideos
 from douban_pipeline.douban.services import Services
@@ -53,6 +53,7 @@ class StoredVerdict:
         reverted: Subjects whose link to the video had been reverted by then.
         linked: Titles of the other videos that were linked to a candidate by then, by subject.
         added: What of the video's facts another source had added.
+        posters: Candidates whose poster was the video's.
     """
 
     verdict_id: int
@@ -75,6 +76,7 @@ class StoredVerdict:
     video: Video
     subjects: tuple[Subject, ...]
     added: Added | None = None
+    posters: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,6 +270,7 @@ class StoredVerdicts:
             video=video_of(row["facts"]),
             subjects=tuple(subjects),
             added=Added.of_facts(row["facts"]),
+            posters=posters_of(row["facts"]),
         )
 
 

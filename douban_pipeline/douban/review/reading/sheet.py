@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from douban_pipeline.cms.values import picture_address
 from douban_pipeline.core.ui.launchpad_links import MOST_CHARACTERS, Launchpad
 from douban_pipeline.core.ui.presentation import local_time
 from douban_pipeline.douban.match_inputs import profile_of, subject_facts
@@ -144,22 +145,6 @@ def cards_of(services: Services, entries: Sequence[QueueEntry]) -> list[dict[str
 def _posters(services: Services, subjects: Iterable[int]) -> dict[int, str]:
     records = {subject: archived(services, subject) for subject in sorted(subjects)}
     return {subject: picture_address(record.picture, "") for subject, record in records.items() if record}
-
-
-def picture_address(stored: str, site: str) -> str:
-    """Return the address of a picture as the CMS or Douban names it, empty where that is none.
-
-    Args:
-        stored: As it is stored; the CMS writes ``mac:`` for a protocol, and ``#err`` where its download failed.
-        site: The site's address, which a path lies under.
-    """
-    address = stored.strip().partition("#err")[0]
-    address = f"http:{address[4:]}" if address.startswith("mac:") else address
-    if address.startswith("//"):
-        address = f"https:{address}"
-    elif site and address and "://" not in address:
-        address = f"{site.rstrip('/')}/{address.lstrip('/')}"
-    return address if address.startswith(("http://", "https://")) else ""
 
 
 def _current(services: Services, entry: QueueEntry) -> dict[str, Any] | None:

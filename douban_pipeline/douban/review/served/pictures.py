@@ -18,13 +18,13 @@ from urllib.parse import urlsplit
 import httpx
 from sqlalchemy import select
 
+from douban_pipeline.cms.values import picture_address
 from douban_pipeline.core.addresses import admission
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.errors import SourceError
 from douban_pipeline.core.http_transport import USER_AGENT
 from douban_pipeline.core.ui.report_files import ReportFileError, ReportFolder
 from douban_pipeline.douban.review.reading.queue import first_frame
-from douban_pipeline.douban.review.reading.sheet import picture_address
 from douban_pipeline.douban.review.recording.replacement import archived
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.settings import variable

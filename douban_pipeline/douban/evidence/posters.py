@@ -1,0 +1,150 @@
+"""Whether a candidate's poster is the one on the site: resource sites copy Douban's own.
+
+It agrees or is unknown; that two pictures differ says nothing, since sites choose others. Only hashes are kept, by
+whose poster they are, so that a picture which many videos or several subjects bear is known for what it is: no
+evidence. Addresses are outside text: pictures are asked for through the gate, from public addresses and the site's own
+alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from urllib.parse import urlsplit
+
+import httpx
+from sqlalchemy import Engine, func, select
+
+from douban_pipeline.cms.values import picture_address
+from douban_pipeline.core.addresses import admission
+from douban_pipeline.core.clock import Clock
+from douban_pipeline.core.database import reading, run_transaction, upsert
+from douban_pipeline.core.errors import SourceError
+from douban_pipeline.core.gate_base import BaseGate
+from douban_pipeline.core.http import Fetcher
+from douban_pipeline.core.payload import AnswerRules
+from douban_pipeline.douban.evidence.picture_prints import Print, print_of
+from douban_pipeline.douban.store.tables import OwnTables
+
+SOURCE = "posters"
+"""The gate's name for all servers of pictures."""
+
+MOST_BYTES = 3_000_000
+"""Largest file that is taken."""
+
+SECONDS = 10.0
+"""Wall-clock limit of one picture."""
+
+MOST_SHARED = 3
+"""Videos that may bear one picture before it counts as a placeholder: copies in other languages and qualities do."""
+
+KEPT = timedelta(days=90)
+"""After this long a picture is asked for anew."""
+
+_PLACEHOLDERS = ("movie_default", "tv_default", "subject_default", "nopic", "no_pic", "nocover", "loading")
+"""Parts of the addresses of pictures that say that there is none."""
+
+RULES = AnswerRules(wall_statuses=frozenset(), read_statuses=frozenset(range(400, 500)) - {408, 425, 429})
+"""A server that refuses a picture says nothing of the others, whose gate this is too."""
+
+
+def open_fetcher(gate: BaseGate, clock: Clock, site: str) -> Fetcher:
+    """Return the client of `SOURCE`: no address of this machine or a private network but the site's own host."""
+    own, guard = urlsplit(site).netloc, admission(SOURCE, allow_private=False)
+
+    def admit(url: httpx.URL, peer: str | None) -> None:
+        if not own or urlsplit(str(url)).netloc != own:
+            guard(url, peer)
+
+    return Fetcher(
+        SOURCE,
+        gate,
+        None,
+        clock,
+        timeout=SECONDS,
+        deadline=SECONDS,
+        attempts=1,
+        max_bytes=MOST_BYTES,
+        rules=RULES,
+        headers={"Accept": "image/*"},
+        admit=admit,
+    )
+
+
+class Posters:
+    """Compares posters. Safe to share between threads.
+
+    Args:
+        fetcher: The client of `SOURCE`, with the guard against private addresses.
+        engine: The database of the hashes.
+        tables: Our tables in it.
+        clock: What ages are counted by.
+        site: The site's address, for posters whose address has no host.
+    """
+
+    def __init__(self, fetcher: Fetcher, engine: Engine, tables: OwnTables, clock: Clock, site: str) -> None:
+        self._fetcher = fetcher
+        self._engine = engine
+        self._tables = tables
+        self._clock = clock
+        self._site = site
+
+    def same(self, vod_id: int, picture: str, candidates: Sequence[tuple[int, str]]) -> tuple[int, ...]:
+        """Return the candidate whose poster is the video's, as a tuple; empty where none is, or where it is unknown.
+
+        A picture that is more than one candidate's tells them not apart, so that it is nobody's.
+
+        Args:
+            vod_id: The video.
+            picture: Its poster's address, as the CMS has it.
+            candidates: Ids and posters of subjects.
+        """
+        own = self._print(f"video:{vod_id}", picture_address(picture, self._site))
+        if own is None or self._bearers("video:", own) > MOST_SHARED:
+            return ()
+        # All of them are known before any is counted.
+        prints = [(each, self._print(f"subject:{each}", picture_address(named, ""))) for each, named in candidates]
+        alike = [(douban_id, other) for douban_id, other in prints if other is not None and own.is_copy(other)]
+        if len(alike) != 1 or self._bearers("subject:", alike[0][1]) > 1:
+            return ()
+        return (alike[0][0],)
+
+    def _print(self, owner: str, address: str) -> Print | None:
+        """Return the hashes of whose poster it is, from the table or from its server; None where there are none."""
+        if not address or any(word in address for word in _PLACEHOLDERS):
+            return None
+        poster, now = self._tables.poster, self._clock.now()
+        with reading(self._engine) as connection:
+            kept = connection.execute(select(poster).where(poster.c.owner == owner)).mappings().first()
+        if kept is None or kept["address"] != address[:500] or now - kept["fetched_at"] > KEPT:
+            try:
+                found = self._fetch(address)
+            except SourceError:
+                # The server, the guard or the gate: nothing is known of the picture.
+                return None
+            text = found.text if found is not None else ""
+            row = {
+                "owner": owner,
+                "address": address[:500],
+                "hashes": text,
+                "first_hash": found.first_text if found is not None else "",
+                "fetched_at": now,
+            }
+            changes = ("address", "hashes", "first_hash", "fetched_at")
+            run_transaction(
+                self._engine,
+                lambda connection: upsert(connection, poster, [row], keys=("owner",), changes=changes),
+            )
+            return found
+        return Print.of_text(kept["hashes"]) if kept["hashes"] else None
+
+    def _fetch(self, address: str) -> Print | None:
+        answer = self._fetcher.get(address, {}, key=address[:500], parser_version="", parse=print_of, archived=False)
+        return answer.value
+
+    def _bearers(self, kind: str, found: Print) -> int:
+        """Return how many videos, or subjects, are known to bear a picture."""
+        poster = self._tables.poster
+        query = select(func.count()).where(poster.c.first_hash == found.first_text, poster.c.owner.startswith(kind))
+        with reading(self._engine) as connection:
+            return int(connection.execute(query).scalar_one())
