@@ -28,8 +28,9 @@ LEAST_SIDE = 60
 LEAST_CONTRAST = 8.0
 """Standard deviation, of 255 grey levels, below which there is nothing to be told apart by."""
 
-MOST_DIFFERENT = 22
-"""Bits of 143 in which two copies of one poster may differ; those of different posters differ in 30 and more."""
+MOST_DIFFERENT = 20
+"""Bits of 143 in which two copies of one poster may differ. Of drawn ones different posters differed in 40 and more,
+those of one series in 26 and more; taking one for the other is worse than not telling a copy."""
 
 _SIDE, _KEPT = 32, 12
 _MARGINS = (

@@ -38,8 +38,8 @@ SECONDS = 10.0
 MOST_SHARED = 3
 """Videos that may bear one picture before it counts as a placeholder: copies in other languages and qualities do."""
 
-KEPT = timedelta(days=90)
-"""After this long a picture is asked for anew."""
+KEPT, KEPT_NOTHING = timedelta(days=90), timedelta(days=7)
+"""After this long a picture is asked for anew, and one that was not there or is none."""
 
 _PLACEHOLDERS = ("movie_default", "tv_default", "subject_default", "nopic", "no_pic", "nocover", "loading")
 """Parts of the addresses of pictures that say that there is none."""
@@ -116,7 +116,8 @@ class Posters:
         poster, now = self._tables.poster, self._clock.now()
         with reading(self._engine) as connection:
             kept = connection.execute(select(poster).where(poster.c.owner == owner)).mappings().first()
-        if kept is None or kept["address"] != address[:500] or now - kept["fetched_at"] > KEPT:
+        age = KEPT if kept is not None and kept["hashes"] else KEPT_NOTHING
+        if kept is None or kept["address"] != address[:500] or now - kept["fetched_at"] > age:
             try:
                 found = self._fetch(address)
             except SourceError:
