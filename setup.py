@@ -146,6 +146,7 @@ setup(
         "comments": [*SERVICE, *COMMENTS],
         "comments-embedded": [*SERVICE, *COMMENTS, *COMMENTS_EMBEDDED],
         "comments-binlog": [*SERVICE, *COMMENTS, *COMMENTS_BINLOG],
+        "posters": POSTERS,
         "tmdb": TMDB,
         "tmdb-embedded": [*TMDB, *TMDB_EMBEDDED],
         "dev": [
@@ -154,16 +155,11 @@ setup(
             *COMMENTS,
             *COMMENTS_EMBEDDED,
             *COMMENTS_BINLOG,
+            *POSTERS,
             *TMDB,
             *TMDB_EMBEDDED,
             *DEVELOPMENT,
         ],
-]
-
-        "posters": POSTERS,
-        "tmdb": TMDB,
-        "tmdb-embedded": [*TMDB, *TMDB_EMBEDDED],
-        "dev": [*CELERY, *SERVICE, *COMMENTS, *POSTERS, *TMDB, *TMDB_EMBEDDED, *DEVELOPMENT],
     },
     entry_points={"console_scripts": ["douban-pipeline = douban_pipeline.__main__:main"]},
 )

@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 
 from sqlalchemy import Connection, select
 
+from douban_pipeline.cms.values import picture_address
 from douban_pipeline.core.database import chunks
-from douban_pipeline.douban.review.reading.sheet import picture_address
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.settings import Settings
 
