@@ -166,7 +166,8 @@ class Services(Platform):
             return None
         from douban_pipeline.douban.evidence import posters  # needs the extra
 
-        configure_gate(self.gate, posters.SOURCE, SourceLimits(settings.poster_requests_per_minute, 4))
+        quota = settings.daily_quotas.get(posters.SOURCE)
+        configure_gate(self.gate, posters.SOURCE, SourceLimits(settings.poster_requests_per_minute, 4, quota))
         fetcher = posters.open_fetcher(self.gate, self.clock, settings.site_url)
         self._opened.callback(fetcher.close)
         return posters.Posters(fetcher, self.engine, self.tables, self.clock, settings.site_url)

@@ -21,7 +21,7 @@ WEB_SEARCHES = frozenset({"searxng", "bocha"})
 """Those of them that search the web; the others ask Douban's own index of titles."""
 CHAIN = "chain"
 """The provider that asks others, one after another."""
-SOURCES = ("douban", *SEARCH_PROVIDERS, "openrouter")
+SOURCES = ("douban", *SEARCH_PROVIDERS, "openrouter", "posters")
 """Everything that is paced by the gate."""
 
 FieldPolicy = Literal["never", "fill", "overwrite"]

@@ -137,7 +137,7 @@ def run_dev(directory: Path) -> Iterator[DagsterUi]:
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(("DAGSTER", PREFIX))}
     with log.open("wb") as output:
         process = subprocess.Popen(
-            [sys.executable, "-m", "douban_pipeline", "dev", "--port", str(port)],
+            [sys.executable, "-m", "douban_pipeline", "dev", "--port", str(port), "--service-port", str(free_port())],
             cwd=directory,
             # The plan's profile leaves more of the sample to people than the default.
             env=inherited | {"PYTHONUNBUFFERED": "1", f"{PREFIX}MATCH_PROFILE": "plan"},
@@ -152,7 +152,7 @@ def run_dev(directory: Path) -> Iterator[DagsterUi]:
 
     def loaded() -> bool:
         assert process.poll() is None, f"the command ended with {process.returncode}\n{ui.tail()}"
-        return ui.is_loaded()
+        return ui.is_loaded() and "Everything answers: " in log.read_text(encoding="utf-8", errors="replace")
 
     try:
         until(loaded, START_SECONDS, lambda: f"the UI is not there within {START_SECONDS} s\n{ui.tail()}")

@@ -94,7 +94,7 @@ def decide_on_the_sheet(ui: DagsterUi, page: Page) -> Decided:
 
 def decide_on_the_served_sheet(ui: DagsterUi, page: Page) -> None:
     """Press a key on the sheet that the service offers: recorded and applied through Dagster, and said so there."""
-    [address] = re.findall(r"The review sheet: (\S+)", ui.log.read_text(encoding="utf-8"))
+    [address] = re.findall(r"^ *review +(http\S+)$", ui.log.read_text(encoding="utf-8"), re.MULTILINE)
     page.goto(address)
     page.get_by_label("审核员").first.fill(REVIEWER)
     page.locator("h1").click()

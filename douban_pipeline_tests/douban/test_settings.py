@@ -13,6 +13,7 @@ import pytest
 from douban_pipeline.core.http import Fetcher
 from douban_pipeline.core.llm import SOURCE as LLM
 from douban_pipeline.core.settings_base import SettingsError
+from douban_pipeline.douban.evidence.posters import SOURCE as POSTERS
 from douban_pipeline.douban.match_inputs import profile_of
 from douban_pipeline.douban.pacing import PLAN_TIERS, Tiers
 from douban_pipeline.douban.setting_values import CHAIN, DEFAULT_FIELD_POLICIES, SEARCH_PROVIDERS, SOURCES
@@ -408,4 +409,4 @@ def test_a_wrong_webhook_is_refused_without_telling_it(refusal):
 def test_every_source_is_known_wherever_sources_are_named():
     allowed = get_args(Settings.model_fields["search_provider"].annotation)
     assert set(SEARCH_PROVIDERS) == set(PROVIDERS) == set(allowed) - {CHAIN}
-    assert set(SOURCES) == {DOUBAN, LLM, *PROVIDERS} == set(SOURCE_NAMES)
+    assert set(SOURCES) == {DOUBAN, LLM, POSTERS, *PROVIDERS} == set(SOURCE_NAMES)
