@@ -291,6 +291,20 @@ def test_a_list_is_read_by_page_and_by_place_across_segments(lists, monkeypatch)
     assert lists.ids(1).tolist() == IDS.tolist()
 
 
+@pytest.mark.parametrize("segment", [7, 1000])
+def test_a_place_is_found_among_many_of_equal_heat_in_it_or_not(lists, monkeypatch, segment):
+    monkeypatch.setattr(heat_lists, "SEGMENT", segment)
+    heat, ids = np.array([3] * 4 + [0] * 40 + [-2] * 6), np.arange(200, 100, -2)
+    lists.publish(1, ids, heat, NOW)
+    places = list(zip(heat.tolist(), ids.tolist(), strict=True))
+    for asked in [
+        *places,
+        *((level, number) for level, number in places for number in (number - 1, number + 1)),
+        (1, 1),
+    ]:
+        assert lists.after(1, *asked, 10) == [place for place in places if place < asked][:10], asked
+
+
 def test_a_list_is_swapped_whole_and_the_old_one_expires(lists, client, prefix):
     lists.publish(1, IDS, HEAT, NOW)
     old = {key: client.ttl(key) for key in client.keys(f"{prefix}{{1}}:heat:*")}

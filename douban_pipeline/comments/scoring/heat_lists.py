@@ -47,6 +47,18 @@ return 1
 """
 """Makes a version current, and lets the one before expire."""
 
+_BEHIND = """
+-- KEYS: a segment. ARGV: heat, member, how many. Those of equal heat are halved: there may be most of a section.
+local low = redis.call('ZCOUNT', KEYS[1], '(' .. ARGV[1], '+inf')
+local high = low + redis.call('ZCOUNT', KEYS[1], ARGV[1], ARGV[1])
+while low < high do
+  local middle = math.floor((low + high) / 2)
+  if redis.call('ZREVRANGE', KEYS[1], middle, middle)[1] >= ARGV[2] then low = middle + 1 else high = middle end
+end
+return redis.call('ZREVRANGE', KEYS[1], low, low + tonumber(ARGV[3]) - 1, 'WITHSCORES')
+"""
+"""Comments of a segment behind a place, whether it is in it or not."""
+
 _PUT = """
 -- ARGV: seconds that it lives, whether those that are in it stay where they are, then heat and member in turns.
 local current = redis.call('GET', KEYS[1])
@@ -179,17 +191,11 @@ class HeatLists:
             return None  # as in `page`: comments of that segment would be passed over
         found: list[tuple[int, int]] = []
         for number in range(known.segments):
-            key, start = self._segment(section_id, known.version, number), 0
-            while len(found) < most:
-                page: Any = self._client.zrange(
-                    key, heat, "-inf", desc=True, byscore=True, offset=start, num=most, withscores=True
-                )
-                places = [(int(score), int(member)) for member, score in page]
-                found += [place for place in places if place < (heat, comment_id)]
-                start += len(page)
-                if len(page) < most:
-                    break
-        return found[:most]
+            key, wanted = self._segment(section_id, known.version, number), most - len(found)
+            given = (heat, f"{comment_id:0{_DIGITS}d}", wanted)
+            page: Any = self._client.eval(_BEHIND, 1, key, *given) if wanted else []
+            found += [(int(float(score)), int(member)) for member, score in zip(page[::2], page[1::2], strict=True)]
+        return found
 
     def put(self, section_id: int, places: Iterable[tuple[int, int]], *, only_new: bool = False) -> bool:
         """Put comments where they belong, if the section's list is there; return whether it is.
