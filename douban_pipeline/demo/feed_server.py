@@ -6,18 +6,16 @@ What has been published depends on the clock that the server is given, so that a
 from __future__ import annotations
 
 import hashlib
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, timezone
 from email.message import Message
 from email.utils import format_datetime
-from types import TracebackType
 from urllib.parse import parse_qs, urlsplit
 from xml.sax.saxutils import escape
 
 from douban_pipeline.demo.answers import HttpAnswer, html_answer, json_answer
-from douban_pipeline.demo.http_server import LoopbackServer
+from douban_pipeline.demo.http_server import LoopbackServer, LoopbackStandIn
 
 SHOWN = 20
 """Entries that a feed shows, the newest."""
@@ -68,7 +66,7 @@ class _Server(LoopbackServer):
 
 
 @dataclass
-class FeedServer:
+class FeedServer(LoopbackStandIn):
     """Serves ``channels`` at ``/feed/NAME`` and WeRSS at its own paths, as a context manager.
 
     Attributes:
@@ -82,28 +80,9 @@ class FeedServer:
     channels: dict[str, Channel]
     seen: list[RequestSeen] = field(default_factory=list)
     port: int = 0
-    _server: _Server | None = None
 
-    def __enter__(self) -> FeedServer:
-        """Begin to serve."""
-        self._server = _Server(self)
-        threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Stop at once, whoever still waits for an answer."""
-        assert self._server is not None
-        self._server.shutdown()
-        self._server.hang_up()
-        self._server.server_close()
-
-    @property
-    def base(self) -> str:
-        """The address of the server."""
-        assert self._server is not None
-        return f"http://127.0.0.1:{self._server.server_port}"
+    def _bind(self) -> LoopbackServer:
+        return _Server(self)
 
     def url(self, name: str) -> str:
         """Return the address of a channel."""

@@ -7,10 +7,12 @@ import socket
 import socketserver
 import sys
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 from douban_pipeline.demo.answers import HttpAnswer, json_answer
 
@@ -65,6 +67,37 @@ class LoopbackServer(ThreadingHTTPServer):
     def handle_error(self, request: Any, client_address: Any) -> None:
         if not isinstance(sys.exception(), ConnectionError):  # callers that hang up are nobody's error
             super().handle_error(request, client_address)
+
+
+class LoopbackStandIn(ABC):
+    """A stand-in that serves on loopback, as a context manager."""
+
+    _server: LoopbackServer | None = None
+
+    @abstractmethod
+    def _bind(self) -> LoopbackServer:
+        """Return the server, which listens and serves nobody yet."""
+
+    def __enter__(self) -> Self:
+        """Begin to serve."""
+        self._server = self._bind()
+        threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Stop at once, whoever still waits for an answer."""
+        assert self._server is not None
+        self._server.shutdown()
+        self._server.hang_up()
+        self._server.server_close()
+
+    @property
+    def base(self) -> str:
+        """The address of the server."""
+        assert self._server is not None
+        return f"http://127.0.0.1:{self._server.server_port}"
 
 
 class Handler(BaseHTTPRequestHandler):

@@ -18,7 +18,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from douban_pipeline.demo.answers import HttpAnswer, html_answer, json_answer
-from douban_pipeline.demo.http_server import LoopbackServer
+from douban_pipeline.demo.http_server import LoopbackServer, LoopbackStandIn
 
 BUNDLED = Path(__file__).parent / "data" / "tmdb.jsonl"
 FAULTS = ("throttled", "over_limit", "failing", "cut", "hanging", "schema", "page", "refused_key", "empty")
@@ -90,7 +90,7 @@ class _Recording:
 
 
 @dataclass
-class TmdbServer:
+class TmdbServer(LoopbackStandIn):
     """Serves recordings as a context manager.
 
     Attributes:
@@ -108,7 +108,6 @@ class TmdbServer:
     seconds: float = 0.0
     faults: list[TmdbFault] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
-    _server: LoopbackServer | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _stopped: threading.Event = field(default_factory=threading.Event)
 
@@ -120,27 +119,15 @@ class TmdbServer:
         for item in self.recordings or bundled():
             self._learn(item)
 
-    def __enter__(self) -> TmdbServer:
-        """Begin to serve."""
-        self._server = LoopbackServer(("127.0.0.1", self.port), self.respond)
-        threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
-        return self
+    def _bind(self) -> LoopbackServer:
+        return LoopbackServer(("127.0.0.1", self.port), self.respond)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Stop at once, whoever still waits for an answer."""
-        assert self._server is not None
         self._stopped.set()
-        self._server.shutdown()
-        self._server.hang_up()
-        self._server.server_close()
-
-    @property
-    def base(self) -> str:
-        """The address of the server."""
-        assert self._server is not None
-        return f"http://127.0.0.1:{self._server.server_port}"
+        super().__exit__(kind, error, trace)
 
     @property
     def api_url(self) -> str:
