@@ -37,15 +37,23 @@ _BACKFILL_EVERY, _SWEEP_EVERY = 75.0, 300.0
 _REPORTS_AT, _CLEAR_AT = 0.5, 0.7
 """Shares of the soak after which reports are renewed and history is cleared."""
 _POLL_SECONDS = 2.0
+_ENDED = [status for status in dg.DagsterRunStatus if status not in UNDER_WAY]
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Work that waits: shards with due videos or decisions, tasks that could be done now, runs under way."""
+    """Work that waits: shards with due videos or decisions, tasks that could be done now, runs under way.
+
+    `ended` counts the runs that ended so far: while it grows, something moves.
+    """
 
     shards: int
     tasks: int
     runs: int
+    ended: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.shards} shards and {self.tasks} tasks wait, {self.runs} runs under way"
 
     @property
     def nothing(self) -> bool:
@@ -162,7 +170,8 @@ class Operator:
         query = select(func.count()).select_from(task).where(pending | (task.c.status == TaskStatus.RUNNING))
         with reading(services.engine) as connection:
             tasks = connection.execute(query).scalar_one()
-        return Waiting(len(shards) + ordered.decisions, tasks, self.under_way())
+        ended = self._instance.get_runs_count(dg.RunsFilter(statuses=_ENDED))
+        return Waiting(len(shards) + ordered.decisions, tasks, self.under_way(), ended)
 
     def rest(self, seconds: float) -> bool:
         """Wait until no run is at work, though some may be queued; return whether that came within ``seconds``."""

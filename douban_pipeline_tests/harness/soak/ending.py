@@ -9,44 +9,59 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from douban_pipeline.douban.partitions import SHARDS_PER_RUN
 from douban_pipeline.douban.store.tables import SHARDS
-from douban_pipeline_tests.harness.soak.duties import Operator
+from douban_pipeline_tests.harness.soak.duties import Operator, Waiting
 
-DRAIN_SECONDS = 600.0
+DRAIN_SECONDS = 3600.0
 """How long the drain may take. What is deferred until an open breaker's time is not waited for: it is in its place."""
+PATIENCE_SECONDS = 300.0
+"""How long the drain waits for a change of what waits: a slow machine is waited for, a standstill is not."""
 _REST_SECONDS = 90.0
 _LOOK_SECONDS = 3.0
 _SAY_SECONDS = 30.0
 
 
 def drain(
-    operator: Operator, say: Callable[[str], None], hurried: Callable[[], bool], *, seconds: float = DRAIN_SECONDS
+    operator: Operator,
+    say: Callable[[str], None],
+    hurried: Callable[[], bool],
+    *,
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
 ) -> bool:
-    """Let the pipeline finish what waits; return whether it did within ``seconds``.
+    """Let the pipeline finish what waits; return whether it did.
 
     First everything that changed is taken in, then all shards are visited until nothing is due; last all is taken in
     again, the reports are renewed and eight shards are visited once more, for a run settles what dead ones left half
-    written.
+    written. It goes on as long as something moves: it is left when nothing did for `PATIENCE_SECONDS`, or after
+    `DRAIN_SECONDS`.
 
     Args:
         operator: Who launches the runs.
         say: Told what is waited for.
         hurried: Asked now and then whether to leave it.
-        seconds: How long it may take.
+        clock: Monotonic time in seconds.
+        sleep: Waits so many seconds.
     """
-    began = reported_at = time.monotonic()
-    until = began + seconds
+    began = reported_at = moved_at = clock()
     stages = [_take_in, _visit_all, _look_back]
     done = [False] * len(stages)
-    while time.monotonic() < until and not hurried():
-        operator.close_gates(time.monotonic(), ())
+    seen: Waiting | None = None
+    while not hurried():
+        now = clock()
+        if now - moved_at > PATIENCE_SECONDS or now - began > DRAIN_SECONDS:
+            say(f"the drain is left after {now - began:,.0f} s: {seen}")
+            return False
+        operator.close_gates(now, ())
         try:
             waiting = operator.waiting()
         except SQLAlchemyError:
-            time.sleep(_LOOK_SECONDS)
+            sleep(_LOOK_SECONDS)
             continue
-        if time.monotonic() - reported_at >= _SAY_SECONDS:
-            reported_at = time.monotonic()
-            say(f"draining: {waiting.shards} shards and {waiting.tasks} tasks wait, {waiting.runs} runs under way")
+        if waiting != seen:
+            seen, moved_at = waiting, now
+        if now - reported_at >= _SAY_SECONDS:
+            reported_at = now
+            say(f"draining: {waiting}")
         if waiting.runs == 0:
             if all(done) and waiting.nothing:
                 return True
@@ -55,7 +70,7 @@ def drain(
                 stage = 1  # more came due: once more round the shards
             stages[stage](operator)
             done[stage] = True
-        time.sleep(_LOOK_SECONDS)
+        sleep(_LOOK_SECONDS)
     return False
 
 

@@ -115,6 +115,7 @@ class Finding:
         violations: How many of them broke it.
         examples: The first of these, in plain words.
         note: What else is worth telling, of an invariant that held too.
+        waiting: How many things may only have waited for their turn when the drain was left.
     """
 
     invariant: str
@@ -123,6 +124,12 @@ class Finding:
     violations: int
     examples: tuple[str, ...] = ()
     note: str = ""
+    waiting: int = 0
+
+    @property
+    def starved(self) -> bool:
+        """Whether nothing broke it, and yet it cannot be said to hold: work still waited for its turn."""
+        return self.held and self.waiting > 0
 
 
 def snapshot_of(services: Services) -> Snapshot:

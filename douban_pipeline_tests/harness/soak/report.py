@@ -43,13 +43,21 @@ class Report:
         return [finding for finding in self.findings if not finding.held]
 
     @property
+    def starved(self) -> list[Finding]:
+        """The invariants that nothing broke but whose work still waited when the drain was left."""
+        return [finding for finding in self.findings if finding.starved]
+
+    @property
     def verdict(self) -> str:
         """The outcome in a sentence."""
         if not self.findings:
             return "nothing was audited"
-        broken = len(self.violated)
-        held = f"{len(self.findings) - broken} of {len(self.findings)} invariants held"
-        return held if not broken else f"{held}; VIOLATED: {'; '.join(item.invariant for item in self.violated)}"
+        held = len(self.findings) - len(self.violated) - len(self.starved)
+        parts = [f"{held} of {len(self.findings)} invariants held"]
+        for outcome, findings in (("VIOLATED", self.violated), ("STARVED", self.starved)):
+            if findings:
+                parts.append(f"{outcome}: {'; '.join(finding.invariant for finding in findings)}")
+        return "; ".join(parts)
 
     def as_json(self) -> str:
         """Return all of it as JSON."""
@@ -59,10 +67,10 @@ class Report:
         """Return it as a page."""
         about = " · ".join(f"{name} {value}" for name, value in self.about.items())
         lines = ["# Soak", "", about, "", f"**{self.verdict}**", "", "## Invariants", ""]
-        lines += ["| invariant | held | looked at | violations |", "|--|--|--|--|"]
+        lines += ["| invariant | held | looked at | violations | waited |", "|--|--|--|--|--|"]
         lines += [
-            f"| {_cell(finding.invariant)} | {'yes' if finding.held else '**NO**'} "
-            f"| {finding.checked:,} | {finding.violations:,} |"
+            f"| {_cell(finding.invariant)} | {_outcome(finding, '**NO**')} | {finding.checked:,} "
+            f"| {finding.violations:,} | {finding.waiting:,} |"
             for finding in self.findings
         ]
         for finding in self.findings:
@@ -98,18 +106,33 @@ class Report:
         for name, line in self.growth.items():
             growth.add_row(name, line)
         console.print(growth)
-        table = Table("invariant", "held", "looked at", "violations", title="invariants", title_justify="left")
+        table = Table(
+            "invariant", "held", "looked at", "violations", "waited", title="invariants", title_justify="left"
+        )
         for finding in self.findings:
-            held = "[green]yes[/green]" if finding.held else "[red]NO[/red]"
-            table.add_row(escape(finding.invariant), held, f"{finding.checked:,}", f"{finding.violations:,}")
+            table.add_row(
+                escape(finding.invariant),
+                _outcome(finding, "[red]NO[/red]"),
+                f"{finding.checked:,}",
+                f"{finding.violations:,}",
+                f"{finding.waiting:,}",
+            )
         console.print(table)
-        for finding in self.violated:
-            console.print(f"[red]violated:[/red] {escape(finding.invariant)} {escape(finding.note)}")
+        for finding in [*self.violated, *self.starved]:
+            console.print(
+                f"{_outcome(finding, '[red]violated[/red]')}: {escape(finding.invariant)} {escape(finding.note)}"
+            )
             for example in finding.examples[:_EXAMPLES]:
                 console.print(f"  {escape(example)}", soft_wrap=True)
         for note in self.notes:
             console.print(f"note: {escape(note)}", soft_wrap=True)
         console.print(f"[bold]{escape(self.verdict)}[/bold]", soft_wrap=True)
+
+
+def _outcome(finding: Finding, violated: str) -> str:
+    if finding.starved:
+        return "starved"
+    return "yes" if finding.held else violated
 
 
 def _cell(text: str) -> str:

@@ -271,3 +271,19 @@ def test_runs_may_fail_only_of_what_was_done_to_them(left: LeftBehind, record: R
     death = Kill(NOON + timedelta(minutes=5), "database", until=NOON + timedelta(minutes=6))
     left.under(runs=[record], kills=[death])
     assert (not left.broken()) is excused
+
+
+@pytest.mark.parametrize("case", ["a video that was never taken in", "an id in the CMS that nobody took in"])
+def test_work_that_waited_when_the_drain_was_left_is_starved_and_all_else_is_violated(
+    left: LeftBehind, case: str
+) -> None:
+    statement, invariant, message = SPOILT[case]
+    left.spoil(statement)
+    left.under(drained=False, runs=[run("QUEUED")])
+    assert not [name for name in left.broken() if name.startswith((invariant, "every run"))]
+    starved = {finding.invariant: finding for finding in audit(left.evidence) if finding.starved}
+    assert [name for name in starved if name.startswith("every run")]
+    [finding] = [found for name, found in starved.items() if name.startswith(invariant)]
+    assert any(message in example for example in finding.examples)
+    left.under(runs=[run("FAILURE", error="KeyError: 'x'")])
+    assert [name for name in left.broken() if name.startswith("every run")]

@@ -1,88 +1,97 @@
-"""The drain: everything is taken in, visited and looked back at, in this order, and it does not wait for ever."""
+"""The drain waits for a slow machine as long as anything moves, and leaves a standstill."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from types import SimpleNamespace
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
+from sqlalchemy.exc import OperationalError
 
-from douban_pipeline_tests.harness.soak import ending
 from douban_pipeline_tests.harness.soak.duties import Waiting
-from douban_pipeline_tests.harness.soak.ending import drain
+from douban_pipeline_tests.harness.soak.ending import DRAIN_SECONDS, PATIENCE_SECONDS, drain
 
-REST = Waiting(0, 0, 0)
+BUSY = Waiting(shards=8, tasks=40, runs=2)
+IDLE = Waiting(shards=0, tasks=0, runs=0)
 
 
-class Operator:
-    """Somebody whose launches are done after one look, and before whom wait what the test says."""
+class Clockwork:
+    """A pipeline whose state follows a list, and a clock that each look moves on by a minute."""
 
-    def __init__(self, waiting: Sequence[Waiting]) -> None:
-        self._waiting = list(waiting)
-        self.did: list[str] = []
+    def __init__(self, states: Iterator[Waiting | None]) -> None:
+        self.states, self.now, self.launched = states, 0.0, []
+
+    def close_gates(self, _passed: float, _unhealthy: tuple[str, ...]) -> None:
+        self.now += 60
 
     def waiting(self) -> Waiting:
-        return self._waiting.pop(0) if self._waiting else REST
-
-    def close_gates(self, passed: float, unhealthy: object) -> None:
-        pass
+        state = next(self.states)
+        if state is None:
+            raise OperationalError("SELECT 1", {}, ConnectionError("gone"))
+        return state
 
     def sweep(self) -> None:
-        self.did.append("sweep")
+        self.launched.append("sweep")
 
-    def launch(self, job: str, config: Mapping[str, Any] | None = None, tags: object = None) -> None:
-        self.did.append(job)
+    def launch(self, job: str) -> None:
+        self.launched.append(job)
 
-    def visit_shards(self, first: int, pipeline: str) -> None:
-        assert pipeline == "sync"
-        self.did.append(f"shards from {first}")
+    def visit_shards(self, first: int, _pipeline: str) -> None:
+        self.launched.append(f"shards from {first}")
 
-
-@pytest.fixture(autouse=True)
-def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
-    now = SimpleNamespace(seconds=0.0)
-
-    def sleep(seconds: float) -> None:
-        now.seconds += seconds
-
-    monkeypatch.setattr(ending, "time", SimpleNamespace(monotonic=lambda: now.seconds, sleep=sleep))
-    return now
+    def drained(self, hurried: bool = False) -> bool:
+        self.said: list[str] = []
+        return drain(
+            self,  # type: ignore[arg-type]
+            self.said.append,
+            lambda: hurried,
+            clock=lambda: self.now,
+            sleep=lambda _seconds: None,
+        )
 
 
-def play(waiting: Sequence[Waiting], *, seconds: float = 100, hurried: bool = False) -> tuple[bool, list[str]]:
-    operator: Any = Operator(waiting)
-    return drain(operator, lambda _: None, lambda: hurried, seconds=seconds), operator.did
+def constantly(state: Waiting) -> Iterator[Waiting]:
+    while True:
+        yield state
 
 
-ROUND = [f"shards from {first}" for first in range(0, 64, 8)]
-LAST = ["sweep", "nightly_reports", "shards from 0"]
+def slowly(minutes: int) -> Iterator[Waiting]:
+    """Yield work of which a run ends every four minutes, then none."""
+    for minute in range(minutes):
+        yield Waiting(shards=8, tasks=400, runs=3, ended=minute // 4)
+    yield from constantly(IDLE)
 
 
-def test_all_is_taken_in_then_visited_then_looked_back_at():
-    drained, did = play([])
-    assert drained
-    assert did == ["sweep", "take_in_changes", *ROUND, *LAST]
+def test_all_is_taken_in_visited_and_looked_at_once_more():
+    pipeline = Clockwork(constantly(IDLE))
+    assert pipeline.drained()
+    assert pipeline.launched[:2] == ["sweep", "take_in_changes"]
+    assert [name for name in pipeline.launched if name.startswith("shards")] == [
+        *(f"shards from {first}" for first in range(0, 64, 8)),
+        "shards from 0",
+    ]
 
 
-def test_nothing_is_launched_while_runs_are_under_way():
-    drained, did = play([Waiting(3, 0, 2)] * 4)
-    assert drained
-    assert did == ["sweep", "take_in_changes", *ROUND, *LAST]
+def test_a_slow_machine_is_waited_for_while_runs_end():
+    assert Clockwork(slowly(40)).drained()
 
 
-def test_what_came_due_by_then_means_one_more_round():
-    _, did = play([REST, REST, Waiting(2, 5, 0), REST])
-    assert did[:2] == ["sweep", "take_in_changes"]
-    assert did[2:18] == ROUND + ROUND
-    assert did[18:] == LAST
+def test_a_standstill_is_left_and_told():
+    pipeline = Clockwork(constantly(BUSY))
+    assert not pipeline.drained()
+    assert PATIENCE_SECONDS < pipeline.now < 2 * PATIENCE_SECONDS
+    assert "8 shards and 40 tasks wait, 2 runs under way" in pipeline.said[-1]
 
 
-def test_what_never_ends_is_given_up(clock: SimpleNamespace):
-    drained, _ = play([Waiting(1, 1, 1)] * 1000, seconds=60)
-    assert not drained
-    assert 60 <= clock.seconds < 70
+def test_what_never_ends_is_left():
+    pipeline = Clockwork(slowly(10_000))
+    assert not pipeline.drained()
+    assert pipeline.now < DRAIN_SECONDS + 200
 
 
-def test_who_is_in_a_hurry_leaves_it():
-    assert play([], hurried=True) == (False, [])
+def test_a_database_that_is_away_is_asked_again():
+    assert Clockwork(iter([None, None, *[IDLE] * 9])).drained()
+
+
+@pytest.mark.parametrize("state", [BUSY, IDLE])
+def test_who_is_in_a_hurry_leaves_it(state: Waiting):
+    assert not Clockwork(constantly(state)).drained(hurried=True)

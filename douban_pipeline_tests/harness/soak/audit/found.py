@@ -16,6 +16,7 @@ class Case:
     invariant: str
     checked: int = 0
     violations: int = 0
+    waiting: int = 0
     examples: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -25,7 +26,18 @@ class Case:
         if len(self.examples) < _EXAMPLES:
             self.examples.append(example)
 
+    def undone(self, example: str, drained: bool) -> None:
+        """Note work that was not done: a violation if all that waited was ``drained``, else it may only have waited."""
+        if drained:
+            self.breaks(example)
+            return
+        self.waiting += 1
+        if len(self.examples) < _EXAMPLES:
+            self.examples.append(f"waits: {example}")
+
     def finding(self) -> Finding:
         """Return what became of it."""
         note = "; ".join(self.notes)
-        return Finding(self.invariant, not self.violations, self.checked, self.violations, tuple(self.examples), note)
+        return Finding(
+            self.invariant, not self.violations, self.checked, self.violations, tuple(self.examples), note, self.waiting
+        )

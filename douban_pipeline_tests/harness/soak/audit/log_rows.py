@@ -82,7 +82,7 @@ def log_agrees_with_the_states(evidence: Evidence, records: Records) -> Finding:
             edited.setdefault(entry.vod_id, set()).update(value for value in pair if value is not None)
     for vod_id, held in _unknown_ids(evidence, records):
         known = records.states[vod_id]["vod_douban_id"]
-        case.breaks(f"video {vod_id}: the CMS holds the id {held}, our state {known}, and it was swept since")
+        case.undone(f"video {vod_id}: the CMS holds the id {held}, our state {known}", evidence.drained)
     for vod_id, state in records.states.items():
         case.checked += 1
         newest: dict[str, tuple[Any, Change]] = {}
