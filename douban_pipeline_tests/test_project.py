@@ -45,7 +45,7 @@ PROJECT = Path(__file__).resolve().parents[1]
 VARIABLE = f"(?:{PREFIX}|(?=[A-Z]+_API_KEY))[A-Z_]+"
 """How the variables of settings look."""
 READMES = ("README.md", "README.zh-CN.md")
-DOCS = ("try", "architecture", "operate", "review", "develop")
+DOCS = ("try", "architecture", "operate", "feeds", "digest", "comments", "tmdb", "review", "develop")
 PAGES = [READMES, *((f"docs/{page}.md", f"docs/{page}.zh-CN.md") for page in DOCS)]
 """Pages that exist in English and in Chinese."""
 TOP_LEVEL = {
