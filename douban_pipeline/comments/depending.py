@@ -15,6 +15,8 @@ from typing import Any, TypeVar
 
 _LOG = logging.getLogger(__name__)
 _Result = TypeVar("_Result")
+_LOOKS = 20
+"""Parts of a time limit; one that takes longer because the process is busy counts no more than another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +26,7 @@ class Dependency:
     Attributes:
         name: As `DEPENDENCIES` and answers name it.
         strong: Whether there is no answer without it.
-        seconds: How long it may take.
+        seconds: How long it may take, not counting time in which the process is busy taking requests.
         at_once: Calls under way at once; what comes on top fails at once.
         failures: Failures in a row after which it is left alone.
         rest_seconds: For how long.
@@ -61,6 +63,26 @@ class UnavailableError(RuntimeError):
     """A strong dependency gave no answer in time."""
 
 
+async def _in_time(work: Awaitable[_Result], seconds: float) -> _Result:
+    """Return what ``work`` returns.
+
+    Only time in which this process hears what becomes of it counts: while thousands of connections are being taken it
+    hears nothing for seconds, and an answer that is there by then is not late.
+
+    Raises:
+        TimeoutError: It took longer.
+    """
+    task = asyncio.ensure_future(work)
+    try:
+        for _ in range(_LOOKS):
+            done, _ = await asyncio.wait((task,), timeout=seconds / _LOOKS)
+            if done:
+                return task.result()
+        raise TimeoutError
+    finally:
+        task.cancel()
+
+
 class Dependencies:
     """Calls dependencies under their limits, for one event loop.
 
@@ -94,7 +116,7 @@ class Dependencies:
             raise UnavailableError(name)
         self._under_way[name] = self._under_way.get(name, 0) + 1
         try:
-            result = await asyncio.wait_for(work(), dependency.seconds)
+            result = await _in_time(work(), dependency.seconds)
         except expected:
             self._failed.pop(name, None)
             raise

@@ -18,10 +18,11 @@ from fastapi import Request, Response
 from fastapi.responses import JSONResponse
 from sqlalchemy.exc import DBAPIError
 
+from douban_pipeline import __version__
 from douban_pipeline.comments.api.gathering import Gathering
 from douban_pipeline.comments.api.overlay import decorations
 from douban_pipeline.comments.api.problems import Problem
-from douban_pipeline.comments.caching.flights import Flights
+from douban_pipeline.comments.caching.flights import Fetched, Flights
 from douban_pipeline.comments.caching.hot import HotKeys
 from douban_pipeline.comments.caching.lists import open_lists
 from douban_pipeline.comments.caching.remembered import Remembered
@@ -44,12 +45,16 @@ _REMEMBERED, _REMEMBERED_SECONDS = 20_000, 60.0
 
 @dataclass(slots=True)
 class SharedPage:
-    """A page as everybody sees it, what is to be said of it, and as it is sent to somebody whom nobody knows."""
+    """A page as everybody sees it, what is to be said of it, and as it is sent to somebody whom nobody knows.
+
+    ``until`` says how long a copy may go out where the section is hot, in seconds of the monotonic clock.
+    """
 
     body: dict[str, Any]
     notice: str
     degraded: list[str] = field(default_factory=list)
     encoded: tuple[bytes, str] | None = None
+    until: float = 0.0
 
 
 class Context:
@@ -65,7 +70,7 @@ class Context:
         self.flights: Flights[SharedPage] = Flights()
         self.hot = HotKeys(self.settings.hot_per_second)
         self.sites = _open_sites(services)
-        self.local: dict[Hashable, tuple[float, SharedPage]] = {}
+        self.local: dict[Hashable, SharedPage] = {}
         self.friends: Remembered[int, list[int]] = Remembered(_REMEMBERED_SECONDS, _REMEMBERED, time.monotonic)
         self.badges: Remembered[int, dict[str, str]] = Remembered(_REMEMBERED_SECONDS, _REMEMBERED, time.monotonic)
         self.loads = 0
@@ -87,32 +92,48 @@ class Context:
             UnavailableError: No copy answers in time.
             NoSuchPageError: What is asked for is not there.
         """
-        return await self.dependencies.call(
-            name, lambda: self.in_thread(partial(self.sites.read, work)), expected=(NoSuchPageError,)
-        )
+        return await self._limited(name, partial(self.sites.read, work))
 
-    async def shared_page(self, key: Hashable, section: Hashable, work: Callable[[Site], dict[str, Any]]) -> SharedPage:
+    async def _limited(self, name: str, work: Callable[[], _Result]) -> _Result:
+        return await self.dependencies.call(name, lambda: self.in_thread(work), expected=(NoSuchPageError,))
+
+    async def shared_page(
+        self, key: Hashable, section: Hashable, work: Callable[[Site], dict[str, Any]], *, first: bool = False
+    ) -> SharedPage:
         """Return a page as everybody sees it.
 
-        Of a hot section it is a local copy, if that is fresh enough; callers of the same page share one reading.
+        Of a hot section it is a local copy, if that is fresh enough; callers of the same page share one reading. The
+        ``first`` page of a section, which everybody opens, is read by one process for all that want it just then.
         """
         moment = time.monotonic()
         is_hot = self.hot.hit(section, moment)
-        if is_hot and (known := self.local.get(key)) is not None and known[0] > moment:
-            return known[1]
+        if is_hot and (known := self.local.get(key)) is not None and known.until > moment:
+            return known
+
+        joint = self.services.lists.flights if first and self.services.lists is not None else None
+
+        def good_ms() -> int:
+            return self.settings.local_ms if self.hot.is_hot(section) else 0
+
+        def fetch() -> Fetched[tuple[dict[str, Any], str]]:
+            if joint is None:
+                return Fetched(self.sites.read(work), True, self.settings.local_ms)
+            return joint.run(f"{__version__}:{key}", partial(self.sites.read, work), good_ms)
 
         async def read() -> SharedPage:
-            self.loads += 1
-            page = SharedPage(*await self.read("page", work))
-            if found := await decorations(self, page.body, page.degraded):
-                page.body["decorations"] = found
+            found = await self._limited("page", fetch)
+            self.loads += found.own
+            good = min(found.good_ms, self.settings.local_ms) / 1000
+            page = SharedPage(*found.result, until=time.monotonic() + good)
+            if badges := await decorations(self, page.body, page.degraded):
+                page.body["decorations"] = badges
             return page
 
         page = await self.flights.run(key, read)
         if is_hot and self.settings.local_ms:
             if len(self.local) >= _LOCAL_MOST:
-                self.local = {kept: value for kept, value in self.local.items() if value[0] > moment}
-            self.local[key] = (moment + self.settings.local_ms / 1000, page)
+                self.local = {kept: value for kept, value in self.local.items() if value.until > moment}
+            self.local[key] = page
         return page
 
     async def visitor(self, request: Request) -> Actor | None:

@@ -88,7 +88,9 @@ def view_router(context: Context) -> APIRouter:
         """One page of a section: the section, pinned comments, roots with replies, and where it goes on."""
         target, after = Target(kind, object_id), _place(cursor)
         key = ("roots", target, sort, cursor, size)
-        shared = await context.shared_page(key, target, lambda site: pages.read_roots(site, target, sort, after, size))
+        shared = await context.shared_page(
+            key, target, lambda site: pages.read_roots(site, target, sort, after, size), first=after is None
+        )
         return await _answer(context, request, shared)
 
     @router.get("/comments/{comment_id}/replies")

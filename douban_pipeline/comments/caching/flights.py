@@ -1,10 +1,19 @@
-"""One call for many callers: who asks for what is being fetched waits for that, and shares what comes of it."""
+"""One call for many callers: who asks for what is being fetched waits for that, and shares what comes of it.
+
+`Flights` are those of one process; `JointFlights` tell processes that share a Redis of each other's.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import json
+import time
+import uuid
 from collections.abc import Awaitable, Callable, Hashable
-from typing import Generic, TypeVar
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+import redis
 
 _Result = TypeVar("_Result")
 
@@ -36,3 +45,113 @@ class Flights(Generic[_Result]):
 
 async def _awaited(call: Callable[[], Awaitable[_Result]]) -> _Result:
     return await call()
+
+
+_BEGIN = """
+-- KEYS: who fetches it, whether anybody waits for that. ARGV: who asks, milliseconds until another one may fetch it.
+if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return '' end
+redis.call('SET', KEYS[2], 1, 'PX', ARGV[2])
+return redis.call('GET', KEYS[1])
+"""
+_END = """
+-- KEYS: as above. ARGV: who fetched it, milliseconds that it is good for whoever comes later.
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+local waited = redis.call('DEL', KEYS[2])
+if ARGV[2] == '0' then
+  redis.call('DEL', KEYS[1])
+  return waited
+end
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+return 1
+"""
+_LEASE_MS, _KEPT_MS = 5000, 3000
+_LOOKS, _LOOK_SECONDS = 100, 0.02
+"""How often, and after how long each, a process looks for what another one fetches, before it fetches it itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched(Generic[_Result]):
+    """What came of a call.
+
+    Attributes:
+        result: What was fetched.
+        own: Whether this process fetched it.
+        good_ms: For how long it may be shown again.
+    """
+
+    result: _Result
+    own: bool
+    good_ms: int
+
+
+class JointFlights:
+    """Calls under way in any process, by key; for threads, which wait.
+
+    Args:
+        client: Decodes answers as text.
+        prefix: Beginning of every key.
+        attempt: Calls Redis; returns None where it cannot be asked: then each process fetches for itself.
+    """
+
+    def __init__(self, client: redis.Redis, prefix: str, attempt: Callable[[Callable[[], Any]], Any | None]) -> None:
+        self._client, self._prefix, self._attempt = client, prefix, attempt
+
+    def run(self, key: str, fetch: Callable[[], _Result], good_ms: Callable[[], int]) -> Fetched[_Result]:
+        """Return what another process fetched or is fetching; or fetch it, and hand it to those who wait.
+
+        A process that dies over it is waited for two seconds, one that fails no longer than that takes.
+
+        Args:
+            key: What is fetched.
+            fetch: Does it; what it returns is handed on as JSON.
+            good_ms: Returns for how many milliseconds it is good for whoever comes later; 0: for those who wait only.
+
+        Raises:
+            Exception: What ``fetch`` raises.
+        """
+        who = uuid.uuid4().hex
+        other = self._attempt(lambda: self._begin(key, who))
+        if other and (found := self._await(other)) is not None:
+            return found
+        result, kept = None, 0
+        try:
+            result = fetch()
+            kept = good_ms()
+            return Fetched(result, True, kept)
+        finally:
+            if other == "":
+                self._attempt(lambda: self._end(key, who, result, kept))
+
+    def _begin(self, key: str, who: str) -> str:
+        """Return who does it already; empty where nobody does, so that it is ours."""
+        found: Any = self._client.eval(_BEGIN, 2, *self._keys(key), who, _LEASE_MS)
+        return str(found)
+
+    def _end(self, key: str, who: str, result: Any, good_ms: int) -> None:
+        wanted: Any = self._client.eval(_END, 2, *self._keys(key), who, good_ms)
+        if int(wanted):
+            self._client.set(f"{self._prefix}flown:{who}", json.dumps(result), px=good_ms or _KEPT_MS)
+
+    def _await(self, other: str) -> Fetched[Any] | None:
+        """Return what another process fetched; None where it failed, or takes too long."""
+        for _ in range(_LOOKS):
+            found = self._attempt(lambda: self._look(other))
+            if found is None:
+                return None
+            text, left = found
+            if text is not None:
+                result = json.loads(text)
+                return None if result is None else Fetched(result, False, left)
+            time.sleep(_LOOK_SECONDS)
+        return None
+
+    def _look(self, other: str) -> tuple[str | None, int]:
+        pipe = self._client.pipeline(transaction=True)
+        pipe.get(f"{self._prefix}flown:{other}")
+        pipe.pttl(f"{self._prefix}flown:{other}")
+        text, left = pipe.execute()
+        return text, left
+
+    def _keys(self, key: str) -> tuple[str, str]:
+        # The braces keep both on one node of a cluster.
+        return f"{self._prefix}flight:{{{key}}}", f"{self._prefix}flight:{{{key}}}:waited"

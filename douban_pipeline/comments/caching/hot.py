@@ -34,6 +34,11 @@ class HotKeys:
             self._total[key] += 1
             return self._total[key] >= self._threshold
 
+    def is_hot(self, key: Hashable) -> bool:
+        """Return whether a key was hot when something was counted last."""
+        with self._lock:
+            return self._total[key] >= self._threshold
+
     def _turn(self, moment: int) -> None:
         self._buckets.append((moment, Counter()))
         while self._buckets[0][0] <= moment - self._number:

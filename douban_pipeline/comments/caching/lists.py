@@ -18,6 +18,7 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+from douban_pipeline.comments.caching.flights import JointFlights
 from douban_pipeline.comments.caching.waking import WakeUps
 from douban_pipeline.comments.scoring.heat_lists import HeatLists
 from douban_pipeline.comments.store.reading import Order, Place
@@ -137,6 +138,7 @@ class RedisLists:
         self._away_until = 0.0
         self.heat = HeatLists(client, prefix)
         """Whole sections in the order of heat, as sweeps publish them; call them through `attempt`."""
+        self.flights = JointFlights(client, prefix, self.attempt)
 
     @property
     def away(self) -> bool:

@@ -124,12 +124,13 @@ def measure_cold(place: Running, callers: int) -> dict[str, float]:
         before, begin = await loads(), asyncio.Event()
         asked = [asyncio.create_task(ask(number, begin)) for number in range(callers)]
         await asyncio.sleep(0)
-        begun = time.monotonic()
+        begun, used = time.monotonic(), place.service_seconds()
         begin.set()
         answers = await asyncio.gather(*asked)
         return {
             "callers": len(answers),
-            "answered": sum(status == 200 for status in answers),
+            "answered, %": 100 * sum(status == 200 for status in answers) / len(answers),
+            "seconds of the services' processors": place.service_seconds() - used,
             "processes": len(place.bases),
             "readings of the page": await loads() - before,
             "seconds": time.monotonic() - begun,
