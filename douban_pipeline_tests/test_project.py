@@ -46,7 +46,11 @@ VARIABLE = f"(?:{PREFIX}|(?=[A-Z]+_API_KEY))[A-Z_]+"
 """How the variables of settings look."""
 READMES = ("README.md", "README.zh-CN.md")
 DOCS = ("try", "architecture", "operate", "feeds", "digest", "comments", "tmdb", "review", "develop")
-PAGES = [READMES, *((f"docs/{page}.md", f"docs/{page}.zh-CN.md") for page in DOCS)]
+PAGES = [
+    READMES,
+    ("SECURITY.md", "SECURITY.zh-CN.md"),
+    *((f"docs/{page}.md", f"docs/{page}.zh-CN.md") for page in DOCS),
+]
 """Pages that exist in English and in Chinese."""
 TOP_LEVEL = {
     "douban_pipeline",
@@ -61,6 +65,7 @@ TOP_LEVEL = {
     "CHANGELOG.md",
     "CONTRIBUTING.md",
     "SECURITY.md",
+    "SECURITY.zh-CN.md",
     "LICENSE",
     "Makefile",
     "pyproject.toml",
@@ -238,7 +243,7 @@ def test_every_make_command_that_is_named_exists(pages: Sequence[str]):
 
 
 @pytest.mark.parametrize(
-    "path", [*itertools.chain(*PAGES), "CONTRIBUTING.md", "SECURITY.md", "deploy/README.md", "deploy/README.zh-CN.md"]
+    "path", [*itertools.chain(*PAGES), "CONTRIBUTING.md", "deploy/README.md", "deploy/README.zh-CN.md"]
 )
 def test_links_lead_to_what_is_there(path: str):
     text = text_of(path)
