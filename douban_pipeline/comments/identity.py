@@ -84,6 +84,10 @@ def guest(address: str, agent: str) -> Actor:
     return Actor(f"g:{mark}")
 
 
+USER_COLUMNS = ("user_id", "user_name", "user_nick_name", "group_id", "user_status", "user_random")
+"""All that is read of the CMS's users."""
+
+
 class CmsUsers:
     """The CMS's users, read only.
 
@@ -92,8 +96,7 @@ class CmsUsers:
     """
 
     def __init__(self, prefix: str) -> None:
-        names = ("user_id", "user_name", "user_nick_name", "group_id", "user_status", "user_random")
-        self._user = sql_table(f"{prefix}user", *(column(name) for name in names))
+        self._user = sql_table(f"{prefix}user", *(column(name) for name in USER_COLUMNS))
 
     def logged_in(self, connection: Connection, cookies: Mapping[str, str]) -> Actor | None:
         """Return who the CMS's cookies say that a visitor is; None where they say nobody, or not the truth."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import httpx
 from pydantic import BaseModel, ConfigDict, Field
@@ -136,10 +136,10 @@ class SitePlugs:
         """
         return self._ask(Judgement, "POST", self._review, json={"id": str(comment_id), "text": text})
 
-    def _ask(self, kind: type[_Found], method: str, url: str, **given: object) -> _Found:
+    def _ask(self, kind: type[_Found], method: str, url: str, **given: Any) -> _Found:
         end = time.monotonic() + self._seconds
         try:
-            with self._client.stream(method, url, **given) as answer:  # type: ignore[arg-type]
+            with self._client.stream(method, url, **given) as answer:
                 answer.raise_for_status()
                 content = b""
                 for part in answer.iter_bytes():

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import BigInteger, Column, Index, Integer, MetaData, String, Table, UniqueConstraint, text
+from sqlalchemy import Column, Index, Integer, MetaData, String, Table, UniqueConstraint
 
-from douban_pipeline.core.column_types import BigId, JsonText, LongBlob, UtcDateTime
+from douban_pipeline.core.column_types import JsonText, LongBlob
+from douban_pipeline.core.columns import count, key, link, moment, words
 
 MYSQL_OPTIONS: dict[str, Any] = {
     "mysql_engine": "InnoDB",
@@ -21,7 +22,7 @@ def snapshot_table(metadata: MetaData, name: str) -> Table:
     return Table(
         name,
         metadata,
-        Column("snapshot_id", BigId, primary_key=True, autoincrement=True),
+        key("snapshot_id"),
         Column("source", String(32), nullable=False),
         Column("key_hash", String(64), nullable=False),
         Column("request_key", String(500), nullable=False),
@@ -29,8 +30,8 @@ def snapshot_table(metadata: MetaData, name: str) -> Table:
         Column("sha256", String(64), nullable=False),
         Column("body", LongBlob, nullable=False),
         Column("parser_version", String(32), nullable=False),
-        Column("fetched_at", UtcDateTime, nullable=False),
-        Column("seen_at", UtcDateTime, nullable=False),
+        moment("fetched_at", nullable=False),
+        moment("seen_at", nullable=False),
         UniqueConstraint("source", "key_hash", "sha256", name=f"uq_{name}_content"),
         # SQLite names indexes per database, so the table's name is part of the index's.
         Index(f"ix_{name}_seen", "seen_at"),
@@ -44,25 +45,25 @@ def gate_table(metadata: MetaData, name: str) -> Table:
         name,
         metadata,
         Column("source", String(32), primary_key=True),
-        Column("next_slot_at", UtcDateTime, nullable=False),
+        moment("next_slot_at", nullable=False),
         Column("interval_ms", Integer, nullable=False),
         Column("concurrency", Integer, nullable=False),
         Column("holders", JsonText, nullable=False),
         Column("state", String(16), nullable=False),
-        Column("open_until", UtcDateTime),
+        moment("open_until"),
         Column("probe_owner", String(160)),
-        Column("probe_until", UtcDateTime),
-        Column("failures", Integer, nullable=False, server_default=text("0")),
-        Column("granted", BigInteger, nullable=False, server_default=text("0")),
-        Column("reason", String(500), nullable=False, server_default=text("''")),
+        moment("probe_until"),
+        count("failures"),
+        link("granted"),
+        words("reason", 500),
         # Whoever opened or closed it by hand; empty when it did so by itself.
-        Column("changed_by", String(64), nullable=False, server_default=text("''")),
+        words("changed_by", 64),
         # Limits that not every source has.
         Column("requests_per_day", Integer),
         Column("tokens_per_minute", Integer),
         Column("tokens_per_day", Integer),
         # What was let through, succeeded, failed and spent: by minute for an hour, and today.
         Column("usage", JsonText, quote=True),
-        Column("updated_at", UtcDateTime, nullable=False),
+        moment("updated_at", nullable=False),
         **MYSQL_OPTIONS,
     )

@@ -50,8 +50,17 @@ def grant_statements(settings: Settings, tables: OwnTables, *, database: str, us
 
 def table_grants(tables: Iterable[str], *, database: str, user: str, host: str) -> list[str]:
     """Return the statements that let an account make, change, read and write ``tables``."""
-    account = f"{_text(user)}@{_text(host)}"
-    return [f"GRANT ALL ON {_name(database)}.{_name(table)} TO {account};" for table in tables]
+    return [grant("ALL", database, table, user=user, host=host) for table in tables]
+
+
+def grant(rights: str, database: str, table: str, *, user: str, host: str) -> str:
+    """Return the statement that gives ``rights``, such as ``SELECT, UPDATE (comment_up)``, on one table."""
+    return f"GRANT {rights} ON {_name(database)}.{_name(table)} TO {_text(user)}@{_text(host)};"
+
+
+def server_grant(rights: str, *, user: str, host: str) -> str:
+    """Return the statement that gives ``rights`` that a server knows for no single table."""
+    return f"GRANT {rights} ON *.* TO {_text(user)}@{_text(host)};"
 
 
 def missing_grants(engine: Engine, settings: Settings, tables: OwnTables, cms: Cms) -> list[str]:

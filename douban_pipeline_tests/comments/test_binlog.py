@@ -171,3 +171,21 @@ def test_a_log_that_is_not_of_rows_is_refused(place):
                 place.services.binlog_reader()
         finally:
             connection.execute(text("SET GLOBAL binlog_format = ROW"))
+
+
+@pytest.mark.parametrize(
+    ("version", "name"),
+    [
+        ("8.4.3", "BINARY LOG"),
+        ("9.1.0-commercial", "BINARY LOG"),
+        ("8.2.0", "BINARY LOG"),
+        ("8.0.40-0ubuntu0.22.04.1", "MASTER"),
+        ("5.7.44-log", "MASTER"),
+        ("10.11.6-MariaDB-0+deb12u1-log", "MASTER"),
+        ("5.5.5-10.6.12-MariaDB", "MASTER"),
+    ],
+)
+def test_the_end_of_the_log_is_asked_for_by_the_name_that_the_server_has_for_it(version, name):
+    from douban_pipeline.comments.caching.binlog import status_name
+
+    assert status_name(version) == name

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 import rule_engine
 from hypothesis import given
 from hypothesis import strategies as st
 
+from douban_pipeline.comments.heat import patterns
 from douban_pipeline.comments.heat.expressions import compile_condition
 from douban_pipeline.comments.heat.factors import GRAPH
 from douban_pipeline.comments.heat.graph import Kind
@@ -283,3 +286,22 @@ def test_what_silenced_a_rule_is_known():
     assert found.silenced["spam"].tolist() == [False, True, False]
     assert found.exempted["spam"].tolist() == [False, True, False]
     assert found.silenced["mild"].tolist() == [True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "taken"),
+    [("好看.*第.季", True), (r"\d{4}年", True), ("加群|私聊", True)]
+    + [(pattern, False) for pattern in ("(a+)+b", "(?:ab)*", "a*b*", r"(a)\1", "a{1,9}b{1,9}")],
+)
+def test_a_parser_that_is_not_known_leaves_only_patterns_that_cannot_be_slow(pattern, taken, monkeypatch):
+    def other(name: str) -> object:
+        raise ImportError(name)
+
+    monkeypatch.setattr(patterns, "import_module", other)
+    monkeypatch.setattr(patterns, "_engine", patterns._engine.__wrapped__)
+    refusal = pattern_refusal(pattern)
+    assert (refusal is None) is taken
+    if refusal is not None:
+        assert "请不要使用分组" in refusal
+    with pytest.raises(re.error):
+        pattern_refusal("[")

@@ -178,6 +178,55 @@ def test_the_grants_of_a_system_suffice(name, mariadb_url, tmp_path, call):
         owner.dispose()
 
 
+@pytest.mark.mariadb
+def test_what_settings_of_comments_do_to_the_cms_is_granted_and_no_more(mariadb_url, tmp_path, call):
+    owner = open_engine(mariadb_url)
+    user = f"dt_{tmp_path.name[-20:]}".replace("-", "_")[:30]
+    database = owner.url.database
+    given = {
+        "DOUBAN_PIPELINE_HOME": str(tmp_path),
+        "DOUBAN_PIPELINE_DATABASE_URL": mariadb_url,
+        "DOUBAN_PIPELINE_COMMENTS_FOLLOW": "binlog",
+        "DOUBAN_PIPELINE_COMMENTS_REDIS_URL": "redis://127.0.0.1:1/0",
+    }
+
+    def granted(**settings: str) -> list[str]:
+        said = call("grants", "--system", "comments", "--user", user, "--host", "%", **given, **settings).said
+        return [line for line in said.splitlines() if line.startswith("GRANT") and "`cmt_" not in line]
+
+    exporting = granted(DOUBAN_PIPELINE_COMMENTS_EXPORT="true")
+    plain = granted(DOUBAN_PIPELINE_COMMENTS_CMS_LOGIN="false", DOUBAN_PIPELINE_COMMENTS_IMPORT_BATCH="0")
+    rest = [line for line in plain if "alembic" not in line and "version" not in line]
+    assert rest == [f"GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO '{user}'@'%';"]
+    columns = "comment_status, comment_up, comment_down, comment_report"
+    assert f"GRANT SELECT, UPDATE ({columns}) ON `{database}`.`mac_comment` TO '{user}'@'%';" in exporting
+    assert f"GRANT SELECT ON `{database}`.`mac_comment` TO '{user}'@'%';" in granted()
+    with owner.begin() as connection:
+        connection.exec_driver_sql("CREATE USER %s@'%%' IDENTIFIED BY 'p'", (user,))
+        made = ", ".join(f"{name} int" for name in [*columns.split(", "), "comment_id"])
+        connection.exec_driver_sql(f"CREATE TABLE mac_comment ({made}, comment_content varchar(255))")
+        names = "user_id int, user_name int, user_nick_name int, group_id int, user_status int, user_random int"
+        connection.exec_driver_sql(f"CREATE TABLE mac_user ({names}, user_pwd int)")
+    try:
+        with owner.begin() as connection:
+            for statement in exporting:
+                if "mac_" in statement or "REPLICATION" in statement:
+                    connection.exec_driver_sql(statement.replace("%", "%%"))
+        account = open_engine(owner.url.set(username=user, password="p").render_as_string(hide_password=False))
+        with account.begin() as connection:
+            connection.exec_driver_sql("SHOW MASTER STATUS")
+            connection.exec_driver_sql("SELECT user_name, user_random FROM mac_user")
+            connection.exec_driver_sql("UPDATE mac_comment SET comment_up = 1 WHERE comment_id = 1")
+        for forbidden in ("UPDATE mac_comment SET comment_content = ''", "SELECT user_pwd FROM mac_user"):
+            with account.begin() as connection, pytest.raises(sa.exc.OperationalError):
+                connection.exec_driver_sql(forbidden)
+        account.dispose()
+    finally:
+        with owner.begin() as connection:
+            connection.exec_driver_sql("DROP USER %s@'%%'", (user,))
+        owner.dispose()
+
+
 def test_where_accounts_do_not_matter_there_is_nothing_to_grant(tmp_path, call):
     said = call("grants", "--system", "feeds", DOUBAN_PIPELINE_HOME=str(tmp_path)).said
     assert said.startswith("-- feeds: sqlite:///")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import secrets
 from collections.abc import Iterator
 from threading import Event
@@ -152,7 +153,8 @@ class BinlogReader:
 
     def _end(self) -> tuple[str, int]:
         with reading(self._engine) as connection:
-            row = connection.execute(text("SHOW MASTER STATUS")).one()
+            version = connection.execute(text("SELECT VERSION()")).scalar_one()
+            row = connection.execute(text(f"SHOW {status_name(version)} STATUS")).one()
         return str(row[0]), int(row[1])
 
     def _follow(self, touched: set[int]) -> None:
@@ -173,6 +175,13 @@ def _connect(**given: Any) -> Any:
     if "db" in given:
         given["database"] = given.pop("db")
     return pymysql.connect(**given)
+
+
+def status_name(version: str) -> str:
+    """Return what a server of this version calls where its log ends: MySQL has a new name for it since 8.2."""
+    numbers = re.findall(r"\d+", version)[:2]
+    is_new = "mariadb" not in version.lower() and [int(number) for number in numbers] >= [8, 2]
+    return "BINARY LOG" if is_new else "MASTER"
 
 
 def _ids(found: Any) -> Iterator[int]:

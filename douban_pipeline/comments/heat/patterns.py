@@ -9,8 +9,8 @@ from __future__ import annotations
 import ast
 import math
 import re
-from re import _constants as codes  # type: ignore[attr-defined]
-from re import _parser as parser  # type: ignore[attr-defined]
+from functools import cache
+from importlib import import_module
 from typing import Any
 
 MOST_TEXT = 2000
@@ -18,7 +18,11 @@ MOST_TEXT = 2000
 MOST_WAYS = 5_000_000
 """Ways that an engine may try on one text: enough for one gap of any length, some hundredths of a second."""
 _LITERAL = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""", re.DOTALL)
-_REPEATS = (codes.MAX_REPEAT, codes.MIN_REPEAT, codes.POSSESSIVE_REPEAT)
+_PLAIN = re.compile(r"(?:[^()*+?{\\]|\\[^0-9])*(?:[*+?{](?:[^()*+?{\\]|\\[^0-9])*)?")
+"""Patterns with one repeat at most, without groups and references: what no text makes slow."""
+_CODES = (
+    "MAX_REPEAT MIN_REPEAT POSSESSIVE_REPEAT BRANCH SUBPATTERN ATOMIC_GROUP ASSERT ASSERT_NOT GROUPREF GROUPREF_EXISTS"
+)
 
 
 def pattern_refusal(pattern: str, *, anywhere: bool = True) -> str | None:
@@ -32,7 +36,14 @@ def pattern_refusal(pattern: str, *, anywhere: bool = True) -> str | None:
         re.error: It is no regular expression.
     """
     try:
-        ways = _ways(list(parser.parse(pattern)), last=True) * (MOST_TEXT if anywhere else 1)
+        ways = _Ways(*_engine()).count(pattern) * (MOST_TEXT if anywhere else 1)
+    except _UnknownEngine:
+        re.compile(pattern)
+        if _PLAIN.fullmatch(pattern):
+            return None
+        return (
+            f"正则表达式 {pattern!r} 的代价在此版本的 Python 上无法估算；请不要使用分组，并至多写一个 *、+、? 或 {{}}"
+        )
     except _BackReference:
         return f"正则表达式 {pattern!r} 引用了前面的分组（\\1），可能匹配极慢；请去掉引用"
     if ways <= MOST_WAYS:
@@ -59,27 +70,69 @@ class _BackReference(Exception):  # noqa: N818 (it is a finding)
     pass
 
 
-def _ways(items: list[Any], *, last: bool = False) -> float:
-    """Return in how many ways a sequence can match at one place at most.
+class _UnknownEngine(Exception):  # noqa: N818 (it is a finding)
+    pass
+
+
+@cache
+def _engine() -> tuple[Any, Any]:
+    """Return the parser of Python's regular expressions, and the names of what it finds.
+
+    They are private to Python. Where a Python to come has others, only plain patterns are taken.
+
+    Raises:
+        _UnknownEngine: They are not as this module knows them.
+    """
+    try:
+        parser, codes = import_module("re._parser"), import_module("re._constants")
+        for name in _CODES.split():
+            getattr(codes, name)
+        known = [(str(code), len(given)) for code, given in parser.parse("(a{2,3})?")]
+    except (ImportError, AttributeError, TypeError, ValueError) as error:
+        raise _UnknownEngine from error
+    if known != [("MAX_REPEAT", 3)]:
+        raise _UnknownEngine
+    return parser, codes
+
+
+class _Ways:
+    """Counts in how many ways a pattern can match.
 
     Args:
-        items: Of a parsed pattern.
-        last: Whether nothing follows: then the first way that a repeat at the end matches is taken.
+        parser: Of Python's regular expressions.
+        codes: Names of what it finds.
     """
-    ways = 1.0
-    for place, (code, given) in enumerate(items):
-        if code in _REPEATS:
-            least, most, body = given
-            each = _ways(list(body))
-            if not (last and place == len(items) - 1 and each == 1):
-                ways *= _repeated(each, int(least), min(int(most), MOST_TEXT))
-        elif code == codes.BRANCH:
-            ways *= sum(_ways(list(branch)) for branch in given[1])
-        elif code in (codes.SUBPATTERN, codes.ATOMIC_GROUP, codes.ASSERT, codes.ASSERT_NOT):
-            ways *= _ways(list(given[-1] if code != codes.ATOMIC_GROUP else given))
-        elif code in (codes.GROUPREF, codes.GROUPREF_EXISTS):
-            raise _BackReference
-    return ways
+
+    def __init__(self, parser: Any, codes: Any) -> None:
+        self._parser, self._codes = parser, codes
+        self._repeats = (codes.MAX_REPEAT, codes.MIN_REPEAT, codes.POSSESSIVE_REPEAT)
+        self._groups = (codes.SUBPATTERN, codes.ATOMIC_GROUP, codes.ASSERT, codes.ASSERT_NOT)
+
+    def count(self, pattern: str) -> float:
+        """Return the number for a pattern at one place of a text at most."""
+        return self._of(list(self._parser.parse(pattern)), last=True)
+
+    def _of(self, items: list[Any], *, last: bool = False) -> float:
+        """Return in how many ways a sequence can match at one place at most.
+
+        Args:
+            items: Of a parsed pattern.
+            last: Whether nothing follows: then the first way that a repeat at the end matches is taken.
+        """
+        ways, codes = 1.0, self._codes
+        for place, (code, given) in enumerate(items):
+            if code in self._repeats:
+                least, most, body = given
+                each = self._of(list(body))
+                if not (last and place == len(items) - 1 and each == 1):
+                    ways *= _repeated(each, int(least), min(int(most), MOST_TEXT))
+            elif code == codes.BRANCH:
+                ways *= sum(self._of(list(branch)) for branch in given[1])
+            elif code in self._groups:
+                ways *= self._of(list(given[-1] if code != codes.ATOMIC_GROUP else given))
+            elif code in (codes.GROUPREF, codes.GROUPREF_EXISTS):
+                raise _BackReference
+        return ways
 
 
 def _repeated(each: float, least: int, most: int) -> float:

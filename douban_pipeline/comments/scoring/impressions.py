@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
-from sqlalchemy import Connection, Engine, delete, func, select
+from sqlalchemy import ColumnElement, Connection, Engine, delete, func, select
 
 from douban_pipeline.comments.store.tables import comment, impression
 from douban_pipeline.core.database import chunks, run_transaction, upsert
@@ -55,7 +55,7 @@ def roll_up(engine: Engine, now: datetime) -> int:
     Some hundred comments a transaction: whoever is interrupted goes on where it was.
     """
     bound = now.astimezone(UTC) - KEPT
-    old = (impression.c.hour < bound, impression.c.hour > BEFORE)
+    old = [impression.c.hour < bound, impression.c.hour > BEFORE]
     rolled = 0
     while True:
         done = run_transaction(engine, lambda connection: _roll(connection, old))
@@ -64,11 +64,11 @@ def roll_up(engine: Engine, now: datetime) -> int:
         rolled += done
 
 
-def _roll(connection: Connection, old: tuple[object, ...]) -> int:
-    ids = connection.execute(select(impression.c.comment_id).where(*old).distinct().limit(_BATCH)).scalars().all()  # type: ignore[arg-type]
+def _roll(connection: Connection, old: Sequence[ColumnElement[bool]]) -> int:
+    ids = connection.execute(select(impression.c.comment_id).where(*old).distinct().limit(_BATCH)).scalars().all()
     if not ids:
         return 0
-    where = (impression.c.comment_id.in_(ids), *old)
+    where = [impression.c.comment_id.in_(ids), *old]
     query = (
         select(
             impression.c.comment_id,
@@ -76,7 +76,7 @@ def _roll(connection: Connection, old: tuple[object, ...]) -> int:
             func.sum(impression.c.shown).label("shown"),
             func.sum(impression.c.liked).label("liked"),
         )
-        .where(*where)  # type: ignore[arg-type]
+        .where(*where)
         .group_by(impression.c.comment_id, impression.c.section_id)
         .with_for_update()
     )
@@ -85,4 +85,4 @@ def _roll(connection: Connection, old: tuple[object, ...]) -> int:
         for row in connection.execute(query).mappings()
     ]
     _add(connection, rows)
-    return connection.execute(delete(impression).where(*where)).rowcount  # type: ignore[arg-type]
+    return connection.execute(delete(impression).where(*where)).rowcount

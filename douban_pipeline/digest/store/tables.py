@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from sqlalchemy import (
     Boolean,
     Column,
@@ -16,60 +14,40 @@ from sqlalchemy import (
     Text,
     UniqueConstraint,
     false,
-    text,
     true,
 )
 
-from douban_pipeline.core.column_types import BigId, JsonText, LongText, UtcDateTime
+from douban_pipeline.core.column_types import BigId, JsonText, LongText
+from douban_pipeline.core.columns import count, key, moment, words
 from douban_pipeline.core.platform_tables import MYSQL_OPTIONS, gate_table, snapshot_table
 
 metadata = MetaData()
 
-EMPTY = text("''")
-ZERO = text("0")
-
-
-def _key(name: str) -> Column[int]:
-    return Column(name, BigId, primary_key=True, autoincrement=True)
-
-
-def _words(name: str, most: int, **options: Any) -> Column[str]:
-    return Column(name, String(most), nullable=False, server_default=EMPTY, **options)
-
-
-def _count(name: str) -> Column[int]:
-    return Column(name, Integer, nullable=False, server_default=ZERO)
-
-
-def _moment(name: str, **options: Any) -> Column[Any]:
-    return Column(name, UtcDateTime, **options)
-
-
 slot_run = Table(
     "slot_run",
     metadata,
-    _key("run_id"),
+    key("run_id"),
     Column("run_date", Date, nullable=False),
     Column("slot", String(5), nullable=False),
     Column("status", String(16), nullable=False),
     # What it is at: ingest, analyse, findings, report; empty once it has ended.
-    _words("stage", 16),
-    _moment("scheduled_at", nullable=False),
-    _moment("window_start"),
-    _moment("window_end"),
+    words("stage", 16),
+    moment("scheduled_at", nullable=False),
+    moment("window_start"),
+    moment("window_end"),
     # Accounts whose window is longer than usual, because they were not read for longer.
-    _count("extended_accounts"),
+    count("extended_accounts"),
     # Whether its messages are sent: no, where it was run too late or as part of a backfill.
     Column("pushes", Boolean, nullable=False, server_default=false()),
     Column("error", Text, nullable=False),
     Column("counters", JsonText, nullable=False),
-    _count("attempts"),
-    _words("dagster_run_id", 64),
-    _words("lease_owner", 160),
-    _moment("lease_until"),
-    _moment("started_at", nullable=False),
-    _moment("finished_at"),
-    _moment("updated_at", nullable=False),
+    count("attempts"),
+    words("dagster_run_id", 64),
+    words("lease_owner", 160),
+    moment("lease_until"),
+    moment("started_at", nullable=False),
+    moment("finished_at"),
+    moment("updated_at", nullable=False),
     UniqueConstraint("run_date", "slot", name="uq_digest_slot_run_slot"),
     Index("ix_digest_slot_run_state", "status", "run_date"),
     **MYSQL_OPTIONS,
@@ -81,50 +59,50 @@ account = Table(
     Column("mp_id", String(100), primary_key=True),
     # werss, or feed for a source of the system feeds.
     Column("kind", String(16), nullable=False),
-    _words("name", 300),
+    words("name", 300),
     # When WeRSS last synced it with WeChat; stops moving when its authorisation has died.
-    _moment("synced_at"),
-    _moment("last_good_at"),
-    _words("last_error", 500),
-    _moment("last_error_at"),
+    moment("synced_at"),
+    moment("last_good_at"),
+    words("last_error", 500),
+    moment("last_error_at"),
     # False where WeRSS, or the settings, no longer name it.
     Column("followed", Boolean, nullable=False, server_default=true()),
-    _moment("updated_at", nullable=False),
+    moment("updated_at", nullable=False),
     **MYSQL_OPTIONS,
 )
 
 content_item = Table(
     "content_item",
     metadata,
-    _key("content_item_id"),
+    key("content_item_id"),
     Column("external_id", String(191), nullable=False),
     # NULL where it has no address.
     Column("url_hash", String(64)),
     # NULL until there is a text.
     Column("content_hash", String(64)),
     Column("mp_id", String(100), nullable=False),
-    _words("mp_name", 300),
-    _words("title", 500),
+    words("mp_name", 300),
+    words("title", 500),
     Column("url", Text, nullable=False),
     Column("description", Text, nullable=False),
     Column("content_text", LongText),
-    _moment("published_at"),
+    moment("published_at"),
     Column("body_state", String(16), nullable=False),
-    _words("body_reason", 300),
-    _count("body_attempts"),
-    _moment("body_checked_at"),
+    words("body_reason", 300),
+    count("body_attempts"),
+    moment("body_checked_at"),
     # 0 waiting, 1 under way, 2 analysed, 3 failed and tried again, 4 given up, 5 nothing to analyse, 6 a double.
-    _count("analyzed_status"),
-    _words("analysis_error", 500),
-    _count("analysis_attempts"),
-    _moment("analysed_at"),
+    count("analyzed_status"),
+    words("analysis_error", 500),
+    count("analysis_attempts"),
+    moment("analysed_at"),
     Column("duplicate_of", BigId),
     # The slot that took it in.
     Column("run_id", BigId, nullable=False),
-    _words("claim_owner", 160),
-    _moment("claim_until"),
-    _moment("created_at", nullable=False),
-    _moment("updated_at", nullable=False),
+    words("claim_owner", 160),
+    moment("claim_until"),
+    moment("created_at", nullable=False),
+    moment("updated_at", nullable=False),
     UniqueConstraint("external_id", name="uq_digest_content_external"),
     UniqueConstraint("url_hash", name="uq_digest_content_url"),
     Index("ix_digest_content_hash", "content_hash"),
@@ -138,7 +116,7 @@ content_item = Table(
 analysis_result = Table(
     "analysis_result",
     metadata,
-    _key("analysis_id"),
+    key("analysis_id"),
     Column("content_item_id", BigId, nullable=False),
     # The slot whose run succeeded with it, which is the one that may push it.
     Column("run_id", BigId, nullable=False),
@@ -149,15 +127,15 @@ analysis_result = Table(
     Column("suspicions", JsonText, nullable=False),
     Column("truncated", Boolean, nullable=False, server_default=false()),
     Column("model", String(100), nullable=False),
-    _words("wire_model", 100),
+    words("wire_model", 100),
     Column("rubric_hash", String(64), nullable=False),
-    _count("calls"),
-    _count("prompt_tokens"),
-    _count("completion_tokens"),
-    _count("duration_ms"),
+    count("calls"),
+    count("prompt_tokens"),
+    count("completion_tokens"),
+    count("duration_ms"),
     Column("raw", JsonText, nullable=False),
     Column("snapshot_id", BigId),
-    _moment("created_at", nullable=False),
+    moment("created_at", nullable=False),
     UniqueConstraint("content_item_id", name="uq_digest_analysis_item"),
     Index("ix_digest_analysis_run", "run_id", "score"),
     **MYSQL_OPTIONS,
@@ -166,15 +144,15 @@ analysis_result = Table(
 opportunity = Table(
     "opportunity",
     metadata,
-    _key("opportunity_id"),
+    key("opportunity_id"),
     Column("analysis_id", BigId, nullable=False),
     Column("position", Integer, nullable=False),
-    _words("type", 100),
-    _words("title", 300),
+    words("type", 100),
+    words("title", 300),
     Column("targets", JsonText, nullable=False),
     Column("reason", Text, nullable=False),
     Column("risk", Text, nullable=False),
-    _words("horizon", 100),
+    words("horizon", 100),
     UniqueConstraint("analysis_id", "position", name="uq_digest_opportunity_position"),
     **MYSQL_OPTIONS,
 )
@@ -182,7 +160,7 @@ opportunity = Table(
 daily_report = Table(
     "daily_report",
     metadata,
-    _key("report_id"),
+    key("report_id"),
     Column("report_date", Date, nullable=False),
     # good: written by the model; plain: put together without it; failed: could not be made, `reason` says why.
     Column("state", String(16), nullable=False),
@@ -191,10 +169,10 @@ daily_report = Table(
     Column("digest_json", JsonText, nullable=False),
     Column("slots_done", JsonText, nullable=False),
     Column("stats", JsonText, nullable=False),
-    _words("model", 100),
-    _words("wire_model", 100),
-    _moment("created_at", nullable=False),
-    _moment("updated_at", nullable=False),
+    words("model", 100),
+    words("wire_model", 100),
+    moment("created_at", nullable=False),
+    moment("updated_at", nullable=False),
     UniqueConstraint("report_date", name="uq_digest_report_date"),
     **MYSQL_OPTIONS,
 )
@@ -202,7 +180,7 @@ daily_report = Table(
 notification_log = Table(
     "notification_log",
     metadata,
-    _key("id"),
+    key("id"),
     # sha1 of report_date, slot, push_type, channel and target_url, with separators.
     Column("msg_uuid", String(40), nullable=False),
     Column("report_date", Date, nullable=False),
@@ -216,15 +194,15 @@ notification_log = Table(
     Column("payload_hash", String(64), nullable=False),
     # pending, sending, sent, failed, unknown or dead.
     Column("state", String(16), nullable=False),
-    _count("attempts"),
-    _words("lease_owner", 160),
-    _moment("lease_until"),
-    _moment("next_attempt_at"),
+    count("attempts"),
+    words("lease_owner", 160),
+    moment("lease_until"),
+    moment("next_attempt_at"),
     Column("response", Text),
     Column("error", Text),
-    _moment("created_at", nullable=False),
-    _moment("updated_at", nullable=False),
-    _moment("sent_at"),
+    moment("created_at", nullable=False),
+    moment("updated_at", nullable=False),
+    moment("sent_at"),
     UniqueConstraint("msg_uuid", name="uq_digest_notification_uuid"),
     UniqueConstraint("report_date", "slot", "push_type", "channel", name="uq_digest_notification_push"),
     Index("ix_digest_notification_due", "state", "next_attempt_at"),

@@ -23,7 +23,8 @@ from sqlalchemy import (
     true,
 )
 
-from douban_pipeline.core.column_types import BigId, JsonText
+from douban_pipeline.core.column_types import JsonText
+from douban_pipeline.core.columns import ZERO, count, key, words
 from douban_pipeline.core.platform_tables import MYSQL_OPTIONS, gate_table, snapshot_table
 
 NEVER_DUE = 253_402_300_799
@@ -31,16 +32,9 @@ NEVER_DUE = 253_402_300_799
 
 metadata = MetaData()
 
-EMPTY = text("''")
-ZERO = text("0")
-
 
 def _moment(name: str, **options: Any) -> Column[int]:
     return Column(name, BigInteger, **options)
-
-
-def _count(name: str) -> Column[int]:
-    return Column(name, Integer, nullable=False, server_default=ZERO)
 
 
 source = Table(
@@ -51,14 +45,14 @@ source = Table(
     Column("url", Text, nullable=False),
     Column("url_hash", String(64), nullable=False),
     Column("host", String(255), nullable=False),
-    Column("title", String(300), nullable=False, server_default=EMPTY),
+    words("title", 300),
     Column("options", JsonText, nullable=False),
     Column("manual_cadence", String(2), nullable=False, server_default=text("'P2'")),
     Column("state", String(16), nullable=False, server_default=text("'active'")),
-    Column("state_reason", String(500), nullable=False, server_default=EMPTY),
-    Column("etag", String(500), nullable=False, server_default=EMPTY),
-    Column("last_modified", String(100), nullable=False, server_default=EMPTY),
-    Column("body_hash", String(64), nullable=False, server_default=EMPTY),
+    words("state_reason", 500),
+    words("etag", 500),
+    words("last_modified", 100),
+    words("body_hash", 64),
     _moment("created_at", nullable=False),
     _moment("updated_at", nullable=False),
     UniqueConstraint("kind", "url_hash", name="uq_feed_source_url"),
@@ -86,11 +80,11 @@ stats = Table(
     _moment("created_at"),
     _moment("updated_at"),
     # Not the plan's: what else a schedule needs, and who is asking the source at present.
-    _count("known_count"),
+    count("known_count"),
     Column("mean_gap", Double),
-    Column("error_kind", String(100), nullable=False, server_default=EMPTY),
+    words("error_kind", 100),
     Column("why", JsonText),
-    Column("lease_token", String(64), nullable=False, server_default=EMPTY),
+    words("lease_token", 64),
     _moment("lease_until", nullable=False, server_default=ZERO),
     Index("idx_source_stats_next_due", "next_due_at"),
     Index("idx_source_stats_cadence", "cadence"),
@@ -102,20 +96,20 @@ stats = Table(
 entry = Table(
     "feed_entry",
     metadata,
-    Column("entry_id", BigId, primary_key=True, autoincrement=True),
+    key("entry_id"),
     Column("source_id", String(64), nullable=False),
     Column("guid_hash", String(64), nullable=False),
-    Column("link_hash", String(64), nullable=False, server_default=EMPTY),
+    words("link_hash", 64),
     Column("guid", Text, nullable=False),
     Column("link", Text, nullable=False),
-    Column("title", String(500), nullable=False, server_default=EMPTY),
+    words("title", 500),
     Column("summary", Text, nullable=False),
     Column("extra", JsonText),
     _moment("published_at", nullable=False),
     # False where the source did not say when, and the moment it was found stands for it.
     Column("dated", Boolean, nullable=False, server_default=true()),
     Column("content_hash", String(64), nullable=False),
-    _count("edits"),
+    count("edits"),
     _moment("found_at", nullable=False),
     _moment("updated_at", nullable=False),
     UniqueConstraint("source_id", "guid_hash", name="uq_feed_entry_guid"),
@@ -128,7 +122,7 @@ entry = Table(
 newcomer = Table(
     "feed_newcomer",
     metadata,
-    Column("newcomer_id", BigId, primary_key=True, autoincrement=True),
+    key("newcomer_id"),
     Column("source_id", String(64), nullable=False),
     Column("guid_hash", String(64), nullable=False),
     Column("remote_id", String(64), nullable=False),
@@ -146,17 +140,17 @@ newcomer = Table(
 poll = Table(
     "feed_poll",
     metadata,
-    Column("poll_id", BigId, primary_key=True, autoincrement=True),
+    key("poll_id"),
     Column("source_id", String(64), nullable=False),
     Column("host", String(255), nullable=False),
     _moment("at", nullable=False),
     Column("outcome", String(16), nullable=False),
-    _count("status"),
-    _count("new"),
-    _count("updated"),
+    count("status"),
+    count("new"),
+    count("updated"),
     Column("delay", BigInteger),
-    _count("duration_ms"),
-    Column("error", String(500), nullable=False, server_default=EMPTY),
+    count("duration_ms"),
+    words("error", 500),
     Index("ix_feed_poll_at", "at"),
     Index("ix_feed_poll_source", "source_id", "at"),
     **MYSQL_OPTIONS,

@@ -7,9 +7,7 @@ from collections.abc import Iterator
 
 from douban_pipeline.ops.console import console, plain, silence_beta_warnings
 from douban_pipeline.ops.grants import table_grants
-from douban_pipeline.ops.systems.registry import System, installed
-
-MYSQL = ("mysql", "mariadb")
+from douban_pipeline.ops.systems.registry import MYSQL, System, installed
 
 
 def set_up(system: System) -> None:
@@ -45,9 +43,10 @@ def grants(system: System, user: str, host: str) -> Iterator[str]:
     """Yield what an account needs for a system's tables, as SQL; a comment where there is nothing to grant."""
     with installed(system) as there:
         url, backend = there.engine.url, there.engine.url.get_backend_name()
-        if backend not in MYSQL:
+        if backend in MYSQL:
+            names = (*sorted(there.tree.metadata.tables), there.tree.version_table)
+            yield from table_grants(names, database=url.database or "", user=user, host=host)
+        else:
             what = "its account owns the database" if backend == "postgresql" else "a file knows no accounts"
             yield f"-- {there.name}: {there.shown_url} needs no grants of ours: {what}"
-            return
-        names = (*sorted(there.tree.metadata.tables), there.tree.version_table)
-        yield from table_grants(names, database=url.database or "", user=user, host=host)
+        yield from system.grants(there.settings, user, host)

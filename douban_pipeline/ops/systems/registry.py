@@ -18,6 +18,8 @@ from douban_pipeline.ops.results import CheckResult
 
 DOUBAN = "douban"
 """The core system, which the commands serve by themselves."""
+MYSQL = ("mysql", "mariadb")
+"""Kinds of databases whose accounts get rights a table."""
 ALL = "all"
 """What names every system."""
 
@@ -54,6 +56,11 @@ def no_owners(_connection: Connection) -> Iterable[str]:
     return ()
 
 
+def no_grants(_settings: Any, _user: str, _host: str) -> Iterator[str]:
+    """Yield nothing: of a system that needs no rights but those on its tables."""
+    return iter(())
+
+
 @dataclass(frozen=True)
 class System:
     """What one system offers.
@@ -68,6 +75,7 @@ class System:
         database: Gives, from its settings, the database of its tables for as long as a command uses it.
         checks: Yields what ``check`` looks at beside settings, database, tables, grants and clock, which are looked
             at for every system. It is called only where these are well, and changes nothing.
+        grants: Yields what an account needs besides its own tables, as SQL, under the settings in force.
         leased_by: Returns who holds leases in its tables now: a restore is refused while somebody does.
     """
 
@@ -78,6 +86,7 @@ class System:
     location: str = ""
     database: Callable[[Any], AbstractContextManager[Engine]] = tables_engine
     checks: Callable[[Any, Engine], Iterator[CheckResult]] = no_checks
+    grants: Callable[[Any, str, str], Iterator[str]] = no_grants
     leased_by: Callable[[Connection], Iterable[str]] = no_owners
 
 
