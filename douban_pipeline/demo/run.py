@@ -9,6 +9,7 @@ from importlib import import_module
 from pathlib import Path
 
 import dagster as dg
+from dagster._core.instance import InstanceRef
 from rich.console import Console
 
 from douban_pipeline.dagster_kit.runs import set_pool_limits
@@ -40,7 +41,7 @@ def run_demo(project: Path, systems: Sequence[str], console: Console) -> bool:
     prepare_home(home, project)
     os.environ.update(demo_environment(home))
     outcomes = []
-    with dg.DagsterInstance.get() as instance:
+    with _open_instance() as instance:
         set_pool_limits(instance, pool_limits())
         chosen = [name for name in SYSTEMS if name in systems]
         for number, name in enumerate(chosen, 1):
@@ -53,6 +54,16 @@ def run_demo(project: Path, systems: Sequence[str], console: Console) -> bool:
     console.print("Next: `make dev` shows these runs, and new ones, in Dagster's UI.")
     console.print(f"Delete {home} to start afresh.", soft_wrap=True, highlight=False)
     return all(outcome.well for _, outcome, _ in outcomes)
+
+
+def _open_instance() -> dg.DagsterInstance:
+    """Return Dagster's instance of the demo, which does not capture what runs print.
+
+    Capturing starts four processes a run; the terminal's Ctrl-C reaches them too, and two answer it with a traceback.
+    """
+    silent = {"module": "dagster._core.storage.noop_compute_log_manager", "class": "NoOpComputeLogManager"}
+    reference = InstanceRef.from_dir(os.environ["DAGSTER_HOME"], overrides={"compute_logs": silent})
+    return dg.DagsterInstance.from_ref(reference)
 
 
 def _run(name: str, home: Path, instance: dg.DagsterInstance, console: Console) -> Outcome:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
+import dagster as dg
 import pytest
 import typer
 from rich.console import Console
@@ -27,12 +28,18 @@ def test_every_system_has_a_row_and_a_link(tmp_path: Path) -> None:
     assert "<i>" not in page.read_text(encoding="utf-8")
 
 
-def test_only_what_is_asked_for_is_run_and_what_is_not_installed_is_left_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The project's folder, while the demo would make its library in a folder of the test."""
     monkeypatch.chdir(tmp_path)
     for name in ("DAGSTER_HOME", *run.demo_environment(tmp_path)):
         monkeypatch.setenv(name, "")  # what the demo sets is taken back afterwards
+    return Path(run.__file__).parents[2]
+
+
+def test_only_what_is_asked_for_is_run_and_what_is_not_installed_is_left_out(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     done: list[str] = []
 
     def runs(name: str) -> str:
@@ -41,10 +48,25 @@ def test_only_what_is_asked_for_is_run_and_what_is_not_installed_is_left_out(
 
     monkeypatch.setattr(run, "SYSTEMS", {"a": runs("a"), "b": runs("b"), "comments": "not_there:run", "c": runs("c")})
     shown = io.StringIO()
-    project = Path(run.__file__).parents[2]
     assert run.run_demo(project, ["c", "a", "comments"], Console(file=shown, width=200))
     assert done == ["a", "c"]
     assert "pip install 'douban_pipeline[comments]'" in shown.getvalue()
+
+
+def test_runs_start_no_process_that_the_terminals_ctrl_c_would_reach(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def runs(_home: Path, instance: dg.DagsterInstance, _console: Console) -> Outcome:
+        with instance.compute_log_manager.capture_logs(["run", "compute_logs", "step"]):
+            return Outcome(True, "done")
+
+    def start(command: list[str], *_: object, **__: object) -> None:
+        pytest.fail(f"Ctrl-C would reach {command}")
+
+    monkeypatch.setattr(run, "run_one", runs, raising=False)
+    monkeypatch.setattr(run, "SYSTEMS", {"one": "run:run_one"})
+    monkeypatch.setattr("dagster._core.execution.compute_logs.subprocess.Popen", start)
+    assert run.run_demo(project, ["one"], Console(file=io.StringIO()))
 
 
 def test_a_system_that_is_not_there_is_refused() -> None:
