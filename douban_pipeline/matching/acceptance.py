@@ -149,7 +149,7 @@ def _contained(base: str, other: str) -> bool:
 
 def is_live(rival: Comparison) -> bool:
     """Say whether a rival is named like the video and nothing known rules it out."""
-    if rival.exclusions or not rival.title.near_exact or rival.title.numbers is Numbers.CONFLICT:
+    if rival.excluded or not rival.title.near_exact or rival.title.numbers is Numbers.CONFLICT:
         return False
     return rival.year is None or rival.year.gap <= YEARS_NEAR
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from douban_pipeline.matching import kinds
-from douban_pipeline.matching.codes import LABELS, SENTENCES, Code
+from douban_pipeline.matching.codes import HARD_REJECTS, LABELS, SENTENCES, Code
 from douban_pipeline.matching.facts import Kind, Subject, Video
 from douban_pipeline.matching.fields import Fields, local_years
 from douban_pipeline.matching.similarity import Numbers, TitleMatch
@@ -38,8 +38,8 @@ def year_note(video: Video, subject: Subject, title: TitleMatch) -> str:
     return f"本地 {mine} / 豆瓣 {subject.year or '、'.join(map(str, sorted(subject.release_years)))}"
 
 
-def find(video: Video, subject: Subject, found: Fields, title_floor: float, year_gap: int) -> Iterator[Finding]:
-    """Say what speaks against a candidate, hard rejects first.
+def find(video: Video, subject: Subject, found: Fields, title_floor: float, year_gap: int) -> tuple[Code, ...]:
+    """Return what speaks against a candidate, what may reject it first.
 
     Args:
         video: The local video.
@@ -48,29 +48,62 @@ def find(video: Video, subject: Subject, found: Fields, title_floor: float, year
         title_floor: Similarity under which a title is rejected.
         year_gap: Years from which a year is rejected.
     """
-    yield from _rejects(video, subject, found, title_floor, year_gap)
-    yield from _title_conflicts(video, found.title)
-    yield from _fact_conflicts(video, subject, found, year_gap)
-
-
-def _rejects(video: Video, subject: Subject, found: Fields, title_floor: float, year_gap: int) -> Iterator[Finding]:
-    alike = found.title.similarity
-    if alike < title_floor:
-        yield _reject(Code.TITLE_TOO_FAR, f"相似度 {alike:.2f}")
-    if found.year is not None and found.year.gap >= year_gap:
-        yield _reject(Code.YEAR_GAP, f"差 {found.year.gap} 年")
+    title, gap = found.title, found.year
+    codes: list[Code] = []
+    if title.similarity < title_floor:
+        codes.append(Code.TITLE_TOO_FAR)
+    if gap is not None and gap.gap >= year_gap:
+        codes.append(Code.YEAR_GAP)
     if found.kind is False:
-        yield _reject(Code.KIND_CONFLICT, f"本地 {_kind(video)} / 豆瓣 {_kind(subject)}")._replace(
-            reject=alike < KIND_REJECTED_BELOW
-        )
+        codes.append(Code.KIND_CONFLICT)
     if found.region.agree is False:
-        yield _reject(Code.REGION_CONFLICT, versus(video.regions, subject.regions, 4))
+        codes.append(Code.REGION_CONFLICT)
     if found.director is False:
-        yield _reject(Code.DIRECTOR_CONFLICT, versus(video.directors, subject.directors, 3))
+        codes.append(Code.DIRECTOR_CONFLICT)
+    if title.numbers is Numbers.CONFLICT:
+        codes.append(Code.SEASON_CONFLICT)
+    elif title.numbers is Numbers.ONE_SIDED:
+        codes.append(Code.SEASON_ONE_SIDED)
+    if "collection" in title.editions_local:
+        codes.append(Code.MERGED_RECORD)
+    elif title.editions_local or title.editions_subject:
+        codes.append(Code.EDITION_CONFLICT)
+    if title.originals_differ:
+        codes.append(Code.ORIGINALS_DIFFER)
+    stated = title.local_years
+    if stated and video.year is not None and abs(stated[0] - video.year) > 1:
+        codes.append(Code.YEAR_IN_TITLE)
+    if gap is not None and not gap.own:
+        codes.append(Code.YEAR_OF_RELEASE)
+    elif gap is not None and 0 < gap.gap < year_gap:
+        codes.append(Code.YEAR_OFF)
+    mine, theirs = _animated(video, subject, found)
+    if mine is not None and theirs is not None and mine is not theirs:
+        codes.append(Code.MEDIUM_CONFLICT)
+    if found.cast.agree is False and min(found.cast.left, found.cast.right) >= 3:
+        codes.append(Code.ACTORS_DISJOINT)
+    if found.length.far:
+        codes.append(Code.LENGTH_CONFLICT)
+    return tuple(codes)
 
 
-def _reject(code: Code, values: str) -> Finding:
-    return Finding(code, f"{LABELS[code]}：{values}", reject=True)
+def takes_out(code: Code, found: Fields) -> bool:
+    """Say whether what speaks against a candidate takes it out of the running."""
+    if code is Code.KIND_CONFLICT:
+        return found.title.similarity < KIND_REJECTED_BELOW
+    return code in HARD_REJECTS
+
+
+def told(code: Code, video: Video, subject: Subject, found: Fields) -> Finding:
+    """Return what :func:`find` found with its sentence, which most candidates never need."""
+    words = _WORDS.get(code)
+    text = SENTENCES[code] if words is None else words(video, subject, found)
+    label = LABELS.get(code) if code in HARD_REJECTS else None
+    return Finding(code, f"{label}：{text}" if label else text, takes_out(code, found))
+
+
+def _animated(video: Video, subject: Subject, found: Fields) -> tuple[bool | None, bool | None]:
+    return kinds.animated(video.kind, found.genres[0]), kinds.animated(subject.kind, found.genres[1])
 
 
 _KIND_NAMES = {
@@ -99,37 +132,44 @@ def _number(number: int | None) -> str:
     return f" {number} 年" if number > 1900 else f"第 {number} 季"  # 歌手2025 counts by years
 
 
-def _title_conflicts(video: Video, title: TitleMatch) -> Iterator[Finding]:
-    if title.numbers in (Numbers.CONFLICT, Numbers.ONE_SIDED):
-        sides = f"本地{_number(title.local_number)} / 豆瓣{_number(title.subject_number)}"
-        if title.numbers is Numbers.CONFLICT:
-            yield Finding(Code.SEASON_CONFLICT, f"季数不一致：{sides}")
-        else:
-            yield Finding(Code.SEASON_ONE_SIDED, f"只有一方标明季数或部数：{sides}")
-    if "collection" in title.editions_local:
-        yield Finding(Code.MERGED_RECORD, SENTENCES[Code.MERGED_RECORD])
-    elif title.editions_local or title.editions_subject:
-        editions = (title.editions_local, title.editions_subject)
-        mine, theirs = ("、".join(map(edition_name, sorted(side))) or "未标明" for side in editions)
-        yield Finding(Code.EDITION_CONFLICT, f"版本不一致：本地 {mine} / 豆瓣 {theirs}")
-    if title.originals_differ:
-        yield Finding(Code.ORIGINALS_DIFFER, SENTENCES[Code.ORIGINALS_DIFFER])
-    stated = title.local_years
-    if video.year is not None and stated and abs(stated[0] - video.year) > 1:
-        yield Finding(Code.YEAR_IN_TITLE, f"片名里的年份 {stated[0]} 与年份 {video.year} 不符")
+def _numbers(found: Fields) -> str:
+    title = found.title
+    return f"本地{_number(title.local_number)} / 豆瓣{_number(title.subject_number)}"
 
 
-def _fact_conflicts(video: Video, subject: Subject, found: Fields, year_gap: int) -> Iterator[Finding]:
-    gap = found.year
-    if gap is not None and not gap.own:
-        yield Finding(Code.YEAR_OF_RELEASE, f"年份只与某次上映相符：{year_note(video, subject, found.title)}")
-    elif gap is not None and 0 < gap.gap < year_gap:
-        yield Finding(Code.YEAR_OFF, f"年份差 {gap.gap} 年")
-    mine = kinds.animated(video.kind, found.genres[0])
-    theirs = kinds.animated(subject.kind, found.genres[1])
-    if mine is not None and theirs is not None and mine is not theirs:
-        yield Finding(Code.MEDIUM_CONFLICT, f"{'本地' if mine else '豆瓣'}是动画，{'豆瓣' if mine else '本地'}不是")
-    if found.cast.agree is False and min(found.cast.left, found.cast.right) >= 3:
-        yield Finding(Code.ACTORS_DISJOINT, f"主演无交集：{versus(video.actors, subject.actors, 3)}")
-    if found.length.far:
-        yield Finding(Code.LENGTH_CONFLICT, found.length.note)
+def _editions(found: Fields) -> str:
+    sides = (found.title.editions_local, found.title.editions_subject)
+    mine, theirs = ("、".join(map(edition_name, sorted(side))) or "未标明" for side in sides)
+    return f"版本不一致：本地 {mine} / 豆瓣 {theirs}"
+
+
+def _media(video: Video, subject: Subject, found: Fields) -> str:
+    mine, _ = _animated(video, subject, found)
+    return f"{'本地' if mine else '豆瓣'}是动画，{'豆瓣' if mine else '本地'}不是"
+
+
+_WORDS: Mapping[Code, Callable[[Video, Subject, Fields], str]] = {
+    Code.TITLE_TOO_FAR: lambda video, subject, found: f"相似度 {found.title.similarity:.2f}",
+    Code.YEAR_GAP: lambda video, subject, found: f"差 {_gap(found)} 年",
+    Code.KIND_CONFLICT: lambda video, subject, found: f"本地 {_kind(video)} / 豆瓣 {_kind(subject)}",
+    Code.REGION_CONFLICT: lambda video, subject, found: versus(video.regions, subject.regions, 4),
+    Code.DIRECTOR_CONFLICT: lambda video, subject, found: versus(video.directors, subject.directors, 3),
+    Code.SEASON_CONFLICT: lambda video, subject, found: f"季数不一致：{_numbers(found)}",
+    Code.SEASON_ONE_SIDED: lambda video, subject, found: f"只有一方标明季数或部数：{_numbers(found)}",
+    Code.EDITION_CONFLICT: lambda video, subject, found: _editions(found),
+    Code.YEAR_IN_TITLE: lambda video, subject, found: (
+        f"片名里的年份 {found.title.local_years[0]} 与年份 {video.year} 不符"
+    ),
+    Code.YEAR_OF_RELEASE: lambda video, subject, found: (
+        f"年份只与某次上映相符：{year_note(video, subject, found.title)}"
+    ),
+    Code.YEAR_OFF: lambda video, subject, found: f"年份差 {_gap(found)} 年",
+    Code.MEDIUM_CONFLICT: _media,
+    Code.ACTORS_DISJOINT: lambda video, subject, found: f"主演无交集：{versus(video.actors, subject.actors, 3)}",
+    Code.LENGTH_CONFLICT: lambda video, subject, found: found.length.note,
+}
+"""What is said of each with its values; the others say the same of every candidate."""
+
+
+def _gap(found: Fields) -> int:
+    return found.year.gap if found.year is not None else 0

@@ -14,6 +14,7 @@ from douban_pipeline.matching.plan_points import UNKNOWN_SHARES
 from douban_pipeline.matching.scoring import (
     DEFAULT_THRESHOLDS,
     DEFAULT_WEIGHTS,
+    ITEMS,
     TIE_BREAK,
     Comparison,
     Item,
@@ -56,10 +57,9 @@ class Profile:
         """Return what the score would be if the field of an item were unknown on one side."""
         if self.name != "plan":
             return _share_earned(comparison, without=item)
-        points, found = next(
-            pair for pair in zip(comparison.plan_points, comparison.items, strict=True) if pair[1].name == item
-        )
-        return round(comparison.score - points + found.weight * UNKNOWN_SHARES[item], 2)
+        place = ITEMS.index(item)
+        points, most = comparison.plan_points[place], comparison.most[place]
+        return round(comparison.score - points + most * UNKNOWN_SHARES[item], 2)
 
     def points(self, comparison: Comparison) -> float:
         """Return the points in which the lead of one candidate over another is measured."""
@@ -79,11 +79,12 @@ class Profile:
 def _share_earned(comparison: Comparison, without: str = "") -> float:
     """Return the share earned of what could be compared, in per cent; a rating is no evidence."""
     earned = possible = 0.0
-    for name, outcome, points, weight, _, _ in comparison.items:
+    compared = zip(ITEMS, comparison.outcomes, comparison.points, comparison.most, strict=True)
+    for name, outcome, points, most in compared:
         # As `_counts` says; written out, since every candidate comes by here.
         if (points or outcome is not ItemOutcome.UNKNOWN) and name != TIE_BREAK and name != without:
             earned += points
-            possible += weight
+            possible += most
     return round(100 * earned / max(ENOUGH, possible), 2)
 
 

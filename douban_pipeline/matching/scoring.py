@@ -13,8 +13,8 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from douban_pipeline.matching import people
-from douban_pipeline.matching.codes import HARD_REJECTS
-from douban_pipeline.matching.conflicts import Finding, find, versus, year_note
+from douban_pipeline.matching.codes import HARD_REJECTS, Code
+from douban_pipeline.matching.conflicts import Finding, find, takes_out, told, versus, year_note
 from douban_pipeline.matching.facts import Subject, Video
 from douban_pipeline.matching.fields import Fields, YearGap, compare_fields, local_years, year_gap
 from douban_pipeline.matching.plan_points import plan_share
@@ -52,9 +52,21 @@ class Weights:
     tie_break: float = 2.0
 
     @property
+    def each(self) -> tuple[float, ...]:
+        """All of them, in this order."""
+        return (
+            *(self.title, self.year, self.region, self.director),
+            *(self.actors, self.genre, self.length, self.tie_break),
+        )
+
+    @property
     def total(self) -> float:
         """The highest score there is."""
-        return float(sum(getattr(self, item.name) for item in fields(self) if item.name != TIE_BREAK))
+        return float(sum(self.each[:-1]))
+
+
+ITEMS = tuple(item.name for item in fields(Weights))
+"""The names of the items, in their order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,25 +118,47 @@ class Item(NamedTuple):
         }
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Comparison:
-    """A video and a subject, compared.
+    """A video and a subject, compared. One is made for every candidate, so what few are asked for is worked out then.
 
     Attributes:
-        items: Every item of the score, in the order of :class:`Weights`, with the points that evidence earns.
+        video: The local video.
+        subject: The subject.
         fields: Their fields, compared.
-        findings: Rejects and conflicts with their sentences.
-        earned: Points of all items but the tie-break, rounded to a hundredth.
+        outcomes: What each item says, in the order of :class:`Weights`.
+        points: Points that evidence earns each of them.
+        most: Points each of them could earn.
+        codes: All that speaks against the candidate, what may reject it first.
         rejects: Codes of hard rejects.
         conflicts: Codes of softer conflicts.
     """
 
-    items: tuple[Item, ...]
+    video: Video
+    subject: Subject
     fields: Fields
-    findings: tuple[Finding, ...]
-    earned: float
-    rejects: tuple[str, ...]
-    conflicts: tuple[str, ...]
+    outcomes: tuple[ItemOutcome, ...]
+    points: tuple[float, ...]
+    most: tuple[float, ...]
+    codes: tuple[Code, ...]
+    rejects: tuple[Code, ...]
+    conflicts: tuple[Code, ...]
+
+    @cached_property
+    def earned(self) -> float:
+        """Points of all items but the tie-break, rounded to a hundredth."""
+        return round(sum(self.points[:-1]), 2)
+
+    @cached_property
+    def items(self) -> tuple[Item, ...]:
+        """Every item of the score, in the order of :class:`Weights`, with the points that evidence earns."""
+        facts, notes = _facts(self), _notes(self)
+        return tuple(map(Item, ITEMS, self.outcomes, self.points, self.most, notes, facts))
+
+    @cached_property
+    def findings(self) -> tuple[Finding, ...]:
+        """Rejects and conflicts with their sentences."""
+        return tuple(told(code, self.video, self.subject, self.fields) for code in self.codes)
 
     @property
     def title(self) -> TitleMatch:
@@ -147,10 +181,8 @@ class Comparison:
 
         Worked out when they are asked for: only one profile does.
         """
-        return tuple(
-            item.points if item.name == TIE_BREAK else item.weight * plan_share(item.name, self.fields)
-            for item in self.items
-        )
+        earned = [most * plan_share(name, self.fields) for name, most in zip(ITEMS, self.most[:-1], strict=False)]
+        return (*earned, self.points[-1])
 
     @cached_property
     def score(self) -> float:
@@ -168,6 +200,11 @@ class Comparison:
         return tuple(finding for finding in self.findings if finding.code in HARD_REJECTS)
 
     @property
+    def excluded(self) -> bool:
+        """Whether there are `exclusions`."""
+        return bool(self.rejects) or Code.KIND_CONFLICT in self.conflicts
+
+    @property
     def exact_year(self) -> bool:
         """Whether the work's own year is the video's."""
         return self.year is not None and self.year.own and self.year.gap == 0
@@ -183,7 +220,7 @@ class Comparison:
 
     def agrees(self, name: str) -> bool:
         """Say whether the item of that name agrees."""
-        return self.items[_PLACES[name]].outcome is ItemOutcome.AGREE
+        return self.outcomes[_PLACES[name]] is ItemOutcome.AGREE
 
     def to_json(self) -> dict[str, Any]:
         """Return what is stored of the comparison, beside its points."""
@@ -196,7 +233,7 @@ class Comparison:
         }
 
 
-_PLACES = {item.name: place for place, item in enumerate(fields(Weights))}
+_PLACES = {name: place for place, name in enumerate(ITEMS)}
 _SAME_PEOPLE = 2
 """Common actors that no two casts have by chance."""
 
@@ -215,79 +252,102 @@ def compare(
     title = match_titles(video, subject)
     gap = year_gap(local_years(video, title), subject.year, subject.release_years)
     found = compare_fields(video, subject, title, gap)
-    region = versus(video.regions, subject.regions, 4)
-    directors = versus(video.directors, subject.directors, 3)
-    items = [
-        _title_item(title, weights.title, thresholds),
-        _year_item(video, subject, found, weights.year, thresholds),
-        _simple("region", found.region.agree, weights.region, region, found.region.firm),
-        _simple("director", found.director, weights.director, directors),
-        _actors_item(video, subject, found.cast, weights.actors),
-        _genre_item(found, weights.genre),
-        _simple("length", found.length.agree, weights.length, found.length.note),
-    ]
-    findings = tuple(find(video, subject, found, thresholds.title_floor, thresholds.year_gap))
+    outcomes, points = zip(
+        _title(title, weights.title, thresholds),
+        _year(gap, weights.year, thresholds),
+        _simple(found.region.agree, weights.region),
+        _simple(found.director, weights.director),
+        _actors(video, subject, found.cast, weights.actors),
+        _genre(found, weights.genre),
+        _simple(found.length.agree, weights.length),
+        _simple(_rated(subject), weights.tie_break),
+        strict=True,
+    )
+    codes = find(video, subject, found, thresholds.title_floor, thresholds.year_gap)
+    rejects = tuple(code for code in codes if takes_out(code, found)) if codes else ()
     return Comparison(
-        items=(*items, _tie_break_item(subject, weights.tie_break)),
+        video=video,
+        subject=subject,
         fields=found,
-        findings=findings,
-        earned=round(sum(item.points for item in items), 2),
-        rejects=tuple(finding.code for finding in findings if finding.reject),
-        conflicts=tuple(finding.code for finding in findings if not finding.reject),
+        outcomes=outcomes,
+        points=points,
+        most=weights.each,
+        codes=codes,
+        rejects=rejects,
+        conflicts=tuple(code for code in codes if code not in rejects) if rejects else codes,
     )
 
 
-def _tie_break_item(subject: Subject, weight: float) -> Item:
-    rated = subject.rating is not None or bool(subject.votes)
-    points = weight if rated else 0.0
-    return Item(TIE_BREAK, _OUTCOMES[rated or None], points, weight, "有评分" if rated else "")
+_Earned = tuple[ItemOutcome, float]
+"""What an item says, and the points it earns."""
 
 
-def _simple(name: str, agree: bool | None, weight: float, note: str, fact: bool = True) -> Item:
-    return Item(name, _OUTCOMES[agree], weight if agree else 0.0, weight, note, fact)
+def _simple(agree: bool | None, weight: float) -> _Earned:
+    return _OUTCOMES[agree], weight if agree else 0.0
 
 
-def _title_item(title: TitleMatch, weight: float, thresholds: Thresholds) -> Item:
+def _rated(subject: Subject) -> bool | None:
+    return subject.rating is not None or bool(subject.votes) or None
+
+
+def _title(title: TitleMatch, weight: float, thresholds: Thresholds) -> _Earned:
     far = title.similarity < thresholds.title_floor
     outcome = ItemOutcome.AGREE if title.near_exact else ItemOutcome.DISAGREE if far else ItemOutcome.UNKNOWN
-    how = "（别名）" if title.via_alias else ""
-    note = f"本地《{title.local}》/ 豆瓣《{title.subject}》{how}相似度 {title.similarity:.2f}"
-    return Item("title", outcome, weight * title.similarity, weight, note)
+    return outcome, weight * title.similarity
 
 
-def _year_item(video: Video, subject: Subject, found: Fields, weight: float, thresholds: Thresholds) -> Item:
-    gap = found.year
+def _year(gap: YearGap | None, weight: float, thresholds: Thresholds) -> _Earned:
     if gap is None:
-        return Item("year", ItemOutcome.UNKNOWN, 0.0, weight)
+        return ItemOutcome.UNKNOWN, 0.0
     share = _YEAR_SHARE.get(gap.gap, 0.0)
-    note = year_note(video, subject, found.title)
     if not gap.own:
         # Points for one release of an older or newer work are the least there are, and no evidence.
-        return Item("year", ItemOutcome.UNKNOWN, weight * min(share, 1 / 3), weight, note)
+        return ItemOutcome.UNKNOWN, weight * min(share, 1 / 3)
     if gap.gap <= 1:
-        return Item("year", ItemOutcome.AGREE, weight * share, weight, note, fact=True)
-    outcome = ItemOutcome.DISAGREE if gap.gap >= thresholds.year_gap else ItemOutcome.UNKNOWN
-    return Item("year", outcome, weight * share, weight, note)
+        return ItemOutcome.AGREE, weight * share
+    return ItemOutcome.DISAGREE if gap.gap >= thresholds.year_gap else ItemOutcome.UNKNOWN, weight * share
 
 
-def _actors_item(video: Video, subject: Subject, cast: people.Overlap, weight: float) -> Item:
+def _actors(video: Video, subject: Subject, cast: people.Overlap, weight: float) -> _Earned:
     comparable = min(cast.left, cast.right)
     if not comparable:
-        return Item("actors", ItemOutcome.UNKNOWN, 0.0, weight)
+        return ItemOutcome.UNKNOWN, 0.0
     # Lists are cut at different lengths: two common names are as good as ten, one is not.
     points = weight * (1.0 if cast.matched >= _SAME_PEOPLE else cast.matched / min(3, comparable))
-    note = f"共同主演 {cast.matched} 人" if cast.matched else versus(video.actors, subject.actors, 3)
     if cast.matched >= min(2, len(video.actors), len(subject.actors)):
-        return Item("actors", ItemOutcome.AGREE, points, weight, note, fact=True)
-    return Item(
-        "actors", ItemOutcome.UNKNOWN if cast.agree is not False else ItemOutcome.DISAGREE, points, weight, note
-    )
+        return ItemOutcome.AGREE, points
+    return ItemOutcome.UNKNOWN if cast.agree is not False else ItemOutcome.DISAGREE, points
 
 
-def _genre_item(found: Fields, weight: float) -> Item:
+def _genre(found: Fields, weight: float) -> _Earned:
     mine, theirs = found.genres
     if not mine or not theirs:
-        return Item("genre", ItemOutcome.UNKNOWN, 0.0, weight)
-    common = mine & theirs
-    points = weight * len(common) / min(len(mine), len(theirs))
-    return Item("genre", _OUTCOMES[bool(common)], points, weight, f"共同类型 {'、'.join(sorted(common)) or '无'}")
+        return ItemOutcome.UNKNOWN, 0.0
+    common = len(mine & theirs)
+    return _OUTCOMES[common > 0], weight * common / min(len(mine), len(theirs))
+
+
+def _facts(this: Comparison) -> tuple[bool, ...]:
+    """Say of each item whether its agreement counts as an independent fact."""
+    return (False, this.agrees("year"), this.fields.region.firm, True, this.agrees("actors"), False, True, False)
+
+
+def _notes(this: Comparison) -> tuple[str, ...]:
+    """Say of each item what was compared."""
+    video, subject, found = this.video, this.subject, this.fields
+    title, cast = found.title, found.cast
+    genres = ""
+    if all(found.genres):
+        genres = f"共同类型 {'、'.join(sorted(found.genres[0] & found.genres[1])) or '无'}"
+    actors = f"共同主演 {cast.matched} 人" if cast.matched else versus(video.actors, subject.actors, 3)
+    return (
+        f"本地《{title.local}》/ 豆瓣《{title.subject}》{'（别名）' if title.via_alias else ''}"
+        f"相似度 {title.similarity:.2f}",
+        year_note(video, subject, title) if found.year is not None else "",
+        versus(video.regions, subject.regions, 4),
+        versus(video.directors, subject.directors, 3),
+        actors if min(cast.left, cast.right) else "",
+        genres,
+        found.length.note,
+        "有评分" if _rated(subject) else "",
+    )

@@ -14,7 +14,7 @@ from douban_pipeline.matching.acceptance import Case, has_relatives, is_live, re
 from douban_pipeline.matching.codes import SENTENCES, Code
 from douban_pipeline.matching.facts import Subject, Video
 from douban_pipeline.matching.profiles import PLAN, Profile
-from douban_pipeline.matching.scoring import TIE_BREAK, Comparison, Item, ItemOutcome, Thresholds, compare
+from douban_pipeline.matching.scoring import Comparison, Item, ItemOutcome, Thresholds, compare
 from douban_pipeline.matching.similarity import Numbers
 from douban_pipeline.matching.strata import strata_of
 
@@ -131,7 +131,7 @@ def rank(video: Video, subjects: Iterable[Subject], profile: Profile = PLAN) -> 
             tier,
             -score,
             -profile.points(comparison),
-            -comparison.item(TIE_BREAK).points,
+            -comparison.points[-1],
             -(subject.votes or 0),
             len(comparison.conflicts),
             -comparison.title.names,
@@ -310,7 +310,7 @@ def _twins(pair: Sequence[Candidate]) -> bool:
 
 
 def _rivals(other: Comparison) -> bool:
-    return not other.exclusions or (other.title.near_exact and other.exact_year)
+    return not other.excluded or (other.title.near_exact and other.exact_year)
 
 
 _ITEM_NAMES = {

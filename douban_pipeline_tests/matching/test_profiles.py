@@ -135,11 +135,10 @@ def test_what_becomes_unknown_lowers_nothing_but_what_it_earned(match, name):
 def test_more_agreement_never_lowers_a_score(match, name):
     video, (subject, *_) = match
     found = compare(video, subject)
+    place = [item.name for item in found.items].index(name)
     better = replace(
         found,
-        items=tuple(
-            item._replace(points=item.weight, outcome=ItemOutcome.AGREE) if item.name == name else item
-            for item in found.items
-        ),
+        outcomes=(*found.outcomes[:place], ItemOutcome.AGREE, *found.outcomes[place + 1 :]),
+        points=(*found.points[:place], found.most[place], *found.points[place + 1 :]),
     )
     assert CALIBRATED.score(better) >= CALIBRATED.score(found) - 0.005
