@@ -1,1 +1,1 @@
-"""maccms 10 as it is: its tables by column name, how it writes values, its words for regions, languages and genres."""
+"""The CMS (maccms 10): its tables by column name, its value formats, its words for regions, languages and genres."""

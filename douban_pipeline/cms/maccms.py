@@ -1,7 +1,7 @@
 """The CMS's own tables as we use them: `mac_vod` and `mac_type`, by column name.
 
 Releases differ (82 columns until 2025, 87 in 2026) and sites add their own, so nothing relies on a column's
-position, and what may be missing is looked for. Text in these tables is HTML-escaped; `values` holds the
+position, and optional columns are checked for. Text in these tables is HTML-escaped; `values` holds the
 conventions.
 """
 
@@ -79,16 +79,16 @@ DECIMAL_COLUMNS = ("vod_score", "vod_douban_score")
 OPTIONAL_COLUMNS = ("vod_recycle_time",)
 
 READ_COLUMNS = ("vod_id", *_INTEGERS, *_TEXTS, *DECIMAL_COLUMNS)
-"""What every release has and the pipeline reads."""
+"""Columns that every release has and the pipeline reads."""
 
 WRITABLE_COLUMNS = frozenset(
     {"vod_total", "vod_douban_id", "vod_score_num", "vod_score_all", *DECIMAL_COLUMNS, *_TEXTS}
     - {"vod_serial", "vod_remarks"}
 )
-"""What the pipeline may ever write; everything else belongs to the CMS alone."""
+"""The only columns the pipeline may write; all others belong to the CMS."""
 
 MATCH_COLUMNS = ("vod_name", "vod_sub", "vod_year", "vod_area", "vod_director", "vod_actor", "type_id")
-"""What a verdict is based on: if one of these changes, the video is judged again."""
+"""Columns on which a verdict is based: if one of these changes, the video is judged again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,14 +106,14 @@ SCREENSHOTS = "vod_pic_screenshot"
 
 @dataclass(frozen=True, slots=True)
 class Cms:
-    """The CMS's tables as this site has them; see `inspect_cms`.
+    """The CMS's tables as found on this site; see `inspect_cms`.
 
     Attributes:
         vod: `mac_vod` with the columns we use.
         type: `mac_type` with the columns we use.
-        widths: Characters that each text column of `mac_vod` holds (absent where it has no limit of interest).
+        widths: Maximum length of each text column of `mac_vod` in characters (absent if large enough to be irrelevant).
         utf8mb3: Text columns of `mac_vod` that cannot hold 4-byte characters.
-        screenshots: The column of `mac_vod` with pictures of the file, for reading alone; None in older releases.
+        screenshots: The column of `mac_vod` with screenshots, never written; None in older releases.
     """
 
     vod: Table
@@ -135,7 +135,7 @@ class Cms:
     def stream(
         self, engine: Engine, columns: Iterable[str], *, first: int = 0, last: int | None = None, size: int = 2000
     ) -> Iterator[list[RowMapping]]:
-        """Yield ``columns`` of the videos ``first`` < `vod_id` ≤ ``last``, ``size`` rows at a time, by key."""
+        """Yield ``columns`` of the videos ``first`` < `vod_id` ≤ ``last``, ``size`` at a time, in key order."""
         vod = self.vod
         wanted = [vod.c[name] for name in ("vod_id", *columns)]
         while True:
@@ -158,7 +158,7 @@ class Cms:
     def equals(self, column: str, value: Any, dialect: str) -> ColumnElement[bool]:
         """Return the condition that ``column`` holds exactly ``value``, which may be a placeholder for it.
 
-        The CMS's collation finds `Léon` equal to `leon `; a conditional write must not.
+        The CMS's collation treats `Léon` and `leon ` as equal; a conditional write must not.
         """
         stored = self.vod.c[column]
         if value is None:
@@ -171,7 +171,7 @@ class Cms:
 
 
 def _prefix_remedy(engine: Engine) -> str:
-    """Return what to do where the CMS's tables are not: name the prefixes that there are."""
+    """Return the remedy if the CMS's tables are missing, listing the prefixes that exist."""
     names = inspect(engine).get_table_names()
     prefixes = [name.removesuffix("vod") for name in names if name.endswith("_vod") or name == "vod"]
     if prefixes:
@@ -183,10 +183,10 @@ def _prefix_remedy(engine: Engine) -> str:
 
 
 def inspect_cms(engine: Engine, prefix: str) -> Cms:
-    """Look at the CMS's tables under ``prefix`` and return them as this site has them.
+    """Read the definition of the CMS's tables under ``prefix``.
 
     Raises:
-        DatabaseError: The database cannot be reached, or is not that of a maccms10.
+        DatabaseError: The database cannot be reached, or does not belong to a maccms10.
     """
     found: dict[str, dict[str, Any]] = {}
     for name in (f"{prefix}vod", f"{prefix}type"):
@@ -195,7 +195,7 @@ def inspect_cms(engine: Engine, prefix: str) -> Cms:
         except NoSuchTableError as error:
             raise DatabaseError(
                 f"there is no table {name} in {engine.url.render_as_string(hide_password=True)}, where "
-                f"DOUBAN_PIPELINE_TABLE_PREFIX = {prefix!r} is looked for",
+                f"DOUBAN_PIPELINE_TABLE_PREFIX = {prefix!r} was searched for",
                 _prefix_remedy(engine),
             ) from error
         except OperationalError as error:
@@ -244,7 +244,7 @@ def _narrow_columns(engine: Engine, table: str) -> frozenset[str]:
 
 
 def in_recycle_bin(row: Mapping[Any, Any]) -> bool:
-    """Return whether a row of the CMS is in the recycle bin; one read without that column is not."""
+    """Return whether a row of the CMS is in the recycle bin; a row read without that column is not."""
     return bool(row.get("vod_recycle_time"))
 
 

@@ -1,4 +1,4 @@
-"""Years, running times, episode counts and ratings as maccms 10 and Douban write them, and as columns hold them."""
+"""Years, running times, episode counts and ratings: parsed from the forms of maccms 10 and Douban, for our columns."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ _DIGITS = {digit: at for at, digit in enumerate("零一二三四五六七八九"
 
 
 def episodes_of(total: str | int | None, remarks: str | None = "") -> int | None:
-    """Return how many episodes there are in all; None when nobody says so.
+    """Return the total number of episodes; None if unknown.
 
     Args:
         total: ``vod_total``, 0 in nearly every live row.
@@ -102,13 +102,13 @@ def _number(text: str) -> int:
 
 
 LARGEST_COUNT = 16_777_215
-"""What the CMS's counts of votes and their sum hold (unsigned mediumint)."""
+"""Maximum of the CMS's vote counts and rating sums (unsigned mediumint)."""
 
 
 def score(value: str | float | Decimal | None) -> Decimal:
-    """Return a rating as ``vod_douban_score`` holds it: one decimal, 0.0 to 10.0, halves up.
+    """Return a rating in the form of ``vod_douban_score``: one decimal, 0.0 to 10.0, halves rounded up.
 
-    What is no number, or out of range and thus on another scale, is the CMS's unknown: 0.0.
+    A value that is not a number, or out of range (on another scale), becomes 0.0, the CMS's "unknown".
     """
     try:
         number = Decimal(str(value).strip())
@@ -120,7 +120,7 @@ def score(value: str | float | Decimal | None) -> Decimal:
 
 
 def moment_of(seconds: int) -> datetime | None:
-    """Return the moment of the CMS's unix seconds; None for none, and for a number that no calendar has."""
+    """Return the datetime of the CMS's Unix seconds; None for 0 and for numbers outside the calendar."""
     try:
         return datetime.fromtimestamp(seconds, UTC) if seconds > 0 else None
     except (OverflowError, ValueError, OSError):

@@ -1,6 +1,6 @@
-"""The dictionary of people: every name our library or Douban's answers gave an actor, a director or a writer.
+"""The dictionary of people: every name of an actor, director or writer in our library or in Douban's answers.
 
-A text that names somebody from it who has nothing to do with the video is wrong, whoever wrote it.
+It is used to detect texts that name a person who has nothing to do with the video.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from douban_pipeline.core.clock import Clock
 from douban_pipeline.core.database import chunks, insert_missing, reading, run_transaction
 
 PEOPLE_COLUMNS = ("vod_actor", "vod_director", "vod_writer")
-"""The CMS's columns that hold people."""
+"""The CMS's columns that contain people."""
 
 LONGEST_NAME = 40
-"""Characters; what is longer is no name but a sentence, or a list nobody could split."""
+"""Maximum length of a name in characters; longer values are sentences or lists that could not be split."""
 
 _HAN = r"\u3400-\u9fff\U00020000-\U0003ffff"
 _DOT = re.compile(r"\s*[·・•‧∙⋅･]\s*")
@@ -32,21 +32,21 @@ _TWO_SCRIPTS = re.compile(rf"(?P<han>[{_HAN}][{_HAN}·]+) (?P<latin>[a-z\u00c0-\
 _NO_NAME = re.compile(r"[。!?…:;<>@#=《》\"“”]|https?|www\.")
 _LETTER = re.compile(r"[^\W\d_]")
 
-_REMEMBERED = 200_000  # names a process keeps in mind: some 20 MB
+_REMEMBERED = 200_000  # names cached per process: about 20 MB
 
 
 @lru_cache(maxsize=65536)
 def name_key(name: str) -> str:
-    """Return the form in which a name is kept and looked for: width, case, dots and spaces folded away.
+    """Return the normalised form in which a name is stored and looked up: width, case, dots and spaces are folded.
 
-    Traditional characters stay: whoever reads a list of names hands in both forms.
+    Traditional characters are kept: callers that read a list of names pass both forms.
     """
     text = _DOT.sub("·", " ".join(unicodedata.normalize("NFKC", name).casefold().split()))
     return _SPACED_HAN.sub("", text)
 
 
 def name_keys(name: str) -> tuple[str, ...]:
-    """Return the keys of one entry of a list of people: 白井悠介 Yusuke Shirai is two, 内详 is none."""
+    """Return the keys of one entry of a list of people: two for 白井悠介 Yusuke Shirai, none for 内详."""
     key = name_key(_REMARK.sub("", unicodedata.normalize("NFKC", name).strip()))
     both = _TWO_SCRIPTS.fullmatch(key)
     return tuple(filter(_is_name, (both["han"], both["latin"]) if both else (key,)))
@@ -66,7 +66,7 @@ def names_of_row(row: Mapping[Any, Any], widths: Mapping[str, int]) -> Iterator[
 
     Args:
         row: A row with `PEOPLE_COLUMNS`.
-        widths: The columns' widths: a list that fills its column was cut, maybe within a name.
+        widths: The columns' widths: a list that fills its column was cut, possibly within a name.
     """
     for column in PEOPLE_COLUMNS:
         if row[column]:
@@ -74,7 +74,7 @@ def names_of_row(row: Mapping[Any, Any], widths: Mapping[str, int]) -> Iterator[
 
 
 class People:
-    """The table of names. Adding names that this process has added before costs no query."""
+    """The table of names. Adding names that this process already added needs no query."""
 
     def __init__(self, engine: Engine, person: Table, clock: Clock) -> None:
         self.engine = engine
@@ -83,7 +83,7 @@ class People:
         self._remembered: set[str] = set()
 
     def remember(self, names: Iterable[str]) -> int:
-        """Add names; what cannot be one (内详, a sentence, a single character) is skipped.
+        """Add names; values that cannot be names (内详, a sentence, a single character) are skipped.
 
         Returns:
             How many were new to the table.
@@ -106,7 +106,7 @@ class People:
         return len(missing)
 
     def known(self, candidates: Collection[str], *, at: datetime | None = None) -> set[str]:
-        """Return the keys of those candidates that are names of people, or were known as such at a moment."""
+        """Return the keys of those candidates that are names of people, or already were at the time ``at``."""
         return self._stored({name_key(candidate) for candidate in candidates}, at)
 
     def _stored(self, keys: Collection[str], at: datetime | None = None) -> set[str]:

@@ -1,9 +1,9 @@
-"""How maccms 10 writes a value into a text column, and how to read back what it, or a careless tool, wrote.
+"""Writes values into maccms 10's text columns, and reads values written by it or by other tools.
 
-Writing is strict: what goes into a ``varchar`` is one line without tags, escaped as PHP's
-``htmlspecialchars(ENT_QUOTES)`` does (themes print values raw, and the collector compares escaped text), and
-fits the column *after* escaping. Reading is forgiving: entities escaped twice, JSON escapes, placeholders and
-four kinds of separators are all found in live libraries.
+Writing is strict: a value of a ``varchar`` is one line without tags, escaped like PHP's
+``htmlspecialchars(ENT_QUOTES)`` (themes print values raw, and the collector compares escaped text), and fits the column
+*after* escaping. Reading is tolerant: entities escaped twice, JSON escapes, placeholders and four kinds of separators
+all occur in live libraries.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;",
 _PLAIN = {"&amp;": "&", "&lt;": "<", "&gt;": ">", "&quot;": '"', "&#039;": "'", "&#39;": "'", "&apos;": "'"}
 _PHP_ENTITY = re.compile("|".join(_PLAIN))
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
-_MAX_ESCAPES = 8  # twice is seen; a bound keeps hostile text cheap
+_MAX_ESCAPES = 8  # twice occurs; the bound limits the cost of hostile text
 
 _HIDDEN_START = re.compile(r"<!--|<(?P<name>script|style)\b[^<>]*>", re.IGNORECASE)
 _HIDDEN_END = {
@@ -43,38 +43,38 @@ _NOTHING = re.compile(
     r"|(?:未知|[无無]|[暂暫][无無])(?:主演|导演|演员|编剧|资料|数据|信息|简介|介绍|剧情|剧情简介)?"
     r"|更多[.…]*|待定|未填写|未录入|[—/]"
 )
-# Every value is asked, and hardly any begins like this.
+# A cheap first test: every value is checked, and hardly any begins like this.
 _NOTHING_BEGINS = frozenset("内內不佚其-.*…0nNuU未无無暂暫更待—/")
-# Unknown and None are films: a title is dropped for fewer words than a name is.
+# "Unknown" and "None" are films: fewer words make a title a placeholder than make a name one.
 _NO_TITLE = re.compile(r"[内內][详詳]|不[详詳]|[-.…]+|n/a|null|未知|[无無]|[暂暫][无無](?:资料)?")
 
 
 def is_placeholder(text: str) -> bool:
-    """Return whether a value says that nothing is known: 内详, 未知, 暂无主演, N/A, ``-`` …"""
+    """Return whether a value is a placeholder for "unknown": 内详, 未知, 暂无主演, N/A, ``-`` …"""
     return text[:1] in _NOTHING_BEGINS and _NOTHING.fullmatch(text.casefold()) is not None
 
 
 def escape(text: str) -> str:
-    """Escape as PHP's ``htmlspecialchars(ENT_QUOTES)``: ``& < > " '``, the last as ``&#039;``."""
+    """Escape like PHP's ``htmlspecialchars(ENT_QUOTES)``: ``& < > " '``, the last as ``&#039;``."""
     return text.translate(_ESCAPES)
 
 
 def unescape(text: str) -> str:
-    """Undo :func:`escape`, once. For the dirt of live rows use :func:`readable`."""
+    """Undo :func:`escape`, once. For stored values use :func:`readable`."""
     return _PHP_ENTITY.sub(lambda match: _PLAIN[match[0]], text)
 
 
 def one_line(text: str) -> str:
-    """Return ``text`` without tags, control characters and doubled spaces: what a ``varchar`` may hold.
+    """Return ``text`` without tags, control characters and doubled spaces, as a ``varchar`` may hold it.
 
-    The CMS strips tags before it escapes. Only what looks like a tag goes: the heart in ``I <3 U`` stays.
+    The CMS strips tags before it escapes. Only what looks like a tag is removed: the heart in ``I <3 U`` stays.
     """
     plain = _TAG.sub("", _shown(text))
     return " ".join(_CONTROL.sub(" ", _INVISIBLE.sub("", plain)).split())
 
 
 def _shown(text: str) -> str:
-    """Take out comments, scripts and styles, in time linear in the text even where they never end."""
+    """Remove comments, scripts and styles, in time linear in the text even if they are never closed."""
     kept, at, endless = [], 0, set[str | None]()
     start = _HIDDEN_START.search(text)
     while start:
@@ -97,7 +97,7 @@ def readable(text: str | None) -> str:
 
 
 def _decoded(text: str | None) -> str:
-    """Undo HTML and JSON escapes, however deep; line breaks stay."""
+    """Undo HTML and JSON escapes, at any depth; line breaks are kept."""
     plain = text or ""
     for _ in range(_MAX_ESCAPES):
         before = plain
@@ -106,7 +106,7 @@ def _decoded(text: str | None) -> str:
             plain = _JSON_PLAIN.sub(r"\1", _JSON_BREAK.sub("\n", _JSON_CHARACTER.sub(_json_character, plain)))
         if plain == before:
             break
-    if _SURROGATE.search(plain):  # a pair of \\u escapes is one character, half a pair is none
+    if _SURROGATE.search(plain):  # a pair of \\u escapes is one character, half a pair is invalid
         plain = plain.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "ignore")
     return plain
 
@@ -118,7 +118,7 @@ def _json_character(match: re.Match[str]) -> str:
 def fit_text(text: str, width: int) -> str:
     """Return ``text`` as one escaped line of at most ``width`` characters.
 
-    maccms cuts after escaping and may halve an entity; here the cut falls before one.
+    maccms cuts after escaping and may split an entity; here the cut never splits one.
     """
     return _fit(one_line(text), width)
 
@@ -133,20 +133,20 @@ def _fit(line: str, width: int) -> str:
 
 
 def join_list(items: Iterable[str], width: int) -> str:
-    """Return ``items`` as the CMS's comma list, escaped, in at most ``width`` characters.
+    """Return ``items`` as the CMS's comma-separated list, escaped, in at most ``width`` characters.
 
-    Items are cleaned as :func:`split_list` would read them: placeholders and doubles fall out, a separator
-    within a name becomes a space. The list is cut at an item: the first that does not fit and all after it
+    Items are cleaned as :func:`split_list` would read them: placeholders and duplicates are removed, a separator
+    within a name becomes a space. The list is cut between items: the first item that does not fit and all after it
     are left out, so a single name longer than ``width`` gives ``""``.
     """
     return _join(_kept(_SEPARATOR.sub(" ", _NOT_AVAILABLE.sub("", _without_tags(item))) for item in items), width)
 
 
 def join_titles(titles: Iterable[str], width: int) -> str:
-    """Return other titles as ``vod_sub``: as :func:`join_list`, but a title keeps its own ``，`` and ``/``.
+    """Return other titles as ``vod_sub``: like :func:`join_list`, but titles keep their own ``，`` and ``/``.
 
-    What :func:`aliases_of` would read as one title is written as it is (``你好，李焕英``, ``逃犯(港/台)``); in
-    any other, separators and brackets become spaces.
+    A title that :func:`aliases_of` would read as one is written unchanged (``你好，李焕英``, ``逃犯(港/台)``); in all
+    others, separators and brackets become spaces.
     """
     plain = [one_line(_without_tags(title)) for title in titles]
     safe = [
@@ -169,21 +169,21 @@ def _join(items: Iterable[str], width: int) -> str:
 
 
 def split_list(text: str | None, *, width: int | None = None) -> tuple[str, ...]:
-    """Read a stored list of people, genres or tags, in order, without doubles and placeholders.
+    """Read a stored list of people, genres or tags, in order, without duplicates and placeholders.
 
-    Separators are ``, / 、 | ;`` in either width and line ends; spaces and ``·`` within a name stay. In a list
+    Separators are ``, / 、 | ;`` in either width, and line ends; spaces and ``·`` within a name are kept. In a list
     of lines ``role：CV`` is read as the CV.
 
     Args:
         text: The stored value.
-        width: The column's width. A value that fills it was cut, maybe within a name, so that its last item
+        width: The column's width. A value that fills it was cut, possibly within a name, so its last item
             is left out (unless it is the only one).
     """
     return _split(text, width=width, roles=None)
 
 
 def people_of(text: str | None, *, width: int | None = None) -> tuple[str, ...]:
-    """Read a stored list of people: as :func:`split_list`, and ``role：CV`` is read as the CV on one line too."""
+    """Read a stored list of people: like :func:`split_list`, and ``role：CV`` is read as the CV on one line too."""
     return _split(text, width=width, roles=True)
 
 
@@ -201,18 +201,18 @@ def _whole(pieces: list[str], stored: str | None, width: int | None) -> list[str
 
 
 def _without_tags(text: str | None) -> str:
-    """Undo escapes and take out tags, some of which end a line; no angle bracket is left."""
+    """Undo escapes and remove tags, some of which end a line; no angle bracket remains."""
     plain = text or ""
     for _ in range(_MAX_ESCAPES):
         before = plain
         plain = re.sub("[<>]", " ", _TAG.sub("", _BREAK.sub("\n", _shown(_decoded(plain)))))
-        if plain == before:  # else taking out a tag may have made an entity: &am<b>p;
+        if plain == before:  # otherwise removing a tag may have formed an entity: &am<b>p;
             break
     return plain
 
 
 def _kept(items: Iterable[str], placeholders: re.Pattern[str] = _NOTHING) -> tuple[str, ...]:
-    """Clean items, drop placeholders and doubles, keep the order."""
+    """Clean items, drop placeholders and duplicates, keep the order."""
     clean = (one_line(item) for item in items)
     return tuple(dict.fromkeys(item for item in clean if item and not placeholders.fullmatch(item.casefold())))
 
@@ -233,15 +233,15 @@ _SHOW = {private: mark for mark, private in _HIDE.items()}
 def aliases_of(text: str | None, *, width: int | None = None) -> tuple[str, ...]:
     """Read ``vod_sub``: other titles, without year (``原名（2018）``) and region tails (``…(港/台)``).
 
-    Separators are ``, / | ;`` and line ends. A title may hold what separates titles elsewhere, and a fragment
-    taken for a title is worse than a missed one: a ``/`` between Latin letters (``Fate/Zero``), a comma with
-    a space between them (``Yes, Madam``), and ``，`` or ``、`` between hanzi (``你好，李焕英``) stay.
+    Separators are ``, / | ;`` and line ends. Titles may contain these themselves, and a fragment taken for a title is
+    worse than a missed one, so some do not separate: a ``/`` between Latin letters (``Fate/Zero``), a comma with a
+    space between them (``Yes, Madam``), and ``，`` or ``、`` between Chinese characters (``你好，李焕英``).
 
     Args:
         text: The stored value.
         width: The column's width; see :func:`split_list`.
     """
-    # a separator within brackets separates nothing: hide it behind a private character
+    # separators within brackets do not separate: replace them by a private character
     hidden = _BRACKETED.sub(lambda match: match[0].translate(_HIDE), _without_tags(text))
     pieces = _whole(_ALIAS_SEPARATOR.split(hidden), text, width)
     return _kept((_without_tails(one_line(piece.translate(_SHOW))) for piece in pieces), _NO_TITLE)
@@ -255,11 +255,11 @@ def _without_tails(title: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Storable:
-    """What a column can hold of a text.
+    """The part of a text that a column can hold.
 
     Attributes:
         text: The text without the characters the column cannot hold.
-        dropped: Those characters, each once, in order; empty when nothing was lost.
+        dropped: Those characters, each once, in order; empty if nothing was dropped.
     """
 
     text: str
@@ -267,7 +267,7 @@ class Storable:
 
 
 def storable(text: str, charset: str) -> Storable:
-    """Leave out what a column of ``charset`` cannot hold.
+    """Remove the characters that a column of ``charset`` cannot hold.
 
     A 4-byte character in a ``utf8`` column is an error in strict mode (1366) and a ``?`` in loose mode.
 
@@ -285,13 +285,13 @@ def storable(text: str, charset: str) -> Storable:
     dropped = "".join(dict.fromkeys(c for c in text if ord(c) > limit or "\ud800" <= c <= "\udfff"))
     if not dropped:
         return Storable(text, "")
-    # what joins or colours an emoji is invisible litter without it
+    # joiners and modifiers of a removed emoji would remain as invisible characters
     gone = {ord(c): None for c in dropped + "\u200d\ufe0f"}
     return Storable(text.translate(gone), dropped)
 
 
 def content_text(stored: str | None) -> str:
-    """Return ``vod_content`` as plain text: a line a paragraph, no tags, indents, escapes or blank lines."""
+    """Return ``vod_content`` as plain text: one line per paragraph, no tags, indents, escapes or blank lines."""
     decoded = _BREAK.sub("\n", _shown(_decoded(stored)))
     lines = [one_line(line) for line in re.split(r"[\n\r\u2028\u2029]+", decoded)]
     plain = "\n".join(line for line in lines if line)
@@ -301,7 +301,7 @@ def content_text(stored: str | None) -> str:
 def content_html(text: str) -> str:
     """Return a plain synopsis as ``vod_content``: escaped, paragraphs joined by ``<br/>``.
 
-    Themes print it raw. Without wrapping tags it reads the same where a theme strips them.
+    Themes print it raw. Without enclosing tags it reads the same in themes that strip tags.
     """
     return "<br/>".join(escape(line) for line in content_text(text).split("\n"))
 
@@ -310,19 +310,19 @@ def blurb(text: str, width: int = 100, column: int = 255) -> str:
     """Return ``vod_blurb`` of a synopsis: its first ``width`` characters without tags, escaped.
 
     Args:
-        text: The synopsis, plain or as ``vod_content``.
-        width: Characters a reader sees.
-        column: Characters the column holds, after escaping.
+        text: The synopsis, plain or in the form of ``vod_content``.
+        width: Visible characters.
+        column: Maximum length of the column in characters, after escaping.
     """
     return _fit(one_line(content_text(text))[:width].rstrip(), column)
 
 
 def picture_address(stored: str, site: str) -> str:
-    """Return the address of a picture as the CMS or Douban names it, empty where that is none.
+    """Return the address of a picture stored by the CMS or Douban, empty if it is not an address.
 
     Args:
-        stored: As it is stored; the CMS writes ``mac:`` for a protocol, and ``#err`` where its download failed.
-        site: The site's address, which a path lies under.
+        stored: The stored value; the CMS writes ``mac:`` for a protocol, and ``#err`` where its download failed.
+        site: The site's address, to which paths are relative.
     """
     address = stored.strip().partition("#err")[0]
     address = f"http:{address[4:]}" if address.startswith("mac:") else address

@@ -1,9 +1,8 @@
 """Words for regions, languages and genres: Douban's, the CMS's and common English ones, as codes.
 
-Pure tables and functions over the standard library. What belongs here is knowledge of *words*; what a
-difference between two videos means is decided in ``matching``. Two rules hold everywhere: a word nobody
-knows never makes a conflict, and a value written to the site is one of the site's own words, because
-``vod_area`` and ``vod_lang`` are filtered by exact equality.
+Pure tables and functions over the standard library. This module knows *words*; what a difference between two videos
+means is decided in ``matching``. Two rules: an unknown word never makes a conflict, and a value written to the site is
+one of the site's own words, because ``vod_area`` and ``vod_lang`` are filtered by exact equality.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ def _key(folded: str) -> str:
 
 
 class _Lexicon:
-    """Words and the codes they mean. An entry of a table is a code, then words; ``_`` is a space."""
+    """Words and their codes. An entry of a table is a code, then words; ``_`` is a space."""
 
     def __init__(self, *tables: str, suffixes: tuple[str, ...] = (), without: tuple[str, ...] = ()) -> None:
         self._known: dict[str, tuple[str, ...]] = {}
@@ -58,11 +57,11 @@ class _Lexicon:
                 if word and word not in without:
                     self._known.setdefault(_key(_fold(word.replace("_", " "))), codes)
         self._longest = max(map(len, self._known))
-        # Sites and Douban use a few hundred words over and over.
+        # Cached: sites and Douban use the same few hundred words repeatedly.
         self._word = lru_cache(maxsize=4096)(self._read_word)
 
     def read(self, words: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The codes of all words in their order, and the pieces nobody knows."""
+        """Return the codes of all words in order, and the unknown pieces."""
         codes: dict[str, None] = {}
         unread: list[str] = []
         for word in words:
@@ -109,10 +108,10 @@ class _Lexicon:
         return codes, unread
 
     def _glued(self, token: str) -> tuple[str, ...]:
-        """Words written without a separator (美国英国); nothing unless every character is accounted for."""
+        """Words written without a separator (美国英国); empty unless every character is covered."""
         rest, codes = _key(token), list[str]()
         while rest:
-            for length in range(min(len(rest), self._longest), 1, -1):  # one-character words are too weak a sign here
+            for length in range(min(len(rest), self._longest), 1, -1):  # one-character words are too ambiguous here
                 if found := self._known.get(rest[:length]):
                     codes += found
                     rest = rest[length:]
@@ -126,21 +125,21 @@ _REGION_LEXICON = _Lexicon(
     GROUP_WORDS,
     REGIONS,
     suffixes=("地区", "特别行政区", "省", "电视剧", "电影", "动漫", "动画", "综艺", "剧", "片"),
-    without=("NA",),  # N/A is met more often than Namibia's code
+    without=("NA",),  # N/A is more frequent than Namibia's code
 )
 LANGUAGE_LEXICON = _Lexicon(LANGUAGES, suffixes=("版", "配音", "对白", "中字"))
-"""Language words as codes: ``cmn``, ``yue``, ``en`` …; ``zh`` is some Chinese, ``zxx`` no speech. Words that name no
-language (a month such as 四月, a count of subtitles) yield nothing."""
+"""Language words as codes: ``cmn``, ``yue``, ``en`` …; ``zh`` is Chinese of unknown kind, ``zxx`` no speech. Words that
+are not languages (a month such as 四月, a count of subtitles) yield nothing."""
 
 _GENRE_LEXICON = _Lexicon(GENRES, suffixes=("片", "剧", "电影", "电视剧", "类", "番", "题材"))
 
 
 @dataclass(frozen=True, slots=True)
 class Regions:
-    """Where something comes from.
+    """Regions of origin.
 
     Attributes:
-        codes: Region codes, ISO 3166 letters plus ``SU``, ``CS`` and ``YU`` for states that are gone
+        codes: Region codes, ISO 3166 letters plus ``SU``, ``CS`` and ``YU`` for former states
             (both Germanies are ``DE``).
         wildcards: Group words (a key of :data:`REGION_GROUPS`, or ``海外``) and :data:`ANY`.
     """
@@ -152,7 +151,7 @@ class Regions:
 def regions_of(words: Iterable[str]) -> Regions:
     """Read region words, each of which may join several (``美国,英国``, ``美国 / 英国``, ``Hong Kong``).
 
-    A word nobody knows becomes the wildcard :data:`ANY`, so that it can never make a conflict.
+    An unknown word becomes the wildcard :data:`ANY`, so that it can never make a conflict.
     """
     read, unread = _REGION_LEXICON.read(words)
     wild = {code for code in read if code in REGION_GROUPS or code in ("海外", ANY)}
@@ -160,12 +159,12 @@ def regions_of(words: Iterable[str]) -> Regions:
 
 
 def compatible(a: Regions, b: Regions) -> bool | None:
-    """Whether two origins agree: True, False, or None when it is unknown.
+    """Return whether two origins agree: True, False, or None if unknown.
 
-    They agree when one region is common (a third of all films are co-productions), a state that is gone
-    counting as any of its successors, or when a narrow group word (港台, 日韩, 华语, 英美, 北美) of one
-    side covers a region of the other. Wide groups (欧美, 海外, …) say too little to count as agreement, and
-    no group word ever makes a conflict: only two known, fully read, disjoint sets do.
+    They agree if they share a region (a third of all films are co-productions), where a former state matches any of
+    its successors, or if a narrow group word (港台, 日韩, 华语, 英美, 北美) of one side covers a region of the other.
+    Wide groups (欧美, 海外, …) are too vague to count as agreement, and no group word ever makes a conflict: that
+    needs two known, fully read, disjoint sets.
     """
     if _with_successors(a.codes, SUCCESSORS) & _with_successors(b.codes, SUCCESSORS):
         return True
@@ -185,9 +184,9 @@ def _with_successors(codes: frozenset[str], table: Mapping[str, frozenset[str]])
 
 
 def genres_of(words: Iterable[str]) -> frozenset[str]:
-    """Read genre words as Douban's own (动作片 → 动作, 动漫 → 动画).
+    """Return genre words as Douban's own (动作片 → 动作, 动漫 → 动画).
 
-    Category names (国产剧, 综艺), moods and other sites' tags are no genres and yield nothing.
+    Category names (国产剧, 综艺), moods and other sites' tags are not genres and yield nothing.
     """
     return frozenset(_GENRE_LEXICON.read(words)[0])
 
@@ -197,30 +196,30 @@ def _words_of(text: str) -> tuple[str, ...]:
 
 
 DEFAULT_AREAS = _words_of("大陆,香港,台湾,美国,韩国,日本,泰国,新加坡,马来西亚,印度,英国,法国,加拿大,西班牙,俄罗斯,其它")
-"""The area words maccms 10 ships."""
+"""The area words shipped with maccms 10."""
 
 DEFAULT_LANGUAGES = _words_of("国语,英语,粤语,闽南语,韩语,日语,法语,德语,其它")
-"""The language words maccms 10 ships."""
+"""The language words shipped with maccms 10."""
 
 AREA_WIDTH = 20
-"""Characters ``vod_area`` holds."""
+"""Maximum length of ``vod_area`` in characters."""
 
 LANGUAGE_WIDTH = 10
-"""Characters ``vod_lang`` holds."""
+"""Maximum length of ``vod_lang`` in characters."""
 
 
 @dataclass(frozen=True, slots=True)
 class SiteVocabulary:
-    """The area and language words of one category's filter bar: the only ones worth writing to a video."""
+    """The area and language words of one category's filter bar: the only ones that are useful for a video."""
 
     areas: tuple[str, ...] = DEFAULT_AREAS
     languages: tuple[str, ...] = DEFAULT_LANGUAGES
 
     @classmethod
     def by_type(cls, rows: Iterable[tuple[int, int, str]]) -> dict[int, SiteVocabulary]:
-        """The words of every category, by ``type_id``.
+        """Return the words of every category, by ``type_id``.
 
-        An empty list, broken JSON or a missing category falls back to the parent, then to what maccms ships.
+        An empty list, broken JSON or a missing category falls back to the parent, then to the default words.
 
         Args:
             rows: ``type_id``, ``type_pid`` and ``type_extend`` of every category.
@@ -229,7 +228,7 @@ class SiteVocabulary:
 
         def inherited(type_id: int, key: str, default: tuple[str, ...]) -> tuple[str, ...]:
             seen: set[int] = set()
-            while type_id in known and type_id not in seen:  # a loop of parents ends at the default
+            while type_id in known and type_id not in seen:  # a cycle of parents ends at the default
                 seen.add(type_id)
                 type_id, words = known[type_id][0], known[type_id][1][key]
                 if words:
@@ -242,10 +241,10 @@ class SiteVocabulary:
         }
 
     def area_for(self, douban_regions: Sequence[str]) -> str | None:
-        """The site's one word for the first region, or None when the row is better left alone.
+        """Return the site's word for the first region, or None if the row should not be changed.
 
-        An exact word wins, then the narrowest group word that covers the region (港台, 欧美), then 其它.
-        None when the first region is unknown, or known but without a word on this site.
+        An exact word is preferred, then the narrowest group word that covers the region (港台, 欧美), then 其它.
+        None if the first region is unknown or has no word on this site.
         """
         wanted = _first(_REGION_LEXICON, douban_regions)
         if wanted is None or wanted in REGION_GROUPS or wanted in ("海外", ANY):
@@ -258,9 +257,9 @@ class SiteVocabulary:
         return next((by_code[name] for name in names if name in by_code), _other(words))
 
     def language_for(self, douban_languages: Sequence[str]) -> str | None:
-        """The site's one word for the first language; as :meth:`area_for`.
+        """Return the site's word for the first language, like :meth:`area_for`.
 
-        A site that has only 国语 uses it for Chinese of no stated kind, one that has only 中文 for every kind.
+        A site with only 国语 uses it for unspecified Chinese; one with only 中文 uses it for every kind of Chinese.
         """
         wanted = _first(LANGUAGE_LEXICON, douban_languages)
         if wanted is None:
@@ -273,7 +272,7 @@ class SiteVocabulary:
 
 
 def _first(lexicon: _Lexicon, words: Sequence[str]) -> str | None:
-    """The code of the first word; None when that word is unknown, even if later ones are not."""
+    """Return the code of the first word; None if that word is unknown, even if later ones are known."""
     for piece in (piece for word in words for piece in _SEPARATORS.split(_fold(word)) if piece.strip()):
         codes, unread = lexicon.read([piece])
         return codes[0] if codes and not unread else None
@@ -281,7 +280,7 @@ def _first(lexicon: _Lexicon, words: Sequence[str]) -> str | None:
 
 
 def _single(lexicon: _Lexicon, words: Iterable[str]) -> dict[str, str]:
-    """Site words that mean exactly one code, by code; the first of equal words wins."""
+    """Return site words that mean exactly one code, by code; the first of several is used."""
     found: dict[str, str] = {}
     for word in words:
         codes, unread = lexicon.read([word])
@@ -295,7 +294,7 @@ def _other(words: Iterable[str]) -> str | None:
 
 
 def _extend(raw: str | None) -> dict[str, tuple[str, ...]]:
-    """The filter words of one ``type_extend``; empty where the JSON is broken or of another shape."""
+    """Return the filter words of one ``type_extend``; empty if the JSON is broken or has another structure."""
     data: object = None
     for text in (raw or "", html.unescape(raw or "")):  # some tools save it HTML-escaped
         try:

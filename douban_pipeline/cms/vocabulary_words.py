@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 ANY = "其它"
-"""The wildcard of words that say nothing (其它, 未知, …) and of words we do not know."""
+"""The wildcard for words without meaning (其它, 未知, …) and for unknown words."""
 
 # Code, then its words: Douban's own first. English words are compared without case, dots and spaces.
 REGIONS = """
@@ -116,10 +116,10 @@ my 缅甸语 Burmese; sw 斯瓦希里语 Swahili; af 南非荷兰语 Afrikaans; 
 cmn+yue 国粤双语 国粤 国粤语; cmn+en 国英双语 中英双语 国英; en+yue 粤英双语 英粤双语;
 """
 
-# 汉语 and 中文 leave open which Chinese is spoken, so they contradict none.
+# 汉语 and 中文 do not say which Chinese is spoken, so they conflict with none.
 GENERIC_LANGUAGES = {"zh": frozenset({"cmn", "yue", "nan", "hak", "wuu"})}
 
-# Codes are Douban's genre words. 国产剧, 综艺, 都市 … are no genres and yield none.
+# Codes are Douban's genre words. 国产剧, 综艺, 都市 … are not genres and yield none.
 GENRES = """
 剧情 文艺 Drama; 喜剧 搞笑 幽默 Comedy; 动作 枪战 武打 功夫 格斗 Action; 爱情 言情 浪漫 恋爱 Romance;
 科幻 Sci-Fi Science_Fiction SciFi; 动画 动漫 卡通 番剧 新番 国漫 日漫 漫画改 Animation Anime; 悬疑 推理 侦探 Mystery;
@@ -131,7 +131,7 @@ GENRES = """
 戏曲 Opera; 鬼怪; 舞台艺术; 荒诞;
 """
 
-# Traditional and simplified character in turn: those that occur in the words above.
+# Pairs of traditional and simplified characters that occur in the words above.
 PAIRS = (
     "東东兩两義义烏乌樂乐喬乔買买爭争雲云亞亚產产親亲傳传倫伦體体俠侠偵侦兒儿蘭兰茲兹內内岡冈軍军剛刚"
     "別别劇剧動动區区華华盧卢歷历雙双敘叙臺台吳吴國国奧奥寧宁實实賓宾對对爾尔屬属島岛幫帮幹干廣广慶庆"

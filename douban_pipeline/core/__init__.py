@@ -1,1 +1,1 @@
-"""What every system needs and none owns: database, HTTP, gates, archive, clock. Knows no system and no Dagster."""
+"""Shared by every system: database, HTTP, gates, archive, clock. Imports no system and no Dagster."""

@@ -1,8 +1,8 @@
-"""Which addresses may be asked: none of this machine or a private network, unless a setting allows it.
+"""Which addresses may be requested: none of this machine or a private network, unless a setting allows it.
 
-A source's address is outside text, and so is where it redirects to and what its name resolves to. So an address is
-looked at before each hop, with all that its name resolves to, and once more when the connection stands, so that a name
-that resolves otherwise a moment later gains nothing.
+A source's address is untrusted input, and so are its redirects and what its name resolves to. Each hop's address and
+everything its name resolves to are checked before the request. The peer's address is checked again once the connection
+is open, so that a name that resolves differently by then (DNS rebinding) gains nothing.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 
 
 def admission(source: str, *, allow_private: bool, remedy: str = "") -> Admit:
-    """Return what forbids addresses to the fetcher of ``source``.
+    """Return the check that refuses addresses for the fetcher of ``source``.
 
     Args:
-        source: Who is asked, as errors name it.
-        allow_private: Allow all that http and https reach.
-        remedy: What the error says may be done about a private address.
+        source: Name of the source, as errors show it.
+        allow_private: Allow every address that http and https can reach.
+        remedy: What the error says can be done about a private address.
     """
     refusal = "; ".join(filter(None, ("a private address", remedy)))
 
@@ -45,7 +45,7 @@ def admission(source: str, *, allow_private: bool, remedy: str = "") -> Admit:
 
 
 def is_private(address: str) -> bool:
-    """Return whether an IP address is anything but one of the public internet; text that is none counts as private."""
+    """Return whether an IP address is not a public one; text that is no IP address counts as private."""
     try:
         found = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:

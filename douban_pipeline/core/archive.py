@@ -1,4 +1,4 @@
-"""Every raw answer, compressed and kept by content: the search cache, and what every replay reads."""
+"""Every raw answer, compressed and addressed by content: serves as the search cache and as the input of replays."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from douban_pipeline.core.database import chunks, reading, run_statement, run_tr
 from douban_pipeline.core.errors import SourceError
 
 LONGEST_CACHE = timedelta(days=30)
-"""No answer seen longer ago is taken in place of a call: retention relies on it."""
+"""The oldest answer, by when it was last seen, that may replace a call; retention relies on it."""
 
 _BODIES = 200
-"""Answers that are read at once: some ten kilobytes each, unpacked."""
+"""Answers read in one statement: about ten kilobytes each, decompressed."""
 
 _IDS = 10_000
-"""Ids that are read at once."""
+"""Ids read in one statement."""
 
 
 class ArchiveError(SourceError):
-    """The database did not take an answer: nothing of it is kept, and nothing may be concluded from it."""
+    """The database did not store an answer: nothing of it is kept, and nothing may be concluded from it."""
 
     healthy = None
 
@@ -38,12 +38,12 @@ class Snapshot:
 
     Attributes:
         snapshot_id: Its number.
-        source: Which source gave it.
-        request_key: What was asked, for people (cut to 500 characters).
+        source: Source that gave it.
+        request_key: What was requested, for people (cut to 500 characters).
         status: HTTP status when it was last seen.
         body: The answer as it came.
-        parser_version: Version of the parser that is known to read it: the one of the first reading, or one that
-            it was read again with since.
+        parser_version: Version of a parser known to read it: the one that read it first, or a later one that read it
+            again.
         fetched_at: When this content was first seen (UTC).
         seen_at: When the same content was last seen (UTC).
     """
@@ -72,14 +72,14 @@ class Archive:
     Args:
         engine: Where the table is.
         table: The table of the answers.
-        clock: What times are taken from.
+        clock: Source of the current time.
     """
 
     def __init__(self, engine: Engine, table: Table, clock: Clock) -> None:
         self._engine = engine
         self._table = table
         self._clock = clock
-        # Built once: every request asks and keeps, and putting a statement together costs more than sending it.
+        # Built once: every request reads and writes, and building a statement costs more than sending it.
         asked = (table.c.source == bindparam("of")) & (table.c.key_hash == bindparam("hash"))
         self._known = select(table.c.snapshot_id).where(asked, table.c.sha256 == bindparam("content"))
         self._seen = update(table).where(table.c.snapshot_id == bindparam("known_id"))
@@ -91,19 +91,19 @@ class Archive:
         )
 
     def put(self, source: str, key: str, status: int, body: bytes, parser_version: str) -> int:
-        """Keep one answer and return its snapshot id; content already known is only marked as seen again.
+        """Keep one answer and return its snapshot id; content already known only gets a new ``seen_at``.
 
         Raises:
-            ArchiveError: The database did not take it, for want of space, say. Nothing of it is kept.
+            ArchiveError: The database did not store it, for example because the disk is full. Nothing of it is kept.
         """
         for retry in (True, False):
             try:
                 return self._put(source, key, status, body, parser_version)
             except DBAPIError as error:
                 if retry and isinstance(error, IntegrityError):
-                    # Another process put the same content a moment ago: the second look finds it.
+                    # Another process stored the same content a moment ago: the second attempt finds it.
                     continue
-                # Without SQLAlchemy's own error and PostgreSQL's further lines, which repeat the answer.
+                # Without SQLAlchemy's own text and PostgreSQL's further lines, which repeat the answer.
                 cause = str(error.orig).partition("\n")[0]
                 reason = f"the archive did not take an answer of {len(body)} bytes ({cause})"
                 raise ArchiveError(source, reason[:300]) from error.orig
@@ -130,7 +130,7 @@ class Archive:
             snapshot_id = connection.execute(self._known, known).scalar()
             if snapshot_id is not None:
                 seen = {"known_id": snapshot_id, "seen_at": now, "status": status}
-                # No row is changed if retention deleted it after it was found.
+                # No row is updated if retention deleted it after it was found.
                 if connection.execute(self._seen, seen).rowcount:
                     return int(snapshot_id)
             inserted = connection.execute(insert(self._table), new).inserted_primary_key
@@ -142,7 +142,7 @@ class Archive:
     def recent(self, source: str, key: str, max_age: timedelta, *, limit: int = 5) -> list[Snapshot]:
         """Return the answers to ``key`` seen at most ``max_age`` ago, newest first.
 
-        Refused answers (a captcha page, say) are archived too, so a reader looks behind them.
+        Refused answers (such as a captcha page) are archived too; a reader skips them and tries the next one.
 
         Raises:
             ValueError: ``max_age`` is above `LONGEST_CACHE`.
@@ -184,8 +184,8 @@ class Archive:
         """Yield all answers of ``source`` in batches, the oldest first.
 
         Args:
-            source: Which source's.
-            other_than: A parser version; answers it is known to read are left out.
+            source: Name of the source.
+            other_than: A parser version; answers that it is known to read are left out.
         """
         table = self._table
         last = 0
@@ -195,7 +195,7 @@ class Archive:
                 found = connection.execute(ids.order_by(table.c.snapshot_id).limit(_BODIES)).scalars().all()
                 if not found:
                     return
-                # Between bounds of the primary key: sorting a source's answers again for every batch takes long.
+                # By bounds of the primary key: sorting a source's answers again for every batch would be slow.
                 wanted = [table.c.snapshot_id.between(found[0], found[-1]), table.c.source == source]
                 if other_than is not None:
                     wanted.append(table.c.parser_version != other_than)
@@ -205,13 +205,14 @@ class Archive:
                 yield [_snapshot(row) for row in rows]
 
     def note_parser(self, snapshot_ids: Collection[int], parser_version: str) -> None:
-        """Store that ``parser_version`` is known to read those answers."""
+        """Store that ``parser_version`` is known to read these answers."""
         table = self._table
         read = update(table).where(table.c.snapshot_id.in_(snapshot_ids))
         run_statement(self._engine, read.values(parser_version=parser_version))
 
     def unseen_since(self, before: datetime) -> Iterator[list[int]]:
-        """Yield the ids of the answers last seen before a moment, in batches; by the index alone, no body is read."""
+        """Yield the ids of the answers last seen before a moment, in batches; uses the index alone and reads no
+        body."""
         table = self._table
         query = select(table.c.seen_at, table.c.snapshot_id).where(table.c.seen_at < before)
         query = query.order_by(table.c.seen_at, table.c.snapshot_id).limit(_IDS)
@@ -237,11 +238,14 @@ class Archive:
         return sum(work(some, before).answers for ids in self.unseen_since(before) for some in chunks(ids))
 
     def drop(self, snapshot_ids: Collection[int], before: datetime) -> ArchiveSize:
-        """Delete those of some hundred answers that still were last seen before a moment, all or none of them."""
+        """Delete those of the given answers that were last seen before the moment, in one transaction.
+
+        The moment is checked again here, because an answer may have been seen again since it was selected.
+        """
         table = self._table
 
         def delete_them(connection: Connection) -> ArchiveSize:
-            # Locks them, so that none is seen again between the look and the deletion.
+            # Lock the rows, so that none is marked as seen between this check and the deletion.
             dropped = self._size_of(connection, snapshot_ids, before, lock=True)
             connection.execute(delete(table).where(table.c.snapshot_id.in_(snapshot_ids), table.c.seen_at < before))
             return dropped
@@ -260,7 +264,7 @@ class Archive:
 
 
 def key_hash(key: str) -> str:
-    """Return what the answers to ``key`` are found by."""
+    """Return the hash by which the answers to ``key`` are looked up."""
     return _sha256(key.encode())
 
 

@@ -1,4 +1,4 @@
-"""Time as a value that is handed in, so that no rule and no test depends on the real clock; days of a time zone."""
+"""Time as an injected value, so that no rule and no test depends on the real clock; days of a time zone."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from zoneinfo import ZoneInfo
 
 
 class Clock(Protocol):
-    """What the time is, and how to wait."""
+    """Returns the current time and waits."""
 
     def now(self) -> datetime:
-        """Return the present moment, timezone-aware, in UTC."""
+        """Return the current time, timezone-aware, in UTC."""
         ...
 
     def sleep(self, seconds: float) -> None:
@@ -26,7 +26,7 @@ class SystemClock:
     """The machine's clock."""
 
     def now(self) -> datetime:
-        """Return the present moment in UTC."""
+        """Return the current time in UTC."""
         return datetime.now(UTC)
 
     def sleep(self, seconds: float) -> None:
@@ -37,7 +37,7 @@ class SystemClock:
 
 @dataclass(frozen=True, slots=True)
 class Day:
-    """One day of a time zone: which it is, and when the next one begins (UTC)."""
+    """One day of a time zone: its date, and when the next one begins (UTC)."""
 
     date: date
     ends_at: datetime
@@ -52,7 +52,7 @@ def day_of(now: datetime, zone: tzinfo) -> Day:
 def midnight(day: date, zone: tzinfo) -> datetime:
     """Return when ``day`` begins in ``zone`` (UTC)."""
     first = datetime.combine(day, time_of_day.min, zone)
-    # Where clocks are changed at midnight it comes twice, or not at all: the later reading is right for both.
+    # Where clocks change at midnight, midnight occurs twice or not at all: the later reading is right in both cases.
     return max(first.replace(fold=fold).astimezone(UTC) for fold in (0, 1))
 
 
@@ -60,10 +60,10 @@ _FORM = "请写成 2026-11-20 08:00（站点时区）或 2026-11-20T08:00:00+08:
 
 
 def moment_in(text: str, zone: ZoneInfo) -> datetime | None:
-    """Return the moment that ``text`` names, None for an empty text; without an offset it is meant in ``zone``.
+    """Return the moment given by ``text``, None for an empty text; a time without an offset is read in ``zone``.
 
     Raises:
-        ValueError: It names none, or none for certain; the message says why.
+        ValueError: The text is no moment, or an ambiguous one; the message says why.
     """
     text = text.strip()
     if not text:
@@ -73,7 +73,7 @@ def moment_in(text: str, zone: ZoneInfo) -> datetime | None:
     except ValueError:
         raise ValueError(f"“{text}” 不是时间，{_FORM}") from None
     if ":" not in text or not set(text) & {"T", "t", " "}:
-        # A day alone, perhaps with its offset: one reads its beginning, another its end.
+        # A date without a time is ambiguous, with or without an offset: its beginning or its end could be meant.
         raise ValueError(f"“{text}” 没有写到分钟，{_FORM}")
     try:
         if moment.tzinfo is not None:

@@ -1,4 +1,4 @@
-"""Column types that mean the same on MariaDB, MySQL and SQLite."""
+"""Column types that behave alike on MariaDB, MySQL and SQLite."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from sqlalchemy.dialects import mysql
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
 BigId = BigInteger().with_variant(Integer(), "sqlite")
-"""A 64-bit key. SQLite numbers only ``INTEGER PRIMARY KEY`` columns by itself."""
+"""A 64-bit key. SQLite assigns numbers only to ``INTEGER PRIMARY KEY`` columns."""
 
 LongText = Text().with_variant(mysql.MEDIUMTEXT(), "mysql", "mariadb")
 LongBlob = LargeBinary().with_variant(mysql.MEDIUMBLOB(), "mysql", "mariadb")
 
 
 class UtcDateTime(TypeDecorator[datetime]):
-    """An aware UTC moment in Python, a naive UTC ``DATETIME(6)`` in the database."""
+    """An aware UTC datetime in Python, a naive UTC ``DATETIME(6)`` in the database."""
 
     impl = DateTime
     cache_ok = True
 
     def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
-        """Ask MySQL for microseconds, which it drops by default."""
+        """Request microseconds from MySQL, which drops them by default."""
         if dialect.name in ("mysql", "mariadb"):
             return dialect.type_descriptor(mysql.DATETIME(fsp=6))
         return dialect.type_descriptor(DateTime())
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """Refuse naive times: nobody could say which zone they mean."""
+        """Refuse naive datetimes: their time zone is unknown."""
         if value is None:
             return None
         if value.tzinfo is None:
@@ -39,7 +39,7 @@ class UtcDateTime(TypeDecorator[datetime]):
         return value.astimezone(UTC).replace(tzinfo=None)
 
     def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """Mark what comes back as UTC."""
+        """Return the stored value as an aware UTC datetime."""
         return None if value is None else value.replace(tzinfo=UTC)
 
 
@@ -50,7 +50,7 @@ class JsonText(TypeDecorator[Any]):
     cache_ok = True
 
     def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
-        """MySQL's TEXT ends at 64 KB, too short for a long synopsis before and after."""
+        """Use LONGTEXT on MySQL: its TEXT ends at 64 KB, too short for a long synopsis before and after."""
         if dialect.name in ("mysql", "mariadb"):
             return dialect.type_descriptor(mysql.MEDIUMTEXT())
         return Text()  # psycopg 3 would adapt it to VARCHAR
@@ -65,17 +65,17 @@ class JsonText(TypeDecorator[Any]):
 
 
 class OneDecimal(TypeDecorator[Decimal]):
-    """The CMS's ``decimal(3,1)``: a `Decimal` with one place on every engine."""
+    """The CMS's ``decimal(3,1)``: a `Decimal` with one decimal place on every engine."""
 
     impl = Numeric
     cache_ok = True
 
     def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
-        """SQLite has no decimals; it stores one place exactly enough as REAL."""
+        """Use REAL on SQLite, which has no decimals; it holds one decimal place exactly enough."""
         return dialect.type_descriptor(Float() if dialect.name == "sqlite" else Numeric(3, 1))
 
     def process_bind_param(self, value: Decimal | None, dialect: Dialect) -> Any:
-        """Hand SQLite a float."""
+        """Give SQLite a float."""
         return float(value) if value is not None and dialect.name == "sqlite" else value
 
     def process_result_value(self, value: Any, dialect: Dialect) -> Decimal | None:

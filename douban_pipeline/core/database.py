@@ -26,7 +26,7 @@ from sqlalchemy.pool import ConnectionPoolEntry, PoolResetState
 from douban_pipeline.core.clock import Clock
 
 LOCK_WAIT_SECONDS = 30
-"""How long a statement waits for a locked row or table before it fails with a clear error."""
+"""How long a statement waits for a locked row or table before it fails with an error."""
 
 _SCHEMES = {
     "mysql": "mysql+pymysql",
@@ -34,15 +34,15 @@ _SCHEMES = {
     "postgresql": "postgresql+psycopg2",
     "sqlite": "sqlite",
 }
-"""How a URL of each backend begins that `open_engine` can open."""
+"""URL prefixes of the backends that `open_engine` can open."""
 
 _SQLITE_SYNCHRONOUS = "NORMAL"
-"""What survives the machine's end: with NORMAL, in write-ahead mode, every commit but perhaps the last ones."""
+"""Commits survive a power failure: with NORMAL, in write-ahead mode, the last ones may be lost."""
 
 _READ_OPTION = "douban_pipeline_read"
 _USED_AT = "douban_pipeline_used_at"
 _FRESH_SECONDS = 1.0
-"""A connection that was used this lately counts as alive."""
+"""A connection used within this time counts as alive."""
 _IN_TRANSACTION = 1
 """Bit of MySQL's server status (SERVER_STATUS_IN_TRANS of the protocol)."""
 
@@ -51,7 +51,7 @@ _MYSQL_LOST = frozenset({1205, 1213})
 _MYSQL_CUT = frozenset({1053, 1077, 1927, 2002, 2003, 2006, 2013, 2014, 2055})
 """Server shutting down, connection killed, cannot connect, gone away, lost during query."""
 PATIENCE_SECONDS = 120.0
-"""How long `run_patiently` waits for a server that restarts."""
+"""How long `run_patiently` waits for a server that is restarting."""
 _POSTGRESQL_LOST = frozenset({"40001", "40P01", "55P03"})
 """Serialization failure, deadlock, lock wait timeout."""
 _SQLITE_LOST = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
@@ -63,11 +63,11 @@ _Parameters = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 
 
 class DatabaseError(Exception):
-    """The database cannot be used as it is set up; the message names the setting and the remedy.
+    """The database cannot be used as configured; the message names the setting and the remedy.
 
     Attributes:
-        problem: What is the matter.
-        remedy: What to do about it; empty where the problem says it.
+        problem: What is wrong.
+        remedy: How to fix it; empty where ``problem`` already says so.
     """
 
     def __init__(self, problem: str, remedy: str = "") -> None:
@@ -80,12 +80,12 @@ def parse_url(url: str, *, setting: str, backends: Collection[str] = tuple(_SCHE
     """Return ``url`` as an SQLAlchemy URL.
 
     Args:
-        url: What ``setting`` says.
-        setting: Its name, for the message.
-        backends: Which databases it may name, of those that `open_engine` can open.
+        url: The value of ``setting``.
+        setting: The setting's name, for the message.
+        backends: Databases that are accepted, of those that `open_engine` can open.
 
     Raises:
-        DatabaseError: It is no URL, or names another database.
+        DatabaseError: It is not a URL, or names another database.
     """
     *others, last = (_SCHEMES[backend] for backend in _SCHEMES if backend in backends)
     try:
@@ -101,7 +101,7 @@ def parse_url(url: str, *, setting: str, backends: Collection[str] = tuple(_SCHE
 
 
 def refuse_unusable_url(url: str, *, setting: str, backends: Collection[str] = tuple(_SCHEMES)) -> None:
-    """Raise a ValueError, as validators of settings must, where `parse_url` refuses ``url``; an empty one is none."""
+    """Raise a ValueError, as settings validators must, if `parse_url` refuses ``url``; an empty ``url`` is accepted."""
     if url:
         try:
             parse_url(url, setting=setting, backends=backends)
@@ -110,16 +110,16 @@ def refuse_unusable_url(url: str, *, setting: str, backends: Collection[str] = t
 
 
 def open_engine(url: str | URL, *, setting: str = "the database's URL") -> Engine:
-    """Return an engine for ``url``; nothing is connected yet.
+    """Return an engine for ``url``; no connection is opened yet.
 
     Every server runs transactions at READ COMMITTED and waits `LOCK_WAIT_SECONDS` for a lock. SQLite's transactions
-    begin IMMEDIATE (a reader that turns writer would otherwise fail at once instead of waiting) unless opened by
-    `reading`. Sessions on MySQL and MariaDB are strict, whatever the server's mode: a value that does not fit is an
-    error, never a silent cut. Sessions on PostgreSQL keep UTC.
+    begin IMMEDIATE unless opened by `reading`: a reader that starts to write would otherwise fail at once instead of
+    waiting. Sessions on MySQL and MariaDB are strict, whatever the server's mode: a value that does not fit raises an
+    error instead of being cut. Sessions on PostgreSQL use UTC.
 
     Args:
-        url: Where the database is.
-        setting: The name of the setting that says so, for messages.
+        url: URL of the database.
+        setting: Name of the setting that holds it, for messages.
 
     Raises:
         DatabaseError: The URL cannot be used.
@@ -163,8 +163,8 @@ def open_engine(url: str | URL, *, setting: str = "the database's URL") -> Engin
 def _save_round_trips(engine: Engine) -> None:
     """Ping a connection only after a pause, and roll back only where a transaction is open.
 
-    SQLAlchemy's own ways ping at every use and roll back after every commit: two of the five round trips of a short
-    transaction, of which a run makes thousands.
+    SQLAlchemy's defaults ping at every use and roll back after every commit: two of the five round trips of a short
+    transaction, and a run makes thousands of them.
     """
 
     @event.listens_for(engine, "checkin")
@@ -185,7 +185,7 @@ def _save_round_trips(engine: Engine) -> None:
 
     @event.listens_for(engine, "reset")
     def _roll_back(connection: Any, _record: object, state: PoolResetState) -> None:
-        # PyMySQL keeps what the server last said of the connection; psycopg2 knows by itself and sends nothing in vain.
+        # PyMySQL keeps the last status the server reported; psycopg2 tracks it itself and sends nothing needlessly.
         status = getattr(connection, "server_status", _IN_TRANSACTION)
         if not state.transaction_was_reset and status & _IN_TRANSACTION:
             connection.rollback()
@@ -198,7 +198,7 @@ def _open_sqlite(url: URL) -> Engine:
 
     @event.listens_for(engine, "connect")
     def _prepare(connection: Any, _record: object) -> None:
-        connection.isolation_level = None  # SQLAlchemy says when a transaction begins, not the driver
+        connection.isolation_level = None  # SQLAlchemy begins transactions, not the driver
         _write_ahead(connection)
         connection.execute(f"PRAGMA synchronous = {_SQLITE_SYNCHRONOUS}")
 
@@ -211,9 +211,9 @@ def _open_sqlite(url: URL) -> Engine:
 
 
 def _write_ahead(connection: sqlite3.Connection) -> None:
-    """Put the file into write-ahead mode, in which readers and a writer do not wait for each other.
+    """Switch the file to write-ahead mode, in which readers and a writer do not block each other.
 
-    SQLite does not wait for others that have the file open at that moment; the first processes to come try again.
+    SQLite's busy timeout does not apply to this switch, so concurrent first connections retry it here.
     """
     for attempt in stamina.retry_context(
         on=_is_busy, attempts=None, timeout=LOCK_WAIT_SECONDS, wait_initial=0.02, wait_max=0.5
@@ -228,14 +228,14 @@ def _is_busy(error: Exception) -> bool:
 
 
 def run_transaction(engine: Engine, work: Callable[[Connection], _Result]) -> _Result:
-    """Run ``work`` in a transaction and return what it returns once that is committed.
+    """Run ``work`` in a transaction, commit it, and return what ``work`` returned.
 
-    The server may roll a transaction back whole for the sake of another, even at COMMIT: two short transactions may
-    lock the same rows in opposite order through different indexes. Then all of it is done again, up to five times.
-    So ``work`` must start from nothing each time and keep what it collects to itself until it returns.
+    The server may roll back a whole transaction in favour of another, even at COMMIT: two short transactions may lock
+    the same rows in opposite order through different indexes. The work is then run again, up to five times in all.
+    So ``work`` must start from scratch each time and have no effects outside the transaction.
 
     Raises:
-        DBAPIError: The last attempt lost against another transaction too, or a statement failed for another reason.
+        DBAPIError: The last attempt was rolled back too, or a statement failed for another reason.
     """
     for attempt in stamina.retry_context(on=_lost_to_another, attempts=6, timeout=60, wait_initial=0.02, wait_max=1.0):
         with attempt, engine.begin() as connection:
@@ -246,16 +246,16 @@ def run_transaction(engine: Engine, work: Callable[[Connection], _Result]) -> _R
 def run_patiently(
     engine: Engine, work: Callable[[Connection], _Result], clock: Clock, *, seconds: float = PATIENCE_SECONDS
 ) -> _Result:
-    """Run ``work`` as `run_transaction` does, and again where the connection was cut or the server is not there.
+    """Run ``work`` as `run_transaction` does, and retry while the connection is cut or the server is unreachable.
 
-    For what must not be lost to a restart of the database. A cut at COMMIT leaves open whether it was committed, so
-    ``work`` must be safe to do twice: rows with unique keys, updates with a condition.
+    For writes that must survive a restart of the database. When the connection is cut at COMMIT, it is unknown whether
+    the transaction was committed, so ``work`` must be safe to run twice: rows with unique keys, conditional updates.
 
     Args:
         engine: The database.
         work: As in `run_transaction`.
-        clock: What waits between the attempts.
-        seconds: How long to wait for the server in all.
+        clock: Waits between the attempts.
+        seconds: How long to wait for the server in total.
 
     Raises:
         DBAPIError: The server did not come back in time, or a statement failed for another reason.
@@ -272,13 +272,13 @@ def run_patiently(
 
 
 def is_cut(error: DBAPIError) -> bool:
-    """Return whether a statement failed because the connection was cut, or none could be made."""
+    """Return whether a statement failed because the connection was cutor could not be opened."""
     if error.connection_invalidated:
         return True
     original = error.orig
     if isinstance(original, sqlite3.Error) or original is None:
         return False
-    if getattr(original, "pgcode", "") is None:  # psycopg2 without an answer of the server
+    if getattr(original, "pgcode", "") is None:  # psycopg2 without an answer from the server
         return isinstance(error, OperationalError | InterfaceError)
     return bool(original.args) and original.args[0] in _MYSQL_CUT
 
@@ -289,7 +289,7 @@ def run_statement(engine: Engine, statement: Executable, parameters: _Parameters
 
 
 def _lost_to_another(error: Exception) -> bool:
-    """Return whether another transaction is why this one was rolled back, so that it may pass when done again."""
+    """Return whether another transaction caused the rollback, so that running the work again may succeed."""
     original = error.orig if isinstance(error, DBAPIError) else None
     if original is None:
         return False
@@ -301,9 +301,9 @@ def _lost_to_another(error: Exception) -> bool:
 
 
 def insert_missing(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]], *, key: str) -> None:
-    """Insert those ``rows`` whose unique ``key`` is not in ``table``; rows that are there stay as they are.
+    """Insert those ``rows`` whose unique ``key`` is not in ``table``; existing rows are not changed.
 
-    Any other error is raised. So this is no ``INSERT IGNORE``, which on MySQL ignores those too.
+    Any other error is raised. ``INSERT IGNORE`` is not used because on MySQL it ignores other errors too.
     """
     if not rows:
         return
@@ -324,15 +324,15 @@ def upsert(
     changes: Sequence[str],
     adds: Collection[str] = (),
 ) -> None:
-    """Insert ``rows``, or change those whose unique ``keys`` are in ``table``; in one statement on MySQL.
+    """Insert ``rows``, or update those whose unique ``keys`` are already in ``table``; one statement on MySQL.
 
     Args:
-        connection: In a transaction.
+        connection: A connection in a transaction.
         table: The table.
-        rows: Whole rows, each key once.
+        rows: Complete rows; each key occurs once.
         keys: Columns that are unique together.
-        changes: Columns that a row that is there takes over; one at least.
-        adds: Those of them whose value is added to what is there.
+        changes: Columns updated in existing rows; at least one.
+        adds: Those of ``changes`` whose value is added to the stored one instead of replacing it.
     """
     if not rows:
         return
@@ -360,6 +360,6 @@ def reading(engine: Engine) -> Iterator[Connection]:
 
 
 def chunks(items: Sequence[_Item], size: int = 500) -> Iterator[Sequence[_Item]]:
-    """Yield ``items`` in pieces of ``size``, as many as one statement may name."""
+    """Yield ``items`` in pieces of ``size``, by default as many as one statement may name."""
     for start in range(0, len(items), size):
         yield items[start : start + size]

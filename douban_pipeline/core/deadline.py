@@ -1,4 +1,4 @@
-"""A wall-clock limit on one HTTP call: read timeouts alone let a source drip for ever."""
+"""A wall-clock limit on one HTTP call: with read timeouts alone a source could send a byte at a time for ever."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from typing import Any
 
 
 class Deadline:
-    """Cuts a call's connection when its time is over.
+    """Cuts a call's connection when the time is up.
 
-    Use it around the call, and give the client its `trace`, so that it knows the connection.
+    Use it around the call, and pass its `trace` to the client, which reports the connection to it.
 
     Args:
-        seconds: The time, from entering the block on.
+        seconds: The limit, counted from entering the block.
 
     Attributes:
-        passed: Whether the time was over before the block was left.
+        passed: Whether the time was up before the block was left.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -30,26 +30,26 @@ class Deadline:
         self._timer.daemon = True
 
     def __enter__(self) -> Deadline:
-        """Let the time run."""
+        """Start the timer."""
         self._timer.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Stop the time."""
+        """Stop the timer."""
         self._timer.cancel()
         with self._lock:
             self._socket = None
 
     def trace(self, event: str, info: Mapping[str, Any]) -> None:
-        """Remember the socket in use (httpcore's ``trace`` extension)."""
-        # Whoever opens it: through a proxy, the connection proper is the TLS inside the tunnel.
+        """Store the socket in use (httpcore's ``trace`` extension)."""
+        # Of any connection opened: through a proxy, the connection proper is the TLS inside the tunnel.
         if event.endswith((".connect_tcp.complete", ".start_tls.complete")):
             self.watch(info["return_value"])
 
     def watch(self, stream: Any) -> None:
-        """Remember the socket of a connection, an opened or a kept one (httpcore's ``network_stream``)."""
+        """Store the socket of a new or reused connection (httpcore's ``network_stream``)."""
         with self._lock:
             self._socket = stream.get_extra_info("socket")
             if self.passed:
@@ -61,8 +61,8 @@ class Deadline:
             self._shut()
 
     def _shut(self) -> None:
-        # Shutting down, unlike closing, wakes a blocked read and cannot hit a socket that reuses the number.
+        # Shutting down, unlike closing, wakes a blocked read and cannot affect a socket that reuses the number.
         if self._socket is not None:
             with suppress(OSError):
-                # Past the TLS layer's own shutdown, which would pull its state from under the reading thread.
+                # Bypasses the TLS layer's own shutdown, which would change its state while another thread reads.
                 socket.socket.shutdown(self._socket, socket.SHUT_RDWR)

@@ -1,6 +1,6 @@
-"""Where settings come from: the environment, and ``.env`` in the working directory; the environment wins.
+"""Reads settings from the environment and from ``.env`` in the working directory; the environment takes precedence.
 
-Loads none of the libraries that read settings, so that ``--help`` need not wait for them.
+Imports none of the settings libraries, so that ``--help`` starts fast.
 """
 
 from __future__ import annotations
@@ -15,6 +15,6 @@ BASE_PREFIX = "DOUBAN_PIPELINE_"
 
 
 def environment() -> dict[str, str]:
-    """Return every variable that is set; one of ``.env`` without a value is not."""
+    """Return every variable that is set; one without a value in ``.env`` is left out."""
     given = dotenv_values(ENV_FILE, encoding="utf-8")
     return {**{name: value for name, value in given.items() if value is not None}, **os.environ}

@@ -1,6 +1,6 @@
-"""What can go wrong with an outside source, by what it means for the work, and with what a person asked for.
+"""Errors of outside sources, classified by what they mean for the work, and errors in what a person requested.
 
-Reasons are shown to people and stored: they never hold a URL's query (it may carry a key) nor a whole answer.
+Reasons are shown to people and stored: they never contain a URL's query (it may hold a key) or a whole answer.
 """
 
 # ruff: noqa: N818 (the names say what happened; nearly all of them are a SourceError)
@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import ClassVar
 
 LONGEST_RETRY_AFTER = 86_400.0
-"""Seconds that a source is believed to want us to wait, at most: what it says must not put work off for years."""
+"""The longest ``Retry-After`` that is honoured, in seconds: a source must not be able to delay work for years."""
 
 
 class SourceError(Exception):
@@ -21,8 +21,8 @@ class SourceError(Exception):
     Attributes:
         source: Name of the source, as in the gate's table.
         reason: One sentence for people.
-        healthy: What the error says of the source: False (it failed, which counts against the breaker), True (it
-            answered as it should) or None (nothing: the call never reached it).
+        healthy: What the error means for the source's health: False (it failed, which counts towards the breaker),
+            True (it answered normally) or None (unknown: the call never reached it).
         retryable: Whether the same call may be tried again at once.
     """
 
@@ -44,13 +44,13 @@ class SourceUnavailable(SourceError):
 
 
 class PrivateAddress(SourceError):
-    """The address is on this machine or in a private network, where sources may not be; it was not asked."""
+    """The address is on this machine or in a private network, which is not allowed; no request was sent."""
 
     healthy: ClassVar[bool | None] = None
 
 
 class SourceThrottled(SourceError):
-    """The source asks to slow down, or to come back later: HTTP 429, a 5xx with Retry-After, or their like in a body.
+    """The source asks to slow down or to come back later: HTTP 429, a 5xx with Retry-After, or the same in a body.
 
     Attributes:
         retry_after: Seconds the source asks to wait, `LONGEST_RETRY_AFTER` at most; None when it does not say.
@@ -62,20 +62,20 @@ class SourceThrottled(SourceError):
 
 
 class SourceWall(SourceError):
-    """A clear sign of a wall: login page, captcha, 403, redirect to the accounts host."""
+    """A clear sign of being blocked: login page, captcha, 403, redirect to the accounts host."""
 
 
 class NotFound(SourceError):
-    """The source says explicitly that what was asked for does not exist. The source itself is well."""
+    """The source says explicitly that what was requested does not exist. The source itself is healthy."""
 
     healthy = True
 
 
 class GateClosed(SourceError):
-    """The breaker of the source is open, or another process is probing it; no call was made.
+    """The source's breaker is open, or another process is probing it; no call was made.
 
     Attributes:
-        until: When it is worth asking again (aware, UTC).
+        until: When a call may succeed again (aware, UTC).
     """
 
     healthy = None
@@ -87,25 +87,25 @@ class GateClosed(SourceError):
 
 
 class QuotaSpent(GateClosed):
-    """The source's quota of the day is used up; no call was made. ``until`` is when the next day begins."""
+    """The source's daily quota is used up; no call was made. ``until`` is when the next day begins."""
 
 
 class SourceDoubted(GateClosed):
-    """The source answers, but is in doubt to find anything; who knows what it found before may ask for that now."""
+    """The source's empty answers are not trusted at present; only calls for something it is known to have may pass."""
 
 
 class SourceUnpaid(SourceError):
-    """The source wants money: credits, or what the key may spend, are used up. Asking again today is useless."""
+    """The source requires payment: credits, or the key's spending limit, are used up. Retrying today is useless."""
 
 
 class GateUnreadable(SourceError):
-    """The gate's row cannot be read or written. Fails closed: no call was made."""
+    """The gate's row cannot be read or written. The gate fails closed: no call was made."""
 
     healthy = None
 
 
 class ProblemsError(Exception):
-    """What a person asked for cannot be done; ``problems`` holds a sentence for each reason."""
+    """A person's request cannot be carried out; ``problems`` holds one sentence for each reason."""
 
     def __init__(self, problems: Sequence[str]) -> None:
         super().__init__("\n".join(problems))

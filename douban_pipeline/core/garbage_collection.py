@@ -1,4 +1,4 @@
-"""Python's garbage collector, switched off where it only costs time."""
+"""Python's cyclic garbage collector, switched off where it only costs time."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from contextlib import contextmanager
 
 @contextmanager
 def without_garbage_collection() -> Iterator[None]:
-    """Switch the collector off during the block, for work that builds much and drops next to nothing.
+    """Switch the collector off during the block, for work that creates many objects and frees few.
 
-    Objects whose last reference goes are freed as ever; only cycles of references wait until the block ends.
+    Objects are still freed when their last reference goes; only reference cycles are kept until the block ends.
     """
     was_enabled = gc.isenabled()
     gc.disable()

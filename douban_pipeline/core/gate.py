@@ -1,12 +1,12 @@
-"""Pacing and circuit breaker, one row a source in the database, shared by all processes.
+"""Pacing and circuit breaker: one row per source in the database, shared by all processes.
 
-Runs are separate processes, so nothing about a source may live in memory: six processes with limiters of their
-own send six times the allowed rate. Each change is one short transaction on one locked row (``SELECT … FOR
-UPDATE``; SQLite's transactions begin IMMEDIATE). Callers queue in order of arrival, so none starves; only what a
-person waits for goes first.
+Runs are separate processes, so a source's state cannot live in memory: six processes with limiters of their own would
+send six times the allowed rate. Each change is one short transaction on one locked row (``SELECT … FOR UPDATE``;
+SQLite's transactions begin IMMEDIATE). Callers queue in order of arrival, so none starves; only urgent calls, which a
+person waits for, go first.
 
-Of the threads of one process only one at a time asks a source's row for its turn, beside those that are urgent: with
-dozens asking, each would wait for the row itself for so long that its turn was over when it came.
+Within a process, only one thread at a time (besides urgent ones) queries a source's row for its turn. With dozens of
+threads, each would wait so long for the row lock that its slot had passed when it got the lock.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ class Gate(BaseGate):
 
     Args:
         engine: Where the table is (an engine of `core.database.open_engine`).
-        table: The gate's table, one row a source.
-        clock: What times are taken from, and what waits.
+        table: The gate's table, one row per source.
+        clock: Source of the current time; also waits.
         rng: Jitter of the breaker.
-        hold: How long a process may keep a place; must exceed the longest call. A process killed while it holds
-            one frees it after this time.
-        zone: Where the days of quotas begin.
-        empty_limit: How many empty answers in a row put a source in doubt.
+        hold: How long a process may keep a place; must exceed the longest call. The place of a killed process is freed
+            after this time.
+        zone: Time zone in which the days of quotas begin.
+        empty_limit: How many empty answers in a row make a source doubted.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Gate(BaseGate):
         super().__init__(clock, rng=rng, hold=hold, zone=zone, empty_limit=empty_limit)
         self._engine = engine
         self._table = table
-        # Built once: every request changes the row twice, and putting a statement together costs more than sending it.
+        # Built once: every request changes the row twice, and building a statement costs more than sending it.
         here = self._table.c.source == bindparam("of")
         self._locked = select(self._table).where(here).with_for_update()
         self._store = update(self._table).where(here)
@@ -97,7 +97,7 @@ class Gate(BaseGate):
                     with self._engine.begin() as connection:
                         connection.execute(insert(self._table).values(**new, **limits, updated_at=now))
                 except IntegrityError:
-                    logger.debug("another process made the gate of %s first", source)
+                    logger.debug("another process created the gate of %s first", source)
                 else:
                     return
             elif known._asdict() == limits:
@@ -122,7 +122,7 @@ class Gate(BaseGate):
             raise _unreadable("gate", error) from error
 
     def _look(self, source: str, question: Callable[[GateRow], T], *, without_row: T) -> T:
-        """Return the answer of a source's row, which stays as it is."""
+        """Return the result of ``question`` on a source's row, without changing the row."""
         try:
             with reading(self._engine) as connection:
                 stored = connection.execute(select(self._table).where(self._table.c.source == source)).one_or_none()
@@ -148,7 +148,7 @@ class Gate(BaseGate):
 
 
 def _is_gone(owner: str) -> bool:
-    """Return whether the process that took a place was killed; it need not wait for the hold to run out."""
+    """Return whether the process holding a place was killed; its place is freed without waiting for the hold."""
     process, _, _ = owner.rpartition(":")
     return is_dead(f"@{process}")
 

@@ -1,7 +1,7 @@
-"""What every gate of sources does: waiting for a slot, holding a place, recording how a call ended.
+"""Common behaviour of gates: waiting for a slot, holding a place, recording how a call ended.
 
-Where the rows are is a subclass's to say: in a database for all processes (`core.gate`), or in the memory of one
-(`core.gate_memory`).
+Subclasses define where the rows are: in a database shared by all processes (`core.gate`), or in the memory of one
+process (`core.gate_memory`).
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ class Slot:
     Attributes:
         source: The source it is for.
         owner: Token of the call, unique over all processes.
-        granted_at: When it was given (UTC).
-        tokens_used: What the call really took, for the caller to set; while it is None, the estimate counts.
-        found: Whether the answer found something, for the caller to set; None says nothing. See `gate_evidence`.
+        granted_at: When it was granted (UTC).
+        tokens_used: Tokens the call actually used, set by the caller; the estimate counts while it is None.
+        found: Whether the answer found something, set by the caller; None if unknown. See `gate_evidence`.
     """
 
     source: str
@@ -52,14 +52,14 @@ class Slot:
 
 
 class BaseGate(ABC):
-    """The gate of every source, wherever its rows are.
+    """The gate of every source; subclasses store the rows.
 
     Args:
-        clock: What times are taken from, and what waits.
+        clock: Source of the current time; also waits.
         rng: Jitter of the breaker.
         hold: How long a call may keep a place; must exceed the longest call.
-        zone: Where the days of quotas begin.
-        empty_limit: How many empty answers in a row put a source in doubt.
+        zone: Time zone in which the days of quotas begin.
+        empty_limit: How many empty answers in a row make a source doubted.
     """
 
     def __init__(
@@ -90,15 +90,15 @@ class BaseGate(ABC):
         tokens_per_minute: int | None = None,
         tokens_per_day: int | None = None,
     ) -> None:
-        """Set the limits of ``source``, making its row if there is none; its breaker and counters stay as they are.
+        """Set the limits of ``source``, creating its row if needed; its breaker and counters are kept.
 
         Args:
             source: Name of the source, at most 32 characters.
-            requests_per_minute: Allowed calls a minute, above 0.
+            requests_per_minute: Allowed calls per minute, above 0.
             concurrency: Allowed calls at the same time over all processes, at least 1.
-            requests_per_day: Allowed calls a day, at least 1; None is no limit.
+            requests_per_day: Allowed calls per day, at least 1; None is no limit.
             tokens_per_minute: Allowed tokens in any minute, at least 1; None is no limit.
-            tokens_per_day: Allowed tokens a day, at least 1; None is no limit.
+            tokens_per_day: Allowed tokens per day, at least 1; None is no limit.
 
         Raises:
             ValueError: A limit is out of range.
@@ -109,20 +109,20 @@ class BaseGate(ABC):
     def slot(self, source: str, *, tokens: int = 0, known: bool = False, urgent: bool = False) -> Iterator[Slot]:
         """Wait for the next slot of ``source``, hold a place during the block, and record how it ends.
 
-        A `SourceError` that leaves the block counts against the source as its kind says, and releases the tokens
-        unless `Slot.tokens_used` is set; other exceptions say nothing about the source.
+        A `SourceError` that leaves the block is counted against the source according to its kind, and releases the
+        tokens unless `Slot.tokens_used` is set; other exceptions do not count.
 
         Args:
-            source: Whom the call is for.
-            tokens: Estimate of the tokens that it will take, held until `Slot.tokens_used` says better.
-            known: Whether the call asks for something that the source is known to have, so that `Slot.found` ends or
-                proves a doubt.
-            urgent: Whether a person waits for the answer: the call goes before all that wait and are not urgent.
+            source: Name of the source to call.
+            tokens: Estimate of the tokens the call will use, reserved until `Slot.tokens_used` is set.
+            known: Whether the call requests something that the source is known to have, so that `Slot.found` ends or
+                confirms a doubt.
+            urgent: Whether a person waits for the answer: the call goes before all waiting calls that are not urgent.
 
         Raises:
             GateClosed: The breaker is open, or opened while waiting.
-            SourceDoubted: The source is in doubt: something known has to be asked for first.
-            QuotaSpent: The day's requests or tokens are used up.
+            SourceDoubted: The source is doubted: something known has to be requested first.
+            QuotaSpent: The daily requests or tokens are used up.
             GateUnreadable: The gate's row is missing or cannot be read or written.
             ValueError: ``tokens`` is negative.
         """
@@ -151,13 +151,13 @@ class BaseGate(ABC):
         """
 
     def open(self, source: str, until: datetime, reason: str, *, by: str = "") -> None:
-        """Let nothing through to ``source`` before ``until``, earlier or later than it is now.
+        """Block all calls to ``source`` until ``until``, which may be earlier or later than its present pause.
 
         Args:
-            source: Whom to leave alone.
+            source: Name of the source.
             until: When one call may probe it.
-            reason: Why, for whoever is refused.
-            by: The person who says so.
+            reason: Why, shown to refused callers.
+            by: The person who decided it.
 
         Raises:
             GateUnreadable: There is no such source, or its row cannot be read or written.
@@ -165,7 +165,7 @@ class BaseGate(ABC):
         self._change(source, lambda row: row.open(until, reason, by))
 
     def close(self, source: str, *, by: str = "") -> None:
-        """Let calls to ``source`` pass again at once, because ``by`` says so; what failed before is forgotten.
+        """Let calls to ``source`` pass at once, as decided by ``by``; earlier failures no longer count.
 
         Raises:
             GateUnreadable: There is no such source, or its row cannot be read or written.
@@ -173,9 +173,9 @@ class BaseGate(ABC):
         self._change(source, lambda row: row.close(self._clock.now(), by))
 
     def was_unhealthy(self, source: str, moment: datetime) -> bool:
-        """Return whether a call that failed at ``moment`` did so because ``source`` was unhealthy, whatever was asked.
+        """Return whether a call that failed at ``moment`` failed because ``source`` was unhealthy.
 
-        A source without a gate never is: a chain of several, say.
+        A source without a gate (such as a chain of several sources) is never unhealthy.
 
         Raises:
             GateUnreadable: The row cannot be read.
@@ -191,7 +191,7 @@ class BaseGate(ABC):
         return self._look(source, lambda row: row.evidence.doubts(moment), without_row=False)
 
     def distrust(self, source: str, window: DoubtWindow) -> None:
-        """Remember a time in which the empty answers of ``source`` prove nothing, because a person says so.
+        """Record a period, stated by a person, in which the empty answers of ``source`` prove nothing.
 
         Raises:
             GateUnreadable: There is no such source, or its row cannot be read or written.
@@ -199,7 +199,7 @@ class BaseGate(ABC):
         self._change(source, lambda row: row.evidence.distrust(window))
 
     def mark_revisited(self, source: str, start: datetime) -> None:
-        """Remember that what was judged in the doubt that began at ``start`` will be judged again.
+        """Record that what was judged in the doubt that began at ``start`` will be judged again.
 
         Raises:
             GateUnreadable: There is no such source, or its row cannot be read or written.
@@ -208,11 +208,11 @@ class BaseGate(ABC):
 
     @abstractmethod
     def _look(self, source: str, question: Callable[[GateRow], T], *, without_row: T) -> T:
-        """Return the answer of a source's row, which stays as it is; ``without_row`` where there is none."""
+        """Return the result of ``question`` on a source's row, unchanged; ``without_row`` if there is no row."""
 
     @abstractmethod
     def _change(self, source: str, change: Callable[[GateRow], T]) -> T:
-        """Change a source's row while nobody else does, and return what ``change`` returns.
+        """Change a source's row exclusively and return what ``change`` returns.
 
         Raises:
             GateUnreadable: There is no such row, or it cannot be read or written.
@@ -220,7 +220,7 @@ class BaseGate(ABC):
 
     def _wait(self, source: str, owner: str, tokens: int, *, known: bool, urgent: bool) -> datetime:
         def ask(row: GateRow) -> tuple[datetime, Admitted | WaitForTurn | GateRefusal]:
-            # The moment is read under the lock: waiting for the lock must not make it stale.
+            # The time is read under the lock: waiting for the lock must not make it stale.
             now = self._clock.now()
             return now, row.ask(owner, now, self._hold, tokens, known=known, urgent=urgent)
 
@@ -248,8 +248,8 @@ class BaseGate(ABC):
         try:
             self._change(slot.source, leave)
         except GateUnreadable:
-            # The answer at hand is good whatever became of the row; the next call will be refused.
-            logger.exception("could not give back a place at the gate of %s", slot.source)
+            # The answer at hand is valid whatever happened to the row; the next call will be refused.
+            logger.exception("could not release a place at the gate of %s", slot.source)
 
     def _forget(self, source: str, owner: str, tokens_used: int | None = None) -> None:
         try:
@@ -259,7 +259,7 @@ class BaseGate(ABC):
 
 
 def checked_limits(source: str, requests_per_minute: float, concurrency: int, budget: Budget) -> dict[str, Any]:
-    """Return the limits of a source as its row holds them.
+    """Return the limits of a source as columns of its row.
 
     Raises:
         ValueError: One is out of range.

@@ -1,9 +1,9 @@
-"""Whether a source that answers is known to find things: an empty answer says something only then.
+"""Whether a source that answers is known to find things: only then does an empty answer mean anything.
 
-A search may answer a clean empty list to everything, and no call fails. So the gate follows which answers
-found something. After too many in a row that did not, or when their share jumps above the source's own past, the source
-is in doubt: nobody asks it but one who asks for something that it found before. Nothing here reads a clock or a
-database. All moments are aware.
+A broken search may return an empty list for everything without any call failing. So the gate tracks which answers found
+something. After too many empty answers in a row, or when their share jumps above the source's own past, the source is
+doubted: only calls for something that it found before may pass. Nothing here reads a clock or a database. All datetimes
+are aware.
 """
 
 from __future__ import annotations
@@ -15,34 +15,34 @@ from typing import Any
 from douban_pipeline.core.gate_outcomes import read_moment, stored_moment
 
 EMPTY_IN_A_ROW = 10
-"""Empty answers in a row that put a source in doubt, unless a setting says otherwise."""
+"""Empty answers in a row that make a source doubted, unless a setting says otherwise."""
 TRUST = timedelta(minutes=10)
-"""How long a source is trusted once it found what was known, however much it does not find: what is left of a library
-may truly be unfindable. So there are at most six such questions an hour while all is well."""
+"""How long a source is trusted after it found something known, however many empty answers it gives: the rest of a
+library may really be unfindable. So at most six such calls per hour are made while the source works."""
 RECENT_ANSWERS = 30
-"""The share of empty answers is taken of the last so many."""
+"""The share of empty answers is computed over this many recent answers."""
 LEAST_PAST = 200
-"""A source that answered fewer times has no past to compare with."""
+"""A source with fewer answers has no past to compare with."""
 JUMP = 0.35
-"""How much larger the recent share must be than the past one."""
+"""By how much the recent share must exceed the past one."""
 MOST_PROBES = 12
-"""How often in an hour something known is asked for, at most."""
+"""How many times per hour something known is requested, at most."""
 HOUR = timedelta(hours=1)
 _WEIGHT = 1 / 500
-"""Of one answer in the past share."""
+"""Weight of one answer in the past share."""
 MOST_WINDOWS = 12
 KEPT = timedelta(days=31)
-"""How long it is remembered when a source was in doubt: longer than any archived answer is believed."""
+"""How long a doubt is remembered: longer than any archived answer is used."""
 
 
 @dataclass(frozen=True, slots=True)
 class DoubtWindow:
-    """A time in which the empty answers of a source prove nothing.
+    """A period in which the empty answers of a source prove nothing.
 
     Attributes:
         start: When the source was last known to find things.
-        end: When it was known to again; None while it is in doubt.
-        revisited: Whether what was judged by those answers is to be judged again already.
+        end: When it was known to find things again; None while it is doubted.
+        revisited: Whether what was judged by those answers has been scheduled to be judged again.
     """
 
     start: datetime
@@ -50,13 +50,13 @@ class DoubtWindow:
     revisited: bool = False
 
     def holds(self, moment: datetime) -> bool:
-        """Return whether ``moment`` lies in it."""
+        """Return whether ``moment`` is in this period."""
         return self.start <= moment and (self.end is None or moment <= self.end)
 
 
 @dataclass(slots=True)
 class FindingEvidence:
-    """What one source found lately.
+    """What one source found recently.
 
     Attributes:
         found_at: When an answer last found something.
@@ -65,13 +65,13 @@ class FindingEvidence:
         recent: The last `RECENT_ANSWERS` answers, oldest first: when each came, to the second, and whether it was
             empty.
         usual: Share of empty answers in the past, from 0 to 1.
-        answers: How many answers that is based on.
-        trusted_until: Before this no number of empty answers means anything.
-        doubted: Whether the source is in doubt.
+        answers: How many answers `usual` is based on.
+        trusted_until: Until then no number of empty answers makes the source doubted.
+        doubted: Whether the source is doubted.
         why: Why, in Chinese.
-        missed: How often what is known was asked for in this doubt and not found.
-        probes: When something known was asked for, of the last hour.
-        windows: When it was in doubt, oldest first.
+        missed: How often something known was requested and not found during this doubt.
+        probes: When something known was requested, in the last hour.
+        windows: Periods of doubt, oldest first.
     """
 
     found_at: datetime | None = None
@@ -88,7 +88,7 @@ class FindingEvidence:
     windows: list[DoubtWindow] = field(default_factory=list)
 
     def note(self, now: datetime, *, found: bool, limit: int) -> None:
-        """Count an answer to an ordinary question; ``limit`` empty ones in a row put the source in doubt."""
+        """Count an answer to an ordinary question; ``limit`` empty ones in a row make the source doubted."""
         self.usual += (float(not found) - self.usual) * max(_WEIGHT, 1 / (self.answers + 1))
         self.answers += 1
         self.recent = [*self.recent[1 - RECENT_ANSWERS :], (now.replace(microsecond=0), not found)]
@@ -101,7 +101,8 @@ class FindingEvidence:
             return
         share = sum(empty for _, empty in self.recent) / RECENT_ANSWERS
         if self.empty_in_row >= limit:
-            # What never found anything is doubted from a little before: an answer is noted when its call ends.
+            # For a source that never found anything, the doubt starts a little earlier: answers are noted when a call
+            # ends.
             start = self.found_at or (self.empty_since or now) - TRUST
             self._doubt(start, now, f"连续 {self.empty_in_row} 次搜索没有结果")
         elif self.answers >= LEAST_PAST and len(self.recent) == RECENT_ANSWERS and share - self.usual > JUMP:
@@ -109,7 +110,7 @@ class FindingEvidence:
             self._doubt(self.recent[0][0], now, why)
 
     def probed(self, now: datetime, *, found: bool) -> None:
-        """Note whether what was known was found; only of a source in doubt."""
+        """Record whether something known was found; only for a doubted source."""
         self.probes = [*(at for at in self.probes if now - HOUR < at <= now), now]
         if found:
             self.trust(now)
@@ -118,21 +119,21 @@ class FindingEvidence:
 
     @property
     def sentence(self) -> str:
-        """Why the source is in doubt, in a sentence for people; empty if it is not."""
+        """Why the source is doubted, as a sentence for people; empty if it is not."""
         if not self.doubted:
             return ""
         missed = f"，且 {self.missed} 次搜不到已知影片" if self.missed else "，正用已知影片核对"
         return f"结果存疑：{self.why}{missed}；恢复前不作“未找到”判定，任务自动延后"
 
     def earliest_probe(self, now: datetime) -> datetime:
-        """Return when something known may be asked for again: at most `MOST_PROBES` times an hour."""
+        """Return when something known may be requested again: at most `MOST_PROBES` times an hour."""
         lately = [at for at in self.probes if now - HOUR < at <= now]
         return lately[-MOST_PROBES] + HOUR if len(lately) >= MOST_PROBES else now
 
     def trust(self, now: datetime) -> None:
         """End the doubt: the source finds things."""
         if not self.missed:
-            # A false alarm: the empty answers were true.
+            # A false alarm: the empty answers were correct.
             self.windows = [window for window in self.windows if window.end is not None]
         self.windows = [
             DoubtWindow(window.start, now, window.revisited) if window.end is None else window
@@ -143,15 +144,15 @@ class FindingEvidence:
         self.trusted_until = now + TRUST
 
     def distrust(self, window: DoubtWindow) -> None:
-        """Remember a time in which the empty answers prove nothing, because a person says so."""
+        """Record a period, stated by a person, in which the empty answers prove nothing."""
         self.windows = [*self.windows, window][-MOST_WINDOWS:]
 
     def doubts(self, moment: datetime) -> bool:
-        """Return whether an empty answer of that moment proves nothing."""
+        """Return whether an empty answer at ``moment`` proves nothing."""
         return any(window.holds(moment) for window in self.windows)
 
     def mark_revisited(self, start: datetime) -> None:
-        """Note that what was judged in the window of ``start`` will be judged again."""
+        """Record that what was judged in the window that began at ``start`` will be judged again."""
         self.windows = [
             DoubtWindow(window.start, window.end, revisited=True) if window.start == start else window
             for window in self.windows
@@ -163,7 +164,7 @@ class FindingEvidence:
         self.doubted, self.why = True, why
 
     def to_json(self) -> dict[str, Any]:
-        """Return it in the form in which it is stored."""
+        """Return the stored form."""
         return {
             "found_at": stored_moment(self.found_at),
             "empty_in_row": self.empty_in_row,
@@ -183,10 +184,10 @@ class FindingEvidence:
 
     @classmethod
     def from_json(cls, stored: Any) -> FindingEvidence:
-        """Return what `to_json` gave; None is a source of which nothing is known.
+        """Return what `to_json` encoded; None is a source without any record.
 
         Raises:
-            ValueError: It cannot be read; so may KeyError and TypeError be raised.
+            ValueError: It cannot be read; KeyError and TypeError may be raised too.
         """
         if stored is None:
             return cls()

@@ -1,7 +1,7 @@
-"""A gate in the memory of one process, for a service whose answers must wait for no database.
+"""A gate in the memory of one process, for a service whose answers must not wait for a database.
 
-The rules are those of `core.gate`, but nobody else sees the rows: the rates given here are this process's own share
-of what a source allows, beside what all other processes are allowed together.
+The rules are those of `core.gate`, but other processes do not see the rows: the rates given here are this process's own
+share of what a source allows, in addition to the share of all other processes.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ T = TypeVar("T")
 
 
 class MemoryGate(BaseGate):
-    """The gate of every source, in this process alone.
+    """The gate of every source, for this process only.
 
     Args:
-        clock: What times are taken from, and what waits.
+        clock: Source of the current time; also waits.
         rng: Jitter of the breaker.
         hold: How long a call may keep a place; must exceed the longest call.
-        zone: Where the days of quotas begin.
-        empty_limit: How many empty answers in a row put a source in doubt.
-        at_risk: How many calls may be lost to an outage; callers beyond that wait for the others' answers.
+        zone: Time zone in which the days of quotas begin.
+        empty_limit: How many empty answers in a row make a source doubted.
+        at_risk: How many calls may fail at once in an outage; further callers wait until those have been answered.
     """
 
     def __init__(

@@ -1,6 +1,6 @@
-"""How the calls of a source ended lately, and since when it is unhealthy: what its breaker goes by.
+"""How the recent calls of a source ended, and since when it is unhealthy: the input of its breaker.
 
-Nothing here reads a clock or a database. All moments are aware.
+Nothing here reads a clock or a database. All datetimes are aware.
 """
 
 from __future__ import annotations
@@ -11,28 +11,28 @@ from random import Random
 from typing import Any
 
 IN_A_ROW = 10
-"""So many failed calls in a row open the breaker, whatever the pace and however many processes call."""
+"""This many failed calls in a row open the breaker, whatever the pace and however many processes call."""
 SUSPECT = 5
-"""From so many on, a failure is laid to the source and not to what was asked."""
+"""From this many failures in a row on, a failure is attributed to the source and not to what was requested."""
 WINDOW = timedelta(minutes=5)
-"""Older outcomes say nothing of now; a row of failures is one only if no two of them are further apart."""
+"""Older outcomes are ignored; failures count as consecutive only if no two neighbours are further apart."""
 RECENT_CALLS = 20
-"""The breaker also judges the last so many calls of a `WINDOW`; fewer have no share worth the name."""
+"""The breaker also judges this many last calls within a `WINDOW`; fewer give no meaningful share."""
 FAILURE_SHARE = 0.6
-"""Such a share of the recent calls opens the breaker. Half may fail: three questions that a source cannot answer fail
+"""This share of failed recent calls opens the breaker. Half may fail: three requests that a source cannot answer fail
 nine times with their retries."""
 FIRST_PAUSE = (30.0, 60.0)
-"""Seconds that the breaker stays open first; anything between, so that sites that share an address do not come back
-together. Each failed probe doubles them."""
+"""Range of the breaker's first pause, in seconds. Drawn at random, so that sites sharing an address do not come back
+at the same time. Each failed probe doubles it."""
 LONGEST_PAUSE = (600.0, 900.0)
-"""Seconds that a pause may grow to."""
+"""The longest pause, in seconds."""
 RECOVERED = 10
-"""So many good answers since the breaker closed make the next outage a new one, whose first pause is short again."""
+"""After this many good answers since the breaker closed, the next outage is a new one with a short first pause."""
 
 
 @dataclass(frozen=True, slots=True)
 class EndedCall:
-    """When a call ended, and whether with an answer."""
+    """When a call ended, and whether it was answered."""
 
     at: datetime
     good: bool
@@ -40,15 +40,15 @@ class EndedCall:
 
 @dataclass(slots=True)
 class CallOutcomes:
-    """The recent calls of one source and its present or last outage.
+    """The recent calls of one source and its current or last outage.
 
     Attributes:
         recent: The last `RECENT_CALLS` calls since the breaker last closed, oldest first.
-        failing_since: When the present row of failures began; None without one.
+        failing_since: When the current series of failures began; None without one.
         failed_at: When the last call failed.
-        outage_since: When the outage began that opened the breaker last.
+        outage_since: When the outage began that last opened the breaker.
         outage_until: When that outage ended; None while it lasts.
-        openings: How often the breaker opened by itself since the source was well.
+        openings: How often the breaker opened by itself since the source was last healthy.
     """
 
     recent: list[EndedCall] = field(default_factory=list)
@@ -59,7 +59,7 @@ class CallOutcomes:
     openings: int = 0
 
     def add(self, now: datetime, *, good: bool) -> None:
-        """Count a call that ended now."""
+        """Record a call that ended at ``now``."""
         kept = [call for call in self.recent if now - WINDOW < call.at <= now + WINDOW]
         self.recent = [*kept[-(RECENT_CALLS - 1) :], EndedCall(now, good)]
         if good:
@@ -72,7 +72,7 @@ class CallOutcomes:
         self.failed_at = now
 
     def row_is_old(self, now: datetime) -> bool:
-        """Return whether the last failure is too long ago for one of now to continue its row."""
+        """Return whether the last failure is too long ago for a failure now to continue its series."""
         return self.failed_at is None or now - self.failed_at >= WINDOW
 
     def failing(self, now: datetime) -> bool:
@@ -82,32 +82,32 @@ class CallOutcomes:
         return len(recent) >= RECENT_CALLS and failed >= FAILURE_SHARE * len(recent)
 
     def begin_outage(self, now: datetime) -> None:
-        """Note that the breaker opens; the outage began with the present row of failures."""
+        """Record that the breaker opens; the outage began with the current series of failures."""
         if self.outage_since is None or self.outage_until is not None:
             failed = [call.at for call in self.recent if not call.good]
             self.outage_since = min([*failed, self.failing_since or now])
         self.outage_until = None
 
     def end_outage(self, now: datetime) -> None:
-        """Note that the source is well again; what failed before must not open the breaker again."""
+        """Record that the source is healthy again; earlier failures must not open the breaker again."""
         if self.outage_since is not None and self.outage_until is None:
             self.outage_until = now
         self.recent = []
         self.failing_since = None
 
     def in_outage(self, moment: datetime) -> bool:
-        """Return whether ``moment`` lies in the present or last outage."""
+        """Return whether ``moment`` is in the current or last outage."""
         begun = self.outage_since is not None and self.outage_since <= moment
         return begun and (self.outage_until is None or moment <= self.outage_until)
 
     def next_pause(self, rng: Random) -> timedelta:
-        """Return for how long the breaker opens now, and count it: twice as long as the time before."""
+        """Return how long the breaker opens now, twice as long as the last time, and count the opening."""
         seconds = min(rng.uniform(*FIRST_PAUSE) * 2 ** min(self.openings, 10), rng.uniform(*LONGEST_PAUSE))
         self.openings += 1
         return timedelta(seconds=seconds)
 
     def to_json(self) -> dict[str, Any]:
-        """Return it in the form in which it is stored."""
+        """Return the stored form."""
         return {
             "recent": [[call.at.isoformat(), int(call.good)] for call in self.recent],
             "failing_since": stored_moment(self.failing_since),
@@ -119,10 +119,10 @@ class CallOutcomes:
 
     @classmethod
     def from_json(cls, stored: Any) -> CallOutcomes:
-        """Return what `to_json` gave; None is a source without calls.
+        """Return what `to_json` encoded; None is a source without calls.
 
         Raises:
-            ValueError: It cannot be read; so may KeyError and TypeError be raised.
+            ValueError: It cannot be read; KeyError and TypeError may be raised too.
         """
         if stored is None:
             return cls()
@@ -137,15 +137,15 @@ class CallOutcomes:
 
 
 def stored_moment(moment: datetime | None) -> str | None:
-    """Return a moment as it is stored in JSON."""
+    """Return a datetime as stored in JSON."""
     return moment.isoformat() if moment else None
 
 
 def read_moment(stored: Any) -> datetime | None:
-    """Return the moment that `stored_moment` gave.
+    """Return the datetime that `stored_moment` encoded.
 
     Raises:
-        ValueError: It is none; so may TypeError be raised.
+        ValueError: It is not a datetime; TypeError may be raised too.
     """
     return _utc(stored) if stored is not None else None
 

@@ -1,4 +1,4 @@
-"""The rules of a gate as changes of one row in memory: who may call next, when, and when the breaker trips.
+"""The rules of a gate as changes of one row in memory: which call may pass next, when, and when the breaker opens.
 
 Nothing here reads a clock or a database; `gate.Gate` loads the row under a lock, applies one change, stores it.
 """
@@ -17,23 +17,23 @@ from douban_pipeline.core.gate_outcomes import IN_A_ROW, SUSPECT, CallOutcomes
 from douban_pipeline.core.gate_usage import GateUsage
 
 SAFETY = 1.02
-"""Slots are this much further apart than the limit asks, so that a call sent a little late cannot make a
-minute hold one more than allowed. Costs 2 % of the rate."""
+"""Slots are this much further apart than the limit requires, so that a call sent slightly late cannot make a minute
+hold one more than allowed. Costs 2 % of the rate."""
 LATEST_START = timedelta(seconds=0.5)
-"""Who comes later for its slot gets a new one: `SAFETY` allows for less than 1.2 s, sending included."""
+"""A caller later than this for its slot gets a new one: `SAFETY` covers less than 1.2 s, sending included."""
 BAN_MINUTES = (30.0, 60.0)
-"""How long the breaker stays open after a wall: who takes us for a robot is not to be pressed. Anything between, so
-that several sites that share an address do not come back together. Other pauses are short, see `gate_outcomes`."""
+"""How long the breaker stays open after a wall: a source that takes us for a robot must be left alone. Drawn from this
+range, so that sites sharing an address do not come back at the same time. Other pauses: see `gate_outcomes`."""
 THROTTLE_SECONDS = (60.0, 90.0)
-"""How long it stays open after a 429 that names no time; anything between, for the same reason."""
+"""How long it stays open after a 429 without ``Retry-After``; drawn from this range for the same reason."""
 THROTTLE_JITTER = 0.1
-"""Share of a time that the source names by which its breaker stays open longer at most. Never shorter: it said so."""
+"""Largest share added at random to a ``Retry-After``; the pause is never shorter than the source requested."""
 WAITER_LEASE = timedelta(seconds=20)
-"""A waiter that has not asked for this long is taken for dead and loses its turn."""
+"""A waiter that has not polled for this long is considered dead and loses its turn."""
 LONGEST_NAP = 5.0
-"""Seconds after which a waiter looks again at the latest: a call may give tokens back, a waiter ahead may give up."""
+"""Seconds after which a waiter polls again at the latest: a call may release tokens, a waiter ahead may give up."""
 LONGEST_QUEUE = timedelta(minutes=10)
-"""A next slot further away than any queue could put it means that the machine's clock was set back."""
+"""A next slot further away than any queue could put it means that the clock was set back."""
 
 
 class GateState(enum.StrEnum):
@@ -44,7 +44,7 @@ class GateState(enum.StrEnum):
     OPEN = "open"
     """No call passes until `open_until`."""
     HALF_OPEN = "half_open"
-    """One probe may pass; its outcome decides."""
+    """One probe may pass; its outcome closes or reopens the breaker."""
 
 
 @dataclass(slots=True)
@@ -53,11 +53,11 @@ class QueuedCall:
 
     Attributes:
         owner: Unique token of the call.
-        until: When it is taken for dead.
+        until: When it is considered dead.
         slot_at: The slot that it waits for, or had.
-        granted_at: When it was let through; None while it waits.
-        tokens: The estimate it was let through with.
-        urgent: Whether a person waits for it: it goes before those who wait and are not.
+        granted_at: When it was admitted; None while it waits.
+        tokens: Its estimate when it was admitted.
+        urgent: Whether a person waits for it: it goes before waiting calls that are not urgent.
     """
 
     owner: str
@@ -75,16 +75,16 @@ class Admitted:
 
 @dataclass(frozen=True, slots=True)
 class WaitForTurn:
-    """Ask again after this many seconds."""
+    """Poll again after this many seconds."""
 
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class GateRefusal:
-    """Nobody passes before ``until``: the breaker is open, or (``spent``) the day's quota is used up.
+    """No call passes before ``until``: the breaker is open, or (``spent``) the daily quota is used up.
 
-    With ``doubted`` the source is in doubt, and who asks for something known may pass now.
+    With ``doubted`` the source is doubted, and calls for something known may pass now.
     """
 
     until: datetime
@@ -95,7 +95,7 @@ class GateRefusal:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What a source is allowed beside its pace; None is no limit."""
+    """Limits of a source besides its pace; None is no limit."""
 
     requests_per_day: int | None = None
     tokens_per_minute: int | None = None
@@ -106,8 +106,8 @@ class Budget:
 class GateRow:
     """One source's pacing, breaker, counters and evidence.
 
-    `zone` is where its days begin, `empty_limit` how many empty answers in a row put it in doubt, `at_risk` how many
-    calls may be lost to an outage: those that failed in a row and those under way.
+    `zone` is the time zone of its days, `empty_limit` how many empty answers in a row make it doubted, `at_risk` how
+    many calls may fail at once in an outage: the recent consecutive failures and the calls in progress.
     """
 
     source: str
@@ -141,14 +141,14 @@ class GateRow:
         known: bool = False,
         urgent: bool = False,
     ) -> Admitted | WaitForTurn | GateRefusal:
-        """Bring ``owner`` one step nearer to its call, in order of arrival, urgent ones first.
+        """Advance ``owner`` towards its call, in order of arrival, urgent calls first.
 
         Args:
             owner: Unique token of the call.
-            now: The present moment.
-            hold: After how long the place of a process that died with it is free again.
-            tokens: Estimate of what the call will take.
-            known: Whether the call asks for something that the source is known to have.
+            now: The current time.
+            hold: After how long the place of a dead process is freed.
+            tokens: Estimate of the tokens the call will use.
+            known: Whether the call requests something that the source is known to have.
             urgent: Whether a person waits for the answer.
         """
         self.holders = [holder for holder in self.holders if holder.until > now]
@@ -158,7 +158,7 @@ class GateRow:
             self.forget(owner)
             return refused
         if self.evidence.doubted and self._asked_by_another(owner, now):
-            # Its answer decides whether there is any sense in asking; nobody stands in its way.
+            # Its answer decides whether the source is trusted again, so it does not queue.
             self.forget(owner)
             return WaitForTurn(self._seconds_to_look(0, now))
         holder = self._join(owner, now, urgent=urgent)
@@ -186,16 +186,16 @@ class GateRow:
         *,
         found: bool | None = None,
     ) -> None:
-        """Give the place back and learn from how the call ended.
+        """Release the place and record how the call ended.
 
         Args:
             owner: Token of the call.
-            error: What went wrong; None for a good answer.
-            now: The present moment.
+            error: The error; None for a good answer.
+            now: The current time.
             rng: Jitter of the breaker.
-            tokens_used: What the call really took. If unknown (None), the estimate counts for a call that was
-                answered, and is released for one that was not.
-            found: Whether a good answer found something, or, of a probe, what is known; None where that says nothing.
+            tokens_used: Tokens the call actually used. If None, the estimate counts for an answered call and is
+                released for one that was not answered.
+            found: Whether a good answer found something (for a probe: something known); None if unknown.
         """
         answered = error is None or error.healthy is True
         given_back = None if answered else 0
@@ -224,7 +224,7 @@ class GateRow:
             self._trip(now + self.outcomes.next_pause(rng), error.reason)
 
     def _learn(self, now: datetime, rng: Random, *, probing: bool, found: bool | None) -> None:
-        """Learn from an answer: it closes a half-open breaker, unless the source is in doubt and did not find."""
+        """Record an answer: it closes a half-open breaker, unless the source is doubted and found nothing."""
         if probing and self.evidence.doubted and found is not None:
             self.evidence.probed(now, found=found)
             if not found:
@@ -239,18 +239,18 @@ class GateRow:
             self.failures = 0
 
     def was_unhealthy(self, moment: datetime) -> bool:
-        """Return whether a call that failed at ``moment`` did so because of the source, not of what was asked."""
+        """Return whether a call that failed at ``moment`` failed because of the source, not of what was requested."""
         since = self.outcomes.failing_since
         suspected = self.failures >= SUSPECT and since is not None and since <= moment
         return suspected or self.outcomes.in_outage(moment)
 
     def forget(self, owner: str, tokens_used: int | None = None, now: datetime | None = None) -> None:
-        """Take ``owner`` out of the queue; an unfinished probe is handed to the next caller.
+        """Remove ``owner`` from the queue; an unfinished probe passes to the next caller.
 
         Args:
             owner: Token of the call.
-            tokens_used: What it took; None leaves its estimate as it is.
-            now: The present moment, needed with ``tokens_used``.
+            tokens_used: Tokens it used; None keeps its estimate.
+            now: The current time, needed with ``tokens_used``.
         """
         for holder in self.holders:
             if holder.owner == owner and holder.granted_at is not None and tokens_used is not None and now is not None:
@@ -261,7 +261,7 @@ class GateRow:
             self.probe_owner = self.probe_until = None
 
     def open(self, until: datetime, reason: str, by: str) -> None:
-        """Let nobody pass before ``until``, because ``by`` (a person; empty: the breaker itself) says so."""
+        """Let no call pass before ``until``, as decided by ``by`` (a person; empty: the breaker itself)."""
         self.state = GateState.OPEN
         self.open_until = until
         self.reason = reason
@@ -269,7 +269,7 @@ class GateRow:
         self.probe_owner = self.probe_until = None
 
     def close(self, now: datetime, by: str) -> None:
-        """Let calls pass again, because the person ``by`` says so: forget the failures, and believe the source."""
+        """Let calls pass again, as decided by the person ``by``: reset the failures and trust the source."""
         self.outcomes.openings = 0
         if self.evidence.doubted:
             self.evidence.trust(now)
@@ -285,7 +285,7 @@ class GateRow:
         self.outcomes.end_outage(now)
 
     def _trip(self, until: datetime, reason: str) -> None:
-        """Open by itself; an open breaker is never shortened."""
+        """Open automatically; never shortens the pause of an open breaker."""
         if self.state is GateState.OPEN and self.open_until is not None and self.open_until >= until:
             return
         self.open(until, reason, "")
@@ -302,7 +302,7 @@ class GateRow:
         if self.state is GateState.CLOSED and not doubted:
             return None
         if self._asked_by_another(owner, now):
-            # While nothing failed, the others wait for the few seconds that it takes.
+            # As long as nothing failed, the others wait for the few seconds this takes.
             return None if self.state is GateState.CLOSED else GateRefusal(self.probe_until or now, self.reason)
         if doubted and not known:
             return GateRefusal(now, self.evidence.sentence, doubted=True)
@@ -313,12 +313,12 @@ class GateRow:
         return None
 
     def _asked_by_another(self, owner: str, now: datetime) -> bool:
-        """Return whether the call of another decides at this moment what becomes of the source."""
+        """Return whether another caller's call is about to decide the source's state."""
         others = self.probe_owner not in (None, owner)
         return others and self.probe_until is not None and self.probe_until > now
 
     def _spent(self, tokens: int, day: Day) -> str:
-        """Return which quota of the day does not hold one more call, in words; empty when all do."""
+        """Return which daily quota has no room for one more call, as text; empty if all have."""
         requests, spent = self.usage.of_day(day.date)
         most = self.budget.requests_per_day
         if most is not None and requests >= most:
@@ -333,16 +333,16 @@ class GateRow:
             if holder.owner == owner:
                 return holder
         holder = QueuedCall(owner, now + WAITER_LEASE, urgent=urgent)
-        # Who has a slot keeps it.
+        # A call that has a slot keeps it.
         waiting = (place for place, other in enumerate(self.holders) if other.slot_at is None and not other.urgent)
         place = next(waiting, len(self.holders)) if urgent else len(self.holders)
         self.holders.insert(place, holder)
         return holder
 
     def _seconds_to_turn(self, holder: QueuedCall, now: datetime, tokens: int) -> float:
-        """Return how long to wait before ``holder`` may take a slot; 0 for "now"."""
+        """Return how many seconds ``holder`` must wait before it may take a slot; 0 for "now"."""
         position = self.holders.index(holder)
-        # Who is under way may fail as well: together with what has failed, never more than open the breaker.
+        # Calls in progress may fail as well: with the failures so far, never admit more than would open the breaker.
         closed = self.state is GateState.CLOSED
         room = min(self.concurrency, max(self.at_risk - self.failures, 1)) if closed else self.concurrency
         if position >= room:
@@ -351,14 +351,14 @@ class GateRow:
         if limit is None:
             return 0.0
         if any(ahead.granted_at is None for ahead in self.holders[:position]):
-            return self._seconds_to_look(0, now)  # a small call must not take for ever what a large one waits for
+            return self._seconds_to_look(0, now)  # small calls must not starve a large one
         return min(self.usage.seconds_for_tokens(tokens, limit, now), LONGEST_NAP)
 
     def _slot(self, holder: QueuedCall, now: datetime) -> datetime:
-        """Return the slot of ``holder``, taking the next one if it has none or comes too late for its own."""
+        """Return the slot of ``holder``; it takes the next one if it has none or is too late for its own."""
         if holder.slot_at is not None and now - holder.slot_at > LATEST_START:
             if self.next_slot_at == holder.slot_at + self.interval:
-                self.next_slot_at = now  # nobody queues behind it
+                self.next_slot_at = now  # no call queues behind it
             holder.slot_at = None
         if holder.slot_at is None:
             if self.next_slot_at > now + LONGEST_QUEUE + 2 * self.concurrency * self.interval:
@@ -368,10 +368,10 @@ class GateRow:
         return holder.slot_at
 
     def _seconds_to_look(self, ahead: int, now: datetime) -> float:
-        """Return after how long a waiter should look again, with ``ahead`` others before it."""
-        # The next in line must not waste a slot; those further back need to look less often.
+        """Return after how many seconds a waiter should poll again, with ``ahead`` others before it."""
+        # The next in line must not waste a slot; those further back can poll less often.
         often = min(max(self.interval.total_seconds() / 10, 0.02), 0.1)
-        # Those ahead take the next slots, so nothing is to be had earlier.
+        # Those ahead take the next slots, so no earlier slot is available.
         soonest = (self.next_slot_at + ahead * self.interval - now).total_seconds() - often
         return max(often * min(ahead + 1, 8), min(soonest, LONGEST_NAP))
 

@@ -1,4 +1,4 @@
-"""Rows of the gate's table: read into rules, written back, and shown to people."""
+"""Rows of the gate's table: decoded into rules, encoded again, and summarised for people."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from douban_pipeline.core.gate_outcomes import CallOutcomes
 from douban_pipeline.core.gate_rules import SAFETY, Budget, GateRow, GateState, QueuedCall
 from douban_pipeline.core.gate_usage import GateUsage, Minute
 
-# Names in the stored usage beside the counters' own.
+# Keys of the stored usage, in addition to the counters' own.
 _OUTCOMES, _EVIDENCE = "calls", "evidence"
 
 
@@ -28,22 +28,22 @@ class GateStatus:
         open_until: When an open breaker lets a probe pass.
         reason: Why it is not closed; empty when it is.
         failures: Failed calls in a row.
-        granted: Calls let through since the row was made.
+        granted: Calls admitted since the row was created.
         requests_per_minute: The configured limit.
         concurrency: Calls allowed at the same time, over all processes.
-        in_use: Places taken now.
-        waiting: Callers queued behind them.
-        next_slot_at: Earliest moment of the next call.
+        in_use: Places in use now.
+        waiting: Callers queued for a place.
+        next_slot_at: Earliest time of the next call.
         updated_at: Last change of the row.
-        requests_per_day: Calls allowed a day; None is no limit.
-        used_today: Calls let through today, in the zone of the gate.
+        requests_per_day: Calls allowed per day; None is no limit.
+        used_today: Calls admitted today, in the zone of the gate.
         tokens_per_minute: Tokens allowed in any minute; None is no limit.
-        tokens_per_day: Tokens allowed a day; None is no limit.
-        tokens_today: Tokens of today's calls: what they took, or the estimate while that is not known.
-        changed_by: The person who opened or closed it; empty when it did so by itself.
+        tokens_per_day: Tokens allowed per day; None is no limit.
+        tokens_today: Tokens of today's calls: as used, or the estimate while that is unknown.
+        changed_by: The person who opened or closed it; empty if it changed automatically.
         minutes: The last 60 minutes, oldest first, only those with traffic.
-        doubt: Why its empty answers are not believed at present, in Chinese; empty if they are.
-        doubts: When its empty answers proved nothing, oldest first; see `gate_evidence`.
+        doubt: Why its empty answers are not trusted at present, in Chinese; empty if they are.
+        doubts: Periods in which its empty answers proved nothing, oldest first; see `gate_evidence`.
     """
 
     source: str
@@ -70,15 +70,15 @@ class GateStatus:
 
 
 def decode(row: Row[Any], zone: tzinfo, empty_limit: int = EMPTY_IN_A_ROW) -> GateRow:
-    """Return the rules' view of a stored row.
+    """Return the `GateRow` of a stored row.
 
     Args:
         row: The row as stored.
-        zone: Where its days begin.
-        empty_limit: How many empty answers in a row put the source in doubt.
+        zone: Time zone of its days.
+        empty_limit: How many empty answers in a row make the source doubted.
 
     Raises:
-        ValueError: It cannot be read; so may KeyError and TypeError be raised.
+        ValueError: It cannot be read; KeyError and TypeError may be raised too.
     """
     stored = row.usage or {}
     return GateRow(
@@ -105,7 +105,7 @@ def decode(row: Row[Any], zone: tzinfo, empty_limit: int = EMPTY_IN_A_ROW) -> Ga
 
 
 def encode(row: GateRow) -> dict[str, object]:
-    """Return the columns that calls and people change; limits are left to `Gate.configure`."""
+    """Return the columns changed by calls and people; limits are written by `Gate.configure` alone."""
     return {
         "next_slot_at": row.next_slot_at,
         "holders": [
@@ -127,7 +127,7 @@ def encode(row: GateRow) -> dict[str, object]:
         "granted": row.granted,
         "reason": " ".join(row.reason.split())[:500],
         "changed_by": " ".join(row.changed_by.split())[:64],
-        # One column: a release that knows less of it reads the rest.
+        # One JSON column: an older release ignores the keys it does not know.
         "usage": {
             **row.usage.to_json(),
             _OUTCOMES: row.outcomes.to_json(),
@@ -137,7 +137,7 @@ def encode(row: GateRow) -> dict[str, object]:
 
 
 def status_of(row: GateRow, updated_at: datetime, now: datetime) -> GateStatus:
-    """Return what people are shown of ``row`` at ``now``."""
+    """Return the status of ``row`` at ``now``, for people."""
     queued = sum(holder.until > now for holder in row.holders)
     requests, tokens = row.usage.of_day(day_of(now, row.zone).date)
     return GateStatus(

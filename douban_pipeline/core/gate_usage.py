@@ -1,6 +1,6 @@
-"""What a gate let through, how it ended and what it cost: by minute and by day.
+"""What a gate admitted, how it ended and what it cost: per minute and per day.
 
-Nothing here reads a clock or a database. All moments are aware; a day is one of the site's time zone.
+Nothing here reads a clock or a database. All datetimes are aware; a day is one of the site's time zone.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 MINUTE = timedelta(minutes=1)
 KEPT = timedelta(minutes=60)
-"""How far back minutes are kept."""
+"""How long minutes are kept."""
 
 
 @dataclass(slots=True)
@@ -21,10 +21,10 @@ class Minute:
 
     Attributes:
         start: Its first moment (UTC).
-        granted: Calls let through.
-        succeeded: Calls that ended with an answer, be it that what was asked for does not exist.
+        granted: Calls admitted.
+        succeeded: Calls that were answered, including "does not exist".
         failed: Calls that ended without a usable answer.
-        tokens: Tokens of the calls let through: what they took, or the estimate while that is not known.
+        tokens: Tokens of the calls admitted: as used, or the estimate while that is unknown.
     """
 
     start: datetime
@@ -36,7 +36,7 @@ class Minute:
 
 @dataclass(slots=True)
 class CallTokens:
-    """Tokens of one call, from the moment it was let through."""
+    """Tokens of one call, counted from when it was admitted."""
 
     start: datetime
     tokens: int
@@ -47,8 +47,8 @@ class GateUsage:
     """The counters of one source.
 
     Attributes:
-        day: The day that `requests` and `tokens` are of; None before the first call.
-        requests: Calls let through that day.
+        day: The day that `requests` and `tokens` belong to; None before the first call.
+        requests: Calls admitted that day.
         tokens: Their tokens.
         minutes: The last 60 minutes, oldest first, only those with traffic.
         spendings: The calls of the last minute that have tokens, in no order.
@@ -61,7 +61,7 @@ class GateUsage:
     spendings: list[CallTokens] = field(default_factory=list)
 
     def grant(self, now: datetime, today: date, tokens: int) -> None:
-        """Count a call that is let through now, with the estimate of its tokens."""
+        """Count a call admitted now, with the estimate of its tokens."""
         if self.day != today:
             self.day, self.requests, self.tokens = today, 0, 0
         self.requests += 1
@@ -80,14 +80,14 @@ class GateUsage:
             minute.failed += 1
 
     def correct(self, granted_at: datetime, today: date, estimate: int, used: int, now: datetime) -> None:
-        """Put what a call really took in place of its estimate, wherever that is still counted.
+        """Replace a call's estimate by the tokens it used, wherever the estimate is still counted.
 
         Args:
-            granted_at: When the call was let through.
-            today: The day of that moment.
+            granted_at: When the call was admitted.
+            today: The day of ``granted_at``.
             estimate: Its tokens as counted then.
-            used: Its tokens.
-            now: The present moment.
+            used: The tokens it used.
+            now: The current time.
         """
         if used == estimate:
             return
@@ -97,16 +97,16 @@ class GateUsage:
         for minute in self.minutes:
             if minute.start == start:
                 minute.tokens += used - estimate
-        # Calls let through at the same moment with the same estimate are alike: any of them will do.
+        # Calls admitted at the same moment with the same estimate are interchangeable.
         counted = CallTokens(granted_at, estimate)
         if counted in self.spendings:
             self.spendings.remove(counted)
         self._spend(granted_at, now, used)
 
     def seconds_for_tokens(self, tokens: int, limit: int, now: datetime) -> float:
-        """Return how long until ``tokens`` more keep the last minute within ``limit``; 0 for "they do now".
+        """Return the seconds until ``tokens`` more fit into the last minute's ``limit``; 0 for "now".
 
-        More tokens than a whole minute may take wait for a minute without any.
+        A call with more tokens than a whole minute allows waits for a minute without any.
         """
         spent = sorted(
             (item for item in self.spendings if now - MINUTE < item.start <= now + MINUTE), key=lambda item: item.start
@@ -146,7 +146,7 @@ class GateUsage:
             self.spendings.append(CallTokens(moment, tokens))
 
     def to_json(self) -> dict[str, Any]:
-        """Return the counters in the form in which they are stored."""
+        """Return the stored form."""
         return {
             "day": self.day.isoformat() if self.day else None,
             "requests": self.requests,
@@ -159,10 +159,10 @@ class GateUsage:
 
     @classmethod
     def from_json(cls, stored: Any) -> GateUsage:
-        """Return the counters that `to_json` gave; None is a source without traffic.
+        """Return what `to_json` encoded; None is a source without traffic.
 
         Raises:
-            ValueError: They cannot be read; so may KeyError and TypeError be raised.
+            ValueError: They cannot be read; KeyError and TypeError may be raised too.
         """
         if stored is None:
             return cls()
@@ -176,7 +176,7 @@ class GateUsage:
 
 
 def _kept(minute: Minute, now: datetime) -> bool:
-    # A minute that lies ahead is of a clock that was set back since.
+    # A minute in the future was written before the clock was set back.
     return now - KEPT < minute.start <= now + MINUTE
 
 
@@ -196,5 +196,5 @@ def _moment(seconds: Any) -> datetime:
 def _numbers(values: Iterable[Any], count: int) -> list[int]:
     numbers = [int(value) for value in values]
     if len(numbers) != count:
-        raise ValueError(f"{len(numbers)} counters in place of {count}")
+        raise ValueError(f"{len(numbers)} counters instead of {count}")
     return numbers

@@ -1,4 +1,4 @@
-"""One HTTP call to an outside source: through the gate, bounded in time and size, archived, then read."""
+"""One HTTP call to an outside source: paced by the gate, bounded in time and size, archived, then parsed."""
 
 from __future__ import annotations
 
@@ -24,34 +24,35 @@ from douban_pipeline.core.payload import DEFAULT_RULES, AnswerRules
 
 T = TypeVar("T")
 FIRST_PAUSE = (0.5, 2.0)
-"""Seconds before the first retry, drawn; twice as long before each further one."""
+"""Range of seconds before the first retry, drawn at random; doubled for each further retry."""
 
 
 class Fetcher:
     """GET and POST requests to one source.
 
-    Each attempt takes a slot of its own at the gate, each answer is archived before it is parsed, and parsing
-    happens inside the slot, so that the gate learns of error bodies and captcha pages too. Safe to share between
-    threads. Loopback addresses are never sent through a proxy.
+    Each attempt takes a slot of its own at the gate, each answer is archived before it is parsed, and parsing happens
+    inside the slot, so that error bodies and captcha pages count at the gate too. Safe to share between threads.
+    Loopback addresses are never sent through a proxy.
 
     Args:
         source: Name of the source at the gate and in the archive.
         gate: The gate; its `configure` must have been called for ``source``.
-        archive: Where raw answers are kept; None keeps none.
-        clock: What times are taken from, and what waits between attempts.
+        archive: Where raw answers are stored; None stores none.
+        clock: Source of the current time; also waits between attempts.
         timeout: Seconds for connecting and for each read.
-        deadline: Seconds a call may take in all, with its redirects, however slowly the source sends.
-        attempts: Calls at most, counting the first; only connection errors, 5xx and 429 with a Retry-After are
-            tried again.
-        total_time: Seconds after which no further attempt is begun.
+        deadline: Seconds a call may take in total, with its redirects, however slowly the source sends.
+        attempts: Maximum number of calls, counting the first; only connection errors, 5xx and 429 with a Retry-After
+            are retried.
+        total_time: Seconds after which no further attempt is started.
         max_bytes: Largest answer, uncompressed.
-        missing_max_age: How long an archived `NotFound` counts, at most.
+        missing_max_age: How long an archived `NotFound` is used, at most.
         rules: What the answers of this source mean, where sources differ.
-        headers: Extra request headers. They may hold a secret: only the asked host gets them, and no error shows them.
+        headers: Extra request headers. They may hold a secret: only the requested host gets them, and no error shows
+            them.
         rng: Jitter between attempts.
-        admit: Forbids addresses; all are allowed without it.
-        keep_alive: Connections that stay open between calls, for a source that is asked many times a second. On
-            a connection that is used again ``deadline`` counts from the headers of the answer on, ``timeout`` before.
+        admit: Check that refuses addresses; all are allowed without it.
+        keep_alive: Connections kept open between calls, for a source that is called many times a second. On a reused
+            connection ``deadline`` counts from the headers of the answer, and ``timeout`` applies before.
     """
 
     def __init__(
@@ -95,7 +96,7 @@ class Fetcher:
 
     @property
     def closed(self) -> bool:
-        """Whether nothing can be asked any more."""
+        """Whether the fetcher is closed."""
         return self._transport.closed
 
     def __enter__(self) -> Fetcher:
@@ -109,7 +110,7 @@ class Fetcher:
         self.close()
 
     def close(self) -> None:
-        """Close the client; nothing is asked afterwards. A second time does nothing."""
+        """Close the client; no call can be made afterwards. A second call does nothing."""
         self._transport.close()
 
     def get(
@@ -126,23 +127,23 @@ class Fetcher:
         urgent: bool = False,
         archived: bool = True,
     ) -> FetchedAnswer[T]:
-        """Ask the source by GET; redirects are followed.
+        """Send a GET request; redirects are followed.
 
         Args:
             url: Address; query parameters it already has are kept.
             params: Query parameters to add or replace.
-            key: What is asked, as the archive's key. Must hold no secret.
+            key: The request, as the archive's key. Must hold no secret.
             parser_version: Version of ``parse``, stored with the answer.
-            parse: Turns the raw answer into the value; raises a `SourceError` when it is none.
-            hints: What to add for people to the error of an HTTP status.
-            found: Returns whether the answer found something, for the gate, see `core.gate_evidence`. Without it the
-                answer says nothing of that.
-            known: Whether something is asked for that the source is known to have, see `Gate.slot`.
+            parse: Turns the raw answer into the value; raises a `SourceError` if it cannot.
+            hints: Text added, for people, to the error of an HTTP status.
+            found: Returns whether the answer found something, for the gate (see `core.gate_evidence`). Without it the
+                answer is not counted there.
+            known: Whether the request is for something that the source is known to have, see `Gate.slot`.
             urgent: Whether a person waits for the answer, see `Gate.slot`.
-            archived: Whether the answer is kept in the archive.
+            archived: Whether the answer is stored in the archive.
 
         Raises:
-            SourceError: Of the kind that fits; see `core.errors`.
+            SourceError: The matching subclass; see `core.errors`.
         """
         address = self._address(url, params)
         return self._send(
@@ -176,24 +177,24 @@ class Fetcher:
         found: Callable[[T], bool] | None = None,
         known: bool = False,
     ) -> FetchedAnswer[T]:
-        """Ask the source by POST, in the same way; redirects are not followed.
+        """Send a POST request in the same way; redirects are not followed.
 
         Args:
             url: Address.
             payload: Sent as a JSON body.
-            key: As in `get`; names the request, since the body is not kept.
+            key: As in `get`; names the request, since the body is not stored.
             parser_version: As in `get`.
             parse: As in `get`.
             hints: As in `get`.
-            tokens: Estimate of the tokens that an attempt takes, reserved at the gate.
+            tokens: Estimate of the tokens that an attempt uses, reserved at the gate.
             refuse: Called with the archived answer before the general rules about statuses are applied.
-            tokens_of: Returns the tokens that the answer says it took. Without it the estimate counts.
+            tokens_of: Returns the tokens used, as reported by the answer. Without it the estimate counts.
             found: As in `get`.
             known: As in `get`.
 
         Raises:
-            SourceError: Of the kind that fits; see `core.errors`.
-            ValueError: The payload is no JSON.
+            SourceError: The matching subclass; see `core.errors`.
+            ValueError: The payload cannot be encoded as JSON.
         """
         content = json.dumps(payload, ensure_ascii=False, allow_nan=False).encode()
         address = self._address(url, {})
@@ -209,18 +210,18 @@ class Fetcher:
         parser_version: str,
         headers: Mapping[str, str] | None = None,
     ) -> FetchedAnswer[T]:
-        """Ask the source by GET as `get` does, and have all of its answer read.
+        """Send a GET request like `get`, and pass status, headers and body to ``read``.
 
         Args:
             url: Address.
-            read: Turns the answer into the value, whatever its status; raises a `SourceError` when it is none. It is
-                called before the general rules about statuses, which apply to what it lets pass by raising nothing.
+            read: Turns the answer into the value, whatever its status; raises a `SourceError` if it cannot. It is
+                called before the general status rules, which apply to every answer for which it raises nothing.
             key: As in `get`.
             parser_version: As in `get`.
-            headers: Headers of this request alone; only the asked host gets them.
+            headers: Headers of this request alone; only the requested host gets them.
 
         Raises:
-            SourceError: Of the kind that fits; see `core.errors`.
+            SourceError: The matching subclass; see `core.errors`.
         """
         return self._send(
             HttpRequest(
@@ -237,7 +238,7 @@ class Fetcher:
         key: str,
         headers: Mapping[str, str] | None = None,
     ) -> T:
-        """Send a form by POST whose answer holds a secret: it is read, and never archived.
+        """Send a form by POST whose answer holds a secret: the answer is never archived.
 
         Args:
             url: Address.
@@ -247,7 +248,7 @@ class Fetcher:
             headers: As in `exchange`.
 
         Raises:
-            SourceError: Of the kind that fits; see `core.errors`.
+            SourceError: The matching subclass; see `core.errors`.
         """
         content = urlencode(form).encode()
         kind = "application/x-www-form-urlencoded"
@@ -268,7 +269,7 @@ class Fetcher:
         return self._send(asked).value
 
     def cached(self, key: str, max_age: timedelta | None, parse: Callable[[bytes], T]) -> FetchedAnswer[T] | None:
-        """Return the newest good answer in the archive, or None when the source must be asked.
+        """Return the newest good answer in the archive, or None if the source must be called.
 
         Args:
             key: As in `get`.
@@ -276,7 +277,7 @@ class Fetcher:
             parse: As in `get`. Answers it refuses are skipped.
 
         Raises:
-            NotFound: The newest answer says so and is younger than ``missing_max_age``.
+            NotFound: The newest answer is a `NotFound` younger than ``missing_max_age``.
         """
         if max_age is None or self._archive is None:
             return None
@@ -295,7 +296,7 @@ class Fetcher:
         return None
 
     def doubts(self, moment: datetime) -> bool:
-        """Return whether an empty answer that the source gave at ``moment`` proves nothing; see `Gate.doubts`."""
+        """Return whether an empty answer of the source at ``moment`` proves nothing; see `Gate.doubts`."""
         return self._gate.doubts(self.source, moment)
 
     def _address(self, url: str, params: Mapping[str, str]) -> httpx.URL:
@@ -313,7 +314,7 @@ class Fetcher:
             pause = self._pause_before_retry(error, done)
             done += 1
             late = self._clock.now() - started + timedelta(seconds=pause) > timedelta(seconds=self._total_time)
-            # The waiting itself is done below, on the injected clock; 0.0 makes stamina go on at once.
+            # The wait itself happens below, on the injected clock; 0.0 makes stamina continue at once.
             return False if pause < 0 or late else 0.0
 
         for attempt in stamina.retry_context(on=pause_after, attempts=self._attempts, timeout=None):
@@ -323,11 +324,11 @@ class Fetcher:
         raise AssertionError("unreachable")
 
     def _pause_before_retry(self, error: Exception, retries: int) -> float:
-        """Seconds to wait before the next attempt, after so many retries; negative for "do not try again"."""
+        """Return the seconds to wait before the next attempt, after ``retries`` retries; negative for "no retry"."""
         if not isinstance(error, SourceError) or not error.retryable:
             return -1.0
         if isinstance(error, SourceThrottled):
-            # The gate is closed for as long, and its jitter; a little more, and this call is the probe that opens it.
+            # The gate is closed that long plus its jitter; a little longer, and this call is the probe that opens it.
             if error.retry_after is None:
                 return -1.0
             return error.retry_after * (1 + THROTTLE_JITTER) + self._rng.uniform(0.1, 0.5)
@@ -357,4 +358,4 @@ class Fetcher:
 
 
 def _nothing(_body: bytes) -> Any:
-    raise AssertionError("an exchange is read whole")
+    raise AssertionError("an exchange is read by its own function")

@@ -1,4 +1,4 @@
-"""What is asked over HTTP, and what came of it, as values; `core.http` sends and receives them."""
+"""HTTP requests and their results as values; `core.http` sends and receives them."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from douban_pipeline.core.payload import AnswerRules
 
 T = TypeVar("T")
 Refuse = Callable[[int, httpx.Headers, bytes], None]
-"""Raises the `SourceError` that status, headers and body of an answer mean; returns if the general rules apply."""
+"""Raises the `SourceError` for the status, headers and body of an answer; returns if the general rules apply."""
 Admit = Callable[[httpx.URL, str | None], None]
-"""Raises the `SourceError` that forbids an address; called before each hop with None, and once connected with the
-peer's IP address (which is the proxy's where one is set)."""
+"""Raises the `SourceError` that refuses an address; called before each hop with None, and once connected with the
+peer's IP address (the proxy's, where one is set)."""
 
 
 @dataclass(frozen=True, slots=True)
 class FetchedAnswer(Generic[T]):
-    """What a call gave.
+    """The result of a call.
 
     Attributes:
         value: The parsed answer.
-        snapshot_id: The archived raw answer it was parsed from.
-        fetched_at: When the source gave it (UTC).
-        from_cache: Whether it was taken from the archive without a call.
+        snapshot_id: The archived raw answer from which it was parsed.
+        fetched_at: When the source sent it (UTC).
+        from_cache: Whether it came from the archive without a call.
     """
 
     value: T
@@ -41,13 +41,13 @@ class FetchedAnswer(Generic[T]):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class HttpExchange:
-    """An answer as it came, for who needs more of it than the body.
+    """A raw answer, for callers that need more than its body.
 
     Attributes:
         status: HTTP status.
         headers: Its headers.
         body: Its body, decompressed.
-        moved_to: The address that the first hops named for good (301 and 308, in an unbroken row); empty if none did.
+        moved_to: The target of the leading permanent redirects (301 and 308, without others between); empty if none.
     """
 
     status: int
@@ -58,7 +58,7 @@ class HttpExchange:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class HttpRequest(Generic[T]):
-    """What is sent to the source, and how its answer is read; see `Fetcher.get` and `Fetcher.post`."""
+    """A request, and how its answer is read; see `Fetcher.get` and `Fetcher.post`."""
 
     method: str
     url: httpx.URL
@@ -80,7 +80,7 @@ class HttpRequest(Generic[T]):
 
 
 def retry_after(value: str, now: datetime) -> float | None:
-    """Return the seconds that a header ``Retry-After`` asks to wait: seconds or an HTTP date (RFC 9110, 10.2.3)."""
+    """Return the seconds to wait of a ``Retry-After`` header, given as seconds or an HTTP date (RFC 9110, 10.2.3)."""
     value = value.strip()
     if value.isascii() and value.isdigit():
         return float(value[:9])
@@ -94,19 +94,19 @@ def retry_after(value: str, now: datetime) -> float | None:
 def refuse_status(
     answer: HttpExchange, source: str, rules: AnswerRules, hints: Mapping[int, str], now: datetime
 ) -> None:
-    """Return if the status of an answer lets its body be read.
+    """Return if the answer's status allows its body to be read.
 
     Args:
-        answer: What came.
-        source: Who answered.
+        answer: The answer.
+        source: Name of the source.
         rules: What statuses and pages of that source mean.
-        hints: What to do about single statuses, for the error's message.
-        now: The present moment (UTC).
+        hints: What to do about certain statuses, for the error's message.
+        now: The current time (UTC).
 
     Raises:
-        SourceWall: The source takes us for a robot, or wants a login.
-        SourceThrottled: It asks to wait.
-        SourceUnavailable: Any other status that is not read.
+        SourceWall: The source takes us for a robot, or requires a login.
+        SourceThrottled: The source asks to wait.
+        SourceUnavailable: Any other status whose body is not read.
     """
     status = answer.status
     hint = f"; {hints[status]}" if status in hints else ""

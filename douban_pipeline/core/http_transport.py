@@ -1,4 +1,4 @@
-"""One HTTP exchange with an outside source: bounded in time and size, its redirects followed, addresses admitted."""
+"""One HTTP exchange with an outside source: bounded in time and size, following redirects, checking each address."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _PERMANENT = frozenset({301, 308})
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
-# It logs the address of every call in full, and an address may carry a key.
+# httpx logs the full address of every call, and an address may contain a key.
 logging.getLogger("httpx").setLevel(logging.WARNING)
 
 
@@ -33,13 +33,14 @@ class Transport:
     Args:
         source: Name of the source, for errors.
         rules: What the answers of this source mean; some redirects are answers.
-        headers: Extra request headers. They may hold a secret: only the asked host gets them, and no error shows them.
-        admit: Forbids addresses; all are allowed without it.
+        headers: Extra request headers. They may hold a secret: only the requested host gets them, and no error shows
+            them.
+        admit: Check that refuses addresses; all are allowed without it.
         timeout: Seconds for connecting and for each read.
-        deadline: Seconds an exchange may take in all, with its redirects, however slowly the source sends.
+        deadline: Seconds an exchange may take in total, with its redirects, however slowly the source sends.
         max_bytes: Largest answer, uncompressed.
-        keep_alive: Connections that stay open between calls. On a connection that is used again ``deadline`` counts
-            from the headers of the answer on, ``timeout`` before.
+        keep_alive: Connections kept open between calls. On a reused connection ``deadline`` counts from the headers of
+            the answer, and ``timeout`` applies before.
     """
 
     def __init__(
@@ -63,7 +64,7 @@ class Transport:
         self._client = httpx.Client(
             timeout=timeout,
             headers={"User-Agent": USER_AGENT, "Accept": "application/json, */*;q=0.5"},
-            # By default a new connection a call: calls are seconds apart.
+            # By default each call opens a new connection: calls are seconds apart.
             limits=httpx.Limits(max_keepalive_connections=keep_alive),
             mounts={f"all://{host}": None for host in _LOOPBACK},
             verify=_tls(),
@@ -71,18 +72,18 @@ class Transport:
 
     @property
     def closed(self) -> bool:
-        """Whether nothing can be asked any more."""
+        """Whether the transport is closed."""
         return self._client.is_closed
 
     def close(self) -> None:
-        """Close all connections; a second time does nothing."""
+        """Close all connections; a second call does nothing."""
         self._client.close()
 
     def send(self, request: HttpRequest[Any]) -> HttpExchange:
-        """Send a request once and return what came, whatever its status; redirects of a GET are followed.
+        """Send a request once and return the answer, whatever its status; redirects of a GET are followed.
 
         Raises:
-            SourceUnavailable: Nothing whole came in time, or the address is unusable or not admitted.
+            SourceUnavailable: No complete answer came in time, or the address is unusable or not admitted.
         """
         target = request.url
         moved_to, for_good = "", True
@@ -106,7 +107,7 @@ class Transport:
         raise SourceUnavailable(self.source, f"more than {MAX_REDIRECTS} redirects")
 
     def _call(self, request: HttpRequest[Any], url: httpx.URL, deadline: Deadline) -> tuple[int, httpx.Headers, bytes]:
-        # A redirect may lead anywhere; what our headers hold is for the asked host alone.
+        # A redirect may lead to any host; our headers are meant for the requested host alone.
         headers = {} if _origin(url) != _origin(request.url) else {**self._headers, **(request.headers or {})}
         if request.content is not None:
             headers = {"Content-Type": request.content_type, **headers}
@@ -136,10 +137,10 @@ class Transport:
                 kind = type(error).__name__
                 what = "no answer in time" if isinstance(error, httpx.TimeoutException) else "no connection"
                 raise SourceUnavailable(self.source, f"{what} ({kind})", retryable=True) from error
-        raise SourceUnavailable(self.source, f"no whole answer within {self._deadline:g} s")
+        raise SourceUnavailable(self.source, f"no complete answer within {self._deadline:g} s")
 
     def _watched(self, url: httpx.URL, deadline: Deadline) -> Callable[[str, Mapping[str, Any]], None]:
-        """Return what follows a call: the deadline, and who was reached, before anything is said to it."""
+        """Return the tracer of a call: it sets the deadline's socket and checks the peer before anything is sent."""
         admit = self._admit
         if admit is None:
             return deadline.trace
@@ -154,7 +155,7 @@ class Transport:
 
 
 def unusable(source: str, error: Exception) -> SourceUnavailable:
-    """Return the error for an address or a key that cannot be sent, without its own words, which quote them."""
+    """Return the error for an unusable address or key, without httpx's own message, which quotes it."""
     return SourceUnavailable(source, f"an unusable address or key ({type(error).__name__})")
 
 
@@ -164,5 +165,5 @@ def _origin(url: httpx.URL) -> tuple[str, str, int | None]:
 
 @cache
 def _tls() -> ssl.SSLContext:
-    """Return the process's certificates: reading them takes longer than many a call."""
+    """Return the process's TLS context, created once: loading the certificates takes longer than many a call."""
     return httpx.create_ssl_context()

@@ -1,4 +1,4 @@
-"""How sure a share is: the Wilson score interval, honest for shares near 0 and 1 and for few rows."""
+"""Confidence of a share: the Wilson score interval, which stays accurate near 0 and 1 and for few rows."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ class Interval(NamedTuple):
 
 
 def wilson(successes: int, total: int, z: float = 1.96) -> Interval:
-    """Return the Wilson interval of ``successes`` out of ``total``; of nothing at all it is (0, 1).
+    """Return the Wilson interval of ``successes`` out of ``total``; (0, 1) if ``total`` is 0.
 
     Args:
         successes: Rows that have the property.
-        total: Rows that were looked at.
+        total: All rows.
         z: Standard deviations to each side; 1.96 is the two-sided 95 % interval.
 
     Raises:
         ValueError: ``successes`` is not between 0 and ``total``.
     """
     if not 0 <= successes <= total:
-        raise ValueError(f"{successes} of {total} is no share")
+        raise ValueError(f"{successes} of {total} is not a share")
     if not total:
         return Interval(0.0, 1.0)
     share = successes / total
@@ -33,7 +33,7 @@ def wilson(successes: int, total: int, z: float = 1.96) -> Interval:
     middle = share + square / (2 * total)
     reach = z * math.sqrt((share * (1 - share) + square / (4 * total)) / total)
     scale = 1 + square / total
-    # At the ends the bound is the end itself; rounding must not put it beside.
+    # At 0 and 1 the bound is exact; rounding must not move it.
     low = 0.0 if successes == 0 else (middle - reach) / scale
     high = 1.0 if successes == total else (middle + reach) / scale
     return Interval(low, high)

@@ -1,4 +1,4 @@
-"""Language models behind OpenRouter, or any service with OpenAI's chat completions: one JSON object a call."""
+"""Language models on OpenRouter or any service with OpenAI's chat completions: one JSON object per call."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["SOURCE", "Completion", "LanguageModel", "ModelAnswerUnusable", "Mode
 
 PARSER_VERSION = "openrouter-1"
 TEMPERATURE = 0.3
-"""Low: the facts are given, and only their wording is asked for."""
+"""Low: the facts are given, and only the wording is generated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +25,12 @@ class Completion:
     Attributes:
         content: The JSON object the model wrote; it has every key the schema requires.
         model: The model that answered, which may be a fallback.
-        provider: Who ran it.
-        cost_usd: Price in US dollars, paid when the answer came; 0 when the answer does not say.
-        prompt_tokens: Tokens asked.
-        completion_tokens: Tokens answered.
+        provider: The provider that ran it.
+        cost_usd: Price in US dollars of the answer; 0 if the answer does not state it.
+        prompt_tokens: Tokens of the prompt.
+        completion_tokens: Tokens of the answer.
         snapshot_id: The archived raw answer.
-        from_cache: Whether it was taken from the archive, so that nothing was paid for it now.
+        from_cache: Whether it came from the archive, so that nothing was paid for it now.
     """
 
     content: dict[str, Any]
@@ -44,24 +44,24 @@ class Completion:
 
 
 def headers(api_key: str) -> dict[str, str]:
-    """Return the headers that a `Fetcher` of this source needs; they are the only place of the key."""
+    """Return the headers a `Fetcher` of this source needs; the key appears nowhere else."""
     return {"Authorization": f"Bearer {api_key}", "X-OpenRouter-Title": "douban_pipeline"}
 
 
 @dataclass(frozen=True, slots=True)
 class SchemaForm:
-    """Asks as OpenRouter wants it: the schema goes with the request, and providers that ignore it are left out."""
+    """OpenRouter's form of request: it includes the schema, and providers that ignore the schema are excluded."""
 
     fences = False
 
     def fields(self, schema: Mapping[str, Any], name: str) -> dict[str, Any]:
-        """Return what a request holds beside model, messages and length."""
+        """Return the fields of a request other than model, messages and length."""
         return {
             "response_format": {
                 "type": "json_schema",
                 "json_schema": {"name": name, "strict": True, "schema": dict(schema)},
             },
-            # Without `require_parameters` a provider that does not know the schema drops it silently.
+            # Without `require_parameters` a provider that does not support the schema drops it silently.
             "provider": {"require_parameters": True, "data_collection": "deny", "allow_fallbacks": True},
             "temperature": TEMPERATURE,
         }
@@ -69,11 +69,11 @@ class SchemaForm:
 
 @dataclass(frozen=True, slots=True)
 class ObjectForm:
-    """Asks as DeepSeek and others have it: any JSON object; the prompt has to name json and show an example.
+    """The form of DeepSeek and others: any JSON object; the prompt must mention json and show an example.
 
     Attributes:
         temperature: Temperature.
-        thinking: ``enabled`` or ``disabled``, as DeepSeek takes it; empty sends nothing of it.
+        thinking: ``enabled`` or ``disabled``, as DeepSeek accepts it; empty omits the field.
     """
 
     temperature: float = TEMPERATURE
@@ -82,21 +82,21 @@ class ObjectForm:
     fences = True
 
     def fields(self, _schema: Mapping[str, Any], _name: str) -> dict[str, Any]:
-        """Return what a request holds beside model, messages and length."""
+        """Return the fields of a request other than model, messages and length."""
         thinking = {"thinking": {"type": self.thinking}} if self.thinking else {}
         return {"response_format": {"type": "json_object"}, "temperature": self.temperature, **thinking}
 
 
 class LanguageModel:
-    """Asks for JSON objects.
+    """Requests JSON objects from a language model.
 
     Args:
         fetcher: A fetcher with the `headers` of the key; its source is `SOURCE`, or another service's name.
         url: Address of the chat completions.
         model: Name of the model, such as ``deepseek/deepseek-v3.2``.
         fallbacks: Models that OpenRouter tries in this order when the first one fails.
-        max_tokens: Most tokens of an answer; a longer one is cut off and unusable.
-        form: How the service wants to be asked for JSON.
+        max_tokens: Maximum length of an answer in tokens; a longer one is cut off and unusable.
+        form: How the service expects a request for JSON.
     """
 
     def __init__(
@@ -126,23 +126,23 @@ class LanguageModel:
         max_age: timedelta | None = None,
         problem_of: Callable[[dict[str, Any]], str] | None = None,
     ) -> Completion:
-        """Ask once.
+        """Make one request.
 
         Args:
             messages: The conversation; each message has ``role`` and ``content``.
             schema: JSON schema of the answer, an object.
             name: Name of the schema.
-            key: What is asked, as the archive's key. Must hold no secret, and must differ where the messages do.
+            key: The request, as the archive's key. Must hold no secret, and must differ if the messages do.
             max_age: Oldest archived answer to the same key to accept instead of a call, so that a run that was
                 killed after it paid does not pay again; None always calls.
-            problem_of: Returns what is wrong with the answer's content beside the schema, ``""`` for nothing.
+            problem_of: Returns what is wrong with the answer's content apart from the schema, ``""`` for nothing.
 
         Raises:
-            ModelAnswerUnusable: An answer came and cannot be used; it says what was paid for it.
-            SourceThrottled: Too many requests, or too much money under way; it says how long to wait, if known.
-            SourceUnpaid: Credits, or what the key may spend, are used up.
+            ModelAnswerUnusable: An answer came and cannot be used; it holds what was paid.
+            SourceThrottled: Too many requests, or too much spending in progress; holds how long to wait, if known.
+            SourceUnpaid: Credits, or the key's spending limit, are used up.
             SourceWall: The key is not accepted.
-            SourceError: Of another kind that fits; see `core.errors`.
+            SourceError: Another matching subclass; see `core.errors`.
         """
         prompt = "\n".join(message["content"] for message in messages)
         reader = Reader(schema, prompt, self._fetcher.source, self._form.fences, problem_of)

@@ -1,8 +1,8 @@
-"""Reading what OpenRouter answers: the model's JSON and what it cost, or the error it reports. Pure.
+"""Parses OpenRouter's answers: the model's JSON and its cost, or the reported error. Pure.
 
 Answers follow OpenAI's chat completions; the errors are described at
 https://openrouter.ai/docs/api_reference/errors-and-debugging and https://openrouter.ai/docs/api_reference/limits.
-They are distinguished by codes and by ``error.metadata``, never by their prose.
+They are distinguished by codes and by ``error.metadata``, never by their text.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _LONGEST_REASON = 200
 _REJECTED = frozenset({400, 404, 413, 422})
 _FENCE = re.compile(r"```[A-Za-z]*\s*(?P<json>.*?)\s*```", re.DOTALL)
 _QUOTE = 12
-"""Characters in a row that make a message of an error a quotation of what was asked."""
+"""If an error message repeats this many characters of the prompt in a row, it counts as quoting the prompt."""
 _TYPES: dict[str, type | tuple[type, ...]] = {
     "string": str, "array": list, "object": dict, "boolean": bool, "integer": int, "number": (int, float),
 }  # fmt: skip
@@ -43,14 +43,14 @@ _TYPES: dict[str, type | tuple[type, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class ModelUsage:
-    """What one call took.
+    """Tokens and cost of one call.
 
     Attributes:
         model: The model that answered, which may be a fallback; ``""`` when none did.
-        provider: Who ran it.
-        cost_usd: Price in US dollars; 0 when the answer does not say.
-        prompt_tokens: Tokens asked.
-        completion_tokens: Tokens answered.
+        provider: The provider that ran it.
+        cost_usd: Price in US dollars; 0 if the answer does not state it.
+        prompt_tokens: Tokens of the prompt.
+        completion_tokens: Tokens of the answer.
     """
 
     model: str = ""
@@ -61,15 +61,15 @@ class ModelUsage:
 
     @property
     def tokens(self) -> int:
-        """Tokens asked and answered."""
+        """Tokens of prompt and answer together."""
         return self.prompt_tokens + self.completion_tokens
 
 
 class ModelAnswerUnusable(SourceUnavailable):
-    """The model answered, but not with what was asked for. The answer may have cost money all the same.
+    """The model's answer does not satisfy the request. It may have cost money all the same.
 
     Attributes:
-        usage: What the call took.
+        usage: Tokens and cost of the call.
     """
 
     def __init__(self, source: str, reason: str, usage: ModelUsage) -> None:
@@ -79,18 +79,18 @@ class ModelAnswerUnusable(SourceUnavailable):
 
 
 class ModelRefused(ModelAnswerUnusable):
-    """The model, or a moderation before it, will not write about this input. The source itself is well."""
+    """The model, or a moderation before it, refuses to write about this input. The source itself is healthy."""
 
     healthy: ClassVar[bool | None] = True
 
 
 class ModelRejected(SourceUnavailable):
-    """The service will not take the request as it is (400, 404, 413, 422): the same one fails again."""
+    """The service rejects the request as such (400, 404, 413, 422): repeating it fails again."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelAnswer:
-    """A usable answer: the JSON object the model wrote, and what the call took."""
+    """A usable answer: the JSON object the model wrote, with tokens and cost."""
 
     content: dict[str, Any]
     usage: ModelUsage
@@ -98,14 +98,14 @@ class ModelAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """Reads the answers to one question.
+    """Parses the answers to one request.
 
     Attributes:
-        schema: What the content must look like.
-        prompt: The question's text, which no error may quote.
-        source: Who is asked, as the gate and errors name it.
-        fences: Whether the JSON may stand in a Markdown fence, as services without schemas put it at times.
-        problem_of: Returns what is wrong with the content beside the schema, ``""`` for nothing.
+        schema: The required form of the content.
+        prompt: The prompt's text, which no error may quote.
+        source: Name of the source at the gate and in errors.
+        fences: Whether the JSON may be in a Markdown fence, as services without schemas sometimes send it.
+        problem_of: Returns what is wrong with the content apart from the schema, ``""`` for nothing.
     """
 
     schema: Mapping[str, Any]
@@ -121,21 +121,21 @@ class Reader:
         try:
             answer = read_json(self.source, body)
         except SourceError:
-            answer = None  # a page of some proxy: the general rules know those
+            answer = None  # such as a proxy's error page: the general rules handle it
         error = answer.get("error") if isinstance(answer, dict) else None
         if not isinstance(error, dict) and status in _REJECTED:
             raise ModelRejected(self.source, f"HTTP {status}")
         if isinstance(error, dict):
             wait = headers.get("retry-after", "").strip()
             if status == 429 and wait and not _is_seconds(wait):
-                return  # a date, which the general rules can read
+                return  # a date, which the general rules parse
             raise self._error(status, error, float(wait) if _is_seconds(wait) else None)
 
     def parse(self, body: bytes) -> ModelAnswer:
-        """Read an answer with status 200, which may be an error in disguise."""
+        """Parse an answer with status 200, whose body may still be an error."""
         answer = read_json(self.source, body)
         if not isinstance(answer, dict):
-            raise SourceUnavailable(self.source, "an answer that is no object")
+            raise SourceUnavailable(self.source, "an answer that is not an object")
         usage = _usage(answer, priced=self.source == SOURCE)
         choices = answer.get("choices")
         choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
@@ -153,7 +153,7 @@ class Reader:
         if finish == "content_filter" or said.get("refusal"):
             raise ModelRefused(self.source, "the model refused to write", usage)
         if finish == "length":
-            raise ModelAnswerUnusable(self.source, "the answer was cut off at its longest length", usage)
+            raise ModelAnswerUnusable(self.source, "the answer was cut off at the maximum length", usage)
         if finish not in ("stop", None):
             raise ModelAnswerUnusable(self.source, f"the answer ended with {finish!s:.40}", usage)
         text = said.get("content")
@@ -162,8 +162,8 @@ class Reader:
         try:
             content = strict_json(_FENCE.sub(r"\g<json>", text.strip()) if self.fences else text)
         except (ValueError, RecursionError):
-            # Nor a ```json fence: with a strict schema it is the sign of a provider that ignores the schema.
-            raise ModelAnswerUnusable(self.source, "the answer's content is no strict JSON", usage) from None
+            # A ```json fence is refused too: with a strict schema it shows that the provider ignores the schema.
+            raise ModelAnswerUnusable(self.source, "the answer's content is not strict JSON", usage) from None
         if problem := misfit(content, self.schema):
             raise ModelAnswerUnusable(self.source, problem, usage)
         if self.problem_of is not None and (problem := self.problem_of(content)):
@@ -174,7 +174,7 @@ class Reader:
         found = self._error(as_int(error.get("code")), error, None)
         if isinstance(found, ModelRefused):
             return ModelRefused(self.source, found.reason, usage)
-        # Money was spent whatever went wrong: a retry inside the fetcher would hide it from the ledger.
+        # Not retryable, because money was spent: a retry inside the fetcher would hide it from the ledger.
         return ModelAnswerUnusable(self.source, found.reason, usage) if usage.cost_usd else found
 
     def _error(self, code: int | None, error: Mapping[str, Any], wait: float | None) -> SourceError:
@@ -199,7 +199,7 @@ class Reader:
         return SourceUnavailable(self.source, reason, retryable=code is not None and (code == 408 or code >= 500))
 
     def _reason(self, code: int | None, error: Mapping[str, Any], metadata: Mapping[str, Any]) -> str:
-        """Say what happened in one short line that quotes neither the question nor a key."""
+        """Return the error in one short line that quotes neither the prompt nor a key."""
         kinds = (metadata.get(name) for name in ("limit_source", "reason", "error_type", "provider_code"))
         named = ", ".join(dict.fromkeys(_one_line(kind, 40) for kind in kinds if isinstance(kind, str) and kind))
         message = _one_line(error.get("message"), _LONGEST_REASON)
@@ -215,10 +215,10 @@ class Reader:
 
 
 def strict_json(text: str) -> Any:
-    """Return the JSON value that ``text`` is, with nothing around it but white space.
+    """Return the JSON value of ``text``, which may have nothing around it but white space.
 
     Raises:
-        ValueError: It is no JSON, names a key twice, or holds NaN, Infinity or half a surrogate pair.
+        ValueError: It is not JSON, repeats a key, or holds NaN, Infinity or half a surrogate pair.
         RecursionError: It is nested too deeply.
     """
     value = json.loads(text, object_pairs_hook=_distinct, parse_constant=_refuse_constant)
@@ -227,9 +227,9 @@ def strict_json(text: str) -> Any:
 
 
 def misfit(content: Any, schema: Mapping[str, Any]) -> str:
-    """Return what of ``schema`` ``content`` does not keep to, ``""`` if nothing: required keys and plain types."""
+    """Return how ``content`` breaks ``schema``, ``""`` if it does not; checks required keys and plain types."""
     if not isinstance(content, dict):
-        return "the answer's content is no object"
+        return "the answer's content is not an object"
     if missing := [key for key in schema.get("required", ()) if key not in content]:
         return f"the answer lacks {', '.join(missing)}"
     for key, wanted in schema.get("properties", {}).items():
@@ -255,7 +255,7 @@ def _usage(answer: Mapping[str, Any], *, priced: bool) -> ModelUsage:
         completion_tokens=max(as_int(usage.get("completion_tokens")) or 0, 0),
     )
     if priced and result.tokens and not known:
-        logger.warning("%s: an answer of %s does not say what it cost; it is counted as free", SOURCE, result.model)
+        logger.warning("%s: an answer of %s does not state its cost; it is counted as free", SOURCE, result.model)
     return result
 
 
@@ -271,7 +271,7 @@ def _is_seconds(text: str) -> bool:
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise ValueError("a key is there twice")
+        raise ValueError("a key is repeated")
     return found
 
 

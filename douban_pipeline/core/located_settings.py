@@ -1,4 +1,4 @@
-"""Settings that systems with tables of their own share: where these are, whose the assets are, and the site's time."""
+"""Settings shared by systems with tables of their own: database, owner of the assets, time zone of the site."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from douban_pipeline.core.settings_base import BASE_PREFIX, OWNERS, SystemSettin
 
 
 class LocatedSettings(SystemSettings):
-    """The base of the settings of systems whose tables lie beside the CMS's, or in a database of their own.
+    """Base of the settings of systems whose tables are in the CMS's database or in one of their own.
 
-    What all systems share has a variable of the base prefix. A system names in ``file`` the SQLite file in HOME that
-    holds its tables where no database is named.
+    Settings shared by all systems use variables with the base prefix. A system names in ``file`` the SQLite file in
+    HOME that holds its tables if no database is configured.
     """
 
     file: ClassVar[str] = ""
@@ -67,12 +67,12 @@ class LocatedSettings(SystemSettings):
 
     @property
     def tables_url(self) -> str:
-        """Where the system's tables are: the URL given, the CMS's database, or a file in HOME."""
+        """URL of the system's tables: the configured one, the CMS's database, or a file in HOME."""
         given = self.database_url.get_secret_value() or self.library_url.get_secret_value()
         return given or f"sqlite:///{self.home / self.file}"
 
     @property
     def database_setting(self) -> str:
-        """The variable that says where the system's tables are."""
+        """The variable that sets the URL of the system's tables."""
         uses_library = not self.database_url.get_secret_value() and self.library_url.get_secret_value()
         return self.variable("library_url" if uses_library else "database_url")

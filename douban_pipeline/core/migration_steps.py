@@ -1,8 +1,7 @@
-"""Steps of migrations that may be done again: servers without transactions for DDL keep what an upgrade did before it
-was cut off.
+"""Repeatable migration steps: servers without transactional DDL keep what an upgrade did before it was interrupted.
 
-Every migration changes tables through them and nothing else, so that an upgrade can also be listed without being done:
-they look at a `Shape` of our tables, which is read from the database once and then kept by the steps themselves.
+Every migration changes tables through these steps alone, so that an upgrade can also be listed without being executed:
+the steps work on a `Shape` of our tables, which is read from the database once and then updated by the steps.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ OPTIONS: Any = {
 
 @dataclass(slots=True)
 class Shape:
-    """Which tables there are, and the names of their columns and indexes, as far as the steps so far have gone."""
+    """The tables with the names of their columns and indexes, including the steps so far."""
 
     columns: dict[str, set[str]] = field(default_factory=dict)
     indexes: dict[str, set[str]] = field(default_factory=dict)
@@ -38,7 +37,7 @@ class Shape:
         without: frozenset[str] = frozenset(),
         schema: str | None = None,
     ) -> Shape:
-        """Return the shape of the tables whose names one ``owns``, as they are; those ``without`` count as gone."""
+        """Return the current shape of the tables whose names satisfy ``owns``, without those in ``without``."""
         found = sa.inspect(connection)
         shape = cls()
         for table in {*found.get_table_names(schema)} - without:
@@ -54,7 +53,7 @@ def _shape() -> Shape:
 
 
 def create_table(table: str, *items: Any) -> None:
-    """Create ``table`` unless it is there."""
+    """Create ``table`` unless it exists."""
     shape = _shape()
     if table not in shape.columns:
         op.create_table(table, *items, **OPTIONS)
@@ -63,7 +62,7 @@ def create_table(table: str, *items: Any) -> None:
 
 
 def add_columns(table: str, *columns: sa.Column[Any]) -> None:
-    """Add the ``columns`` that ``table`` does not have."""
+    """Add the ``columns`` missing from ``table``."""
     present = _shape().columns[table]
     for column in columns:
         if column.name not in present:
@@ -72,7 +71,7 @@ def add_columns(table: str, *columns: sa.Column[Any]) -> None:
 
 
 def add_index(table: str, name: str, *columns: str, instead_of: str = "") -> None:
-    """Add the index ``name`` unless it is there, and drop the one it replaces."""
+    """Add the index ``name`` unless it exists, and drop the one it replaces."""
     present = _shape().indexes[table]
     if name not in present:
         op.create_index(name, table, list(columns))
@@ -81,7 +80,7 @@ def add_index(table: str, name: str, *columns: str, instead_of: str = "") -> Non
 
 
 def drop_index(table: str, name: str) -> None:
-    """Drop the index ``name`` if it is there."""
+    """Drop the index ``name`` if it exists."""
     present = _shape().indexes[table]
     if name in present:
         op.drop_index(name, table_name=table)

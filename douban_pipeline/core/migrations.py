@@ -1,4 +1,4 @@
-"""Alembic migrations of a system's own tables, on MariaDB, MySQL, PostgreSQL and SQLite: each system has a tree."""
+"""Alembic migrations of a system's own tables, on MariaDB, MySQL, PostgreSQL and SQLite: one tree per system."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from douban_pipeline.core.migration_steps import Shape
 
 @dataclass(frozen=True, slots=True)
 class MigrationPlan:
-    """What an upgrade would do: the version before (``None``: no tables) and after, and its statements as SQL."""
+    """The effect of an upgrade: the version before (``None``: no tables) and after, and its statements as SQL."""
 
     before: str | None
     after: str
@@ -36,11 +36,11 @@ class MigrationTree:
 
     Attributes:
         folder: Where Alembic's ``env.py`` and ``versions`` are; ``env.py`` calls `run_migrations`.
-        version_table: Name of the table in which Alembic notes the version.
-        metadata: The tables as this release has them.
-        owns: Whether a table of that name is one of the system's.
-        misplaced: What to do where tables of its names hold rows, but no version is noted.
-        attributes: What migrations read from Alembic's config.
+        version_table: Name of the table in which Alembic stores the version.
+        metadata: The tables of this release.
+        owns: Whether a table of the given name belongs to the system.
+        misplaced: What to do if tables with its names hold rows but no version is stored.
+        attributes: Values that migrations read from Alembic's config.
         schema: The PostgreSQL schema that holds the tables and the version; None means the connection's own.
     """
 
@@ -66,8 +66,8 @@ class MigrationTree:
             The version before (``None`` when there were no tables) and after.
 
         Raises:
-            DatabaseError: Tables of our names hold rows but no version is noted, the version is a newer release's, or
-                another process is upgrading.
+            DatabaseError: Tables with our names hold rows but no version is stored, the version belongs to a newer
+                release, or another process is upgrading.
         """
         config = self.config()
         with engine.begin() as connection, self.alone(connection):
@@ -81,10 +81,10 @@ class MigrationTree:
         return before, self.head
 
     def plan(self, engine: Engine) -> MigrationPlan:
-        """Return what `upgrade` would do to the database as it is, and change nothing.
+        """Return what `upgrade` would do, without changing anything.
 
         Raises:
-            DatabaseError: It would refuse.
+            DatabaseError: The upgrade would be refused.
         """
         config = self.config()
         config.output_buffer = statements = StringIO()
@@ -103,17 +103,17 @@ class MigrationTree:
 
     @contextmanager
     def alone(self, connection: Connection) -> Iterator[None]:
-        """Let one process at a time change the tables; on SQLite the transaction that writes does that.
+        """Let one process at a time change the tables; on SQLite the write transaction ensures that.
 
         Raises:
-            DatabaseError: Another process is at it.
+            DatabaseError: Another process is changing them.
         """
         if connection.dialect.name == "sqlite":
             yield
             return
         name = f"{connection.engine.url.database}.{self.version_table}"[:64]
         if connection.dialect.name == "postgresql":
-            # Given back at the end of the transaction; the session's lock timeout bounds the wait.
+            # Released at the end of the transaction; the session's lock timeout bounds the wait.
             connection.execute(text("SELECT pg_advisory_xact_lock(hashtext(:name))"), {"name": name})
             yield
             return
@@ -128,17 +128,17 @@ class MigrationTree:
             connection.execute(text("SELECT RELEASE_LOCK(:name)"), parameters)
 
     def current(self, engine: Engine) -> str | None:
-        """Return the version of the tables in the database, ``None`` when there are none."""
+        """Return the version of the tables in the database, ``None`` if there are none."""
         with reading(engine) as connection:
             return self._current(connection)
 
     def ensure(self, engine: Engine, *, whose: str, system: str) -> None:
-        """Do nothing if the tables are of this release; those of a file that is new are made.
+        """Check that the tables are of this release; tables of a new SQLite file are created.
 
         Args:
             engine: Their database.
-            whose: The system's name in a message, in the genitive.
-            system: Its name on the command line.
+            whose: The system's name in the genitive, for the message.
+            system: The system's name on the command line.
 
         Raises:
             DatabaseError: They are missing or of another version; the message says what to run.
@@ -154,47 +154,47 @@ class MigrationTree:
 
     @cached_property
     def head(self) -> str:
-        """The newest version that this release knows."""
+        """The newest version of this release."""
         revision = ScriptDirectory.from_config(self.config()).get_current_head()
         assert revision is not None
         return revision
 
     @cached_property
     def versions(self) -> tuple[str, ...]:
-        """Every version that this release knows, the oldest first."""
+        """Every version of this release, oldest first."""
         return tuple(script.revision for script in ScriptDirectory.from_config(self.config()).walk_revisions())[::-1]
 
     def known(self, version: str | None) -> str | None:
         """Return ``version``.
 
         Raises:
-            DatabaseError: It is one that this release does not know: a newer one's.
+            DatabaseError: It is unknown to this release, so it belongs to a newer one.
         """
         if version is not None and version not in self.versions:
             raise DatabaseError(
-                f"our tables are at version {version}, this release knows none after {self.head}: it is older than "
-                "the one that made them. Install that release again; there is no way back but a backup of before"
+                f"our tables are at version {version}, the newest version of this release is {self.head}: it is older "
+                "than the release that made them. Install that one again; only a backup from before leads back"
             )
         return version
 
     def _interrupted_start(self, connection: Connection) -> list[Table]:
-        """Return the empty tables that a first upgrade left when it was killed; MySQL cannot roll back DDL."""
+        """Return the empty tables left by a first upgrade that was killed; MySQL cannot roll back DDL."""
         present = set(inspect(connection).get_table_names(self.schema))
         leftovers = [table for table in reversed(self.metadata.sorted_tables) if table.name in present]
         for table in leftovers:
             if connection.execute(select(func.count()).select_from(table)).scalar_one():
                 raise DatabaseError(
-                    f"{table.name} holds rows, but {self.version_table} notes no version: {self.misplaced}"
+                    f"{table.name} holds rows, but {self.version_table} holds no version: {self.misplaced}"
                 )
         return leftovers
 
     def ensure_schema(self, connection: Connection) -> None:
-        """Create the schema that holds the tables, if there is one of their own and it is not there."""
+        """Create the schema that holds the tables, if one is configured and it does not exist."""
         if self._lacks_schema(connection):
             connection.execute(CreateSchema(str(self.schema)))
 
     def _lacks_schema(self, connection: Connection) -> bool:
-        # Not left to IF NOT EXISTS, which asks for the right to create one even where it is there.
+        # IF NOT EXISTS is not used: it needs the right to create schemas even if the schema exists.
         return self.schema is not None and not inspect(connection).has_schema(self.schema)
 
     def _current(self, connection: Connection) -> str | None:
@@ -205,13 +205,13 @@ class MigrationTree:
 
 
 def run_migrations() -> None:
-    """Run the migrations of a tree, or print them as SQL: all that its ``env.py`` does."""
+    """Run the migrations of a tree, or print them as SQL; called by its ``env.py``."""
     attributes = context.config.attributes
     tree: MigrationTree = attributes["tree"]
     target: dict[str, Any]
-    if context.is_offline_mode():  # the shape was read before
+    if context.is_offline_mode():  # the shape was read earlier
         target = {"dialect_name": attributes["dialect"], "literal_binds": True}
-        target["dialect_opts"] = {"paramstyle": "named"}  # another one would double each %
+        target["dialect_opts"] = {"paramstyle": "named"}  # any other style would double each %
     else:
         attributes["shape"] = Shape.read(attributes["connection"], tree.owns, schema=tree.schema)
         target = {"connection": attributes["connection"]}

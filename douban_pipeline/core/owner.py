@@ -1,4 +1,4 @@
-"""Who holds a lease: a run in a process on a machine, and whether it can still be alive."""
+"""The owner of a lease (a run in a process on a machine), and whether that process can still be alive."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ def owner_name(run_id: str) -> str:
 
 
 def is_dead(owner: str) -> bool:
-    """Return whether ``owner`` is known to be gone: a process of this machine that no longer exists.
+    """Return whether ``owner`` is known to be dead: a process of this machine that no longer exists.
 
-    A process elsewhere, or an owner that cannot be read, counts as alive; its lease runs out by itself.
+    A process on another machine, or an owner that cannot be parsed, counts as alive; its lease expires.
     """
     _, _, place = owner.rpartition("@")
     host, _, pid = place.rpartition(":")
@@ -31,10 +31,10 @@ def is_dead(owner: str) -> bool:
 
 
 def _is_zombie(pid: str) -> bool:
-    """Return whether a process has ended and only waits for its parent to notice (Linux)."""
+    """Return whether a process has ended and waits for its parent to collect it (Linux)."""
     try:
         stat = Path("/proc", pid, "stat").read_text()
     except OSError:
         return False
-    # The name in brackets may itself hold brackets and blanks.
+    # The process name in parentheses may itself contain parentheses and blanks.
     return stat.rpartition(")")[2].split()[0] == "Z"

@@ -1,4 +1,4 @@
-"""Files that may be packed by gzip, xz or bzip2: what they are is told by their first bytes, not by their names."""
+"""Files that may be compressed with gzip, xz or bzip2, recognised by their first bytes, not by their names."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from pathlib import Path
 from typing import IO, cast
 
 PACKED_ENDINGS = (".gz", ".xz", ".bz2")
-"""What the names of such files end in."""
+"""Suffixes of such files."""
 FILE_PROBLEMS = (OSError, EOFError, lzma.LZMAError, zlib.error)
-"""What opening or reading such a file raises: it is not there, broken, or ends in the middle."""
+"""What opening or reading such a file raises if it is missing, broken or truncated."""
 _GZIP, _XZ, _BZIP2 = b"\x1f\x8b", b"\xfd7zXZ\x00", b"BZh"
 
 
 @contextmanager
 def unpacked(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file, and read what is in it as if it were not packed.
+    """Open a file for reading its decompressed content.
 
     Raises:
         OSError, EOFError, lzma.LZMAError, zlib.error: See `FILE_PROBLEMS`; also while it is read.
@@ -41,5 +41,5 @@ def unpacked(path: Path) -> Iterator[IO[bytes]]:
 
 
 def what_is_wrong(error: BaseException) -> str:
-    """Return in a few words why a file cannot be read, without its path; for one of `FILE_PROBLEMS`."""
+    """Return in a few words why a file cannot be read, without its path; takes one of `FILE_PROBLEMS`."""
     return (error.strerror if isinstance(error, OSError) else None) or str(error)

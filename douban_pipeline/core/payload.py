@@ -1,4 +1,4 @@
-"""Reading what a source sent as JSON, and distinguishing walls and error pages from answers. Pure."""
+"""Parses a source's JSON, and distinguishes walls and error pages from answers. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from douban_pipeline.core.errors import SourceUnavailable, SourceWall
 
 WALL_STATUSES = frozenset({401, 403})
 WALL_WORDS = ("检测到有异常请求", "异常请求", "验证码", "请.{0,4}登录", "登录跳转", "captcha")
-"""Patterns of what login and captcha pages say."""
+"""Patterns found in login and captcha pages."""
 
 _JSONP = re.compile(r"(?:/\*.*?\*/)?\s*[\w$][\w$.\[\]]*\s*\((?P<json>.*)\)\s*;?\s*", re.DOTALL)
 _WALL_PAGE = re.compile(r"登录|人机验证|passport\.|<title>[^<]*(?:log ?in|sign ?in)", re.IGNORECASE)
@@ -26,7 +26,7 @@ class AnswerRules:
     """What answers of one source mean, where sources differ.
 
     Attributes:
-        wall_statuses: HTTP statuses that mean that the source takes us for a robot, or wants a login.
+        wall_statuses: HTTP statuses that mean that the source takes us for a robot, or requires a login.
         read_statuses: HTTP statuses other than 2xx whose body is read like any answer's.
         wall_words: Patterns that occur in login and captcha pages, and in no answer.
         wall_hosts: Hosts that show nothing but login and captcha pages.
@@ -38,7 +38,7 @@ class AnswerRules:
     wall_hosts: frozenset[str] = frozenset()
 
     def is_read(self, status: int) -> bool:
-        """Return whether an answer of this HTTP status is parsed, now or when it is taken from the archive."""
+        """Return whether an answer of this HTTP status is parsed, when received or when read from the archive."""
         return 200 <= status < 300 or status in self.read_statuses
 
     def wall_sign(self, text: str) -> re.Match[str] | None:
@@ -46,10 +46,10 @@ class AnswerRules:
         return _any_of(self.wall_words).search(text)
 
     def refuse_wall(self, source: str, text: str) -> None:
-        """Raise `SourceWall` if ``text``, which is known to be no JSON answer, is a login or captcha page."""
+        """Raise `SourceWall` if ``text``, which is known not to be JSON, is a login or captcha page."""
         sign = self.wall_sign(text) or (_WALL_PAGE.search(text) if _is_page(text) else None)
         if sign:
-            raise SourceWall(source, f"a login or captcha page in place of an answer ({sign.group()[:40]})")
+            raise SourceWall(source, f"a login or captcha page instead of an answer ({sign.group()[:40]})")
 
     def refuse_redirect(self, source: str, location: str) -> None:
         """Raise `SourceWall` if a redirect leads to a login or captcha page."""
@@ -67,7 +67,7 @@ def read_json(source: str, body: bytes, rules: AnswerRules = DEFAULT_RULES) -> A
 
     Raises:
         SourceWall: It is a login or captcha page.
-        SourceUnavailable: It is another page, or nothing that can be read.
+        SourceUnavailable: It is another page, or cannot be parsed.
     """
     text = _decode(source, body).strip()
     if not text:
@@ -79,12 +79,12 @@ def read_json(source: str, body: bytes, rules: AnswerRules = DEFAULT_RULES) -> A
         rules.refuse_wall(source, text)
         page = _is_page(text)
         raise SourceUnavailable(
-            source, "an HTML page in place of JSON" if page else "an answer that is no JSON"
+            source, "an HTML page instead of JSON" if page else "an answer that is not JSON"
         ) from None
 
 
 def as_int(value: object) -> int | None:
-    """Return a whole number given as number or digits; None for anything else."""
+    """Return an integer given as a number or as digits; None for anything else."""
     if isinstance(value, bool):
         return None
     if isinstance(value, int):

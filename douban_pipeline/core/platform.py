@@ -1,6 +1,6 @@
-"""What every system works with in one process: database, clock, settings, and the ways to its outside sources.
+"""What every system needs in one process: database, clock, settings and clients of its outside sources.
 
-Knows nothing of Dagster and of no system. A system extends `Platform` by what it has of its own.
+Does not depend on Dagster or on any system. Systems extend `Platform`.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from douban_pipeline.core.http import Fetcher
 from douban_pipeline.core.settings_base import SystemSettings
 
 _MARGIN = timedelta(seconds=30)
-"""How much longer than the longest call a place at the gate is held: its answer is archived and read there too."""
+"""How much longer than the longest call a gate's place is held: the answer is archived and parsed in it, too."""
 
 
 @dataclass(frozen=True, slots=True)
 class SourceLimits:
-    """What a source may be asked, over all processes; None is no limit. See `Gate.configure`."""
+    """Limits of a source over all processes; None is no limit. See `Gate.configure`."""
 
     requests_per_minute: float
     concurrency: int
@@ -39,11 +39,11 @@ class SourceLimits:
 
 @dataclass(frozen=True)
 class Platform(ABC):
-    """The part of a system's services that no system does without; each system's `Services` extends it.
+    """The services that every system needs; each system's `Services` extends it.
 
     Attributes:
         engine: The system's database.
-        clock: What every time is taken from.
+        clock: Source of the current time.
         settings: The system's settings.
     """
 
@@ -64,25 +64,25 @@ class Platform(ABC):
     @property
     @abstractmethod
     def longest_call(self) -> timedelta:
-        """The longest that a call of any source may take."""
+        """The maximum duration of a call to any source."""
 
     @property
     def zone(self) -> tzinfo:
-        """The time zone in whose days the sources' quotas are counted."""
+        """The time zone of the days in which the sources' quotas are counted."""
         return UTC
 
     @property
     def empty_limit(self) -> int:
-        """How many empty answers in a row put a source in doubt; see `core.gate_evidence`."""
+        """How many empty answers in a row make a source doubted; see `core.gate_evidence`."""
         return EMPTY_IN_A_ROW
 
     def source_limits(self) -> Mapping[str, SourceLimits]:
-        """Return the limits of the sources that are configured as soon as the gate is used."""
+        """Return the limits of the sources that are configured when the gate is first used."""
         return {}
 
     @cached_property
     def archive(self) -> Archive:
-        """Every raw answer."""
+        """The archive of raw answers."""
         return Archive(self.engine, self.archive_table, self.clock)
 
     @cached_property
@@ -95,12 +95,12 @@ class Platform(ABC):
         return gate
 
     def fetcher(self, source: str, *, seconds: float, **options: Any) -> Fetcher:
-        """Return the HTTP client of ``source``, which is closed with these services.
+        """Return an HTTP client for ``source``, which is closed together with these services.
 
         Args:
             source: Name of the source at the gate and in the archive.
-            seconds: Wall-clock limit of a call, and limit of connecting and of each read.
-            options: As `Fetcher` has them.
+            seconds: Wall-clock limit of a call, and timeout for connecting and for each read.
+            options: Further arguments of `Fetcher`.
         """
         fetcher = Fetcher(source, self.gate, self.archive, self.clock, timeout=seconds, deadline=seconds, **options)
         return self._opened.enter_context(fetcher)
@@ -110,7 +110,7 @@ class Platform(ABC):
         return ExitStack()
 
     def ready(self) -> Self:
-        """Return self if the database is set up for this release; a system with tables of its own asks for them here.
+        """Return self if the database is set up for this release; a system with tables of its own checks them here.
 
         Raises:
             DatabaseError: Its tables are missing or of another version; the message says what to run.

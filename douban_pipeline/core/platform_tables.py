@@ -1,4 +1,4 @@
-"""The tables that every system's platform works with: the archive of answers and the gates of sources."""
+"""The tables that every system's platform uses: the archive of answers and the gates of sources."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MYSQL_OPTIONS: dict[str, Any] = {
 
 
 def snapshot_table(metadata: MetaData, name: str) -> Table:
-    """Return the table of a system's archive, see `core.archive`: one row is one raw answer."""
+    """Return the table of a system's archive, see `core.archive`: one row per raw answer."""
     return Table(
         name,
         metadata,
@@ -40,7 +40,7 @@ def snapshot_table(metadata: MetaData, name: str) -> Table:
 
 
 def gate_table(metadata: MetaData, name: str) -> Table:
-    """Return the table of a system's gates, see `core.gate`: one row is one source."""
+    """Return the table of a system's gates, see `core.gate`: one row per source."""
     return Table(
         name,
         metadata,
@@ -56,13 +56,13 @@ def gate_table(metadata: MetaData, name: str) -> Table:
         count("failures"),
         link("granted"),
         words("reason", 500),
-        # Whoever opened or closed it by hand; empty when it did so by itself.
+        # The person who opened or closed it by hand; empty if it changed automatically.
         words("changed_by", 64),
-        # Limits that not every source has.
+        # Limits that only some sources have.
         Column("requests_per_day", Integer),
         Column("tokens_per_minute", Integer),
         Column("tokens_per_day", Integer),
-        # What was let through, succeeded, failed and spent: by minute for an hour, and today.
+        # Calls admitted, succeeded and failed, and tokens: per minute for an hour, and for today.
         Column("usage", JsonText, quote=True),
         moment("updated_at", nullable=False),
         **MYSQL_OPTIONS,

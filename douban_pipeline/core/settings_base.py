@@ -1,7 +1,7 @@
-"""What the settings of all systems have in common: where they are read, and how a mistake is explained.
+"""Base of all systems' settings: where they are read, and how a mistake is reported.
 
-Values come from the environment, each with its system's prefix, and from ``.env`` in the working directory (the
-environment wins). Secrets stay there: no setting is ever put into Dagster config, metadata or a log.
+Values come from the environment, with each system's prefix, and from ``.env`` in the working directory (the
+environment takes precedence). Secrets stay there: no setting is ever put into Dagster config, metadata or a log.
 """
 
 from __future__ import annotations
@@ -23,25 +23,26 @@ from douban_pipeline.core.environment import BASE_PREFIX as BASE_PREFIX
 from douban_pipeline.core.environment import ENV_FILE as ENV_FILE
 
 SYSTEMS = ("feeds", "digest", "tmdb", "comments")
-"""Systems beside Douban's."""
+"""Systems other than Douban's."""
 SYSTEM_PREFIXES = tuple(f"{BASE_PREFIX}{system.upper()}_" for system in (*SYSTEMS, "serve"))
-"""Their prefixes and the HTTP service's; Douban's own is the base: what begins with one of these is theirs alone."""
+"""Their prefixes and the HTTP service's. Douban's own prefix is the base; variables with one of these are not its
+own."""
 
 
 OWNERS = "an e-mail address, or team:NAME such as team:site"
-"""What an owner of assets may be, in words."""
+"""Allowed values of an owner, as text."""
 _OWNER = re.compile(r"team:\S+|[^@\s]+@[^@\s]+\.[A-Za-z]{2,7}")
 
 
 _NEAR = 0.6
-"""Likeness, from 0 to 1, from which a name is taken for a misspelt one."""
+"""Similarity, from 0 to 1, at which a name is taken for a misspelling of another."""
 
 
 class SettingsError(Exception):
     """One or more settings are wrong; the message names each variable, its value and what is allowed.
 
     Attributes:
-        problems: A line each.
+        problems: One line per mistake.
     """
 
     def __init__(self, problems: Sequence[str]) -> None:
@@ -50,10 +51,10 @@ class SettingsError(Exception):
 
 
 class SystemSettings(BaseSettings):
-    """The base of a system's settings; build one with `load`, which explains what is wrong.
+    """Base of a system's settings; create one with `load`, which reports mistakes.
 
-    A system sets ``env_prefix`` in its ``model_config``, and in ``allowed`` says of settings whose values are neither
-    numbers nor true or false what they may be, in words.
+    A system sets ``env_prefix`` in its ``model_config``, and describes in ``allowed`` the values of settings that are
+    neither numbers nor booleans.
     """
 
     model_config = SettingsConfigDict(
@@ -67,7 +68,7 @@ class SystemSettings(BaseSettings):
 
         Raises:
             SettingsError: A value is wrong, or a variable with the system's prefix is unknown. The message has one
-                line a mistake, naming the variable, the value (never of a secret) and what is allowed.
+                line per mistake with the variable, the value (never of a secret) and what is allowed.
         """
         problems = cls._unknown_variables()
         settings = None
@@ -87,7 +88,7 @@ class SystemSettings(BaseSettings):
 
     @classmethod
     def mistake(cls, name: str, value: object, allowed: str) -> ValueError:
-        """Return what a validator raises about a value that only another setting makes wrong."""
+        """Return the error a validator raises for a value that conflicts with another setting."""
         return ValueError(f"{cls._prefix()}{name.upper()} = {str(value)!r} is not allowed: {allowed}")
 
     @classmethod
@@ -104,7 +105,7 @@ class SystemSettings(BaseSettings):
                 continue
             if given.upper().startswith(cls._prefix()) and given.upper() not in known:
                 near = nearest(given.upper(), known)
-                problems.append(f"{given} is no setting" + (f"; did you mean {near}?" if near else ""))
+                problems.append(f"{given} is not a setting" + (f"; did you mean {near}?" if near else ""))
         return problems
 
     @classmethod
@@ -138,10 +139,10 @@ class SystemSettings(BaseSettings):
 
 
 def nearest(given: str, known: Collection[str]) -> str | None:
-    """Return which of the variables ``known`` was probably meant by ``given``; None if none is near.
+    """Return which of the variables ``known`` was probably meant by ``given``; None if none is similar.
 
-    Compared without the prefix, which all share and which would make any two alike; the same words in another order,
-    or in other forms (``EXCLUDE``, ``EXCLUDED``), count as near.
+    Compared without the common prefix, which would make any two similar; the same words in another order, or in other
+    forms (``EXCLUDE``, ``EXCLUDED``), count as similar.
     """
     tails = {name.removeprefix(BASE_PREFIX): name for name in known}
     tail = given.removeprefix(BASE_PREFIX)
@@ -161,14 +162,14 @@ def _plain(message: str) -> str:
 
 
 def split_list(value: Any) -> Any:
-    """Return the items of a comma list, without blanks; anything but text as it is."""
+    """Return the items of a comma-separated text, without blanks; other values unchanged."""
     if not isinstance(value, str):
         return value
     return [part.strip() for part in value.replace("，", ",").split(",") if part.strip()]
 
 
 def split_pairs(value: Any) -> Any:
-    """Return ``name=value`` pairs of a comma list as a mapping; anything but text as it is."""
+    """Return ``name=value`` pairs of a comma-separated text as a mapping; other values unchanged."""
     if not isinstance(value, str):
         return value
     pairs = [part.partition("=") for part in split_list(value)]
@@ -176,14 +177,14 @@ def split_pairs(value: Any) -> Any:
 
 
 def refuse_unknown(what: str, given: Iterable[str], known: Collection[str]) -> None:
-    """Raise ValueError if a name is none of ``known``."""
+    """Raise ValueError if a name is not in ``known``."""
     unknown = sorted(set(given) - set(known))
     if unknown:
         raise ValueError(f"unknown {what} {', '.join(unknown)}")
 
 
 def time_zone(value: str) -> str:
-    """Return the name of a time zone as it is.
+    """Return the name of a time zone unchanged.
 
     Raises:
         ValueError: There is no such zone.
@@ -196,7 +197,7 @@ def time_zone(value: str) -> str:
 
 
 def owner_name(value: str) -> str:
-    """Return the owner of assets, as Dagster takes one, as it is.
+    """Return an owner of assets, in a form accepted by Dagster, unchanged.
 
     Raises:
         ValueError: It is neither an e-mail address nor ``team:NAME``.
@@ -207,10 +208,10 @@ def owner_name(value: str) -> str:
 
 
 def http_address(value: str) -> str:
-    """Return an address as it is.
+    """Return an address unchanged.
 
     Raises:
-        ValueError: It is none of http or https.
+        ValueError: It is neither http nor https.
     """
     parts = urlsplit(value)
     if parts.scheme not in ("http", "https") or not parts.hostname:

@@ -1,9 +1,8 @@
-"""WeRSS (rachelos/we-mp-rss), through which public accounts are read; the same from release 1.4.1 on.
+"""Client of WeRSS (rachelos/we-mp-rss), which reads public accounts; works with release 1.4.1 and later.
 
-Its answers need care. A status of 2xx is no success: an error may come as 201, 202 or 406 with ``detail``, and a wrong
-path as 200 with ``null``. After five wrong passwords it locks the account until it is restarted, so one refused login
-is the last.
-``has_content`` is never sent: it means four different things in as many releases.
+Its answers need care. A 2xx status does not mean success: an error may come as 201, 202 or 406 with ``detail``, and a
+wrong path as 200 with ``null``. After five wrong passwords it locks the account until it is restarted, so a refused
+login is not retried. ``has_content`` is never sent: its meaning differs between four releases.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from douban_pipeline.core.werss_login import MemorySessions, SessionStore, WeRss
 
 SOURCE = "werss"
 RULES = AnswerRules(wall_statuses=frozenset(), wall_words=("captcha",))
-"""What the fetcher of this source needs: a 401 is an expired token, no wall."""
+"""Rules for the fetcher of this source: a 401 means an expired token, not a wall."""
 PARSER_VERSION = "werss-1"
 PAGE = 50
 MOST_PAGES = 10
@@ -36,7 +35,7 @@ _REFUSED = "WeRSS 拒绝登录：用户名或密码错误（或已被锁定）�
 
 @dataclass(frozen=True, slots=True)
 class WeRssArticle:
-    """One article of a public account, as the list has it; ``published_at`` is None where WeRSS does not know."""
+    """One article of a public account, as listed; ``published_at`` is None if unknown."""
 
     article_id: str
     account_id: str
@@ -49,7 +48,7 @@ class WeRssArticle:
 
 @dataclass(frozen=True, slots=True)
 class WeRssAccount:
-    """One public account; ``synced_at`` stops moving when WeRSS's own login at WeChat has died."""
+    """One public account; ``synced_at`` no longer changes once WeRSS's own login at WeChat has expired."""
 
     account_id: str
     name: str
@@ -57,15 +56,15 @@ class WeRssAccount:
 
 
 class WeRss:
-    """Reads accounts and articles. Safe to share between threads; it logs in once, when it is first needed.
+    """Reads accounts and articles. Safe to share between threads; logs in once, when first needed.
 
     Args:
         fetcher: A fetcher whose source is `SOURCE`, with `RULES`.
         url: Address of WeRSS.
         prefix: Path of its API, ``/api/v1/wx``.
-        login: How to log in.
-        clock: What a token's age is taken from.
-        sessions: Where the token is kept; in this process alone, if not given.
+        login: Credentials.
+        clock: Source of the current time, for the token's age.
+        sessions: Where the token is stored; by default in this process only.
     """
 
     def __init__(
@@ -85,10 +84,10 @@ class WeRss:
         self._own_token = ""
 
     def articles(self, account_id: str, since: int, most: int = PAGE * MOST_PAGES) -> list[WeRssArticle]:
-        """Return an account's articles, newest first; pages end with one that is wholly older than ``since``.
+        """Return an account's articles, newest first; stops after a page that is entirely older than ``since``.
 
         Raises:
-            SourceError: WeRSS did not answer, or with an error; see `core.errors`.
+            SourceError: WeRSS did not answer, or answered with an error; see `core.errors`.
         """
         found: dict[str, WeRssArticle] = {}
         offset = 0
@@ -103,26 +102,26 @@ class WeRss:
             times = [article.published_at for article in articles if article.published_at is not None]
             if len(rows) < PAGE or (times and max(times) < since):
                 break
-            # A new article moves all others by one while pages are read.
+            # A new article shifts all others by one while pages are read.
             offset += PAGE - _OVERLAP
         return list(found.values())[:most]
 
     def article_html(self, article_id: str) -> str | None:
-        """Return an article's body as HTML, as this release of WeRSS gives it; None where it has none yet.
+        """Return an article's body as HTML, as returned by this release of WeRSS; None if it has none yet.
 
         Raises:
             NotFound: WeRSS does not know the article, or its publisher deleted it.
-            SourceError: WeRSS did not answer, or with another error.
+            SourceError: WeRSS did not answer, or answered with another error.
         """
         found = self._get(f"/articles/{quote(article_id, safe='')}", {}, f"article {article_id}")
         content = found.get("content")
         return content if isinstance(content, str) else None
 
     def accounts(self) -> list[WeRssAccount]:
-        """Return every account that WeRSS follows; when each was synced is known to `account` alone.
+        """Return every account that WeRSS follows, without `synced_at`, which only `account` returns.
 
         Raises:
-            SourceError: WeRSS did not answer, or with an error.
+            SourceError: WeRSS did not answer, or answered with an error.
         """
         found: dict[str, WeRssAccount] = {}
         for page_number in range(MOST_PAGES):
@@ -144,7 +143,7 @@ class WeRss:
 
         Raises:
             NotFound: WeRSS does not follow it.
-            SourceError: WeRSS did not answer, or with another error.
+            SourceError: WeRSS did not answer, or answered with another error.
         """
         row = self._get(f"/mps/{quote(account_id, safe='')}", {}, f"account {account_id}")
         return WeRssAccount(account_id, str(row.get("mp_name") or ""), seconds_of(row.get("sync_time")))
@@ -164,7 +163,7 @@ class WeRss:
         return self._fetcher.exchange(url, _read, key=key, parser_version=PARSER_VERSION, headers=headers).value
 
     def _current_token(self, refused: str = "") -> str:
-        """Return the value of the header Authorization, logging in where there is no good token yet."""
+        """Return the Authorization header, logging in if there is no valid token."""
         if self._login.access_key:
             return f"AK-SK {self._login.access_key}"
         with self._sessions.held():
@@ -173,14 +172,14 @@ class WeRss:
             if refused:
                 session = replace(session, ends=0.0) if refused == f"Bearer {session.token}" else session
                 if refused == f"Bearer {self._own_token}":
-                    raise SourceUnavailable(SOURCE, "WeRSS refuses a token that it has just given (HTTP 401)")
+                    raise SourceUnavailable(SOURCE, "WeRSS refuses a token that it has just issued (HTTP 401)")
             if not session.is_good(now) or session.is_old(now):
                 session = self._renewed(session, now) or self._logged_in(session, now)
                 self._sessions.write(session)
             return f"Bearer {session.token}"
 
     def _renewed(self, session: WeRssSession, now: float) -> WeRssSession | None:
-        """Return the session with a new token for one that still holds; None where that did not work."""
+        """Return the session with a renewed token, for one that is still valid; None if that failed."""
         if not session.is_good(now):
             return None
         headers = {"Authorization": f"Bearer {session.token}"}
@@ -217,26 +216,26 @@ def _session(data: Mapping[str, Any], now: float) -> WeRssSession:
 
 
 class _Unauthorised(SourceError):  # noqa: N818 (as the other kinds of `SourceError`)
-    """The token is no longer taken; WeRSS itself is well."""
+    """The token is no longer accepted; WeRSS itself is healthy."""
 
     healthy = True
 
 
 def _read(answer: HttpExchange) -> dict[str, Any]:
-    """Return what is in an answer's envelope, whatever its status says.
+    """Return the content of an answer's envelope, whatever its status.
 
     Raises:
-        SourceError: Of the kind that fits; the message says what an operator has to do.
+        SourceError: The matching subclass; the message says what an operator has to do.
     """
     try:
         found = json.loads(answer.body)
     except (ValueError, RecursionError):
         if answer.status == 401:
             raise _Unauthorised(SOURCE, "HTTP 401") from None
-        raise SourceUnavailable(SOURCE, f"HTTP {answer.status} with an answer that is no JSON") from None
+        raise SourceUnavailable(SOURCE, f"HTTP {answer.status} with an answer that is not JSON") from None
     if not isinstance(found, dict):
         raise SourceUnavailable(
-            SOURCE, "null in place of an answer: the path of the API is wrong (the setting WERSS_PREFIX)"
+            SOURCE, "null instead of an answer: the path of the API is wrong (the setting WERSS_PREFIX)"
         )
     detail = found.get("detail")
     code = as_int(detail.get("code")) if isinstance(detail, dict) else None
@@ -275,7 +274,7 @@ def _article(row: object) -> WeRssArticle | None:
 
 
 def seconds_of(value: object) -> int | None:
-    """Return a time in seconds, which WeRSS gives in seconds or milliseconds; None for none."""
+    """Return a time in seconds; WeRSS gives seconds or milliseconds; None for none."""
     moment = as_int(value)
     if moment is None or moment <= 0:
         return None

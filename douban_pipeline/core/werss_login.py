@@ -1,7 +1,7 @@
-"""Logging in at WeRSS: a token that all processes share, renewed before it ends, and as few logins as can be.
+"""Login at WeRSS: one token shared by all processes, renewed before it expires, with as few logins as possible.
 
-After five refused logins WeRSS locks the account until it is restarted, even for the right password. So a refusal is
-kept beside the token: the same account and password are tried again after hours only, three times in all.
+After five refused logins WeRSS locks the account until it is restarted, even for the right password. So refusals are
+stored beside the token: the same credentials are retried only after hours, three times in all.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from pathlib import Path
 from typing import Any, Protocol
 
 LONGEST_REFUSALS = 3
-"""Refused logins after which the same account and password are not tried again."""
+"""Refused logins after which the same credentials are not tried again."""
 REFUSAL_SECONDS = 6 * 3600
 """How long after a refused login the next one is tried."""
 RENEWED_AT = 0.2
-"""Share of a token's life that is left when it is renewed."""
+"""Remaining share of a token's lifetime at which it is renewed."""
 
 
 @dataclass(frozen=True, slots=True)
 class WeRssLogin:
-    """How to log in: account and password, or ``KEY:SECRET`` of an access key (1.4.9 and later)."""
+    """Credentials: account and password, or ``KEY:SECRET`` of an access key (1.4.9 and later)."""
 
     username: str = ""
     password: str = ""
@@ -37,20 +37,20 @@ class WeRssLogin:
 
     @property
     def fingerprint(self) -> str:
-        """What tells these credentials from others, without naming them."""
+        """Identifies these credentials without revealing them."""
         return hashlib.sha256(f"{self.username}\x00{self.password}".encode()).hexdigest()[:32]
 
 
 @dataclass(frozen=True, slots=True)
 class WeRssSession:
-    """What is known of being logged in.
+    """State of the login.
 
     Attributes:
         token: The token; empty for none.
-        begins: When it was given, in seconds.
-        ends: When it ends.
-        refused: How often in a row a login was refused.
-        refused_at: When it was last.
+        begins: When it was issued, in seconds.
+        ends: When it expires.
+        refused: Number of refused logins in a row.
+        refused_at: When a login was last refused.
         refused_login: Which credentials were refused, as `WeRssLogin.fingerprint`.
     """
 
@@ -77,23 +77,23 @@ class WeRssSession:
 
 
 class SessionStore(Protocol):
-    """Where a session is kept."""
+    """Storage of a session."""
 
     def held(self) -> Any:
-        """Return a context in which nobody else reads or writes it."""
+        """Return a context that locks the session for exclusive use."""
         ...
 
     def read(self) -> WeRssSession:
-        """Return the session; an empty one for none."""
+        """Return the session, empty if there is none."""
         ...
 
     def write(self, session: WeRssSession) -> None:
-        """Keep a session in place of the one before."""
+        """Store a session, replacing the previous one."""
         ...
 
 
 class MemorySessions:
-    """A session of this process alone."""
+    """A session in this process only."""
 
     def __init__(self) -> None:
         self._session = WeRssSession()
@@ -101,7 +101,7 @@ class MemorySessions:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Keep this process's other threads out."""
+        """Lock out this process's other threads."""
         with self._lock:
             yield
 
@@ -110,12 +110,12 @@ class MemorySessions:
         return self._session
 
     def write(self, session: WeRssSession) -> None:
-        """Keep a session."""
+        """Store a session."""
         self._session = session
 
 
 class FileSessions:
-    """A session that all processes of an account of this machine share, in a file that only its owner can read.
+    """A session shared by all processes of one account of this machine, in a file that only its owner can read.
 
     Args:
         folder: Where the file is.
@@ -130,7 +130,7 @@ class FileSessions:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Keep other threads and processes out until the block ends."""
+        """Lock out other threads and processes until the block ends."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self._lock:
             handle = os.open(self.path.with_suffix(".lock"), os.O_CREAT | os.O_RDWR, 0o600)
@@ -141,7 +141,7 @@ class FileSessions:
                 os.close(handle)
 
     def read(self) -> WeRssSession:
-        """Return the session; what cannot be read counts as none."""
+        """Return the session; an unreadable one counts as none."""
         try:
             found = json.loads(self.path.read_text(encoding="utf-8"))
             return WeRssSession(**found)
@@ -149,7 +149,7 @@ class FileSessions:
             return WeRssSession()
 
     def write(self, session: WeRssSession) -> None:
-        """Keep a session, whole or not at all."""
+        """Store a session atomically."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=self.path.parent, prefix=".werss-")  # 0600 from the beginning
         try:
@@ -161,7 +161,7 @@ class FileSessions:
             raise
 
     def forget(self) -> bool:
-        """Drop token and refusals, so that the next call logs in; return whether there was anything."""
+        """Delete token and refusals, so that the next call logs in; return whether there were any."""
         with self.held():
             there = self.path.exists()
             self.path.unlink(missing_ok=True)
@@ -169,7 +169,7 @@ class FileSessions:
 
 
 def expiry_of(token: str) -> float | None:
-    """Return when a JWT says that it ends."""
+    """Return the expiry time stated in a JWT."""
     parts = token.split(".")
     if len(parts) != 3:
         return None

@@ -1,1 +1,1 @@
-"""What the Dagster faces of all systems share: guards from predicates, launchpads, run history, runs by Celery."""
+"""Dagster code shared by all systems: guards from predicates, launchpads, run history, runs on Celery workers."""

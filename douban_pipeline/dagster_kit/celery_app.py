@@ -1,7 +1,7 @@
-"""What a worker host's Celery app is made of; the app itself is `douban_pipeline.ops.celery_app`.
+"""Builds a worker host's Celery app; the app itself is `douban_pipeline.ops.celery_app`.
 
-Broker, backend, queue and everything else come from the `run_launcher` of ``$DAGSTER_HOME/dagster.yaml``, the file that
-the daemon launches by; `dagster_celery.app` would ignore it.
+Broker, backend, queue and all other options come from the `run_launcher` of ``$DAGSTER_HOME/dagster.yaml``, which the
+daemon uses as well; `dagster_celery.app` would ignore that file.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from douban_pipeline.dagster_kit.celery_launcher import WatchfulCeleryLauncher
 from douban_pipeline.dagster_kit.worker_host import WorkerHostError
 
 BEAT_SECONDS = 15.0
-"""How often a run gives a sign of life; well below the launcher's `silent_seconds`."""
+"""Interval of a run's heartbeats, in seconds; well below the launcher's `silent_seconds`."""
 
 logger = logging.getLogger(__name__)
 
 
 def build_app(dagster_home: str, *, check_host: Callable[[], Iterable[str]], preload: Iterable[str]) -> Celery:
-    """Return the app that works for the instance in ``dagster_home``.
+    """Return the Celery app for the instance in ``dagster_home``.
 
     Args:
         dagster_home: Folder of the instance's dagster.yaml.
-        check_host: Called when a worker starts; returns warnings for the log, and raises `WorkerHostError` if this host
-            would do harm, which ends the worker.
-        preload: Modules that a worker imports once it may work: each run is a fork of it, and shares what is loaded.
+        check_host: Called when a worker starts; returns warnings for the log, and raises `WorkerHostError`, which stops
+            the worker, if this host would do harm.
+        preload: Modules imported by a worker after the check: each run is a fork of it and shares the loaded modules.
 
     Raises:
         WorkerHostError: Its dagster.yaml does not launch runs by Celery.
@@ -58,41 +58,41 @@ def build_app(dagster_home: str, *, check_host: Callable[[], Iterable[str]], pre
         for module in preload:
             importlib.import_module(module)
 
-    worker_init.connect(begin, weak=False)  # nobody else holds on to it
+    worker_init.connect(begin, weak=False)  # nothing else keeps a reference to it
     return launcher.celery
 
 
 class Beat:
-    """Renews the state of a task while its process lives, so that the launcher sees that it does.
+    """Heartbeat of a task: renews its state while its process lives, so that the launcher sees it is alive.
 
     Args:
-        task: The task at work.
+        task: The running task.
         task_id: Its id.
-        seconds: How often.
+        seconds: Interval of the heartbeats.
     """
 
     def __init__(self, task: Any, task_id: str, seconds: float = BEAT_SECONDS) -> None:
         self._task, self._task_id, self._seconds = task, task_id, seconds
         self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._go_on, name="beat", daemon=True)
+        self._thread = threading.Thread(target=self._renew, name="beat", daemon=True)
 
     def start(self) -> None:
-        """Begin."""
+        """Start the heartbeat."""
         self._thread.start()
 
     def stop(self) -> None:
-        """End; the last beat may still be on its way."""
+        """Stop the heartbeat; a last one may still be in transit."""
         self._ended.set()
 
-    def _go_on(self) -> None:
+    def _renew(self) -> None:
         beats = 0
         while not self._ended.wait(self._seconds):
             beats += 1
             sign = {"pid": os.getpid(), "hostname": socket.gethostname(), "beat": beats}
             try:
                 self._task.backend.store_result(self._task_id, sign, "STARTED")
-            except Exception:  # whatever the backend's client raises: the next beat may come through
-                logger.exception("no sign of life could be given")
+            except Exception:  # any error of the backend's client: the next heartbeat may succeed
+                logger.exception("could not send a heartbeat")
 
 
 _beats: dict[str, Beat] = {}

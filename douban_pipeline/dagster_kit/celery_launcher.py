@@ -1,4 +1,4 @@
-"""Runs on other hosts: Dagster's Celery launcher, made to notice a host that died with a run."""
+"""Runs on other hosts: Dagster's Celery launcher, extended to detect a host that died during a run."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ from dagster_celery.tags import DAGSTER_CELERY_TASK_ID_TAG
 from kombu import Queue
 
 MOST_PRIORITY = 10
-"""Priorities that a queue distinguishes; RabbitMQ wants to know when the queue is made."""
+"""Priorities distinguished by a queue; RabbitMQ needs the number when the queue is created."""
 
 
 @dataclass(slots=True)
 class _Sign:
-    """The last sign of life of a run: what it was, and when it was first seen, by this process's own clock."""
+    """The last heartbeat of a run: its value, and when this process first saw it, by its own clock."""
 
     sign: object
     seen_at: float
 
 
 class WatchfulCeleryLauncher(CeleryRunLauncher):
-    """Starts each run as one Celery task, and takes a run for dead whose worker shows no sign of life.
+    """Starts each run as one Celery task, and considers a run dead if its worker sends no heartbeats.
 
-    Celery's own launcher goes by the task's last known state, which stays STARTED for ever when the worker's host
-    dies: the run would keep its place until `max_runtime_seconds`. Our workers (`celery_app`) renew that state every
-    few seconds; here the time is counted since it last changed. Clocks of different hosts are never compared.
+    Celery's own launcher relies on the task's last known state, which stays STARTED for ever if the worker's host dies:
+    the run would occupy its slot until `max_runtime_seconds`. Our workers (`celery_app`) renew that state every few
+    seconds, and this launcher measures the time since it last changed. Clocks of different hosts are never compared.
 
     Args:
-        silent_seconds: After this long without a sign of life a run is failed.
-        default_queue: The queue of a run that names none, and the one that our workers listen at.
-        rest: As `dagster_celery.CeleryRunLauncher` has it.
+        silent_seconds: A run without a heartbeat for this long is failed.
+        default_queue: The queue of a run that names none, on which our workers listen.
+        options: Further arguments of `dagster_celery.CeleryRunLauncher`.
     """
 
     def __init__(
@@ -47,12 +47,12 @@ class WatchfulCeleryLauncher(CeleryRunLauncher):
         default_queue: str,
         silent_seconds: int = 90,
         inst_data: ConfigurableClassData | None = None,
-        **rest: Any,
+        **options: Any,
     ) -> None:
-        super().__init__(default_queue=default_queue, inst_data=inst_data, **rest)
+        super().__init__(default_queue=default_queue, inst_data=inst_data, **options)
         self.silent_seconds = silent_seconds
         self._signs: dict[str, _Sign] = {}
-        # Launcher and workers must make the queue alike; the original knows none but its own.
+        # Launcher and workers must declare the queue identically; the original class knows only its own declaration.
         self.celery.conf.task_queues = [
             Queue(default_queue, routing_key=f"{default_queue}.#", queue_arguments={"x-max-priority": MOST_PRIORITY})
         ]
@@ -63,37 +63,37 @@ class WatchfulCeleryLauncher(CeleryRunLauncher):
 
     @classmethod
     def config_type(cls) -> Any:
-        """Return what `run_launcher.config` of dagster.yaml may hold."""
-        ours = Field(int, is_required=False, default_value=90, description="Seconds of silence after which a run died.")
+        """Return the schema of `run_launcher.config` in dagster.yaml."""
+        seconds = Field(int, is_required=False, default_value=90, description="Seconds without heartbeat.")
         original: Any = super().config_type()
-        return {**original, "silent_seconds": ours}
+        return {**original, "silent_seconds": seconds}
 
     @classmethod
     def from_config_value(
         cls, inst_data: ConfigurableClassData, config_value: Mapping[str, Any]
     ) -> WatchfulCeleryLauncher:
-        """Return the launcher that dagster.yaml describes."""
+        """Return the launcher configured in dagster.yaml."""
         return cls(inst_data=inst_data, **config_value)
 
     @property
     def supports_resume_run(self) -> bool:
-        """No: what a dead run left is taken up by the next one, through the task queue."""
+        """Return False: the work of a dead run is continued by the next run, through the task queue."""
         return False
 
     def terminate(self, run_id: str) -> bool:
-        """Interrupt a run, or keep one from starting; return whether there is anything to interrupt."""
+        """Interrupt a run, or prevent it from starting; return whether there was anything to interrupt."""
         run = self._instance.get_run_by_id(run_id)
         if run is None or run.is_finished or DAGSTER_CELERY_TASK_ID_TAG not in run.tags:
             return False
-        # The original forgets this, so that an interrupted run ends as a failure.
+        # The original does not do this; without it an interrupted run would end as a failure.
         if run.status is not DagsterRunStatus.CANCELING:
             self._instance.report_run_canceling(run)
         return super().terminate(run_id)
 
     def check_run_worker_health(self, run: DagsterRun) -> CheckRunHealthResult:
-        """Tell whether somebody is at work on ``run``, which has started and not ended."""
+        """Report whether a worker is running ``run``, which has started and not ended."""
         task_id = run.tags.get(DAGSTER_CELERY_TASK_ID_TAG)
-        if task_id is None:  # a quick worker has begun before the launcher noted the task
+        if task_id is None:  # a fast worker started before the launcher stored the task's id
             return CheckRunHealthResult(WorkerStatus.RUNNING)
         result: AsyncResult[Any] = self.celery.AsyncResult(task_id)
         state = result.state

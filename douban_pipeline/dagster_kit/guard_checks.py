@@ -1,4 +1,4 @@
-"""Asset checks from predicates: each asks the database over all shards and names what it found."""
+"""Asset checks from predicates: each queries the database over all shards and lists what it found."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,12 +14,12 @@ from douban_pipeline.core.ui.presentation import table
 _MOST_SHOWN = 20
 
 B = TypeVar("B")
-"""A system's breach: one thing that breaks a rule."""
+"""A system's breach: one row or object that violates a rule."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found(Generic[B]):
-    """What a guard found, and whether a run should stop for it or only warn."""
+    """Breaches found by a guard, and whether they stop a run or only warn."""
 
     breaches: Sequence[B]
     stops: bool = True
@@ -27,16 +27,16 @@ class Found(Generic[B]):
 
 @dataclass(frozen=True, slots=True)
 class Guard(Generic[B]):
-    """A blocking check of an asset that passes when ``find`` finds nothing that ``concerns`` it.
+    """A blocking check of an asset that passes if ``find`` returns no breach that ``concerns`` it.
 
-    Guards that share their ``find`` share what it finds: it is called once a look at the database.
+    Guards with the same ``find`` share its result: it is called once per query of the database.
 
     Attributes:
         name: Name of the check.
-        description: What the rule says, for the asset's page.
-        find: Returns all breaches; it is given the system's services and a connection that reads.
-        concerns: Whether a breach that ``find`` returned is one of this guard's.
-        warns: Whether a breach only warns, whatever ``find`` says: something is ill, but no data is wrong.
+        description: The rule, for the asset's page.
+        find: Returns all breaches; called with the system's services and a reading connection.
+        concerns: Whether a breach returned by ``find`` belongs to this guard.
+        warns: Whether a breach only warns, whatever ``find`` says: something is wrong, but not the data.
     """
 
     name: str
@@ -52,12 +52,12 @@ class Guard(Generic[B]):
 
 @dataclass(frozen=True, slots=True)
 class BreachTable(Generic[B]):
-    """How a system's breaches are shown in the result of a check.
+    """How a system's breaches are shown in a check's result.
 
     Attributes:
-        things: What the breaches are about, the name of the table in the metadata, for example ``videos``.
-        partitions: What the system calls its partitions, the name of their list in the metadata.
-        partition_of: Returns the key of the partition that a breach lies in.
+        things: What the breaches are about; the name of the table in the metadata, for example ``videos``.
+        partitions: The system's word for its partitions; the name of their list in the metadata.
+        partition_of: Returns the key of a breach's partition.
         row: Returns a row of the table.
     """
 
@@ -78,13 +78,13 @@ class BreachTable(Generic[B]):
 def guard_checks(
     asset: dg.AssetsDefinition, guards: Sequence[Guard[B]], shown: BreachTable[B]
 ) -> dg.AssetChecksDefinition:
-    """Return ``guards`` as blocking checks on ``asset``: one step, one look at the database, a result for each.
+    """Return ``guards`` as blocking checks on ``asset``: one step, one query of the database, one result per guard.
 
-    The resource ``services`` of the code location is asked whether the database is ready, and for its engine.
+    The resource ``services`` of the code location provides the engine and reports whether the database is ready.
 
-    Unpartitioned on purpose: a partitioned check loses its partition in a run of several, and the last partition's
-    pass would hide another's failure. So they ask about all partitions, and name the failing ones. One step, because
-    a step each costs more in Dagster's events than in queries; any of them can still be launched alone.
+    Unpartitioned on purpose: in a run of several partitions, a partitioned check loses its partition, and the last
+    one's pass would hide another's failure. So the checks query all partitions and list the failing ones. They share
+    one step, because a step each would cost more in Dagster's events than in queries; each can still be launched alone.
     """
 
     @dg.multi_asset_check(

@@ -1,18 +1,18 @@
-"""What the site's settings say about all assets of a location: whose they are, and which database they lie in."""
+"""Labels of all assets of a location that come from the site's settings: owner and database."""
 
 from collections.abc import Iterable, Mapping
 
 import dagster as dg
 
 LIBRARY = "mysql"
-"""Kind by which an asset is declared to lie in the CMS's database, which may be another than MySQL."""
+"""Kind that marks an asset as stored in the CMS's database, which may be another than MySQL."""
 
 
 def labelled(assets: Iterable[dg.AssetsDefinition], *, owner: str, library_url: str = "") -> list[dg.AssetsDefinition]:
-    """Return ``assets`` with their owner, and of kind mysql, mariadb or sqlite as the library's database is.
+    """Return ``assets`` with their owner, and with the kind mysql, mariadb or sqlite of the library's database.
 
     Args:
-        assets: What is labelled; who has an owner keeps it.
+        assets: The assets to label; an asset that has an owner keeps it.
         owner: An e-mail address, or ``team:`` and a name.
         library_url: SQLAlchemy URL of the CMS's database; empty for the embedded SQLite.
     """
@@ -26,14 +26,13 @@ def labelled(assets: Iterable[dg.AssetsDefinition], *, owner: str, library_url: 
 
 
 def reading_from(assets: Iterable[dg.AssetsDefinition], others: Mapping[str, str | None]) -> list[dg.AssetsDefinition]:
-    """Return ``assets``, of which some read what an asset of another code location left in a table.
+    """Return ``assets`` with dependencies on assets of other code locations whose tables they read.
 
-    Dagster's lineage joins locations by the assets' keys; nothing is launched by it, and no code of the other system is
-    needed.
+    Dagster's lineage connects locations by asset keys; this launches nothing and needs no code of the other system.
 
     Args:
-        assets: The location's own.
-        others: By the key of an asset of this location, that of the one it reads; None for none.
+        assets: The location's own assets.
+        others: By the key of an asset of this location, the key of the asset it reads; None for none.
     """
     read = {dg.AssetKey(name): dg.AssetKey(other) for name, other in others.items() if other is not None}
 

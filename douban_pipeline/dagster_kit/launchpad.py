@@ -1,4 +1,4 @@
-"""Jobs that people launch with a config: one op, whose config class says what the launchpad and the manual say."""
+"""Jobs that people launch with a config: one op, whose config class documents the launchpad and the manual."""
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
@@ -13,14 +13,15 @@ from douban_pipeline.core.ui.launchpad_links import Launchpad, comment_of, launc
 from douban_pipeline.core.ui.presentation import escaped
 
 PERSON_TAGS = {"dagster/priority": "10", "pipeline": "person"}
-"""People do not queue behind the machine."""
+"""Jobs launched by people are not queued behind automatic ones."""
 
 SIGNATURE = frozenset({"reviewer", "operator", "note", "reason", "dry_run"})
-"""Fields by which a person signs a launch; in a link to a launchpad they are as they are by default."""
+"""Fields that identify the person who launches; in a link to a launchpad they keep their defaults."""
 
 
 class LaunchpadConfig(dg.Config):
-    """What a launchpad takes: descriptions of fields, written as ``中文 · English``, are in the pages' language."""
+    """Base of launchpad configs: descriptions of fields, written as ``中文 · English``, are shown in the pages'
+    language."""
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
@@ -28,7 +29,7 @@ class LaunchpadConfig(dg.Config):
         for field in cls.model_fields.values():
             field.description = one_side(field.description or "") or None
         if language() == "zh":
-            # Dagster would show the docstring, which is English, beside them.
+            # Otherwise Dagster would show the docstring, which is in English.
             cls.__doc__ = None
 
 
@@ -45,27 +46,26 @@ def person_job(
 ) -> dg.JobDefinition:
     """Return a job that runs ``work`` and whose launchpad opens with a complete config.
 
-    The op has the name of ``work``. It refuses a config that names environment variables, and a `ProblemsError` of
-    ``work`` ends the run with a line for each problem.
+    The op is named after ``work``. It refuses a config that names environment variables, and a `ProblemsError` raised
+    by ``work`` ends the run with one line per problem.
 
     Args:
-        work: What the op does: a function of ``context``, ``config`` (annotated with its `dagster.Config` class) and
+        work: The op's function of ``context``, ``config`` (annotated with its `dagster.Config` class) and
             resources. The launchpad opens with the defaults of the config class, in the order of its fields.
         name: Name of the job.
-        manual: Description of the job in Markdown, of which `one_language` keeps what the pages speak. In it,
-            ``{fields}`` is replaced by a list of the config's fields
-            with their descriptions, ``{examples}`` by ``examples`` as YAML, ``{link}`` by a link to the launchpad
-            filled with the first of them, ``{links}`` by a list of such links to all of them.
-        examples: Fields of the config and their values, by what they are for; an example that is for nothing in
-            particular has an empty key.
-        nothing_done: What is said of a run that was refused for its config, such as ``未撤销任何变更``.
-        opening: What the launchpad opens with in fields that have no default, or None. No other field can be given.
+        manual: Description of the job in Markdown, of which `one_language` keeps the pages' language. In it,
+            ``{fields}`` is replaced by a list of the config's fields with their descriptions, ``{examples}`` by
+            ``examples`` as YAML, ``{link}`` by a link to the launchpad filled with the first of them, ``{links}`` by a
+            list of such links to all of them.
+        examples: Config fields and their values by purpose; an example without a particular purpose has an empty key.
+        nothing_done: Text for a run that was refused because of its config, such as ``未撤销任何变更``.
+        opening: Initial values of the fields without a default, or None. No other field may be given.
         location: Repository and code location in the links of the manual, as Dagster's UI addresses them.
         tags: The job's tags.
 
     Raises:
-        pydantic.ValidationError: An example, or what the launchpad opens with, is no config of the class.
-        ValueError: ``opening`` names a field that has a default, or leaves out one that must be filled in.
+        pydantic.ValidationError: An example or the initial config does not fit the class.
+        ValueError: ``opening`` names a field that has a default, or leaves out one that is required.
     """
     config_class: type[dg.Config] = get_type_hints(work)["config"]
 
@@ -77,7 +77,8 @@ def person_job(
         except ProblemsError as error:
             raise problems_failure(nothing_done, error.problems) from error
 
-    # Dagster reads the annotations of the op's function: those of ``work``, whose module may write them as strings.
+    # Dagster reads the annotations of the op's function, so those of ``work`` are used; its module may write them as
+    # strings.
     run.__signature__ = inspect.signature(work, eval_str=True)  # type: ignore[attr-defined]
     run.__annotations__ = inspect.get_annotations(work, eval_str=True)
     op = work.__name__
@@ -87,7 +88,7 @@ def person_job(
     def link(text: str, example: dg.Config) -> str:
         given = _unsigned(example)
         whole = Launchpad(name, op_config(op, given, *_explained(example, given)))
-        # Without its comments where they would make the link too long.
+        # Without comments if they would make the link too long.
         return launch_link(text, whole, location) or launch_link(text, Launchpad(name, op_config(op, given)), location)
 
     opens = described("打开填好的启动页", "Open the launchpad, filled in")
@@ -109,12 +110,12 @@ def person_job(
 
 
 def example_yaml(op: str, config: dg.Config) -> str:
-    """Return the fields that ``config`` sets as a block of YAML in Markdown, as the launchpad of ``op`` takes it."""
+    """Return the fields that ``config`` sets as a YAML block in Markdown, in the form of the launchpad of ``op``."""
     return f"```yaml\n{op_config(op, _given(config))}```"
 
 
 def _opening(config_class: type[dg.Config], opening: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of all fields that a launchpad opens with."""
+    """Return the initial values of all fields of a launchpad."""
     open_fields = {
         name
         for name, field in config_class.model_fields.items()
@@ -131,7 +132,7 @@ def _opening(config_class: type[dg.Config], opening: Mapping[str, Any]) -> dict[
 
 
 def _given(config: dg.Config) -> dict[str, Any]:
-    """Return the fields that a config sets, as a launchpad takes them: members of enums by their name."""
+    """Return the fields that a config sets, in the form of a launchpad: members of enums by their name."""
     complete = dg.RunConfig(ops={"op": config}).to_config_dict()["ops"]["op"]["config"]
     return _set_fields(config, complete)
 
@@ -149,14 +150,15 @@ def _set_fields(config: dg.Config, complete: Mapping[str, Any]) -> dict[str, Any
 
 
 def _unsigned(config: dg.Config) -> dict[str, Any]:
-    """Return the fields that an example sets as if nobody had signed it, so that launching it only checks."""
+    """Return the fields that an example sets, without the signing ones, so that launching it only checks."""
     fields, given = type(config).model_fields, _given(config)
     merged = {**given, **{name: field.default for name, field in fields.items() if name in SIGNATURE}}
     return {name: merged[name] for name in fields if name in merged}
 
 
 def _explained(config: dg.Config, given: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, Any]]:
-    """Return what is said of each field of a config in a few words, and those that an example needs not, by default."""
+    """Return a short comment for each field of a config, and the fields that the example does not set, with
+    defaults."""
     fields = type(config).model_fields
     said = {name: comment_of(one_side(field.description or "").partition("；")[0]) for name, field in fields.items()}
     complete = dg.RunConfig(ops={"op": config}).to_config_dict()["ops"]["op"]["config"]
@@ -169,7 +171,7 @@ def _titled(what: str, block: str) -> str:
 
 
 def _field_list(config_class: type[dg.Config], indent: str = "") -> str:
-    """Return the fields of a config class with their descriptions as a Markdown list; those of its rows below it."""
+    """Return the fields of a config class with their descriptions as a Markdown list; fields of its rows are nested."""
     lines: list[str] = []
     colon = described("：", ": ")
     for name, field in config_class.model_fields.items():
@@ -181,9 +183,9 @@ def _field_list(config_class: type[dg.Config], indent: str = "") -> str:
 
 
 def refuse_environment(context: dg.OpExecutionContext) -> None:
-    """Refuse a config that asks for an environment variable.
+    """Refuse a config that refers to an environment variable.
 
-    Dagster resolves ``{env: NAME}`` in any text field, so that whoever may launch could have a secret written down.
+    Dagster resolves ``{env: NAME}`` in any text field, so anyone who may launch could have a secret written down.
 
     Raises:
         Failure: The config holds such a reference; the message names the variables.
@@ -201,16 +203,16 @@ def refuse_environment(context: dg.OpExecutionContext) -> None:
 
 
 def location_of(run: dg.DagsterRun | None) -> str:
-    """Return repository and code location of a run as Dagster's UI addresses them; empty where the run has none.
+    """Return repository and code location of a run as Dagster's UI addresses them; empty if the run has none.
 
-    Runs that a test or a script executes in its own process come from no code location.
+    Runs that a test or a script executes in its own process have no code location.
     """
     origin = run.remote_job_origin if run is not None else None
     return origin.repository_origin.get_label() if origin is not None else ""
 
 
 def problems_failure(nothing_done: str, problems: Sequence[str]) -> dg.Failure:
-    """Return the failure of a job whose config is wrong: what was not done, and a line for each problem."""
+    """Return the failure of a job whose config is wrong: what was not done, and one line per problem."""
     message, shown = ("\n".join(f"- {each}" for each in form) for form in (problems, map(escaped, problems)))
     return dg.Failure(
         f"{nothing_done}：\n{message}", metadata={"problems": dg.MetadataValue.md(shown)}, allow_retries=False

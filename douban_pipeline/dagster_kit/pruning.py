@@ -1,4 +1,4 @@
-"""What the pruning jobs of all locations share: a dry run, whose runs go, and what is said of it."""
+"""Shared parts of all locations' pruning jobs: dry run, deletion of runs, and the report."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -12,13 +12,13 @@ from douban_pipeline.dagster_kit.runs import Owner, code_location_of
 
 
 class RetentionConfig(LaunchpadConfig):
-    """Whether what is past its days is deleted, or only counted."""
+    """Config of a pruning job: delete expired data, or only count it."""
 
     dry_run: bool = Field(False, description="true 只统计会删除多少 · true only counts what would be deleted.")
 
 
 def prune_opening(op: str) -> dg.RunConfig:
-    """Return what the launchpad of a pruning job opens with, and what its schedule runs it with."""
+    """Return the initial config of a pruning job's launchpad, which its schedule uses as well."""
     return dg.RunConfig(ops={op: RetentionConfig(dry_run=False)})
 
 
@@ -30,14 +30,14 @@ def prune_runs(
     dry_run: bool,
     sooner: Mapping[datetime, dict[str, str]] | None = None,
 ) -> int:
-    """Delete finished runs of the location of ``context``, and what is left of them; return how many.
+    """Delete finished runs of the location of ``context`` and their remaining data; return the number of runs.
 
     Args:
-        context: The pruning run, which stays.
-        system: Whose runs go.
-        before: Age of the runs, in UTC.
-        dry_run: Delete nothing, and return how many would go.
-        sooner: Tags of runs that go earlier, by their age.
+        context: The pruning run, which is kept.
+        system: Name of the system whose runs are deleted.
+        before: Runs last updated before this time are deleted (UTC).
+        dry_run: Delete nothing, and return how many runs would be deleted.
+        sooner: Tags of runs that are deleted earlier, with their time.
     """
     owner = Owner(code_location_of(context.run), system)
     ages: list[tuple[datetime, dict[str, str] | None]] = [(before, None), *(sooner or {}).items()]
@@ -51,7 +51,7 @@ def prune_runs(
 
 
 def report_pruned(context: dg.OpExecutionContext, counts: Mapping[str, int], *, dry_run: bool) -> None:
-    """Say what was deleted, or would be, by what it is."""
+    """Log what was deleted, or would be, by kind."""
     named = ", ".join(f"{count} {what.replace('_', ' ')}" for what, count in counts.items())
     context.log.info(f"{named} {'would be deleted' if dry_run else 'deleted'}")
     context.add_output_metadata({**counts, "dry_run": dry_run})

@@ -1,4 +1,4 @@
-"""A system's services as a Dagster resource. The services themselves know no Dagster."""
+"""A system's services as a Dagster resource. The services themselves do not depend on Dagster."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _STATEMENT_SECONDS, _RECYCLE_SECONDS, _MORE_CONNECTIONS = 60, 300, 5
 
 
 class Closing(Protocol):
-    """What a process opens once and closes at its end: a system's services."""
+    """An object opened once per process and closed at its end: a system's services."""
 
     def close(self) -> None:
-        """Close what was opened."""
+        """Close everything that was opened."""
         ...
 
 
@@ -23,17 +23,17 @@ P = TypeVar("P", bound=Closing)
 
 
 def platform_resource(open_platform: Callable[[dg.DagsterRun | None], P]) -> dg.ConfigurableResource[P]:
-    """Return the resource that gives each run, or tick of a sensor, services of its own and closes them after it.
+    """Return a resource that opens services for each run, or tick of a sensor, and closes them afterwards.
 
-    It takes no configuration: settings, and with them secrets, come from the environment alone and never appear in a
-    run's config. Who asks for it annotates ``dg.ResourceParam[Services]`` and gets what ``open_platform`` returns,
-    which is given the run, or None in a sensor.
+    It has no configuration: settings, including secrets, come from the environment alone and never appear in a run's
+    config. Users of the resource annotate ``dg.ResourceParam[Services]`` and get what ``open_platform`` returns when
+    called with the run, or with None in a sensor.
     """
 
     class PlatformResource(dg.ConfigurableResource[P]):
-        """Database, sources and settings, as the environment says."""
+        """Database, sources and settings, configured by the environment."""
 
-        # Dagster makes a resource anew from its fields, so what is not config cannot be kept in it.
+        # Dagster recreates a resource from its fields, so only config can be stored in it.
         @contextmanager
         def yield_for_execution(self, context: dg.InitResourceContext) -> Iterator[P]:
             if context.run is not None and context.instance is not None:
@@ -48,7 +48,7 @@ def platform_resource(open_platform: Callable[[dg.DagsterRun | None], P]) -> dg.
 
 
 def keep_connections(instance: dg.DagsterInstance) -> None:
-    """Let a run write its events over connections that stay open: Dagster opens one for each event on PostgreSQL."""
+    """Let a run write its events over open connections: Dagster opens a new one for each event on PostgreSQL."""
     instance.optimize_for_webserver(
         statement_timeout=_STATEMENT_SECONDS * 1000, pool_recycle=_RECYCLE_SECONDS, max_overflow=_MORE_CONNECTIONS
     )

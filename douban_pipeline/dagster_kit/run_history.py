@@ -1,8 +1,8 @@
-"""Deleting finished runs with everything that Dagster keeps of them, and without what the asset pages still show.
+"""Deletes finished runs with everything Dagster stores about them, except what the asset pages still show.
 
 `DagsterInstance.delete_run` alone leaves a run's asset check results, its SQLite file and its captured output for ever,
-and deletes the only materialization of a partition that nobody made again. This goes into Dagster's own tables for what
-it has no call for; the columns used are those of the releases that `setup.py` allows.
+and deletes a partition's only materialization even if no later run replaced it. This module uses Dagster's own tables
+where Dagster has no API; the columns are those of the releases allowed in `setup.py`.
 """
 
 from __future__ import annotations
@@ -43,18 +43,18 @@ def delete_runs(
     tags: dict[str, str] | None = None,
     dry_run: bool = False,
 ) -> int:
-    """Delete finished runs of ``owner`` that last changed ``before``, with all that is kept of them; return how many.
+    """Delete finished runs of ``owner`` last updated before ``before``, with all their data; return how many.
 
-    A run that holds the newest materialization of an asset, or of a partition of one, stays whatever its age: without
-    it the asset page would say that it was never materialized.
+    A run that holds the newest materialization of an asset, or of a partition of one, is kept whatever its age:
+    otherwise the asset page would show it as never materialized.
 
     Args:
-        instance: Where the runs are; other owners' stay.
-        owner: Whose runs go.
-        before: Age, in UTC.
-        keep: Ids of runs that stay.
-        tags: Only runs with all of these.
-        dry_run: Delete nothing, and say how many would go.
+        instance: The instance; runs of other owners are kept.
+        owner: Owner of the runs to delete.
+        before: Time of the last update, in UTC.
+        keep: Ids of runs to keep.
+        tags: Only runs with all of these tags.
+        dry_run: Delete nothing, and return how many would be deleted.
     """
     wanted = dg.RunsFilter(statuses=_FINISHED, updated_before=before, tags=tags or {})
     run_ids = instance.run_storage.get_run_ids(filters=wanted)
@@ -72,16 +72,16 @@ def delete_runs(
 def delete_remains(
     instance: dg.DagsterInstance, owner: Owner, *, before: datetime, assets: Collection[dg.AssetKey]
 ) -> int:
-    """Delete what is left of things that are gone: ended backfills without runs, superseded check results, and files.
+    """Delete leftovers: ended backfills without runs, superseded check results, and files of deleted runs.
 
     Args:
-        instance: Where they are.
-        owner: Whose check results and backfills go; of runs that are gone, everybody's do.
-        before: Age, in UTC.
-        assets: The assets of ``owner``: a backfill of assets names no code location.
+        instance: The instance.
+        owner: Owner of the check results and backfills; those of deleted runs are removed whoever owns them.
+        before: Maximum time, in UTC.
+        assets: The assets of ``owner``, because a backfill of assets names no code location.
 
     Returns:
-        How many backfills were deleted.
+        The number of deleted backfills.
     """
     _delete_superseded_check_results(instance, owner, before)
     _delete_orphaned_files(instance, before)
@@ -89,7 +89,7 @@ def delete_remains(
 
 
 def assets_of_location(context: dg.OpExecutionContext) -> Collection[dg.AssetKey]:
-    """Return the assets of the code location that a run was launched through; none for a run in process."""
+    """Return the assets of the code location through which a run was launched; none for a run in process."""
     try:
         return context.repository_def.asset_graph.get_all_asset_keys()
     except CheckError:
@@ -97,7 +97,7 @@ def assets_of_location(context: dg.OpExecutionContext) -> Collection[dg.AssetKey
 
 
 def _owned(instance: dg.DagsterInstance, owner: Owner, run_ids: Sequence[str]) -> list[str]:
-    """Return those of ``run_ids`` that are runs of ``owner``."""
+    """Return those of ``run_ids`` whose runs belong to ``owner``."""
     return [
         run.run_id
         for some in _batches(run_ids)
@@ -107,7 +107,7 @@ def _owned(instance: dg.DagsterInstance, owner: Owner, run_ids: Sequence[str]) -
 
 
 def _delete_run(instance: dg.DagsterInstance, run_id: str) -> None:
-    # The run itself goes last: what stops half way is found again the next time.
+    # The run itself is deleted last, so that an interrupted deletion is found and repeated the next time.
     storage = instance.event_log_storage
     storage.delete_events(run_id)
     if isinstance(storage, SqliteEventLogStorage):
@@ -141,7 +141,7 @@ def _delete_check_results(instance: dg.DagsterInstance, which: ColumnElement[boo
 
 
 def _delete_superseded_check_results(instance: dg.DagsterInstance, owner: Owner, before: datetime) -> None:
-    """Delete old results of checks, of the owner's runs and of runs that are gone."""
+    """Delete old results of checks, of the owner's runs and of deleted runs."""
     storage = instance.event_log_storage
     if not isinstance(storage, SqlEventLogStorage):
         return
@@ -182,7 +182,7 @@ def _owns_backfill(owner: Owner, backfill: PartitionBackfill, assets: Collection
 
 
 def _delete_orphaned_files(instance: dg.DagsterInstance, before: datetime) -> None:
-    """Delete old files of runs that are gone: Dagster makes SQLite's anew when somebody asks for their events."""
+    """Delete old files of deleted runs: Dagster recreates the SQLite file of a run when its events are requested."""
     storage = instance.event_log_storage
     captured = {path.name: path for path in _captured(instance)}
     sharded = dict(_sharded(storage))
@@ -205,7 +205,7 @@ def _sharded(storage: EventLogStorage) -> Iterator[tuple[str, Path]]:
 
 
 def _captured(instance: dg.DagsterInstance) -> Iterator[Path]:
-    """Yield the folders that hold what runs printed on this machine; each is named as its run."""
+    """Yield the folders with the captured output of runs on this machine; each is named after its run."""
     if instance.is_ephemeral:
         return
     folder = Path(instance.storage_directory())

@@ -1,7 +1,7 @@
-"""Runs of one job among all that share an instance: which are under way, which failed, and what that says of the next.
+"""Runs of one job in a shared instance: those in progress, those that failed, and what follows for the next run.
 
-Several code locations use one instance, and each has partitions of its own: a date-range backfill of one must not be
-read as a run over another's shards.
+Several code locations share an instance, each with its own partitions: a date-range backfill of one must not be read
+as a run over another's shards.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ UNDER_WAY = [
 ]
 
 PAUSE = timedelta(minutes=10)
-"""How long after a failure a sensor tries again, as after a task's first."""
+"""How long after a failure a sensor tries again, equal to a task's first retry delay."""
 
 SHORT_PAUSE = timedelta(minutes=1)
 """How long a partition is paused after a single failed run."""
@@ -42,14 +42,14 @@ _MOST_FAILED = 200
 
 @dataclass(frozen=True, slots=True)
 class JobRuns:
-    """Runs of a job and ad-hoc runs of its assets, which are runs of Dagster's own job, in one code location.
+    """Runs of a job, and ad-hoc runs of its assets (which are runs of Dagster's own job), in one code location.
 
     Attributes:
-        instance: Where they are looked for.
-        location: Name of the code location; None looks at those of all. A run that names no location, because it was
-            not launched through one, counts as this one's.
+        instance: The instance to search.
+        location: Name of the code location; None searches all. A run without a location, because it was not launched
+            through one, counts as this location's.
         job: Name of the job.
-        assets: The job's assets; none if ad-hoc runs do not count.
+        assets: The job's assets; empty if ad-hoc runs do not count.
     """
 
     instance: dg.DagsterInstance
@@ -58,11 +58,11 @@ class JobRuns:
     assets: frozenset[dg.AssetKey] = frozenset()
 
     def under_way(self) -> list[dg.DagsterRun]:
-        """Return the runs that are queued or at work, whoever launched them."""
+        """Return the runs that are queued or in progress, including those launched by hand."""
         return [record.dagster_run for record in self._records(UNDER_WAY)]
 
     def failed_since(self, since: datetime) -> list[tuple[dg.DagsterRun, datetime]]:
-        """Return the runs that failed after ``since``, each with the time of its end."""
+        """Return the runs that failed after ``since``, each with its end time."""
         records = self._records([dg.DagsterRunStatus.FAILURE], since, _MOST_FAILED)
         return [(record.dagster_run, record.update_timestamp.replace(tzinfo=UTC)) for record in records]
 
@@ -82,12 +82,12 @@ class JobRuns:
 
 
 SYSTEM_TAG = "system"
-"""Tag of a run whose value is the name of its system."""
+"""Tag of a run whose value is the name of the run's system."""
 
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """Whose a run is: a code location's or, where it was launched through none, that of the system its tag names.
+    """Owner of a run: a code location or, for a run launched without one, the system named by its tag.
 
     Attributes:
         location: Name of the code location; None for a process that was started without one.
@@ -98,7 +98,7 @@ class Owner:
     system: str
 
     def owns(self, run: dg.DagsterRun) -> bool:
-        """Return whether ``run`` is this owner's. One that names neither location nor system is anybody's."""
+        """Return whether ``run`` belongs to this owner. A run without location and system belongs to every owner."""
         location = code_location_of(run)
         if location is None:
             return run.tags.get(SYSTEM_TAG, self.system) == self.system
@@ -106,18 +106,18 @@ class Owner:
 
 
 def code_location_of(run: dg.DagsterRun) -> str | None:
-    """Return the name of the code location that a run was launched through; None if it was through none."""
+    """Return the name of the code location through which a run was launched; None if it has none."""
     origin = run.remote_job_origin
     return origin.location_name if origin is not None else run.tags.get(CODE_LOCATION_TAG)
 
 
 def is_automatic(run: dg.DagsterRun) -> bool:
-    """Return whether a sensor or a schedule launched ``run``, no person."""
+    """Return whether ``run`` was launched by a sensor or a schedule, not by a person."""
     return not run.tags.keys().isdisjoint((SENSOR_NAME_TAG, SCHEDULE_NAME_TAG))
 
 
 def run_tags(system: str, kind: str) -> dict[str, str]:
-    """Return the tags of a job: whose its runs are, and which kind, by which dagster.yaml limits them."""
+    """Return the tags of a job: the system, and the kind of run by which dagster.yaml limits concurrency."""
     return {SYSTEM_TAG: system, "pipeline": kind}
 
 
@@ -127,7 +127,7 @@ def partition_range_tags(first: str, last: str) -> dict[str, str]:
 
 
 def partitions_of_run(run: dg.DagsterRun, keys: Sequence[str]) -> list[str]:
-    """Return which of the partitions ``keys`` a run covers, as its tags say; empty if they name none of these."""
+    """Return which of the partitions ``keys`` a run covers according to its tags; empty if none."""
     single = run.tags.get(PARTITION_NAME_TAG)
     if single is not None:
         return [single] if single in keys else []
@@ -138,9 +138,9 @@ def partitions_of_run(run: dg.DagsterRun, keys: Sequence[str]) -> list[str]:
 
 
 def paused_partitions(failed: Iterable[tuple[dg.DagsterRun, datetime]], keys: Sequence[str], now: datetime) -> set[str]:
-    """Return which of the partitions ``keys`` are paused after runs that failed within `PAUSE`; others go on.
+    """Return which of the partitions ``keys`` are paused because of runs that failed within `PAUSE`.
 
-    For `SHORT_PAUSE` after one that may have been killed by chance, for `PAUSE` after the second.
+    After one failure, which may be accidental, for `SHORT_PAUSE`; after the second one for `PAUSE`.
     """
     times: dict[str, list[datetime]] = {}
     for run, ended in failed:
@@ -150,9 +150,9 @@ def paused_partitions(failed: Iterable[tuple[dg.DagsterRun, datetime]], keys: Se
 
 
 def pause_after_failures(ends: Sequence[datetime], now: datetime) -> datetime | None:
-    """Return until when a job that failed is paused, None if it is not; ``ends`` are its failures within `PAUSE`.
+    """Return until when a job is paused after failures, None if it is not; ``ends`` are its failures within `PAUSE`.
 
-    For `SHORT_PAUSE` after one that may have been killed by chance, for `PAUSE` after the second.
+    After one failure, which may be accidental, for `SHORT_PAUSE`; after the second one for `PAUSE`.
     """
     if not ends:
         return None
@@ -161,9 +161,9 @@ def pause_after_failures(ends: Sequence[datetime], now: datetime) -> datetime | 
 
 
 def has_recovered(instance: dg.DagsterInstance, job: str, since: datetime) -> bool:
-    """Return whether a run of ``job`` succeeded after ``since`` that did what the last one failed to do before.
+    """Return whether a run of ``job`` succeeded after ``since`` at what the last run that failed before it left undone.
 
-    That is, over the same partitions, and at least the same assets: another shard's success says nothing of this one's.
+    It must cover the same partitions and at least the same assets: success of another shard does not count.
     """
     before = dg.RunsFilter(job_name=job, statuses=[dg.DagsterRunStatus.FAILURE], updated_before=since)
     after = dg.RunsFilter(job_name=job, statuses=[dg.DagsterRunStatus.SUCCESS], updated_after=since)
@@ -183,7 +183,7 @@ def _did_as_much(run: dg.DagsterRun, other: dg.DagsterRun) -> bool:
 def blocking_checks(
     checks: Iterable[dg.AssetChecksDefinition], assets: Iterable[dg.AssetKey]
 ) -> list[dg.AssetCheckKey]:
-    """Return the blocking ones of ``checks`` that are on one of ``assets``: what a run of these must pass."""
+    """Return the blocking ones of ``checks`` on ``assets``, which a run of these must pass."""
     wanted = set(assets)
     return [
         spec.key for check in checks for spec in check.check_specs if spec.blocking and spec.key.asset_key in wanted
@@ -193,9 +193,9 @@ def blocking_checks(
 def failing_guard(
     instance: dg.DagsterInstance, guards: Sequence[dg.AssetCheckKey], now: datetime
 ) -> tuple[dg.AssetCheckKey, datetime] | None:
-    """Return one of ``guards`` that failed within `PAUSE`, and when the next run is worth a try.
+    """Return one of ``guards`` that failed within `PAUSE`, and when the next run should be tried.
 
-    A guard asks about all partitions, so one that fails stops every run.
+    A guard checks all partitions, so a failed one stops every run.
     """
     found = instance.event_log_storage.get_latest_asset_check_execution_by_key(guards)
     failed = [
@@ -217,7 +217,7 @@ def _stops(evaluation: dg.AssetCheckEvaluation | None) -> bool:
 def set_pool_limits(instance: dg.DagsterInstance, limits: Mapping[str, int]) -> None:
     """Set the limit of every pool in ``instance``; safe to repeat.
 
-    `pools.default_limit` of dagster.yaml does not hold at a pool's first use, so each limit is set explicitly.
+    `pools.default_limit` of dagster.yaml does not apply at a pool's first use, so each limit is set explicitly.
     """
     for pool, limit in limits.items():
         instance.event_log_storage.set_concurrency_slots(pool, limit)

@@ -1,4 +1,4 @@
-"""Whether a host may work beside others: the same release, one database, a clock that agrees."""
+"""Checks whether a host may work together with others: same release, shared database, correct clock."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from douban_pipeline.core.database import DatabaseError
 
 
 class WorkerHostError(Exception):
-    """A host must not work beside others; the message says why and what to do."""
+    """A host must not work together with others; the message states the reason and the remedy."""
 
 
 def check_worker_host(engine: Engine, clock: Clock, ready: Callable[[], object]) -> list[str]:
-    """Return what is not as it should be on this host, but bearable.
+    """Return warnings about this host that do not prevent it from working.
 
     Args:
-        engine: Of a system's tables.
-        clock: This host's.
-        ready: Raises `DatabaseError` if the tables are not those of this release.
+        engine: Engine of a system's tables.
+        clock: This host's clock.
+        ready: Raises `DatabaseError` if the tables are not of this release.
 
     Raises:
-        WorkerHostError: It must not work as it is.
+        WorkerHostError: The host must not work in its present state.
     """
     if engine.dialect.name == "sqlite":
         shown = engine.url.render_as_string(hide_password=True)

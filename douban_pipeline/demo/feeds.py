@@ -26,7 +26,7 @@ from douban_pipeline.feeds.settings import FeedsSettings
 from douban_pipeline.feeds.store import stats
 from douban_pipeline.feeds.store.tables import source
 from douban_pipeline.feeds.store.tables import stats as stats_table
-from douban_pipeline.feeds.wording import why_text
+from douban_pipeline.feeds.wording import reason_text
 
 HOURS = 8
 _HOUR, _DAY = 3600, 86_400
@@ -204,7 +204,7 @@ def _print(services: FeedsServices, console: Console, polls: int, hits: int, sec
     zone = services.settings.zone
     for row in sorted(rows, key=lambda each: each.next_due_at):
         due = "—" if row.state != "active" else f"{datetime.fromtimestamp(row.next_due_at, zone):%H:%M}"
-        why = why_text(row.why, row._asdict())
+        why = reason_text(row.why, row._asdict())
         table.add_row(row.title, row.kind, str(row.check_count), str(row.hit_count), due, why)
     console.print(table)
     console.print(f"{polls} polls in {seconds / _HOUR:.1f} hours of the sources' time, {hits} found something")

@@ -1,4 +1,4 @@
-"""Sources polled at a learned cadence: when each publishes is learned, and it is asked just before a reader would.
+"""Polls sources at a learned cadence: the times at which each source publishes determine when it is polled next.
 
-All moments in this system are whole seconds since 1970 (UTC), as in its tables; hours are of the site's time zone.
+All times in this system are whole seconds since 1970 (UTC), as in its tables; hours are of the site's time zone.
 """

@@ -1,7 +1,8 @@
-"""Telling people of what they have to see to: each cause once for as long as it lasts, at the alerts' webhook.
+"""Alerts about problems of sources that need a person, sent to the alerts' webhook once per occurrence of a problem.
 
-Causes are found in the database after polls and every hour. Those that people know of are kept in `feed_plan`; one that
-is gone is forgotten, so that the next time is told anew. What cannot be sent is tried again at the next call.
+Problems ("causes") are searched in the database after polls and every hour. Those already reported are stored in
+`feed_plan`; a resolved one is removed there, so that it is reported again if it returns. A message that
+cannot be sent is retried at the next call.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ from douban_pipeline.feeds.types import SourceState
 
 NAME = "alerted"
 ALERTED_FROM = 3
-"""Failures in a row from which people are told."""
+"""Failures in a row from which a problem is reported."""
 LEAST_OF_HOST = 0.5
-"""Share of a host's sources that it must refuse for the host to count as one that banned us."""
+"""Share of a host's sources that must be refused for the host to count as having banned us."""
 LEAST_OF_ALL, FEWEST = 0.5, 10
-"""Share of all sources that must be without an answer for our own connection to be suspected, and of how many."""
+"""Our own connection is suspected if at least this share of all sources, and at least this many, did not answer."""
 _MOST_NAMED = 20
 _REFUSALS = (canonical_of_status(429), canonical_of_status(403))
 _SILENT = ("no connection", "no answer in time")
@@ -41,7 +42,7 @@ _TITLES = {
 
 @dataclass(frozen=True, slots=True)
 class FeedCause:
-    """Something that people have to see to: its sort, its name, the same while it lasts, and a sentence."""
+    """A problem that needs a person: its kind, a name that stays the same while it lasts, and a sentence."""
 
     kind: str
     name: str
@@ -50,17 +51,17 @@ class FeedCause:
 
 @dataclass(slots=True)
 class FeedAlerts:
-    """What a call found: all causes that last, those told of now, and why the others were not."""
+    """Result of a call: all current problems, those reported now, and why the others were not."""
 
     lasting: list[FeedCause] = field(default_factory=list)
-    told: list[FeedCause] = field(default_factory=list)
+    reported: list[FeedCause] = field(default_factory=list)
     problem: str = ""
 
 
-def tell_people(services: FeedsServices) -> FeedAlerts:
-    """Tell people of the causes that they were not told of; return what lasts, and what was told.
+def report_causes(services: FeedsServices) -> FeedAlerts:
+    """Report the problems that were not reported before; return the current and the newly reported ones.
 
-    Without a webhook the causes only show in Dagster, and count as told.
+    Without a webhook the problems are only shown in Dagster, and count as reported.
     """
     with reading(services.engine) as connection:
         found = FeedAlerts(list(causes(services, connection)))
@@ -73,8 +74,8 @@ def tell_people(services: FeedsServices) -> FeedAlerts:
         found.problem = _send(services, kind, of_kind)
         if found.problem:
             break
-        found.told += of_kind
-    names = sorted({each.name for each in found.lasting} & known | {each.name for each in found.told})
+        found.reported += of_kind
+    names = sorted({each.name for each in found.lasting} & known | {each.name for each in found.reported})
     if names != sorted(known):
         now = services.now()
         run_transaction(services.engine, lambda connection: polls.write_plan(connection, NAME, {"causes": names}, now))
@@ -82,7 +83,7 @@ def tell_people(services: FeedsServices) -> FeedAlerts:
 
 
 def causes(services: FeedsServices, connection: Connection) -> Iterator[FeedCause]:
-    """Yield what people have to see to now."""
+    """Yield the current problems that need a person."""
     yield from _wants_login(connection)
     yield from _banned(services, connection)
     late = [breach.source for breach in starved(services, connection)]
@@ -138,15 +139,15 @@ def _offline(connection: Connection) -> Iterator[FeedCause]:
         .join_from(source, stats, source.c.source_id == stats.c.source_id)
         .where(source.c.state == SourceState.ACTIVE.value, stats.c.check_count > 0)
     )
-    asked, ill, many_hosts = (int(value or 0) for value in connection.execute(query).one())
-    if many_hosts > 1 and asked >= FEWEST and ill >= LEAST_OF_ALL * asked:
+    polled, failed, many_hosts = (int(value or 0) for value in connection.execute(query).one())
+    if many_hosts > 1 and polled >= FEWEST and failed >= LEAST_OF_ALL * polled:
         yield FeedCause(
-            "offline", "offline", f"{asked} 个来源中有 {ill} 个连接不上或不应答：先看本机的网络、DNS 和代理"
+            "offline", "offline", f"{polled} 个来源中有 {failed} 个连接不上或不应答：先看本机的网络、DNS 和代理"
         )
 
 
 def _send(services: FeedsServices, kind: str, fresh: list[FeedCause]) -> str:
-    """Send one message of causes of one kind; return why it was not taken, or nothing."""
+    """Send one message with problems of one kind; return why it was not accepted, or an empty text."""
     settings = services.settings
     url = settings.alert_webhook_url.get_secret_value()
     if not url:

@@ -1,4 +1,4 @@
-"""The assets of the feeds system: polls of what is due, the entries they gave, the re-analysis, and the page."""
+"""The assets of the feeds system: polls of due sources, their entries, the re-analysis, and the page."""
 
 from datetime import datetime
 
@@ -8,7 +8,7 @@ from douban_pipeline.core.database import reading
 from douban_pipeline.core.ui.language import described
 from douban_pipeline.dagster_kit.metadata import counts_table, shown_plots, shown_table
 from douban_pipeline.feeds import wording
-from douban_pipeline.feeds.alerts import tell_people
+from douban_pipeline.feeds.alerts import report_causes
 from douban_pipeline.feeds.polling import Poller, PollReport
 from douban_pipeline.feeds.reports import page
 from douban_pipeline.feeds.resources import POLL_POOL
@@ -21,7 +21,7 @@ _SHOWN = 30
 
 
 def poll_metadata(report: PollReport) -> dict[str, dg.MetadataValue]:
-    """Return what a run of polls came to, as metadata."""
+    """Return the result of a run of polls as metadata."""
     outcomes = {each.value: report.outcomes[each.value] for each in PollOutcome}
     numbers = {
         "polled": report.polled,
@@ -51,9 +51,9 @@ def poll_metadata(report: PollReport) -> dict[str, dg.MetadataValue]:
 def feed_polls(context: dg.AssetExecutionContext, services: dg.ResourceParam[FeedsServices]) -> dg.MaterializeResult:
     """Polls every source that is due, under leases, for `DOUBAN_PIPELINE_FEEDS_RUN_MINUTES` at most.
 
-    Runs may overlap: a lease is one run's. A source that is ill gets a back-off with its reason and stops no other; a
-    host whose gate is closed is passed over, and its sources are due again when it opens. A run that is killed leaves
-    nothing half done.
+    Runs may overlap: each source is leased to one run. A failing source gets a back-off with its reason and does not
+    stop others; a host whose gate is closed is skipped, and its sources become due when it opens. A killed run leaves
+    no partial results.
     """
     services.ready()
     report = Poller(services, seconds=60 * services.settings.run_minutes).run()
@@ -62,12 +62,12 @@ def feed_polls(context: dg.AssetExecutionContext, services: dg.ResourceParam[Fee
 
 
 def _alerts(context: dg.AssetExecutionContext, services: FeedsServices) -> dict[str, dg.MetadataValue]:
-    """Tell people of what they have to see to, and return what shows of it."""
-    alerts = tell_people(services)
-    for cause in alerts.told:
+    """Report problems that need a person, and return them as metadata."""
+    alerts = report_causes(services)
+    for cause in alerts.reported:
         context.log.warning(cause.sentence)
     if alerts.problem:
-        context.log.warning(f"an alert was not taken, and is sent again after the next polls: {alerts.problem}")
+        context.log.warning(f"an alert was not accepted, and is sent again after the next polls: {alerts.problem}")
     if not alerts.lasting:
         return {}
     lines = "\n".join(f"- {cause.sentence}" for cause in alerts.lasting[:_SHOWN])
@@ -81,7 +81,7 @@ def _alerts(context: dg.AssetExecutionContext, services: FeedsServices) -> dict[
     description=described("各来源发布的内容（表 `feed_entry`）：数量，以及最新的若干条。"),
 )
 def feed_entries(services: dg.ResourceParam[FeedsServices]) -> dg.MaterializeResult:
-    """What the sources published, in the table `feed_entry`: counts, and the newest of all of them."""
+    """Entries published by the sources, in the table `feed_entry`: counts, and the newest ones."""
     services.ready()
     zone = services.settings.zone
     with reading(services.engine) as connection:
@@ -106,7 +106,7 @@ def feed_entries(services: dg.ResourceParam[FeedsServices]) -> dg.MaterializeRes
     description=described("重新分析所有来源的更新节奏；`budget` 方案下同时排出抓取计划。"),
 )
 def feed_cadence(context: dg.AssetExecutionContext, services: dg.ResourceParam[FeedsServices]) -> dg.MaterializeResult:
-    """Analyses all sources anew: their cadences, and in profile budget the plan by which polls are spent."""
+    """Re-analyses all sources: their cadences, and in profile budget the plan by which polls are distributed."""
     services.ready()
     report = review(services)
     context.log.info(f"{report.sources} sources analysed, {report.changed} changed their cadence")
@@ -124,7 +124,7 @@ def feed_cadence(context: dg.AssetExecutionContext, services: dg.ResourceParam[F
     if report.plan is not None:
         metadata["budget_polls_a_day"] = dg.MetadataValue.float(report.plan.polls_per_day)
         metadata["planned_polls_a_day"] = dg.MetadataValue.float(round(report.plan.allocation.polls, 1))
-    # Here too: where no poll runs any more, somebody has to say so.
+    # Also here: where polls no longer run, the problem must be reported too.
     return dg.MaterializeResult(metadata={**metadata, **_alerts(context, services)})
 
 
@@ -135,7 +135,8 @@ def feed_cadence(context: dg.AssetExecutionContext, services: dg.ResourceParam[F
     description=described("来源总览网页 `feeds.html`：每个来源的节奏、上次和下次抓取、活跃时段及原因。"),
 )
 def feeds_page(services: dg.ResourceParam[FeedsServices]) -> dg.MaterializeResult:
-    """The page `feeds.html` under HOME/reports: each source with cadence, last and next look, its hours, and why."""
+    """The page `feeds.html` under HOME/reports: each source with cadence, last and next poll, publishing hours, and
+    reason."""
     services.ready()
     view = page.look(services)
     path = services.reports.write(page.NAME, page.page(view, services))

@@ -1,10 +1,10 @@
-"""The budget profile: so many polls a day, spent where they shorten delay most. Pure functions over numpy columns.
+"""The budget profile: a fixed number of polls per day, spread for minimal delay. Pure functions over numpy columns.
 
-For publications of rate r that are looked for every T, delay costs r·T/2 and the looks 1/T. For a given sum of looks
-the mean delay is least where T is inversely proportional to the square root of r (Sia and Cho), for a source as for an
-hour. A slightly flatter exponent than one half costs little of the mean and shortens the longest delays: `EXPONENT` was
-chosen on recorded push times. A source is asked when the integral of r to that exponent since the last look reaches a
-constant, which the budget sets.
+For publications of rate r polled every T, the delay costs r·T/2 and the polls 1/T. For a given number of polls the mean
+delay is smallest if T is inversely proportional to the square root of r (Sia and Cho); this holds for sources as well
+as for hours. An exponent slightly below one half costs little of the mean and shortens the longest delays: `EXPONENT`
+was chosen on recorded push times. A source is polled when the integral of r to that exponent since the last poll
+reaches a constant, which is set by the budget.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ from douban_pipeline.feeds.intensity import (
 
 EXPONENT = 0.40
 _SAMPLES = 48
-"""Moments of a day at which a source's density is sampled for its share of the budget."""
+"""Times of a day at which a source's density is sampled for its share of the budget."""
 _LEAST_WAIT = 60.0
 
 
 def density(expected: Floats) -> Floats:
-    """Return how densely looks lie where so many publications a second are expected, up to a constant."""
+    """Return the density of polls for the expected number of publications per second, up to a constant factor."""
     return np.asarray(expected**EXPONENT)
 
 
 @dataclass(frozen=True, slots=True)
 class Allocation:
-    """How a day's polls are spent.
+    """Distribution of a day's polls.
 
     Attributes:
-        constant: What the integral of the density reaches between two looks; larger is rarer.
-        by_host: The constants of hosts that may not cost as many polls as would fall to them.
-        polls: Polls a day that come of it.
+        constant: Integral of the density between two polls; larger means rarer polls.
+        by_host: Constants of hosts that would otherwise exceed their limit of polls per day.
+        polls: Resulting number of polls per day.
     """
 
     constant: float
@@ -56,13 +56,13 @@ class Allocation:
 
 @dataclass(frozen=True, slots=True)
 class NextLook:
-    """When a source is asked next, and why then.
+    """When a source is polled next, and why then.
 
     Attributes:
-        at: The moment.
-        expected: Publications that are expected until then since the last look.
-        share: The share of a day's budget that looking at this pace costs.
-        bound: What decided: ``budget``, ``max_gap`` or ``floor``.
+        at: Time of the poll.
+        expected: Publications expected since the last poll by then.
+        share: Share of a day's budget that polling at this rate costs.
+        bound: The deciding limit: ``budget``, ``max_gap`` or ``floor``.
     """
 
     at: int
@@ -72,7 +72,7 @@ class NextLook:
 
 
 def daily_density(knowledge: Knowledge, profiles: Profiles, now: float, model: IntensityModel | None = None) -> Floats:
-    """Return the integral of each source's density over the day that begins now."""
+    """Return the integral of each source's density over the day that begins at ``now``."""
     rows = np.arange(len(knowledge.known))
     step = DAY / _SAMPLES
     total = np.zeros(len(rows))
@@ -90,14 +90,14 @@ def allocate(
     max_gap: float,
     host_polls_per_day: float = 0.0,
 ) -> Allocation:
-    """Return how to spend ``polls_per_day`` over sources whose daily density is given.
+    """Return the distribution of ``polls_per_day`` over sources with the given daily densities.
 
     Args:
-        densities: See `daily_density`; one a source.
-        hosts: The host of each.
-        polls_per_day: Of the whole set.
-        max_gap: Seconds after which every source is asked whatever the budget says: that may cost more than it.
-        host_polls_per_day: Polls a day that one host may cost; 0 for no limit.
+        densities: See `daily_density`; one per source.
+        hosts: The host of each source.
+        polls_per_day: Polls per day of all sources.
+        max_gap: Seconds after which every source is polled, even beyond the budget.
+        host_polls_per_day: Polls per day that one host may cost; 0 for no limit.
     """
     least = DAY / max_gap
 
@@ -124,7 +124,7 @@ def allocate(
     constant = solve(polls_per_day, densities)
     if host_polls_per_day:
         limited = np.zeros(len(densities), dtype=bool)
-        for _ in range(3):  # what a limited host leaves goes to the others, which may then exceed theirs
+        for _ in range(3):  # polls not used by a limited host go to the others, which may then reach their limit
             for host in {str(name) for name in names[~limited]}:
                 own = names == host
                 if polls(constant, densities[own]) > host_polls_per_day:
@@ -148,18 +148,18 @@ def next_look(
     max_gap: float,
     floor: float = 0.0,
 ) -> NextLook:
-    """Return when a source that was just asked is asked again.
+    """Return when a source that was just polled is polled again.
 
     Args:
-        knowledge: Of some sources.
-        profiles: Their hours.
-        row: Which of them.
-        allocation: The budget.
+        knowledge: Knowledge of some sources.
+        profiles: Their publishing hours.
+        row: Row of the source.
+        allocation: The budget's distribution.
         host: The source's host.
-        polls_per_day: Of the whole set, for the share.
-        now: The present moment.
-        max_gap: Seconds to the next look at most; what the source itself demands (``floor``) goes before.
-        floor: The earliest moment that the source allows.
+        polls_per_day: Polls per day of all sources, for the share.
+        now: The current time.
+        max_gap: Maximum seconds to the next poll; ``floor`` takes precedence.
+        floor: The earliest time the source allows.
     """
     steps = max(int(np.ceil(max_gap / SLOT)), 1)
     times: Floats = (now + (np.arange(steps) + 0.5) * SLOT).astype(float)

@@ -1,7 +1,7 @@
-"""The plan's rules of when a source is asked again, as pure functions of values: no database, and time handed in.
+"""The plan's rules for the next poll of a source, as pure functions: no database, and the time is an argument.
 
-Within the plan's properties, next looks lie where a source publishes: the wait is the time in which a schedule, that
-runs fast in its usual hours and slowly in others, has run for one base interval.
+Within the plan's limits, polls are placed where a source publishes: the wait is the time in which a schedule, which
+runs fast in the source's usual hours and slowly in others, covers one base interval.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ RSS_CADENCE_INTERVALS = {
     "P5": 8 * 60 * 60,
     "P6": 24 * 60 * 60,
 }
-"""Seconds between two looks, by cadence."""
+"""Seconds between two polls, by cadence."""
 
 FREQUENCY_CADENCE_MAP = {
     "realtime": "P0",
@@ -51,12 +51,12 @@ _A_DAY = 5
 _LEAST_STD, _MOST_STD = 1.0, 6.0
 
 _STEP = 600
-"""Seconds of a step of the accrual schedule."""
+"""Step of the accrual schedule in seconds."""
 _EVEN = 0.15
-"""Share of the schedule that runs evenly, whatever the hour."""
+"""Share of the schedule that runs evenly, regardless of the hour."""
 _AGE_HOURS = np.array([8.0, 20.0, 23.0, 26.0, 32.0])
 _AGE_FACTORS = np.array([0.1, 0.5, 1.3, 2.8, 1.8, 1.0])
-"""How much likelier a daily source publishes so many hours after its last time: most publish once a day."""
+"""How much more likely a daily source publishes this many hours after its last time: most publish once a day."""
 _DAILY = frozenset({"daily", "daily_fixed"})
 _LEAST_WAIT = 60.0
 
@@ -65,7 +65,7 @@ FORBIDDEN_BACKOFF = 12 * HOUR
 
 
 def publication_times(entries: Iterable[Mapping[str, Any]], now: float) -> list[int]:
-    """Return the valid times in ``entries``, newest first: seconds, none in 1970's beginning or after tomorrow."""
+    """Return the valid times in ``entries``, newest first; a time in early 1970 or after tomorrow is not valid."""
     times = []
     for entry in entries:
         value = as_seconds(entry.get("published_at"))
@@ -75,7 +75,7 @@ def publication_times(entries: Iterable[Mapping[str, Any]], now: float) -> list[
 
 
 def as_seconds(value: object) -> int | None:
-    """Return a time in whole seconds, given in seconds or milliseconds, as number or digits; None for anything else."""
+    """Return in whole seconds a time given in seconds or milliseconds, as number or digits; None for anything else."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:
@@ -93,9 +93,9 @@ def classify_update_frequency(
     """Return how often a source publishes, as frequency type and cadence.
 
     Args:
-        entries: With ``published_at``; times that cannot be are left out. Every row counts, so give distinct ones.
-        now: The present moment; the real one by default.
-        tz: Whose days are counted.
+        entries: With ``published_at``; invalid times are left out. Every row counts, so pass distinct ones.
+        now: The current time; the real one by default.
+        tz: Time zone in which days are counted.
     """
     times = publication_times(entries, time.time() if now is None else now)
     if len(times) < LEAST_PUBLICATIONS:
@@ -113,12 +113,12 @@ def _frequency(hours: float) -> str:
 def calculate_publish_time_stats(
     entries: Sequence[Mapping[str, Any]], *, now: float | None = None, tz: tzinfo = DEFAULT_ZONE
 ) -> tuple[float | None, float | None]:
-    """Return the arithmetic mean of the hours of publishing and their standard deviation, kept within 1 to 6 hours.
+    """Return the mean publishing hour and its standard deviation, limited to 1 to 6 hours.
 
     Args:
-        entries: With ``published_at``; times that cannot be are left out.
-        now: The present moment; the real one by default.
-        tz: Whose hours are meant.
+        entries: With ``published_at``; invalid times are left out.
+        now: The current time; the real one by default.
+        tz: Time zone of the hours.
 
     Returns:
         Two numbers, or (None, None) for fewer than three valid times.
@@ -146,25 +146,25 @@ def calculate_next_check_time(
     tz: tzinfo = DEFAULT_ZONE,
     rng: Random | None = None,
 ) -> int:
-    """Return when a source is asked again: after now, within two base intervals and 24 hours.
+    """Return when a source is polled again: after now, within two base intervals and 24 hours.
 
-    A source with usual hours is asked more often in them and less in others. Without usable hours the wait is the
-    base interval, from 0.85 to 1.15 of it, and 24 hours at most.
+    A source with usual hours is polled more often in them and less often in others. Without usable hours the wait is
+    the base interval times 0.85 to 1.15, at most 24 hours.
 
     Args:
         cadence: P0 to P6; anything else counts as P2.
         frequency_type: A name of `FREQUENCY_CADENCE_MAP`.
-        avg_publish_hour: Mean hour of publishing.
-        std_publish_hour: Its standard deviation; 6 hours and more are no usual hours.
+        avg_publish_hour: Mean publishing hour.
+        std_publish_hour: Its standard deviation; from 6 hours on there are no usual hours.
         last_article_at: The last publication, 0 for none.
-        now: The present moment; the real one by default.
-        tz: Whose hours are meant.
+        now: The current time; the real one by default.
+        tz: Time zone of the hours.
         rng: Jitter.
     """
     now = time.time() if now is None else now
     base = RSS_CADENCE_INTERVALS.get(cadence, RSS_CADENCE_INTERVALS[DEFAULT_CADENCE])
     least, most = jitter_range(base)
-    wait = base * (rng or Random()).uniform(least, most - 1 / base)  # rounding up to a second stays within
+    wait = base * (rng or Random()).uniform(least, most - 1 / base)  # stays in range when rounded up to a second
     if usual_hours(avg_publish_hour, std_publish_hour):
         assert avg_publish_hour is not None
         assert std_publish_hour is not None
@@ -181,12 +181,12 @@ def calculate_next_check_time(
 
 
 def jitter_range(base: float) -> tuple[float, float]:
-    """Return between which multiples of ``base`` (seconds) a fixed interval lies: never more than a day."""
+    """Return the range of multiples of ``base`` (seconds) for a fixed interval: never more than a day."""
     return 0.85, min(1.15, DAY / base)
 
 
 def usual_hours(average: float | None, deviation: float | None) -> bool:
-    """Return whether statistics of the hours of publishing say anything."""
+    """Return whether the statistics of publishing hours are usable."""
     if average is None or deviation is None or not math.isfinite(average) or not math.isfinite(deviation):
         return False
     return 0 <= average < 24 and 0 < deviation < _MOST_STD
@@ -195,13 +195,13 @@ def usual_hours(average: float | None, deviation: float | None) -> bool:
 def accrual_waits(
     hour: Floats, base: Floats, average: Floats, deviation: Floats, age: Floats, daily: NDArray[np.bool_]
 ) -> Floats:
-    """Return how many seconds several sources wait, by the accrual schedule.
+    """Return the seconds that several sources wait, by the accrual schedule.
 
-    A source's schedule runs at the square root of its intensity: evenly for a part, otherwise as its usual hours say
-    (a normal distribution around the clock); for a daily one, times the likelihood at that age of the last time.
+    A source's schedule runs at the square root of its intensity: partly even, otherwise by its usual hours (a normal
+    distribution around the clock); for a daily source, times the likelihood given the age of its last publication.
 
     Args:
-        hour: The present hour of the day of each source.
+        hour: The current hour of the day of each source.
         base: Base intervals in seconds.
         average: Mean hours of publishing.
         deviation: Their standard deviations.
@@ -209,10 +209,10 @@ def accrual_waits(
         daily: Whether a source publishes about once a day.
 
     Returns:
-        From 60 seconds to two base intervals, a day at most.
+        Seconds, from 60 to two base intervals, at most a day.
     """
     steps = DAY // _STEP
-    deviation = np.maximum(deviation, _LEAST_STD / 4)  # narrower than the steps can show
+    deviation = np.maximum(deviation, _LEAST_STD / 4)  # narrower values cannot be resolved by the steps
     ahead = (np.arange(steps) + 0.5) * _STEP
     distance = np.abs((hour[:, None] + ahead / HOUR) % 24 - average[:, None])
     distance = np.minimum(distance, 24 - distance) / deviation[:, None]
@@ -232,9 +232,9 @@ def accrual_waits(
 
 
 def silent_cadence(cadence: str, last_article_at: int, mean_gap: float | None, now: float) -> str:
-    """Return the cadence of a source in view of how long it has been silent: never a faster one than ``cadence``.
+    """Return the cadence of a source after a time of silence: never a faster one than ``cadence``.
 
-    One that has been silent for three of its gaps steps down to P2, after 7, 14 and 30 days to P3, P4 and P5.
+    A source that was silent for three of its gaps steps down to P2; after 7, 14 and 30 days to P3, P4 and P5.
     """
     silent = now - last_article_at
     if last_article_at <= 0 or mean_gap is None or silent <= 3 * mean_gap:
@@ -244,10 +244,10 @@ def silent_cadence(cadence: str, last_article_at: int, mean_gap: float | None, n
 
 
 def calculate_backoff(fail_count: int, error_message: str = "") -> int:
-    """Return for how many seconds a source is left alone after its ``fail_count``-th failure in a row.
+    """Return the back-off in seconds after a source's ``fail_count``-th failure in a row.
 
-    Words decide, in this order: 429, rate or 频繁; 401, expired or 过期; 403 or forbidden. They are looked for anywhere
-    in the text ("separate" holds "rate"), so give a canonical message; see `failures.canonical_message`.
+    Decided by words in this order: 429, rate or 频繁; 401, expired or 过期; 403 or forbidden. They match anywhere in
+    the text ("separate" contains "rate"), so pass a canonical message; see `failures.canonical_message`.
     """
     said = error_message.lower()
     if any(word in said for word in ("429", "rate", "频繁")):

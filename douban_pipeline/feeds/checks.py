@@ -18,13 +18,13 @@ _SHOWN: BreachTable[FeedBreach] = BreachTable(
 _POLL_GUARDS = [
     Guard(
         "no_source_starved",
-        described("每个在用的来源到期后都抓取过。", "Every active source was asked when it was due."),
+        described("每个在用的来源到期后都抓取过。", "Every active source was polled when it was due."),
         guards.starved,
         warns=True,
     ),
     Guard(
         "hosts_within_limits",
-        described("没有主机每分钟被请求的次数超过上限。", "No host got more requests a minute than it may."),
+        described("没有主机每分钟被请求的次数超过上限。", "No host got more requests per minute than allowed."),
         guards.over_limit,
         warns=True,
     ),
@@ -32,7 +32,7 @@ _POLL_GUARDS = [
         "errors_explained",
         described(
             "没有来源需要登录，也没有来源一直因不明原因失败。",
-            "No source wants a login, and none keeps failing for an unknown reason.",
+            "No source requires a login or keeps failing for an unknown reason.",
         ),
         guards.unexplained,
         warns=True,
@@ -51,8 +51,8 @@ _POLL_GUARDS = [
 _ENTRY_GUARDS = [
     Guard(
         "entries_not_doubled",
-        described("没有来源的内容重复入库。", "No entry of a source stands twice."),
-        guards.doubled_entries,
+        described("没有来源的内容重复入库。", "No entry of a source is stored twice."),
+        guards.duplicate_entries,
     )
 ]
 

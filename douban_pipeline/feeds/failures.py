@@ -1,7 +1,7 @@
-"""What a failure is called: one canonical message for all that means the same, by status or class of error.
+"""Canonical failure messages: one message for all failures with the same meaning, by status or class of error.
 
-The back-off looks for words anywhere in a message, and raw messages hold them by chance ("gene*rate*d", "certificate
-has *expired*"). So what it is given is made here; the raw text is kept beside it for people.
+The back-off searches for words anywhere in a message, and raw messages contain them by accident ("gene*rate*d",
+"certificate has *expired*"). So its input is created here; the raw text is stored beside it for people.
 """
 
 from __future__ import annotations
@@ -26,9 +26,12 @@ _BY_WORDS = (
     (re.compile(r"\bforbidden\b", re.IGNORECASE), _BY_STATUS[403]),
     (re.compile(r"private address", re.IGNORECASE), "private address refused"),
     (re.compile(r"larger than|too large", re.IGNORECASE), "answer too large"),
-    (re.compile(r"time[d ]?out|in time|no whole answer", re.IGNORECASE), "no answer in time"),
+    (re.compile(r"time[d ]?out|in time|no (complete|whole) answer", re.IGNORECASE), "no answer in time"),
     (re.compile(r"no connection|unreachable|resolve", re.IGNORECASE), "no connection"),
-    (re.compile(r"decompress|no feed|not a feed|no json|html page|cannot be read", re.IGNORECASE), "answer unreadable"),
+    (
+        re.compile(r"decompress|no feed|not a feed|no json|not json|html page|cannot be read", re.IGNORECASE),
+        "answer unreadable",
+    ),
 )
 OTHER = "other failure"
 UNAUTHORISED = _BY_STATUS[401]
@@ -37,14 +40,14 @@ CANONICAL = frozenset({*_BY_STATUS.values(), *(name for _, name in _BY_WORDS), O
 
 
 def canonical_of_status(status: int) -> str:
-    """Return what a status that is no success is called."""
+    """Return the canonical message of an HTTP error status."""
     if status in _BY_STATUS:
         return _BY_STATUS[status]
     return "HTTP 5xx" if status >= 500 else OTHER
 
 
 def canonical_message(raw: str) -> str:
-    """Return what a raw message is called; a canonical one stays, and empty stays empty."""
+    """Return the canonical message of a raw one; canonical and empty messages are returned unchanged."""
     if not raw or raw in CANONICAL:
         return raw
     for pattern, name in _BY_WORDS[:1]:
@@ -57,11 +60,11 @@ def canonical_message(raw: str) -> str:
 
 
 class FeedRefused(SourceError):  # noqa: N818 (as the other kinds of `SourceError`)
-    """The host answered as it should, but with nothing that can be read as this source: nothing to hold against it.
+    """The host answered normally, but the answer cannot be read as this source; it does not count against the host.
 
     Attributes:
         status: HTTP status, 0 if there was none.
-        wait: Seconds that the answer says to wait; None if it does not.
+        wait: Seconds that the answer asks to wait; None if it does not.
     """
 
     healthy: ClassVar[bool | None] = True

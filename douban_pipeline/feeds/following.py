@@ -1,4 +1,4 @@
-"""Adding, editing, pausing sources and importing lists of them, as a person asks for it: checked first, then done."""
+"""Adds, edits and pauses sources and imports lists of them, as requested by a person: validated first, then stored."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ _FEW, _FEW_SPREAD = 20, 30
 
 @dataclass(frozen=True, slots=True)
 class SourceRequest:
-    """A source as a person gives it.
+    """A source as entered by a person.
 
     Attributes:
         kind: rss, werss, maccms or json.
-        url: Its address; of a public account, nothing.
-        title: What to call it; empty takes what it calls itself.
+        url: Its address; empty for a public account.
+        title: Its title; if empty, the source's own title is used.
         cadence: P0 to P6, until its own is learned.
-        mp_id: The id of a public account at WeRSS.
-        options: Of a JSON list: ``path``, and the paths of `JSON_FIELDS`.
+        mp_id: Id of a public account at WeRSS.
+        options: For a JSON list: ``path``, and the paths of `JSON_FIELDS`.
     """
 
     kind: str = SourceKind.RSS.value
@@ -48,7 +48,7 @@ class SourceRequest:
 
 @dataclass(slots=True)
 class FollowReport:
-    """What becomes of the sources that a person gave: new ones, changed ones, and those that are known as they are."""
+    """Result of a request: new sources, changed ones, and known ones without changes."""
 
     added: list[Source] = field(default_factory=list)
     edited: list[Source] = field(default_factory=list)
@@ -58,18 +58,18 @@ class FollowReport:
 def follow(
     services: FeedsServices, requests: Sequence[SourceRequest], *, dry_run: bool, keep_known: bool = False
 ) -> FollowReport:
-    """Add sources, or edit those whose addresses are followed already; all of them or none.
+    """Add sources, or edit those whose addresses are already followed; all or none.
 
-    New ones are due first within the hour, spread by their ids, a few of them within half a minute.
+    New sources are due within the hour, spread by their ids; a small number of them within half a minute.
 
     Args:
-        services: What it works with.
+        services: The services.
         requests: The sources.
-        dry_run: Whether nothing is stored.
-        keep_known: Whether those that are followed already stay as they are.
+        dry_run: If true, nothing is stored.
+        keep_known: If true, sources that are already followed are not changed.
 
     Raises:
-        ProblemsError: Some cannot be followed; a sentence for each.
+        ProblemsError: Some cannot be followed; one sentence for each.
     """
     problems: list[str] = []
     if len(requests) > MOST_AT_ONCE:
@@ -105,10 +105,10 @@ def follow(
 
 
 def import_opml(services: FeedsServices, text: str, *, dry_run: bool) -> FollowReport:
-    """Follow the feeds of an OPML file; known ones stay as they are.
+    """Follow the feeds of an OPML file; known ones are not changed.
 
     Raises:
-        ProblemsError: It is no OPML, or holds feeds that cannot be followed.
+        ProblemsError: It is not OPML, or contains feeds that cannot be followed.
     """
     outlines = read_opml(text)
     if not outlines:
@@ -120,10 +120,10 @@ def import_opml(services: FeedsServices, text: str, *, dry_run: bool) -> FollowR
 def set_paused(
     services: FeedsServices, given: Sequence[str], *, paused: bool, reason: str, dry_run: bool
 ) -> list[Source]:
-    """Pause sources, or resume them; return them.
+    """Pause or resume sources; return them.
 
     Raises:
-        ProblemsError: One is not there.
+        ProblemsError: One does not exist.
     """
     now = services.now()
 
@@ -138,10 +138,10 @@ def set_paused(
 
 
 def named_sources(connection: Connection, given: Sequence[str]) -> list[Source]:
-    """Return the sources that a person names by id, address, title or the beginning of an id.
+    """Return the sources named by id, address, title or prefix of an id.
 
     Raises:
-        ProblemsError: One names none, or several.
+        ProblemsError: A name matches no source, or several.
     """
     found = {name: sources.find_source(connection, name.strip()) for name in given}
     missing = [f"没有（或不止一个）来源叫 {name[:100]}" for name, each in found.items() if each is None]
@@ -151,7 +151,7 @@ def named_sources(connection: Connection, given: Sequence[str]) -> list[Source]:
 
 
 def request_refusal(services: FeedsServices, request: SourceRequest) -> str | None:
-    """Return why a source cannot be followed, or None."""
+    """Return why a source cannot be followed, or None if it can."""
     if request.kind not in {each.value for each in SourceKind}:
         return f"没有 {request.kind[:30]} 这种来源，应为 {', '.join(each.value for each in SourceKind)}"
     if request.cadence not in RSS_CADENCE_INTERVALS:
@@ -182,7 +182,7 @@ def _address_refusal(services: FeedsServices, url: str) -> str | None:
 
 
 def _private_refusal(url: str) -> str | None:
-    # Only what the address itself says: names are resolved when the source is asked, each time anew.
+    # Only the address itself is checked: names are resolved at every poll.
     import httpx
 
     host = urlsplit(url).hostname or ""

@@ -1,4 +1,4 @@
-"""What the checks of the feeds system ask of the database, as predicates that name what they found."""
+"""Predicates for the checks of the feeds system; each queries the database and returns what it found."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MOST = 200
 
 @dataclass(frozen=True, slots=True)
 class FeedBreach:
-    """Something that breaks a rule: whose host, which source, and what is wrong with it."""
+    """A violation of a rule: host, source and problem."""
 
     host: str
     source: str
@@ -32,7 +32,7 @@ class FeedBreach:
 
 
 def starved(services: FeedsServices, connection: Connection) -> Iterator[FeedBreach]:
-    """Yield sources that have been due for hours, or that nobody asked for longer than the longest gap."""
+    """Yield sources that have been due for hours, or were not polled for longer than the longest gap."""
     now, longest = services.now(), max(services.settings.max_gap, _DAY)
     waiting = and_(stats.c.next_due_at < now - _OVERDUE, stats.c.backoff_until < now - _OVERDUE)
     never_asked = and_(
@@ -53,9 +53,9 @@ def starved(services: FeedsServices, connection: Connection) -> Iterator[FeedBre
 
 
 def over_limit(services: FeedsServices, connection: Connection) -> Iterator[FeedBreach]:
-    """Yield hosts that got more requests in a minute of the last hour than they may, counted when they ended."""
+    """Yield hosts with more requests in a minute of the last hour than allowed, counted when they ended."""
     settings = services.settings
-    # Requests that were let through in one minute may end in the next, as many as are under way at once.
+    # Requests admitted in one minute may end in the next, as many as can be in progress at once.
     most = settings.requests_per_minute + settings.host_concurrency
     for host, _, requests in polls.requests_by_minute(connection, services.now() - _HOUR):
         if requests > most:
@@ -63,7 +63,7 @@ def over_limit(services: FeedsServices, connection: Connection) -> Iterator[Feed
 
 
 def unexplained(_services: FeedsServices, connection: Connection) -> Iterator[FeedBreach]:
-    """Yield sources that a person has to look at: that want a login, or keep failing for no known reason."""
+    """Yield sources that need a person: those that require a login, or keep failing for no known reason."""
     keeps_failing = and_(stats.c.fail_count >= _MANY_FAILURES, stats.c.error_kind.in_([OTHER, ""]))
     query = (
         select(source.c.host, source.c.url, source.c.title, stats.c.error_kind, stats.c.last_error)
@@ -82,7 +82,7 @@ def unexplained(_services: FeedsServices, connection: Connection) -> Iterator[Fe
 
 
 def odd_hit_rate(services: FeedsServices, connection: Connection) -> Iterator[FeedBreach]:
-    """Yield the share of a day's checks that found something, where it is so low or high that cadences are wrong."""
+    """Yield the share of a day's checks that found something, if it is so low or high that cadences must be wrong."""
     hit = func.coalesce(func.sum(case((poll.c.outcome == PollOutcome.HIT.value, 1), else_=0)), 0)
     answered = [PollOutcome.HIT.value, PollOutcome.MISS.value, PollOutcome.UNCHANGED.value]
     query = select(func.count(), hit).where(poll.c.at >= services.now() - _DAY, poll.c.outcome.in_(answered))
@@ -93,9 +93,9 @@ def odd_hit_rate(services: FeedsServices, connection: Connection) -> Iterator[Fe
         yield FeedBreach("", "全部来源", f"一天 {checks} 次抓取，命中率 {100 * share:.1f}%，{found}")
 
 
-def doubled_entries(_services: FeedsServices, connection: Connection) -> Iterable[FeedBreach]:
-    """Return entries that stand twice."""
+def duplicate_entries(_services: FeedsServices, connection: Connection) -> Iterable[FeedBreach]:
+    """Return entries that are stored twice."""
     return [
         FeedBreach("", row.source_id, f"{row.times} 条相同的条目：{row.title[:100]}")
-        for row in entries.doubled(connection, _MOST)
+        for row in entries.duplicates(connection, _MOST)
     ]

@@ -1,9 +1,9 @@
-"""How likely a source publishes at a moment, from what is known of it: numpy columns in, publications a second out.
+"""Expected publications of a source over time, from its history: numpy columns in, publications per second out.
 
-A log-linear model of: a rate over the last days, shrunk to that of all sources; the source's own hours, smoothed at
-three widths and shrunk to those of all sources, the more the fewer times are known; weekday or weekend; and, by the
-class of its rate, how long ago it last published and whether it did so today. Its coefficients are in
-``intensity.json``; they say nothing of any single source and were fitted by `harness.feeds.fit` to public accounts.
+A log-linear model of: the rate of the last days, shrunk to that of all sources; the source's own hours, smoothed at
+three widths and shrunk to those of all sources (more strongly the fewer times are known); weekday or weekend; and, by
+class of rate, the time since the last publication and whether it published today. The coefficients in
+``intensity.json`` describe no single source; they were fitted to public accounts by `harness.feeds.fit`.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ Integers = NDArray[np.int64]
 
 DAY, HOUR = 86_400, 3_600
 SLOT = 300
-"""Seconds of a slot of the day."""
+"""Length of a slot of the day in seconds."""
 SLOTS = DAY // SLOT
 
 _RATE_DAYS = (3.0, 12.0)
-"""After so many days a publication counts a third, in the quick and in the slow rate."""
+"""Days after which a publication's weight falls to a third, in the quick and in the slow rate."""
 _HABIT_DAYS = 20.0
 _PRIOR_RATE, _PRIOR_DAYS = 0.5, 1.0
 _WIDTHS = ((8.0, 4.0), (25.0, 3.0), (90.0, 2.0))
-"""Minutes that a publication is smoothed over, and how many of all sources' publications are mixed in."""
+"""Smoothing widths of a publication in minutes, and how many of all sources' publications are mixed in."""
 _GLOBAL_WIDTH = 20.0
 _WEEKEND_PRIOR = 6.0
 _RATE_CLASSES = np.array([0.15, 0.4, 0.75, 1.3, 3.0])
 _AGES = np.array(
     [0.5, 2, 4, 8, 12, 16, 19, 21, 22.5, 23.5, 24.5, 25.5, 27, 30, 36, 42, 46, 50, 60, 72, 96, 168, 336, 1e9]
 )
-"""Hours since the last publication, where classes of age end."""
+"""Bounds of the age classes, in hours since the last publication."""
 CLASSES = len(_RATE_CLASSES) + 1
 AGES = len(_AGES)
 _NEVER = -1e11
@@ -48,7 +48,7 @@ _EPOCH_WEEKDAY = 3
 
 @dataclass(frozen=True, slots=True)
 class IntensityModel:
-    """Coefficients: of the columns, of rate class and age, of rate class and whether it published today."""
+    """Coefficients by column, by rate class and age, and by rate class and whether it published today."""
 
     columns: Floats
     ages: Floats
@@ -57,16 +57,16 @@ class IntensityModel:
 
 @cache
 def fitted_model() -> IntensityModel:
-    """Return the model that the package brings."""
+    """Return the model shipped with the package."""
     text = resources.files(__package__).joinpath("intensity.json").read_text(encoding="utf-8")
     return model_from(json.loads(text))
 
 
 def model_from(stored: dict[str, Any]) -> IntensityModel:
-    """Return a model as it is kept in JSON.
+    """Return a model from its JSON form.
 
     Raises:
-        ValueError: It is of another shape than this release's.
+        ValueError: Its shape differs from this release's.
     """
     model = IntensityModel(*(np.array(stored[name], dtype=float) for name in ("columns", "ages", "today")))
     shapes = (len(COLUMNS),), (CLASSES, AGES), (CLASSES, 2)
@@ -76,11 +76,11 @@ def model_from(stored: dict[str, Any]) -> IntensityModel:
 
 
 class Knowledge:
-    """What is known of the publications of several sources, as columns with a row a source.
+    """Publication history of several sources, as columns with one row per source.
 
     Args:
-        sources: How many.
-        offset: Seconds that the site's clock is ahead of UTC.
+        sources: Number of sources.
+        offset: Seconds by which the site's clock is ahead of UTC.
     """
 
     def __init__(self, sources: int, offset: int) -> None:
@@ -94,14 +94,14 @@ class Knowledge:
 
     @classmethod
     def of(cls, times: Sequence[Iterable[float]], offset: int) -> Knowledge:
-        """Return what the publication times of each source tell."""
+        """Return the knowledge gained from each source's publication times."""
         knowledge = cls(len(times), offset)
         for row, each in enumerate(times):
             knowledge.add(row, sorted(each))
         return knowledge
 
     def add(self, row: int, times: Iterable[float]) -> None:
-        """Learn of publications of a source, in order of time; those not after the last one known are left out."""
+        """Add a source's publications, in order of time; those not after the last known one are left out."""
         for moment in times:
             since = moment - self.last[row]
             if since <= 0:
@@ -120,13 +120,13 @@ class Knowledge:
             self.weekend[row, int(_weekday(local) >= 5)] += 1
 
     def rates(self, rows: Integers, times: Floats) -> tuple[Floats, Floats]:
-        """Return the quick and the slow rate, in publications a day, of sources at moments."""
+        """Return the quick and the slow rate of sources at given times, in publications per day."""
         span = np.maximum(np.nan_to_num((times - self.first[rows]) / DAY, neginf=0.0), 0.0)
         age = np.maximum(np.nan_to_num((times - self.last[rows]) / DAY, posinf=0.0), 0.0)
         found = []
         for number, days in enumerate(_RATE_DAYS):
             seen = days * -np.expm1(-span / days)
-            # The first one known begins the span and says nothing of the rate.
+            # The first known publication only starts the span and does not count for the rate.
             count = np.maximum(self._counts[number, rows] * np.exp(-age / days) - np.exp(-span / days), 0.0)
             found.append((count + _PRIOR_DAYS * _PRIOR_RATE) / (seen + _PRIOR_DAYS))
         return found[0], found[1]
@@ -134,7 +134,7 @@ class Knowledge:
 
 @dataclass(frozen=True, slots=True)
 class Profiles:
-    """Hours of sources, against an even day (1.0), with a row a source: see `profiles_of`."""
+    """Publishing hours of sources relative to an even day (1.0), one row per source: see `profiles_of`."""
 
     by_width: Sequence[Floats]
     everyone: Floats
@@ -142,16 +142,16 @@ class Profiles:
 
 
 def everyone_of(slots: Floats) -> Floats:
-    """Return the smoothed hours of all sources together, as shares of a day, from their publications by slot.
+    """Return the smoothed publishing hours of all sources together, as shares of a day, from counts by slot.
 
-    With no publication at all, the day is even.
+    Without any publication, the day is even.
     """
     total = np.maximum(smoothed(slots.sum(axis=0), _GLOBAL_WIDTH), 1e-9)
     return np.asarray(total / total.sum())
 
 
 def profiles_of(knowledge: Knowledge, everyone: Floats, weekend_share: float) -> Profiles:
-    """Return the hours of each source, shrunk to ``everyone``'s.
+    """Return the publishing hours of each source, shrunk to those of all sources (``everyone``).
 
     Args:
         knowledge: The sources.
@@ -172,19 +172,19 @@ COLUMNS = (
     *("even", "quick rate", "slow rate", "hours in 8 minutes", "hours in 25 minutes", "hours in 90 minutes"),
     *("everyone's hours", "weekday or weekend", "8 minutes × known", "25 minutes × known"),
 )
-"""What the columns of `design` are."""
+"""Names of the columns of `design`."""
 
 
 def design(
     knowledge: Knowledge, profiles: Profiles, rows: Integers, times: Floats
 ) -> tuple[Floats, Integers, Integers]:
-    """Return what the model looks at, for sources at moments: columns, class of rate and age, class of rate and today.
+    """Return the model's inputs for sources at given times: columns, class of rate and age, class of rate and today.
 
     Args:
         knowledge: The sources.
-        profiles: Their hours.
-        rows: Which source, for each moment.
-        times: The moments.
+        profiles: Their publishing hours.
+        rows: Row of the source, for each time.
+        times: The times.
     """
     local = times + knowledge.offset
     slot = (local % DAY // SLOT).astype(int)
@@ -210,14 +210,14 @@ def design(
 def intensity(
     knowledge: Knowledge, profiles: Profiles, rows: Integers, times: Floats, model: IntensityModel | None = None
 ) -> Floats:
-    """Return the publications a second that are expected of sources at moments; arguments as for `design`."""
+    """Return the expected publications per second of sources at given times; arguments as for `design`."""
     model = model or fitted_model()
     columns, age, today = design(knowledge, profiles, rows, times)
     return np.exp(intensity_log(columns, age, today, model)) / (15 * 60)
 
 
 def intensity_log(columns: Floats, age: Integers, today: Integers, model: IntensityModel) -> Floats:
-    """Return the logarithm of the publications that are expected in a quarter of an hour."""
+    """Return the logarithm of the publications expected in a quarter of an hour."""
     total = columns @ model.columns + model.ages.ravel()[age] + model.today.ravel()[today]
     return np.asarray(np.clip(total, -20.0, 3.0))
 
@@ -236,5 +236,5 @@ def _kernel(minutes: float) -> Any:
 
 
 def smoothed(slots: Floats, minutes: float) -> Floats:
-    """Return counts by slot of the day, smoothed around the clock by a normal distribution of so many minutes."""
+    """Return counts by slot of the day, smoothed around the clock by a normal distribution of the given width."""
     return np.asarray(np.fft.irfft(np.fft.rfft(slots, axis=-1) * _kernel(minutes), n=SLOTS, axis=-1))

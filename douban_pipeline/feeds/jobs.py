@@ -1,4 +1,4 @@
-"""Jobs of the feeds system: its assets as jobs, what people launch with a config, and pruning."""
+"""Jobs of the feeds system: its assets, jobs that people launch with a config, and pruning."""
 
 from datetime import timedelta
 from typing import Any
@@ -39,7 +39,7 @@ review_job = dg.define_asset_job(
     tags=tags_of("feeds_review"),
     description=described(
         "重新分析所有来源的节奏，排出抓取计划，更新 `feeds.html`。",
-        "Analyses all sources anew, makes the budget's plan, and renews the page feeds.html.",
+        "Re-analyses all sources, computes the budget's plan, and rewrites the page feeds.html.",
     ),
 )
 
@@ -49,7 +49,7 @@ class SourceRow(LaunchpadConfig):
 
     kind: str = Field("rss", description="种类 · rss, werss, maccms or json.")
     url: str = Field("", description="地址 · Its address; of a public account, nothing.")
-    title: str = Field("", description="名称 · What to call it; empty takes its own.")
+    title: str = Field("", description="名称 · Title; if empty, the source's own.")
     cadence: str = Field("P2", description="手动节奏 · P0 (15 min) to P6 (24 h), until its own is learned.")
     mp_id: str = Field("", description="公众号在 WeRSS 的 id · Id of a public account at WeRSS.")
     options: dict[str, str] = Field(
@@ -58,7 +58,7 @@ class SourceRow(LaunchpadConfig):
 
 
 class FollowConfig(LaunchpadConfig):
-    """Which sources are added or edited."""
+    """Sources to add or edit."""
 
     dry_run: bool = Field(True, description="true 只检查 · true only checks and shows; set false to store.")
     sources: list[SourceRow] = Field(default_factory=list, description="来源 · The sources.")
@@ -67,7 +67,7 @@ class FollowConfig(LaunchpadConfig):
 def store_sources(
     context: dg.OpExecutionContext, config: FollowConfig, services: dg.ResourceParam[FeedsServices]
 ) -> None:
-    """Add sources, or edit those that are followed already."""
+    """Add sources, or edit those that are already followed."""
     services.ready()
     requests = [SourceRequest(**each.model_dump()) for each in config.sources]
     report = following.follow(services, requests, dry_run=config.dry_run)
@@ -75,7 +75,7 @@ def store_sources(
 
 
 def _show_following(context: dg.OpExecutionContext, report: FollowReport, *, dry_run: bool) -> None:
-    counts = f"{len(report.added)} added, {len(report.edited)} edited, {len(report.known)} known as they are"
+    counts = f"{len(report.added)} added, {len(report.edited)} edited, {len(report.known)} known without changes"
     context.log.info(f"{'dry run: ' if dry_run else ''}{counts}")
     parts = {"新增": report.added, "修改": report.edited, "已有": report.known}
     rows = [{"": what, **_shown(each)} for what, found in parts.items() for each in found]
@@ -96,7 +96,7 @@ def _shown(source: Source) -> dict[str, str]:
 
 
 _FOLLOW = """\
-添加或修改来源 · Add sources, or edit those that are followed already.
+添加或修改来源 · Add sources, or edit those that are already followed.
 
 地址相同的来源不会加两次：名称、手动节奏和 options 会改成这里写的。`dry_run: true`（默认）只检查并列出会做什么；任何一个
 来源有误则全部不做，并一次列出所有问题。
@@ -143,12 +143,12 @@ follow_sources = person_job(
 
 
 class PauseConfig(LaunchpadConfig):
-    """Which sources are paused or resumed."""
+    """Sources to pause or resume."""
 
     dry_run: bool = Field(True, description="true 只检查 · true only checks; set false to change.")
     sources: list[str] = Field(default_factory=list, description="来源的名称、地址或 id · Titles, addresses or ids.")
     resume: bool = Field(False, description="true 恢复 · true resumes them, false pauses them.")
-    reason: str = Field("", description="原因，显示在页面上 · Why; it is shown on the page.")
+    reason: str = Field("", description="原因，显示在页面上 · Reason, shown on the page.")
 
 
 def change_states(
@@ -193,13 +193,13 @@ pause_sources = person_job(
 
 
 class PollNowConfig(LaunchpadConfig):
-    """Which sources are asked now."""
+    """Sources to poll now."""
 
     sources: list[str] = Field(default_factory=list, description="来源的名称、地址或 id · Titles, addresses or ids.")
 
 
 def poll_now(context: dg.OpExecutionContext, config: PollNowConfig, services: dg.ResourceParam[FeedsServices]) -> None:
-    """Ask sources whether they are due or not; their hosts' limits hold."""
+    """Poll sources whether they are due or not; their hosts' limits still apply."""
     services.ready()
     with reading(services.engine) as connection:
         found = following.named_sources(connection, config.sources)
@@ -236,7 +236,7 @@ poll_sources_now = person_job(
 
 
 class OpmlConfig(LaunchpadConfig):
-    """A list of feeds."""
+    """An OPML list of feeds."""
 
     dry_run: bool = Field(True, description="true 只检查 · true only checks and shows; set false to store.")
     opml: str = Field("", description="OPML 文件的内容，整个贴进来 · The content of the OPML file.")
@@ -280,12 +280,12 @@ import_opml = person_job(
 )
 
 HISTORY_DAYS = 7
-"""Days that finished runs are kept: one comes every few minutes, and what they found is in the tables."""
+"""Days for which finished runs are kept: there is one every few minutes, and their results are in the tables."""
 
 
 @dg.op
 def prune(context: dg.OpExecutionContext, config: RetentionConfig, services: dg.ResourceParam[FeedsServices]) -> None:
-    """Delete polls, raw answers and finished runs past their days."""
+    """Delete polls, raw answers and finished runs after their retention period."""
     services.ready()
     polls, answers = drop_old(services, dry_run=config.dry_run)
     before = services.clock.now() - timedelta(days=HISTORY_DAYS)
@@ -299,7 +299,7 @@ def prune(context: dg.OpExecutionContext, config: RetentionConfig, services: dg.
     description=described("清理超过 `DOUBAN_PIPELINE_FEEDS_POLL_DAYS` 天的抓取记录和原始内容，以及结束的运行记录。"),
 )
 def prune_feeds() -> None:
-    """Clear away polls and raw answers past `DOUBAN_PIPELINE_FEEDS_POLL_DAYS`, and finished runs of the location."""
+    """Delete polls and raw answers older than `DOUBAN_PIPELINE_FEEDS_POLL_DAYS`, and finished runs of the location."""
     prune()
 
 

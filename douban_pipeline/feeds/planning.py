@@ -1,4 +1,4 @@
-"""The budget's plan: what a day's polls are spent on, made now and then from all sources, and used after every poll."""
+"""The budget's plan: how a day's polls are distributed; computed regularly from all sources, used after every poll."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ MOST_TIMES = 60
 _AT_ONCE = 4000
 _DAY = 86_400
 _A_SOURCE = 24
-"""Polls a day and source, where no budget is set."""
+"""Polls per day and source, if no budget is set."""
 _WEEKEND = 2 / 7
 
 
 @dataclass(frozen=True)
 class BudgetPlan:
-    """How a day's polls are spent; see `budget.Allocation`.
+    """Distribution of a day's polls; see `budget.Allocation`.
 
     Attributes:
         allocation: The constants.
-        everyone: The hours of all sources, see `intensity.everyone_of`.
+        everyone: Publishing hours of all sources, see `intensity.everyone_of`.
         weekend_share: Share of all publications on a weekend.
         polls_per_day: The budget.
-        sources: How many it was made for.
-        at: When.
+        sources: Number of sources it was computed for.
+        at: When it was computed.
     """
 
     allocation: budget.Allocation
@@ -50,7 +50,7 @@ class BudgetPlan:
     at: int
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as the table keeps it."""
+        """Return the stored form."""
         return {
             "constant": self.allocation.constant,
             "by_host": dict(self.allocation.by_host),
@@ -63,10 +63,10 @@ class BudgetPlan:
 
     @classmethod
     def from_json(cls, stored: dict[str, Any]) -> BudgetPlan:
-        """Return it as the table kept it.
+        """Return the plan from its stored form.
 
         Raises:
-            KeyError, TypeError, ValueError: It was kept by another release.
+            KeyError, TypeError, ValueError: It was stored by another release.
         """
         everyone = np.array(stored["everyone"], dtype=float)
         if everyone.shape != (SLOTS,):
@@ -77,16 +77,16 @@ class BudgetPlan:
 
 
 def offset_of(zone: tzinfo, now: int) -> int:
-    """Return how many seconds a zone's clock is ahead of UTC."""
+    """Return by how many seconds a zone's clock is ahead of UTC."""
     ahead = datetime.fromtimestamp(now, UTC).astimezone(zone).utcoffset()
     return int(ahead.total_seconds()) if ahead is not None else 0
 
 
 def make_plan(engine: Engine, settings: FeedsSettings, now: int) -> BudgetPlan | None:
-    """Make the plan from what is known of all active sources, store and return it; None without a source.
+    """Compute the plan from all active sources, store and return it; None without a source.
 
-    Sources are looked at some thousand at a time, so that memory does not grow with them; twice, because the hours of
-    all of them are part of each one's.
+    Sources are read a few thousand at a time, so that memory does not grow with their number; and twice, because the
+    hours of all sources enter into each source's.
     """
     with reading(engine) as connection:
         hosts = hosts_of_active(connection)
@@ -117,7 +117,7 @@ def make_plan(engine: Engine, settings: FeedsSettings, now: int) -> BudgetPlan |
 
 
 def read_plan(connection: Connection) -> BudgetPlan | None:
-    """Return the stored plan; None if there is none, or none of this release."""
+    """Return the stored plan; None if there is none, or it is of another release."""
     stored = polls.read_plan(connection, NAME)
     try:
         return None if stored is None else BudgetPlan.from_json(stored)
@@ -136,12 +136,12 @@ def _each(connection: Connection, ids: Sequence[str], settings: FeedsSettings, n
 
 @dataclass(frozen=True)
 class BudgetPlanner:
-    """Chooses next looks by a plan; a `scheduler.CheckPlanner`.
+    """Chooses the next polls by a plan; a `scheduler.CheckPlanner`.
 
     Attributes:
         plan: The plan.
-        host: The host of the source at hand.
-        settings: The settings in force.
+        host: The source's host.
+        settings: The current settings.
     """
 
     plan: BudgetPlan
@@ -149,7 +149,7 @@ class BudgetPlanner:
     settings: FeedsSettings
 
     def next_check(self, conn: Connection, stats: dict[str, Any], now: int, floor: int) -> PlannedCheck:
-        """Return when the budget has the source asked next, and why then."""
+        """Return when the budget schedules the source's next poll, and why then."""
         found = distinct_publications(conn, stats["source_id"], MOST_TIMES)
         times = sorted(row["published_at"] for row in found if row["published_at"] <= now)
         knowledge = Knowledge.of([times], offset_of(self.settings.zone, now))

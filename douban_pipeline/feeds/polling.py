@@ -1,7 +1,7 @@
-"""A run over all that is due: lease, ask, store, and choose the next look, host by host.
+"""A run over all due sources: lease, fetch, store, and choose the next poll, host by host.
 
-A source is asked outside any transaction; what came is stored in one, which first asks whether the lease is still this
-run's. So a run that dies leaves nothing half done: its sources are due again when their leases run out.
+A source is fetched outside any transaction; the answer is stored in one, which first checks that the lease still
+belongs to this run. So a run that dies leaves no partial results: its sources are due again when their leases expire.
 """
 
 from __future__ import annotations
@@ -29,23 +29,23 @@ logger = logging.getLogger(__name__)
 
 _DEFERRED_AT_MOST = 3600
 _DELAY_AT_MOST = 7 * 86_400
-"""What is older when it is found was published before the source was followed."""
+"""An entry older than this when first seen was published before the source was followed."""
 
 
 @dataclass(slots=True)
 class PollReport:
-    """What a run came to.
+    """Result of a run.
 
     Attributes:
-        outcomes: How many polls ended how.
+        outcomes: Number of polls by outcome.
         new: New entries.
         edited: Edited entries.
-        handed_over: Videos that the library's intake was told of.
-        left: Sources that were leased, but not asked for want of time.
-        lost: Polls whose lease had run out, so that nothing of them was stored.
-        mended: Rows whose times were ahead of the clock.
+        handed_over: Videos reported to the library's intake.
+        left: Sources that were leased but not polled for lack of time.
+        lost: Polls whose lease had expired, so that nothing was stored.
+        mended: Rows corrected because their times were ahead of the clock.
         hosts: Polls by host.
-        problems: Failures, by what they are called.
+        problems: Failures by canonical message.
     """
 
     outcomes: Counter[str] = field(default_factory=Counter)
@@ -60,7 +60,7 @@ class PollReport:
 
     @property
     def polled(self) -> int:
-        """Sources that were asked."""
+        """Number of sources polled."""
         return sum(self.outcomes.values()) - self.outcomes[PollOutcome.DEFERRED.value]
 
     def add(self, done: PollRecord, handed_over: int) -> None:
@@ -78,9 +78,9 @@ class Poller:
     """Polls due sources.
 
     Args:
-        services: What it works with.
-        seconds: After this long no source is begun.
-        monotonic: What the seconds are taken from.
+        services: The services.
+        seconds: After this time no further source is started.
+        monotonic: Source of monotonic seconds.
     """
 
     def __init__(
@@ -92,10 +92,10 @@ class Poller:
         self._plan: BudgetPlan | None = None
 
     def run(self, *, most: int = 1_000_000, only: Sequence[str] = ()) -> PollReport:
-        """Poll what is due, or the sources ``only`` whether they are due or not, and return what came of it.
+        """Poll due sources, or the sources ``only`` whether they are due or not, and return the result.
 
         Args:
-            most: How many sources at most.
+            most: Maximum number of sources.
             only: Ids of sources.
         """
         report = PollReport()
@@ -127,7 +127,7 @@ class Poller:
         def claim(connection: Connection) -> list[Source]:
             ids = stats.claim(connection, now, token, lease, limit, only)
             known = sources.read_sources(connection, ids)
-            # Statistics without a source are a source that was never added here: nothing can be asked.
+            # Statistics without a source belong to a source that was never added here; it cannot be polled.
             strange = [each for each in ids if each not in known or known[each].state is not SourceState.ACTIVE]
             stats.release(connection, strange, token, None if only else stats.NEVER_DUE)
             return [known[each] for each in ids if each not in strange]
@@ -139,7 +139,7 @@ class Poller:
         for source in batch:
             queues.setdefault(self._services.host_of(source), deque()).append(source)
         settings = self._services.settings
-        # A chain a place at the host's gate: more would only wait there, and other hosts with them.
+        # One chain per place at the host's gate: more would only wait there and delay other hosts.
         chains = [
             (host, queue) for host, queue in queues.items() for _ in range(min(settings.host_concurrency, len(queue)))
         ]
@@ -171,7 +171,7 @@ class Poller:
             run_transaction(self._services.engine, lambda connection: stats.release(connection, left, token))
 
     def poll(self, source: Source, host: str, token: str) -> tuple[PollRecord, int] | None:
-        """Ask one source and store what came; None if the lease was lost, so that nothing was stored."""
+        """Fetch one source and store its answer; None if the lease was lost, so that nothing was stored."""
         began, asked_at = time.perf_counter(), self._services.now()
         try:
             with self._services.client(source) as client:
@@ -180,7 +180,7 @@ class Poller:
             fetched = error
         except Exception as error:
             logger.exception("source %s could not be read", source.source_id)
-            fetched = FeedRefused(host, f"unexpected {type(error).__name__}: a fault of ours, see the log")
+            fetched = FeedRefused(host, f"unexpected {type(error).__name__}: an internal error, see the log")
         took = int(1000 * (time.perf_counter() - began))
         now = self._services.now()
 
@@ -262,7 +262,7 @@ class Poller:
                 reason = f"永久跳转到另一来源的地址：{other.title or other.source_id}"
                 sources.set_state(connection, source.source_id, SourceState.DUPLICATE, reason, now)
         times = [each.published_at for each in published if each.published_at is not None]
-        # What was there at the first look says nothing of how late it was found.
+        # For entries that existed at the first poll, the delay is unknown.
         fresh = [moment for moment in times if last_check and now - moment <= _DELAY_AT_MOST]
         done = PollRecord(
             source.source_id,
@@ -288,12 +288,12 @@ class Poller:
 
 
 def _failure(error: SourceError) -> tuple[str, int, float | None]:
-    """Return what a failure is called, its HTTP status (0 for none) and the seconds that the source says to wait."""
+    """Return a failure's canonical message, HTTP status (0 for none) and the seconds the source asks to wait."""
     if isinstance(error, FeedRefused):
         kind = canonical_of_status(error.status) if error.status >= 400 else canonical_message(error.reason)
         return kind, error.status, error.wait
     if isinstance(error, SourceThrottled):
-        # One that is thrown out by 503 is in trouble, not asked too often.
+        # A 503 means that the host is in trouble, not that it is polled too often.
         kind = canonical_message(error.reason)
         return kind, 429 if "429" in error.reason else 503, error.retry_after
     if isinstance(error, NotFound):

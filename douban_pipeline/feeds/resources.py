@@ -1,4 +1,5 @@
-"""What every Dagster face of the feeds system has: the tags of its runs, its pool, and the resource ``services``."""
+"""Shared by all Dagster definitions of the feeds system: the tags of its runs, its pool, and the resource
+``services``."""
 
 from functools import partial
 
@@ -16,7 +17,7 @@ SYSTEM = "feeds"
 
 POLL_POOL = "feeds_web"
 POOL_LIMITS = {POLL_POOL: 2}
-"""Every pool of the code location: how many runs may poll at once. The gates pace their requests."""
+"""Pools of the code location: how many runs may poll at once. Requests are paced by the gates."""
 
 tags_of = partial(run_tags, SYSTEM)
 """Returns the tags of a job by the kind of its runs."""

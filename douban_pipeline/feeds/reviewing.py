@@ -1,4 +1,4 @@
-"""The re-analysis of all sources: cadences anew, the budget's plan, what is kept of the past, and old rows dropped."""
+"""The re-analysis of all sources: new cadences, the budget's plan, counts for the history, and deletion of old rows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _DAY = 86_400
 
 @dataclass(slots=True)
 class ReviewReport:
-    """What a re-analysis came to: sources by cadence and where it comes from, and how many changed their class."""
+    """Result of a re-analysis: sources by cadence and its origin, and how many changed their class."""
 
     cadences: Counter[str] = field(default_factory=Counter)
     origins: Counter[str] = field(default_factory=Counter)
@@ -35,7 +35,7 @@ class ReviewReport:
 
 
 def review(services: FeedsServices) -> ReviewReport:
-    """Analyse every active source anew, some at a time, and make the budget's plan."""
+    """Re-analyse every active source, in batches, and compute the budget's plan."""
     report = ReviewReport()
     engine, now, zone = services.engine, services.now(), services.settings.zone
     lease = services.settings.lease_seconds
@@ -51,7 +51,7 @@ def review(services: FeedsServices) -> ReviewReport:
                     continue
                 values = analyse(connection, row.source_id, row.source_type, now, zone)
                 before = {name: getattr(row, name) for name in values}
-                # Without entries of its own a source keeps when it was last known to publish.
+                # A source without stored entries keeps its last known publication time.
                 values["last_article_at"] = values["last_article_at"] or before["last_article_at"]
                 if values != before:
                     stats.write_stats(connection, row.source_id, values)
@@ -76,9 +76,9 @@ def review(services: FeedsServices) -> ReviewReport:
 
 
 def drop_old(services: FeedsServices, *, dry_run: bool = False) -> tuple[int, int]:
-    """Delete polls and raw answers past their days; return how many of each. Entries and statistics stay.
+    """Delete polls and raw answers after their retention period; return both counts. Entries and statistics are kept.
 
-    A dry run deletes nothing, and returns how many would go.
+    A dry run deletes nothing, and returns how many would be deleted.
     """
     days = services.settings.poll_days
     before = services.now() - days * _DAY

@@ -1,8 +1,8 @@
 """The plan's scheduler, under the plan's names: classify, predict, back off, keep statistics, and find what is due.
 
-The rules are in `feeds.cadence`, the statements in `feeds.store.stats`; this module puts them together. ``conn`` is a
-SQLAlchemy connection whose transaction the caller ends. Time, time zone and randomness can be given and are the real
-ones otherwise.
+The rules are in `feeds.cadence`, the statements in `feeds.store.stats`; this module combines them. ``conn`` is a
+SQLAlchemy connection whose transaction the caller ends. Time, time zone and randomness are arguments that default to
+the real ones.
 """
 
 from __future__ import annotations
@@ -58,17 +58,17 @@ _UNAUTHORISED_WAIT = 15 * 60
 
 @dataclass(frozen=True, slots=True)
 class PlannedCheck:
-    """When a source is asked next, and the reasons that ``why`` shows."""
+    """When a source is polled next, and the reasons stored in ``why``."""
 
     at: int
     why: dict[str, Any]
 
 
 class CheckPlanner(Protocol):
-    """Chooses the next look of a source that was asked with success, in place of the plan's own rule."""
+    """Chooses the next poll of a source after a successful one, instead of the plan's own rule."""
 
     def next_check(self, conn: Connection, stats: dict[str, Any], now: int, floor: int) -> PlannedCheck | None:
-        """Return the next look, or None to leave it to the plan's rule."""
+        """Return the next poll, or None to use the plan's rule."""
         ...
 
 
@@ -81,13 +81,13 @@ def get_source_stats(conn: Connection, source_id: str) -> dict[str, Any] | None:
 def get_recent_entries(
     conn: Connection, source_id: str, source_type: str = "rss", limit: int = _RECENT
 ) -> list[dict[str, Any]]:
-    """Return the newest publications of a source, newest first; rows of one second are one publication.
+    """Return the newest publications of a source, newest first; rows of the same second are one publication.
 
     Args:
         conn: The connection.
         source_id: The source; ids are unique over all types.
         source_type: ``rss`` or ``custom``.
-        limit: How many at most.
+        limit: Maximum number.
     """
     return store.distinct_publications(conn, source_id, limit)
 
@@ -106,23 +106,23 @@ def update_source_stats(
     floor: float = 0,
     planner: CheckPlanner | None = None,
 ) -> dict[str, Any]:
-    """Record one attempt to fetch a source, choose its next look, and return its statistics as they now are.
+    """Record one attempt to fetch a source, choose its next poll, and return its updated statistics.
 
-    The check is counted in one statement, so that two at once both count. The source is analysed anew at every tenth
-    check, and at its first three that find something.
+    The check is counted in one statement, so that two concurrent ones both count. The source is re-analysed at every
+    tenth check, and at its first three that find something.
 
     Args:
         conn: The connection.
-        source_id: The source; its row is made if there is none.
+        source_id: The source; its row is created if needed.
         source_type: ``rss`` or ``custom``.
-        has_new_entries: Whether something new was found; with an error it is no hit.
-        error_message: What went wrong; empty for success.
-        now: The present moment.
-        tz: Whose hours are meant.
+        has_new_entries: Whether something new was found; ignored if there is an error.
+        error_message: The error; empty for success.
+        now: The current time.
+        tz: Time zone of the hours.
         rng: Jitter.
-        raw_error: The error in full for people, where ``error_message`` is shorter.
-        floor: The earliest moment that the source allows (``Retry-After``, ``max-age``).
-        planner: Another rule than the plan's for the next look.
+        raw_error: The full error for people, if ``error_message`` is shorter.
+        floor: The earliest time that the source allows (``Retry-After``, ``max-age``).
+        planner: A rule for the next poll other than the plan's.
     """
     moment = int(time.time() if now is None else now)
     hit = has_new_entries and not error_message
@@ -147,7 +147,7 @@ def update_source_stats(
 
 
 def analyse(conn: Connection, source_id: str, source_type: str, now: int, tz: tzinfo) -> dict[str, Any]:
-    """Return what a source's known publications say, as columns of `source_stats`."""
+    """Return the analysis of a source's known publications, as columns of `source_stats`."""
     entries = get_recent_entries(conn, source_id, source_type, _RECENT)
     times = publication_times(entries, now)
     frequency, cadence = classify_update_frequency(entries, now=now, tz=tz)
@@ -164,7 +164,7 @@ def analyse(conn: Connection, source_id: str, source_type: str, now: int, tz: tz
 
 
 def cadence_in_force(conn: Connection, stats: dict[str, Any], now: float) -> tuple[str, str]:
-    """Return the cadence by which a source is asked, and where it comes from: ``manual``, ``learned`` or ``silent``."""
+    """Return the cadence at which a source is polled, and its origin: ``manual``, ``learned`` or ``silent``."""
     learned = stats["cadence"] if stats["cadence"] in RSS_CADENCE_INTERVALS else "P2"
     if stats["known_count"] < LEAST_PUBLICATIONS:
         manual = store.manual_cadence(conn, stats["source_id"])
@@ -203,7 +203,7 @@ def _after_failure(stats: dict[str, Any], error_message: str, raw_error: str, no
     backoff_until = now + calculate_backoff(stats["fail_count"], kind)
     earliest = backoff_until
     if kind == UNAUTHORISED:
-        # The plan backs off by nothing, so that a renewed login works at once: still no hot loop.
+        # The plan's back-off is 0 here, so that a renewed login works at once; this avoids a busy loop nevertheless.
         base = RSS_CADENCE_INTERVALS.get(stats["cadence"], RSS_CADENCE_INTERVALS["P2"])
         earliest = now + max(base, _UNAUTHORISED_WAIT)
     backoff_until = max(backoff_until, int(min(floor, now + DAY)))
@@ -219,13 +219,13 @@ def _after_failure(stats: dict[str, Any], error_message: str, raw_error: str, no
 def get_due_sources(
     conn: Connection, now: int, source_type: str | None = None, limit: int = 20
 ) -> list[dict[str, Any]]:
-    """Return the statistics of sources that are due at ``now``, the longest due first; none in back-off or leased.
+    """Return the statistics of sources that are due at ``now``, longest due first, without those in back-off or leased.
 
     Args:
         conn: The connection.
-        now: The moment.
+        now: The current time.
         source_type: ``rss``, ``custom``, or None for all.
-        limit: How many at most, of those that are due.
+        limit: Maximum number.
     """
     return [_with_hit_rate(row) for row in store.due_rows(conn, int(now), source_type, limit)]
 
@@ -248,7 +248,7 @@ def _with_hit_rate(stats: dict[str, Any]) -> dict[str, Any]:
 
 
 def stagger(source_ids: Sequence[str], now: int, over: int) -> dict[str, int]:
-    """Return when new sources are due first: spread over the seconds ``over`` by their ids, the same each time."""
+    """Return when new sources are first due: spread over ``over`` seconds by their ids, reproducibly."""
     # The ids end in digits of a hash.
     return {each: now + int(_spread(each) * over) for each in source_ids}
 

@@ -1,4 +1,4 @@
-"""What runs by the clock in the feeds system; polls are launched by the sensor."""
+"""Schedules of the feeds system; polls are launched by the sensor."""
 
 from functools import partial
 
@@ -9,7 +9,7 @@ from douban_pipeline.feeds.jobs import prune_feeds, review_job
 
 
 def schedules_for(time_zone: str) -> list[dg.ScheduleDefinition]:
-    """Return the schedules, on the clock of ``time_zone``."""
+    """Return the schedules, in ``time_zone``."""
     by_clock = partial(
         dg.ScheduleDefinition, execution_timezone=time_zone, default_status=dg.DefaultScheduleStatus.RUNNING
     )
@@ -19,7 +19,7 @@ def schedules_for(time_zone: str) -> list[dg.ScheduleDefinition]:
             job=review_job,
             cron_schedule="7 * * * *",
             description=described(
-                "每小时重新分析所有来源，更新网页。", "Analyses all sources anew every hour, and renews the page."
+                "每小时重新分析所有来源，更新网页。", "Re-analyses all sources every hour, and rewrites the page."
             ),
         ),
         by_clock(
@@ -28,7 +28,7 @@ def schedules_for(time_zone: str) -> list[dg.ScheduleDefinition]:
             cron_schedule="20 4 * * *",
             description=described(
                 "每晚清理到期的抓取记录、原始内容和运行记录。",
-                "Clears away polls, raw answers and runs past their days.",
+                "Deletes polls, raw answers and runs after their retention period.",
             ),
         ),
     ]

@@ -1,4 +1,4 @@
-"""The sensor that launches polls. It makes two indexed queries; its skip reasons say why nothing runs."""
+"""The sensor that launches polls. It makes two indexed queries; its skip reasons state why nothing runs."""
 
 import dagster as dg
 
@@ -13,7 +13,7 @@ from douban_pipeline.feeds.store import stats
 
 INTERVAL_SECONDS = 30
 WORTH_A_RUN = 20
-"""So many due sources are worth a run at once; fewer wait until one of them has waited `LONGEST_WAIT`."""
+"""This many due sources start a run at once; fewer wait until one of them has waited `LONGEST_WAIT`."""
 LONGEST_WAIT = 60
 _MOST_FAILED = 2
 
@@ -32,7 +32,7 @@ def due_feeds_sensor(
 ) -> dg.RunRequest | dg.SkipReason:
     """Launches `poll_feeds` when enough sources are due, or one has waited a minute; one run at a time.
 
-    After two failed runs within ten minutes it pauses until ten minutes have passed.
+    After two failed runs within ten minutes it pauses for ten minutes.
     """
     try:
         services.ready()
@@ -46,7 +46,7 @@ def due_feeds_sensor(
     location = origin.location_name if origin is not None else None
     runs = JobRuns(context.instance, location, poll_job.name, frozenset({feed_polls.key, feed_entries.key}))
     if runs.under_way():
-        return dg.SkipReason(f"{due} sources are due; a run is under way and takes them on")
+        return dg.SkipReason(f"{due} sources are due; a run is in progress and will poll them")
     reason = idle_reason(due, now - since if since is not None else 0)
     if reason:
         zone = services.settings.zone
@@ -55,16 +55,16 @@ def due_feeds_sensor(
     if len(runs.failed_since(services.clock.now() - PAUSE)) >= _MOST_FAILED:
         return dg.SkipReason(f"{due} sources are due, but the last runs failed: the next is tried after ten minutes")
     window = now // INTERVAL_SECONDS
-    # The window in the key: a repeated tick asks for the same run, a later one for a new run.
+    # The key contains the time window: a repeated tick requests the same run, a later one a new run.
     return dg.RunRequest(run_key=f"feeds:{window}", tags={**POLL_TAGS, "feeds/due": str(due)})
 
 
 def idle_reason(due: int, waited: int) -> str | None:
-    """Return why no run is worth it for so many due sources, the first of which has waited so many seconds; or None."""
+    """Return why no run is started for ``due`` sources, the first of which has waited ``waited`` seconds; or None."""
     if not due:
         return "no source is due"
     if due < WORTH_A_RUN and waited < LONGEST_WAIT:
-        return f"{due} sources are due, the first for {max(waited, 0)} s: they wait for more, {LONGEST_WAIT} s at most"
+        return f"{due} sources are due, the first for {max(waited, 0)} s: waiting for more, {LONGEST_WAIT} s at most"
     return None
 
 

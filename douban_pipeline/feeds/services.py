@@ -1,4 +1,4 @@
-"""What a run of the feeds system works with, put together once from the settings. Knows nothing of Dagster."""
+"""The services of a run of the feeds system, created once from the settings. Does not depend on Dagster."""
 
 from __future__ import annotations
 
@@ -39,32 +39,32 @@ from douban_pipeline.feeds.store.tables import gate, snapshot
 from douban_pipeline.feeds.types import Source, SourceKind
 
 LOCATION = "__repository__@feeds"
-"""Repository and code location as `workspace.yaml` names them; where a run names another one, that is taken."""
+"""Repository and code location as named in `workspace.yaml`; a run's own location takes precedence."""
 
 
 @dataclass(frozen=True)
 class FeedsServices(Platform):
-    """The platform with the clients of sources, as one process uses it; see `open_services`."""
+    """The platform plus clients of sources, for one process; see `open_services`."""
 
     settings: FeedsSettings
     location: str = LOCATION
-    """Repository and code location of the run, as links into Dagster's UI address them."""
+    """Repository and code location of the run, for links into Dagster's UI."""
     _configured: set[str] = field(default_factory=set, repr=False, compare=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
     @property
     def archive_table(self) -> Table:
-        """The table of every raw answer."""
+        """The table of raw answers."""
         return snapshot
 
     @property
     def gate_table(self) -> Table:
-        """The table of the hosts' pacing and breakers."""
+        """The table of the hosts' gates."""
         return gate
 
     @property
     def longest_call(self) -> timedelta:
-        """The longest that a call of any source may take."""
+        """The maximum duration of a call to any source."""
         return timedelta(seconds=self.settings.request_timeout_seconds)
 
     @property
@@ -73,25 +73,26 @@ class FeedsServices(Platform):
         return ReportFolder(self.settings.home.absolute() / "reports", self.settings.reports_url, f"{BASE_PREFIX}HOME")
 
     def now(self) -> int:
-        """Return the present moment in whole seconds."""
+        """Return the current time in whole seconds."""
         return int(self.clock.now().timestamp())
 
     def host_of(self, source: Source) -> str:
-        """Return whose limits a source's requests count against."""
+        """Return the host whose limits apply to a source's requests."""
         return host_of(self.settings.werss_url) if source.kind is SourceKind.WERSS else host_of(source.url)
 
     def limits(self) -> SourceLimits:
-        """Return what one host may be asked."""
+        """Return the limits of one host."""
         return SourceLimits(self.settings.requests_per_minute, self.settings.host_concurrency)
 
     @cached_property
     def reading(self) -> Reading:
-        """How answers are read."""
+        """How answers are parsed."""
         return Reading(self.settings.zone, self.settings.max_entries)
 
     @contextmanager
     def client(self, source: Source) -> Iterator[SourceClient]:
-        """Yield what asks a source; connections are closed with the block, so that memory does not grow with hosts."""
+        """Yield the source's client; its connections are closed with the block, so that memory does not grow with
+        hosts."""
         if source.kind is SourceKind.WERSS:
             yield AccountClient(self.werss, self.reading)
             return
@@ -109,7 +110,7 @@ class FeedsServices(Platform):
             self.clock,
             timeout=seconds,
             deadline=seconds,
-            attempts=1,  # the next look is the next attempt
+            attempts=1,  # the next poll is the retry
             max_bytes=self.settings.max_body_bytes,
             rules=RULES,
             admit=admission(
@@ -129,7 +130,7 @@ class FeedsServices(Platform):
 
     @cached_property
     def werss(self) -> WeRss:
-        """WeRSS, at the address of the settings.
+        """Client of WeRSS, at the address of the settings.
 
         Raises:
             FeedRefused: No address is set.
@@ -145,7 +146,7 @@ class FeedsServices(Platform):
         return WeRss(fetcher, settings.werss_url, settings.werss_prefix, login, self.clock, sessions)
 
     def ready(self) -> Self:
-        """Return self if the database is set up for this release; a file in HOME is set up by itself.
+        """Return self if the database is set up for this release; a file in HOME is set up automatically.
 
         Raises:
             DatabaseError: The tables are missing or of another version; the message says what to run.
@@ -155,11 +156,11 @@ class FeedsServices(Platform):
 
 
 def open_services(settings: FeedsSettings, clock: Clock | None = None, location: str = LOCATION) -> FeedsServices:
-    """Return the services for ``settings``; nothing is connected until it is used.
+    """Return the services for ``settings``; connections are opened when first used.
 
     Args:
-        settings: From the environment.
-        clock: The system's, if not given.
+        settings: The settings.
+        clock: The system's clock by default.
         location: Repository and code location of the run, for links into Dagster's UI.
     """
     engine = open_engine(settings.tables_url, setting=settings.database_setting)

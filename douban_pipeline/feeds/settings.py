@@ -1,4 +1,4 @@
-"""Every setting of the feeds system; where they are read: `core.settings_base`."""
+"""Settings of the feeds system; `core.settings_base` reads them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class FeedsSettings(LocatedSettings):
     alert_webhook_url: SecretStr = Field(
         SecretStr(""),
         validation_alias=f"{BASE_PREFIX}ALERT_WEBHOOK_URL",
-        description="Address that alerts are sent to.",
+        description="Address to which alerts are sent.",
     )
     alert_webhook_kind: Literal["wecom", "dingtalk", "feishu", "generic"] = Field(
         "generic", validation_alias=f"{BASE_PREFIX}ALERT_WEBHOOK_KIND", description="Form of the alerts."
@@ -47,38 +47,38 @@ class FeedsSettings(LocatedSettings):
         description="SQLAlchemy URL of the feeds' tables; empty means the CMS's database, or a file in HOME.",
     )
     profile: Literal["plan", "budget"] = Field(
-        "plan", description="How the next look is chosen: plan by cadence, budget by what a poll can gain."
+        "plan", description="How the next poll is chosen: plan by cadence, budget by expected gain."
     )
     polls_per_day: int = Field(
-        0, ge=0, le=100_000_000, description="Polls a day of the whole set in profile budget; 0 means 24 a source."
+        0, ge=0, le=100_000_000, description="Polls per day of all sources in profile budget; 0 means 24 per source."
     )
     host_polls_per_day: int = Field(
-        0, ge=0, le=10_000_000, description="Polls a day that one host may cost in profile budget; 0 means no limit."
+        0, ge=0, le=10_000_000, description="Polls per day that one host may cost in profile budget; 0 means no limit."
     )
     max_gap: int = Field(
-        86_400, ge=900, le=604_800, description="Seconds after which every source is asked, in profile budget."
+        86_400, ge=900, le=604_800, description="Maximum seconds between two polls of a source, in profile budget."
     )
-    allow_private: bool = Field(False, description="Let sources be on loopback and private addresses.")
+    allow_private: bool = Field(False, description="Allow sources on loopback and private addresses.")
     requests_per_minute: int = Field(
-        30, ge=1, le=60_000, description="Requests a minute that one host gets, all processes."
+        30, ge=1, le=60_000, description="Requests per minute to one host, over all processes."
     )
-    host_concurrency: int = Field(2, ge=1, le=32, description="Requests under way at once at one host, all processes.")
-    workers: int = Field(8, ge=1, le=64, description="Sources that one run asks at the same time.")
+    host_concurrency: int = Field(2, ge=1, le=32, description="Concurrent requests to one host, over all processes.")
+    workers: int = Field(8, ge=1, le=64, description="Sources that one run polls concurrently.")
     request_timeout_seconds: float = Field(20.0, gt=0, le=120, description="Wall-clock limit of one request.")
     max_body_bytes: int = Field(
-        8_000_000, ge=10_000, le=50_000_000, description="Largest answer that is read, uncompressed."
+        8_000_000, ge=10_000, le=50_000_000, description="Maximum size of an answer in bytes, uncompressed."
     )
-    max_entries: int = Field(500, ge=10, le=10_000, description="Entries of one answer that are taken in.")
-    batch_size: int = Field(500, ge=1, le=10_000, description="Sources that a run leases at once.")
-    run_minutes: int = Field(10, ge=1, le=25, description="After this long a run takes on no more sources.")
-    lease_seconds: int = Field(300, ge=30, le=3600, description="How long a source stays a silent run's.")
-    poll_days: int = Field(30, ge=2, le=3650, description="Days that single polls and raw answers are kept.")
+    max_entries: int = Field(500, ge=10, le=10_000, description="Maximum number of entries read from one answer.")
+    batch_size: int = Field(500, ge=1, le=10_000, description="Sources that a run leases per batch.")
+    run_minutes: int = Field(10, ge=1, le=25, description="Minutes after which a run starts no further sources.")
+    lease_seconds: int = Field(300, ge=30, le=3600, description="Seconds after which the lease of a source expires.")
+    poll_days: int = Field(30, ge=2, le=3650, description="Days for which single polls and raw answers are kept.")
     werss_url: str = Field("", description="Address of WeRSS, for sources of the kind werss.")
     werss_prefix: str = Field("/api/v1/wx", description="Path under which WeRSS serves its API.")
     werss_username: str = Field("", description="Account at WeRSS.")
     werss_password: SecretStr = Field(SecretStr(""), description="Its password.")
     werss_access_key: SecretStr = Field(
-        SecretStr(""), description="KEY:SECRET of WeRSS 1.4.9 and later, in place of account and password."
+        SecretStr(""), description="KEY:SECRET of WeRSS 1.4.9 and later, instead of account and password."
     )
 
     @field_validator("werss_url")
@@ -88,5 +88,5 @@ class FeedsSettings(LocatedSettings):
 
 
 def load_settings(**overrides: Any) -> FeedsSettings:
-    """Return the settings in force; see `SystemSettings.load`."""
+    """Return the current settings; see `SystemSettings.load`."""
     return FeedsSettings.load(**overrides)

@@ -1,4 +1,4 @@
-"""What the feeds system speaks of, as values: sources, entries, what a fetch gave, and how a poll ended."""
+"""Types of the feeds system: sources, entries, the result of a fetch, and the outcome of a poll."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 
 class SourceKind(enum.StrEnum):
-    """How a source is asked."""
+    """Kind of a source, which determines its client."""
 
     RSS = "rss"
     """RSS, Atom or JSON Feed at an address."""
@@ -24,7 +24,7 @@ class SourceKind(enum.StrEnum):
 
     @property
     def source_type(self) -> str:
-        """What the scheduler's tables call it: ``rss``, or ``custom`` for every other kind."""
+        """Its type in the scheduler's tables: ``rss``, or ``custom`` for every other kind."""
         return "rss" if self is SourceKind.RSS else "custom"
 
 
@@ -33,11 +33,11 @@ class SourceState(enum.StrEnum):
 
     ACTIVE = "active"
     PAUSED = "paused"
-    """By a person, until a person resumes it."""
+    """Paused by a person, until a person resumes it."""
     GONE = "gone"
-    """It says that it no longer exists (HTTP 410), or was removed; its history stays."""
+    """It reported that it no longer exists (HTTP 410), or was removed; its history is kept."""
     DUPLICATE = "duplicate"
-    """It moved for good to the address of another source, which is polled in its place."""
+    """It moved permanently to the address of another source, which is polled instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,17 +45,17 @@ class Source:
     """One followed source.
 
     Attributes:
-        source_id: Its key in every table, made from kind and address; see `source_id_for`.
-        kind: How it is asked.
-        url: Where it is asked.
-        title: What people call it.
-        options: What its kind needs beside the address.
-        manual_cadence: P0 to P6; in force until three distinct publications are known.
+        source_id: Its key in every table, derived from kind and address; see `source_id_for`.
+        kind: Its kind.
+        url: Its address.
+        title: Its title for people.
+        options: Further values that its kind needs.
+        manual_cadence: P0 to P6; used until three distinct publications are known.
         state: Whether it is polled.
-        state_reason: Why it is not, for people.
-        etag: What it said of its last answer.
-        last_modified: What it said of its last answer.
-        body_hash: Hash of its last answer; the same answer again need not be read.
+        state_reason: Why it is not polled, for people.
+        etag: ``ETag`` of its last answer.
+        last_modified: ``Last-Modified`` of its last answer.
+        body_hash: Hash of its last answer; an identical answer is not parsed again.
     """
 
     source_id: str
@@ -73,16 +73,16 @@ class Source:
 
 @dataclass(frozen=True)
 class Entry:
-    """One thing that a source published, as it came.
+    """One published item of a source, unprocessed.
 
     Attributes:
-        guid: What the source calls it; empty if it has no name for it.
+        guid: The source's identifier of it; empty if there is none.
         link: Its page; empty if it has none.
         title: Its title, as plain text.
-        summary: What it is about, as plain text and cut.
-        published_at: When it was published; None if the source does not say so credibly.
+        summary: Its summary, as plain text and cut.
+        published_at: When it was published; None if the source gives no credible time.
         extra: Further facts of its kind.
-        edit_publishes: Whether a change of it is a publication, as a new episode of a video is.
+        edit_publishes: Whether a change counts as a publication, as for a video's new episode.
     """
 
     guid: str
@@ -95,30 +95,30 @@ class Entry:
 
     @cached_property
     def guid_hash(self) -> str:
-        """What tells it from the source's other entries: its guid, else its link, else its title."""
+        """Hash that identifies it within its source: of its guid, else its link, else its title."""
         return digest(self.guid or self.link or self.title)
 
     @cached_property
     def content_hash(self) -> str:
-        """Changes when it is edited."""
+        """Hash of its content; changes when it is edited."""
         return digest("\x1f".join((self.title, self.link, self.summary, repr(sorted(self.extra.items())))))
 
 
 @dataclass(frozen=True, slots=True)
 class FetchedFeed:
-    """What asking a source gave.
+    """Result of fetching a source.
 
     Attributes:
-        entries: Its entries, in its order; empty when nothing changed.
-        unchanged: Nothing changed since the last time: it said so (304), or its answer is the same.
-        title: What it calls itself.
+        entries: Its entries in order; empty if nothing changed.
+        unchanged: Whether nothing changed since the last poll: the source answered 304, or its answer is identical.
+        title: The source's own title.
         etag: For the next conditional request.
         last_modified: For the next conditional request.
-        body_hash: Hash of the answer; empty where there was none.
-        max_age: Seconds for which it says that asking again is useless; None if it says nothing.
-        moved_to: The address it moved to for good; empty if it did not.
+        body_hash: Hash of the answer; empty if there was none.
+        max_age: Seconds for which the source declares its answer fresh; None if it does not.
+        moved_to: The address it moved to permanently; empty if it did not.
         status: HTTP status.
-        left_out: Entries beyond the most that one poll takes in.
+        left_out: Entries beyond the maximum of one poll.
     """
 
     entries: Sequence[Entry] = ()
@@ -138,17 +138,17 @@ class PollOutcome(enum.StrEnum):
 
     HIT = "hit"
     MISS = "miss"
-    """It answered, and nothing was new."""
+    """It answered, but without new entries."""
     UNCHANGED = "unchanged"
     """It answered 304, or exactly as before."""
     FAILED = "failed"
     DEFERRED = "deferred"
-    """Its host's gate let nothing through; it was not asked."""
+    """Its host's gate admitted no call; it was not polled."""
 
 
 @dataclass(frozen=True, slots=True)
 class PollRecord:
-    """One poll, as it is kept for plots and checks; ``delay`` is the age in seconds of what was found, oldest first."""
+    """One poll, as stored for plots and checks; ``delay`` is the age of its oldest new entry in seconds."""
 
     source_id: str
     host: str
@@ -168,11 +168,11 @@ def digest(text: str) -> str:
 
 
 def source_id_for(kind: SourceKind, url: str, account: str = "") -> str:
-    """Return the key of a source: the kind, and the beginning of a hash of its address.
+    """Return the key of a source: the kind, and the first digits of a hash of its address.
 
     Args:
-        kind: How it is asked.
+        kind: Its kind.
         url: Its address.
-        account: Which account of it, where one address serves several.
+        account: The account, if one address serves several.
     """
     return f"{kind.value}-{digest(url + chr(31) + account)[:16]}"

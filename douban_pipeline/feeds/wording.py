@@ -1,4 +1,4 @@
-"""Chinese words for what people read of the feeds system. Pure."""
+"""Chinese texts for people of the feeds system. Pure."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ _BOUNDS = {
 
 
 def moment_text(moment: int | None, zone: ZoneInfo) -> str:
-    """Return a moment as people of the site read it; a dash for none and for never."""
+    """Return a time in the form used on the site; a dash for none and for never."""
     return local_time(datetime.fromtimestamp(moment, UTC), zone) if moment and moment < NEVER_DUE else "—"
 
 
-def why_text(why: Mapping[str, Any] | None, stats: Mapping[str, Any]) -> str:
-    """Return why a source is asked when it is, in a sentence."""
+def reason_text(why: Mapping[str, Any] | None, stats: Mapping[str, Any]) -> str:
+    """Return, as a sentence, why a source is polled at its next time."""
     if stats.get("state", SourceState.ACTIVE.value) != SourceState.ACTIVE.value:
         return str(stats.get("state_reason") or STATES.get(str(stats.get("state")), ""))
     if not why:

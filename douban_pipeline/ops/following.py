@@ -81,7 +81,7 @@ def explain(given: str) -> None:
         "address": source.url,
         "state": f"{wording.STATES[row.state]} {row.state_reason}".strip(),
         "next look": wording.moment_text(row.next_due_at, zone),
-        "why then": wording.why_text(row.why, row._asdict()),
+        "why then": wording.reason_text(row.why, row._asdict()),
         "learned cadence": f"{row.cadence} ({row.frequency_type}); by hand {row.manual_cadence}",
         "publications known": f"{row.known_count}, mean gap {gap}, hour {hours}",
         "last publication": wording.moment_text(row.last_article_at, zone),

@@ -251,7 +251,7 @@ def test_a_good_answer_survives_a_gate_that_breaks_during_the_call(
 ) -> None:
     with house.gate.slot("douban"):
         house.tables.gate.drop(house.engine)
-    assert "could not give back" in caplog.text
+    assert "could not release" in caplog.text
 
 
 def test_a_row_of_the_release_before_can_be_read(any_house: House) -> None:

@@ -51,7 +51,7 @@ def test_every_mistake_is_explained_and_no_secret_shown(monkeypatch: pytest.Monk
     assert "expected rss or atom" in message
     assert "FEEDS_KEY is not usable" in message
     assert "geheim" not in message
-    assert "FEEDS_MOTS is no setting; did you mean FEEDS_MOST?" in message
+    assert "FEEDS_MOTS is not a setting; did you mean FEEDS_MOST?" in message
 
 
 def test_a_value_that_another_makes_wrong_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

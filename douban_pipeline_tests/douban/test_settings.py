@@ -208,7 +208,7 @@ def test_a_right_password_is_used_and_never_shown(monkeypatch):
     ],
 )
 def test_a_variable_that_is_no_setting_is_an_error_with_a_hint(refusal, variable, hint):
-    assert f"{P}{variable} is no setting{hint}" in refusal(**{variable: "x"})
+    assert f"{P}{variable} is not a setting{hint}" in refusal(**{variable: "x"})
 
 
 def test_variables_of_others_are_not_ours(monkeypatch):
@@ -232,7 +232,7 @@ def test_the_env_file_is_read_and_the_environment_wins(monkeypatch, tmp_path):
 def test_a_mistake_in_the_env_file_is_reported_just_so(refusal, tmp_path):
     (tmp_path / ".env").write_text(f"{P}TOP_NN=7\n{P}TOP_N=seven\n", encoding="utf-8")
     message = refusal()
-    assert f"{P}TOP_NN is no setting; did you mean {P}TOP_N?" in message
+    assert f"{P}TOP_NN is not a setting; did you mean {P}TOP_N?" in message
     assert f"{P}TOP_N = 'seven' is not allowed" in message
 
 

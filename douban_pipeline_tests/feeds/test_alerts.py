@@ -10,7 +10,7 @@ from pydantic import SecretStr
 from sqlalchemy import update
 
 from douban_pipeline.demo.feed_server import Channel
-from douban_pipeline.feeds.alerts import FEWEST, FeedAlerts, tell_people
+from douban_pipeline.feeds.alerts import FEWEST, FeedAlerts, report_causes
 from douban_pipeline.feeds.store.tables import source, stats
 from douban_pipeline_tests.feeds.stage import DAY, HOUR, START, Stage, hourly, stage
 from douban_pipeline_tests.harness.fixtures.robot import Robot
@@ -40,9 +40,9 @@ def titles(robot: Robot) -> list[str]:
 
 
 def told(at: Stage) -> list[str]:
-    found: FeedAlerts = tell_people(at.services)
+    found: FeedAlerts = report_causes(at.services)
     assert not found.problem
-    return [cause.name for cause in found.told]
+    return [cause.name for cause in found.reported]
 
 
 def test_a_login_that_is_wanted_is_told_after_three_failures_and_anew_when_it_returns(at: Stage, robot: Robot) -> None:
@@ -107,9 +107,9 @@ def test_what_cannot_be_sent_is_sent_at_the_next_call(at: Stage, robot: Robot) -
     at.poll()
     plant(at, one, next_due_at=START - 3 * HOUR)
     robot.status = 500
-    failed = tell_people(at.services)
+    failed = report_causes(at.services)
     assert failed.problem
-    assert failed.told == []
+    assert failed.reported == []
     robot.status = 200
     assert told(at) == ["starved"]
     assert told(at) == []

@@ -307,7 +307,7 @@ def test_polls_analysis_checks_and_page_work_on_every_engine(any_database_url: s
         with at.services.engine.connect() as connection:
             for find in (guards.starved, guards.over_limit, guards.unexplained, guards.odd_hit_rate):
                 assert not [*find(at.services, connection)]
-            assert not guards.doubled_entries(at.services, connection)
+            assert not guards.duplicate_entries(at.services, connection)
         at.clock.at += 40 * DAY
         counted = drop_old(at.services, dry_run=True)
         polls, answers = drop_old(at.services)

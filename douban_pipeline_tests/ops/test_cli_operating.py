@@ -246,7 +246,7 @@ def test_a_check_names_what_is_amiss_with_its_remedy(database_url, tmp_path, cal
         assert findings(old)["tables"]["remedy"] == "stop Dagster and run `douban-pipeline upgrade`"
         library.execute("UPDATE mac_douban_version SET version_num = '9999'")
         new = call("check", "--no-dagster", DOUBAN_PIPELINE_DATABASE_URL=database_url, **home)
-        assert "fail tables    our tables are at version 9999, this release knows none after" in new.said
+        assert "fail tables    our tables are at version 9999, the newest version of this release is" in new.said
 
 
 def test_a_library_judged_by_the_old_default_is_told_before_another_profile_judges(sqlite_url, tmp_path, call):
@@ -394,7 +394,7 @@ def test_each_source_is_asked_once_and_what_came_is_shown(sqlite_url, tmp_path, 
         upstream.faults.clear()
     assert ailing.status == 1
     found = lines(ailing)
-    assert "an HTML page in place of JSON" in found["douban"]
+    assert "an HTML page instead of JSON" in found["douban"]
     assert "no engine answered: bing: CAPTCHA" in found["searxng"]
     assert "0 subjects for “" in found["douban_suggest"]
     assert found["bocha"].startswith("ok")

@@ -113,7 +113,7 @@ def test_what_does_not_exist(client: TmdbClient):
     [
         (TmdbFault("throttled"), SourceThrottled, "429"),
         (TmdbFault("over_limit"), SourceThrottled, "25"),
-        (TmdbFault("cut"), SourceUnavailable, "no JSON"),
+        (TmdbFault("cut"), SourceUnavailable, "not JSON"),
         (TmdbFault("empty"), SourceUnavailable, "empty"),
         (TmdbFault("page"), SourceUnavailable, "HTML"),
         (TmdbFault("schema"), SchemaChanged, "list of results"),

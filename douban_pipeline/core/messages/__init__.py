@@ -1,1 +1,1 @@
-"""Messages to people: robots of chats, phones, e-mail, or any address that takes JSON."""
+"""Messages to people: chat robots, phones, e-mail, or any URL that accepts JSON."""

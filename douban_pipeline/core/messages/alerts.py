@@ -1,6 +1,6 @@
-"""Alerts of the pipeline itself to the people who keep the site: one POST to a robot, or to an address that takes JSON.
+"""Alerts of the pipeline to the site's operators: one POST to a chat robot, or to a URL that accepts JSON.
 
-The address of a robot is its key. Neither it nor the signing secret ever appears in an error or a log.
+A robot's address is its key. Neither it nor the signing secret ever appears in an error or a log.
 """
 
 from __future__ import annotations
@@ -12,31 +12,31 @@ from douban_pipeline.core.messages.robots import RobotChannel
 from douban_pipeline.core.messages.types import Message
 
 ALERT_SECONDS = 5.0
-"""Wall-clock limit of one alert: runs and sensors wait for it."""
+"""Wall-clock limit of one alert, in seconds: runs and sensors wait for it."""
 MOST_BYTES = 4096
-"""Longest text of an alert: WeCom's limit, the shortest of them all. What is longer is cut, not split."""
+"""Maximum length of an alert's text: WeCom's limit, the smallest of all. Longer texts are cut, not split."""
 FORMS = {"wecom": "wecom", "dingtalk": "dingtalk", "feishu": "feishu", "generic": "webhook"}
-"""The platform of each form that settings may name."""
+"""The platform of each value of the settings."""
 
 
 def post_alert(
     form: str, url: str, secret: str, message: Message, *, now: datetime, deadline: float = ALERT_SECONDS
 ) -> None:
-    """Send ``message`` once: no redirect is followed, nothing is tried again.
+    """Send ``message`` once: no redirect is followed, and nothing is retried.
 
     Args:
         form: wecom, dingtalk, feishu or generic.
-        url: Where to.
+        url: Target address.
         secret: Key of the signature; empty for none. WeCom has none.
         message: What to send.
-        now: The present moment, which platforms hold against their own clock.
-        deadline: Seconds the call may take in all.
+        now: The current time, which platforms compare with their own clock.
+        deadline: Seconds the call may take in total.
 
     Raises:
-        DeliveryError: There was no good answer in time.
+        DeliveryError: No success was reported in time.
         ValueError: There is no such form.
     """
     if form not in FORMS:
-        raise ValueError(f"no such form of alerts: {form}")
+        raise ValueError(f"unknown form of alerts: {form}")
     channel = RobotChannel(form, PLATFORMS[FORMS[form]], Robot(url, secret), deadline)
     channel.send(channel.single_part(message, MOST_BYTES), now=now)

@@ -1,8 +1,7 @@
-"""Channels as a setting names them: ``[NAME=]KIND+ADDRESS[#SECRET]``, several separated by blanks or line ends.
+"""Channels as written in a setting: ``[NAME=]KIND+ADDRESS[#SECRET]``, separated by blanks or line ends.
 
-The address is the one that the platform shows, so that another base (a proxy, a server of one's own, a stand-in) is
-only another address; what stands behind ``#`` is the secret it signs with, or ntfy's access token, and is never part of
-a call's address::
+The address is the one the platform shows, so that a proxy, a self-hosted server or a stand-in is just another address.
+The part after ``#`` is the signing secret, or ntfy's access token, and is never sent as part of the address::
 
     wecom+https://qyapi.weixin.qq.com/cgi-bin/webhook/send?key=KEY
     team=dingtalk+https://oapi.dingtalk.com/robot/send?access_token=TOKEN#SECRET
@@ -14,7 +13,8 @@ a call's address::
     webhook+https://example.com/hook#SECRET
     email+smtps://USER:PASSWORD@smtp.example.com?from=a@example.com&to=b@example.com,c@example.com
 
-``email+smtp`` begins TLS by STARTTLS, ``mail+smtps`` with it; ``smtp`` to this machine goes without unless ``tls=yes``.
+``email+smtp`` starts TLS with STARTTLS, ``email+smtps`` uses it from the start; ``smtp`` to this machine uses no TLS
+unless ``tls=yes``.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ _MAIL_ADDRESS = re.compile(r"[^@\s,<>]+@[^@\s,<>]+")
 
 
 def read_channels(text: str, *, seconds: float = DEADLINE_SECONDS) -> dict[str, Channel]:
-    """Return the channels that ``text`` names, by name, in its order; one without a name is called by its kind.
+    """Return the channels of ``text`` by name, in order; one without a name is named after its kind.
 
     Args:
-        text: As the module says; empty is no channel.
+        text: In the form described in the module's docstring; empty for no channel.
         seconds: Wall-clock limit of a call.
 
     Raises:
-        ValueError: One is wrong, or two have one name. The message says which one by its place, and quotes nothing of
-            it but its name and kind.
+        ValueError: One is wrong, or two share a name. The message identifies it by its position and quotes only its
+            name and kind.
     """
     found: dict[str, Channel] = {}
     for place, entry in enumerate(text.split(), 1):
@@ -58,7 +58,7 @@ def read_channels(text: str, *, seconds: float = DEADLINE_SECONDS) -> dict[str, 
         if len(name) > _MOST_NAME:
             raise ValueError(f"{what}: its name is longer than {_MOST_NAME} letters")
         if name in found:
-            raise ValueError(f"{what}: another channel is called so; write NAME=KIND+ADDRESS")
+            raise ValueError(f"{what}: another channel has this name; write NAME=KIND+ADDRESS")
         try:
             parts = urlsplit(match["address"])
             _ = parts.port
@@ -71,7 +71,7 @@ def read_channels(text: str, *, seconds: float = DEADLINE_SECONDS) -> dict[str, 
 
 def _robot(what: str, name: str, kind: str, parts: SplitResult, seconds: float) -> RobotChannel:
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ValueError(f"{what}: its address is none of http:// or https://")
+        raise ValueError(f"{what}: its address is neither http:// nor https://")
     if kind == "telegram" and ("/bot" not in parts.path or "chat_id" not in parse_qs(parts.query)):
         raise ValueError(f"{what}: its address is not …/botTOKEN?chat_id=CHAT")
     if kind in ("bark", "ntfy") and not parts.path.strip("/"):
@@ -82,7 +82,7 @@ def _robot(what: str, name: str, kind: str, parts: SplitResult, seconds: float) 
 
 def _mail(what: str, name: str, _kind: str, parts: SplitResult, seconds: float) -> MailChannel:
     if parts.scheme not in ("smtp", "smtps") or not parts.hostname:
-        raise ValueError(f"{what}: its address is none of smtp:// or smtps://")
+        raise ValueError(f"{what}: its address is neither smtp:// nor smtps://")
     options = _options(parts.query)
     recipients = [each for each in options.get("to", "").split(",") if each]
     addresses = [options.get("from", ""), *recipients]

@@ -1,4 +1,4 @@
-"""One POST within a wall-clock limit. What it fails with says whether the other side may have got it."""
+"""One POST within a wall-clock limit. Its errors say whether the message may have been delivered."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from douban_pipeline.core.deadline import Deadline
 from douban_pipeline.core.messages.types import DeliveryError
 
 DEADLINE_SECONDS = 10.0
-"""Wall-clock limit of one call: senders wait for it."""
+"""Wall-clock limit of one call, in seconds: senders wait for it."""
 _MOST_ANSWER = 64 * 1024
 _LOOPBACK = ("all://127.0.0.1", "all://localhost", "all://[::1]")
 
-# It logs the address of every call in full.
+# httpx logs the full address of every call.
 logging.getLogger("httpx").setLevel(logging.WARNING)
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request. The address is a secret, and is in no ``repr``."""
+    """One request. The address is a secret and is excluded from ``repr``."""
 
     url: str = field(repr=False)
     content: bytes = field(repr=False)
@@ -35,7 +35,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came back."""
+    """An HTTP answer."""
 
     status: int
     body: bytes
@@ -46,8 +46,8 @@ def post(request: Request, seconds: float = DEADLINE_SECONDS) -> Answer:
     """Send a request once and return the whole answer; no redirect is followed.
 
     Raises:
-        DeliveryError: There was no whole answer in time. It is uncertain from the moment on that the request began to
-            be written. It is not chained to the library's error, which may hold the address.
+        DeliveryError: No complete answer came in time. The outcome is uncertain once writing the request began. The
+            error is not chained to the library's, which may contain the address.
     """
     body = bytearray()
     began = False
@@ -84,10 +84,10 @@ def post(request: Request, seconds: float = DEADLINE_SECONDS) -> Answer:
 def refuse_status(answer: Answer) -> None:
     """Raise unless the answer's status is a success.
 
-    A gateway's 5xx says nothing of whether the message arrived, but 503 is an answer before any work.
+    After a gateway's 5xx it is unknown whether the message arrived; 503 means that it was not processed.
 
     Raises:
-        DeliveryError: It is none.
+        DeliveryError: The status is not a success.
     """
     if 200 <= answer.status < 300:
         return
@@ -102,7 +102,7 @@ def refuse_status(answer: Answer) -> None:
 
 @cache
 def _trust() -> ssl.SSLContext:
-    """Return the certificates that are trusted; reading them takes longer than a call."""
+    """Return the trusted certificates, loaded once: loading takes longer than a call."""
     return httpx.create_ssl_context()
 
 

@@ -1,4 +1,4 @@
-"""The channel e-mail: one message to one or more addresses by SMTP."""
+"""The e-mail channel: one message to one or more addresses by SMTP."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _MOST_SUBJECT = 200
 
 @dataclass(frozen=True, slots=True)
 class MailServer:
-    """How a mail server is reached.
+    """Connection to a mail server.
 
     Attributes:
         host: Its name.
         port: Its port.
         user: Account; empty for none.
         password: Its password.
-        security: ``tls`` from the first byte, ``starttls``, or ``none``, which is for this machine alone.
+        security: ``tls`` from the first byte, ``starttls``, or ``none``, which is allowed for this machine only.
     """
 
     host: str
@@ -38,7 +38,7 @@ class MailServer:
 
 @dataclass(frozen=True, slots=True)
 class MailChannel:
-    """The channel: plain text, never cut. Its ``Message-ID`` is that of the message, so that programs see a double."""
+    """The channel: plain text, never cut. ``Message-ID`` is the message's own, so that clients detect a duplicate."""
 
     name: str
     server: MailServer
@@ -53,9 +53,9 @@ class MailChannel:
         return [Part(message, " ".join(message.title.split())[:_MOST_SUBJECT], message.text)]
 
     def send(self, part: Part, *, now: datetime) -> str:
-        """Send it once, to all recipients; see `Channel.send`.
+        """Send ``part`` once, to all recipients; see `Channel.send`.
 
-        Recipients that the server refuses are named in what is returned; it is an error if it refuses all of them.
+        Refused recipients are listed in the return value; an error is raised if the server refuses all of them.
         """
         content = self._written(part, now)
         handed_over = False
@@ -64,7 +64,7 @@ class MailChannel:
             try:
                 refused = self._address(client)
                 handed_over = True
-                # Raises SMTPDataError where the server does not want it; what follows its text is the verdict.
+                # Raises SMTPDataError if the server rejects the data; otherwise the server's reply is in the code.
                 code, _ = client.data(content)
             finally:
                 with suppress(smtplib.SMTPException, OSError):
@@ -96,7 +96,7 @@ class MailChannel:
         return client
 
     def _address(self, client: smtplib.SMTP) -> int:
-        """Name sender and recipients; return how many of these were refused."""
+        """Send the addresses of sender and recipients; return how many recipients were refused."""
         client.ehlo_or_helo_if_needed()
         code, said = client.mail(self.sender)
         if code != 250:

@@ -1,6 +1,6 @@
-"""The platforms that take a message by one POST: how each wants it, how long it may be, and what its answer says.
+"""The platforms that accept a message by one POST: request format, maximum length, and meaning of the answers.
 
-Pure. Most of them answer HTTP 200 whatever happened: the code in the body decides.
+Pure. Most of them answer HTTP 200 even on errors: the code in the body decides.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from douban_pipeline.core.messages.splitting import Width, json_width, utf8_widt
 from douban_pipeline.core.messages.types import DeliveryError, Part
 
 THROTTLED_SECONDS = 60.0
-"""How long a robot that was sent too much is left alone."""
+"""How long to pause a robot that was sent too much."""
 READ_MORE = "查看详情"
 _JSON = {"Content-Type": "application/json; charset=utf-8"}
 
 
 @dataclass(frozen=True, slots=True)
 class Robot:
-    """Where a platform is reached: the address that it showed, and the secret that it signs with (empty for none)."""
+    """How a platform is reached: the address it showed, and its signing secret (empty for none)."""
 
     url: str = field(repr=False)
     secret: str = field(default="", repr=False)
@@ -39,13 +39,13 @@ class Platform:
 
     Attributes:
         name: Its name in settings.
-        most: The longest `counted` text it takes.
-        width: How it measures that.
-        per_minute: Messages a minute that one robot takes.
-        counted: The text of a part whose length is limited.
-        request: The call that sends a part.
-        check: Raises `DeliveryError` unless an answer, whose status is a success, says that the part was taken.
-        answered_in_status: Whether its errors come with a body worth reading under a status that is one.
+        most: Maximum length of the `counted` text.
+        width: How it measures that length.
+        per_minute: Messages per minute that one robot accepts.
+        counted: Returns the text of a part whose length is limited.
+        request: Returns the call that sends a part.
+        check: Raises `DeliveryError` unless an answer with a success status also reports success in its body.
+        answered_in_status: Whether error statuses come with a body worth parsing.
     """
 
     name: str
@@ -58,10 +58,10 @@ class Platform:
     answered_in_status: bool = False
 
     def judge(self, answer: Answer) -> str:
-        """Return what an answer said, in short.
+        """Return what an answer reported, in short.
 
         Raises:
-            DeliveryError: The part was not taken.
+            DeliveryError: The part was not accepted.
         """
         if not self.answered_in_status or answer.status >= 500:
             refuse_status(answer)
@@ -85,13 +85,13 @@ def _json_request(url: str, body: Mapping[str, Any], query: Mapping[str, str] | 
 
 def _refused(code: Any, retry_after: float | None = None) -> DeliveryError:
     shown = code if isinstance(code, int) else "缺失"
-    # Its own words are not repeated: they may quote the address.
+    # The platform's own text is not repeated: it may quote the address.
     reason = f"平台拒收，错误码 {shown}，含义见该平台的机器人文档"
     return DeliveryError(reason, reached=True, retry_after=retry_after)
 
 
 def _expect(*names: str, good: int, throttled: tuple[int, ...] = ()) -> Callable[[Mapping[str, Any]], None]:
-    """Return a check that the first of ``names`` that an answer has is ``good``."""
+    """Return a check that the first of ``names`` present in an answer equals ``good``."""
 
     def check(said: Mapping[str, Any]) -> None:
         code = next((said[name] for name in names if name in said), None)
@@ -104,7 +104,7 @@ def _expect(*names: str, good: int, throttled: tuple[int, ...] = ()) -> Callable
 def _markdown(part: Part, line_break: str) -> str:
     lines = [f"**{part.title}**", *part.text.splitlines()]
     url = part.message.url
-    # A parenthesis would end the link.
+    # A closing parenthesis would end the link.
     lines.append(f"[{READ_MORE}]({url.replace('(', '%28').replace(')', '%29')})" if url else "")
     return line_break.join(line for line in lines if line)
 
@@ -125,7 +125,7 @@ def _wecom(robot: Robot, part: Part, _now: datetime) -> Request:
 
 
 def _dingtalk_text(part: Part) -> str:
-    return _markdown(part, "\n\n")  # a single line break is none to DingTalk
+    return _markdown(part, "\n\n")  # DingTalk ignores a single line break
 
 
 def _dingtalk(robot: Robot, part: Part, now: datetime) -> Request:
@@ -140,7 +140,7 @@ def _dingtalk(robot: Robot, part: Part, now: datetime) -> Request:
 def _feishu(robot: Robot, part: Part, now: datetime) -> Request:
     signature: dict[str, str] = {}
     if robot.secret:
-        # Feishu's way: what is signed is the key, and the message is empty.
+        # Feishu's scheme: timestamp and secret are the key, and the signed message is empty.
         timestamp = str(int(now.timestamp()))
         signature = {"timestamp": timestamp, "sign": _signed(f"{timestamp}\n{robot.secret}", "")}
     return _json_request(robot.url, {**signature, "msg_type": "text", "content": {"text": _lines(part)}})
@@ -154,11 +154,11 @@ def _signed(key: str, text: str) -> str:
 
 _SERVERCHAN_TITLE = 32
 _BARK_OVERHEAD = 600
-"""Bytes of Apple's 4,096 that are neither title, text nor address."""
+"""Bytes of Apple's 4,096 that are used by neither title, text nor address."""
 
 
 def _serverchan_text(part: Part) -> str:
-    # Its titles are short: a longer one stands in full before the text.
+    # Its titles are short: a longer one is put in full before the text.
     text = part.text if len(part.title) <= _SERVERCHAN_TITLE else f"{part.title}\n{part.text}"
     url = part.message.url
     return "\n\n".join(line for line in (*text.splitlines(), f"[{READ_MORE}]({url})" if url else "") if line)
@@ -169,7 +169,7 @@ def _serverchan(robot: Robot, part: Part, _now: datetime) -> Request:
 
 
 def _bark(robot: Robot, part: Part, _now: datetime) -> Request:
-    """Return a call of ``/push``: the address that Bark shows ends with the key of the phone."""
+    """Return a call of ``/push``; the address that Bark shows ends with the phone's key."""
     parts = urlsplit(robot.url)
     folder, _, key = parts.path.rstrip("/").rpartition("/")
     body = {"device_key": key, "title": part.title, "body": part.text or part.title, "group": part.message.kind}
@@ -181,7 +181,7 @@ def _bark(robot: Robot, part: Part, _now: datetime) -> Request:
 
 
 def _telegram(robot: Robot, part: Part, _now: datetime) -> Request:
-    """Return a call of ``sendMessage``; the address is that of the bot, with ``chat_id`` in its query."""
+    """Return a call of ``sendMessage``; the address is the bot's, with ``chat_id`` in its query."""
     parts = urlsplit(robot.url)
     body: dict[str, Any] = {name: values[0] for name, values in parse_qs(parts.query).items()}
     body |= {"text": _lines(part), "link_preview_options": {"is_disabled": True}}
@@ -197,7 +197,7 @@ def _telegram_check(said: Mapping[str, Any]) -> None:
 
 
 def _ntfy(robot: Robot, part: Part, _now: datetime) -> Request:
-    """Return a call of the server's root, whose JSON may hold a Chinese title; the address ends with the topic."""
+    """Return a call of the server's root, where the JSON may hold a Chinese title; the address ends with the topic."""
     parts = urlsplit(robot.url)
     folder, _, topic = parts.path.rstrip("/").rpartition("/")
     body: dict[str, Any] = {"topic": topic, "title": part.title, "message": part.text or part.title}
@@ -249,7 +249,7 @@ PLATFORMS: Mapping[str, Platform] = {
         Platform("wecom", 4096, utf8_width, 20, _wecom_text, _wecom, _expect("errcode", good=0, throttled=(45009,))),
         Platform(
             "dingtalk",
-            19_000,  # of 20,000 that a whole call may have
+            19_000,  # the limit for the whole call is 20,000
             json_width,
             20,
             _dingtalk_text,
@@ -258,7 +258,7 @@ PLATFORMS: Mapping[str, Platform] = {
         ),
         Platform(
             "feishu",
-            19_000,  # of 20 KB that a whole call may have
+            19_000,  # the limit for the whole call is 20 KB
             json_width,
             100,
             _lines,
@@ -291,5 +291,5 @@ PLATFORMS: Mapping[str, Platform] = {
         Platform("webhook", UNLIMITED, utf8_width, 60, _text, _generic),
     )
 }
-"""The platforms by name; ``webhook`` is any address that takes JSON: title, text, kind, cause, at, url, key, with
-``X-Signature-256``, the HMAC of the body in hex, where a secret is given."""
+"""The platforms by name; ``webhook`` is any URL that accepts JSON: title, text, kind, cause, at, url, key, with
+``X-Signature-256``, the HMAC of the body in hex, if a secret is given."""

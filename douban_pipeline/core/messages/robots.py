@@ -1,4 +1,4 @@
-"""Channels of the platforms that take a POST."""
+"""Channels of the platforms that accept a POST."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _LEAST_SECRET = 6
 
 @dataclass(frozen=True, slots=True)
 class RobotChannel:
-    """A channel of a platform that takes a POST.
+    """A channel of a platform that accepts a POST.
 
     Attributes:
-        name: What it is called.
-        platform: Which platform.
-        robot: Where it is reached.
-        deadline: Seconds a call may take in all.
+        name: Its name.
+        platform: The platform.
+        robot: Address and secret.
+        deadline: Seconds a call may take in total.
     """
 
     name: str
@@ -41,17 +41,17 @@ class RobotChannel:
 
     @property
     def per_minute(self) -> int:
-        """Messages a minute that the platform takes."""
+        """Messages per minute that the platform accepts."""
         return self.platform.per_minute
 
     def parts(self, message: Message) -> Sequence[Part]:
-        """Return the pieces of ``message``; more than 99 are cut off."""
+        """Return the pieces of ``message``, at most 99; the rest is cut off."""
         whole = self._bare(message)
         text = plain(message.text)
         if self._fits(replace(whole, text=text)):
             return [replace(whole, text=text)]
         marked = replace(whole, title=f"{whole.title} ({_MOST_PARTS}/{_MOST_PARTS})")
-        # A platform that doubles line breaks needs more room for a text than its letters: half of it always suffices.
+        # A platform that doubles line breaks needs more room than the text's own length: half of it always suffices.
         pieces = split(text, self._room(marked), self.platform.width)
         if not all(self._fits(replace(marked, text=piece)) for piece in pieces):
             pieces = split(text, self._room(marked) // 2, self.platform.width)
@@ -63,7 +63,7 @@ class RobotChannel:
         ]
 
     def single_part(self, message: Message, most: int) -> Part:
-        """Return ``message`` as one piece whose text is cut where the whole would be longer than ``most``."""
+        """Return ``message`` as one piece, its text cut if the whole would be longer than ``most``."""
         whole = self._bare(message)
         room = min(most, self.platform.most) - self.platform.width(self.platform.counted(replace(whole, text="字")))
         return replace(whole, text=cut(plain(message.text), room + self.platform.width("字"), self.platform.width))
@@ -80,7 +80,7 @@ class RobotChannel:
         return self.platform.width(self.platform.counted(part)) <= self.platform.most
 
     def _room(self, part: Part) -> int:
-        # A letter of text, so that the line breaks around one are counted too.
+        # One character of text, so that the line breaks around the text are counted too.
         return self.platform.most - self.platform.width(self.platform.counted(replace(part, text="x"))) + 1
 
     def _redacted(self, text: str) -> str:

@@ -1,4 +1,4 @@
-"""What is sent, what came of it, and how a sender looks from outside."""
+"""Types of messages: what is sent, how a delivery fails, and the interface of a channel."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ class Message:
 
     Attributes:
         title: One line.
-        text: Lines of plain text; markup in it is made harmless.
-        kind: What sort of thing happened, for machines.
-        cause: What exactly, for machines: the same cause is the same text.
+        text: Lines of plain text; markup in it is neutralised.
+        kind: Kind of event, for machines.
+        cause: The exact cause, for machines: the same cause gives the same text.
         at: When it began.
-        url: Where to read more; empty for nowhere.
-        key: What a message that comes a second time has in common with the first; empty for none.
+        url: Where to read more; empty for none.
+        key: Identifies a message that is sent again; empty for none.
     """
 
     title: str
@@ -33,14 +33,14 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One of the pieces that a message is sent in, each with the message's title and link.
+    """One of the pieces in which a message is sent, each with the message's title and link.
 
     Attributes:
-        message: What it is a piece of.
-        title: The title, harmless, with a mark such as ``(1/2)`` where there are several.
-        text: Its text, harmless.
-        number: Which it is, from 1.
-        count: How many there are.
+        message: The whole message.
+        title: The title without markup, with a mark such as ``(1/2)`` if there are several pieces.
+        text: Its text without markup.
+        number: Its number, from 1.
+        count: How many pieces there are.
     """
 
     message: Message
@@ -51,17 +51,17 @@ class Part:
 
     @property
     def key(self) -> str:
-        """What this piece has in common with itself sent a second time; empty for none."""
+        """Identifies this piece when it is sent again; empty for none."""
         return f"{self.message.key}-{self.number}" if self.message.key and self.count > 1 else self.message.key
 
 
 class DeliveryError(Exception):
-    """A message was not taken, as far as is known; the text says why in one sentence, without address and secret.
+    """A message was not reported as accepted; the text says why in one sentence, without address and secret.
 
     Attributes:
-        reached: Whether there was an answer at all; without one, the next message need not be tried now.
-        uncertain: Whether it may have arrived nevertheless: it was sent, and no answer said that it was refused.
-        retry_after: Seconds that the platform asks to wait; None where it does not say.
+        reached: Whether there was any answer; if not, other messages need not be tried now.
+        uncertain: Whether it may have been delivered nevertheless: it was sent, and no answer reported a refusal.
+        retry_after: Seconds that the platform asks to wait; None if it does not say.
     """
 
     def __init__(
@@ -74,34 +74,35 @@ class DeliveryError(Exception):
 
 
 class Channel(Protocol):
-    """One way to people. A message is cut into parts as long as the channel takes, and each is sent by itself."""
+    """A way of sending to people. A message is split into parts of the channel's maximum length, each sent
+    separately."""
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """Its name."""
         ...
 
     @property
     def kind(self) -> str:
-        """Which platform it is."""
+        """Name of its platform."""
         ...
 
     @property
     def per_minute(self) -> int:
-        """How many messages a minute the platform takes."""
+        """How many messages per minute the platform accepts."""
         ...
 
     def parts(self, message: Message) -> Sequence[Part]:
-        """Return the pieces of ``message``, in order; there is at least one."""
+        """Return the pieces of ``message``, in order; at least one."""
         ...
 
     def send(self, part: Part, *, now: datetime) -> str:
-        """Send one piece once: nothing is tried again.
+        """Send one piece once, without retries.
 
         Returns:
-            What the platform answered, short and without secrets.
+            The platform's answer, short and without secrets.
 
         Raises:
-            DeliveryError: The platform did not say that it took it.
+            DeliveryError: The platform did not report that it accepted the piece.
         """
         ...

@@ -1,1 +1,1 @@
-"""What people read, whichever system it comes from: tables, pages, plots, report files, links into launchpads."""
+"""User-facing output of all systems: tables, pages, plots, report files, links into launchpads."""

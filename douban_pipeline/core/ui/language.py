@@ -1,8 +1,8 @@
-"""The language in which Dagster's pages and the command line speak to the site's people: Chinese or English.
+"""The language of Dagster's pages and of the command line: Chinese or English.
 
-Both texts stand where a thing is declared. Which is shown is asked when the definitions are loaded, so a change of the
-setting needs the code locations to be reloaded. The pages are Chinese unless the setting says otherwise; a terminal
-speaks as its locale does.
+Both texts are given where a thing is declared. Which one is shown is decided when the definitions are loaded, so code
+locations must be reloaded after the setting is changed. The pages are Chinese unless the setting says otherwise; the
+terminal follows its locale.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _QUOTED = re.compile(r"`[^`]*`")
 
 
 def chosen_language(environment: Mapping[str, str | None]) -> Language | None:
-    """Return the language that an environment chooses, None for none. `check` refuses values that are none of both."""
+    """Return the language set in an environment, None if unset or invalid; `check` reports invalid values."""
     given = (environment.get(VARIABLE) or "").strip().lower()
     return "en" if given == "en" else "zh" if given == "zh" else None
 
@@ -37,18 +37,18 @@ def language() -> Language:
 
 @cache
 def terminal_language() -> Language:
-    """Return the language of the command line: `DOUBAN_PIPELINE_LANGUAGE`, or what the locale's is; English."""
+    """Return the language of the command line: `DOUBAN_PIPELINE_LANGUAGE`, else the locale's; by default English."""
     return chosen_language(environment()) or locale_language(os.environ)
 
 
 def locale_language(variables: Mapping[str, str]) -> Language:
-    """Return the language of the locale that ``LC_ALL``, ``LC_MESSAGES`` and ``LANG`` name, the first of them."""
+    """Return the language of the locale, from the first of ``LC_ALL``, ``LC_MESSAGES`` and ``LANG`` that is set."""
     named = next((given for name in ("LC_ALL", "LC_MESSAGES", "LANG") if (given := variables.get(name))), "")
     return "zh" if named.lower().startswith("zh") else "en"
 
 
 def said(chinese: str, english: str) -> str:
-    """Return a message of the command line in its language."""
+    """Return the text in the language of the command line."""
     return chinese if terminal_language() == "zh" else english
 
 
@@ -59,19 +59,19 @@ def described(chinese: str) -> str | None: ...
 def described(chinese: str, english: str | None = None) -> str | None:
     """Return a description in the language of the pages.
 
-    Without ``english`` it is None in English: Dagster then shows the docstring of what is decorated. Sensors and
-    schedules have none shown, so theirs is given.
+    Without ``english`` it is None in English: Dagster then shows the docstring of the decorated function. Dagster does
+    not do that for sensors and schedules, so theirs must be given.
     """
     return chinese if language() == "zh" else english
 
 
 def has_chinese(text: str) -> bool:
-    """Return whether a text has Chinese characters outside code."""
+    """Return whether a text contains Chinese characters outside code."""
     return bool(_HAN.search(_QUOTED.sub("", _CODE.sub("", text))))
 
 
 def one_side(text: str, wanted: Language | None = None) -> str:
-    """Return the wanted half of ``中文 · English``, by default that of the pages; a text of one language as it is."""
+    """Return the wanted half of ``中文 · English``, by default the pages'; other texts unchanged."""
     left, between, right = text.partition(_BETWEEN)
     if not between or not has_chinese(left):
         return text
@@ -79,10 +79,10 @@ def one_side(text: str, wanted: Language | None = None) -> str:
 
 
 def one_language(manual: str, wanted: Language | None = None) -> str:
-    """Return what a manual in Markdown says in one language, by default that of the pages.
+    """Return one language of a Markdown manual, by default that of the pages.
 
-    Of lines ``中文 · English`` the half is kept; of paragraphs in one language, those of the wanted one. Code and
-    markers in braces belong to both.
+    Of lines ``中文 · English`` one half is kept; of paragraphs in one language, those in the wanted one. Code and
+    markers in braces are kept in both.
     """
     wanted = wanted or language()
     kept = []

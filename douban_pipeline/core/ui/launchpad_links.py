@@ -1,9 +1,9 @@
-"""Links that open a launchpad with its config filled in. Knows nothing of Dagster but where its pages are.
+"""Links that open a launchpad with its config filled in. Independent of Dagster except for the paths of its pages.
 
-Seen with Dagster 1.13: the page takes ``config`` as YAML, validates it, and waits for the click on *Launch Run*.
+Observed with Dagster 1.13: the page reads ``config`` as YAML, validates it, and waits for a click on *Launch Run*.
 
-A `Launchpad` names a job and its config. The path of its launchpad also holds the code location that the job is loaded
-from, which is known only where the link is shown: installations name their locations as they like.
+A `Launchpad` names a job and its config. The launchpad's path also contains the job's code location, which is known
+only where the link is shown, because installations choose the names of their locations.
 """
 
 from __future__ import annotations
@@ -19,13 +19,14 @@ import yaml
 from douban_pipeline.core.ui.presentation import Markdown
 
 MOST_CHARACTERS = 7_500
-"""Longest link that every part on the way takes: nginx, as it comes, reads 8 KB of a request's first line. Dagster's
-own server was seen to take 50,000."""
+"""Maximum length of a link: nginx by default reads 8 KB of a request's first line. Dagster's own server was seen to
+accept
+50,000."""
 
 
 @dataclass(frozen=True, slots=True)
 class Launchpad:
-    """A job to launch, and the config that its launchpad is filled with (YAML)."""
+    """A job to launch, and the config filled into its launchpad (YAML)."""
 
     job: str
     config: str
@@ -45,7 +46,7 @@ def job_path(job: str, location: str) -> str:
 
 
 def launch_link(text: str, launch: Launchpad, location: str) -> Markdown:
-    """Return a link as Markdown; ``text`` is ours, never outside text. Empty where the link would be too long."""
+    """Return a link as Markdown; ``text`` must not be outside text. Empty if the link would be too long."""
     path = launch.path(location)
     return Markdown(f"[{text}]({path})" if len(path) <= MOST_CHARACTERS else "")
 
@@ -56,13 +57,13 @@ def op_config(
     comments: Mapping[str, str] | None = None,
     others: Mapping[str, Any] | None = None,
 ) -> str:
-    """Return the config of a job with one op as the launchpad takes it: YAML, with a line for each row of a list.
+    """Return the config of a job with one op for the launchpad: YAML, with one line per row of a list.
 
     Args:
-        op: The op.
-        config: Its fields and their values. A row that was made with a title has it behind it as a comment.
-        comments: What is said behind fields; one that is not in ``config`` needs none.
-        others: Further fields, which stand in comments with the values that they have by default.
+        op: Name of the op.
+        config: Its fields and their values. A row created with a title is followed by it as a comment.
+        comments: Comments after fields; a field need not be in ``config``.
+        others: Further fields, written as comments with their default values.
     """
     said = comments or {}
     titles = [each.title for value in config.values() for each in _rows(value)]
@@ -93,12 +94,12 @@ def _rows(value: Any) -> list[_Row]:
 
 
 def comment_of(text: str) -> str:
-    """Return outside text as what may stand behind a number sign: one line of printable signs, of 40 at most."""
+    """Return outside text as a comment after a number sign: one line of at most 40 printable characters."""
     return "".join(sign if sign.isprintable() else " " for sign in text)[:40].strip()
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes the rows of a list in a line each, as people write them."""
+    """Writes each row of a list on one line, as people write them."""
 
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
         """Indent lists too."""
@@ -106,7 +107,7 @@ class _Dumper(yaml.SafeDumper):
 
 
 class _Row(dict[str, Any]):
-    """A mapping that is written in one line, and what stands behind it as a comment."""
+    """A mapping that is written in one line, followed by a comment."""
 
     title: str = ""
 
@@ -117,7 +118,7 @@ def row(**values: Any) -> Mapping[str, Any]:
 
 
 def titled(values: Mapping[str, Any], title: str) -> Mapping[str, Any]:
-    """Return a row of a list with a title, which stands behind it as a comment."""
+    """Return a row of a list with a title, which follows it as a comment."""
     made = _Row(values)
     made.title = comment_of(title)
     return made

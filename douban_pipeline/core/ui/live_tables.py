@@ -1,7 +1,7 @@
-"""What makes the tables of a page sortable and filterable: one script and its style, and the policy that lets it run.
+"""Sortable and filterable tables of a page: one script, its style, and the content security policy that allows it.
 
-The rows are in the page, in tables of the class ``entries``; a cell that holds something holds it in a ``div``. Heads
-of the class ``number`` are sorted as numbers, those of ``act`` and ``plot`` are left alone.
+The rows are in the page, in tables of the class ``entries``; a non-empty cell holds its content in a ``div``. Columns
+with headings of the class ``number`` are sorted as numbers, those of ``act`` and ``plot`` are not sorted.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ _PACKAGE = "douban_pipeline.core.ui"
 
 @dataclass(frozen=True, slots=True)
 class PageScript:
-    """A script that stands in a page, and its hash as a policy names it."""
+    """An inline script, and its hash for the content security policy."""
 
     text: Markup
     hash: str
 
 
 def page_script(source: str) -> PageScript:
-    """Return a script of ours wrapped so that its names are its own."""
+    """Return one of our scripts wrapped in a scope of its own."""
     wrapped = f"(() => {{\n{source}}})();"
     digest = base64.b64encode(hashlib.sha256(wrapped.encode()).digest()).decode()
     return PageScript(Markup(wrapped), f"'sha256-{digest}'")  # noqa: S704 - a file of ours
@@ -34,13 +34,13 @@ def page_script(source: str) -> PageScript:
 
 @cache
 def tables_script() -> PageScript:
-    """Return the script of tables."""
+    """Return the script of the tables."""
     return page_script(ui_file("tables.js"))
 
 
 @cache
 def controls_style() -> Markup:
-    """Return the style of what filters and sorts."""
+    """Return the style of the filter and sort controls."""
     return Markup(ui_file("controls.css"))  # noqa: S704 - a file of ours
 
 
@@ -50,12 +50,12 @@ def ui_file(name: str) -> str:
 
 
 def page_policy(*scripts: PageScript, images: str = "", own_files: bool = False) -> str:
-    """Return the policy of a page: nothing runs and nothing is loaded but what is named here.
+    """Return the content security policy of a page: only what is named here may run or be loaded.
 
     Args:
-        scripts: Those that stand in the page.
-        images: Where pictures may come from, as sources of a policy.
-        own_files: Whether the page loads scripts that lie beside it.
+        scripts: The inline scripts.
+        images: Where pictures may be loaded from, as sources of the policy.
+        own_files: Whether the page loads scripts from its own folder.
     """
     allowed = " ".join([*(["'self'"] if own_files else []), *(script.hash for script in scripts)]) or "'none'"
     pictures = f"'self' data: {images}".strip()

@@ -1,4 +1,4 @@
-"""Tables, links and times as people read them in Dagster's UI. Text from outside is escaped here."""
+"""Tables, links and times for people, as shown in Dagster's UI. Outside text is escaped here."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from tabulate import tabulate
 
 MOST_ROWS = 20
 PAGE, DIALOG = 38, 100
-"""Room for a row of a table in Dagster's UI at 1440 pixels, in Latin letters: in an asset's page, and in its dialog."""
+"""Width of a table row in Dagster's UI at 1440 pixels, in Latin letters: on an asset's page, and in its dialog."""
 DIALOG_FROM = 1000
-"""Characters of Markdown from which Dagster's UI shows it in a dialog."""
+"""Length of Markdown, in characters, from which Dagster's UI shows it in a dialog."""
 _GAP = 2
-"""What parts two columns."""
+"""Separator of two columns."""
 _SHORT_TEXT = 24
-"""Text that need not leave a table: an amount, a date, a name."""
+"""Length of texts that always stay in a table: an amount, a date, a name."""
 _LINK = re.compile(r"\[((?:\\.|[^\]\\])*)\]\([^)]*\)")
 _WIDE = re.compile("[\u1100-\u11ff\u2e80-\u9fff\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe4f\uff00-\uff60\uffe0-\uffe6]")
 _HAN = re.compile("[\u4e00-\u9fff]")
 
 
 class Markdown(str):
-    """Text that is Markdown already and not escaped again."""
+    """Text that is already Markdown and is not escaped again."""
 
     __slots__ = ()
 
@@ -44,12 +44,12 @@ def subject_link(douban_id: int) -> Markdown:
 
 
 def escaped(value: Any) -> Markdown:
-    """Return a value as a table shows it, to be put together with Markdown of ours."""
+    """Return a value as shown in a table, to be combined with our own Markdown."""
     return Markdown(_cell(value))
 
 
 def counted(what: str, counts: Mapping[str, int]) -> str:
-    """Return how many there are of ``what``, and of each kind: ``3 videos judged (2 REVIEW, 1 NOT_FOUND)``."""
+    """Return the number of ``what`` in total and by kind: ``3 videos judged (2 REVIEW, 1 NOT_FOUND)``."""
     kinds = ", ".join(f"{count} {kind}" for kind, count in counts.items() if count)
     return f"{sum(counts.values())} {what}" + (f" ({kinds})" if kinds else "")
 
@@ -57,7 +57,7 @@ def counted(what: str, counts: Mapping[str, int]) -> str:
 def table(rows: Sequence[Mapping[str, Any]], *, most: int = MOST_ROWS, empty: str = "—") -> str:
     """Return ``rows`` as a Markdown table of at most ``most`` rows.
 
-    How many were left out is said under it, in the language of the heads.
+    The number of rows left out is stated under it, in the language of the headings.
     """
     return _shown(rows, _piped, most, empty)
 
@@ -65,18 +65,18 @@ def table(rows: Sequence[Mapping[str, Any]], *, most: int = MOST_ROWS, empty: st
 def panel(
     rows: Sequence[Mapping[str, Any]], *, most: int = MOST_ROWS, empty: str = "—", in_dialog: bool = False
 ) -> str:
-    """Return ``rows`` as the page of an asset in Dagster's UI has room for them.
+    """Return ``rows`` formatted for the page of an asset in Dagster's UI.
 
-    That page sets a table which is too wide one Chinese character a line, and cuts what is on its right. Markdown of
-    less than `DIALOG_FROM` characters it shows in a narrow column: there a table that does not fit becomes a list, a
-    numbered row an item. Longer Markdown it shows after a click in a dialog: there columns of long text, the longest
-    first, become numbered lines under the table, until the others have room.
+    A table that is too wide is shown there one Chinese character per line and cut on the right. Markdown shorter than
+    `DIALOG_FROM` characters is shown in a narrow column: there a table that does not fit becomes a list with one
+    numbered item per row. Longer Markdown is shown after a click in a dialog: there columns of long text, the longest
+    first, become numbered lines under the table, until the others fit.
 
     Args:
-        rows: Cells by head; the first says what a row is about.
-        most: How many rows are shown.
-        empty: What is returned without rows.
-        in_dialog: Whether it is shown in a dialog however short it is, as on the page of a run.
+        rows: Cells by heading; the first one identifies the row.
+        most: Maximum number of rows shown.
+        empty: Returned if there are no rows.
+        in_dialog: Whether it is always shown in a dialog, as on the page of a run.
     """
     return _shown(rows, partial(_fitted, in_dialog=in_dialog), most, empty)
 
@@ -135,7 +135,7 @@ def _with_lines_below(columns: Sequence[str], cells: Sequence[Mapping[str, str]]
 
 
 def _shown_width(text: str) -> int:
-    """Return the room that a cell takes, in Latin letters: of links their texts."""
+    """Return the width of a cell in Latin letters; for links, the width of their texts."""
     shown = _LINK.sub(r"\1", text)
     return sum(2 if _WIDE.match(sign) else 1 for sign in shown if sign != "\\")
 
@@ -154,11 +154,11 @@ def _cell(value: Any) -> str:
 
 
 def local_time(moment: datetime | None, zone: ZoneInfo) -> str:
-    """Return a moment in the site's zone, to the minute; empty for none."""
-    # A space that does not break: a narrow column would set the hour on a line of its own.
+    """Return a time in the site's zone, to the minute; empty for none."""
+    # A non-breaking space: a narrow column would put the hour on a line of its own.
     return f"{moment.astimezone(zone):%Y-%m-%d\u00a0%H:%M}" if moment else ""
 
 
 def as_image(svg: str, title: str) -> str:
-    """Return a plot as a Markdown image that needs no file; Dagster's UI shows it. A dash for no plot."""
+    """Return a plot as an inline Markdown image, which Dagster's UI shows; a dash if there is no plot."""
     return f"![{title}](data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode()})" if svg else "—"

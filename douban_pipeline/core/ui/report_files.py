@@ -1,4 +1,4 @@
-"""Reports as files: written whole or not at all, and where people find them. Knows nothing of Dagster."""
+"""Reports as files: written atomically, with the address at which people find them. Does not depend on Dagster."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 
 class ReportFileError(Exception):
-    """A report could not be written; the message names the file, what is wrong with it and what to do."""
+    """A report could not be written; the message names the file, the problem and the remedy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,9 +19,9 @@ class ReportFolder:
     """The folder of a system's reports.
 
     Attributes:
-        path: Where it is; it may not exist yet.
-        url: Its address where a web server serves it, empty where none does.
-        setting: What to set to have it elsewhere; named in errors.
+        path: Its path; it may not exist yet.
+        url: Its address if a web server serves it, empty otherwise.
+        setting: The setting that changes the folder; named in errors.
     """
 
     path: Path
@@ -29,9 +29,9 @@ class ReportFolder:
     setting: str
 
     def write(self, name: str, content: str | bytes) -> Path:
-        """Write the report ``name`` in place of the one of that name, and return its path.
+        """Write the report ``name``, replacing an existing one, and return its path.
 
-        Whoever reads the file at the same time sees the old report or the new one, never half of one.
+        A concurrent reader sees either the old report or the new one, never a partial one.
 
         Raises:
             ReportFileError: The disk is full, or the folder cannot be written.
@@ -46,7 +46,7 @@ class ReportFolder:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
-            # Others may serve it: a temporary file is readable by its owner alone.
+            # A web server may serve it: a temporary file is readable by its owner alone.
             Path(temporary).chmod(0o644)
             Path(temporary).replace(path)
         except OSError as error:
@@ -60,6 +60,6 @@ class ReportFolder:
         return path
 
     def address(self, name: str) -> str:
-        """Return where people open a report: its URL where the folder is served, its path otherwise."""
+        """Return the address of a report for people: its URL if the folder is served, its path otherwise."""
         base = self.url.rstrip("/")
         return f"{base}/{quote(name)}" if base else str(self.path / name)

@@ -1,21 +1,21 @@
-"""Outside text in a spreadsheet's cells: shown as it is and never calculated."""
+"""Outside text in spreadsheet cells: shown unchanged and never evaluated."""
 
 from __future__ import annotations
 
 FORMULA_SIGNS = tuple("=+-@＝＋－＠")
-"""What a cell begins with that a spreadsheet calculates."""
+"""First characters of cells that a spreadsheet evaluates."""
 
 _SIGNS = (*FORMULA_SIGNS, "\t", "\r", "\n")
 
 
 def protected(text: str) -> str:
-    """Return ``text`` as a spreadsheet shows it and never calculates it: what looks like a formula gets a ``'``."""
+    """Return ``text`` so that a spreadsheet shows it and does not evaluate it: a possible formula gets a ``'``."""
     line = " ".join(text.replace("\0", " ").split())
-    # One that begins with ' already gets another, so that taking one away gives back what was there.
+    # A text that already begins with ' gets another one, so that removing one restores the original.
     return f"'{line}" if line.startswith((*FORMULA_SIGNS, "'")) or text.startswith(_SIGNS) else line
 
 
 def unprotected(text: str) -> str:
-    """Return what `protected` was given, spaces aside."""
+    """Return the original of a text from `protected`, except for spaces around it."""
     line = text.strip()
     return line[1:] if line.startswith("'") else line

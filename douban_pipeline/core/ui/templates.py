@@ -1,8 +1,8 @@
-"""Pages from Jinja templates that are files beside the code that fills them in.
+"""Pages from Jinja templates, which are files beside the code that renders them.
 
-`page.html.j2` is what pages extend, `page_parts.html.j2` holds parts that several of them use; both are in this folder.
+Pages extend `page.html.j2`; `page_parts.html.j2` holds shared parts; both are in this folder.
 
-Every value is escaped unless it is `Markup`, and a name that the template uses and nobody gives is an error. In a
+Every value is escaped unless it is `Markup`, and using an undefined name is an error. In a
 template, ``value | script_json`` is JSON to be put inside a ``<script>`` element.
 """
 
@@ -21,7 +21,7 @@ _HERE = "douban_pipeline.core.ui"
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """A number that is looked at first; ``tone`` is ``good``, ``bad`` or nothing."""
+    """A number shown at the top of a page; ``tone`` is ``good``, ``bad`` or empty."""
 
     label: str
     value: str
@@ -30,12 +30,12 @@ class Card:
 
 
 def render(package: str, template: str, **values: Any) -> str:
-    """Return a template filled in.
+    """Render a template.
 
     Args:
-        package: The package the template is a file of, by its dotted name.
+        package: Dotted name of the package that contains the template.
         template: The file's path inside the package, with slashes; it may extend and import those of `core/ui`.
-        values: What the template names.
+        values: Values of the template's names.
 
     Raises:
         jinja2.TemplateNotFound: The package has no such file.
@@ -45,10 +45,10 @@ def render(package: str, template: str, **values: Any) -> str:
 
 
 def script_json(value: object) -> Markup:
-    """Return JSON that cannot end the script element it is in: neither ``</script>`` nor ``<!--`` is in it.
+    """Return JSON that cannot end its script element: it contains neither ``</script>`` nor ``<!--``.
 
     Raises:
-        ValueError: It holds NaN or an infinity, which no JSON has.
+        ValueError: It holds NaN or an infinity, which JSON cannot represent.
     """
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e"))  # noqa: S704 - escaped on this line

@@ -1,1 +1,1 @@
-"""Asking sources of each kind; what comes back is values, and nothing here decides when."""
+"""Clients for each kind of source; they return values and do not decide when to poll."""

@@ -1,4 +1,4 @@
-"""Asking one source once, whatever its kind: through its host's gate, the archive, and bounds of time and size."""
+"""One request to a source of any kind: through its host's gate and the archive, bounded in time and size."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from douban_pipeline.feeds.types import Entry, FetchedFeed, Source, SourceKind, 
 RULES = AnswerRules(
     wall_statuses=frozenset(), read_statuses=frozenset({304}), wall_words=("captcha verification required",)
 )
-"""One feed that wants a login says nothing of its host's others: no status closes the gate but 429 and 503."""
+"""A feed that requires a login says nothing about the host's other feeds: only 429 and 503 close the gate."""
 _ACCEPT = "application/rss+xml, application/atom+xml, application/feed+json, application/json;q=0.9, */*;q=0.5"
 _REFUSED = frozenset({400, 401, 402, 403, 404, 405, 406, 407, 409, 410, 411, 414, 415, 421, 422, 423, 451})
 _MAX_AGE = re.compile(r"(?:^|[\s,])max-age\s*=\s*\"?(\d{1,9})", re.IGNORECASE)
@@ -34,36 +34,36 @@ _WEEK = 7 * 86_400
 
 
 class SourceClient(Protocol):
-    """Asks a source of one kind."""
+    """Fetches sources of one kind."""
 
     def fetch(self, source: Source, now: int) -> FetchedFeed:
-        """Return what the source gives.
+        """Return the source's answer.
 
         Raises:
-            SourceError: Of the kind that fits; see `core.errors` and `feeds.failures`.
+            SourceError: The matching subclass; see `core.errors` and `feeds.failures`.
         """
         ...
 
 
 def gate_name(host: str) -> str:
-    """Return what a host is called at the gate and in the archive, whose names are short."""
+    """Return the host's name at the gate and in the archive, where names are short."""
     return host if len(host) <= _LONGEST_NAME else f"{host[:21]}~{digest(host)[:10]}"
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How answers are read: whose days times without a zone are in, and how many entries are taken."""
+    """How answers are parsed: time zone of times without one, and maximum number of entries."""
 
     zone: tzinfo
     most: int
 
 
 class WebClient:
-    """Asks sources at an address of their own: feeds, resource sites, other lists.
+    """Fetches sources with an address of their own: feeds, resource sites, other lists.
 
     Args:
-        fetcher: Of the source's host.
-        reading: How answers are read.
+        fetcher: Fetcher of the source's host.
+        reading: How answers are parsed.
     """
 
     def __init__(self, fetcher: Fetcher, reading: Reading) -> None:
@@ -71,7 +71,7 @@ class WebClient:
         self._reading = reading
 
     def fetch(self, source: Source, now: int) -> FetchedFeed:
-        """Ask, telling the source which answer is known; see `SourceClient`."""
+        """Send a conditional request with the validators of the last answer; see `SourceClient`."""
         headers = {"Accept": _ACCEPT}
         if source.etag:
             headers["If-None-Match"] = source.etag
@@ -97,10 +97,10 @@ class WebClient:
             known |= {"etag": source.etag, "last_modified": source.last_modified, "body_hash": source.body_hash}
             return FetchedFeed(unchanged=True, **known)
         if not 200 <= answer.status < 300:
-            return FetchedFeed(status=answer.status)  # the general rules about statuses follow
+            return FetchedFeed(status=answer.status)  # the general status rules apply next
         known["etag"] = _header(answer.headers, "etag", 500)
         known["last_modified"] = _header(answer.headers, "last-modified", 100)
-        # With what it is read by: another mapping of fields finds other entries in the same answer.
+        # Hashed with the parsing options: another mapping of fields finds other entries in the same answer.
         known["body_hash"] = hashlib.sha256(repr(sorted(source.options.items())).encode() + answer.body).hexdigest()
         if known["body_hash"] == source.body_hash:
             return FetchedFeed(unchanged=True, **known)
@@ -118,11 +118,11 @@ class WebClient:
 
 
 class AccountClient:
-    """Asks WeRSS for a public account's articles.
+    """Fetches a public account's articles from WeRSS.
 
     Args:
-        werss: WeRSS.
-        reading: How answers are read.
+        werss: Client of WeRSS.
+        reading: How answers are parsed.
     """
 
     def __init__(self, werss: WeRss, reading: Reading) -> None:
@@ -130,10 +130,10 @@ class AccountClient:
         self._reading = reading
 
     def fetch(self, source: Source, now: int) -> FetchedFeed:
-        """Ask for the articles of a week; see `SourceClient`."""
+        """Fetch the articles of the last week; see `SourceClient`."""
         account = str(source.options.get("mp_id", ""))
         if not account:
-            raise FeedRefused(WERSS, "not a source that can be asked: it has no mp_id")
+            raise FeedRefused(WERSS, "not a source that can be polled: it has no mp_id")
         articles = self._werss.articles(account, now - _WEEK, self._reading.most)
         entries = [
             Entry(
@@ -150,7 +150,7 @@ class AccountClient:
 
 
 def max_age(headers: Mapping[str, str]) -> int | None:
-    """Return the seconds for which an answer says to be good, a day at most; None if it does not or forbids it."""
+    """Return an answer's lifetime in seconds, at most a day; None if it states none or forbids caching."""
     said = headers.get("cache-control", "")
     if "no-cache" in said.lower() or "no-store" in said.lower():
         return None
@@ -160,5 +160,5 @@ def max_age(headers: Mapping[str, str]) -> int | None:
 
 def _header(headers: Any, name: str, most: int) -> str:
     value = str(headers.get(name, ""))
-    # One that is cut, or that cannot be sent, would never match again.
+    # A value that is cut, or cannot be sent, would never match again.
     return value if len(value) <= most and value.isascii() and value.isprintable() else ""

@@ -1,4 +1,4 @@
-"""Lists as JSON: a resource site's ``provide/vod``, and any other with a path and a mapping of fields."""
+"""JSON lists: a resource site's ``provide/vod``, and any other list with a path and a mapping of fields."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from douban_pipeline.feeds.types import Entry
 
 PARSER_VERSION = "list-1"
 JSON_FIELDS = ("id", "title", "link", "time", "summary")
-"""What a source of the kind json may map to fields of its rows; ``path`` beside them says where the rows are."""
+"""What a source of the kind json may map to fields of its rows; the additional ``path`` is the path of the rows."""
 _FACTS = ("vod_id", "type_id", "type_name", "vod_time", "vod_remarks", "vod_en", "vod_play_from")
 
 
 def videos_url(url: str) -> str:
-    """Return the address of the newest videos: ``ac=list`` unless the address asks for something itself."""
+    """Return the address of the newest videos: ``ac=list`` unless the address has an ``ac`` of its own."""
     parts = urlsplit(url)
     query = dict(parse_qsl(parts.query))
     query.setdefault("ac", "list")
@@ -29,10 +29,10 @@ def videos_url(url: str) -> str:
 
 
 def parse_videos(source: str, body: bytes, url: str, *, now: float, zone: tzinfo, most: int) -> ParsedFeed:
-    """Return the videos of a resource site's list; a change of one, as a new episode, is a publication.
+    """Return the videos of a resource site's list; a changed video, such as a new episode, counts as a publication.
 
     Raises:
-        SourceError: It is no such list.
+        SourceError: It is not such a list.
     """
     found = read_json(source, body)
     rows = found.get("list") if isinstance(found, dict) else None
@@ -70,10 +70,10 @@ def parse_list(
         source: Its host, for errors.
         body: The answer.
         url: Its address, to which links are relative.
-        options: ``path`` of the list, and of each of `JSON_FIELDS` the path in a row.
-        now: The present moment.
-        zone: Of times without one.
-        most: How many rows are taken.
+        options: ``path`` of the list, and the path in a row of each of `JSON_FIELDS`.
+        now: The current time.
+        zone: Time zone of times without one.
+        most: Maximum number of rows.
 
     Raises:
         SourceError: There is no list at the path, or none of its rows has an id, a link or a title.
@@ -97,5 +97,5 @@ def parse_list(
         if one.guid or one.link or one.title:
             entries.append(one)
     if rows and not entries:
-        raise FeedRefused(source, "not a list that is understood: no row has the mapped id, link or title", 200)
+        raise FeedRefused(source, "not a usable list: no row has the mapped id, link or title", 200)
     return ParsedFeed("", tuple(entries), max(len(rows) - most, 0))

@@ -1,4 +1,4 @@
-"""Lists of feeds as OPML, as feed readers write and read them."""
+"""Lists of feeds as OPML, the format of feed readers."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _ENTITY = re.compile(r"<!ENTITY|<!DOCTYPE[^>]*\[", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """One feed of a list: its address, and what it is called."""
+    """One feed of a list: its address and title."""
 
     url: str
     title: str
 
 
 def read_opml(text: str) -> list[Outline]:
-    """Return the feeds of an OPML file, each address once, in its order.
+    """Return the feeds of an OPML filein order, each address once.
 
     Raises:
-        ProblemsError: It is no OPML, is too large or declares entities.
+        ProblemsError: It is not OPML, is too large or declares entities.
     """
     if len(text) > LARGEST or _ENTITY.search(text):
         raise ProblemsError(["OPML 文件过大，或声明了实体（DOCTYPE / ENTITY）"])
@@ -46,7 +46,7 @@ def read_opml(text: str) -> list[Outline]:
 
 
 def write_opml(sources: Iterable[Source], title: str = "douban_pipeline") -> str:
-    """Return the sources that a feed reader can follow as an OPML file: those of the kind rss."""
+    """Return an OPML file with the sources that a feed reader can follow: those of the kind rss."""
     root = ElementTree.Element("opml", version="2.0")
     ElementTree.SubElement(ElementTree.SubElement(root, "head"), "title").text = title
     body = ElementTree.SubElement(root, "body")

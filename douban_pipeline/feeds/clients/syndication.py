@@ -1,7 +1,7 @@
-"""RSS and Atom by feedparser, and JSON Feed, which its releases do not read yet: bytes in, entries out.
+"""RSS and Atom by feedparser, and JSON Feed, which feedparser cannot parse yet: bytes in, entries out.
 
-A feed is outside text of any size and intent. Entity declarations are refused, and of a feed with many entries only the
-first ones are handed to the parser, which takes a millisecond for each.
+A feed is untrusted input of any size. Entity declarations are refused, and only the first entries of a long feed are
+passed to the parser, which takes a millisecond per entry.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _UTC = ZoneInfo("UTC")
 
 @dataclass(frozen=True, slots=True)
 class ParsedFeed:
-    """What a feed says: its title, its entries in its order, and how many more it has."""
+    """A parsed feed: its title, its entries in order, and how many more it has."""
 
     title: str
     entries: tuple[Entry, ...]
@@ -35,18 +35,18 @@ class ParsedFeed:
 
 
 def parse_feed(source: str, body: bytes, content_type: str, url: str, *, now: float, most: int) -> ParsedFeed:
-    """Return what a feed says.
+    """Parse a feed.
 
     Args:
         source: Its host, for errors.
         body: The feed.
-        content_type: As the server says, which may name its encoding.
+        content_type: The server's ``Content-Type``, which may name the encoding.
         url: Its address, to which links are relative.
-        now: The present moment, which times are compared with.
-        most: How many entries are taken.
+        now: The current time, to which times are compared.
+        most: Maximum number of entries.
 
     Raises:
-        FeedRefused: It is no feed, or one that declares entities.
+        FeedRefused: It is not a feed, or declares entities.
     """
     start = body[:2000].lstrip(b"\xef\xbb\xbf \t\r\n")
     if not start:
@@ -54,7 +54,7 @@ def parse_feed(source: str, body: bytes, content_type: str, url: str, *, now: fl
     if start.startswith(b"{"):
         return _json_feed(source, body, url, now=now, most=most)
     if b"<!ENTITY" in body or b"<!entity" in body:
-        raise FeedRefused(source, "not a feed that is read: it declares entities", 200)
+        raise FeedRefused(source, "not a feed: it declares entities", 200)
     body, left_out = _first_entries(body, most)
     try:
         found = feedparser.parse(
@@ -64,7 +64,7 @@ def parse_feed(source: str, body: bytes, content_type: str, url: str, *, now: fl
             resolve_relative_uris=False,
         )
     except (ValueError, LookupError, AssertionError, RecursionError, AttributeError, TypeError) as error:
-        # It is known to let errors of its parts pass where input is broken enough.
+        # feedparser sometimes raises errors of its dependencies on badly broken input.
         raise FeedRefused(source, f"not a feed: it cannot be read ({type(error).__name__})", 200) from error
     if not found.get("version") and not found.entries:
         what = "an HTML page" if re.search(rb"<html|<!doctype html", body[:4000], re.IGNORECASE) else "broken XML"
@@ -92,7 +92,7 @@ def _first_entries(body: bytes, most: int) -> tuple[bytes, int]:
 
 
 def _entry(found: dict[str, Any], base: str, now: float) -> Entry:
-    # Asked as a plain dictionary: its own `get` answers with one time for another, and warns of it.
+    # Used as a plain dictionary: feedparser's own `get` substitutes one time for another, with a warning.
     times = [dict.get(found, name) for name in ("published_parsed", "updated_parsed", "created_parsed")]
     moments = [moment for each in times if each and (moment := credible(_epoch(each), now)) is not None]
     link = link_of(found.get("link"), base)

@@ -1,4 +1,4 @@
-"""Reading what sources say: plain text, links and times that can be believed. Pure."""
+"""Parses values of sources: plain text, links and credible times. Pure."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from douban_pipeline.feeds.cadence import DAY, as_seconds
 
 LONGEST_SUMMARY = 1000
 _EARLIEST = 946_684_800
-"""2000-01-01: an earlier time is a clock that was never set."""
+"""2000-01-01: an earlier time comes from a clock that was never set."""
 _TAG = re.compile(r"<(script|style)\b.*?</\1\s*>|<[^<>]*>", re.IGNORECASE | re.DOTALL)
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 
 
 def plain(value: object, most: int = 500) -> str:
-    """Return text without tags, entities and control characters, in one line and cut."""
+    """Return text without tags, entities and control characters, on one line, cut to ``most`` characters."""
     text = value if isinstance(value, str) else "" if value is None else str(value)
     text = html.unescape(_TAG.sub(" ", text[: most * 20]))
     return " ".join(_CONTROL.sub(" ", text).split())[:most]
@@ -38,7 +38,7 @@ def link_of(value: object, base: str) -> str:
 
 
 def credible(moment: int | None, now: float) -> int | None:
-    """Return a time that may be one of publication: not before 2000, and not after tomorrow."""
+    """Return a time if it is credible as a publication time: not before 2000, and not after tomorrow; else None."""
     return moment if moment is not None and _EARLIEST <= moment <= now + DAY else None
 
 
@@ -58,7 +58,7 @@ def moment_of(value: object, zone: tzinfo) -> int | None:
 
 
 def at_path(value: object, path: str) -> Any:
-    """Return what stands at a path of names and numbers, ``data.list`` or ``items.0.title``; None if nothing does."""
+    """Return the value at a path of names and numbers, ``data.list`` or ``items.0.title``; None if there is none."""
     for step in [part for part in path.split(".") if part]:
         if isinstance(value, Mapping):
             value = value.get(step)

@@ -1,1 +1,1 @@
-"""What people read of the feeds system: figures, plots and the page."""
+"""Reports of the feeds system for people: figures, plots and the page."""

@@ -1,4 +1,4 @@
-"""The page ``feeds.html``: every source with its cadence, its last and next look, its hours, and why."""
+"""The page ``feeds.html``: every source with its cadence, last and next poll, publishing hours, and the reason."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class SourceLine:
 
 @dataclass(frozen=True, slots=True)
 class FeedsView:
-    """What page and plots are made of."""
+    """Data of page and plots."""
 
     now: int
     figures: Mapping[str, Any]
@@ -63,7 +63,7 @@ class FeedsView:
 
 
 def look(services: FeedsServices) -> FeedsView:
-    """Read what the page shows."""
+    """Read the page's data."""
     now, zone = services.now(), services.settings.zone
     with reading(services.engine) as connection:
         figures = get_scheduler_stats(connection, now=now)
@@ -89,7 +89,7 @@ def look(services: FeedsServices) -> FeedsView:
 
 
 def _rows(connection: Connection) -> list[Row[Any]]:
-    """Return sources, those in trouble first, then those that are due soonest."""
+    """Return sources: failing ones first, then by due time."""
     found: list[Row[Any]] = []
     after = ""
     while rows := stats.with_sources(connection, after):
@@ -100,7 +100,7 @@ def _rows(connection: Connection) -> list[Row[Any]]:
 
 
 def worst_sources(rows: Sequence[Row[Any]]) -> list[dict[str, Any]]:
-    """Return the ten sources that fail most, or give least for what they cost, with the reason."""
+    """Return the ten sources that fail most, or yield least for their cost, with the reason."""
     failing = [row for row in rows if row.fail_count and row.state == SourceState.ACTIVE.value]
     useless = [
         row for row in rows if not row.fail_count and row.check_count >= 50 and row.state == SourceState.ACTIVE.value
@@ -119,7 +119,7 @@ def worst_sources(rows: Sequence[Row[Any]]) -> list[dict[str, Any]]:
         {
             "来源": row.title or row.url,
             "问题": f"{row.check_count} 次抓取只有 {row.hit_count} 次有新条目",
-            "原因": wording.why_text(row.why, row._asdict()),
+            "原因": wording.reason_text(row.why, row._asdict()),
         }
         for row in useless
     ]
@@ -127,7 +127,7 @@ def worst_sources(rows: Sequence[Row[Any]]) -> list[dict[str, Any]]:
 
 
 def publishing_hours(connection: Connection, source_id: str, since: int, offset: int) -> list[int]:
-    """Return how many publications of a source fell in each hour of the day since a moment."""
+    """Return a source's publications since a moment by hour of the day."""
     moments = select(entry.c.published_at).where(entry.c.source_id == source_id, entry.c.published_at >= since)
     counts = [0] * 24
     for moment in connection.execute(moments.distinct().limit(2000)).scalars():
@@ -153,7 +153,7 @@ def _line(connection: Connection, services: FeedsServices, row: Row[Any], now: i
         next=wording.moment_text(row.next_due_at, zone),
         hours=pictures.sparkline(hours, label),
         found=f"{row.hit_count} / {row.check_count}",
-        why=wording.why_text(row.why, row._asdict()),
+        why=wording.reason_text(row.why, row._asdict()),
         error=(row.last_error or "")[:200] if row.fail_count else "",
     )
 

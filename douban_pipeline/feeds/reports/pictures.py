@@ -1,4 +1,4 @@
-"""Plots of the feeds system, and a source's publishing hours as a line of small columns."""
+"""Plots of the feeds system, and a source's publishing hours as a sparkline."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CADENCE_GROUPS = (("P0–P1", ("P0", "P1")), ("P2", ("P2",)), ("P3–P4", ("P3"
 
 
 def polls_by_hour(hours: Sequence[Mapping[str, int]], now: int, zone: ZoneInfo) -> str:
-    """Return polls by hour and what they found; empty without any."""
+    """Return polls by hour and their hits; empty without any."""
     if not hours:
         return ""
     found = {hour["hour"]: hour for hour in hours}
@@ -36,7 +36,7 @@ def polls_by_hour(hours: Sequence[Mapping[str, int]], now: int, zone: ZoneInfo) 
 
 
 def delays(found: Sequence[int]) -> str:
-    """Return how late entries were found; empty if none were."""
+    """Return the delays of found entries; empty if there were none."""
     if not found:
         return ""
     counts = [0] * len(_DELAY_NAMES)
@@ -49,7 +49,7 @@ def delays(found: Sequence[int]) -> str:
 
 
 def cadences(history: Sequence[tuple[int, Mapping[str, int]]], now: int, zone: ZoneInfo) -> str:
-    """Return how many sources had which cadence over time; empty without a re-analysis."""
+    """Return the number of sources by cadence over time; empty without a re-analysis."""
     end = datetime.fromtimestamp(now, UTC)
     start = end - timedelta(days=CADENCE_DAYS)
     if history:
@@ -70,7 +70,7 @@ def cadences(history: Sequence[tuple[int, Mapping[str, int]]], now: int, zone: Z
 
 
 def sparkline(hours: Sequence[int], label: str) -> Markup:
-    """Return the publications of each of 24 hours as small columns, with ``label`` for who cannot see them."""
+    """Return the publications of each of 24 hours as small columns, with ``label`` for screen readers."""
     most = max([*hours, 1])
     bars = "".join(
         f'<rect x="{4 * hour}" y="{18 - height:g}" width="3" height="{height:g}"/>'

@@ -1,1 +1,1 @@
-"""The tables of the feeds system and what reads and writes them; nothing here decides."""
+"""The tables of the feeds system and the code that reads and writes them; no decisions are made here."""

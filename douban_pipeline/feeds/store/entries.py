@@ -1,4 +1,4 @@
-"""Entries: what sources published, once each, edited ones updated; and videos handed to the library's intake."""
+"""Entries published by sources, each stored once and updated when edited; and videos for the library's intake."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _KNOWN = (
 
 @dataclass(slots=True)
 class StoredEntries:
-    """What became of the entries of one answer."""
+    """Result of storing the entries of one answer."""
 
     new: list[Entry] = field(default_factory=list)
     edited: list[Entry] = field(default_factory=list)
@@ -38,10 +38,10 @@ _BY_LINK = select(*_KNOWN).where(
 
 
 def store_entries(connection: Connection, source_id: str, entries: Sequence[Entry], now: int) -> StoredEntries:
-    """Store the entries of an answer: new ones are added, edited ones updated, none twice.
+    """Store the entries of an answer: new ones are added, edited ones updated, without duplicates.
 
-    An entry is known by its guid; where its guid changed, by its link, if that is one entry's alone in the answer and
-    in the table.
+    An entry is identified by its guid. If its guid changed, it is identified by its link, provided that the link occurs
+    once in the answer and once in the table.
     """
     given = list({each.guid_hash: each for each in reversed(entries)}.values())[::-1]
     by_guid, by_link = _known(connection, source_id, given)
@@ -114,14 +114,14 @@ def _edit(known: Row[Any], each: Entry, now: int) -> dict[str, Any]:
     edit = {"known_id": known.entry_id, **_content(each), "updated_at": now}
     if each.edit_publishes and each.published_at is not None:
         return {**edit, "published_at": each.published_at, "dated": True}
-    # The first time stays: an edit is no publication, and would shift the learned hours.
+    # The first publication time is kept: an edit is not a publication, and would shift the learned hours.
     return edit
 
 
 def hand_over(connection: Connection, source_id: str, new: Sequence[Entry], edited: Sequence[Entry], now: int) -> int:
-    """Tell the library's intake of videos that are new or changed at a resource site; return how many.
+    """Report new or changed videos of a resource site to the library's intake; return how many.
 
-    A video that was told of before is told of again, once, however often it changes before it is taken.
+    A video reported earlier is reported again once, however often it changes before it is taken.
     """
     changed = {each.guid_hash for each in edited}
     told = 0
@@ -151,7 +151,7 @@ def hand_over(connection: Connection, source_id: str, new: Sequence[Entry], edit
 
 
 def publication_seconds(connection: Connection, source_ids: Sequence[str], since: int) -> dict[str, list[int]]:
-    """Return the distinct times of publications of sources since a moment, in ascending order."""
+    """Return the distinct publication times of sources since a moment, in ascending order."""
     found: dict[str, list[int]] = {each: [] for each in source_ids}
     for some in chunks(list(source_ids)):
         query = (
@@ -165,8 +165,8 @@ def publication_seconds(connection: Connection, source_ids: Sequence[str], since
     return found
 
 
-def doubled(connection: Connection, most: int) -> list[Row[Any]]:
-    """Return entries that stand twice: the same title, link and time in one source under different guids."""
+def duplicates(connection: Connection, most: int) -> list[Row[Any]]:
+    """Return duplicate entries: the same title, link and time in one source under different guids."""
     query = (
         select(entry.c.source_id, func.count().label("times"), func.max(entry.c.title).label("title"))
         .where(entry.c.link_hash != "")
@@ -184,7 +184,7 @@ def newest(connection: Connection, source_id: str, limit: int) -> Sequence[Row[A
 
 
 def newest_of_all(connection: Connection, limit: int) -> Sequence[Row[Any]]:
-    """Return the entries that were found last, with the titles of their sources."""
+    """Return the most recently found entries, with the titles of their sources."""
     query = select(entry, source.c.title.label("source_title")).join_from(
         entry, source, entry.c.source_id == source.c.source_id, isouter=True
     )
@@ -192,7 +192,7 @@ def newest_of_all(connection: Connection, limit: int) -> Sequence[Row[Any]]:
 
 
 def counts(connection: Connection, now: int) -> dict[str, int]:
-    """Return how many entries there are, were found within a day, and have no time of their own."""
+    """Return the number of entries in total, found within a day, and without a time of their own."""
 
     def number(*where: Any) -> int:
         return int(connection.execute(select(func.count()).select_from(entry).where(*where)).scalar_one())

@@ -1,4 +1,4 @@
-"""Polls one by one, for plots and checks; counts of cadences over time; and the plan of the budget."""
+"""Single polls, for plots and checks; counts of cadences over time; and the budget's plan."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HOUR = 3600
 
 
 def add_poll(connection: Connection, done: PollRecord) -> None:
-    """Keep one poll."""
+    """Store one poll."""
     connection.execute(
         insert(poll),
         {
@@ -33,7 +33,7 @@ def add_poll(connection: Connection, done: PollRecord) -> None:
 
 
 def by_hour(connection: Connection, since: int) -> list[dict[str, int]]:
-    """Return polls, hits and failures of every full or begun hour since a moment."""
+    """Return polls, hits and failures per hour since a moment, including the current hour."""
     hour = (poll.c.at - poll.c.at % HOUR).label("hour")
 
     def count(*outcomes: PollOutcome) -> Any:
@@ -54,7 +54,7 @@ def by_hour(connection: Connection, since: int) -> list[dict[str, int]]:
 
 
 def delays_since(connection: Connection, since: int, most: int = 100_000) -> list[int]:
-    """Return how many seconds after publication entries were found, of the newest polls since a moment."""
+    """Return the delays of found entries in seconds after publication, from the newest polls since a moment."""
     query = select(poll.c.delay).where(poll.c.at >= since, poll.c.delay.is_not(None))
     return [int(value) for value in connection.execute(query.order_by(poll.c.at.desc()).limit(most)).scalars()]
 
@@ -76,7 +76,7 @@ def outcomes_of(connection: Connection, source_id: str, limit: int) -> list[dict
 
 
 def count_polls(connection: Connection, before: int) -> int:
-    """Return how many polls there are before a moment."""
+    """Return the number of polls before a moment."""
     return connection.execute(select(func.count()).select_from(poll).where(poll.c.at < before)).scalar_one()
 
 
@@ -87,7 +87,7 @@ def prune_polls(connection: Connection, before: int) -> int:
 
 
 def add_cadences(connection: Connection, at: int, counts: Mapping[str, int]) -> None:
-    """Keep how many sources have which cadence at a moment; a second time in the same second replaces the first."""
+    """Store the number of sources by cadence at a moment; the same second again replaces it."""
     connection.execute(delete(cadence_count).where(cadence_count.c.at == at))
     connection.execute(insert(cadence_count), {"at": at, "counts": dict(counts)})
 
@@ -99,13 +99,13 @@ def cadences_since(connection: Connection, since: int) -> list[tuple[int, dict[s
 
 
 def write_plan(connection: Connection, name: str, content: Mapping[str, Any], at: int) -> None:
-    """Keep a plan under a name, in place of the one before."""
+    """Store a plan under a name, replacing the previous one."""
     changed = connection.execute(update(plan).where(plan.c.name == name).values(content=dict(content), at=at))
     if not changed.rowcount:
         connection.execute(insert(plan), {"name": name, "content": dict(content), "at": at})
 
 
 def read_plan(connection: Connection, name: str) -> dict[str, Any] | None:
-    """Return a plan and its moment (key ``at``), or None."""
+    """Return a plan with its time (key ``at``), or None."""
     row = connection.execute(select(plan).where(plan.c.name == name)).first()
     return None if row is None else {**row.content, "at": int(row.at)}

@@ -1,4 +1,5 @@
-"""Followed sources: adding, changing, and what a poll learns of them. Nothing is ever deleted: history stays."""
+"""Followed sources: adding, changing, and storing what a poll learns. Sources are never deleted, to keep their
+history."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from douban_pipeline.feeds.types import Source, SourceKind, SourceState, digest
 
 
 def host_of(url: str) -> str:
-    """Return the host of an address with its port, where it has one of its own."""
+    """Return the host of an address, with its port if the address has one."""
     parts = urlsplit(url)
     try:
         port = f":{parts.port}" if parts.port else ""
@@ -25,12 +26,12 @@ def host_of(url: str) -> str:
 
 
 def address_hash(given: Source) -> str:
-    """Return what two sources with the same address and account have in common."""
+    """Return a hash that is equal for sources with the same address and account."""
     return digest(given.url + chr(31) + str(given.options.get("mp_id", "")))
 
 
 def source_of(row: Row[Any]) -> Source:
-    """Return the source that a row holds."""
+    """Return the source of a row."""
     return Source(
         source_id=row.source_id,
         kind=SourceKind(row.kind),
@@ -47,7 +48,7 @@ def source_of(row: Row[Any]) -> Source:
 
 
 def insert_sources(connection: Connection, added: Sequence[Source], due_at: Mapping[str, int], now: int) -> None:
-    """Store new sources, each due first at its moment."""
+    """Store new sources, each with the time when it is first due."""
     rows = [
         {
             "source_id": each.source_id,
@@ -74,20 +75,20 @@ def update_source(connection: Connection, source_id: str, values: Mapping[str, A
 
 
 def edit_source(connection: Connection, edited: Source, now: int) -> None:
-    """Store what a person changed of a source: its title, options and cadence."""
+    """Store a person's changes of a source: title, options and cadence."""
     values = {"title": edited.title[:300], "options": dict(edited.options), "manual_cadence": edited.manual_cadence}
     update_source(connection, edited.source_id, values, now)
 
 
 def set_state(connection: Connection, source_id: str, state: SourceState, reason: str, now: int) -> None:
-    """Change whether a source is polled, and when: at once if it is active again, never if it is not."""
+    """Set a source's state and due time: now if it becomes active, never if it is not."""
     update_source(connection, source_id, {"state": state.value, "state_reason": reason[:500]}, now)
     due_at = now if state is SourceState.ACTIVE else NEVER_DUE
     write_stats(connection, source_id, {"next_due_at": due_at, "backoff_until": 0, "updated_at": now})
 
 
 def read_sources(connection: Connection, source_ids: Sequence[str]) -> dict[str, Source]:
-    """Return those of ``source_ids`` that there are."""
+    """Return the existing ones of ``source_ids``."""
     found: dict[str, Source] = {}
     for some in chunks(list(source_ids)):
         rows = connection.execute(select(source).where(source.c.source_id.in_(some)))
@@ -105,9 +106,9 @@ def at_address(connection: Connection, kind: SourceKind, hashes: Sequence[str]) 
 
 
 def move_source(connection: Connection, moved: Source, url: str, now: int) -> Source | None:
-    """Give a source the address it moved to for good; return the one that has it already, in which case nothing is.
+    """Set the address a source has permanently moved to; if another source has it, return that one and change nothing.
 
-    The id stays: it is the key of the source's history.
+    The id is kept, because it is the key of the source's history.
     """
     target = Source(moved.source_id, moved.kind, url, options=moved.options)
     other = at_address(connection, moved.kind, [address_hash(target)]).get(address_hash(target))
@@ -118,7 +119,7 @@ def move_source(connection: Connection, moved: Source, url: str, now: int) -> So
 
 
 def find_source(connection: Connection, given: str) -> Source | None:
-    """Return the source of that id, address, title or beginning of an id; None if there is not exactly one."""
+    """Return the source with the given id, address, title or prefix of an id; None unless there is exactly one."""
     exact = (source.c.source_id == given) | (source.c.title == given) | (source.c.url_hash == digest(given + chr(31)))
     for condition in (exact, source.c.source_id.startswith(given, autoescape=True)):
         rows = connection.execute(select(source).where(condition).limit(2)).all()
@@ -133,7 +134,7 @@ def all_sources(connection: Connection) -> list[Source]:
 
 
 def hosts_of_active(connection: Connection) -> dict[str, str]:
-    """Return the host of every source that is polled, by id."""
+    """Return the host of every polled source, by source id."""
     query = (
         select(source.c.source_id, source.c.host)
         .join_from(source, stats, source.c.source_id == stats.c.source_id)

@@ -1,4 +1,4 @@
-"""`source_stats`: what is known of each source's publishing, when it is due, and the one place that changes it.
+"""`source_stats`: each source's publishing statistics and due time; the only module that changes them.
 
 Functions take a SQLAlchemy connection and leave the transaction to the caller.
 """
@@ -34,7 +34,7 @@ _BATCH = 500
 
 
 _one = stats.c.source_id == bindparam("of")
-# Built once: every poll asks them, and putting a statement together costs more than sending it.
+# Built once: every poll uses them, and building a statement costs more than sending it.
 _READ = select(stats).where(_one)
 _LOCKED = _READ.with_for_update()
 _WRITE = update(stats).where(_one)
@@ -55,37 +55,37 @@ _MANUAL = select(source.c.manual_cadence).where(source.c.source_id == bindparam(
 
 
 def read_stats(connection: Connection, source_id: str) -> dict[str, Any] | None:
-    """Return all that `source_stats` holds of a source, or None."""
+    """Return the row of a source in `source_stats`, or None."""
     row = connection.execute(_READ, {"of": source_id}).first()
     return None if row is None else dict(row._mapping)
 
 
 def lock_stats(connection: Connection, source_id: str) -> dict[str, Any] | None:
-    """Return what `read_stats` does, and keep others from changing it until the transaction ends."""
+    """Return the same as `read_stats`, and lock the row until the transaction ends."""
     row = connection.execute(_LOCKED, {"of": source_id}).first()
     return None if row is None else dict(row._mapping)
 
 
 def distinct_publications(connection: Connection, source_id: str, limit: int) -> list[dict[str, Any]]:
-    """Return the newest entries of a source, one a second: what came in one push is one publication."""
+    """Return the newest entries of a source, one per second: entries of one push are one publication."""
     found = connection.execute(_PUBLICATIONS, {"of": source_id, "most": limit})
     return [dict(row._mapping) for row in found]
 
 
 def newest_publication(connection: Connection, source_id: str) -> int:
-    """Return when a source published last; 0 if it never did."""
+    """Return a source's last publication time; 0 if there is none."""
     return int(connection.execute(_NEWEST, {"of": source_id}).scalar() or 0)
 
 
 def count_check(connection: Connection, source_id: str, source_type: str, *, hit: bool, failed: bool, now: int) -> None:
-    """Count one check of a source in one statement, making its row if there is none.
+    """Count one check of a source in one statement, creating its row if needed.
 
-    A failure adds to the failures in a row, a success ends them.
+    A failure increments the failures in a row, a success resets them.
     """
     given = {"moment": now, "hit": int(hit), "failed": int(failed)}
     if connection.execute(_COUNT, {"of": source_id, **given}).rowcount:
         return
-    # Its first check: another one that comes at the same time finds the row, and counts.
+    # The first check: a concurrent one finds the row and is counted.
     new = {"source_id": source_id, "source_type": source_type}
     connection.execute(_first_count(connection.dialect.name), {**new, **given})
 
@@ -104,9 +104,10 @@ _COUNT = update(stats).where(_one).values(_COUNTED)
 
 @cache
 def _first_count(dialect: str) -> Executable:
-    """Return the statement that makes a row with its first check, in the words of a database.
+    """Return the statement that creates a row with its first check, for a database's dialect.
 
-    SQLAlchemy puts such a statement together anew at every call, for longer than all the others of a poll take.
+    Built once, because SQLAlchemy would rebuild it at every call, which takes longer than all other statements of a
+    poll.
     """
     new = {
         "source_id": bindparam("source_id"),
@@ -132,7 +133,7 @@ def write_stats(connection: Connection, source_id: str, values: Mapping[str, Any
 
 
 def add_stats(connection: Connection, rows: Sequence[tuple[str, str, int]], now: int) -> None:
-    """Make the rows of new sources, each with its type and when it is due first."""
+    """Create the rows of new sources, each with its type and first due time."""
     new = [
         {
             "source_id": source_id,
@@ -149,7 +150,7 @@ def add_stats(connection: Connection, rows: Sequence[tuple[str, str, int]], now:
 
 
 def due_rows(connection: Connection, now: int, source_type: str | None, limit: int) -> list[dict[str, Any]]:
-    """Return the sources that are due, the longest first: not in back-off, and leased by nobody."""
+    """Return due sources, longest due first: not in back-off, and not leased."""
     where = [stats.c.next_due_at <= now, stats.c.backoff_until <= now, stats.c.lease_until <= now]
     if source_type is not None:
         where.append(stats.c.source_type == source_type)
@@ -158,14 +159,14 @@ def due_rows(connection: Connection, now: int, source_type: str | None, limit: i
 
 
 def count_due(connection: Connection, now: int) -> tuple[int, int | None]:
-    """Return how many sources are due, and since when the longest waits."""
+    """Return the number of due sources, and since when the longest one is due."""
     where = (stats.c.next_due_at <= now, stats.c.backoff_until <= now, stats.c.lease_until <= now)
     row = connection.execute(select(func.count(), func.min(stats.c.next_due_at)).where(*where)).one()
     return int(row[0]), row[1]
 
 
 def next_due(connection: Connection) -> int | None:
-    """Return when the next source becomes due; None if none ever does."""
+    """Return when the next source becomes due; None if there is none."""
     query = select(func.min(stats.c.next_due_at)).where(stats.c.next_due_at < NEVER_DUE)
     return connection.execute(query).scalar()
 
@@ -173,17 +174,17 @@ def next_due(connection: Connection) -> int | None:
 def claim(
     connection: Connection, now: int, token: str, lease_seconds: int, limit: int, only: Sequence[str] = ()
 ) -> list[str]:
-    """Lease due sources to ``token`` and return their ids, the longest due first.
+    """Lease due sources to ``token`` and return their ids, longest due first.
 
-    Two that claim at once share out the rows: the second finds those of the first leased once its update may go on.
+    Concurrent claims divide the rows: the second one's update waits and then finds the rows of the first one leased.
 
     Args:
-        connection: In a transaction.
-        now: The present moment.
+        connection: A connection in a transaction.
+        now: The current time.
         token: Unique to this claim.
-        lease_seconds: After how long an unfinished poll's source is due again.
-        limit: How many at most.
-        only: Sources to claim whether they are due or not; none means all that are due.
+        lease_seconds: Time after which the source of an unfinished poll is due again.
+        limit: Maximum number.
+        only: Sources to claim whether they are due or not; empty means all that are due.
     """
     ids = list(only) if only else [row["source_id"] for row in due_rows(connection, now, None, limit)]
     free = stats.c.lease_until <= now
@@ -196,7 +197,7 @@ def claim(
 
 
 def release(connection: Connection, source_ids: Sequence[str], token: str, due_at: int | None = None) -> None:
-    """Give leases back that are still ``token``'s, so that others may poll at once, or from ``due_at`` on."""
+    """Release leases that still belong to ``token``; the sources are due as before, or at ``due_at``."""
     values: dict[str, Any] = {"lease_token": "", "lease_until": 0}
     if due_at is not None:
         values["next_due_at"] = due_at
@@ -206,9 +207,9 @@ def release(connection: Connection, source_ids: Sequence[str], token: str, due_a
 
 
 def mend_clock(connection: Connection, now: int, lease_seconds: int) -> int:
-    """Mend what was written while the clock stood ahead of ``now`` by more than any wait; return how many rows.
+    """Correct rows written while the clock was ahead of ``now`` by more than any wait; return how many.
 
-    Looks and back-offs lie a day ahead at most (a `Retry-After` is believed no longer), leases their own length.
+    Polls and back-offs are at most a day ahead (a longer `Retry-After` is not honoured), leases at most their length.
     """
     latest = now + DAY + 60
     ahead = or_(
@@ -260,14 +261,14 @@ def _groups(connection: Connection, column: Any, where: Sequence[Any]) -> dict[s
 
 
 def manual_cadence(connection: Connection, source_id: str) -> str | None:
-    """Return the cadence that a person gave a source, or None for a source that nobody added."""
+    """Return the cadence that a person set for a source, or None if the source was not added by a person."""
     return connection.execute(_MANUAL, {"of": source_id}).scalar()
 
 
 def with_sources(
     connection: Connection, after: str = "", limit: int = _BATCH, source_ids: Sequence[str] = ()
 ) -> Sequence[Row[Any]]:
-    """Return sources with their statistics, by id, from the one behind ``after`` on, or those named."""
+    """Return sources with their statistics, by id: those after the id ``after``, or those named."""
     columns = [column for column in stats.c if column.name not in ("source_id", "created_at", "updated_at")]
     query = select(source, *columns).join_from(source, stats, source.c.source_id == stats.c.source_id)
     query = query.where(source.c.source_id.in_(source_ids)) if source_ids else query.where(source.c.source_id > after)

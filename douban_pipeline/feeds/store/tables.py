@@ -1,6 +1,6 @@
-"""The tables of the feeds system. Their names are fixed; moments are whole seconds since 1970.
+"""The tables of the feeds system. Their names are fixed; times are whole seconds since 1970.
 
-`source_stats` has the names, columns and indexes of the plan, and some more columns of ours.
+`source_stats` has the names, columns and indexes of the plan, and some additional columns.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ stats = Table(
     Column("hit_count", Integer, server_default=ZERO),
     _moment("created_at"),
     _moment("updated_at"),
-    # Not the plan's: what else a schedule needs, and who is asking the source at present.
+    # Not in the plan: further columns for the schedule, and the lease.
     count("known_count"),
     Column("mean_gap", Double),
     words("error_kind", 100),
@@ -106,7 +106,7 @@ entry = Table(
     Column("summary", Text, nullable=False),
     Column("extra", JsonText),
     _moment("published_at", nullable=False),
-    # False where the source did not say when, and the moment it was found stands for it.
+    # False if the source gave no time, so that the time of finding is used instead.
     Column("dated", Boolean, nullable=False, server_default=true()),
     Column("content_hash", String(64), nullable=False),
     count("edits"),
@@ -130,7 +130,7 @@ newcomer = Table(
     Column("facts", JsonText, nullable=False),
     Column("changed", Boolean, nullable=False),
     _moment("seen_at", nullable=False),
-    # NULL until the library's intake has taken it.
+    # NULL until the library's intake has read it.
     _moment("taken_at"),
     UniqueConstraint("source_id", "guid_hash", name="uq_feed_newcomer_video"),
     Index("ix_feed_newcomer_waiting", "taken_at", "newcomer_id"),

@@ -318,6 +318,6 @@ def test_a_wrong_channel_in_the_environment_is_refused_without_telling_it(monkey
         DigestSettings.load(_env_file=None)
     text = str(caught.value)
     assert "DOUBAN_PIPELINE_DIGEST_PUSH_CHANNELS" in text
-    assert "another channel is called so" in text
+    assert "another channel has this name" in text
     assert "DOUBAN_PIPELINE_DIGEST_QUIET_HOURS" in text
     assert "KEY-" not in text

@@ -1,1 +1,1 @@
-"""Lists of any length as pages: rows in pieces beside the page; filter, sort and paging by one script for all."""
+"""Lists of any length as pages: rows in chunk files beside the page; filter, sort and paging by one shared script."""

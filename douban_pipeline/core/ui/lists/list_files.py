@@ -1,8 +1,8 @@
-"""The files of a list: the page, pieces of its rows beside it, and a CSV file; written as the rows come.
+"""The files of a list: the page, chunks of its rows beside it, and a CSV file; rows are written as they are read.
 
-A piece is a script that hands its rows to the page's own one: a page that was opened as a file may load scripts and
-nothing else. Each writing puts its pieces into a folder of its own, which the page names, so that whoever has the page
-before open still finds that one's; the folders before these two are cleared away.
+A chunk is a script that hands its rows to the page's script, because a page opened from disk may load scripts and
+nothing else. Each write puts its chunks into a new folder, named in the page, so that a reader of the previous page
+still finds its chunks; older folders are deleted.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from douban_pipeline.core.ui.report_files import ReportFileError, ReportFolder
 from douban_pipeline.core.ui.templates import render
 
 PIECE = 2000
-"""Rows of a piece: some hundred KB."""
+"""Rows of a chunk: a few hundred KB."""
 
 FIRST = 50
 """Rows of a page; the first page's are in the HTML."""
 
 MOST_SELECTED = 100
-"""Rows that a batch link takes."""
+"""Maximum number of rows of a batch link."""
 
 _MOST_CHOICES = 200
-"""Labels that a filter offers, the most frequent first."""
+"""Labels offered by a filter, most frequent first."""
 
 _PACKAGE = "douban_pipeline.core.ui.lists"
 _CLASSES = {
@@ -56,15 +56,15 @@ _CLASSES = {
 
 @dataclass(frozen=True, slots=True)
 class ListFrame:
-    """For whom lists are written.
+    """Settings common to the lists of a site.
 
     Attributes:
-        zone: The site's zone, in which times are shown.
-        ui_url: Address of Dagster's UI, put before addresses that begin with a slash.
-        siblings: Title and file of the pages that each page leads to.
+        zone: The site's time zone, in which times are shown.
+        ui_url: Address of Dagster's UI, prefixed to addresses that begin with a slash.
+        siblings: Title and file of the pages linked from each page.
         video_page: Address of a video's page with ``{id}``, empty for none.
-        pictures: What addresses of pictures begin with; rows hold what follows.
-        image_sources: Where pictures may come from, as sources of a policy.
+        pictures: Common prefix of picture addresses; rows hold the rest.
+        image_sources: Where pictures may be loaded from, as sources of the content security policy.
     """
 
     zone: ZoneInfo
@@ -77,7 +77,7 @@ class ListFrame:
 
 @dataclass(slots=True)
 class _Labels:
-    """The words of a column by the number that stands for each in the pieces, and how often each occurs."""
+    """The labels of a column with the number that represents each in the chunks, and how often each occurs."""
 
     codes: dict[str, int] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
@@ -92,7 +92,7 @@ class _Labels:
 
 @dataclass(slots=True)
 class _Writing:
-    """One writing of a list; what it holds does not grow with the number of rows, but for the words of labels."""
+    """State while a list is written; its size does not grow with the number of rows, except for the set of labels."""
 
     page: ListPage
     frame: ListFrame
@@ -104,7 +104,7 @@ class _Writing:
     pieces: int = 0
 
     def piece(self, rows: Sequence[Row], csv: IO[str]) -> None:
-        """Write the next piece, and its rows to the CSV file."""
+        """Write the next chunk, and its rows to the CSV file."""
         if len(self.first) < FIRST:
             self.first += rows[: FIRST - len(self.first)]
         frame = frame_of(self.page, rows)
@@ -118,7 +118,7 @@ class _Writing:
                 labels.counts[str(word)] = labels.counts.get(str(word), 0) + int(times)
         encoded = [[self._encoded(column, row.get(column.key)) for column in self.page.columns] for row in rows]
         text = json.dumps(encoded, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-        # Scripts end lines at these two as well; JSON does not.
+        # JavaScript also ends lines at these two characters; JSON does not.
         text = text.replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
         name = json.dumps(self.page.name)
         (self.folder / f"{self.pieces:04d}.js").write_text(
@@ -129,7 +129,7 @@ class _Writing:
         self.count += len(rows)
 
     def _encoded(self, column: ListColumn, cell: Any) -> Any:
-        """Return a cell as the script takes it."""
+        """Return a cell in the form the script expects."""
         match column.kind:
             case ColumnKind.LABEL:
                 codes = [self.labels[column.key].code(word) for word in _words(cell)]
@@ -160,14 +160,14 @@ def _moment(cell: datetime | None, zone: ZoneInfo) -> str | None:
 
 
 def write_list(reports: ReportFolder, page: ListPage, rows: Iterable[Row], frame: ListFrame, now: datetime) -> int:
-    """Write the files of a list in place of those before; return how many rows it has.
+    """Replace the files of a list; return its number of rows.
 
     Args:
-        reports: Where to.
-        page: What the list shows.
-        rows: Its rows in their order; taken as they come, some thousand held at a time.
-        frame: For whom.
-        now: The present moment.
+        reports: Folder to write to.
+        page: Definition of the list.
+        rows: Its rows in order; read lazily, a few thousand at a time.
+        frame: Settings of the site.
+        now: The current time.
 
     Raises:
         ReportFileError: The disk is full, or the folder cannot be written.
@@ -266,14 +266,14 @@ def _html(writing: _Writing, now: datetime, files: str) -> str:
 
 
 def _class(column: ListColumn) -> str:
-    """Return how the cells of a column are set."""
+    """Return the CSS class of a column's cells."""
     if column.kind is ColumnKind.TEXT and column.width:
         return "short" if column.width == "narrow" else "text wide"
     return _CLASSES[column.kind]
 
 
 def _shown(column: ListColumn, cell: Any, page: ListPage, frame: ListFrame) -> Any:
-    """Return a cell as the template takes it; None shows nothing."""
+    """Return a cell in the form the template expects; None shows nothing."""
     if cell is None or cell in ("", ()):
         return None
     match column.kind:

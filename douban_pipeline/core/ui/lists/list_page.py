@@ -1,12 +1,12 @@
-"""What a list page shows: its columns, its links, and what one row is. Knows no list and no system.
+"""Definition of a list page: its columns, its links, and the form of a row. Independent of any list or system.
 
-A cell of a row is, by the kind of its column:
+The values of a row's cells, by kind of column:
 
 ======== =====================================================================================================
-text     text, lines parted by newlines; None for nothing
+text     text, lines separated by newlines; None for nothing
 label    one of a few words, or a tuple of them: the page offers them as a filter
 number   an integer or a float
-id       a number that is no amount
+id       a number that is not an amount
 time     a moment, shown in the site's zone
 subject  the id of a subject, shown as a link to its page; 0 is none
 picture  the address of a small picture, shown beside what names the row
@@ -27,11 +27,11 @@ from zoneinfo import ZoneInfo
 from douban_pipeline.core.ui.presentation import local_time
 
 Row = Mapping[str, Any]
-"""Cells by the keys of their columns."""
+"""Cells by the key of their column."""
 
 
 class ColumnKind(enum.StrEnum):
-    """How the cells of a column are read, shown and sorted."""
+    """How the cells of a column are parsed, shown and sorted."""
 
     TEXT = "text"
     LABEL = "label"
@@ -49,9 +49,9 @@ class ListColumn:
 
     Attributes:
         key: Its name in rows.
-        head: What stands over it.
-        kind: What its cells hold.
-        width: ``narrow`` or ``wide`` where a column of its kind is set otherwise.
+        head: Its heading.
+        kind: Kind of its cells.
+        width: ``narrow`` or ``wide`` to override the kind's default.
         in_csv: Whether it is in the CSV file; links never are.
     """
 
@@ -64,13 +64,13 @@ class ListColumn:
 
 @dataclass(frozen=True, slots=True)
 class ListLink:
-    """A link that many rows have: its text, and its address with ``{0}``, ``{1}`` … for what differs."""
+    """A link that many rows have: its text, and its address with ``{0}``, ``{1}`` … for the varying parts."""
 
     text: str
     address: str
 
     def filled(self, *given: Any) -> str:
-        """Return the address with ``given`` in it, each escaped as a part of an address."""
+        """Return the address with ``given`` filled in, each percent-encoded."""
         address = self.address
         for place, value in enumerate(given):
             address = address.replace(f"{{{place}}}", quote(str(value), safe=""))
@@ -79,19 +79,19 @@ class ListLink:
 
 @dataclass(frozen=True, slots=True)
 class ListPage:
-    """A list as it is published.
+    """A published list.
 
     Attributes:
         name: Name of its files.
         title: Its heading.
         about: What it lists, in a sentence or two.
-        columns: Its columns; the first names the row.
-        key: The column whose numbers the batch links take.
-        time: The column that "since" and "until" look at; empty for none.
-        video: The column that holds the number of a video, to whose page the first column leads; empty for none.
+        columns: Its columns; the first one identifies the row to people.
+        key: The column whose numbers are passed to batch links.
+        time: The column used by the filters "since" and "until"; empty for none.
+        video: The column with the number of a video, to whose page the first column links; empty for none.
         links: Links of rows by key.
-        batch: Links for the rows that are selected; their address takes ``{ids}``.
-        order: In which order the rows come, in words.
+        batch: Links for the selected rows; their address contains ``{ids}``.
+        order: The order of the rows, as text.
     """
 
     name: str
@@ -123,7 +123,7 @@ class ListPage:
 
 
 def cell_text(cell: Any, zone: ZoneInfo) -> str:
-    """Return a cell as a line of text, as the CSV file and the terminal have it."""
+    """Return a cell as one line of text, for the CSV file and the terminal."""
     match cell:
         case None | 0:
             return "" if cell is None else "0"

@@ -1,4 +1,4 @@
-"""Rows of a list as a table of pandas, and that as a CSV file, some thousand rows at a time."""
+"""Rows of a list as a pandas table, and the table as a CSV file, a few thousand rows at a time."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ def batches(rows: Iterable[Row], size: int = STEP) -> Iterator[list[Row]]:
 
 
 def frame_of(page: ListPage, rows: Sequence[Row]) -> DataFrame:
-    """Return rows as a table with the keys of the list's columns as its own; what a row lacks is None."""
-    import pandas  # takes a third of a second to load; only who makes tables has to wait for it
+    """Return rows as a table whose columns are the keys of the list's columns; missing cells are None."""
+    import pandas  # imported here because loading it takes a third of a second
 
     keys = [column.key for column in page.columns]
-    # As objects: a column of whole numbers and nothing would turn into fractions.
+    # As objects: otherwise a column of integers with missing values would become floats.
     return pandas.DataFrame([[row.get(key) for key in keys] for row in rows], columns=keys, dtype=object)
 
 
 def write_csv(page: ListPage, frame: DataFrame, zone: ZoneInfo, file: IO[str], *, first: bool) -> None:
-    """Write the columns of a table that are read to a CSV file; nothing in it is a formula.
+    """Write the CSV columns of a table to a file; cells are protected from being read as formulas.
 
     Args:
         page: The list.
         frame: From `frame_of`.
-        zone: In which times are shown.
-        file: Opened without translation of line ends.
-        first: Begin with the heads of the columns.
+        zone: Time zone in which times are written.
+        file: Opened without newline translation.
+        first: Whether to begin with the headings.
     """
 
     def text(cell: Any) -> str:

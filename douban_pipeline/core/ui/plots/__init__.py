@@ -1,6 +1,6 @@
-"""Plots as SVG text that needs nothing else: no library, no font, no script. They follow the reader's light or dark.
+"""Plots as self-contained SVG text, without library, font or script. They follow the reader's light or dark theme.
 
-Callers pass names as they are: every text is escaped. Nothing to show is an empty string.
+Callers pass unescaped names; every text is escaped here. Without data the result is an empty string.
 """
 
 from douban_pipeline.core.ui.plots.amounts import Span, spans

@@ -1,4 +1,4 @@
-"""Plots of amounts that are no shares, such as how long something takes."""
+"""Plots of amounts that are not shares, such as durations."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from douban_pipeline.core.ui.plots.svg import WIDTH, frame, path, round_up, text
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """One row: what is usual, and how far it reaches.
+    """One row: the usual amount, and the largest one shown.
 
     Attributes:
-        label: What it is about.
+        label: Its label.
         usual: Length of the bar, 0 or more.
         reach: End of the line behind it, 0 or more.
     """
@@ -29,22 +29,22 @@ def spans(
     title: str,
     usual: str,
     reach: str,
-    tell: Callable[[float], str],
+    format_amount: Callable[[float], str],
     unit: tuple[float, str] = (1.0, ""),
 ) -> str:
-    """Return horizontal bars, each with a line to where it reaches; without rows, an empty string.
+    """Return horizontal bars, each extended by a line to `Span.reach`; without rows, an empty string.
 
     Args:
         rows: From top to bottom.
-        title: Set above.
-        usual: What the legend calls the bars.
-        reach: What the legend calls the ends of the lines.
-        tell: Puts an amount into words.
-        unit: What the axis counts in: its size, and its name.
+        title: Shown above.
+        usual: Name of the bars in the legend.
+        reach: Name of the ends of the lines in the legend.
+        format_amount: Returns an amount as text.
+        unit: Unit of the axis: its size, and its name.
     """
     if not rows:
         return ""
-    amounts = [f"{tell(row.usual)} · {tell(row.reach)}" for row in rows]
+    amounts = [f"{format_amount(row.usual)} · {format_amount(row.reach)}" for row in rows]
     size, name = unit
     high = size * round_up(max(*(max(row.usual, row.reach) for row in rows), 1e-3) / size)
     left = min(175.0, max(width(row.label) for row in rows)) + 12

@@ -1,4 +1,4 @@
-"""Upright bars by day, for the pages of assets."""
+"""Vertical bars by day, for the pages of assets."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ _WIDTH, _HEIGHT, _LEFT, _BOTTOM = 600, 120, 34, 18
 
 
 def day_bars(values: Sequence[float], days: Sequence[date], title: str) -> str:
-    """Return an SVG of upright bars, one a day.
+    """Return an SVG of vertical bars, one per day.
 
     Args:
-        values: A number a day, none below 0.
-        days: The days, one after the other.
+        values: One number per day, 0 or more.
+        days: The days, in order.
         title: What is counted.
     """
     top = max([*values, 1])

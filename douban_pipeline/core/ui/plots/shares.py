@@ -1,4 +1,4 @@
-"""Plots of shares: bars with their intervals, and curves of one share over another."""
+"""Plots of shares: bars with confidence intervals, and curves of one share over another."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class Bar:
     """One line of a bar plot.
 
     Attributes:
-        label: What it is about.
-        value: A share, 0 to 1; None where there is nothing to show.
-        interval: How sure the share is.
-        note: Set behind the value, such as the number of rows.
+        label: Its label.
+        value: A share, 0 to 1; None if there is no data.
+        interval: Confidence interval of the share.
+        note: Shown after the value, such as the number of rows.
     """
 
     label: str
@@ -38,7 +38,7 @@ class Bar:
 
     @property
     def caption(self) -> str:
-        """The value in words."""
+        """The value as text."""
         return " · ".join(filter(None, ("—" if self.value is None else percent(self.value), self.note)))
 
 
@@ -47,11 +47,11 @@ class Line:
     """One line of a curve plot.
 
     Attributes:
-        name: What the legend calls it.
-        points: Shares, 0 to 1, as (x, y), in the order they are joined.
-        mark: A point to be marked, if any.
+        name: Its name in the legend.
+        points: Shares, 0 to 1, as (x, y), in the order they are connected.
+        mark: A point to highlight, if any.
         dashed: Whether the line is dashed.
-        colour: 1 to 4; lines that belong together share one.
+        colour: 1 to 4; related lines share one.
     """
 
     name: str
@@ -68,10 +68,10 @@ def bars(
 
     Args:
         rows: From top to bottom.
-        title: Set above.
-        low: Share at the left edge. Above 0 points are drawn, as the length of a bar would then mean nothing.
-        high: Share at the right edge; by default what the rows need.
-        goal: Share that is aimed at, drawn as a dotted line.
+        title: Shown above.
+        low: Share at the left edge. Above 0 points are drawn, because the length of a bar would mean nothing.
+        high: Share at the right edge; by default as needed by the rows.
+        goal: Target share, drawn as a dotted line.
     """
     if not rows:
         return ""
@@ -98,7 +98,7 @@ def bars(
             length = x(bar.value) - left
             yield f'<rect class="dp-b" x="{left:.1f}" y="{middle - 7:.1f}" width="{length:.1f}" height="14"/>'
         if bar.interval:
-            # A bound beyond the edge has no cap: it goes on.
+            # A bound beyond the edge has no cap.
             caps = "".join(f"M{x(bound):.1f} {middle - 4:.1f}v8" for bound in bar.interval if low <= bound <= high)
             yield path(f"{caps}M{x(bar.interval.low):.1f} {middle:.1f}H{x(bar.interval.high):.1f}", "dp-w")
 
@@ -115,9 +115,9 @@ def curve(lines: Sequence[Line], *, title: str, x_label: str, y_label: str) -> s
 
     Args:
         lines: Drawn in this order, the last on top.
-        title: Set above.
-        x_label: Set under the horizontal axis.
-        y_label: Set over the vertical axis.
+        title: Shown above.
+        x_label: Shown under the horizontal axis.
+        y_label: Shown over the vertical axis.
     """
     points = [item for line in lines for item in (*line.points, *([line.mark] if line.mark else ()))]
     if not points:
@@ -150,7 +150,7 @@ def curve(lines: Sequence[Line], *, title: str, x_label: str, y_label: str) -> s
 
 
 def percent(share: float) -> str:
-    """Return a share as a percentage: near the ends with more digits, and 0 or 100 only where it is exactly that."""
+    """Return a share as a percentage: more digits near the ends, and 0 or 100 only if exact."""
     if share in (0.0, 1.0):
         return f"{100 * share:.0f} %"
     for digits in (1,) if 0.01 <= share <= 0.99 else (2, 3):
@@ -161,7 +161,7 @@ def percent(share: float) -> str:
 
 
 def _edge(most: float) -> float:
-    """Return where an axis ends that has to show ``most``: at a round share, and never at nothing."""
+    """Return the end of an axis that must show ``most``: a round share above 0."""
     return min(round_up(most), max(1.0, most)) if most > 0 else 0.01
 
 
@@ -170,7 +170,7 @@ def _tick(share: float) -> str:
 
 
 def _x_axis(low: float, high: float, x: Callable[[float], float], top: float, bottom: float) -> Iterator[str]:
-    # Labels of a short axis would run into each other.
+    # Labels of a short axis would overlap.
     for tick in ticks(low, high, 4 if x(high) - x(low) > 250 else 2):
         yield path(f"M{x(tick):.1f} {top - 4:.1f}V{bottom:.1f}", "dp-g")
         yield text(x(tick), bottom + 18, _tick(tick), "dp-m", anchor="middle")

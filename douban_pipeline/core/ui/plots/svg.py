@@ -1,4 +1,4 @@
-"""What every plot is made of: texts, lines, round axes and the frame. Every text is escaped here."""
+"""Building blocks of plots: texts, lines, round axes and the frame. Every text is escaped here."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ font:13px system-ui,"PingFang SC","Microsoft YaHei","Noto Sans CJK SC",sans-seri
 
 
 def round_up(most: float) -> float:
-    """Return the next round number from ``most`` (above 0) on, where an axis may end."""
+    """Return the first round number not below ``most`` (above 0), where an axis may end."""
     size = 10.0 ** math.floor(math.log10(most))
     return next(size * step for step in (1, 1.5, 2, 3, 4, 5, 6, 8, 10) if size * step >= most * (1 - 1e-9))
 
 
 def ticks(low: float, high: float, parts: int = 4) -> list[float]:
-    """Return round numbers from ``low`` to ``high``, some ``parts`` + 1 of them."""
+    """Return about ``parts`` + 1 round numbers from ``low`` to ``high``."""
     rough = (high - low) / parts
     size = 10.0 ** math.floor(math.log10(rough))
     step = next(size * each for each in (1, 2, 2.5, 5, 10) if size * each >= rough * (1 - 1e-9))
@@ -41,12 +41,12 @@ def ticks(low: float, high: float, parts: int = 4) -> list[float]:
 
 
 def colour(number: int) -> int:
-    """Return which of the colours has ``number``; they begin anew after the last."""
+    """Return the colour of ``number``; colours repeat after the last."""
     return (number - 1) % COLOURS + 1
 
 
 def path(line: str, style: str) -> str:
-    """Return a line, or an area, in the form of SVG's ``d``."""
+    """Return a line or an area as an SVG path."""
     return f'<path class="{style}" d="{line}"/>'
 
 
@@ -56,9 +56,9 @@ def point(x: float, y: float, number: int) -> str:
 
 
 def joined(points: Sequence[tuple[float, float]]) -> str:
-    """Return points as one line in the form of SVG's ``d``, empty for none.
+    """Return points as one line of an SVG path, empty for none.
 
-    What nobody can see is left out: points less than one dot from the last one, but for the very last.
+    Invisible points are left out: those less than one dot from the previous one, except the last.
     """
     line = "L".join(f"{x:.1f} {y:.1f}" for x, y in _apart(points))
     return f"M{line}" if line else ""
@@ -73,7 +73,7 @@ def _apart(points: Sequence[tuple[float, float]]) -> Iterator[tuple[float, float
 
 
 def text(x: float, y: float, words: str, style: str = "", anchor: str = "", most: float | None = None) -> str:
-    """Return a text; one wider than ``most`` is cut, with the whole behind it."""
+    """Return a text; one wider than ``most`` is cut, with the full text as a tooltip."""
     shown = words if most is None else _cut(words, most)
     full = f"<title>{html.escape(words)}</title>" if shown != words else ""
     marks = (f' class="{style}"' if style else "") + (f' text-anchor="{anchor}"' if anchor else "")
@@ -81,7 +81,7 @@ def text(x: float, y: float, words: str, style: str = "", anchor: str = "", most
 
 
 def width(words: str) -> float:
-    """Estimate how wide a text is: a Chinese letter is as wide as the font is high, others less."""
+    """Estimate the width of a text: a Chinese character is as wide as the font is high, others are narrower."""
     wide = sum(1.0 if unicodedata.east_asian_width(letter) in "WF" else 0.6 for letter in words)
     return _FONT_SIZE * wide
 
@@ -95,7 +95,7 @@ def _cut(words: str, most: float) -> str:
 
 
 def frame(title: str, height: float, parts: Sequence[str]) -> str:
-    """Return the whole plot."""
+    """Return the complete plot."""
     size = f'viewBox="0 0 {WIDTH} {height:.0f}" width="{WIDTH}" style="max-width:100%;height:auto"'
     head = f'<svg class="dp" xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-label="{html.escape(title)}">'
     return f"{head}{_STYLE}{''.join(parts)}</svg>"

@@ -19,10 +19,10 @@ from douban_pipeline.core.ui.plots.svg import (
 )
 
 _LEAST = 4.0
-"""No axis of counts is shorter: its marks would be fractions of one."""
+"""Smallest end of an axis of counts: a shorter axis would have fractional marks."""
 
 _OUT_OF_REACH = 40.0
-"""How many times the highest column a limit may be and still be drawn."""
+"""A limit is drawn only up to this multiple of the highest column."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +30,8 @@ class Track:
     """One line over time.
 
     Attributes:
-        name: What the legend calls it.
-        points: Moments and numbers (0 or more), in order of time.
+        name: Its name in the legend.
+        points: Times and numbers (0 or more), in order of time.
         colour: 1 to 4.
     """
 
@@ -45,8 +45,8 @@ class Series:
     """One part of every column.
 
     Attributes:
-        name: What the legend calls it.
-        values: A number (0 or more) for every column.
+        name: Its name in the legend.
+        values: One number (0 or more) per column.
         colour: 1 to 4.
     """
 
@@ -69,12 +69,12 @@ def timeline(
 
     Args:
         tracks: Drawn in this order, the last on top.
-        title: Set above.
-        start: Moment at the left edge.
-        end: Moment at the right edge, later than ``start``.
-        marks: Moments that are marked under the axis, with what is written there.
-        gap: Points further apart are not joined: nobody knows what was between them.
-        height: Of the plot itself, in dots.
+        title: Shown above.
+        start: Time at the left edge.
+        end: Time at the right edge, later than ``start``.
+        marks: Times marked under the axis, with their labels.
+        gap: Points further apart are not connected, because nothing is known between them.
+        height: Height of the plot area, in pixels.
     """
     seen = [Track(item.name, [p for p in item.points if start <= p[0] <= end], item.colour) for item in tracks]
     values = [value for track in seen for _, value in track.points]
@@ -92,7 +92,7 @@ def timeline(
             parts.append(canvas.mark(x(moment), words))
     for track in seen:
         for piece in _pieces(track.points, gap):
-            # A point with nothing near it is drawn as a dash: a line of no length is not seen.
+            # A point without neighbours is drawn as a dash: a line of length 0 is invisible.
             drawn = [(x(moment), canvas.y(value)) for moment, value in piece]
             drawn = drawn if len(drawn) > 1 else [(drawn[0][0] - 1, drawn[0][1]), (drawn[0][0] + 1, drawn[0][1])]
             parts.append(path(joined(drawn), f"dp-l dp-l{colour(track.colour)}"))
@@ -108,16 +108,16 @@ def columns(
     limit_name: str = "",
     height: int = 110,
 ) -> str:
-    """Return a column for each of ``marks``, the parts of a column on one another; without any, an empty string.
+    """Return a stacked column for each of ``marks``; without any, an empty string.
 
     Args:
         series: From bottom to top.
-        title: Set above.
-        marks: What is written under each column, from left to right; empty for nothing.
-        limit: A number that is not to be exceeded, drawn as a dotted line. One that is out of reach is only named: the
-            columns would be too small to see.
-        limit_name: What the legend calls it.
-        height: Of the plot itself, in dots.
+        title: Shown above.
+        marks: Labels under the columns, from left to right; empty for none.
+        limit: A limit, drawn as a dotted line. One far above the columns is only named in the legend, because drawing
+            it would make the columns too small.
+        limit_name: Its name in the legend.
+        height: Height of the plot area, in pixels.
     """
     if not marks:
         return ""
@@ -148,7 +148,7 @@ def columns(
 
 
 class _Canvas:
-    """Where the numbers of a plot are: its axis, grid and legend."""
+    """The coordinates of a plot: its axis, grid and legend."""
 
     def __init__(self, most: float, height: int, legend: Sequence[tuple[str, int]], limit_name: str = "") -> None:
         self._most = round_up(max(most, _LEAST))
@@ -178,12 +178,12 @@ class _Canvas:
             yield text(self.left - 8, self.y(tick) + 4, _count(tick), "dp-m", anchor="end")
 
     def mark(self, x: float, words: str) -> str:
-        # A text under the edge must not be cut by it.
+        # A text under the edge must not be clipped.
         x = min(x, WIDTH - width(words) / 2)
         return text(x, self.bottom + 18, words, "dp-m", anchor="middle")
 
     def _rows(self) -> Iterator[tuple[int, float, str, int]]:
-        """Give the row, place, name and colour of everything in the legend; 0 is the limit's."""
+        """Yield row, position, name and colour of each entry of the legend; colour 0 is the limit's."""
         row, x = 0, 0.0
         for name, number in [*self._legend, *([(self._limit_name, 0)] if self._limit_name else [])]:
             needed = 18 + width(name) + 16

@@ -121,7 +121,7 @@ def durations(health: Health) -> str:
         title="任务耗时（最近 24 小时）",
         usual="平均",
         reach="95% 不超过",
-        tell=duration,
+        format_amount=duration,
         unit=time_unit(max((row.reach for row in rows), default=0.0)),
     )
 

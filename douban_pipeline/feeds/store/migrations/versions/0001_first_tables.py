@@ -15,7 +15,7 @@ ZERO = sa.text("0")
 
 
 def upgrade() -> None:
-    """Create what is missing."""
+    """Create the tables that are missing."""
     create_table(
         "feed_source",
         sa.Column("source_id", sa.String(64), primary_key=True),
